@@ -13,7 +13,7 @@ const (
 
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
 // a block of the kernel's largest size can have.
-func (p *program) registers() uint32 {
+func registers(p *program) uint32 {
 	most := maxRegisters / roundUp(p.maxThreads, warpSize) &^ (registerUnit - 1)
 	return max(1, min(uint32(p.n32+2*p.n64), most, maxThreadRegisters))
 }

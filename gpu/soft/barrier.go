@@ -1,116 +1,87 @@
 package soft
 
-import (
-	"math/bits"
-
-	"github.com/basalt-gpu/basalt/gpu/ptx"
-)
+import "math/bits"
 
 // syncFunc brings a group to an instruction at which lanes wait for each
 // other. It reports whether the group goes on; the group may have lost lanes
 // that stay there.
 type syncFunc = func(m *machine, g *group) (ready bool, err error)
 
-// syncInst compiles an instruction at which lanes wait for each other, as the
-// beginning of a block.
-func (c *compiler) syncInst(in *ptx.Inst, b *basicBlock) (err error) {
-	if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
-		b.sync, err = c.blockBarrier(in)
-		return err
-	}
-	if b.warp, err = c.warpOp(in); err == nil {
-		b.sync = b.warp.sync
-	}
-	return err
+// BarrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
+// so barriers work in divergent code as on Volta and later.
+type BarrierOp struct {
+	Number   ref // of the barrier
+	Count    ref // of threads, when Counted; else Number again
+	Counted  bool
+	Constant bool // number and count are the same in all lanes
+	Arrive   bool // without waiting
+	Reduce   Reduction
+	D        ref  // the result of a reduction
+	P        Pred // its source
 }
 
-// blockBarrier is bar.sync, bar.arrive, bar.red and their barrier forms
-// (PTX ISA, "Parallel Synchronization": bar). Threads are counted one by one,
-// so barriers work in divergent code as on Volta and later.
-func (c *compiler) blockBarrier(in *ptx.Inst) (syncFunc, error) {
-	args := in.Args
-	red, arrive := in.Has("red"), in.Has("arrive")
-	var d ref
-	var p int
-	var not uint32
-	var err error
-	if red {
-		if len(args) < 3 {
-			return nil, in.Errorf("wrong number of operands")
-		}
-		cl := classPred
-		if in.Has("popc") {
-			cl = class32
-		}
-		if d, err = c.dest(&args[0], cl); err != nil {
-			return nil, err
-		}
-		if p, not, err = c.predSource(&args[len(args)-1]); err != nil {
-			return nil, err
-		}
-		args = args[1 : len(args)-1]
-	} else if !in.Has("sync") && !arrive {
-		return nil, in.Errorf("unsupported instruction")
+// Reduction is what a barrier does to the predicates of the threads that come.
+type Reduction uint8
+
+// The reductions.
+const (
+	NoReduction Reduction = iota
+	ReduceAnd
+	ReduceOr
+	ReduceCount
+)
+
+// sync is the syncFunc of a barrier.
+func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
+	if g.state == runnable && !g.passed && !o.Constant {
+		m.splitByBarrier(g, o.Number, o.Count)
 	}
-	if len(args) < 1 || len(args) > 2 {
-		return nil, in.Errorf("wrong number of operands")
-	}
-	num, err := c.source(&args[0], class32, ptx.U32)
-	if err != nil {
-		return nil, err
-	}
-	count := num
-	if len(args) == 2 {
-		if count, err = c.source(&args[1], class32, ptx.U32); err != nil {
-			return nil, err
+	n := int(m.get(o.Number, g.first()) & 15)
+	b := &m.bars[n]
+	if g.state == runnable && !g.passed {
+		if o.Counted {
+			b.expected = int(m.get(o.Count, g.first()))
+		}
+		if o.Reduce != NoReduction {
+			o.bring(m, g, b)
+		}
+		if o.Arrive {
+			b.arrived += g.size()
+			m.release(n)
+			return true, nil
+		}
+		g.state, g.bar = atBarrier, n
+		if !m.release(n) {
+			return false, nil
 		}
 	}
-	constant := args[0].Kind == ptx.KindInt && args[len(args)-1].Kind == ptx.KindInt
-	result := func(b *barrier, l int, m *machine) {
-		switch {
-		case in.Has("popc"):
-			m.set(d, l, uint64(b.count))
-		case in.Has("and"):
-			m.set(d, l, uint64(bit(b.and)))
-		default:
-			m.set(d, l, uint64(bit(b.or)))
-		}
+	g.passed = false
+	if o.Reduce != NoReduction {
+		v := o.result(&g.result)
+		eachLane(g.act[:m.warps], func(l int) { m.set(o.D, l, v) })
 	}
-	return func(m *machine, g *group) (bool, error) {
-		if g.state == runnable && !g.passed && !constant {
-			m.splitByBarrier(g, num, count)
-		}
-		n := int(m.get(num, g.first()) & 15)
-		b := &m.bars[n]
-		if g.state == runnable && !g.passed {
-			if len(args) == 2 {
-				b.expected = int(m.get(count, g.first()))
-			}
-			if red {
-				v := m.pred(p, 0, m.warps)
-				for w := range m.warps {
-					yes := (v[w] ^ not) & g.act[w]
-					b.count += uint32(bits.OnesCount32(yes))
-					b.or = b.or || yes != 0
-					b.and = b.and && yes == g.act[w]
-				}
-			}
-			if arrive {
-				b.arrived += g.size()
-				m.release(n)
-				return true, nil
-			}
-			g.state, g.bar = atBarrier, n
-			if !m.release(n) {
-				return false, nil
-			}
-		}
-		g.passed = false
-		if red {
-			eachLane(g.act[:m.warps], func(l int) { result(&g.result, l, m) })
-		}
-		return true, nil
-	}, nil
+	return true, nil
+}
+
+// bring adds a group's predicates to the reduction.
+func (o *BarrierOp) bring(m *machine, g *group, b *barrier) {
+	v := m.pred(o.P.slot, 0, m.warps)
+	for w := range m.warps {
+		yes := (v[w] ^ o.P.not) & g.act[w]
+		b.count += uint32(bits.OnesCount32(yes))
+		b.or = b.or || yes != 0
+		b.and = b.and && yes == g.act[w]
+	}
+}
+
+func (o *BarrierOp) result(b *barrier) uint64 {
+	switch o.Reduce {
+	case ReduceCount:
+		return uint64(b.count)
+	case ReduceAnd:
+		return uint64(bit(b.and))
+	}
+	return uint64(bit(b.or))
 }
 
 // splitByBarrier leaves in a group the lanes whose barrier number and count are

@@ -1,7 +1,6 @@
 package soft
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -40,63 +39,28 @@ func (c *compiler) callBuiltin(in *ptx.Inst) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		heap := c.mod.heap
-		return []step{{masked: func(m *machine, act []uint32) error {
-			eachLane(act, func(l int) { result.set(m, l, heap.alloc(size.get(m, l))) })
-			return nil
-		}}}, nil
+		return []step{Malloc(c.mod.heap, result, size)}, nil
 	case "free":
 		at, err := c.word(s.args)
 		if err != nil || len(s.rets) != 0 {
 			return nil, in.Errorf("free takes one address")
 		}
-		heap := c.mod.heap
-		return []step{{masked: func(m *machine, act []uint32) error {
-			return eachLaneErr(act, func(l int) error {
-				if p := at.get(m, l); p != 0 && !heap.release(p) {
-					return fmt.Errorf("%w: free of %#x, which malloc has not returned", abi.ErrIllegalAddress, p)
-				}
-				return nil
-			})
-		}}}, nil
+		return []step{Free(c.mod.heap, at)}, nil
 	}
-	return []step{{masked: func(*machine, []uint32) error {
-		return fmt.Errorf("%w: vprintf: a soft GPU cannot print", abi.ErrLaunchFailed)
-	}}}, nil
-}
-
-// word is a 64-bit value of each lane: a .param variable in local memory, or a register.
-type word struct {
-	local uint32
-	reg   ref // or classNone
+	return []step{Fail(fmt.Errorf("%w: vprintf: a soft GPU cannot print", abi.ErrLaunchFailed))}, nil
 }
 
 // word takes the only operand of a list.
-func (c *compiler) word(list []ptx.Operand) (word, error) {
+func (c *compiler) word(list []ptx.Operand) (Word, error) {
 	if len(list) == 1 {
 		switch a := &list[0]; {
 		case a.Kind == ptx.KindVar && a.Var.Size == 8:
 			if at, ok := c.fr.vars[a.Var]; ok {
-				return word{local: at, reg: ref{class: classNone}}, nil
+				return Word{Reg: none, Local: at}, nil
 			}
 		case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].class == class64:
-			return word{reg: c.fr.regs[a.Reg]}, nil
+			return Word{Reg: c.fr.regs[a.Reg]}, nil
 		}
 	}
-	return word{}, c.in.Errorf("a function of the device takes and returns one 64-bit value")
-}
-
-func (w word) get(m *machine, lane int) uint64 {
-	if w.reg.class != classNone {
-		return m.get(w.reg, lane)
-	}
-	return binary.LittleEndian.Uint64(m.local[uint32(lane)*m.stride+w.local:])
-}
-
-func (w word) set(m *machine, lane int, v uint64) {
-	if w.reg.class != classNone {
-		m.set(w.reg, lane, v)
-		return
-	}
-	binary.LittleEndian.PutUint64(m.local[uint32(lane)*m.stride+w.local:], v)
+	return Word{}, c.in.Errorf("a function of the device takes and returns one 64-bit value")
 }

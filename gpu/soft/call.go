@@ -1,11 +1,6 @@
 package soft
 
-import (
-	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/ptx"
-
-	"fmt"
-)
+import "github.com/basalt-gpu/basalt/gpu/ptx"
 
 // A call of a function by its name copies the arguments into the parameters of
 // its frame, and the results out of it (pass). A function that may be entered
@@ -61,7 +56,7 @@ func (c *compiler) call(n *node, b *basicBlock) error {
 		if b.steps, err = c.handOver(b.steps, s.args, s.fn.Params, true); err != nil {
 			return err
 		}
-		b.end = func(m *machine, g *group) bool { return m.enter(g, callee.entered, back) }
+		b.end = CallDynamic(callee.callee, back)
 		return nil
 	}
 	for i, v := range s.fn.Params {
@@ -71,12 +66,7 @@ func (c *compiler) call(n *node, b *basicBlock) error {
 		}
 		b.steps = append(b.steps, st)
 	}
-	to := callee.number[0]
-	b.end = func(_ *machine, g *group) bool {
-		g.stack = append(g.stack, call{back: back})
-		g.pc = to
-		return true
-	}
+	b.end = Call(callee.number[0], back)
 	return nil
 }
 
@@ -94,40 +84,8 @@ func (c *compiler) callAddress(s *site, b *basicBlock, back int) (err error) {
 	if err != nil {
 		return err
 	}
-	enter := func(m *machine, g *group, address uint64) bool {
-		f := m.p.code[address]
-		if f == nil || f.signature != want {
-			m.fault = fmt.Errorf("%w: call of %#x, which is no function with these parameters", abi.ErrInvalidPC, address)
-			return false
-		}
-		return m.enter(g, f, back)
-	}
-	b.end = func(m *machine, g *group) bool {
-		v := m.v64(target.slot, 0, m.warps)
-		for {
-			first := v[g.first()]
-			same, others := lanesWith(g, v, first)
-			if !others {
-				return enter(m, g, first)
-			}
-			if !enter(m, m.split(g, &same), first) {
-				return false
-			}
-		}
-	}
+	b.end = CallAddress(target, want, back)
 	return nil
-}
-
-// lanesWith returns the lanes of a group whose value is x, and whether there are others.
-func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bool) {
-	eachLane(g.act[:len(v)/warpSize], func(l int) {
-		if v[l] == x {
-			same[l/warpSize] |= 1 << (l % warpSize)
-		} else {
-			others = true
-		}
-	})
-	return same, others
 }
 
 // returned is where a call comes back: it fetches the results.
@@ -150,23 +108,14 @@ func (c *compiler) returned(n *node, b *basicBlock) error {
 			b.steps = append(b.steps, st)
 		}
 	}
-	to := c.fr.number[n.succ[0]]
-	b.end = func(_ *machine, g *group) bool { g.pc = to; return true }
+	b.end = Goto(c.fr.number[n.succ[0]])
 	return err
 }
 
 func (c *compiler) ret(b *basicBlock) error {
 	fr := c.fr
 	if !fr.dynamic() {
-		b.end = func(m *machine, g *group) bool {
-			top := len(g.stack) - 1
-			if top < 0 {
-				m.exit(g)
-				return false
-			}
-			g.pc, g.stack = g.stack[top].back, g.stack[:top]
-			return true
-		}
+		b.end = Return()
 		return nil
 	}
 	out, err := c.ownHandOver(fr.f.Returns, true)
@@ -174,53 +123,30 @@ func (c *compiler) ret(b *basicBlock) error {
 		return err
 	}
 	b.steps = append(b.steps, out...)
-	b.end = func(m *machine, g *group) bool {
-		top := len(g.stack) - 1
-		if g.stack[top].saved {
-			m.restoreFrame(top, fr.entered, g.act[:m.warps])
-		}
-		g.pc, g.stack = g.stack[top].back, g.stack[:top]
-		return true
-	}
+	b.end = ReturnDynamic(fr.callee)
 	return nil
 }
 
 // pass copies between an actual and a formal parameter, in or out.
 func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (step, error) {
-	s := step{guard: -1, inst: c.place}
 	if formal.Space == ptx.Register {
 		fr := callee.regs[formal.Reg]
 		actual, err := c.source(a, fr.class, formal.Type)
-		if err != nil {
-			return s, err
-		}
-		from, to := actual, fr
 		if !in {
-			from, to = fr, actual
+			return c.placed(CopyReg(actual, fr)), err
 		}
-		s.masked = func(m *machine, act []uint32) error {
-			eachLane(act, func(l int) { m.set(to, l, m.get(from, l)) })
-			return nil
-		}
-		return s, nil
+		return c.placed(CopyReg(fr, actual)), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
-		return s, c.in.Errorf("argument does not fit parameter " + formal.Name)
+		return step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
 	}
 	actual, ok := c.fr.vars[a.Var]
 	if !ok {
-		return s, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
-	from, to, size := actual, callee.vars[formal], uint32(formal.Size)
+	from, to := actual, callee.vars[formal]
 	if !in {
 		from, to = to, from
 	}
-	s.masked = func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) {
-			mem := m.local[uint32(l)*m.stride:][:m.stride]
-			copy(mem[to:to+size], mem[from:from+size])
-		})
-		return nil
-	}
-	return s, nil
+	return c.placed(CopyLocal(to, from, uint32(formal.Size))), nil
 }

@@ -1,10 +1,6 @@
 package soft
 
-import (
-	"math/bits"
-
-	"github.com/basalt-gpu/basalt/gpu/ptx"
-)
+import "github.com/basalt-gpu/basalt/gpu/ptx"
 
 // carrying compiles add.cc, addc, sub.cc, subc, mad.cc and madc (PTX ISA,
 // "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a
@@ -15,8 +11,8 @@ func (c *compiler) carrying(in *ptx.Inst) ([]step, error) {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	n := 2
-	product := in.Op[:3] == "mad"
-	if product {
+	mad := in.Op[:3] == "mad"
+	if mad {
 		if n = 3; in.Has("hi") == in.Has("lo") {
 			return nil, in.Errorf("unsupported instruction")
 		}
@@ -39,53 +35,9 @@ func (c *compiler) carrying(in *ptx.Inst) ([]step, error) {
 		r := c.fresh(classPred)
 		c.carry = &r
 	}
-	flag := *c.carry
-	s := step{dst: []ref{d}}
-	in0, out := len(in.Op) == 4, in.Has("cc")
-	if out {
-		s.dst = append(s.dst, flag)
+	k := Carry{D: d, Src: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
+	if mad {
+		k.Product = product(t, in.Has("hi"))
 	}
-	s.dense = func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
-			var cf uint64
-			if in0 {
-				cf = m.get(flag, l)
-			}
-			a, b := m.get(src[0], l), m.get(src[1], l)
-			if product {
-				a, b = half(a, b, t, in.Has("hi")), m.get(src[2], l)
-			}
-			var r uint64
-			if in.Op[:3] == "sub" {
-				r, cf = bits.Sub64(a, b, cf)
-			} else {
-				r, cf = bits.Add64(a, b, cf)
-				if cl == class32 {
-					cf = r >> 32
-				}
-			}
-			m.set(d, l, r)
-			if out {
-				m.set(flag, l, cf)
-			}
-		}
-	}
-	return []step{s}, nil
-}
-
-// half is the upper or lower half of a product.
-func half(a, b uint64, t ptx.Type, upper bool) uint64 {
-	switch {
-	case !upper && t.Size() == 4:
-		return uint64(uint32(a * b))
-	case !upper:
-		return a * b
-	case t == ptx.U32:
-		return a * b >> 32
-	case t == ptx.S32:
-		return uint64(uint32(int64(int32(a)) * int64(int32(b)) >> 32))
-	case t == ptx.U64:
-		return mulHiU64(a, b)
-	}
-	return mulHiS64(a, b)
+	return []step{k.Step()}, nil
 }

@@ -17,7 +17,7 @@ const (
 
 // compiler turns one kernel and what it calls into a program.
 type compiler struct {
-	mod    *layout
+	mod    *Module
 	p      *program
 	frames map[*ptx.Func]*frame
 	consts map[constKey]ref
@@ -39,7 +39,7 @@ type constKey struct {
 
 // frame is where a function keeps its registers and memory. Every function has
 // one, and lanes in different calls never share a lane's slots. A lane that
-// enters a function again saves what it has there (recurse.go).
+// enters a function again saves what it has there.
 type frame struct {
 	f      *ptx.Func
 	regs   []ref
@@ -50,29 +50,16 @@ type frame struct {
 	index  int
 
 	callsAddress bool
-	from, to     uint32   // its part of local memory
-	prologue     int      // the block where it takes its arguments over
-	entered      *entered // of one that is called dynamically
+	from, to     uint32  // its part of local memory
+	prologue     int     // the block where it takes its arguments over
+	callee       *Callee // of one that is called dynamically
 }
 
-// layout is what a module's symbols are at run time.
-type layout struct {
-	mod     *ptx.Module
-	spaces  spaces
-	address map[*ptx.Var]uint64 // device addresses of .global and .const
-	// code are the addresses of functions; taken are those whose address is
-	// used, in order.
-	code  map[*ptx.Func]uint64
-	taken []*ptx.Func
-	heap  *heap // for malloc; nil when no function uses it
-	// expanded is what the kernels compiled so far come to (limits.go).
-	expanded int
-}
-
-func compile(l *layout, f *ptx.Func) (*program, error) {
+// compile makes the program of a kernel.
+func compile(l *Module, f *ptx.Func) (*program, error) {
 	p := &program{
 		name: f.Name, const32: map[int]uint32{}, const64: map[int]uint64{}, specials: map[string]int{},
-		params: f.Params, paramBytes: f.ParamBytes(), code: map[uint64]*entered{},
+		paramBytes: f.ParamBytes(), code: map[uint64]*Callee{},
 	}
 	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]ref{}, shared: map[*ptx.Var]uint32{}}
 	p.maxThreads = maxThreads
@@ -93,8 +80,8 @@ func compile(l *layout, f *ptx.Func) (*program, error) {
 		}
 	}
 	p.localBytes = (p.localBytes + 15) &^ 15
-	if p.machineBytes(uint64(p.maxThreads)) > maxMachineBytes {
-		p.maxThreads = uint32(maxMachineBytes/p.laneBytes()) &^ (warpSize - 1)
+	if p.MachineBytes(uint64(p.maxThreads)) > MaxMachineBytes {
+		p.maxThreads = uint32(MaxMachineBytes/p.LaneBytes()) &^ (warpSize - 1)
 	}
 	return p, nil
 }
@@ -385,7 +372,6 @@ func (c *compiler) emitFrame(fr *frame) error {
 		b := &c.p.blocks[fr.number[i]]
 		if n.sync != nil {
 			c.at(n.sync)
-			b.syncInst = c.place
 			if err := c.syncInst(n.sync, b); err != nil {
 				return err
 			}
@@ -396,13 +382,11 @@ func (c *compiler) emitFrame(fr *frame) error {
 			if err != nil {
 				return err
 			}
-			guard, not := -1, in.GuardNot
-			if in.Guard >= 0 {
-				guard = fr.regs[in.Guard].slot
-			}
 			for _, s := range steps {
-				s.guard, s.guardNot, s.inst = guard, not, c.place
-				b.steps = append(b.steps, s)
+				if in.Guard >= 0 {
+					s.guard, s.guardNot = fr.regs[in.Guard].slot, in.GuardNot
+				}
+				b.steps = append(b.steps, c.placed(s))
 			}
 		}
 		if n.inst != nil {
@@ -419,4 +403,10 @@ func (c *compiler) emitFrame(fr *frame) error {
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
 	c.place = &place{object: c.fr.f.Object, fn: c.fr.f.Name, line: in.Line, text: in.Text}
+}
+
+// placed returns a step that knows the instruction it is of.
+func (c *compiler) placed(s step) step {
+	s.inst = c.place
+	return s
 }

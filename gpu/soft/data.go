@@ -66,8 +66,8 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 			return nil, err
 		}
 		between := c.fresh(classOf(t))
-		read = append(read, step{dense: bind(vectorOps[op], []ref{between, src}), dst: []ref{between}})
-		write = append(write, step{dense: bind(vectorOps[op], []ref{dst, between}), dst: []ref{dst}})
+		read = append(read, Loop(vectorOps[op], between, src))
+		write = append(write, Loop(vectorOps[op], dst, between))
 	}
 	return append(read, write...), nil
 }
@@ -86,25 +86,7 @@ func (c *compiler) video(in *ptx.Inst) ([]step, error) {
 		}
 	}
 	minus := in.Op == "vsub"
-	if !then {
-		return c.apply(func(d, a, b []uint32) {
-			for i := range d {
-				d[i] = plusMinus(a[i], b[i], minus)
-			}
-		}, in.Args, ptx.B32)
-	}
-	return c.apply(func(d, a, b, e []uint32) {
-		for i := range d {
-			d[i] = plusMinus(a[i], b[i], minus) + e[i]
-		}
-	}, in.Args, ptx.B32)
-}
-
-func plusMinus(a, b uint32, minus bool) uint32 {
-	if minus {
-		return a - b
-	}
-	return a + b
+	return c.apply(video(minus, then), in.Args, ptx.B32)
 }
 
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
@@ -117,14 +99,7 @@ func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 	if strings.HasSuffix(a.Name, "_hi") {
 		shift = 32
 	}
-	return []step{{dst: []ref{r}, dense: func(m *machine, w0, w1 int) {
-		now := uint64(m.env.clock()) >> shift
-		if r.class == class64 {
-			fill(m.v64(r.slot, w0, w1), now)
-		} else {
-			fill(m.v32(r.slot, w0, w1), uint32(now))
-		}
-	}}}, nil
+	return []step{Clock(r, shift)}, nil
 }
 
 func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
@@ -145,16 +120,7 @@ func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 			return nil, err
 		}
 	}
-	mask := uint64(1)<<each - 1
-	return []step{{dst: []ref{r}, dense: func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
-			var v uint64
-			for i, s := range src {
-				v |= uint64(m.r32[s.slot*m.lanes+l]) & mask << (i * each)
-			}
-			m.set(r, l, v)
-		}
-	}}}, nil
+	return []step{Pack(r, src, each)}, nil
 }
 
 func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
@@ -174,28 +140,17 @@ func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 			return nil, err
 		}
 	}
-	mask := uint64(1)<<each - 1
-	return []step{{dst: dst, dense: func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
-			v := m.get(src, l)
-			for i, r := range dst {
-				m.r32[r.slot*m.lanes+l] = uint32(v >> (i * each) & mask)
-			}
-		}
-	}}}, nil
+	return []step{Unpack(dst, src, each)}, nil
 }
 
 // predSource is a predicate operand with its negation.
-func (c *compiler) predSource(a *ptx.Operand) (slot int, not uint32, err error) {
+func (c *compiler) predSource(a *ptx.Operand) (Pred, error) {
 	if a.Kind == ptx.KindInt { // a constant predicate
 		r := c.fresh(classPred) // all zero
-		return r.slot, -bit(a.Bits != 0), nil
+		return PredOf(r, a.Bits != 0), nil
 	}
 	r, err := c.source(a, classPred, ptx.Pred)
-	if a.Not {
-		not = ^uint32(0)
-	}
-	return r.slot, not, err
+	return PredOf(r, a.Not), err
 }
 
 // logic is and, or, xor, not, mov of predicates; other types are in the table.
@@ -211,37 +166,17 @@ func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, na, err := c.predSource(&in.Args[1])
+	a, err := c.predSource(&in.Args[1])
 	if err != nil {
 		return nil, err
 	}
-	b, nb := a, uint32(0)
+	b := a
 	if binary {
-		if b, nb, err = c.predSource(&in.Args[2]); err != nil {
+		if b, err = c.predSource(&in.Args[2]); err != nil {
 			return nil, err
 		}
 	}
-	f := combine(in.Op)
-	return []step{{dst: []ref{d}, dense: func(m *machine, w0, w1 int) {
-		d, a, b := m.pred(d.slot, w0, w1), m.pred(a, w0, w1), m.pred(b, w0, w1)
-		for i := range d {
-			d[i] = f(a[i]^na, b[i]^nb)
-		}
-	}}}, nil
-}
-
-func combine(op string) func(a, b uint32) uint32 {
-	switch op {
-	case "and":
-		return func(a, b uint32) uint32 { return a & b }
-	case "or":
-		return func(a, b uint32) uint32 { return a | b }
-	case "xor":
-		return func(a, b uint32) uint32 { return a ^ b }
-	case "not":
-		return func(a, _ uint32) uint32 { return ^a }
-	}
-	return func(a, _ uint32) uint32 { return a }
+	return []step{Logic(d, a, b, combine(in.Op))}, nil
 }
 
 // compare compiles the comparison of setp and set into a fresh predicate.
@@ -258,7 +193,7 @@ func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (step, 
 		return step{}, d, err
 	}
 	rb, err := c.source(b, src[1], t)
-	return step{dense: bind(f, []ref{d, ra, rb})}, d, err
+	return Scratch(f, d, ra, rb), d, err
 }
 
 // boolOp takes the boolean operator out of the modifiers of setp or set.
@@ -292,10 +227,7 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		copyTo := step{dst: []ref{rp}, dense: func(m *machine, w0, w1 int) {
-			copy(m.pred(rp.slot, w0, w1), m.pred(r.slot, w0, w1))
-		}}
-		return []step{s, copyTo}, nil
+		return []step{s, CopyPred(rp, r)}, nil
 	}
 	rq, err := c.dest(&q, classPred)
 	if err != nil {
@@ -305,22 +237,13 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	other, not := r.slot, uint32(0)
+	other := PredOf(r, false)
 	if op != "" {
-		if other, not, err = c.predSource(&in.Args[3]); err != nil {
+		if other, err = c.predSource(&in.Args[3]); err != nil {
 			return nil, err
 		}
 	}
-	f := combine(op)
-	both := step{dst: []ref{rp, rq}, dense: func(m *machine, w0, w1 int) {
-		dp, dq := m.pred(rp.slot, w0, w1), m.pred(rq.slot, w0, w1)
-		v, o := m.pred(r.slot, w0, w1), m.pred(other, w0, w1)
-		for i := range v {
-			x, y := v[i], o[i]^not
-			dp[i], dq[i] = f(x, y), f(^x, y)
-		}
-	}}
-	return []step{s, both}, nil
+	return []step{s, LogicPair(rp, rq, r, other, combine(op))}, nil
 }
 
 // set gives all ones or 1.0 instead of a predicate. The type of the result comes
@@ -346,7 +269,7 @@ func (c *compiler) set(in *ptx.Inst) ([]step, error) {
 	if dt == ptx.F32 {
 		yes = 0x3f800000
 	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(class32, uint64(yes)), c.constant(class32, 0), p.slot, 0)
+	sel, err := c.selectInto(&in.Args[0], c.constant(class32, uint64(yes)), c.constant(class32, 0), PredOf(p, false))
 	return []step{s, sel}, err
 }
 
@@ -364,11 +287,11 @@ func (c *compiler) selp(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, not, err := c.predSource(&in.Args[3])
+	p, err := c.predSource(&in.Args[3])
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.selectInto(&in.Args[0], a, b, p, not)
+	s, err := c.selectInto(&in.Args[0], a, b, p)
 	return []step{s}, err
 }
 
@@ -398,52 +321,20 @@ func (c *compiler) slct(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.selectInto(&in.Args[0], a, b, p.slot, 0)
+	s, err := c.selectInto(&in.Args[0], a, b, PredOf(p, false))
 	return []step{cmp, s}, err
 }
 
-func (c *compiler) selectInto(d *ptx.Operand, a, b ref, p int, not uint32) (step, error) {
+func (c *compiler) selectInto(d *ptx.Operand, a, b ref, p Pred) (step, error) {
 	r, err := c.dest(d, a.class)
-	if err != nil {
-		return step{}, err
-	}
-	s := step{dst: []ref{r}}
-	if r.class == class64 {
-		s.dense = func(m *machine, u, v int) {
-			choose(m.v64(r.slot, u, v), m.v64(a.slot, u, v), m.v64(b.slot, u, v), m.pred(p, u, v), not)
-		}
-	} else {
-		s.dense = func(m *machine, u, v int) {
-			choose(m.v32(r.slot, u, v), m.v32(a.slot, u, v), m.v32(b.slot, u, v), m.pred(p, u, v), not)
-		}
-	}
-	return s, nil
-}
-
-func choose[T uint32 | uint64](d, a, b []T, p predicate, not uint32) {
-	for w, bits := range p {
-		bits ^= not
-		d, a, b := d[w*warpSize:][:warpSize], a[w*warpSize:][:warpSize], b[w*warpSize:][:warpSize]
-		for i := range d {
-			v := b[i]
-			if bits>>i&1 != 0 {
-				v = a[i]
-			}
-			d[i] = v
-		}
-	}
+	return Select(r, a, b, p), err
 }
 
 func (c *compiler) lop3(in *ptx.Inst) ([]step, error) {
 	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	table := uint32(in.Args[4].Bits)
-	return c.apply(func(d, x, y, z []uint32) {
-		for i := range d {
-			d[i] = lop3(x[i], y[i], z[i], table)
-		}
-	}, in.Args[:4], ptx.B32)
+	return c.apply(lop3Loop(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
 }
 
 // cvta turns addresses of a space into generic ones and back; isspacep asks
@@ -454,35 +345,23 @@ func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
 	}
 	var delta uint64
 	for _, m := range in.Mods {
-		if base, ok := c.mod.spaces.base(m); ok {
+		if base, ok := spaceBase(&c.mod.spaces, m); ok {
 			delta = base
 		}
 	}
 	if in.Has("to") {
 		delta = -delta
 	}
-	return c.apply(func(d, a []uint64) {
-		for i := range d {
-			d[i] = a[i] + delta
-		}
-	}, in.Args, ptx.U64)
+	return c.apply(plus(delta), in.Args, ptx.U64)
 }
 
 func (c *compiler) isspacep(in *ptx.Inst) ([]step, error) {
 	if len(in.Mods) != 1 || len(in.Args) != 2 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	base, size, ok := c.mod.spaces.area(in.Mods[0])
+	base, size, ok := spaceArea(&c.mod.spaces, in.Mods[0])
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	return c.apply(func(d predicate, a []uint64) {
-		for w := range d {
-			var bits uint32
-			for l := range warpSize {
-				bits |= bit(a[w*warpSize+l]-base < size) << l
-			}
-			d[w] = bits
-		}
-	}, in.Args, ptx.U64)
+	return c.apply(within(base, size), in.Args, ptx.U64)
 }

@@ -55,7 +55,7 @@ func (m *machine) runBlock(x, y, z uint32) error {
 // runGroup advances a group until it ends, waits, or another may be behind it.
 func (m *machine) runGroup(g *group) error {
 	for {
-		if m.env.stop.Load() {
+		if m.env.Stop.Load() {
 			return errStopped
 		}
 		if len(m.groups) > 1 {

@@ -1,7 +1,6 @@
 package soft
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -83,28 +82,15 @@ func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (step, error) {
 	if !in {
 		from, to = to, from
 	}
-	return step{guard: -1, inst: c.place, masked: func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) {
-			mem := m.local[uint32(l)*m.stride:][:m.stride]
-			copy(mem[to:to+size], mem[from:from+size])
-		})
-		return nil
-	}}, nil
+	return c.placed(CopyLocal(to, from, size)), nil
 }
 
 func (c *compiler) handOverReg(r ref, at uint32, in bool) step {
-	at += c.handOverAt
-	return step{guard: -1, inst: c.place, masked: func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) {
-			mem := m.local[uint32(l)*m.stride+at:][:8]
-			if in {
-				binary.LittleEndian.PutUint64(mem, m.get(r, l))
-			} else {
-				m.set(r, l, binary.LittleEndian.Uint64(mem))
-			}
-		})
-		return nil
-	}}
+	reg, area := Word{Reg: r}, Word{Reg: none, Local: c.handOverAt + at}
+	if !in {
+		reg, area = area, reg
+	}
+	return c.placed(CopyWord(area, reg))
 }
 
 // takeArguments makes the block where a function that is called dynamically
@@ -116,8 +102,7 @@ func (c *compiler) takeArguments(fr *frame) (err error) {
 	c.place = &place{object: fr.f.Object, fn: fr.f.Name, line: fr.f.Line}
 	b := &c.p.blocks[fr.prologue]
 	b.steps, err = c.ownHandOver(fr.f.Params, false)
-	to := fr.number[0]
-	b.end = func(_ *machine, g *group) bool { g.pc = to; return true }
+	b.end = Goto(fr.number[0])
 	return err
 }
 

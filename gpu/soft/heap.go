@@ -1,9 +1,12 @@
 package soft
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
 // heapBytes is how much the malloc of a module's kernels has: what CUDA's
@@ -69,4 +72,24 @@ func (h *heap) release(at uint64) bool {
 		h.free = slices.Delete(h.free, i, i+1)
 	}
 	return true
+}
+
+// Malloc returns the step that allocates in each lane; 0 is no room.
+func Malloc(h *heap, result, size Word) step {
+	return masked(func(m *machine, act []uint32) error {
+		eachLane(act, func(l int) { result.set(m, l, h.alloc(size.get(m, l))) })
+		return nil
+	})
+}
+
+// Free returns the step that frees in each lane what Malloc has given it.
+func Free(h *heap, at Word) step {
+	return masked(func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			if p := at.get(m, l); p != 0 && !h.release(p) {
+				return fmt.Errorf("%w: free of %#x, which malloc has not returned", abi.ErrIllegalAddress, p)
+			}
+			return nil
+		})
+	})
 }

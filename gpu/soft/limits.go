@@ -10,7 +10,7 @@ import "github.com/basalt-gpu/basalt/gpu/ptx"
 const maxExpanded = 512 << 10
 
 // expand counts a kernel with what it calls, before it is compiled.
-func (l *layout) expand(f *ptx.Func, frames map[*ptx.Func]*frame) error {
+func (l *Module) expand(f *ptx.Func, frames map[*ptx.Func]*frame) error {
 	for called := range frames {
 		l.expanded += len(called.Body) + len(called.Regs)
 	}

@@ -2,7 +2,6 @@ package soft
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
@@ -13,11 +12,14 @@ const (
 	maxWarps   = maxThreads / warpSize
 )
 
+// MaxMachineBytes bounds the registers and local memory of one running block.
+const MaxMachineBytes = 1 << 30
+
 // machine runs the blocks of one launch, one after another, on one goroutine.
 // Register files are lane-major: register r of all lanes is one vector.
 type machine struct {
 	p     *program
-	env   *launchEnv
+	env   *Launch
 	warps int
 	lanes int // warps * 32: the stride of a register
 
@@ -42,27 +44,14 @@ type machine struct {
 	savedBytes int
 }
 
-// launchEnv is what the machines of one launch share.
-type launchEnv struct {
-	grid, block [3]uint32
-	threads     int
-	params      []byte
-	table       []region // device memory of the context
-	spaces      spaces
-	dynShared   uint32
-	stop        *atomic.Bool // ends the kernel between instructions
-	clock       func() int64 // nanoseconds
-	sms         uint32
-}
-
-func newMachine(p *program, env *launchEnv) *machine {
+func newMachine(p *program, env *Launch) *machine {
 	m := &machine{p: p, env: env}
 	m.warps = (env.threads + warpSize - 1) / warpSize
 	m.lanes = m.warps * warpSize
 	m.r32 = make([]uint32, p.n32*m.lanes)
 	m.r64 = make([]uint64, p.n64*m.lanes)
 	m.preds = make([]uint32, p.np*maxWarps)
-	m.shared = make([]byte, (p.sharedBytes+env.dynShared+15)&^15)
+	m.shared = make([]byte, (p.sharedBytes+env.Shared+15)&^15)
 	m.stride = p.localBytes
 	m.local = make([]byte, int(m.stride)*m.lanes)
 	m.save32 = make([]uint32, m.lanes)
@@ -141,7 +130,7 @@ func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 // generic address picks its space by value.
 func (m *machine) window(sp addrSpace, addr uint64, size uint64, lane int) ([]byte, error) {
 	if sp == spGeneric {
-		switch at := &m.env.spaces; {
+		switch at := &m.env.Spaces; {
 		case addr-at.shared < spaceSize:
 			sp, addr = spShared, addr-at.shared
 		case addr-at.local < spaceSize:
@@ -157,7 +146,7 @@ func (m *machine) window(sp addrSpace, addr uint64, size uint64, lane int) ([]by
 	case spLocal:
 		mem = m.local[uint32(lane)*m.stride:][:m.stride]
 	case spParam:
-		mem = m.env.params
+		mem = m.env.Params
 	default:
 		return m.resolve(addr, size)
 	}

@@ -6,7 +6,6 @@ import (
 	mathbits "math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
 // addrSpace is how an access finds its memory.
@@ -24,16 +23,95 @@ func (s addrSpace) String() string {
 	return [...]string{"generic", "global", "shared", "local", "param"}[s]
 }
 
-// access is a compiled ld, st, atom or red.
-type access struct {
-	space addrSpace
-	base  ref // class32 or class64
-	off   uint64
-	typ   ptx.Type
-	n     int    // vector elements
-	mask  uint64 // of the register's width
-	reach uint64 // the highest address of the space, a mask for sums
-	local uint64 // where local memory begins in the generic space
+// Access is the memory operand of a load, a store or an atomic operation.
+type Access struct {
+	Space  addrSpace
+	Base   ref // class32 or class64
+	Off    uint64
+	Size   uint64 // of one element, bytes
+	Signed bool   // a narrow element is sign-extended
+	N      int    // vector elements
+	Mask   uint64 // of the register's width
+	Local  uint64 // where local memory begins in the generic space
+	reach  uint64 // the highest address of the space, a mask for sums
+}
+
+// reached returns an access that knows what its space reaches.
+func (a Access) reached() *Access {
+	if a.reach = 1<<64 - 1; a.Space > spGlobal {
+		a.reach = 1<<32 - 1
+	}
+	return &a
+}
+
+// Load returns the step of a load into one register for each element. constant
+// says that all lanes have one address.
+func Load(access Access, dst []ref, constant bool) step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		if err := m.aligned(a, addrs, act); err != nil {
+			return err
+		}
+		for i, d := range dst {
+			if constant && a.Space == spParam {
+				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := m.loadOne(a, addrs, a.Off+uint64(i)*size, d, act); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Store returns the step of a store of one register for each element.
+func Store(access Access, src []ref) step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		if err := m.aligned(a, addrs, act); err != nil {
+			return err
+		}
+		for i, s := range src {
+			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Atomic returns the step of an atomic operation on one element of 4 or 8
+// bytes: f gives the new value of the old and of b and c, and d gets the old
+// one. d may be of ClassNone.
+func Atomic(access Access, d, b, c ref, f update) step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		return eachLaneErr(act, func(l int) error {
+			addr := a.at(addrs[l], a.Off)
+			if a.Space == spGeneric && addr-m.env.Spaces.param < spaceSize {
+				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
+			}
+			mem, err := m.window(a.Space, addr, size, l)
+			if err != nil {
+				return err
+			}
+			x, y := m.get(b, l), m.get(c, l)
+			var old uint64
+			if size == 8 {
+				old = atomic64(mem, func(o uint64) uint64 { return f(o, x, y) })
+			} else {
+				old = uint64(atomic32(mem, func(o uint32) uint32 { return uint32(f(uint64(o), x, y)) }))
+			}
+			m.set(d, l, old)
+			return nil
+		})
+	})
 }
 
 // at is an address with an offset. Addresses of shared, local and parameter
@@ -41,102 +119,20 @@ type access struct {
 // off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
 // "Addresses as Operands"). The quick paths for whole warps leave addresses
 // that wrap to the slow one.
-func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
-
-// access parses modifiers and the memory operand of an access. Cache, order
-// and scope modifiers change nothing here: one block runs in program order.
-func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
-	a, err := c.operand(in, mem, skip)
-	if a.reach = 1<<64 - 1; a.space > spGlobal {
-		a.reach = 1<<32 - 1
-	}
-	return a, err
-}
-
-func (c *compiler) operand(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
-	a := access{n: 1, mask: ^uint64(0), local: c.mod.spaces.local}
-	param := false
-	for _, m := range in.Mods {
-		if t, ok := ptx.TypeByName(m); ok {
-			a.typ = t
-			continue
-		}
-		switch m {
-		case "global", "const":
-			a.space = spGlobal
-		case "shared", "shared::cta":
-			a.space = spShared
-		case "local":
-			a.space = spLocal
-		case "param", "param::entry", "param::func":
-			param = true
-		case "v2":
-			a.n = 2
-		case "v4":
-			a.n = 4
-		case "volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "sc", "cta", "gpu", "sys", "cluster",
-			"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "mmio",
-			"L1::evict_normal", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L1::evict_unchanged",
-			"L2::64B", "L2::128B", "L2::256B":
-		default:
-			if !skip[m] {
-				return a, in.Errorf("unsupported modifier ." + m)
-			}
-		}
-	}
-	if a.typ == ptx.NoType || a.typ == ptx.Pred || a.typ == ptx.B128 || mem.Kind != ptx.KindMem || len(mem.List) > 1 {
-		return a, in.Errorf("unsupported memory access")
-	}
-	a.off = uint64(mem.Off)
-	if len(mem.List) == 0 {
-		a.base = c.constant(class64, 0)
-	} else {
-		b := &mem.List[0]
-		var err error
-		switch b.Kind {
-		case ptx.KindReg:
-			a.base = c.fr.regs[b.Reg]
-			if a.base.class == classPred {
-				return a, in.Errorf("a predicate is no address")
-			}
-		case ptx.KindVar:
-			a.base, err = c.source(b, class64, ptx.U64)
-		default:
-			return a, in.Errorf("unsupported address")
-		}
-		if err != nil {
-			return a, err
-		}
-		if param {
-			a.space = spParam
-			if _, local := c.fr.vars[b.Var]; local || !c.fr.f.Entry {
-				a.space = spLocal
-			}
-			return a, nil
-		}
-		if b.Kind == ptx.KindVar && a.space == spGeneric { // ld.u32 %r, [var]
-			base, _ := c.mod.spaces.base(b.Var.Space.String())
-			a.off += base
-		}
-	}
-	if param {
-		a.space = spParam
-	}
-	return a, nil
-}
+func (a *Access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
 
 // addresses gives every lane's address before the offset. The slice is valid
 // until the next call.
-func (m *machine) addresses(a *access) []uint64 {
-	if a.base.class == class64 {
-		v := m.v64(a.base.slot, 0, m.warps)
-		if a.n == 1 {
+func (m *machine) addresses(a *Access) []uint64 {
+	if a.Base.class == class64 {
+		v := m.v64(a.Base.slot, 0, m.warps)
+		if a.N == 1 {
 			return v
 		}
 		copy(m.save64, v) // a vector load may overwrite its own address
 		return m.save64
 	}
-	for i, v := range m.v32(a.base.slot, 0, m.warps) {
+	for i, v := range m.v32(a.Base.slot, 0, m.warps) {
 		m.save64[i] = uint64(v)
 	}
 	return m.save64
@@ -149,7 +145,7 @@ func (m *machine) fixed(s addrSpace) (base uint64, data []byte) {
 	case spShared:
 		return 0, m.shared
 	case spParam:
-		return 0, m.env.params
+		return 0, m.env.Params
 	case spLocal:
 		return 0, nil
 	}
@@ -158,8 +154,8 @@ func (m *machine) fixed(s addrSpace) (base uint64, data []byte) {
 
 // probe makes the first active lane's allocation the one touched last: most
 // instructions stay inside one. A bad address is reported by the access itself.
-func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
-	if a.space > spGlobal {
+func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
+	if a.Space > spGlobal {
 		return
 	}
 	for w, bits := range act {
@@ -176,12 +172,12 @@ func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
 }
 
 // uniform loads a kernel parameter: the same value for all lanes.
-func (m *machine) uniform(a *access, addr uint64, d ref, act []uint32) error {
-	b, err := m.window(spParam, addr, uint64(a.typ.Size()), 0)
+func (m *machine) uniform(a *Access, addr uint64, d ref, act []uint32) error {
+	b, err := m.window(spParam, addr, a.Size, 0)
 	if err != nil {
 		return err
 	}
-	v := readAs(b, a.typ) & a.mask
+	v := readAs(b, a) & a.Mask
 	for w, bits := range act {
 		if bits != 0 {
 			m.spread(d, w, bits, v)
@@ -190,104 +186,31 @@ func (m *machine) uniform(a *access, addr uint64, d ref, act []uint32) error {
 	return nil
 }
 
-func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
-	if a.n == 1 {
-		return []*ptx.Operand{o}, nil
-	}
-	if o.Kind != ptx.KindVec || len(o.List) != a.n {
-		return nil, c.in.Errorf("the vector has the wrong length")
-	}
-	var list []*ptx.Operand
-	for i := range o.List {
-		list = append(list, &o.List[i])
-	}
-	return list, nil
-}
-
-func (c *compiler) load(in *ptx.Inst) ([]step, error) {
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
-	}
-	a, err := c.access(in, &in.Args[1], nil)
-	if err != nil {
-		return nil, err
-	}
-	ops, err := c.vector(&a, &in.Args[0])
-	if err != nil {
-		return nil, err
-	}
-	dst := make([]ref, len(ops))
-	for i, o := range ops {
-		if dst[i], err = c.loadDest(o, a.typ); err != nil {
-			return nil, err
-		}
-		if o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() == 2 {
-			if a.mask = 0xffff; a.typ.Size() > 2 {
-				return nil, in.Errorf("the register is too small")
-			}
-		}
-	}
-	size := uint64(a.typ.Size())
-	base := in.Args[1].List
-	constant := len(base) == 0 || base[0].Kind == ptx.KindVar
-	return []step{{masked: func(m *machine, act []uint32) error {
-		addrs := m.addresses(&a)
-		if err := m.aligned(&a, addrs, act); err != nil {
-			return err
-		}
-		for i, d := range dst {
-			if constant && a.space == spParam {
-				if err := m.uniform(&a, a.at(addrs[0], a.off+uint64(i)*size), d, act); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := m.loadOne(&a, addrs, a.off+uint64(i)*size, d, act); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}}, nil
-}
-
-// loadDest: the register may be wider than what is loaded (PTX ISA, "Operand
-// Size Exceeding Instruction-Type Size").
-func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ref, error) {
-	if o.Kind == ptx.KindReg {
-		r := c.fr.regs[o.Reg]
-		if r.class == classPred || r.class == class32 && t.Size() == 8 {
-			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
-		}
-		return r, nil
-	}
-	return c.dest(o, classOf(t))
-}
-
 // aligned checks vectors, whose alignment is that of the whole.
-func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
-	if a.n == 1 {
+func (m *machine) aligned(a *Access, addrs []uint64, act []uint32) error {
+	if a.N == 1 {
 		return nil
 	}
-	whole := uint64(a.n)*uint64(a.typ.Size()) - 1
+	whole := uint64(a.N)*a.Size - 1
 	return eachLaneErr(act, func(l int) error {
-		if at := a.at(addrs[l], a.off); at&whole != 0 {
+		if at := a.at(addrs[l], a.Off); at&whole != 0 {
 			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
 		}
 		return nil
 	})
 }
 
-func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []uint32) error {
-	size := uint64(a.typ.Size())
+func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d ref, act []uint32) error {
+	size := a.Size
 	m.probe(a, addrs, off, act)
-	base, data := m.fixed(a.space)
+	base, data := m.fixed(a.Space)
 	whole := words(data)
 	for w, bits := range act {
 		if bits == 0 {
 			continue
 		}
 		lane := w * warpSize
-		if a.space <= spGlobal {
+		if a.Space <= spGlobal {
 			if done, err := m.broadcast(a, addrs[lane:][:warpSize], off, d, w, bits); done || err != nil {
 				if err != nil {
 					return err
@@ -328,13 +251,13 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 			if bits>>l&1 == 0 {
 				continue
 			}
-			b, err := m.window(a.space, a.at(addrs[lane+l], off), size, lane+l)
+			b, err := m.window(a.Space, a.at(addrs[lane+l], off), size, lane+l)
 			if err != nil {
 				return err
 			}
-			m.set(d, lane+l, readAs(b, a.typ)&a.mask)
+			m.set(d, lane+l, readAs(b, a)&a.Mask)
 		}
-		base, data = m.fixed(a.space)
+		base, data = m.fixed(a.Space)
 		whole = words(data)
 	}
 	return nil
@@ -343,9 +266,9 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ref, act []ui
 // broadcast loads for the active lanes of a warp that have one address. Such a
 // load is one load: were it one for each lane, another block could write in
 // between, and lanes that a program keeps in step would see different values.
-func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ref, w int, bits uint32) (done bool, err error) {
+func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d ref, w int, bits uint32) (done bool, err error) {
 	first := addrs[mathbits.TrailingZeros32(bits)]
-	if addrs[mathbits.Len32(bits)-1] != first || a.space == spGeneric && first+off-a.local < spaceSize {
+	if addrs[mathbits.Len32(bits)-1] != first || a.Space == spGeneric && first+off-a.Local < spaceSize {
 		return false, nil
 	}
 	for rest := bits; rest != 0; rest &= rest - 1 {
@@ -353,11 +276,11 @@ func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ref, w int,
 			return false, nil
 		}
 	}
-	b, err := m.window(a.space, a.at(first, off), uint64(a.typ.Size()), 0)
+	b, err := m.window(a.Space, a.at(first, off), a.Size, 0)
 	if err != nil {
 		return false, err
 	}
-	m.spread(d, w, bits, readAs(b, a.typ)&a.mask)
+	m.spread(d, w, bits, readAs(b, a)&a.Mask)
 	return true, nil
 }
 
@@ -376,22 +299,22 @@ func (m *machine) spread(d ref, w int, bits uint32, v uint64) {
 }
 
 // readAs reads one value, extended to the register by its type.
-func readAs(b []byte, t ptx.Type) uint64 {
+func readAs(b []byte, a *Access) uint64 {
 	var v uint64
-	switch t.Size() {
+	switch a.Size {
 	case 1:
 		v = uint64(b[0])
-		if t == ptx.S8 {
+		if a.Signed {
 			v = uint64(int64(int8(b[0])))
 		}
 	case 2:
 		v = uint64(binary.LittleEndian.Uint16(b))
-		if t == ptx.S16 {
+		if a.Signed {
 			v = uint64(int64(int16(v)))
 		}
 	case 4:
 		v = uint64(binary.LittleEndian.Uint32(b))
-		if t == ptx.S32 {
+		if a.Signed {
 			v = uint64(int64(int32(v)))
 		}
 	default:
@@ -400,57 +323,17 @@ func readAs(b []byte, t ptx.Type) uint64 {
 	return v
 }
 
-func (c *compiler) store(in *ptx.Inst) ([]step, error) {
-	if len(in.Args) != 2 {
-		return nil, in.Errorf("wrong number of operands")
-	}
-	a, err := c.access(in, &in.Args[0], nil)
-	if err != nil {
-		return nil, err
-	}
-	if a.space == spParam {
-		return nil, in.Errorf("a kernel's parameters are read-only")
-	}
-	ops, err := c.vector(&a, &in.Args[1])
-	if err != nil {
-		return nil, err
-	}
-	src := make([]ref, len(ops))
-	for i, o := range ops {
-		cl := classOf(a.typ)
-		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].class == class64 {
-			cl = class64
-		}
-		if src[i], err = c.source(o, cl, a.typ); err != nil {
-			return nil, err
-		}
-	}
-	size := uint64(a.typ.Size())
-	return []step{{masked: func(m *machine, act []uint32) error {
-		addrs := m.addresses(&a)
-		if err := m.aligned(&a, addrs, act); err != nil {
-			return err
-		}
-		for i, s := range src {
-			if err := m.storeOne(&a, addrs, a.off+uint64(i)*size, s, act); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}}, nil
-}
-
-func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []uint32) error {
-	size := uint64(a.typ.Size())
+func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s ref, act []uint32) error {
+	size := a.Size
 	m.probe(a, addrs, off, act)
-	base, data := m.fixed(a.space)
+	base, data := m.fixed(a.Space)
 	whole := words(data)
 	for w, bits := range act {
 		if bits == 0 {
 			continue
 		}
 		lane := w * warpSize
-		if a.space <= spGlobal {
+		if a.Space <= spGlobal {
 			bits = a.writers(addrs[lane:][:warpSize], off, bits)
 		}
 		if bits == ^uint32(0) && size == 4 && s.class == class32 {
@@ -473,10 +356,10 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 				continue
 			}
 			addr := a.at(addrs[lane+l], off)
-			if a.space == spGeneric && addr-m.env.spaces.param < spaceSize {
+			if a.Space == spGeneric && addr-m.env.Spaces.param < spaceSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
-			b, err := m.window(a.space, addr, size, lane+l)
+			b, err := m.window(a.Space, addr, size, lane+l)
 			if err != nil {
 				return err
 			}
@@ -491,7 +374,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 				binary.LittleEndian.PutUint64(b, v)
 			}
 		}
-		base, data = m.fixed(a.space)
+		base, data = m.fixed(a.Space)
 		whole = words(data)
 	}
 	return nil
@@ -501,7 +384,7 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ref, act []u
 // address the last. A warp's store to one address is one store: were it one for
 // each lane, a lock that a whole warp releases would be released again when
 // another block has it.
-func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
+func (a *Access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 	if lanes == ^uint32(0) && ascending(addrs) {
 		return lanes
 	}
@@ -517,7 +400,7 @@ func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 			lowest = x
 		case x > highest:
 			highest = x
-		case a.space == spGeneric && x+off-a.local < spaceSize: // each lane has its own
+		case a.Space == spGeneric && x+off-a.Local < spaceSize: // each lane has its own
 		case x == lowest || x == highest || having(addrs, writers, x) != 0:
 			continue
 		}

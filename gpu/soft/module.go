@@ -1,7 +1,6 @@
 package soft
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -27,10 +26,10 @@ type function struct {
 // ModuleLoad implements worker.Context.
 func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	mod, err := parseImage(image)
+	parsed, err := Parse(image)
 	var m *module
 	if err == nil {
-		m, err = c.load(mod, &info)
+		m, err = c.load(parsed, &info)
 	}
 	if err != nil {
 		var pe *ptx.Error
@@ -49,18 +48,23 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	return m, list, info, nil
 }
 
-func (c *Context) load(mod *ptx.Module, info *abi.ModuleInfo) (*module, error) {
+func (c *Context) load(parsed *Module, info *abi.ModuleInfo) (*module, error) {
 	m := &module{c: c}
-	l := &layout{mod: mod, spaces: c.spaces, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}
-	constBytes, err := c.placeAll(m, l, info)
-	if err != nil {
+	if err := c.link(m, parsed, info); err != nil {
 		return nil, err
 	}
-	if err := m.compile(l, constBytes, info); err != nil { // without mu: it takes long
+	kernels, err := parsed.Kernels() // without mu: it takes long
+	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.freeVars(m)
 		return nil, err
+	}
+	for i := range kernels {
+		p := kernels[i].Program
+		fn := &function{m: m, p: p, maxDynamic: maxSharedBytes - min(p.sharedBytes, maxSharedBytes)}
+		m.funcs = append(m.funcs, fn)
+		info.Functions = append(info.Functions, describe(&kernels[i], fn, parsed))
 	}
 	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
 	c.mu.Lock()
@@ -71,6 +75,20 @@ func (c *Context) load(mod *ptx.Module, info *abi.ModuleInfo) (*module, error) {
 	}
 	c.modules[m] = true
 	return m, nil
+}
+
+// link gives a module's symbols their places and first values.
+func (c *Context) link(m *module, parsed *Module, info *abi.ModuleInfo) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usableLocked(); err != nil {
+		return err
+	}
+	err := parsed.Link(c.spaces, symbols{m, info})
+	if err != nil {
+		c.freeVars(m)
+	}
+	return err
 }
 
 // usableLocked returns why the context takes no more modules, or nil.
@@ -84,123 +102,44 @@ func (c *Context) usableLocked() error {
 	return nil
 }
 
-// placeAll gives a module's variables, and its heap, memory and their first
-// values, and its functions addresses. It returns the bytes of those in .const.
-func (c *Context) placeAll(m *module, l *layout, info *abi.ModuleInfo) (int32, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err := c.usableLocked(); err != nil {
-		return 0, err
-	}
-	constBytes, err := c.placeVars(m, l, info)
-	if err == nil && c.functions(l) {
-		var addr uint64
-		if addr, err = c.place(m, heapName, heapBytes, info); err == nil {
-			l.heap = newHeap(addr, heapBytes)
-		}
-	}
-	if err == nil {
-		err = relocate(c, l, l.mod)
-	}
-	if err != nil {
-		c.freeVars(m)
-		return 0, err
-	}
-	return constBytes, nil
+// symbols is the Memory of a module that is being loaded; Context.mu is held.
+type symbols struct {
+	m    *module
+	info *abi.ModuleInfo
 }
 
-// placeVars is called with mu held.
-func (c *Context) placeVars(m *module, l *layout, info *abi.ModuleInfo) (constBytes int32, err error) {
-	vars := l.mod.Vars
-	for _, f := range l.mod.Funcs {
-		vars = append(vars, f.Vars...)
-	}
-	for _, v := range vars {
-		if v.Space != ptx.Global && v.Space != ptx.Const {
-			continue
-		}
-		if v.Extern {
-			return 0, &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
-		}
-		addr, err := c.place(m, v.Name, v.Size, info)
-		if err != nil {
-			return 0, err
-		}
-		l.address[v] = addr
-		copy(c.backing(addr), v.Init)
-		if v.Space == ptx.Const {
-			constBytes += int32(v.Size)
-		}
-	}
-	return constBytes, nil
-}
-
-// heapName is that of the memory of malloc among a module's variables. No
-// variable of PTX can have it.
-const heapName = "malloc heap"
-
-// place gives a variable its memory.
-func (c *Context) place(m *module, name string, size uint64, info *abi.ModuleInfo) (uint64, error) {
-	addr, err := c.allocLocked(max(size, 1))
+// Place implements Memory.
+func (s symbols) Place(name string, size uint64) (uint64, error) {
+	addr, err := s.m.c.allocLocked(max(size, 1))
 	if err != nil {
 		return 0, err
 	}
-	m.vars = append(m.vars, addr)
-	info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: addr, Size: size})
+	s.m.vars = append(s.m.vars, addr)
+	s.info.Globals = append(s.info.Globals, abi.GlobalInfo{Name: name, Address: addr, Size: size})
 	return addr, nil
 }
 
-// compile makes the module's kernels.
-func (m *module) compile(l *layout, constBytes int32, info *abi.ModuleInfo) error {
-	for _, f := range l.mod.Funcs {
-		if !f.Entry || f.Extern {
-			continue
-		}
-		p, err := compile(l, f)
-		if err != nil {
-			return err
-		}
-		fn := &function{m: m, p: p, maxDynamic: maxSharedBytes - min(p.sharedBytes, maxSharedBytes)}
-		m.funcs = append(m.funcs, fn)
-		info.Functions = append(info.Functions, describe(f, fn, constBytes, l.mod))
-	}
-	return nil
-}
+// Bytes implements Memory.
+func (s symbols) Bytes(addr uint64) []byte { return s.m.c.backing(addr) }
 
-// relocate writes addresses into initialised variables.
-func relocate(c *Context, l *layout, mod *ptx.Module) error {
-	for _, v := range mod.Vars {
-		for _, r := range v.Relocs {
-			to, ok := l.address[r.Var]
-			if r.Func != nil {
-				to, ok = l.code[r.Func]
-			}
-			if !ok {
-				return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
-			}
-			mem := c.backing(l.address[v])
-			if size := uint64(len(mem)); r.Offset > size || size-r.Offset < 8 {
-				return fmt.Errorf("%w: initialiser of %s at %d", abi.ErrInvalidPTX, v.Name, r.Offset)
-			}
-			binary.LittleEndian.PutUint64(mem[r.Offset:], to+uint64(r.Addend))
-		}
-	}
-	return nil
+// codeStep is between the addresses of two functions. They lie below every
+// address window, so none is an address of memory.
+const codeStep = 16
+
+// Code implements Memory. The addresses are those of one module in the context.
+func (s symbols) Code() uint64 {
+	s.m.c.lastCode += codeStep
+	return s.m.c.lastCode
 }
 
 // describe gives a kernel's attributes, the CUfunction_attribute values 0 to 9.
-func describe(f *ptx.Func, fn *function, constBytes int32, mod *ptx.Module) abi.FunctionInfo {
-	fi := abi.FunctionInfo{Name: f.Name}
-	for _, v := range f.Params {
-		fi.Params = append(fi.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
-	}
+func describe(k *Kernel, fn *function, of *Module) abi.FunctionInfo {
 	// PTX_VERSION is the architecture that the PTX is for, not the version of
 	// the language: libraries choose by it which of their tunings was compiled.
-	fi.Attributes = [abi.FunctionAttributes]int32{
-		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), constBytes, int32(fn.p.localBytes),
-		int32(fn.p.registers()), int32(mod.Arch), capability, 0, int32(fn.maxDynamic), -1,
-	}
-	return fi
+	return abi.FunctionInfo{Name: fn.p.name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
+		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), of.ConstBytes(), int32(fn.p.localBytes),
+		int32(registers(fn.p)), of.Arch(), capability, 0, int32(fn.maxDynamic), -1,
+	}}
 }
 
 func (c *Context) freeVars(m *module) {
@@ -274,7 +213,7 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 		return 0, abi.ErrInvalidValue
 	}
 	threads := roundUp(uint32(blockSize), warpSize)
-	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.p.registers(), registerUnit)*threads))
+	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(registers(f.p), registerUnit)*threads))
 	if dynamicShared > maxOptInBytes {
 		return 0, nil
 	}

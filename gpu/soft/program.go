@@ -1,9 +1,5 @@
 package soft
 
-import (
-	"github.com/basalt-gpu/basalt/gpu/ptx"
-)
-
 // class is the register file a value lives in.
 type class uint8
 
@@ -20,6 +16,9 @@ type ref struct {
 	slot  int
 }
 
+// none is the sink as a register: nothing is written there.
+var none = ref{class: classNone}
+
 // program is one kernel with everything it calls, ready to run. It is
 // immutable and shared by machines.
 type program struct {
@@ -35,10 +34,18 @@ type program struct {
 	sharedBytes uint32         // static; dynamic memory follows
 	maxThreads  uint32
 	reqThreads  [3]uint32
-	params      []*ptx.Var
 	paramBytes  uint32
-	code        map[uint64]*entered // functions by address
+	code        map[uint64]*Callee // functions by address
 }
+
+// MachineBytes returns what the registers and local memory of one block take.
+func (p *program) MachineBytes(threads uint64) uint64 {
+	lanes := (threads + warpSize - 1) &^ (warpSize - 1)
+	return lanes * p.LaneBytes()
+}
+
+// LaneBytes returns what the registers and local memory of one lane take.
+func (p *program) LaneBytes() uint64 { return 4*uint64(p.n32) + 8*uint64(p.n64) + uint64(p.localBytes) }
 
 // place is where an instruction stands, for error messages.
 type place struct {
@@ -58,13 +65,18 @@ type step struct {
 }
 
 // basicBlock runs without change of control: an optional synchronizing
-// instruction first, then steps, then the end, which moves the group on and
-// says whether it lives; a group that does not may have left machine.fault.
+// instruction first, then steps, then the end.
 type basicBlock struct {
 	sync     syncFunc
-	warp     *warpOp // the instruction of sync, when it is one of a warp
+	warp     *WarpOp // the instruction of sync, when it is one of a warp
 	syncInst *place
 	steps    []step
-	end      func(m *machine, g *group) bool
+	end      End
 	endInst  *place
 }
+
+// meetAt makes a block begin with an instruction of the lanes of a warp.
+func (b *basicBlock) meetAt(o *WarpOp, at *place) { b.sync, b.warp, b.syncInst = o.sync, o, at }
+
+// waitAt makes a block begin with a barrier.
+func (b *basicBlock) waitAt(o *BarrierOp, at *place) { b.sync, b.syncInst = o.sync, at }

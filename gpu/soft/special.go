@@ -1,31 +1,9 @@
 package soft
 
-import "strings"
-
 // Special registers (PTX ISA, "Special Registers") are ordinary registers that
 // the machine fills: once for what a lane is, per block for where the block is.
 
-func (c *compiler) special(name string, cl class) (ref, error) {
-	switch name {
-	case "WARP_SZ":
-		return c.constant(cl, warpSize), nil
-	case "%gridid", "%envreg0":
-		return c.constant(cl, 0), nil
-	}
-	switch {
-	case specialSupported(name) && cl == class32:
-		slot, ok := c.p.specials[name]
-		if !ok {
-			slot = c.fresh(class32).slot
-			c.p.specials[name] = slot
-		}
-		return ref{class32, slot}, nil
-	case strings.HasPrefix(name, "%"):
-		return ref{}, c.in.Errorf("special register " + name + " is not supported here")
-	}
-	return ref{}, c.in.Errorf("unknown name " + name)
-}
-
+// specialSupported reports whether there is a special register of 32 bits of that name.
 func specialSupported(name string) bool {
 	switch name {
 	case "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
@@ -49,7 +27,7 @@ func (m *machine) fixedSpecials() {
 }
 
 func (m *machine) laneSpecial(name string, i uint32) uint32 {
-	b, g := m.env.block, m.env.grid
+	b, g := m.env.Block, m.env.Grid
 	lane := i % warpSize
 	switch name {
 	case "%tid.x":
@@ -77,7 +55,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	case "%nwarpid":
 		return uint32(m.warps)
 	case "%nsmid":
-		return m.env.sms
+		return m.env.SMs
 	case "%lanemask_eq":
 		return 1 << lane
 	case "%lanemask_lt":
@@ -89,7 +67,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	case "%lanemask_ge":
 		return ^uint32(1<<lane - 1)
 	case "%dynamic_smem_size":
-		return m.env.dynShared
+		return m.env.Shared
 	case "%total_smem_size":
 		return uint32(len(m.shared))
 	}
@@ -104,6 +82,6 @@ func (m *machine) blockSpecials() {
 		}
 	}
 	if slot, ok := m.p.specials["%smid"]; ok {
-		fill(m.v32(slot, 0, m.warps), m.ctaid[0]%m.env.sms)
+		fill(m.v32(slot, 0, m.warps), m.ctaid[0]%m.env.SMs)
 	}
 }

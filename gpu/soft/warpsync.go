@@ -3,10 +3,8 @@ package soft
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
 // Lanes meet at an instruction with .sync when every live lane that the member
@@ -16,17 +14,19 @@ import (
 // the tiles of a warp do, and the lanes of one mask may stand at different
 // instructions. Lanes for which not all have come stay behind.
 
-// warpOp is an instruction that exchanges values between the lanes of a warp.
-type warpOp struct {
-	kind     string // opcode and qualifiers: lanes meet where these are the same
-	members  ref    // the member mask; classNone without .sync
-	constant bool   // the member mask is mask in all lanes
-	mask     uint32
-	src      []ref // 32-bit sources
-	wide     ref   // a 64-bit source instead, or classNone
-	pred     int   // the source predicate, or -1
-	not      uint32
-	dst, ok  ref  // a 32-bit result and a predicate, or classNone
+// WarpOp is an instruction that exchanges values between the lanes of a warp.
+// What it computes, one of its methods sets (combine.go); a barrier has none.
+type WarpOp struct {
+	Kind     string // opcode and qualifiers: lanes meet where these are the same
+	Members  ref    // the member mask; of ClassNone without .sync
+	Constant bool   // the member mask is Mask in all lanes
+	Mask     uint32
+	Src      []ref // 32-bit sources
+	Wide     ref   // a 64-bit source instead, or of ClassNone
+	D        ref   // the 32-bit result, or of ClassNone
+	OK       ref   // the resulting predicate, or of ClassNone
+	pred     Pred  // the source predicate, when voting
+	voting   bool
 	uniform  bool // all lanes get the same 32-bit result
 	// combine computes what the lanes get from what they bring; nil for a barrier.
 	combine func(x *exchange)
@@ -47,53 +47,19 @@ type exchange struct {
 	wideRoom [warpSize]uint64
 }
 
-func newWarpOp(in *ptx.Inst) *warpOp {
-	none := ref{class: classNone}
-	return &warpOp{
-		kind: in.Op + "." + strings.Join(in.Mods, "."), members: none, wide: none, pred: -1, dst: none, ok: none,
-	}
+// NewWarpOp returns a barrier of the lanes of a warp.
+func NewWarpOp(kind string) *WarpOp {
+	return &WarpOp{Kind: kind, Members: none, Wide: none, D: none, OK: none}
 }
 
-// warpOp compiles bar.warp, shfl, vote, match and redux.
-func (c *compiler) warpOp(in *ptx.Inst) (*warpOp, error) {
-	o := newWarpOp(in)
-	var err error
-	switch in.Op {
-	case "bar":
-		if len(in.Args) != 1 || !in.Has("sync") {
-			err = in.Errorf("wrong number of operands")
-		}
-	case "shfl":
-		err = c.shuffle(o, in)
-	case "vote":
-		err = c.vote(o, in)
-	case "match":
-		err = c.match(o, in)
-	case "redux":
-		err = c.redux(o, in)
-	default:
-		err = in.Errorf("unsupported instruction")
-	}
-	if err != nil || !in.Has("sync") {
-		return o, err
-	}
-	mask := &in.Args[len(in.Args)-1]
-	o.constant, o.mask = mask.Kind == ptx.KindInt, uint32(mask.Bits)
-	o.members, err = c.source(mask, class32, ptx.B32)
-	return o, err
-}
-
-// lockstep compiles the forms without .sync, which take the lanes that are here.
-func (c *compiler) lockstep(in *ptx.Inst) ([]step, error) {
-	o, err := c.warpOp(in)
-	if err != nil {
-		return nil, err
-	}
-	return []step{{masked: func(m *machine, act []uint32) error { o.exchange(m, act); return nil }}}, nil
+// Lockstep returns the step of an instruction without .sync, which takes the
+// lanes that are there.
+func (o *WarpOp) Lockstep() step {
+	return masked(func(m *machine, act []uint32) error { o.exchange(m, act); return nil })
 }
 
 // sync is the syncFunc of an instruction with .sync.
-func (o *warpOp) sync(m *machine, g *group) (bool, error) {
+func (o *WarpOp) sync(m *machine, g *group) (bool, error) {
 	if g.passed {
 		g.passed = false
 		return true, nil
@@ -108,16 +74,16 @@ func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 
 // complete reports whether the active lanes of each warp have one mask, which
 // names them and no other live lane. Most often they do.
-func (o *warpOp) complete(m *machine, g *group) bool {
-	if o.constant {
+func (o *WarpOp) complete(m *machine, g *group) bool {
+	if o.Constant {
 		for w, a := range g.act[:m.warps] {
-			if a != 0 && o.mask&m.live[w] != a {
+			if a != 0 && o.Mask&m.live[w] != a {
 				return false
 			}
 		}
 		return true
 	}
-	masks := m.v32(o.members.slot, 0, m.warps)
+	masks := m.v32(o.Members.slot, 0, m.warps)
 	for w, a := range g.act[:m.warps] {
 		if a == 0 {
 			continue
@@ -134,7 +100,7 @@ func (o *warpOp) complete(m *machine, g *group) bool {
 // party is the lanes of one warp that a group brings to a meeting.
 type party struct {
 	g     *group
-	o     *warpOp // at which its lanes stand
+	o     *WarpOp // at which its lanes stand
 	lanes uint32
 }
 
@@ -146,8 +112,8 @@ type freed struct {
 
 // gather lets every set of lanes meet that is complete. The group keeps these
 // lanes; the others stay at the instruction, in a group that waits.
-func (o *warpOp) gather(m *machine, g *group) (bool, error) {
-	masks := m.v32(o.members.slot, 0, m.warps)
+func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
+	masks := m.v32(o.Members.slot, 0, m.warps)
 	var stay [maxWarps]uint32
 	var list []freed
 	some, all := false, true
@@ -190,16 +156,16 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 
 // elsewhere gives the missing lanes as parties of groups that wait with this
 // mask at an instruction of this kind, or nil when some are not there.
-func (o *warpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
+func (o *WarpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
 	for _, h := range m.groups {
 		if h.state != atWarp || h.act[w]&missing == 0 {
 			continue
 		}
 		other := m.p.blocks[h.pc].warp
-		if other.kind != o.kind {
+		if other.Kind != o.Kind {
 			return nil
 		}
-		there := having(m.v32(other.members.slot, w, w+1), h.act[w]&missing, mask)
+		there := having(m.v32(other.Members.slot, w, w+1), h.act[w]&missing, mask)
 		if there != 0 {
 			parties = append(parties, party{h, other, there})
 			missing &^= there
@@ -241,11 +207,11 @@ func (m *machine) letPass(f *freed) {
 
 // missing is the error of a group that waits where nothing can run any more:
 // the kernel would hang.
-func (o *warpOp) missing(m *machine, g *group) error {
+func (o *WarpOp) missing(m *machine, g *group) error {
 	for w := range m.warps {
 		for a := g.act[w]; a != 0; a &= a - 1 {
 			lane := bits.TrailingZeros32(a)
-			mask := m.v32(o.members.slot, w, w+1)[lane]
+			mask := m.v32(o.Members.slot, w, w+1)[lane]
 			if gone := mask & m.live[w] &^ g.act[w]; gone != 0 {
 				return fmt.Errorf("%w: lane %d of warp %d waits with member mask %#x for lanes %#x, which wait elsewhere", abi.ErrLaunchFailed, lane, w, mask, gone)
 			}
@@ -255,7 +221,7 @@ func (o *warpOp) missing(m *machine, g *group) error {
 }
 
 // exchange lets the lanes of each warp meet.
-func (o *warpOp) exchange(m *machine, act []uint32) {
+func (o *WarpOp) exchange(m *machine, act []uint32) {
 	for w, a := range act {
 		if a != 0 {
 			o.meet(m, w, a)
@@ -264,7 +230,7 @@ func (o *warpOp) exchange(m *machine, act []uint32) {
 }
 
 // meet lets lanes of one warp meet that stand at this instruction.
-func (o *warpOp) meet(m *machine, w int, lanes uint32) {
+func (o *WarpOp) meet(m *machine, w int, lanes uint32) {
 	if o.combine == nil {
 		return
 	}
@@ -287,10 +253,10 @@ func (m *machine) meetAmong(w int, parties []party) {
 		p.o.bring(m, w, x)
 		x.lanes |= p.lanes
 		yes |= x.yes & p.lanes
-		for i := range p.o.src {
+		for i := range p.o.Src {
 			copyLanes(x.room[i][:], x.src[i], p.lanes)
 		}
-		if p.o.wide.class == class64 {
+		if p.o.Wide.class == class64 {
 			copyLanes(x.wideRoom[:], x.wide, p.lanes)
 		}
 	}
@@ -313,22 +279,22 @@ func copyLanes[T any](d, s []T, lanes uint32) {
 
 // bring shows the sources of a warp's lanes; lanes that do not take part may
 // have set bits in yes.
-func (o *warpOp) bring(m *machine, w int, x *exchange) {
-	for i, s := range o.src {
+func (o *WarpOp) bring(m *machine, w int, x *exchange) {
+	for i, s := range o.Src {
 		x.src[i] = m.v32(s.slot, w, w+1)
 	}
-	if o.wide.class == class64 {
-		x.wide = m.v64(o.wide.slot, w, w+1)
+	if o.Wide.class == class64 {
+		x.wide = m.v64(o.Wide.slot, w, w+1)
 	}
-	if o.pred >= 0 {
-		x.yes = m.pred(o.pred, w, w+1)[0] ^ o.not
+	if o.voting {
+		x.yes = m.pred(o.pred.slot, w, w+1)[0] ^ o.pred.not
 	}
 }
 
 // give writes the results of some lanes.
-func (o *warpOp) give(m *machine, w int, lanes uint32, x *exchange) {
-	if o.dst.class == class32 {
-		out := m.v32(o.dst.slot, w, w+1)
+func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
+	if o.D.class == class32 {
+		out := m.v32(o.D.slot, w, w+1)
 		switch {
 		case o.uniform && lanes == ^uint32(0):
 			fill(out, x.all)
@@ -341,8 +307,8 @@ func (o *warpOp) give(m *machine, w int, lanes uint32, x *exchange) {
 			copyLanes(out, x.d[:], lanes)
 		}
 	}
-	if o.ok.class == classPred {
-		p := m.pred(o.ok.slot, w, w+1)
+	if o.OK.class == classPred {
+		p := m.pred(o.OK.slot, w, w+1)
 		p[0] = p[0]&^lanes | x.p&lanes
 	}
 }

@@ -1,0 +1,104 @@
+package soft
+
+// shapeOf reads the register classes off a loop's type.
+func shapeOf(f any) (dst class, src []class, ok bool) {
+	const a, b = class32, class64
+	switch f.(type) {
+	case func(d, a []uint32):
+		return a, []class{a}, true
+	case func(d, a, b []uint32):
+		return a, []class{a, a}, true
+	case func(d, a, b, c []uint32):
+		return a, []class{a, a, a}, true
+	case func(d, a, b, c, e []uint32):
+		return a, []class{a, a, a, a}, true
+	case func(d, a []uint64):
+		return b, []class{b}, true
+	case func(d, a, b []uint64):
+		return b, []class{b, b}, true
+	case func(d, a, b, c []uint64):
+		return b, []class{b, b, b}, true
+	case func(d []uint32, a []uint64):
+		return a, []class{b}, true
+	case func(d []uint64, a []uint32):
+		return b, []class{a}, true
+	case func(d []uint64, a, b []uint32):
+		return b, []class{a, a}, true
+	case func(d []uint64, a, b []uint32, c []uint64):
+		return b, []class{a, a, b}, true
+	case func(d, a []uint64, b []uint32):
+		return b, []class{b, a}, true
+	case func(d, a []uint64, b, c []uint32):
+		return b, []class{b, a, a}, true
+	case func(d, a, b []uint64, c, e []uint32):
+		return b, []class{b, b, a, a}, true
+	case func(d predicate, a []uint32):
+		return classPred, []class{a}, true
+	case func(d predicate, a []uint64):
+		return classPred, []class{b}, true
+	case func(d predicate, a, b []uint32):
+		return classPred, []class{a, a}, true
+	case func(d predicate, a, b []uint64):
+		return classPred, []class{b, b}, true
+	}
+	return 0, nil, false
+}
+
+// Loop returns the step of a loop of the table and its registers, the result first.
+func Loop(f any, r ...ref) step { return dense(bind(f, r), r[0]) }
+
+// Scratch is a Loop whose result only steps of the same instruction read: the
+// old values of lanes that are not active are not kept.
+func Scratch(f any, r ...ref) step { return dense(bind(f, r)) }
+
+// bind makes a function of a loop and its registers.
+func bind(f any, r []ref) func(m *machine, w0, w1 int) {
+	var s [5]int
+	for i, x := range r {
+		s[i] = x.slot
+	}
+	d, a, b, c, e := s[0], s[1], s[2], s[3], s[4]
+	switch f := f.(type) {
+	case func(d, a []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v)) }
+	case func(d, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d, a, b, c []uint32):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v32(c, u, v)) }
+	case func(d, a, b, c, e []uint32):
+		return func(m *machine, u, v int) {
+			f(m.v32(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v32(c, u, v), m.v32(e, u, v))
+		}
+	case func(d, a []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v)) }
+	case func(d, a, b []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
+	case func(d, a, b, c []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v64(c, u, v)) }
+	case func(d []uint32, a []uint64):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v64(a, u, v)) }
+	case func(d []uint64, a []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v)) }
+	case func(d []uint64, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d []uint64, a, b []uint32, c []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v32(b, u, v), m.v64(c, u, v)) }
+	case func(d, a []uint64, b []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v32(b, u, v)) }
+	case func(d, a []uint64, b, c []uint32):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v32(b, u, v), m.v32(c, u, v)) }
+	case func(d, a, b []uint64, c, e []uint32):
+		return func(m *machine, u, v int) {
+			f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v32(c, u, v), m.v32(e, u, v))
+		}
+	case func(d predicate, a []uint32):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v)) }
+	case func(d predicate, a []uint64):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v)) }
+	case func(d predicate, a, b []uint32):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
+	case func(d predicate, a, b []uint64):
+		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
+	}
+	return nil
+}

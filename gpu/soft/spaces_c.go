@@ -1,0 +1,29 @@
+package soft
+
+import "strings"
+
+// spaceBase returns where a space's addresses begin in the generic space: 0 for
+// device memory, whose addresses are generic ones.
+func spaceBase(s *spaces, space string) (base uint64, ok bool) {
+	name, _, _ := strings.Cut(space, "::")
+	switch name {
+	case "shared":
+		return s.shared, true
+	case "local":
+		return s.local, true
+	case "param":
+		return s.param, true
+	case "global", "const":
+		return 0, true
+	}
+	return 0, false
+}
+
+// spaceArea returns the range of generic addresses of a space.
+func spaceArea(s *spaces, space string) (base, size uint64, ok bool) {
+	base, ok = spaceBase(s, space)
+	if base == 0 {
+		return s.device, s.param - s.device, ok // host memory is global too
+	}
+	return base, spaceSize, ok
+}
