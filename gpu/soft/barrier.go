@@ -79,9 +79,9 @@ func (o *BarrierOp) result(b *barrier) uint64 {
 	case ReduceCount:
 		return uint64(b.count)
 	case ReduceAnd:
-		return uint64(bit(b.and))
+		return uint64(bitOf(b.and))
 	}
-	return uint64(bit(b.or))
+	return uint64(bitOf(b.or))
 }
 
 // splitByBarrier leaves in a group the lanes whose barrier number and count are

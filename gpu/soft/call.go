@@ -133,9 +133,9 @@ func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool)
 		fr := callee.regs[formal.Reg]
 		actual, err := c.source(a, fr.class, formal.Type)
 		if !in {
-			return c.placed(CopyReg(actual, fr)), err
+			return CopyReg(actual, fr).At(c.place), err
 		}
-		return c.placed(CopyReg(fr, actual)), err
+		return CopyReg(fr, actual).At(c.place), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
 		return step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
@@ -148,5 +148,5 @@ func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool)
 	if !in {
 		from, to = to, from
 	}
-	return c.placed(CopyLocal(to, from, uint32(formal.Size))), nil
+	return CopyLocal(to, from, uint32(formal.Size)).At(c.place), nil
 }

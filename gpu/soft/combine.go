@@ -18,7 +18,7 @@ func (o *WarpOp) Shuffle(mode string) {
 				from = l
 			}
 			x.d[l] = a[from]
-			valid |= bit(ok) << l
+			valid |= bitOf(ok) << l
 		}
 		x.p = valid
 	}
@@ -58,19 +58,19 @@ func (o *WarpOp) Ballot(p Pred) {
 // VoteAll gives all lanes whether all predicates hold.
 func (o *WarpOp) VoteAll(p Pred) {
 	o.pred, o.voting = p, true
-	o.combine = func(x *exchange) { x.p = -bit(x.lanes&^x.yes == 0) }
+	o.combine = func(x *exchange) { x.p = -bitOf(x.lanes&^x.yes == 0) }
 }
 
 // VoteAny gives all lanes whether one of the predicates holds.
 func (o *WarpOp) VoteAny(p Pred) {
 	o.pred, o.voting = p, true
-	o.combine = func(x *exchange) { x.p = -bit(x.lanes&x.yes != 0) }
+	o.combine = func(x *exchange) { x.p = -bitOf(x.lanes&x.yes != 0) }
 }
 
 // VoteSame gives all lanes whether their predicates are the same.
 func (o *WarpOp) VoteSame(p Pred) {
 	o.pred, o.voting = p, true
-	o.combine = func(x *exchange) { x.p = -bit(x.lanes&x.yes == 0 || x.lanes&^x.yes == 0) }
+	o.combine = func(x *exchange) { x.p = -bitOf(x.lanes&x.yes == 0 || x.lanes&^x.yes == 0) }
 }
 
 // alike gives the lanes that have the value of the lowest of them.
@@ -84,7 +84,7 @@ func (o *WarpOp) alike(x *exchange, lanes uint32) uint32 {
 // MatchAll gives all lanes whether they have one value, and all of the lanes if so.
 func (o *WarpOp) MatchAll() {
 	o.uniform, o.combine = true, func(x *exchange) {
-		x.p = -bit(o.alike(x, x.lanes) == x.lanes)
+		x.p = -bitOf(o.alike(x, x.lanes) == x.lanes)
 		x.all = x.lanes & x.p
 	}
 }

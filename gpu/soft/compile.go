@@ -384,9 +384,9 @@ func (c *compiler) emitFrame(fr *frame) error {
 			}
 			for _, s := range steps {
 				if in.Guard >= 0 {
-					s.guard, s.guardNot = fr.regs[in.Guard].slot, in.GuardNot
+					s = s.Guarded(fr.regs[in.Guard], in.GuardNot)
 				}
-				b.steps = append(b.steps, c.placed(s))
+				b.steps = append(b.steps, s.At(c.place))
 			}
 		}
 		if n.inst != nil {
@@ -403,10 +403,4 @@ func (c *compiler) emitFrame(fr *frame) error {
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
 	c.place = &place{object: c.fr.f.Object, fn: c.fr.f.Name, line: in.Line, text: in.Text}
-}
-
-// placed returns a step that knows the instruction it is of.
-func (c *compiler) placed(s step) step {
-	s.inst = c.place
-	return s
 }

@@ -3,7 +3,7 @@ package soft
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
 func (c *compiler) cvt(in *ptx.Inst) ([]step, error) {
-	if f, ok := vectorOps[key("cvt", in.Mods)]; ok && c.fits(in, f) {
+	if f, ok := Find("cvt", in.Mods...); ok && c.fits(in, f) {
 		return c.apply(f, in.Args, ptx.B32)
 	}
 	v := conversion{mode: nearest}

@@ -30,13 +30,20 @@ func (c *compiler) mov(in *ptx.Inst) ([]step, error) {
 	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and the like
 		return nil, in.Errorf("special register " + a.Name + " is not supported as 64 bits")
 	}
-	if t.Size() == 8 {
-		return c.apply(vectorOps["mov.b64"], in.Args, t)
-	}
-	if t.Size() != 2 && t.Size() != 4 {
+	if n := t.Size(); n != 2 && n != 4 && n != 8 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	return c.apply(vectorOps["mov.b32"], in.Args, t)
+	return c.apply(copying(t), in.Args, t)
+}
+
+// copying is the loop that copies a register of a type.
+func copying(t ptx.Type) any {
+	if t.Size() == 8 {
+		loop, _ := Find("mov", "b64")
+		return loop
+	}
+	loop, _ := Find("mov", "b32")
+	return loop
 }
 
 // movVector copies between vector registers, or from a list of values (PTX ISA,
@@ -46,10 +53,7 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
 		return nil, c.in.Errorf("unsupported vector")
 	}
-	op := "mov.b32"
-	if t.Size() == 8 {
-		op = "mov.b64"
-	}
+	loop := copying(t)
 	var read, write []step
 	for i := range n {
 		for _, o := range []*ptx.Operand{&d.List[i], &a.List[i]} {
@@ -66,8 +70,8 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 			return nil, err
 		}
 		between := c.fresh(classOf(t))
-		read = append(read, Loop(vectorOps[op], between, src))
-		write = append(write, Loop(vectorOps[op], dst, between))
+		read = append(read, Loop(loop, between, src))
+		write = append(write, Loop(loop, dst, between))
 	}
 	return append(read, write...), nil
 }
@@ -182,7 +186,7 @@ func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
 // compare compiles the comparison of setp and set into a fresh predicate.
 // mods are without a boolean operator.
 func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (step, ref, error) {
-	f, ok := vectorOps[key("setp", mods)]
+	f, ok := Find("setp", mods...)
 	if !ok {
 		return step{}, ref{}, c.in.Errorf("unsupported comparison")
 	}

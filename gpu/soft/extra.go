@@ -46,7 +46,7 @@ func plus(delta uint64) any {
 
 // within returns the loop that tells which values lie in a range.
 func within(base, size uint64) any {
-	return func(d predicate, a []uint64) {
+	return func(d Predicate, a []uint64) {
 		for w := range d {
 			var bits uint32
 			for l := range 32 {

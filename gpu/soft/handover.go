@@ -82,7 +82,7 @@ func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (step, error) {
 	if !in {
 		from, to = to, from
 	}
-	return c.placed(CopyLocal(to, from, size)), nil
+	return CopyLocal(to, from, size).At(c.place), nil
 }
 
 func (c *compiler) handOverReg(r ref, at uint32, in bool) step {
@@ -90,7 +90,7 @@ func (c *compiler) handOverReg(r ref, at uint32, in bool) step {
 	if !in {
 		reg, area = area, reg
 	}
-	return c.placed(CopyWord(area, reg))
+	return CopyWord(area, reg).At(c.place)
 }
 
 // takeArguments makes the block where a function that is called dynamically

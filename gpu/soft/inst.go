@@ -2,7 +2,6 @@ package soft
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -66,31 +65,9 @@ func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
 	return 0, in.Errorf("instruction without a type")
 }
 
-// key is the name of an operation in ops.txt: .ftz of halves and singles and
-// .sat become suffixes.
-func key(op string, mods []string) string {
-	var k strings.Builder
-	k.WriteString(op)
-	ftz, sat, last := "", "", ""
-	if len(mods) > 0 {
-		last = mods[len(mods)-1]
-	}
-	for _, m := range mods {
-		switch {
-		case m == "ftz" && last != "f64":
-			ftz = "/ftz"
-		case m == "sat":
-			sat = "/sat"
-		default:
-			k.WriteString("." + m)
-		}
-	}
-	return k.String() + ftz + sat
-}
-
 // tabled compiles an instruction that ops.txt describes.
 func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]step, error) {
-	f, ok := vectorOps[key(in.Op, mods)]
+	f, ok := Find(in.Op, mods...)
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
 	}

@@ -27,7 +27,15 @@ func eachLaneErr(act []uint32, f func(lane int) error) error {
 func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
 	found := uint32(0)
 	for l, y := range v[:warpSize] {
-		found |= bit(y == x) << l
+		found |= bitOf(y == x) << l
 	}
 	return found & lanes
+}
+
+// bitOf is 1 for true.
+func bitOf(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -32,13 +32,13 @@ func shapeOf(f any) (dst class, src []class, ok bool) {
 		return b, []class{b, a, a}, true
 	case func(d, a, b []uint64, c, e []uint32):
 		return b, []class{b, b, a, a}, true
-	case func(d predicate, a []uint32):
+	case func(d Predicate, a []uint32):
 		return classPred, []class{a}, true
-	case func(d predicate, a []uint64):
+	case func(d Predicate, a []uint64):
 		return classPred, []class{b}, true
-	case func(d predicate, a, b []uint32):
+	case func(d Predicate, a, b []uint32):
 		return classPred, []class{a, a}, true
-	case func(d predicate, a, b []uint64):
+	case func(d Predicate, a, b []uint64):
 		return classPred, []class{b, b}, true
 	}
 	return 0, nil, false
@@ -91,13 +91,13 @@ func bind(f any, r []ref) func(m *machine, w0, w1 int) {
 		return func(m *machine, u, v int) {
 			f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v32(c, u, v), m.v32(e, u, v))
 		}
-	case func(d predicate, a []uint32):
+	case func(d Predicate, a []uint32):
 		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v)) }
-	case func(d predicate, a []uint64):
+	case func(d Predicate, a []uint64):
 		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v)) }
-	case func(d predicate, a, b []uint32):
+	case func(d Predicate, a, b []uint32):
 		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
-	case func(d predicate, a, b []uint64):
+	case func(d Predicate, a, b []uint64):
 		return func(m *machine, u, v int) { f(m.pred(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
 	}
 	return nil

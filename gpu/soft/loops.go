@@ -4,8 +4,8 @@ import "math"
 
 //go:generate go run ./gen
 
-// predicate holds one bit per lane, 32 lanes a word.
-type predicate []uint32
+// Predicate holds one bit per lane, 32 lanes a word.
+type Predicate []uint32
 
 // The most frequent floating-point instruction has a loop of its own, because
 // fmaF32 is too large to be inlined into a generated one.

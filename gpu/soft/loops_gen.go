@@ -1483,7 +1483,7 @@ func vec130(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // testp.finite.f32
-func vec131(d predicate, as []uint32) {
+func vec131(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1497,7 +1497,7 @@ func vec131(d predicate, as []uint32) {
 }
 
 // testp.infinite.f32
-func vec132(d predicate, as []uint32) {
+func vec132(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1511,7 +1511,7 @@ func vec132(d predicate, as []uint32) {
 }
 
 // testp.number.f32
-func vec133(d predicate, as []uint32) {
+func vec133(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1525,7 +1525,7 @@ func vec133(d predicate, as []uint32) {
 }
 
 // testp.notanumber.f32
-func vec134(d predicate, as []uint32) {
+func vec134(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1539,7 +1539,7 @@ func vec134(d predicate, as []uint32) {
 }
 
 // testp.normal.f32
-func vec135(d predicate, as []uint32) {
+func vec135(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1553,7 +1553,7 @@ func vec135(d predicate, as []uint32) {
 }
 
 // testp.subnormal.f32
-func vec136(d predicate, as []uint32) {
+func vec136(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1567,7 +1567,7 @@ func vec136(d predicate, as []uint32) {
 }
 
 // testp.finite.f64
-func vec137(d predicate, as []uint64) {
+func vec137(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1581,7 +1581,7 @@ func vec137(d predicate, as []uint64) {
 }
 
 // testp.infinite.f64
-func vec138(d predicate, as []uint64) {
+func vec138(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1595,7 +1595,7 @@ func vec138(d predicate, as []uint64) {
 }
 
 // testp.number.f64
-func vec139(d predicate, as []uint64) {
+func vec139(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1609,7 +1609,7 @@ func vec139(d predicate, as []uint64) {
 }
 
 // testp.notanumber.f64
-func vec140(d predicate, as []uint64) {
+func vec140(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1623,7 +1623,7 @@ func vec140(d predicate, as []uint64) {
 }
 
 // testp.normal.f64
-func vec141(d predicate, as []uint64) {
+func vec141(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1637,7 +1637,7 @@ func vec141(d predicate, as []uint64) {
 }
 
 // testp.subnormal.f64
-func vec142(d predicate, as []uint64) {
+func vec142(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -3713,7 +3713,7 @@ func vec338(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec339(d predicate, as []uint32, bs []uint32) {
+func vec339(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3729,7 +3729,7 @@ func vec339(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec340(d predicate, as []uint32, bs []uint32) {
+func vec340(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3745,7 +3745,7 @@ func vec340(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec341(d predicate, as []uint32, bs []uint32) {
+func vec341(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3761,7 +3761,7 @@ func vec341(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec342(d predicate, as []uint32, bs []uint32) {
+func vec342(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3777,7 +3777,7 @@ func vec342(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec343(d predicate, as []uint64, bs []uint64) {
+func vec343(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3793,7 +3793,7 @@ func vec343(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec344(d predicate, as []uint32, bs []uint32) {
+func vec344(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3809,7 +3809,7 @@ func vec344(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec345(d predicate, as []uint32, bs []uint32) {
+func vec345(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3825,7 +3825,7 @@ func vec345(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec346(d predicate, as []uint64, bs []uint64) {
+func vec346(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3841,7 +3841,7 @@ func vec346(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec347(d predicate, as []uint32, bs []uint32) {
+func vec347(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3857,7 +3857,7 @@ func vec347(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec348(d predicate, as []uint32, bs []uint32) {
+func vec348(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3873,7 +3873,7 @@ func vec348(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec349(d predicate, as []uint64, bs []uint64) {
+func vec349(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3889,7 +3889,7 @@ func vec349(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec350(d predicate, as []uint32, bs []uint32) {
+func vec350(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3905,7 +3905,7 @@ func vec350(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec351(d predicate, as []uint32, bs []uint32) {
+func vec351(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3921,7 +3921,7 @@ func vec351(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec352(d predicate, as []uint32, bs []uint32) {
+func vec352(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3937,7 +3937,7 @@ func vec352(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec353(d predicate, as []uint32, bs []uint32) {
+func vec353(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3953,7 +3953,7 @@ func vec353(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec354(d predicate, as []uint64, bs []uint64) {
+func vec354(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3969,7 +3969,7 @@ func vec354(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec355(d predicate, as []uint32, bs []uint32) {
+func vec355(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3985,7 +3985,7 @@ func vec355(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec356(d predicate, as []uint32, bs []uint32) {
+func vec356(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4001,7 +4001,7 @@ func vec356(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec357(d predicate, as []uint32, bs []uint32) {
+func vec357(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4017,7 +4017,7 @@ func vec357(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec358(d predicate, as []uint32, bs []uint32) {
+func vec358(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4033,7 +4033,7 @@ func vec358(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec359(d predicate, as []uint64, bs []uint64) {
+func vec359(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4049,7 +4049,7 @@ func vec359(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec360(d predicate, as []uint32, bs []uint32) {
+func vec360(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4065,7 +4065,7 @@ func vec360(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec361(d predicate, as []uint32, bs []uint32) {
+func vec361(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4081,7 +4081,7 @@ func vec361(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec362(d predicate, as []uint64, bs []uint64) {
+func vec362(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4097,7 +4097,7 @@ func vec362(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec363(d predicate, as []uint32, bs []uint32) {
+func vec363(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4113,7 +4113,7 @@ func vec363(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec364(d predicate, as []uint32, bs []uint32) {
+func vec364(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4129,7 +4129,7 @@ func vec364(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec365(d predicate, as []uint64, bs []uint64) {
+func vec365(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4145,7 +4145,7 @@ func vec365(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec366(d predicate, as []uint32, bs []uint32) {
+func vec366(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4161,7 +4161,7 @@ func vec366(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec367(d predicate, as []uint32, bs []uint32) {
+func vec367(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4177,7 +4177,7 @@ func vec367(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec368(d predicate, as []uint32, bs []uint32) {
+func vec368(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4193,7 +4193,7 @@ func vec368(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec369(d predicate, as []uint32, bs []uint32) {
+func vec369(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4209,7 +4209,7 @@ func vec369(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec370(d predicate, as []uint64, bs []uint64) {
+func vec370(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4225,7 +4225,7 @@ func vec370(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec371(d predicate, as []uint32, bs []uint32) {
+func vec371(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4241,7 +4241,7 @@ func vec371(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec372(d predicate, as []uint32, bs []uint32) {
+func vec372(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4257,7 +4257,7 @@ func vec372(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec373(d predicate, as []uint32, bs []uint32) {
+func vec373(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4273,7 +4273,7 @@ func vec373(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec374(d predicate, as []uint32, bs []uint32) {
+func vec374(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4289,7 +4289,7 @@ func vec374(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec375(d predicate, as []uint64, bs []uint64) {
+func vec375(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4305,7 +4305,7 @@ func vec375(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec376(d predicate, as []uint32, bs []uint32) {
+func vec376(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4321,7 +4321,7 @@ func vec376(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec377(d predicate, as []uint32, bs []uint32) {
+func vec377(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4337,7 +4337,7 @@ func vec377(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec378(d predicate, as []uint64, bs []uint64) {
+func vec378(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4353,7 +4353,7 @@ func vec378(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec379(d predicate, as []uint32, bs []uint32) {
+func vec379(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4369,7 +4369,7 @@ func vec379(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec380(d predicate, as []uint32, bs []uint32) {
+func vec380(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4385,7 +4385,7 @@ func vec380(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec381(d predicate, as []uint64, bs []uint64) {
+func vec381(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4401,7 +4401,7 @@ func vec381(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec382(d predicate, as []uint32, bs []uint32) {
+func vec382(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4417,7 +4417,7 @@ func vec382(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec383(d predicate, as []uint32, bs []uint32) {
+func vec383(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4433,7 +4433,7 @@ func vec383(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec384(d predicate, as []uint32, bs []uint32) {
+func vec384(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4449,7 +4449,7 @@ func vec384(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec385(d predicate, as []uint32, bs []uint32) {
+func vec385(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4465,7 +4465,7 @@ func vec385(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec386(d predicate, as []uint64, bs []uint64) {
+func vec386(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4481,7 +4481,7 @@ func vec386(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec387(d predicate, as []uint32, bs []uint32) {
+func vec387(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4497,7 +4497,7 @@ func vec387(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec388(d predicate, as []uint32, bs []uint32) {
+func vec388(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4513,7 +4513,7 @@ func vec388(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec389(d predicate, as []uint32, bs []uint32) {
+func vec389(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4529,7 +4529,7 @@ func vec389(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec390(d predicate, as []uint32, bs []uint32) {
+func vec390(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4545,7 +4545,7 @@ func vec390(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec391(d predicate, as []uint64, bs []uint64) {
+func vec391(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4561,7 +4561,7 @@ func vec391(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec392(d predicate, as []uint32, bs []uint32) {
+func vec392(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4577,7 +4577,7 @@ func vec392(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec393(d predicate, as []uint32, bs []uint32) {
+func vec393(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4593,7 +4593,7 @@ func vec393(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec394(d predicate, as []uint64, bs []uint64) {
+func vec394(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4609,7 +4609,7 @@ func vec394(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec395(d predicate, as []uint32, bs []uint32) {
+func vec395(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4625,7 +4625,7 @@ func vec395(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec396(d predicate, as []uint32, bs []uint32) {
+func vec396(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4641,7 +4641,7 @@ func vec396(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec397(d predicate, as []uint64, bs []uint64) {
+func vec397(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4657,7 +4657,7 @@ func vec397(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec398(d predicate, as []uint32, bs []uint32) {
+func vec398(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4673,7 +4673,7 @@ func vec398(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec399(d predicate, as []uint32, bs []uint32) {
+func vec399(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4689,7 +4689,7 @@ func vec399(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec400(d predicate, as []uint32, bs []uint32) {
+func vec400(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4705,7 +4705,7 @@ func vec400(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec401(d predicate, as []uint32, bs []uint32) {
+func vec401(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4721,7 +4721,7 @@ func vec401(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec402(d predicate, as []uint64, bs []uint64) {
+func vec402(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4737,7 +4737,7 @@ func vec402(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec403(d predicate, as []uint32, bs []uint32) {
+func vec403(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4753,7 +4753,7 @@ func vec403(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec404(d predicate, as []uint32, bs []uint32) {
+func vec404(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4769,7 +4769,7 @@ func vec404(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec405(d predicate, as []uint32, bs []uint32) {
+func vec405(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4785,7 +4785,7 @@ func vec405(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec406(d predicate, as []uint32, bs []uint32) {
+func vec406(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4801,7 +4801,7 @@ func vec406(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec407(d predicate, as []uint64, bs []uint64) {
+func vec407(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4817,7 +4817,7 @@ func vec407(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec408(d predicate, as []uint32, bs []uint32) {
+func vec408(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4833,7 +4833,7 @@ func vec408(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec409(d predicate, as []uint32, bs []uint32) {
+func vec409(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4849,7 +4849,7 @@ func vec409(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec410(d predicate, as []uint64, bs []uint64) {
+func vec410(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4865,7 +4865,7 @@ func vec410(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec411(d predicate, as []uint32, bs []uint32) {
+func vec411(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4881,7 +4881,7 @@ func vec411(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec412(d predicate, as []uint32, bs []uint32) {
+func vec412(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4897,7 +4897,7 @@ func vec412(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec413(d predicate, as []uint64, bs []uint64) {
+func vec413(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4913,7 +4913,7 @@ func vec413(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec414(d predicate, as []uint32, bs []uint32) {
+func vec414(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4929,7 +4929,7 @@ func vec414(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec415(d predicate, as []uint32, bs []uint32) {
+func vec415(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4945,7 +4945,7 @@ func vec415(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec416(d predicate, as []uint32, bs []uint32) {
+func vec416(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4961,7 +4961,7 @@ func vec416(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec417(d predicate, as []uint32, bs []uint32) {
+func vec417(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4977,7 +4977,7 @@ func vec417(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec418(d predicate, as []uint64, bs []uint64) {
+func vec418(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4993,7 +4993,7 @@ func vec418(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec419(d predicate, as []uint32, bs []uint32) {
+func vec419(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5009,7 +5009,7 @@ func vec419(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec420(d predicate, as []uint32, bs []uint32) {
+func vec420(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5025,7 +5025,7 @@ func vec420(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec421(d predicate, as []uint32, bs []uint32) {
+func vec421(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5041,7 +5041,7 @@ func vec421(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec422(d predicate, as []uint32, bs []uint32) {
+func vec422(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5057,7 +5057,7 @@ func vec422(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec423(d predicate, as []uint64, bs []uint64) {
+func vec423(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5073,7 +5073,7 @@ func vec423(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec424(d predicate, as []uint32, bs []uint32) {
+func vec424(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5089,7 +5089,7 @@ func vec424(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec425(d predicate, as []uint32, bs []uint32) {
+func vec425(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5105,7 +5105,7 @@ func vec425(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec426(d predicate, as []uint32, bs []uint32) {
+func vec426(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5121,7 +5121,7 @@ func vec426(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec427(d predicate, as []uint32, bs []uint32) {
+func vec427(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5137,7 +5137,7 @@ func vec427(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec428(d predicate, as []uint64, bs []uint64) {
+func vec428(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5153,7 +5153,7 @@ func vec428(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec429(d predicate, as []uint32, bs []uint32) {
+func vec429(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5169,7 +5169,7 @@ func vec429(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec430(d predicate, as []uint32, bs []uint32) {
+func vec430(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5185,7 +5185,7 @@ func vec430(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec431(d predicate, as []uint64, bs []uint64) {
+func vec431(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5201,7 +5201,7 @@ func vec431(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec432(d predicate, as []uint32, bs []uint32) {
+func vec432(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5217,7 +5217,7 @@ func vec432(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec433(d predicate, as []uint32, bs []uint32) {
+func vec433(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5233,7 +5233,7 @@ func vec433(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec434(d predicate, as []uint64, bs []uint64) {
+func vec434(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5249,7 +5249,7 @@ func vec434(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec435(d predicate, as []uint32, bs []uint32) {
+func vec435(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5265,7 +5265,7 @@ func vec435(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec436(d predicate, as []uint32, bs []uint32) {
+func vec436(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5281,7 +5281,7 @@ func vec436(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec437(d predicate, as []uint32, bs []uint32) {
+func vec437(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5297,7 +5297,7 @@ func vec437(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec438(d predicate, as []uint32, bs []uint32) {
+func vec438(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5313,7 +5313,7 @@ func vec438(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec439(d predicate, as []uint64, bs []uint64) {
+func vec439(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5329,7 +5329,7 @@ func vec439(d predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec440(d predicate, as []uint32, bs []uint32) {
+func vec440(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5345,7 +5345,7 @@ func vec440(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec441(d predicate, as []uint32, bs []uint32) {
+func vec441(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5361,7 +5361,7 @@ func vec441(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec442(d predicate, as []uint32, bs []uint32) {
+func vec442(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5377,7 +5377,7 @@ func vec442(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec443(d predicate, as []uint32, bs []uint32) {
+func vec443(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5393,7 +5393,7 @@ func vec443(d predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec444(d predicate, as []uint64, bs []uint64) {
+func vec444(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {

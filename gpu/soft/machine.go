@@ -82,7 +82,7 @@ func (m *machine) v64(r, w0, w1 int) []uint64 {
 	return m.r64[o+w0*warpSize : o+w1*warpSize]
 }
 
-func (m *machine) pred(r, w0, w1 int) predicate {
+func (m *machine) pred(r, w0, w1 int) Predicate {
 	o := r * maxWarps
 	return m.preds[o+w0 : o+w1]
 }

@@ -64,6 +64,19 @@ type step struct {
 	inst     *place
 }
 
+// At returns the step with the place it is of, for errors.
+func (s step) At(p *place) step {
+	s.inst = p
+	return s
+}
+
+// Guarded returns the step for the lanes where a predicate holds, or, with not,
+// does not.
+func (s step) Guarded(p ref, not bool) step {
+	s.guard, s.guardNot = p.slot, not
+	return s
+}
+
 // basicBlock runs without change of control: an optional synchronizing
 // instruction first, then steps, then the end.
 type basicBlock struct {

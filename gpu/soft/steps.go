@@ -14,15 +14,15 @@ func dense(f func(m *machine, w0, w1 int), dst ...ref) step {
 // masked makes a step of what runs for exactly the active lanes.
 func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1, masked: f} }
 
-// Pred is a predicate as an operand: a register, or its negation when not is
+// Pred is a Predicate as an operand: a register, or its negation when not is
 // all ones.
 type Pred struct {
 	slot int
 	not  uint32
 }
 
-// PredOf returns a predicate register as an operand, or its negation.
-func PredOf(r ref, not bool) Pred { return Pred{r.slot, -bit(not)} }
+// PredOf returns a Predicate register as an operand, or its negation.
+func PredOf(r ref, not bool) Pred { return Pred{r.slot, -bitOf(not)} }
 
 // Clock returns the step that reads the clock, shifted right, into a register.
 func Clock(d ref, shift int) step {
@@ -74,7 +74,7 @@ func Logic(d ref, a, b Pred, f func(a, b uint32) uint32) step {
 	}, d)
 }
 
-// CopyPred returns the step that copies a predicate register.
+// CopyPred returns the step that copies a Predicate register.
 func CopyPred(d, s ref) step {
 	return dense(func(m *machine, w0, w1 int) {
 		copy(m.pred(d.slot, w0, w1), m.pred(s.slot, w0, w1))
@@ -107,7 +107,7 @@ func Select(d, a, b ref, p Pred) step {
 	}, d)
 }
 
-func choose[T uint32 | uint64](d, a, b []T, p predicate, not uint32) {
+func choose[T uint32 | uint64](d, a, b []T, p Predicate, not uint32) {
 	for w, bits := range p {
 		bits ^= not
 		d, a, b := d[w*warpSize:][:warpSize], a[w*warpSize:][:warpSize], b[w*warpSize:][:warpSize]
@@ -135,7 +135,7 @@ func Convert(d, src ref, keep uint64, f func(uint64) uint64) step {
 type Carry struct {
 	D       ref
 	Src     []ref // of D's class: two, or three with Product
-	Flag    ref   // the predicate that holds the carry
+	Flag    ref   // the Predicate that holds the carry
 	In, Out bool  // it is added; it is set
 	Minus   bool
 	Product func(a, b uint64) uint64 // of the first two, instead of the first, or nil

@@ -94,7 +94,7 @@ func loop(out *bytes.Buffer, name, comment, shape, expr, variant string) {
 	widths := strings.Split(src, ",")
 	names := []string{"a", "b", "c", "e"}[:len(widths)]
 	typ := func(w string) string {
-		return map[string]string{"32": "[]uint32", "64": "[]uint64", "p": "predicate"}[w]
+		return map[string]string{"32": "[]uint32", "64": "[]uint64", "p": "Predicate"}[w]
 	}
 	fmt.Fprintf(out, "// %s\nfunc %s(d %s", comment, name, typ(dst))
 	for i, n := range names {
