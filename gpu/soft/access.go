@@ -14,7 +14,7 @@ type access struct {
 // access parses modifiers and the memory operand of an access. Cache, order
 // and scope modifiers change nothing here: one block runs in program order.
 func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
-	a := access{Access: Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.local}}
+	a := access{Access: Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}}
 	param := false
 	for _, m := range in.Mods {
 		if t, ok := ptx.TypeByName(m); ok {
@@ -23,11 +23,11 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 		}
 		switch m {
 		case "global", "const":
-			a.Space = spGlobal
+			a.Space = Global
 		case "shared", "shared::cta":
-			a.Space = spShared
+			a.Space = Shared
 		case "local":
-			a.Space = spLocal
+			a.Space = Local
 		case "param", "param::entry", "param::func":
 			param = true
 		case "v2":
@@ -49,18 +49,18 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 	}
 	a.Off = uint64(mem.Off)
 	if len(mem.List) == 0 {
-		a.Base = c.constant(class64, 0)
+		a.Base = c.constant(Class64, 0)
 	} else {
 		b := &mem.List[0]
 		var err error
 		switch b.Kind {
 		case ptx.KindReg:
 			a.Base = c.fr.regs[b.Reg]
-			if a.Base.class == classPred {
+			if a.Base.Class == ClassPred {
 				return a, in.Errorf("a predicate is no address")
 			}
 		case ptx.KindVar:
-			a.Base, err = c.source(b, class64, ptx.U64)
+			a.Base, err = c.source(b, Class64, ptx.U64)
 		default:
 			return a, in.Errorf("unsupported address")
 		}
@@ -68,19 +68,19 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 			return a, err
 		}
 		if param {
-			a.Space = spParam
+			a.Space = Param
 			if _, local := c.fr.vars[b.Var]; local || !c.fr.f.Entry {
-				a.Space = spLocal
+				a.Space = Local
 			}
 			return a, nil
 		}
-		if b.Kind == ptx.KindVar && a.Space == spGeneric { // ld.u32 %r, [var]
+		if b.Kind == ptx.KindVar && a.Space == Generic { // ld.u32 %r, [var]
 			base, _ := spaceBase(&c.mod.spaces, b.Var.Space.String())
 			a.Off += base
 		}
 	}
 	if param {
-		a.Space = spParam
+		a.Space = Param
 	}
 	return a, nil
 }
@@ -99,7 +99,7 @@ func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
 	return list, nil
 }
 
-func (c *compiler) load(in *ptx.Inst) ([]step, error) {
+func (c *compiler) load(in *ptx.Inst) ([]Step, error) {
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
@@ -107,12 +107,12 @@ func (c *compiler) load(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	ops, err := c.vector(&a, &in.Args[0])
+	elements, err := c.vector(&a, &in.Args[0])
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]ref, len(ops))
-	for i, o := range ops {
+	dst := make([]Ref, len(elements))
+	for i, o := range elements {
 		if dst[i], err = c.loadDest(o, a.typ); err != nil {
 			return nil, err
 		}
@@ -123,15 +123,15 @@ func (c *compiler) load(in *ptx.Inst) ([]step, error) {
 		}
 	}
 	base := in.Args[1].List
-	return []step{Load(a.Access, dst, len(base) == 0 || base[0].Kind == ptx.KindVar)}, nil
+	return []Step{Load(a.Access, dst, len(base) == 0 || base[0].Kind == ptx.KindVar)}, nil
 }
 
 // loadDest: the register may be wider than what is loaded (PTX ISA, "Operand
 // Size Exceeding Instruction-Type Size").
-func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ref, error) {
+func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
-		if r.class == classPred || r.class == class32 && t.Size() == 8 {
+		if r.Class == ClassPred || r.Class == Class32 && t.Size() == 8 {
 			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
 		}
 		return r, nil
@@ -139,7 +139,7 @@ func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ref, error) {
 	return c.dest(o, classOf(t))
 }
 
-func (c *compiler) store(in *ptx.Inst) ([]step, error) {
+func (c *compiler) store(in *ptx.Inst) ([]Step, error) {
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
@@ -147,22 +147,22 @@ func (c *compiler) store(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Space == spParam {
+	if a.Space == Param {
 		return nil, in.Errorf("a kernel's parameters are read-only")
 	}
-	ops, err := c.vector(&a, &in.Args[1])
+	elements, err := c.vector(&a, &in.Args[1])
 	if err != nil {
 		return nil, err
 	}
-	src := make([]ref, len(ops))
-	for i, o := range ops {
+	src := make([]Ref, len(elements))
+	for i, o := range elements {
 		cl := classOf(a.typ)
-		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].class == class64 {
-			cl = class64
+		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == Class64 {
+			cl = Class64
 		}
 		if src[i], err = c.source(o, cl, a.typ); err != nil {
 			return nil, err
 		}
 	}
-	return []step{Store(a.Access, src)}, nil
+	return []Step{Store(a.Access, src)}, nil
 }

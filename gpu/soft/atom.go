@@ -9,7 +9,7 @@ var atomNames = map[string]bool{
 	"and": true, "or": true, "xor": true, "noftz": true,
 }
 
-func (c *compiler) atom(in *ptx.Inst) ([]step, error) {
+func (c *compiler) atom(in *ptx.Inst) ([]Step, error) {
 	args := in.Args
 	withResult := in.Op == "atom"
 	if withResult {
@@ -31,12 +31,12 @@ func (c *compiler) atom(in *ptx.Inst) ([]step, error) {
 			op = m
 		}
 	}
-	f := updateFor(op, a.typ)
+	f := UpdateFor(op, a.typ)
 	want := 2
 	if op == "cas" {
 		want = 3
 	}
-	if f == nil || len(args) != want || a.N != 1 || a.Space == spParam {
+	if f == nil || len(args) != want || a.N != 1 || a.Space == Param {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	cl := classOf(a.typ)
@@ -50,11 +50,11 @@ func (c *compiler) atom(in *ptx.Inst) ([]step, error) {
 			return nil, err
 		}
 	}
-	d := ref{class: classNone}
+	d := Ref{Class: ClassNone}
 	if withResult {
 		if d, err = c.dest(&in.Args[0], cl); err != nil {
 			return nil, err
 		}
 	}
-	return []step{Atomic(a.Access, d, b, b2, f)}, nil
+	return []Step{Atomic(a.Access, d, b, b2, f)}, nil
 }

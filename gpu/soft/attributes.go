@@ -13,9 +13,9 @@ const (
 
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
 // a block of the kernel's largest size can have.
-func registers(p *program) uint32 {
-	most := maxRegisters / roundUp(p.maxThreads, warpSize) &^ (registerUnit - 1)
-	return max(1, min(uint32(p.n32+2*p.n64), most, maxThreadRegisters))
+func registers(p *Program) uint32 {
+	most := maxRegisters / roundUp(p.MaxThreads, WarpSize) &^ (registerUnit - 1)
+	return max(1, min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters))
 }
 
 // roundUp gives the next multiple of a power of two.
@@ -27,12 +27,12 @@ func roundUp(n, unit uint32) uint32 { return (n + unit - 1) &^ (unit - 1) }
 func attributes(o Options) []int32 {
 	a := make([]int32, 146)
 	for i, v := range map[int]int32{
-		1: maxThreads, // MAX_THREADS_PER_BLOCK
+		1: MaxThreads, // MAX_THREADS_PER_BLOCK
 		2: 1024, 3: 1024, 4: 64,
 		5: 1<<31 - 1, 6: 65535, 7: 65535, // MAX_GRID_DIM
-		8:  maxSharedBytes, // MAX_SHARED_MEMORY_PER_BLOCK
+		8:  MaxSharedBytes, // MAX_SHARED_MEMORY_PER_BLOCK
 		9:  64 << 10,       // TOTAL_CONSTANT_MEMORY
-		10: warpSize,
+		10: WarpSize,
 		11: 1<<31 - 1,    // MAX_PITCH
 		12: maxRegisters, // MAX_REGISTERS_PER_BLOCK
 		13: 1000000,      // CLOCK_RATE, kHz: %clock counts nanoseconds
@@ -50,7 +50,7 @@ func attributes(o Options) []int32 {
 		40: 1,                                    // ASYNC_ENGINE_COUNT
 		41: 1,                                    // UNIFIED_ADDRESSING
 		51: 32,                                   // TEXTURE_PITCH_ALIGNMENT
-		75: capability / 10, 76: capability % 10, // COMPUTE_CAPABILITY_MAJOR, MINOR
+		75: Capability / 10, 76: Capability % 10, // COMPUTE_CAPABILITY_MAJOR, MINOR
 		78:  1,                 // STREAM_PRIORITIES_SUPPORTED
 		79:  1,                 // GLOBAL_L1_CACHE_SUPPORTED
 		80:  1,                 // LOCAL_L1_CACHE_SUPPORTED

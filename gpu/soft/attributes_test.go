@@ -44,7 +44,7 @@ func TestAttributesAgree(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	device := card.Info().Attributes
+	limits := card.Info().Attributes
 	for name, head := range map[string]string{
 		"nothing":      " { ret; }",
 		"few":          " { .reg .b32 %r<10>; ret; }",
@@ -57,15 +57,15 @@ func TestAttributesAgree(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, f, a := load(t, ptxHead+".entry k()"+head)
 			threads, registers := a[0], a[4]
-			if registers < 1 || registers > 255 || threads < 1 || threads > device[1] || registers*threads > device[12] {
-				t.Errorf("%d registers in each of %d threads, of %d in a block", registers, threads, device[12])
+			if registers < 1 || registers > 255 || threads < 1 || threads > limits[1] || registers*threads > limits[12] {
+				t.Errorf("%d registers in each of %d threads, of %d in a block", registers, threads, limits[12])
 			}
 			for _, block := range []int32{1, 31, 33, 128, 257, threads} {
 				if block > threads {
 					continue
 				}
 				n, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, block, 0)
-				if blocks := n; err != nil || blocks < 1 || blocks > device[106] || blocks*block > device[39] || blocks*block*registers > device[82] {
+				if blocks := n; err != nil || blocks < 1 || blocks > limits[106] || blocks*block > limits[39] || blocks*block*registers > limits[82] {
 					t.Errorf("%d blocks of %d threads with %d registers on a multiprocessor: %v", blocks, block, registers, err)
 				}
 			}

@@ -10,13 +10,13 @@ type syncFunc = func(m *machine, g *group) (ready bool, err error)
 // BarrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
 // so barriers work in divergent code as on Volta and later.
 type BarrierOp struct {
-	Number   ref // of the barrier
-	Count    ref // of threads, when Counted; else Number again
+	Number   Ref // of the barrier
+	Count    Ref // of threads, when Counted; else Number again
 	Counted  bool
 	Constant bool // number and count are the same in all lanes
 	Arrive   bool // without waiting
 	Reduce   Reduction
-	D        ref  // the result of a reduction
+	D        Ref  // the result of a reduction
 	P        Pred // its source
 }
 
@@ -86,13 +86,13 @@ func (o *BarrierOp) result(b *barrier) uint64 {
 
 // splitByBarrier leaves in a group the lanes whose barrier number and count are
 // those of the first; the others come to their barriers as a group of their own.
-func (m *machine) splitByBarrier(g *group, num, count ref) {
+func (m *machine) splitByBarrier(g *group, num, count Ref) {
 	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
 	want, some := key(g.first()), false
 	var rest [maxWarps]uint32
 	eachLane(g.act[:m.warps], func(l int) {
 		if key(l) != want {
-			rest[l/warpSize] |= 1 << (l % warpSize)
+			rest[l/WarpSize] |= 1 << (l % WarpSize)
 			some = true
 		}
 	})
@@ -112,7 +112,7 @@ func (g *group) size() int {
 func (g *group) first() int {
 	for w, a := range g.act {
 		if a != 0 {
-			return w*warpSize + bits.TrailingZeros32(a)
+			return w*WarpSize + bits.TrailingZeros32(a)
 		}
 	}
 	return 0
@@ -156,8 +156,8 @@ func (m *machine) unblock() error {
 	}
 	for _, g := range m.groups {
 		if g.state == atWarp {
-			b := &m.p.blocks[g.pc]
-			return b.wrap(b.syncInst, b.warp.missing(m, g))
+			b := &m.p.Blocks[g.pc]
+			return b.wrap(b.syncAt, b.warp.missing(m, g))
 		}
 	}
 	return errDeadlock

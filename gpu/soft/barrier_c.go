@@ -4,14 +4,14 @@ import "github.com/basalt-gpu/basalt/gpu/ptx"
 
 // syncInst compiles an instruction at which lanes wait for each other, as the
 // beginning of a block.
-func (c *compiler) syncInst(in *ptx.Inst, b *basicBlock) error {
+func (c *compiler) syncInst(in *ptx.Inst, b *Block) error {
 	if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
 		o, err := c.blockBarrier(in)
-		b.waitAt(o, c.place)
+		b.WaitAt(o, c.place)
 		return err
 	}
 	o, err := c.warpOp(in)
-	b.meetAt(o, c.place)
+	b.MeetAt(o, c.place)
 	return err
 }
 
@@ -25,10 +25,10 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (*BarrierOp, error) {
 		if len(args) < 3 {
 			return nil, in.Errorf("wrong number of operands")
 		}
-		cl := classPred
+		cl := ClassPred
 		switch o.Reduce = ReduceOr; {
 		case in.Has("popc"):
-			cl, o.Reduce = class32, ReduceCount
+			cl, o.Reduce = Class32, ReduceCount
 		case in.Has("and"):
 			o.Reduce = ReduceAnd
 		}
@@ -45,11 +45,11 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (*BarrierOp, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	if o.Number, err = c.source(&args[0], class32, ptx.U32); err != nil {
+	if o.Number, err = c.source(&args[0], Class32, ptx.U32); err != nil {
 		return nil, err
 	}
 	if o.Count, o.Counted = o.Number, len(args) == 2; o.Counted {
-		if o.Count, err = c.source(&args[1], class32, ptx.U32); err != nil {
+		if o.Count, err = c.source(&args[1], Class32, ptx.U32); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ func builtinCall(in *ptx.Inst) bool { return builtinOf(in) != nil }
 
 // callBuiltin compiles a call of malloc, free or vprintf (CUDA C++ Programming
 // Guide, "Dynamic Global Memory Allocation and Operations", "Formatted Output").
-func (c *compiler) callBuiltin(in *ptx.Inst) ([]step, error) {
+func (c *compiler) callBuiltin(in *ptx.Inst) ([]Step, error) {
 	s, err := callParts(in)
 	if err != nil {
 		return nil, err
@@ -39,15 +39,15 @@ func (c *compiler) callBuiltin(in *ptx.Inst) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []step{Malloc(c.mod.heap, result, size)}, nil
+		return []Step{Malloc(c.mod.heap, result, size)}, nil
 	case "free":
 		at, err := c.word(s.args)
 		if err != nil || len(s.rets) != 0 {
 			return nil, in.Errorf("free takes one address")
 		}
-		return []step{Free(c.mod.heap, at)}, nil
+		return []Step{Free(c.mod.heap, at)}, nil
 	}
-	return []step{Fail(fmt.Errorf("%w: vprintf: a soft GPU cannot print", abi.ErrLaunchFailed))}, nil
+	return []Step{Fail(fmt.Errorf("%w: vprintf: a soft GPU cannot print", abi.ErrLaunchFailed))}, nil
 }
 
 // word takes the only operand of a list.
@@ -56,9 +56,9 @@ func (c *compiler) word(list []ptx.Operand) (Word, error) {
 		switch a := &list[0]; {
 		case a.Kind == ptx.KindVar && a.Var.Size == 8:
 			if at, ok := c.fr.vars[a.Var]; ok {
-				return Word{Reg: none, Local: at}, nil
+				return Word{Reg: None, Local: at}, nil
 			}
-		case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].class == class64:
+		case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].Class == Class64:
 			return Word{Reg: c.fr.regs[a.Reg]}, nil
 		}
 	}

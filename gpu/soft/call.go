@@ -42,7 +42,7 @@ func callParts(in *ptx.Inst) (s site, err error) {
 	return s, nil
 }
 
-func (c *compiler) call(n *node, b *basicBlock) error {
+func (c *compiler) call(n *node, b *Block) error {
 	s, err := callParts(n.inst)
 	if err != nil {
 		return err
@@ -53,10 +53,10 @@ func (c *compiler) call(n *node, b *basicBlock) error {
 	}
 	callee := c.frames[s.fn]
 	if callee.dynamic() {
-		if b.steps, err = c.handOver(b.steps, s.args, s.fn.Params, true); err != nil {
+		if b.Steps, err = c.handOver(b.Steps, s.args, s.fn.Params, true); err != nil {
 			return err
 		}
-		b.end = CallDynamic(callee.callee, back)
+		b.End = CallDynamic(callee.callee, back)
 		return nil
 	}
 	for i, v := range s.fn.Params {
@@ -64,85 +64,85 @@ func (c *compiler) call(n *node, b *basicBlock) error {
 		if err != nil {
 			return err
 		}
-		b.steps = append(b.steps, st)
+		b.Steps = append(b.Steps, st)
 	}
-	b.end = Call(callee.number[0], back)
+	b.End = Call(callee.number[0], back)
 	return nil
 }
 
 // callAddress calls the function whose address is in a register. Lanes with
 // different addresses go on as groups of their own.
-func (c *compiler) callAddress(s *site, b *basicBlock, back int) (err error) {
-	target, err := c.source(&s.target, class64, ptx.U64)
+func (c *compiler) callAddress(s *site, b *Block, back int) (err error) {
+	target, err := c.source(&s.target, Class64, ptx.U64)
 	if err != nil {
 		return err
 	}
-	if b.steps, err = c.handOver(b.steps, s.args, nil, true); err != nil {
+	if b.Steps, err = c.handOver(b.Steps, s.args, nil, true); err != nil {
 		return err
 	}
 	want, err := c.signature(s)
 	if err != nil {
 		return err
 	}
-	b.end = CallAddress(target, want, back)
+	b.End = CallAddress(target, want, back)
 	return nil
 }
 
 // returned is where a call comes back: it fetches the results.
-func (c *compiler) returned(n *node, b *basicBlock) error {
+func (c *compiler) returned(n *node, b *Block) error {
 	s, err := callParts(n.inst)
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.fn == nil:
-		b.steps, err = c.handOver(b.steps, s.rets, nil, false)
+		b.Steps, err = c.handOver(b.Steps, s.rets, nil, false)
 	case c.frames[s.fn].dynamic():
-		b.steps, err = c.handOver(b.steps, s.rets, s.fn.Returns, false)
+		b.Steps, err = c.handOver(b.Steps, s.rets, s.fn.Returns, false)
 	default:
 		for i, v := range s.fn.Returns {
 			st, err := c.pass(&s.rets[i], v, c.frames[s.fn], false)
 			if err != nil {
 				return err
 			}
-			b.steps = append(b.steps, st)
+			b.Steps = append(b.Steps, st)
 		}
 	}
-	b.end = Goto(c.fr.number[n.succ[0]])
+	b.End = Goto(c.fr.number[n.succ[0]])
 	return err
 }
 
-func (c *compiler) ret(b *basicBlock) error {
+func (c *compiler) ret(b *Block) error {
 	fr := c.fr
 	if !fr.dynamic() {
-		b.end = Return()
+		b.End = Return()
 		return nil
 	}
 	out, err := c.ownHandOver(fr.f.Returns, true)
 	if err != nil {
 		return err
 	}
-	b.steps = append(b.steps, out...)
-	b.end = ReturnDynamic(fr.callee)
+	b.Steps = append(b.Steps, out...)
+	b.End = ReturnDynamic(fr.callee)
 	return nil
 }
 
 // pass copies between an actual and a formal parameter, in or out.
-func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (step, error) {
+func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (Step, error) {
 	if formal.Space == ptx.Register {
 		fr := callee.regs[formal.Reg]
-		actual, err := c.source(a, fr.class, formal.Type)
+		actual, err := c.source(a, fr.Class, formal.Type)
 		if !in {
 			return CopyReg(actual, fr).At(c.place), err
 		}
 		return CopyReg(fr, actual).At(c.place), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
-		return step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
+		return Step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
 	}
 	actual, ok := c.fr.vars[a.Var]
 	if !ok {
-		return step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
 	from, to := actual, callee.vars[formal]
 	if !in {

@@ -5,7 +5,7 @@ import "github.com/basalt-gpu/basalt/gpu/ptx"
 // carrying compiles add.cc, addc, sub.cc, subc, mad.cc and madc (PTX ISA,
 // "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a
 // predicate register of the kernel; subtraction keeps its borrow there.
-func (c *compiler) carrying(in *ptx.Inst) ([]step, error) {
+func (c *compiler) carrying(in *ptx.Inst) ([]Step, error) {
 	t, err := c.last(in)
 	if err != nil || t.Float() || t.Size() < 4 || untyped(t) {
 		return nil, in.Errorf("unsupported instruction")
@@ -25,19 +25,19 @@ func (c *compiler) carrying(in *ptx.Inst) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := make([]ref, n)
+	src := make([]Ref, n)
 	for i := range src {
 		if src[i], err = c.source(&in.Args[i+1], cl, t); err != nil {
 			return nil, err
 		}
 	}
 	if c.carry == nil {
-		r := c.fresh(classPred)
+		r := c.fresh(ClassPred)
 		c.carry = &r
 	}
 	k := Carry{D: d, Src: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
 	if mad {
-		k.Product = product(t, in.Has("hi"))
+		k.Product = Product(t, in.Has("hi"))
 	}
-	return []step{k.Step()}, nil
+	return []Step{k.Step()}, nil
 }

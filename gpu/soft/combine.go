@@ -10,9 +10,9 @@ import "math/bits"
 // has no defined value in PTX; here the lane that asks keeps its own.
 func (o *WarpOp) Shuffle(mode string) {
 	o.combine = func(x *exchange) {
-		a, bs, cs := x.src[0][:warpSize], x.src[1][:warpSize], x.src[2][:warpSize]
+		a, bs, cs := x.src[0][:WarpSize], x.src[1][:WarpSize], x.src[2][:WarpSize]
 		valid, partly := uint32(0), x.lanes != ^uint32(0)
-		for l := range uint32(warpSize) {
+		for l := range uint32(WarpSize) {
 			from, ok := shuffleSource(mode, l, bs[l]&31, cs[l])
 			if partly && x.lanes>>from&1 == 0 {
 				from = l
@@ -75,7 +75,7 @@ func (o *WarpOp) VoteSame(p Pred) {
 
 // alike gives the lanes that have the value of the lowest of them.
 func (o *WarpOp) alike(x *exchange, lanes uint32) uint32 {
-	if o.Wide.class == class64 {
+	if o.Wide.Class == Class64 {
 		return having(x.wide, lanes, x.wide[bits.TrailingZeros32(lanes)])
 	}
 	return having(x.src[0], lanes, x.src[0][bits.TrailingZeros32(lanes)])
@@ -103,7 +103,7 @@ func (o *WarpOp) MatchAny() {
 }
 
 // Reduce gives all lanes what an operation makes of all of their values.
-func (o *WarpOp) Reduce(f update) {
+func (o *WarpOp) Reduce(f Update) {
 	o.uniform = true
 	o.combine = func(x *exchange) {
 		acc := uint64(x.src[0][bits.TrailingZeros32(x.lanes)])

@@ -10,7 +10,7 @@ import (
 // Limits of one program; PTX of that size is not a compiler's.
 const (
 	maxLocalBytes  = 512 << 10 // per thread, as on hardware
-	maxSharedBytes = 48 << 10  // static
+	MaxSharedBytes = 48 << 10  // static
 	maxCallDepth   = 64
 	maxSlots       = 1 << 17
 )
@@ -18,14 +18,14 @@ const (
 // compiler turns one kernel and what it calls into a program.
 type compiler struct {
 	mod    *Module
-	p      *program
+	p      *Program
 	frames map[*ptx.Func]*frame
-	consts map[constKey]ref
+	consts map[constKey]Ref
 	shared map[*ptx.Var]uint32
 	in     *ptx.Inst // the instruction in work, for errors
 	fr     *frame    // its function
-	place  *place
-	carry  *ref // CC.CF, when used
+	place  *Place
+	carry  *Ref // CC.CF, when used
 
 	callsAddress bool   // somewhere
 	handOverAt   uint32 // the hand-over area in local memory
@@ -33,7 +33,7 @@ type compiler struct {
 }
 
 type constKey struct {
-	class class
+	class Class
 	bits  uint64
 }
 
@@ -42,7 +42,7 @@ type constKey struct {
 // enters a function again saves what it has there.
 type frame struct {
 	f      *ptx.Func
-	regs   []ref
+	regs   []Ref
 	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
 	nodes  []node
 	number []int // block number of a node
@@ -56,32 +56,32 @@ type frame struct {
 }
 
 // compile makes the program of a kernel.
-func compile(l *Module, f *ptx.Func) (*program, error) {
-	p := &program{
-		name: f.Name, const32: map[int]uint32{}, const64: map[int]uint64{}, specials: map[string]int{},
-		paramBytes: f.ParamBytes(), code: map[uint64]*Callee{},
+func compile(l *Module, f *ptx.Func) (*Program, error) {
+	p := &Program{
+		Name: f.Name, Const32: map[int]uint32{}, Const64: map[int]uint64{}, Specials: map[string]int{},
+		ParamBytes: f.ParamBytes(), Code: map[uint64]*Callee{},
 	}
-	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]ref{}, shared: map[*ptx.Var]uint32{}}
-	p.maxThreads = maxThreads
-	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < maxThreads {
-		p.maxThreads = n
+	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]Ref{}, shared: map[*ptx.Var]uint32{}}
+	p.MaxThreads = MaxThreads
+	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < MaxThreads {
+		p.MaxThreads = n
 	}
-	p.reqThreads = f.ReqTID
+	p.ReqThreads = f.ReqTID
 	if err := c.collect(f); err != nil {
 		return nil, err
 	}
 	if err := l.expand(f, c.frames); err != nil {
 		return nil, err
 	}
-	p.entry = c.frames[f].number[0]
+	p.Entry = c.frames[f].number[0]
 	for _, fr := range c.frames {
 		if err := named(c.emitFrame(fr), fr.f); err != nil {
 			return nil, err
 		}
 	}
-	p.localBytes = (p.localBytes + 15) &^ 15
-	if p.MachineBytes(uint64(p.maxThreads)) > MaxMachineBytes {
-		p.maxThreads = uint32(MaxMachineBytes/p.LaneBytes()) &^ (warpSize - 1)
+	p.LocalBytes = (p.LocalBytes + 15) &^ 15
+	if p.MachineBytes(uint64(p.MaxThreads)) > MaxMachineBytes {
+		p.MaxThreads = uint32(MaxMachineBytes/p.LaneBytes()) &^ (WarpSize - 1)
 	}
 	return p, nil
 }
@@ -94,7 +94,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
 	}
-	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.localBytes}
+	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
 	c.frames[f] = fr
 	for _, r := range f.Regs {
 		slot, err := c.newReg(r.Type)
@@ -110,12 +110,12 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	for _, v := range local {
 		switch v.Space {
 		case ptx.Local, ptx.Param:
-			at := (uint64(c.p.localBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+			at := (uint64(c.p.LocalBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
 			if at+v.Size > maxLocalBytes {
 				return &ptx.Error{Line: v.Line, Msg: "too much local memory"}
 			}
 			fr.vars[v] = uint32(at)
-			c.p.localBytes = uint32(at + v.Size)
+			c.p.LocalBytes = uint32(at + v.Size)
 		case ptx.Shared:
 			if err := c.addShared(v); err != nil {
 				return err
@@ -127,10 +127,10 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 			}
 		}
 	}
-	fr.to = c.p.localBytes
+	fr.to = c.p.LocalBytes
 	if !f.Entry {
-		fr.prologue = len(c.p.blocks)
-		c.p.blocks = append(c.p.blocks, basicBlock{})
+		fr.prologue = len(c.p.Blocks)
+		c.p.Blocks = append(c.p.Blocks, Block{})
 	}
 	nodes, err := buildGraph(f)
 	if err != nil {
@@ -138,8 +138,8 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	fr.nodes, fr.number = nodes, make([]int, len(nodes))
 	for _, n := range orderNodes(nodes) {
-		fr.number[n] = len(c.p.blocks)
-		c.p.blocks = append(c.p.blocks, basicBlock{})
+		fr.number[n] = len(c.p.Blocks)
+		c.p.Blocks = append(c.p.Blocks, Block{})
 	}
 	for i := range f.Body {
 		in := &f.Body[i]
@@ -212,53 +212,53 @@ func (c *compiler) addShared(v *ptx.Var) error {
 	if _, ok := c.shared[v]; ok {
 		return nil
 	}
-	at := (uint64(c.p.sharedBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
-	if at+v.Size > maxSharedBytes {
+	at := (uint64(c.p.SharedBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+	if at+v.Size > MaxSharedBytes {
 		return &ptx.Error{Line: v.Line, Msg: "more than 48 KiB of static shared memory"}
 	}
 	c.shared[v] = uint32(at)
-	c.p.sharedBytes = uint32(at + v.Size)
+	c.p.SharedBytes = uint32(at + v.Size)
 	return nil
 }
 
-func classOf(t ptx.Type) class {
+func classOf(t ptx.Type) Class {
 	switch {
 	case t == ptx.Pred:
-		return classPred
+		return ClassPred
 	case t.Size() == 8:
-		return class64
+		return Class64
 	}
-	return class32
+	return Class32
 }
 
-func (c *compiler) newReg(t ptx.Type) (ref, error) {
+func (c *compiler) newReg(t ptx.Type) (Ref, error) {
 	if t == ptx.B128 {
-		return ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
+		return Ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
 	}
 	r := c.fresh(classOf(t))
-	if c.p.n32+c.p.n64+c.p.np > maxSlots {
+	if c.p.Regs32+c.p.Regs64+c.p.Preds > maxSlots {
 		return r, &ptx.Error{Line: 1, Msg: "too many registers"}
 	}
 	return r, nil
 }
 
 // fresh is a register of the compiler's own.
-func (c *compiler) fresh(cl class) ref {
+func (c *compiler) fresh(cl Class) Ref {
 	switch cl {
-	case class32:
-		c.p.n32++
-		return ref{cl, c.p.n32 - 1}
-	case class64:
-		c.p.n64++
-		return ref{cl, c.p.n64 - 1}
+	case Class32:
+		c.p.Regs32++
+		return Ref{cl, c.p.Regs32 - 1}
+	case Class64:
+		c.p.Regs64++
+		return Ref{cl, c.p.Regs64 - 1}
 	}
-	c.p.np++
-	return ref{classPred, c.p.np - 1}
+	c.p.Preds++
+	return Ref{ClassPred, c.p.Preds - 1}
 }
 
 // constant is a register that holds the same value in every lane.
-func (c *compiler) constant(cl class, bits uint64) ref {
-	if cl == class32 {
+func (c *compiler) constant(cl Class, bits uint64) Ref {
+	if cl == Class32 {
 		bits &= 1<<32 - 1
 	}
 	k := constKey{cl, bits}
@@ -267,10 +267,10 @@ func (c *compiler) constant(cl class, bits uint64) ref {
 	}
 	r := c.fresh(cl)
 	c.consts[k] = r
-	if cl == class64 {
-		c.p.const64[r.slot] = bits
+	if cl == Class64 {
+		c.p.Const64[r.Slot] = bits
 	} else {
-		c.p.const32[r.slot] = uint32(bits)
+		c.p.Const32[r.Slot] = uint32(bits)
 	}
 	return r
 }
@@ -283,7 +283,7 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	switch v.Space {
 	case ptx.Shared:
 		if v.Extern {
-			return uint64((c.p.sharedBytes + 15) &^ 15), nil
+			return uint64((c.p.SharedBytes + 15) &^ 15), nil
 		}
 		if a, ok := c.shared[v]; ok {
 			return uint64(a), nil
@@ -300,28 +300,28 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 }
 
 // source is the register that holds an operand. t says how to read constants.
-func (c *compiler) source(a *ptx.Operand, cl class, t ptx.Type) (ref, error) {
+func (c *compiler) source(a *ptx.Operand, cl Class, t ptx.Type) (Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
 		r := c.fr.regs[a.Reg]
-		if r.class != cl {
+		if r.Class != cl {
 			return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
 		}
 		return r, nil
 	case ptx.KindInt:
 		bits := a.Bits
-		if t.Size() == 2 || t.Size() == 1 && cl == class32 {
+		if t.Size() == 2 || t.Size() == 1 && cl == Class32 {
 			bits &= 0xffff
 		}
-		if cl != classPred {
+		if cl != ClassPred {
 			return c.constant(cl, bits), nil
 		}
 	case ptx.KindF32:
-		if cl == class32 {
+		if cl == Class32 {
 			return c.constant(cl, a.Bits), nil
 		}
 	case ptx.KindF64:
-		if cl == class64 {
+		if cl == Class64 {
 			return c.constant(cl, a.Bits), nil
 		}
 		if t == ptx.F32 {
@@ -330,35 +330,35 @@ func (c *compiler) source(a *ptx.Operand, cl class, t ptx.Type) (ref, error) {
 	case ptx.KindVar:
 		at, err := c.address(a.Var)
 		if err != nil {
-			return ref{}, err
+			return Ref{}, err
 		}
-		if cl != classPred {
+		if cl != ClassPred {
 			return c.constant(cl, at+uint64(a.Off)), nil
 		}
 	case ptx.KindFunc:
-		if at, ok := c.mod.code[a.Func]; ok && cl == class64 {
+		if at, ok := c.mod.code[a.Func]; ok && cl == Class64 {
 			return c.constant(cl, at), nil
 		}
-		return ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
+		return Ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
 	case ptx.KindSpecial:
 		return c.special(a.Name, cl)
 	}
-	return ref{}, c.in.Errorf("unsupported operand")
+	return Ref{}, c.in.Errorf("unsupported operand")
 }
 
 // dest is the register that an operand names as a result.
-func (c *compiler) dest(a *ptx.Operand, cl class) (ref, error) {
+func (c *compiler) dest(a *ptx.Operand, cl Class) (Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
 		r := c.fr.regs[a.Reg]
-		if r.class == cl {
+		if r.Class == cl {
 			return r, nil
 		}
 		return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
 	case ptx.KindSink:
 		return c.fresh(cl), nil
 	}
-	return ref{}, c.in.Errorf("the result must be a register")
+	return Ref{}, c.in.Errorf("the result must be a register")
 }
 
 // emitFrame compiles a function's nodes into their blocks.
@@ -369,7 +369,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 	}
 	for i := range fr.nodes {
 		n := &fr.nodes[i]
-		b := &c.p.blocks[fr.number[i]]
+		b := &c.p.Blocks[fr.number[i]]
 		if n.sync != nil {
 			c.at(n.sync)
 			if err := c.syncInst(n.sync, b); err != nil {
@@ -386,12 +386,12 @@ func (c *compiler) emitFrame(fr *frame) error {
 				if in.Guard >= 0 {
 					s = s.Guarded(fr.regs[in.Guard], in.GuardNot)
 				}
-				b.steps = append(b.steps, s.At(c.place))
+				b.Steps = append(b.Steps, s.At(c.place))
 			}
 		}
 		if n.inst != nil {
 			c.at(n.inst)
-			b.endInst = c.place
+			b.EndAt = c.place
 		}
 		if err := c.terminator(n, b); err != nil {
 			return err
@@ -402,5 +402,5 @@ func (c *compiler) emitFrame(fr *frame) error {
 
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
-	c.place = &place{object: c.fr.f.Object, fn: c.fr.f.Name, line: in.Line, text: in.Text}
+	c.place = &Place{Object: c.fr.f.Object, Function: c.fr.f.Name, Line: in.Line, Text: in.Text}
 }

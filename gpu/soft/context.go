@@ -18,11 +18,11 @@ type Context struct {
 
 	d       *device
 	gate    worker.Gate
-	spaces  spaces
+	spaces  Spaces
 	stop    atomic.Bool // ends kernels between instructions
 	engine  sync.Mutex  // one kernel at a time has the device
 	issue   sync.Mutex  // order of enqueueing; before mu
-	table   atomic.Pointer[[]region]
+	table   atomic.Pointer[[]Region]
 	running sync.WaitGroup // stream goroutines
 	move    sync.Mutex     // one Evict or Restore at a time; before mu
 
@@ -40,8 +40,8 @@ type Context struct {
 }
 
 func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, spaces: newSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
-	c.table.Store(&[]region{})
+	c := &Context{d: d, gate: gate, spaces: NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+	c.table.Store(&[]Region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
 	return c
@@ -77,26 +77,26 @@ func (c *Context) allocLocked(size uint64) (uint64, error) {
 			return 0, err
 		}
 	}
-	off, err := c.d.mem.place(size, c.spaces.room())
+	off, err := c.d.mem.place(size, c.spaces.Room())
 	if err != nil {
 		if !c.away.evicted {
 			c.d.mem.release(rounded(size))
 		}
 		return 0, err
 	}
-	addr := c.spaces.device + off
+	addr := c.spaces.Device + off
 	if c.away.evicted {
 		c.away.host[addr] = make([]byte, size)
 	}
 	c.allocs[addr] = extent{off, size}
-	c.show(region{addr, c.d.mem.arena[off : off+size : off+size]})
+	c.show(Region{addr, c.d.mem.arena[off : off+size : off+size]})
 	return addr, nil
 }
 
 // show puts a region into the table; callers hold mu.
-func (c *Context) show(r region) {
+func (c *Context) show(r Region) {
 	old := *c.table.Load()
-	at := sort.Search(len(old), func(i int) bool { return old[i].base >= r.base })
+	at := sort.Search(len(old), func(i int) bool { return old[i].Base >= r.Base })
 	table := slices.Insert(slices.Clone(old), at, r)
 	c.table.Store(&table)
 }
@@ -104,7 +104,7 @@ func (c *Context) show(r region) {
 // hide takes the region that begins at an address out of the table; callers hold
 // mu. Work that is running may still have the old one.
 func (c *Context) hide(addr uint64) {
-	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r region) bool { return r.base == addr })
+	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r Region) bool { return r.Base == addr })
 	c.table.Store(&table)
 }
 
@@ -162,7 +162,7 @@ func (c *Context) tailsLocked() []*op {
 }
 
 func (c *Context) memory(addr, size uint64) ([]byte, error) {
-	return slice(*c.table.Load(), addr, size)
+	return SliceRegion(*c.table.Load(), addr, size)
 }
 
 // copying enqueues a copy of size bytes.
@@ -321,7 +321,7 @@ func (c *Context) Destroy() error {
 		c.d.mem.free(e.off)
 	}
 	c.allocs = map[uint64]extent{}
-	empty := []region{}
+	empty := []Region{}
 	c.table.Store(&empty)
 	c.mu.Unlock()
 	c.d.mu.Lock()

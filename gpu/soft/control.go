@@ -3,13 +3,13 @@ package soft
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
 // terminator compiles the end of a block (PTX ISA, "Control Flow Instructions").
-func (c *compiler) terminator(n *node, b *basicBlock) error {
+func (c *compiler) terminator(n *node, b *Block) error {
 	num := c.fr.number
 	switch n.term {
 	case termJump:
-		b.end = Goto(num[n.succ[0]])
+		b.End = Goto(num[n.succ[0]])
 	case termBranch:
-		b.end = Branch(PredOf(c.fr.regs[n.inst.Guard], n.inst.GuardNot), num[n.succ[0]], num[n.succ[1]])
+		b.End = Branch(PredOf(c.fr.regs[n.inst.Guard], n.inst.GuardNot), num[n.succ[0]], num[n.succ[1]])
 	case termTable:
 		return c.branchTable(n, b)
 	case termCall:
@@ -19,14 +19,14 @@ func (c *compiler) terminator(n *node, b *basicBlock) error {
 	case termRet:
 		return c.ret(b)
 	case termExit:
-		b.end = Exit()
+		b.End = Exit()
 	}
 	return nil
 }
 
 // branchTable is brx.idx. An index past the table has no defined effect in PTX.
-func (c *compiler) branchTable(n *node, b *basicBlock) error {
-	idx, err := c.source(&n.inst.Args[0], class32, ptx.U32)
+func (c *compiler) branchTable(n *node, b *Block) error {
+	idx, err := c.source(&n.inst.Args[0], Class32, ptx.U32)
 	if err != nil {
 		return err
 	}
@@ -37,6 +37,6 @@ func (c *compiler) branchTable(n *node, b *basicBlock) error {
 	if len(to) == 0 {
 		return n.inst.Errorf("empty branch table")
 	}
-	b.end = Table(idx, to)
+	b.End = Table(idx, to)
 	return nil
 }

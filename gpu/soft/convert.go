@@ -7,23 +7,23 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// conversion is a cvt that ops.txt has no loop for (PTX ISA, "Data Movement and
+// Conversion is a cvt that ops.txt has no loop for (PTX ISA, "Data Movement and
 // Conversion Instructions": cvt).
-type conversion struct {
-	to, from  ptx.Type
-	mode      rounding
-	toInteger bool // .rni and the like
-	ftz, sat  bool
+type Conversion struct {
+	To, From  ptx.Type
+	Mode      Rounding
+	ToInteger bool // .rni and the like
+	FTZ, Sat  bool
 }
 
-// convert gives the target's bits for the source's, each in the low bits of a word.
-func (v conversion) convert(a uint64) uint64 {
+// Convert gives the target's bits for the source's, each in the low bits of a word.
+func (v Conversion) Convert(a uint64) uint64 {
 	switch {
-	case v.from.Float() && v.to.Float():
+	case v.From.Float() && v.To.Float():
 		return v.floatToFloat(a)
-	case v.from.Float():
+	case v.From.Float():
 		return v.floatToInt(a)
-	case v.to.Float():
+	case v.To.Float():
 		return v.intToFloat(a)
 	}
 	return v.intToInt(a)
@@ -46,29 +46,29 @@ func limits(t ptx.Type) (lo int64, hi uint64) {
 	return 0, 1<<n - 1
 }
 
-func (v conversion) intToInt(a uint64) uint64 {
-	x := extended(a, v.from)
-	if v.sat {
-		lo, hi := limits(v.to)
-		switch negative := v.from.Signed() && int64(x) < 0; {
+func (v Conversion) intToInt(a uint64) uint64 {
+	x := extended(a, v.From)
+	if v.Sat {
+		lo, hi := limits(v.To)
+		switch negative := v.From.Signed() && int64(x) < 0; {
 		case negative && int64(x) < lo:
 			x = uint64(lo)
 		case !negative && x > hi:
 			x = hi
 		}
 	}
-	return extended(x, v.to)
+	return extended(x, v.To)
 }
 
-func (v conversion) number(a uint64) float64 {
-	switch v.from {
+func (v Conversion) number(a uint64) float64 {
+	switch v.From {
 	case ptx.F16:
 		return float64(f16(uint32(a)))
 	case ptx.BF16:
 		return float64(bf16(uint32(a)))
 	case ptx.F32:
 		x := uint32(a)
-		if v.ftz {
+		if v.FTZ {
 			x = flush(x)
 		}
 		return float64(f32(x))
@@ -76,45 +76,45 @@ func (v conversion) number(a uint64) float64 {
 	return f64(a)
 }
 
-func (v conversion) round(x float64) float64 {
-	switch v.mode {
-	case towardZero:
+func (v Conversion) round(x float64) float64 {
+	switch v.Mode {
+	case TowardZero:
 		return math.Trunc(x)
-	case towardMinus:
+	case TowardMinus:
 		return math.Floor(x)
-	case towardPlus:
+	case TowardPlus:
 		return math.Ceil(x)
 	}
 	return math.RoundToEven(x)
 }
 
 // floatToInt clamps; NaN gives what the PTX ISA says for the pair of types.
-func (v conversion) floatToInt(a uint64) uint64 {
+func (v Conversion) floatToInt(a uint64) uint64 {
 	x := v.number(a)
 	if x != x {
-		if v.from != ptx.F64 && v.to.Size() != 8 {
+		if v.From != ptx.F64 && v.To.Size() != 8 {
 			return 0
 		}
-		return extended(1<<(8*v.to.Size()-1), v.to)
+		return extended(1<<(8*v.To.Size()-1), v.To)
 	}
 	x = v.round(x)
-	lo, hi := limits(v.to)
+	lo, hi := limits(v.To)
 	if x <= float64(lo) {
-		return extended(uint64(lo), v.to)
+		return extended(uint64(lo), v.To)
 	}
 	if x >= float64(hi) {
-		return extended(hi, v.to)
+		return extended(hi, v.To)
 	}
-	if v.to.Signed() {
-		return extended(uint64(int64(x)), v.to)
+	if v.To.Signed() {
+		return extended(uint64(int64(x)), v.To)
 	}
 	return uint64(x)
 }
 
-func (v conversion) intToFloat(a uint64) uint64 {
-	x := extended(a, v.from)
+func (v Conversion) intToFloat(a uint64) uint64 {
+	x := extended(a, v.From)
 	b := new(big.Float).SetPrec(64)
-	if v.from.Signed() {
+	if v.From.Signed() {
 		b.SetInt64(int64(x))
 	} else {
 		b.SetUint64(x)
@@ -122,9 +122,9 @@ func (v conversion) intToFloat(a uint64) uint64 {
 	return v.finish(b)
 }
 
-func (v conversion) floatToFloat(a uint64) uint64 {
+func (v Conversion) floatToFloat(a uint64) uint64 {
 	x := v.number(a)
-	if v.toInteger {
+	if v.ToInteger {
 		x = v.round(x)
 	}
 	if x-x != 0 || x == 0 {
@@ -134,17 +134,17 @@ func (v conversion) floatToFloat(a uint64) uint64 {
 }
 
 // finish rounds an exact number to the target.
-func (v conversion) finish(b *big.Float) uint64 {
-	switch v.to {
+func (v Conversion) finish(b *big.Float) uint64 {
+	switch v.To {
 	case ptx.F32:
 		f, acc := b.Float32()
-		if adjust(acc, v.mode, b.Signbit()) {
+		if adjust(acc, v.Mode, b.Signbit()) {
 			f = math.Nextafter32(f, towards32(acc))
 		}
 		return v.pack(float64(f))
 	case ptx.F64:
 		f, acc := b.Float64()
-		if adjust(acc, v.mode, b.Signbit()) {
+		if adjust(acc, v.Mode, b.Signbit()) {
 			f = math.Nextafter(f, float64(towards32(acc)))
 		}
 		return v.pack(f)
@@ -163,21 +163,21 @@ func (v conversion) finish(b *big.Float) uint64 {
 }
 
 // pack encodes a number that the target holds, or rounds it to a half.
-func (v conversion) pack(x float64) uint64 {
-	if v.sat {
+func (v Conversion) pack(x float64) uint64 {
+	if v.Sat {
 		if !(x > 0) {
 			x = 0
 		}
 		x = min(x, 1)
 	}
-	switch v.to {
+	switch v.To {
 	case ptx.F16:
-		return uint64(narrow(x, 10, 5, v.mode))
+		return uint64(narrow(x, 10, 5, v.Mode))
 	case ptx.BF16:
-		return uint64(narrow(x, 7, 8, v.mode))
+		return uint64(narrow(x, 7, 8, v.Mode))
 	case ptx.F32:
 		r := b32(float32(x))
-		if v.ftz {
+		if v.FTZ {
 			r = flush(r)
 		}
 		return uint64(r)

@@ -2,56 +2,56 @@ package soft
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-func (c *compiler) cvt(in *ptx.Inst) ([]step, error) {
+func (c *compiler) cvt(in *ptx.Inst) ([]Step, error) {
 	if f, ok := Find("cvt", in.Mods...); ok && c.fits(in, f) {
 		return c.apply(f, in.Args, ptx.B32)
 	}
-	v := conversion{mode: nearest}
+	v := Conversion{Mode: Nearest}
 	types := 0
 	for _, m := range in.Mods {
 		if t, ok := ptx.TypeByName(m); ok {
 			if types++; types == 1 {
-				v.to = t
+				v.To = t
 			} else {
-				v.from = t
+				v.From = t
 			}
 			continue
 		}
 		switch m {
 		case "rn":
 		case "rz":
-			v.mode = towardZero
+			v.Mode = TowardZero
 		case "rm":
-			v.mode = towardMinus
+			v.Mode = TowardMinus
 		case "rp":
-			v.mode = towardPlus
+			v.Mode = TowardPlus
 		case "rni":
-			v.toInteger = true
+			v.ToInteger = true
 		case "rzi":
-			v.mode, v.toInteger = towardZero, true
+			v.Mode, v.ToInteger = TowardZero, true
 		case "rmi":
-			v.mode, v.toInteger = towardMinus, true
+			v.Mode, v.ToInteger = TowardMinus, true
 		case "rpi":
-			v.mode, v.toInteger = towardPlus, true
+			v.Mode, v.ToInteger = TowardPlus, true
 		case "ftz":
-			v.ftz = true
+			v.FTZ = true
 		case "sat":
-			v.sat = true
+			v.Sat = true
 		default:
 			return nil, in.Errorf("unsupported conversion")
 		}
 	}
-	if types != 2 || len(in.Args) != 2 || !convertible(v.to) || !convertible(v.from) {
+	if types != 2 || len(in.Args) != 2 || !convertible(v.To) || !convertible(v.From) {
 		return nil, in.Errorf("unsupported conversion")
 	}
-	if v.from.Float() && !v.to.Float() && !v.toInteger {
+	if v.From.Float() && !v.To.Float() && !v.ToInteger {
 		return nil, in.Errorf("conversion without rounding")
 	}
-	src, err := c.cvtReg(&in.Args[1], v.from)
+	src, err := c.cvtReg(&in.Args[1], v.From)
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.cvtReg(&in.Args[0], v.to)
+	d, err := c.cvtReg(&in.Args[0], v.To)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (c *compiler) cvt(in *ptx.Inst) ([]step, error) {
 	if o := in.Args[0]; o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() == 2 {
 		keep = 0xffff
 	}
-	return []step{Convert(d, src, keep, v.convert)}, nil
+	return []Step{Convert(d, src, keep, v.Convert)}, nil
 }
 
 func convertible(t ptx.Type) bool {
@@ -72,13 +72,13 @@ func convertible(t ptx.Type) bool {
 
 // fits says that the operands have exactly the loop's register widths.
 func (c *compiler) fits(in *ptx.Inst, f any) bool {
-	d, src, _ := shapeOf(f)
+	d, src, _ := ShapeOf(f)
 	if len(in.Args) != len(src)+1 {
 		return false
 	}
-	want := append([]class{d}, src...)
+	want := append([]Class{d}, src...)
 	for i := range want {
-		if o := in.Args[i]; o.Kind == ptx.KindReg && c.fr.regs[o.Reg].class != want[i] {
+		if o := in.Args[i]; o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class != want[i] {
 			return false
 		}
 	}
@@ -86,10 +86,10 @@ func (c *compiler) fits(in *ptx.Inst, f any) bool {
 }
 
 // cvtReg: registers of a cvt may be wider than its types.
-func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (ref, error) {
+func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
-		if r.class == classPred || r.class == class32 && t.Size() == 8 {
+		if r.Class == ClassPred || r.Class == Class32 && t.Size() == 8 {
 			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
 		}
 		return r, nil

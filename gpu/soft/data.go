@@ -10,7 +10,7 @@ import (
 
 // mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
 // vectors, predicates, addresses, special registers.
-func (c *compiler) mov(in *ptx.Inst) ([]step, error) {
+func (c *compiler) mov(in *ptx.Inst) ([]Step, error) {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 2 {
 		return nil, in.Errorf("mov needs a type and two operands")
@@ -48,13 +48,13 @@ func copying(t ptx.Type) any {
 
 // movVector copies between vector registers, or from a list of values (PTX ISA,
 // "Vectors"). All values are read before the first is written.
-func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]Step, error) {
 	n := len(d.List)
 	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
 		return nil, c.in.Errorf("unsupported vector")
 	}
 	loop := copying(t)
-	var read, write []step
+	var read, write []Step
 	for i := range n {
 		for _, o := range []*ptx.Operand{&d.List[i], &a.List[i]} {
 			if err := c.checkOperand(o, t, agrees); err != nil {
@@ -79,7 +79,7 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 // video is vadd and vsub on whole 32-bit words without saturation, with or
 // without a second addition (PTX ISA, "Scalar Video Instructions"). Their
 // results are wrapped to 32 bits, whatever the signs of the operands.
-func (c *compiler) video(in *ptx.Inst) ([]step, error) {
+func (c *compiler) video(in *ptx.Inst) ([]Step, error) {
 	then := len(in.Mods) == 4 && in.Mods[3] == "add"
 	if len(in.Mods) != 3 && !then {
 		return nil, in.Errorf("unsupported instruction")
@@ -90,11 +90,11 @@ func (c *compiler) video(in *ptx.Inst) ([]step, error) {
 		}
 	}
 	minus := in.Op == "vsub"
-	return c.apply(video(minus, then), in.Args, ptx.B32)
+	return c.apply(Video(minus, then), in.Args, ptx.B32)
 }
 
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
-func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]Step, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
 		return nil, err
@@ -103,10 +103,10 @@ func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 	if strings.HasSuffix(a.Name, "_hi") {
 		shift = 32
 	}
-	return []step{Clock(r, shift)}, nil
+	return []Step{Clock(r, shift)}, nil
 }
 
-func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]Step, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
 		return nil, err
@@ -117,17 +117,17 @@ func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 		return nil, c.in.Errorf("unsupported vector")
 	}
 	each := width / n
-	src := make([]ref, n)
+	src := make([]Ref, n)
 	for i := range src {
 		et := map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32}[each]
-		if src[i], err = c.source(&a.List[i], class32, et); err != nil {
+		if src[i], err = c.source(&a.List[i], Class32, et); err != nil {
 			return nil, err
 		}
 	}
-	return []step{Pack(r, src, each)}, nil
+	return []Step{Pack(r, src, each)}, nil
 }
 
-func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
+func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]Step, error) {
 	n := len(d.List)
 	width := int(t.Size()) * 8
 	if n != 2 && n != 4 || width/n < 8 {
@@ -138,27 +138,27 @@ func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]ref, n)
+	dst := make([]Ref, n)
 	for i := range dst {
-		if dst[i], err = c.dest(&d.List[i], class32); err != nil {
+		if dst[i], err = c.dest(&d.List[i], Class32); err != nil {
 			return nil, err
 		}
 	}
-	return []step{Unpack(dst, src, each)}, nil
+	return []Step{Unpack(dst, src, each)}, nil
 }
 
 // predSource is a predicate operand with its negation.
 func (c *compiler) predSource(a *ptx.Operand) (Pred, error) {
 	if a.Kind == ptx.KindInt { // a constant predicate
-		r := c.fresh(classPred) // all zero
+		r := c.fresh(ClassPred) // all zero
 		return PredOf(r, a.Bits != 0), nil
 	}
-	r, err := c.source(a, classPred, ptx.Pred)
+	r, err := c.source(a, ClassPred, ptx.Pred)
 	return PredOf(r, a.Not), err
 }
 
 // logic is and, or, xor, not, mov of predicates; other types are in the table.
-func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
+func (c *compiler) logic(in *ptx.Inst) ([]Step, error) {
 	if !in.Has("pred") {
 		return c.tabled(in, in.Mods)
 	}
@@ -166,7 +166,7 @@ func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
 	if len(in.Args) != 2 && !binary || len(in.Args) != 3 && binary {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	d, err := c.dest(&in.Args[0], classPred)
+	d, err := c.dest(&in.Args[0], ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -180,21 +180,21 @@ func (c *compiler) logic(in *ptx.Inst) ([]step, error) {
 			return nil, err
 		}
 	}
-	return []step{Logic(d, a, b, combine(in.Op))}, nil
+	return []Step{Logic(d, a, b, Bitwise(in.Op))}, nil
 }
 
 // compare compiles the comparison of setp and set into a fresh predicate.
 // mods are without a boolean operator.
-func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (step, ref, error) {
+func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (Step, Ref, error) {
 	f, ok := Find("setp", mods...)
 	if !ok {
-		return step{}, ref{}, c.in.Errorf("unsupported comparison")
+		return Step{}, Ref{}, c.in.Errorf("unsupported comparison")
 	}
-	d := c.fresh(classPred)
-	_, src, _ := shapeOf(f)
+	d := c.fresh(ClassPred)
+	_, src, _ := ShapeOf(f)
 	ra, err := c.source(a, src[0], t)
 	if err != nil {
-		return step{}, d, err
+		return Step{}, d, err
 	}
 	rb, err := c.source(b, src[1], t)
 	return Scratch(f, d, ra, rb), d, err
@@ -212,7 +212,7 @@ func boolOp(mods []string) (op string, rest []string) {
 	return op, rest
 }
 
-func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
+func (c *compiler) setp(in *ptx.Inst) ([]Step, error) {
 	t, err := c.last(in)
 	op, mods := boolOp(in.Mods)
 	if err != nil || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
@@ -222,7 +222,7 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 	if p.Kind == ptx.KindPair {
 		p, q = p.List[0], p.List[1]
 	}
-	rp, err := c.dest(&p, classPred)
+	rp, err := c.dest(&p, ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -231,9 +231,9 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []step{s, CopyPred(rp, r)}, nil
+		return []Step{s, CopyPred(rp, r)}, nil
 	}
-	rq, err := c.dest(&q, classPred)
+	rq, err := c.dest(&q, ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -247,12 +247,12 @@ func (c *compiler) setp(in *ptx.Inst) ([]step, error) {
 			return nil, err
 		}
 	}
-	return []step{s, LogicPair(rp, rq, r, other, combine(op))}, nil
+	return []Step{s, LogicPair(rp, rq, r, other, Bitwise(op))}, nil
 }
 
 // set gives all ones or 1.0 instead of a predicate. The type of the result comes
 // before that of the operands, or, as GCC writes it, first.
-func (c *compiler) set(in *ptx.Inst) ([]step, error) {
+func (c *compiler) set(in *ptx.Inst) ([]Step, error) {
 	op, mods := boolOp(in.Mods)
 	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
 		return nil, in.Errorf("unsupported instruction")
@@ -273,11 +273,11 @@ func (c *compiler) set(in *ptx.Inst) ([]step, error) {
 	if dt == ptx.F32 {
 		yes = 0x3f800000
 	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(class32, uint64(yes)), c.constant(class32, 0), PredOf(p, false))
-	return []step{s, sel}, err
+	sel, err := c.selectInto(&in.Args[0], c.constant(Class32, uint64(yes)), c.constant(Class32, 0), PredOf(p, false))
+	return []Step{s, sel}, err
 }
 
-func (c *compiler) selp(in *ptx.Inst) ([]step, error) {
+func (c *compiler) selp(in *ptx.Inst) ([]Step, error) {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 4 {
 		return nil, in.Errorf("wrong number of operands")
@@ -296,11 +296,11 @@ func (c *compiler) selp(in *ptx.Inst) ([]step, error) {
 		return nil, err
 	}
 	s, err := c.selectInto(&in.Args[0], a, b, p)
-	return []step{s}, err
+	return []Step{s}, err
 }
 
 // slct selects by the sign of its third source.
-func (c *compiler) slct(in *ptx.Inst) ([]step, error) {
+func (c *compiler) slct(in *ptx.Inst) ([]Step, error) {
 	if len(in.Mods) < 2 || len(in.Args) != 4 {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -326,24 +326,24 @@ func (c *compiler) slct(in *ptx.Inst) ([]step, error) {
 		return nil, err
 	}
 	s, err := c.selectInto(&in.Args[0], a, b, PredOf(p, false))
-	return []step{cmp, s}, err
+	return []Step{cmp, s}, err
 }
 
-func (c *compiler) selectInto(d *ptx.Operand, a, b ref, p Pred) (step, error) {
-	r, err := c.dest(d, a.class)
+func (c *compiler) selectInto(d *ptx.Operand, a, b Ref, p Pred) (Step, error) {
+	r, err := c.dest(d, a.Class)
 	return Select(r, a, b, p), err
 }
 
-func (c *compiler) lop3(in *ptx.Inst) ([]step, error) {
+func (c *compiler) lop3(in *ptx.Inst) ([]Step, error) {
 	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	return c.apply(lop3Loop(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
+	return c.apply(Lop3(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
 }
 
 // cvta turns addresses of a space into generic ones and back; isspacep asks
 // (PTX ISA, "Data Movement": cvta, isspacep).
-func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
+func (c *compiler) cvta(in *ptx.Inst) ([]Step, error) {
 	if len(in.Args) != 2 || !in.Has("u64") {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -356,10 +356,10 @@ func (c *compiler) cvta(in *ptx.Inst) ([]step, error) {
 	if in.Has("to") {
 		delta = -delta
 	}
-	return c.apply(plus(delta), in.Args, ptx.U64)
+	return c.apply(Plus(delta), in.Args, ptx.U64)
 }
 
-func (c *compiler) isspacep(in *ptx.Inst) ([]step, error) {
+func (c *compiler) isspacep(in *ptx.Inst) ([]Step, error) {
 	if len(in.Mods) != 1 || len(in.Args) != 2 {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -367,5 +367,5 @@ func (c *compiler) isspacep(in *ptx.Inst) ([]step, error) {
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	return c.apply(within(base, size), in.Args, ptx.U64)
+	return c.apply(Within(base, size), in.Args, ptx.U64)
 }

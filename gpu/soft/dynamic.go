@@ -47,7 +47,7 @@ func (c *compiler) dynamics() {
 		for _, f := range c.mod.taken {
 			fr := c.frames[f]
 			fr.enter(fr.dynamic() && fr.callee.Recursive)
-			c.p.code[c.mod.code[f]] = fr.callee
+			c.p.Code[c.mod.code[f]] = fr.callee
 		}
 	}
 	for _, fr := range list {
@@ -55,8 +55,8 @@ func (c *compiler) dynamics() {
 			c.handOverMost = max(c.handOverMost, handOverSize(fr.f.Params), handOverSize(fr.f.Returns))
 		}
 	}
-	c.handOverAt = (c.p.localBytes + handOverAlign - 1) &^ (handOverAlign - 1)
-	c.p.localBytes = c.handOverAt + uint32(c.handOverMost)
+	c.handOverAt = (c.p.LocalBytes + handOverAlign - 1) &^ (handOverAlign - 1)
+	c.p.LocalBytes = c.handOverAt + uint32(c.handOverMost)
 }
 
 // enter makes a function one that is called dynamically.

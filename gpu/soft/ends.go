@@ -31,18 +31,18 @@ func Branch(p Pred, to, otherwise int) End {
 
 // Table ends a block whose lanes go where an index says. An index past the
 // table takes its last entry, which keeps the lanes inside the function.
-func Table(idx ref, to []int) End {
+func Table(idx Ref, to []int) End {
 	return func(m *machine, g *group) bool {
-		v := m.v32(idx.slot, 0, m.warps)
+		v := m.v32(idx.Slot, 0, m.warps)
 		for {
 			want := -1
 			var taken [maxWarps]uint32
 			for w := range m.warps {
-				for l := range warpSize {
+				for l := range WarpSize {
 					if g.act[w]>>l&1 == 0 {
 						continue
 					}
-					t := to[min(int(v[w*warpSize+l]), len(to)-1)]
+					t := to[min(int(v[w*WarpSize+l]), len(to)-1)]
 					if want < 0 {
 						want = t
 					}
@@ -95,9 +95,9 @@ func CallDynamic(f *Callee, back int) End {
 
 // CallAddress ends a block that calls the function whose address is in a
 // register. Lanes with different addresses go on as groups of their own.
-func CallAddress(target ref, signature string, back int) End {
+func CallAddress(target Ref, signature string, back int) End {
 	enter := func(m *machine, g *group, address uint64) bool {
-		f := m.p.code[address]
+		f := m.p.Code[address]
 		if f == nil || f.Signature != signature {
 			m.fault = fmt.Errorf("%w: call of %#x, which is no function with these parameters", abi.ErrInvalidPC, address)
 			return false
@@ -105,7 +105,7 @@ func CallAddress(target ref, signature string, back int) End {
 		return m.enter(g, f, back)
 	}
 	return func(m *machine, g *group) bool {
-		v := m.v64(target.slot, 0, m.warps)
+		v := m.v64(target.Slot, 0, m.warps)
 		for {
 			first := v[g.first()]
 			same, others := lanesWith(g, v, first)
@@ -121,9 +121,9 @@ func CallAddress(target ref, signature string, back int) End {
 
 // lanesWith returns the lanes of a group whose value is x, and whether there are others.
 func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bool) {
-	eachLane(g.act[:len(v)/warpSize], func(l int) {
+	eachLane(g.act[:len(v)/WarpSize], func(l int) {
 		if v[l] == x {
-			same[l/warpSize] |= 1 << (l % warpSize)
+			same[l/WarpSize] |= 1 << (l % WarpSize)
 		} else {
 			others = true
 		}

@@ -67,8 +67,8 @@ func (c *Context) backing(addr uint64) []byte {
 	if b, ok := c.away.host[addr]; ok {
 		return b
 	}
-	r, _ := find(*c.table.Load(), addr)
-	return r.data
+	r, _ := FindRegion(*c.table.Load(), addr)
+	return r.Data
 }
 
 // beginMove is the first half of Evict and Restore; endMove the second.
@@ -191,7 +191,7 @@ func (c *Context) Restore() error {
 		return err
 	}
 	back := func(addr uint64, host []byte) error {
-		off := addr - c.spaces.device
+		off := addr - c.spaces.Device
 		for at := 0; at < len(host); at += copyPiece {
 			if c.stop.Load() {
 				return abi.ErrInvalidContext
@@ -202,7 +202,7 @@ func (c *Context) Restore() error {
 	}
 	undo := func(err error) error {
 		for addr, host := range list {
-			zero(c.d.mem.arena, addr-c.spaces.device, uint64(len(host)))
+			zero(c.d.mem.arena, addr-c.spaces.Device, uint64(len(host)))
 		}
 		c.d.mem.release(taken)
 		return err

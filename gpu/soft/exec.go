@@ -26,9 +26,9 @@ func (m *machine) runBlock(x, y, z uint32) error {
 	m.ctaid = [3]uint32{x, y, z}
 	m.blockSpecials()
 	g := m.newGroup()
-	g.pc = m.p.entry
+	g.pc = m.p.Entry
 	for w := range m.warps {
-		n := min(m.env.threads-w*warpSize, warpSize)
+		n := min(m.env.threads-w*WarpSize, WarpSize)
 		g.act[w] = uint32(1<<n - 1)
 		m.live[w] = g.act[w]
 	}
@@ -61,10 +61,10 @@ func (m *machine) runGroup(g *group) error {
 		if len(m.groups) > 1 {
 			m.merge(g)
 		}
-		b := &m.p.blocks[g.pc]
+		b := &m.p.Blocks[g.pc]
 		if b.sync != nil {
 			if ready, err := b.sync(m, g); err != nil {
-				return b.wrap(b.syncInst, err)
+				return b.wrap(b.syncAt, err)
 			} else if !ready {
 				return nil
 			}
@@ -73,15 +73,15 @@ func (m *machine) runGroup(g *group) error {
 			g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
 			g.fresh = true
 		}
-		for i := range b.steps {
-			if err := m.step(&b.steps[i], g); err != nil {
-				return b.wrap(b.steps[i].inst, err)
+		for i := range b.Steps {
+			if err := m.step(&b.Steps[i], g); err != nil {
+				return b.wrap(b.Steps[i].at, err)
 			}
 		}
 		old := g.pc
-		if alive := b.end(m, g); !alive {
+		if alive := b.End(m, g); !alive {
 			if m.fault != nil {
-				return b.wrap(b.endInst, m.fault)
+				return b.wrap(b.EndAt, m.fault)
 			}
 			return nil
 		}
@@ -97,7 +97,7 @@ func (m *machine) runGroup(g *group) error {
 }
 
 // step runs one instruction for the active lanes of a group.
-func (m *machine) step(s *step, g *group) error {
+func (m *machine) step(s *Step, g *group) error {
 	if s.guard >= 0 {
 		return m.guarded(s, g)
 	}
@@ -106,7 +106,7 @@ func (m *machine) step(s *step, g *group) error {
 
 // guarded narrows the active lanes to those whose guard holds. It is apart
 // from step so that the others need no room for masks.
-func (m *machine) guarded(s *step, g *group) error {
+func (m *machine) guarded(s *Step, g *group) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
 	p := m.pred(s.guard, 0, m.warps)
@@ -126,7 +126,7 @@ func (m *machine) guarded(s *step, g *group) error {
 	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
 }
 
-func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
+func (m *machine) lanesOf(s *Step, spans []span, act []uint32) error {
 	if s.masked != nil {
 		return s.masked(m, act)
 	}
@@ -142,7 +142,7 @@ func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
 
 // partly runs a dense operation where only some lanes of a span are active:
 // it computes all of them and puts the others' old values back.
-func (m *machine) partly(s *step, act []uint32, sp span) {
+func (m *machine) partly(s *Step, act []uint32, sp span) {
 	if len(s.dst) > 1 {
 		m.partlyMany(s, act, sp)
 		return
@@ -152,21 +152,21 @@ func (m *machine) partly(s *step, act []uint32, sp span) {
 		return
 	}
 	d := s.dst[0]
-	switch d.class {
-	case class32:
-		v := m.v32(d.slot, sp.w0, sp.w1)
+	switch d.Class {
+	case Class32:
+		v := m.v32(d.Slot, sp.w0, sp.w1)
 		old := m.save32[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
 		restore(v, old, act[sp.w0:sp.w1])
-	case class64:
-		v := m.v64(d.slot, sp.w0, sp.w1)
+	case Class64:
+		v := m.v64(d.Slot, sp.w0, sp.w1)
 		old := m.save64[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
 		restore(v, old, act[sp.w0:sp.w1])
-	case classPred:
-		v := m.pred(d.slot, sp.w0, sp.w1)
+	case ClassPred:
+		v := m.pred(d.Slot, sp.w0, sp.w1)
 		var old [maxWarps]uint32
 		copy(old[:], v)
 		s.dense(m, sp.w0, sp.w1)
@@ -179,7 +179,7 @@ func (m *machine) partly(s *step, act []uint32, sp span) {
 // restore puts old back where a lane is not active.
 func restore[T uint32 | uint64](v, old []T, act []uint32) {
 	for w, a := range act {
-		v, old := v[w*warpSize:][:warpSize], old[w*warpSize:][:warpSize]
+		v, old := v[w*WarpSize:][:WarpSize], old[w*WarpSize:][:WarpSize]
 		for i := range v {
 			if a>>i&1 == 0 {
 				v[i] = old[i]
@@ -189,12 +189,12 @@ func restore[T uint32 | uint64](v, old []T, act []uint32) {
 }
 
 // partlyMany is partly for instructions with several results.
-func (m *machine) partlyMany(s *step, act []uint32, sp span) {
+func (m *machine) partlyMany(s *Step, act []uint32, sp span) {
 	type saved struct {
-		r    ref
+		r    Ref
 		vals []uint64
 	}
-	lo, hi := sp.w0*warpSize, sp.w1*warpSize
+	lo, hi := sp.w0*WarpSize, sp.w1*WarpSize
 	list := make([]saved, len(s.dst))
 	for i, d := range s.dst {
 		list[i] = saved{d, make([]uint64, hi-lo)}
@@ -245,13 +245,13 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 }
 
 // wrap adds the place to an error.
-func (b *basicBlock) wrap(inst *place, err error) error {
+func (b *Block) wrap(inst *Place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err
 	}
-	object := inst.object
+	object := inst.Object
 	if object != "" {
 		object += ", "
 	}
-	return fmt.Errorf("%w (kernel %s, %sline %d: %s)", err, inst.fn, object, inst.line, inst.text)
+	return fmt.Errorf("%w (kernel %s, %sline %d: %s)", err, inst.Function, object, inst.Line, inst.Text)
 }

@@ -2,9 +2,9 @@ package soft
 
 // Loops that depend on a constant of the instruction.
 
-// video returns the loop of vadd, or of vsub with minus, without saturation and
+// Video returns the loop of vadd, or of vsub with minus, without saturation and
 // with or without a second addition.
-func video(minus, then bool) any {
+func Video(minus, then bool) any {
 	if !then {
 		return func(d, a, b []uint32) {
 			for i := range d {
@@ -26,8 +26,8 @@ func plusMinus(a, b uint32, minus bool) uint32 {
 	return a + b
 }
 
-// lop3Loop returns the loop of lop3 with a table.
-func lop3Loop(table uint32) any {
+// Lop3 returns the loop of lop3 with a table.
+func Lop3(table uint32) any {
 	return func(d, x, y, z []uint32) {
 		for i := range d {
 			d[i] = lop3(x[i], y[i], z[i], table)
@@ -35,8 +35,8 @@ func lop3Loop(table uint32) any {
 	}
 }
 
-// plus returns the loop that adds a constant.
-func plus(delta uint64) any {
+// Plus returns the loop that adds a constant.
+func Plus(delta uint64) any {
 	return func(d, a []uint64) {
 		for i := range d {
 			d[i] = a[i] + delta
@@ -44,8 +44,8 @@ func plus(delta uint64) any {
 	}
 }
 
-// within returns the loop that tells which values lie in a range.
-func within(base, size uint64) any {
+// Within returns the loop that tells which values lie in a range.
+func Within(base, size uint64) any {
 	return func(d Predicate, a []uint64) {
 		for w := range d {
 			var bits uint32
@@ -57,9 +57,9 @@ func within(base, size uint64) any {
 	}
 }
 
-// combine returns the operation of a bitwise instruction on predicates; any
+// Bitwise returns the operation of a bitwise instruction on predicates; any
 // other opcode gives its first source.
-func combine(op string) func(a, b uint32) uint32 {
+func Bitwise(op string) func(a, b uint32) uint32 {
 	switch op {
 	case "and":
 		return func(a, b uint32) uint32 { return a & b }

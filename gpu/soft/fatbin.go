@@ -7,17 +7,17 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
 )
 
-// capability is the compute capability that the device reports, as in sm_61.
+// Capability is the compute capability that the device reports, as in sm_61.
 //
 // A real driver refuses PTX for a newer target. The soft GPU takes it: it
 // knows many instructions of later architectures (match, redux, bfloat16), so
 // it judges instructions, not the .target line, and names the one it lacks.
-const capability = 61
+const Capability = 61
 
 // better says whether PTX for architecture a is preferred to that for b: the
 // newest that the device covers, or else the oldest.
 func better(a, b uint32) bool {
-	if a <= capability && b <= capability {
+	if a <= Capability && b <= Capability {
 		return a > b
 	}
 	return a < b

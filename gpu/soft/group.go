@@ -31,7 +31,7 @@ type waitState uint8
 const (
 	runnable  waitState = iota
 	atBarrier           // bar.sync: until all threads have come
-	atWarp              // a warpOp: until its members have come
+	atWarp              // a WarpOp: until its members have come
 )
 
 // span is a run of warps with active lanes; full when all of the block's

@@ -42,7 +42,7 @@ func TestFMARoundsOnce(t *testing.T) {
 		if rnd.Intn(2) == 0 { // near-ties: few significant bits, far apart
 			a, b, c = a&0xfff80000|1<<uint(rnd.Intn(4)), b&0xfff80000, c&0xff800000
 		}
-		if got, want := fmaF32(a, b, c), directed32(opFMA, a, b, c, nearest); got != want {
+		if got, want := fmaF32(a, b, c), directed32(opFMA, a, b, c, Nearest); got != want {
 			t.Fatalf("fma(%#x, %#x, %#x) = %#x, want %#x", a, b, c, got, want)
 		}
 	}

@@ -23,11 +23,11 @@ func handOverSize(vars []*ptx.Var) (n uint64) {
 // The formal variables are nil when the function is not known; then the
 // operands are variables or registers, and the function's signature is compared
 // when the call is made.
-func (c *compiler) handOver(steps []step, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]step, error) {
+func (c *compiler) handOver(steps []Step, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]Step, error) {
 	at := uint32(0)
 	for i := range actual {
 		a := &actual[i]
-		var st step
+		var st Step
 		var err error
 		size := uint32(8)
 		switch {
@@ -37,7 +37,7 @@ func (c *compiler) handOver(steps []step, actual []ptx.Operand, formal []*ptx.Va
 		case a.Kind == ptx.KindReg && formal == nil:
 			st = c.handOverReg(c.fr.regs[a.Reg], at, in)
 		case formal != nil && formal[i].Space == ptx.Register:
-			var r ref
+			var r Ref
 			if r, err = c.source(a, classOf(formal[i].Type), formal[i].Type); err == nil {
 				st = c.handOverReg(r, at, in)
 			}
@@ -58,10 +58,10 @@ func (c *compiler) handOver(steps []step, actual []ptx.Operand, formal []*ptx.Va
 
 // ownHandOver is handOver in the function that is called: its parameters come
 // out of the area, its results go in.
-func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []step, err error) {
+func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []Step, err error) {
 	at := uint32(0)
 	for _, v := range vars {
-		var st step
+		var st Step
 		if v.Space == ptx.Register {
 			st = c.handOverReg(c.fr.regs[v.Reg], at, in)
 		} else if st, err = c.handOverVar(v, at, in); err != nil {
@@ -73,10 +73,10 @@ func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []step, err erro
 	return steps, nil
 }
 
-func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (step, error) {
+func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (Step, error) {
 	own, ok := c.fr.vars[v]
 	if !ok {
-		return step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
 	from, to, size := own, c.handOverAt+at, uint32(v.Size)
 	if !in {
@@ -85,8 +85,8 @@ func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (step, error) {
 	return CopyLocal(to, from, size).At(c.place), nil
 }
 
-func (c *compiler) handOverReg(r ref, at uint32, in bool) step {
-	reg, area := Word{Reg: r}, Word{Reg: none, Local: c.handOverAt + at}
+func (c *compiler) handOverReg(r Ref, at uint32, in bool) Step {
+	reg, area := Word{Reg: r}, Word{Reg: None, Local: c.handOverAt + at}
 	if !in {
 		reg, area = area, reg
 	}
@@ -99,10 +99,10 @@ func (c *compiler) takeArguments(fr *frame) (err error) {
 	if !fr.dynamic() {
 		return nil
 	}
-	c.place = &place{object: fr.f.Object, fn: fr.f.Name, line: fr.f.Line}
-	b := &c.p.blocks[fr.prologue]
-	b.steps, err = c.ownHandOver(fr.f.Params, false)
-	b.end = Goto(fr.number[0])
+	c.place = &Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
+	b := &c.p.Blocks[fr.prologue]
+	b.Steps, err = c.ownHandOver(fr.f.Params, false)
+	b.End = Goto(fr.number[0])
 	return err
 }
 
@@ -115,7 +115,7 @@ func (c *compiler) signature(s *site) (string, error) {
 			case a.Kind == ptx.KindVar && a.Var.Space == ptx.Param:
 				b = fmt.Appendf(b, "p%d ", a.Var.Size)
 			case a.Kind == ptx.KindReg:
-				b = fmt.Appendf(b, "r%d ", c.fr.regs[a.Reg].class)
+				b = fmt.Appendf(b, "r%d ", c.fr.regs[a.Reg].Class)
 			default:
 				return "", c.in.Errorf(fmt.Sprintf("argument %d of a call of an address must be a .param variable or a register", i+1))
 			}

@@ -9,15 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// heapBytes is how much the malloc of a module's kernels has: what CUDA's
+// HeapBytes is how much the malloc of a module's kernels has: what CUDA's
 // cudaLimitMallocHeapSize is at first. It is device memory of the module.
-const heapBytes = 8 << 20
+const HeapBytes = 8 << 20
 
 // heapAlign is the alignment of what malloc returns, as on a card.
 const heapAlign = 16
 
-// heap is the memory of malloc and free in kernels, which all blocks share.
-type heap struct {
+// Heap is the memory of malloc and free in kernels, which all blocks share.
+type Heap struct {
 	mu   sync.Mutex
 	free []hole // sorted, none next to another
 	used map[uint64]uint64
@@ -25,13 +25,14 @@ type heap struct {
 
 type hole struct{ at, size uint64 }
 
-func newHeap(at, size uint64) *heap {
-	return &heap{free: []hole{{at, size}}, used: map[uint64]uint64{}}
+// NewHeap makes a heap of device memory.
+func NewHeap(at, size uint64) *Heap {
+	return &Heap{free: []hole{{at, size}}, used: map[uint64]uint64{}}
 }
 
 // alloc returns the address of size bytes, or 0 when there is no room.
-func (h *heap) alloc(size uint64) uint64 {
-	if size == 0 || size > heapBytes {
+func (h *Heap) alloc(size uint64) uint64 {
+	if size == 0 || size > HeapBytes {
 		return 0
 	}
 	size = (size + heapAlign - 1) &^ (heapAlign - 1)
@@ -53,7 +54,7 @@ func (h *heap) alloc(size uint64) uint64 {
 }
 
 // release frees what alloc has returned; it reports false for anything else.
-func (h *heap) release(at uint64) bool {
+func (h *Heap) release(at uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	size, ok := h.used[at]
@@ -75,7 +76,7 @@ func (h *heap) release(at uint64) bool {
 }
 
 // Malloc returns the step that allocates in each lane; 0 is no room.
-func Malloc(h *heap, result, size Word) step {
+func Malloc(h *Heap, result, size Word) Step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) { result.set(m, l, h.alloc(size.get(m, l))) })
 		return nil
@@ -83,7 +84,7 @@ func Malloc(h *heap, result, size Word) step {
 }
 
 // Free returns the step that frees in each lane what Malloc has given it.
-func Free(h *heap, at Word) step {
+func Free(h *Heap, at Word) Step {
 	return masked(func(m *machine, act []uint32) error {
 		return eachLaneErr(act, func(l int) error {
 			if p := at.get(m, l); p != 0 && !h.release(p) {

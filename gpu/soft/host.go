@@ -10,12 +10,12 @@ func (c *Context) HostRegister(address uint64, memory []byte) error {
 	switch {
 	case c.closed:
 		return abi.ErrInvalidContext
-	case c.hosts[address] || len(memory) == 0 || address < c.spaces.host || address-c.spaces.host > c.spaces.param-c.spaces.host ||
-		uint64(len(memory)) > c.spaces.param-address:
+	case c.hosts[address] || len(memory) == 0 || address < c.spaces.Host || address-c.spaces.Host > c.spaces.Param-c.spaces.Host ||
+		uint64(len(memory)) > c.spaces.Param-address:
 		return abi.ErrInvalidValue
 	}
 	c.hosts[address] = true
-	c.show(region{address, memory})
+	c.show(Region{address, memory})
 	return nil
 }
 

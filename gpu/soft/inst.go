@@ -8,7 +8,7 @@ import (
 )
 
 // decoder compiles one plain instruction.
-type decoder func(c *compiler, in *ptx.Inst) ([]step, error)
+type decoder func(c *compiler, in *ptx.Inst) ([]Step, error)
 
 // decoders are the instructions that are more than a line of ops.txt.
 var decoders map[string]decoder
@@ -32,14 +32,14 @@ func init() {
 
 // nothing is for hints, and for fences: the lanes of a block run in order on
 // one processor, and blocks see each other's memory as that processor's.
-func nothing(*compiler, *ptx.Inst) ([]step, error) { return nil, nil }
+func nothing(*compiler, *ptx.Inst) ([]Step, error) { return nil, nil }
 
 var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
 
-func trapped(*compiler, *ptx.Inst) ([]step, error) { return []step{Fail(errTrap)}, nil }
+func trapped(*compiler, *ptx.Inst) ([]Step, error) { return []Step{Fail(errTrap)}, nil }
 
 // inst compiles a plain instruction: by its decoder, or by the table.
-func (c *compiler) inst(in *ptx.Inst) ([]step, error) {
+func (c *compiler) inst(in *ptx.Inst) ([]Step, error) {
 	if err := c.typeCheck(in); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
 }
 
 // tabled compiles an instruction that ops.txt describes.
-func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]step, error) {
+func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]Step, error) {
 	f, ok := Find(in.Op, mods...)
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
@@ -79,12 +79,12 @@ func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]step, error) {
 }
 
 // apply binds a loop of the table to registers; the loop's type says their widths.
-func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]step, error) {
-	dst, src, ok := shapeOf(f)
+func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]Step, error) {
+	dst, src, ok := ShapeOf(f)
 	if !ok || len(args) != len(src)+1 {
 		return nil, c.in.Errorf("wrong number of operands")
 	}
-	r := make([]ref, len(args))
+	r := make([]Ref, len(args))
 	var err error
 	if r[0], err = c.dest(&args[0], dst); err != nil {
 		return nil, err
@@ -101,5 +101,5 @@ func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]step, error) 
 			return nil, c.in.Errorf("unexpected !")
 		}
 	}
-	return []step{Loop(f, r...)}, nil
+	return []Step{Loop(f, r...)}, nil
 }

@@ -148,12 +148,19 @@ func maxF64(a, b uint64) uint64 {
 	return a & b
 }
 
-// Directed rounding is rare in real kernels; it goes through math/big, which
-// is slow and obviously right.
-type (
-	arith    uint8
-	rounding = big.RoundingMode
+// Rounding is a rounding mode. Directed rounding is rare in real kernels; it goes
+// through math/big, which is slow and obviously right.
+type Rounding = big.RoundingMode
+
+// The rounding modes of PTX.
+const (
+	Nearest     = big.ToNearestEven
+	TowardZero  = big.ToZero
+	TowardMinus = big.ToNegativeInf
+	TowardPlus  = big.ToPositiveInf
 )
+
+type arith uint8
 
 const (
 	opAdd arith = iota
@@ -161,14 +168,9 @@ const (
 	opFMA
 	opDiv
 	opSqrt
-
-	nearest     = big.ToNearestEven
-	towardZero  = big.ToZero
-	towardMinus = big.ToNegativeInf
-	towardPlus  = big.ToPositiveInf
 )
 
-func directed32(op arith, a, b, c uint32, mode rounding) uint32 {
+func directed32(op arith, a, b, c uint32, mode Rounding) uint32 {
 	x, exact, ok := exactly(op, float64(f32(a)), float64(f32(b)), float64(f32(c)), mode)
 	if !ok {
 		return b32(float32(exact))
@@ -181,7 +183,7 @@ func directed32(op arith, a, b, c uint32, mode rounding) uint32 {
 	return b32(float32(v))
 }
 
-func directed64(op arith, a, b, c uint64, mode rounding) uint64 {
+func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
 	x, exact, ok := exactly(op, f64(a), f64(b), f64(c), mode)
 	if !ok {
 		return b64(exact)
@@ -194,13 +196,13 @@ func directed64(op arith, a, b, c uint64, mode rounding) uint64 {
 }
 
 // adjust says whether a result rounded to nearest lies on the wrong side.
-func adjust(acc big.Accuracy, mode rounding, negative bool) bool {
+func adjust(acc big.Accuracy, mode Rounding, negative bool) bool {
 	switch mode {
-	case towardZero:
+	case TowardZero:
 		return acc == big.Above && !negative || acc == big.Below && negative
-	case towardMinus:
+	case TowardMinus:
 		return acc == big.Above
-	case towardPlus:
+	case TowardPlus:
 		return acc == big.Below
 	}
 	return false
@@ -216,7 +218,7 @@ func towards32(acc big.Accuracy) float32 {
 // exactly computes with enough precision that a second rounding in the same
 // direction is harmless. ok is false when the operands are special (infinite,
 // NaN, a zero result); then the float is the result.
-func exactly(op arith, a, b, c float64, mode rounding) (x *big.Float, special float64, ok bool) {
+func exactly(op arith, a, b, c float64, mode Rounding) (x *big.Float, special float64, ok bool) {
 	switch op {
 	case opAdd:
 		special = a + b
@@ -260,7 +262,7 @@ func exactly(op arith, a, b, c float64, mode rounding) (x *big.Float, special fl
 		}
 		if opposite {
 			zero = 0
-			if mode == towardMinus {
+			if mode == TowardMinus {
 				zero = math.Copysign(0, -1)
 			}
 		}

@@ -25,8 +25,8 @@ func bf16(a uint32) float32 { return math.Float32frombits(a << 16) }
 // nan16 is the NaN that half instructions give.
 const nan16 = 0x7fff
 
-func toF16(x float64) uint32  { return narrow(x, 10, 5, nearest) }
-func toBF16(x float64) uint32 { return narrow(x, 7, 8, nearest) }
+func toF16(x float64) uint32  { return narrow(x, 10, 5, Nearest) }
+func toBF16(x float64) uint32 { return narrow(x, 7, 8, Nearest) }
 
 // fromF32 takes the upper half of an f32 that is a bfloat16.
 func fromF32(a uint32) uint32 { return a >> 16 }
@@ -36,7 +36,7 @@ func maxF16(a, b uint32) uint32 { return toF16(float64(f32(maxF32(b32(f16(a)), b
 
 // narrow rounds an f64 to a format with frac fraction bits and exp exponent
 // bits, at most 16 in all. Denormals and overflow are as in IEEE 754.
-func narrow(x float64, frac, exp uint, mode rounding) uint32 {
+func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 	bits := math.Float64bits(x)
 	sign := uint32(bits>>63) << (frac + exp)
 	inf := uint32(1<<exp-1) << frac
@@ -70,11 +70,11 @@ func narrow(x float64, frac, exp uint, mode rounding) uint32 {
 	half := uint64(1) << (shift - 1)
 	up := false
 	switch mode {
-	case nearest:
+	case Nearest:
 		up = rest > half || rest == half && q&1 == 1
-	case towardMinus:
+	case TowardMinus:
 		up = rest != 0 && sign != 0
-	case towardPlus:
+	case TowardPlus:
 		up = rest != 0 && sign == 0
 	}
 	if up {
@@ -86,7 +86,7 @@ func narrow(x float64, frac, exp uint, mode rounding) uint32 {
 		v -= 1 << frac
 	}
 	if v >= uint64(inf) {
-		if mode == towardZero || mode == towardMinus && sign == 0 || mode == towardPlus && sign != 0 {
+		if mode == TowardZero || mode == TowardMinus && sign == 0 || mode == TowardPlus && sign != 0 {
 			return sign | (inf - 1)
 		}
 		return sign | inf

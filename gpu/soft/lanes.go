@@ -6,7 +6,7 @@ import "math/bits"
 func eachLane(act []uint32, f func(lane int)) {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
-			f(w*warpSize + bits.TrailingZeros32(a))
+			f(w*WarpSize + bits.TrailingZeros32(a))
 		}
 	}
 }
@@ -15,7 +15,7 @@ func eachLane(act []uint32, f func(lane int)) {
 func eachLaneErr(act []uint32, f func(lane int) error) error {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
-			if err := f(w*warpSize + bits.TrailingZeros32(a)); err != nil {
+			if err := f(w*WarpSize + bits.TrailingZeros32(a)); err != nil {
 				return err
 			}
 		}
@@ -26,7 +26,7 @@ func eachLaneErr(act []uint32, f func(lane int) error) error {
 // having gives the lanes among some whose value is x.
 func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
 	found := uint32(0)
-	for l, y := range v[:warpSize] {
+	for l, y := range v[:WarpSize] {
 		found |= bitOf(y == x) << l
 	}
 	return found & lanes

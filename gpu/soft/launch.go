@@ -20,13 +20,13 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	if err := c.checkLaunch(f, &l); err != nil {
 		return err
 	}
-	params := make([]byte, f.p.paramBytes)
+	params := make([]byte, f.p.ParamBytes)
 	if copy(params, l.Params) < len(params) {
-		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.name, len(params))
+		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(params))
 	}
 	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
 		if fault := c.d.o.Faults.Launch; fault != nil {
-			if err := fault(f.p.name); err != nil {
+			if err := fault(f.p.Name); err != nil {
 				return err
 			}
 		}
@@ -47,13 +47,13 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 		}
 		threads *= uint64(l.Block[i])
 	}
-	if threads > maxThreads {
+	if threads > MaxThreads {
 		return abi.ErrInvalidValue
 	}
-	if threads > uint64(f.p.maxThreads) {
+	if threads > uint64(f.p.MaxThreads) {
 		return abi.ErrLaunchResources
 	}
-	if f.p.reqThreads[0] != 0 && f.p.reqThreads != l.Block {
+	if f.p.ReqThreads[0] != 0 && f.p.ReqThreads != l.Block {
 		return abi.ErrLaunchResources
 	}
 	if l.Cooperative && l.Grid != [3]uint32{1, 1, 1} {
@@ -62,7 +62,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic
 	f.m.c.mu.Unlock()
-	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.sharedBytes) > maxOptInBytes {
+	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > maxOptInBytes {
 		return abi.ErrInvalidValue
 	}
 	if f.p.MachineBytes(threads) > MaxMachineBytes {
@@ -73,7 +73,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 
 // runKernel runs all blocks of a launch. It holds the device while the gate
 // allows, and accounts exactly for the time between Enter and Leave.
-func (c *Context) runKernel(p *program, env *Launch) error {
+func (c *Context) runKernel(p *Program, env *Launch) error {
 	c.engine.Lock()
 	defer c.engine.Unlock()
 	r := NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired)

@@ -1,61 +1,61 @@
 package soft
 
-// shapeOf reads the register classes off a loop's type.
-func shapeOf(f any) (dst class, src []class, ok bool) {
-	const a, b = class32, class64
+// ShapeOf reads the register classes off a loop's type.
+func ShapeOf(f any) (dst Class, src []Class, ok bool) {
+	const a, b = Class32, Class64
 	switch f.(type) {
 	case func(d, a []uint32):
-		return a, []class{a}, true
+		return a, []Class{a}, true
 	case func(d, a, b []uint32):
-		return a, []class{a, a}, true
+		return a, []Class{a, a}, true
 	case func(d, a, b, c []uint32):
-		return a, []class{a, a, a}, true
+		return a, []Class{a, a, a}, true
 	case func(d, a, b, c, e []uint32):
-		return a, []class{a, a, a, a}, true
+		return a, []Class{a, a, a, a}, true
 	case func(d, a []uint64):
-		return b, []class{b}, true
+		return b, []Class{b}, true
 	case func(d, a, b []uint64):
-		return b, []class{b, b}, true
+		return b, []Class{b, b}, true
 	case func(d, a, b, c []uint64):
-		return b, []class{b, b, b}, true
+		return b, []Class{b, b, b}, true
 	case func(d []uint32, a []uint64):
-		return a, []class{b}, true
+		return a, []Class{b}, true
 	case func(d []uint64, a []uint32):
-		return b, []class{a}, true
+		return b, []Class{a}, true
 	case func(d []uint64, a, b []uint32):
-		return b, []class{a, a}, true
+		return b, []Class{a, a}, true
 	case func(d []uint64, a, b []uint32, c []uint64):
-		return b, []class{a, a, b}, true
+		return b, []Class{a, a, b}, true
 	case func(d, a []uint64, b []uint32):
-		return b, []class{b, a}, true
+		return b, []Class{b, a}, true
 	case func(d, a []uint64, b, c []uint32):
-		return b, []class{b, a, a}, true
+		return b, []Class{b, a, a}, true
 	case func(d, a, b []uint64, c, e []uint32):
-		return b, []class{b, b, a, a}, true
+		return b, []Class{b, b, a, a}, true
 	case func(d Predicate, a []uint32):
-		return classPred, []class{a}, true
+		return ClassPred, []Class{a}, true
 	case func(d Predicate, a []uint64):
-		return classPred, []class{b}, true
+		return ClassPred, []Class{b}, true
 	case func(d Predicate, a, b []uint32):
-		return classPred, []class{a, a}, true
+		return ClassPred, []Class{a, a}, true
 	case func(d Predicate, a, b []uint64):
-		return classPred, []class{b, b}, true
+		return ClassPred, []Class{b, b}, true
 	}
 	return 0, nil, false
 }
 
 // Loop returns the step of a loop of the table and its registers, the result first.
-func Loop(f any, r ...ref) step { return dense(bind(f, r), r[0]) }
+func Loop(f any, r ...Ref) Step { return dense(bind(f, r), r[0]) }
 
 // Scratch is a Loop whose result only steps of the same instruction read: the
 // old values of lanes that are not active are not kept.
-func Scratch(f any, r ...ref) step { return dense(bind(f, r)) }
+func Scratch(f any, r ...Ref) Step { return dense(bind(f, r)) }
 
 // bind makes a function of a loop and its registers.
-func bind(f any, r []ref) func(m *machine, w0, w1 int) {
+func bind(f any, r []Ref) func(m *machine, w0, w1 int) {
 	var s [5]int
 	for i, x := range r {
-		s[i] = x.slot
+		s[i] = x.Slot
 	}
 	d, a, b, c, e := s[0], s[1], s[2], s[3], s[4]
 	switch f := f.(type) {

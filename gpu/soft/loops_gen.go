@@ -1863,7 +1863,7 @@ func vec161(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b, 0, towardZero)
+		d[i] = directed32(opAdd, a, b, 0, TowardZero)
 	}
 }
 
@@ -1874,7 +1874,7 @@ func vec162(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b, 0, towardZero))
+		d[i] = flush(directed32(opAdd, a, b, 0, TowardZero))
 	}
 }
 
@@ -1885,7 +1885,7 @@ func vec163(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b, 0, towardZero))
+		d[i] = saturate(directed32(opAdd, a, b, 0, TowardZero))
 	}
 }
 
@@ -1896,7 +1896,7 @@ func vec164(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b, 0, towardZero)))
+		d[i] = flush(saturate(directed32(opAdd, a, b, 0, TowardZero)))
 	}
 }
 
@@ -1907,7 +1907,7 @@ func vec165(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b, 0, towardMinus)
+		d[i] = directed32(opAdd, a, b, 0, TowardMinus)
 	}
 }
 
@@ -1918,7 +1918,7 @@ func vec166(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b, 0, towardMinus))
+		d[i] = flush(directed32(opAdd, a, b, 0, TowardMinus))
 	}
 }
 
@@ -1929,7 +1929,7 @@ func vec167(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b, 0, towardMinus))
+		d[i] = saturate(directed32(opAdd, a, b, 0, TowardMinus))
 	}
 }
 
@@ -1940,7 +1940,7 @@ func vec168(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b, 0, towardMinus)))
+		d[i] = flush(saturate(directed32(opAdd, a, b, 0, TowardMinus)))
 	}
 }
 
@@ -1951,7 +1951,7 @@ func vec169(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b, 0, towardPlus)
+		d[i] = directed32(opAdd, a, b, 0, TowardPlus)
 	}
 }
 
@@ -1962,7 +1962,7 @@ func vec170(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b, 0, towardPlus))
+		d[i] = flush(directed32(opAdd, a, b, 0, TowardPlus))
 	}
 }
 
@@ -1973,7 +1973,7 @@ func vec171(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b, 0, towardPlus))
+		d[i] = saturate(directed32(opAdd, a, b, 0, TowardPlus))
 	}
 }
 
@@ -1984,7 +1984,7 @@ func vec172(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b, 0, towardPlus)))
+		d[i] = flush(saturate(directed32(opAdd, a, b, 0, TowardPlus)))
 	}
 }
 
@@ -1995,7 +1995,7 @@ func vec173(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b^1<<31, 0, towardZero)
+		d[i] = directed32(opAdd, a, b^1<<31, 0, TowardZero)
 	}
 }
 
@@ -2006,7 +2006,7 @@ func vec174(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, towardZero))
+		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, TowardZero))
 	}
 }
 
@@ -2017,7 +2017,7 @@ func vec175(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, towardZero))
+		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, TowardZero))
 	}
 }
 
@@ -2028,7 +2028,7 @@ func vec176(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, towardZero)))
+		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, TowardZero)))
 	}
 }
 
@@ -2039,7 +2039,7 @@ func vec177(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b^1<<31, 0, towardMinus)
+		d[i] = directed32(opAdd, a, b^1<<31, 0, TowardMinus)
 	}
 }
 
@@ -2050,7 +2050,7 @@ func vec178(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, towardMinus))
+		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, TowardMinus))
 	}
 }
 
@@ -2061,7 +2061,7 @@ func vec179(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, towardMinus))
+		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, TowardMinus))
 	}
 }
 
@@ -2072,7 +2072,7 @@ func vec180(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, towardMinus)))
+		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, TowardMinus)))
 	}
 }
 
@@ -2083,7 +2083,7 @@ func vec181(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opAdd, a, b^1<<31, 0, towardPlus)
+		d[i] = directed32(opAdd, a, b^1<<31, 0, TowardPlus)
 	}
 }
 
@@ -2094,7 +2094,7 @@ func vec182(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, towardPlus))
+		d[i] = flush(directed32(opAdd, a, b^1<<31, 0, TowardPlus))
 	}
 }
 
@@ -2105,7 +2105,7 @@ func vec183(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, towardPlus))
+		d[i] = saturate(directed32(opAdd, a, b^1<<31, 0, TowardPlus))
 	}
 }
 
@@ -2116,7 +2116,7 @@ func vec184(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, towardPlus)))
+		d[i] = flush(saturate(directed32(opAdd, a, b^1<<31, 0, TowardPlus)))
 	}
 }
 
@@ -2127,7 +2127,7 @@ func vec185(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opMul, a, b, 0, towardZero)
+		d[i] = directed32(opMul, a, b, 0, TowardZero)
 	}
 }
 
@@ -2138,7 +2138,7 @@ func vec186(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opMul, a, b, 0, towardZero))
+		d[i] = flush(directed32(opMul, a, b, 0, TowardZero))
 	}
 }
 
@@ -2149,7 +2149,7 @@ func vec187(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opMul, a, b, 0, towardZero))
+		d[i] = saturate(directed32(opMul, a, b, 0, TowardZero))
 	}
 }
 
@@ -2160,7 +2160,7 @@ func vec188(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opMul, a, b, 0, towardZero)))
+		d[i] = flush(saturate(directed32(opMul, a, b, 0, TowardZero)))
 	}
 }
 
@@ -2171,7 +2171,7 @@ func vec189(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opMul, a, b, 0, towardMinus)
+		d[i] = directed32(opMul, a, b, 0, TowardMinus)
 	}
 }
 
@@ -2182,7 +2182,7 @@ func vec190(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opMul, a, b, 0, towardMinus))
+		d[i] = flush(directed32(opMul, a, b, 0, TowardMinus))
 	}
 }
 
@@ -2193,7 +2193,7 @@ func vec191(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opMul, a, b, 0, towardMinus))
+		d[i] = saturate(directed32(opMul, a, b, 0, TowardMinus))
 	}
 }
 
@@ -2204,7 +2204,7 @@ func vec192(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opMul, a, b, 0, towardMinus)))
+		d[i] = flush(saturate(directed32(opMul, a, b, 0, TowardMinus)))
 	}
 }
 
@@ -2215,7 +2215,7 @@ func vec193(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opMul, a, b, 0, towardPlus)
+		d[i] = directed32(opMul, a, b, 0, TowardPlus)
 	}
 }
 
@@ -2226,7 +2226,7 @@ func vec194(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opMul, a, b, 0, towardPlus))
+		d[i] = flush(directed32(opMul, a, b, 0, TowardPlus))
 	}
 }
 
@@ -2237,7 +2237,7 @@ func vec195(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = saturate(directed32(opMul, a, b, 0, towardPlus))
+		d[i] = saturate(directed32(opMul, a, b, 0, TowardPlus))
 	}
 }
 
@@ -2248,7 +2248,7 @@ func vec196(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(saturate(directed32(opMul, a, b, 0, towardPlus)))
+		d[i] = flush(saturate(directed32(opMul, a, b, 0, TowardPlus)))
 	}
 }
 
@@ -2261,7 +2261,7 @@ func vec197(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed32(opFMA, a, b, c, towardZero)
+		d[i] = directed32(opFMA, a, b, c, TowardZero)
 	}
 }
 
@@ -2274,7 +2274,7 @@ func vec198(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(directed32(opFMA, a, b, c, towardZero))
+		d[i] = flush(directed32(opFMA, a, b, c, TowardZero))
 	}
 }
 
@@ -2287,7 +2287,7 @@ func vec199(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = saturate(directed32(opFMA, a, b, c, towardZero))
+		d[i] = saturate(directed32(opFMA, a, b, c, TowardZero))
 	}
 }
 
@@ -2300,7 +2300,7 @@ func vec200(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(saturate(directed32(opFMA, a, b, c, towardZero)))
+		d[i] = flush(saturate(directed32(opFMA, a, b, c, TowardZero)))
 	}
 }
 
@@ -2313,7 +2313,7 @@ func vec201(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed32(opFMA, a, b, c, towardMinus)
+		d[i] = directed32(opFMA, a, b, c, TowardMinus)
 	}
 }
 
@@ -2326,7 +2326,7 @@ func vec202(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(directed32(opFMA, a, b, c, towardMinus))
+		d[i] = flush(directed32(opFMA, a, b, c, TowardMinus))
 	}
 }
 
@@ -2339,7 +2339,7 @@ func vec203(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = saturate(directed32(opFMA, a, b, c, towardMinus))
+		d[i] = saturate(directed32(opFMA, a, b, c, TowardMinus))
 	}
 }
 
@@ -2352,7 +2352,7 @@ func vec204(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(saturate(directed32(opFMA, a, b, c, towardMinus)))
+		d[i] = flush(saturate(directed32(opFMA, a, b, c, TowardMinus)))
 	}
 }
 
@@ -2365,7 +2365,7 @@ func vec205(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed32(opFMA, a, b, c, towardPlus)
+		d[i] = directed32(opFMA, a, b, c, TowardPlus)
 	}
 }
 
@@ -2378,7 +2378,7 @@ func vec206(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(directed32(opFMA, a, b, c, towardPlus))
+		d[i] = flush(directed32(opFMA, a, b, c, TowardPlus))
 	}
 }
 
@@ -2391,7 +2391,7 @@ func vec207(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = saturate(directed32(opFMA, a, b, c, towardPlus))
+		d[i] = saturate(directed32(opFMA, a, b, c, TowardPlus))
 	}
 }
 
@@ -2404,7 +2404,7 @@ func vec208(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 		a := flush(as[i])
 		b := flush(bs[i])
 		c := flush(cs[i])
-		d[i] = flush(saturate(directed32(opFMA, a, b, c, towardPlus)))
+		d[i] = flush(saturate(directed32(opFMA, a, b, c, TowardPlus)))
 	}
 }
 
@@ -2437,7 +2437,7 @@ func vec211(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opDiv, a, b, 0, towardZero)
+		d[i] = directed32(opDiv, a, b, 0, TowardZero)
 	}
 }
 
@@ -2448,7 +2448,7 @@ func vec212(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opDiv, a, b, 0, towardZero))
+		d[i] = flush(directed32(opDiv, a, b, 0, TowardZero))
 	}
 }
 
@@ -2459,7 +2459,7 @@ func vec213(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opDiv, a, b, 0, towardMinus)
+		d[i] = directed32(opDiv, a, b, 0, TowardMinus)
 	}
 }
 
@@ -2470,7 +2470,7 @@ func vec214(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opDiv, a, b, 0, towardMinus))
+		d[i] = flush(directed32(opDiv, a, b, 0, TowardMinus))
 	}
 }
 
@@ -2481,7 +2481,7 @@ func vec215(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed32(opDiv, a, b, 0, towardPlus)
+		d[i] = directed32(opDiv, a, b, 0, TowardPlus)
 	}
 }
 
@@ -2492,7 +2492,7 @@ func vec216(d []uint32, as []uint32, bs []uint32) {
 	for i := range d {
 		a := flush(as[i])
 		b := flush(bs[i])
-		d[i] = flush(directed32(opDiv, a, b, 0, towardPlus))
+		d[i] = flush(directed32(opDiv, a, b, 0, TowardPlus))
 	}
 }
 
@@ -2519,7 +2519,7 @@ func vec219(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opDiv, 0x3f800000, a, 0, towardZero)
+		d[i] = directed32(opDiv, 0x3f800000, a, 0, TowardZero)
 	}
 }
 
@@ -2528,7 +2528,7 @@ func vec220(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, towardZero))
+		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, TowardZero))
 	}
 }
 
@@ -2537,7 +2537,7 @@ func vec221(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opDiv, 0x3f800000, a, 0, towardMinus)
+		d[i] = directed32(opDiv, 0x3f800000, a, 0, TowardMinus)
 	}
 }
 
@@ -2546,7 +2546,7 @@ func vec222(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, towardMinus))
+		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, TowardMinus))
 	}
 }
 
@@ -2555,7 +2555,7 @@ func vec223(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opDiv, 0x3f800000, a, 0, towardPlus)
+		d[i] = directed32(opDiv, 0x3f800000, a, 0, TowardPlus)
 	}
 }
 
@@ -2564,7 +2564,7 @@ func vec224(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, towardPlus))
+		d[i] = flush(directed32(opDiv, 0x3f800000, a, 0, TowardPlus))
 	}
 }
 
@@ -2591,7 +2591,7 @@ func vec227(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opSqrt, a, 0, 0, towardZero)
+		d[i] = directed32(opSqrt, a, 0, 0, TowardZero)
 	}
 }
 
@@ -2600,7 +2600,7 @@ func vec228(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opSqrt, a, 0, 0, towardZero))
+		d[i] = flush(directed32(opSqrt, a, 0, 0, TowardZero))
 	}
 }
 
@@ -2609,7 +2609,7 @@ func vec229(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opSqrt, a, 0, 0, towardMinus)
+		d[i] = directed32(opSqrt, a, 0, 0, TowardMinus)
 	}
 }
 
@@ -2618,7 +2618,7 @@ func vec230(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opSqrt, a, 0, 0, towardMinus))
+		d[i] = flush(directed32(opSqrt, a, 0, 0, TowardMinus))
 	}
 }
 
@@ -2627,7 +2627,7 @@ func vec231(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed32(opSqrt, a, 0, 0, towardPlus)
+		d[i] = directed32(opSqrt, a, 0, 0, TowardPlus)
 	}
 }
 
@@ -2636,7 +2636,7 @@ func vec232(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(directed32(opSqrt, a, 0, 0, towardPlus))
+		d[i] = flush(directed32(opSqrt, a, 0, 0, TowardPlus))
 	}
 }
 
@@ -2925,7 +2925,7 @@ func vec261(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b, 0, towardZero)
+		d[i] = directed64(opAdd, a, b, 0, TowardZero)
 	}
 }
 
@@ -2936,7 +2936,7 @@ func vec262(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b, 0, towardMinus)
+		d[i] = directed64(opAdd, a, b, 0, TowardMinus)
 	}
 }
 
@@ -2947,7 +2947,7 @@ func vec263(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b, 0, towardPlus)
+		d[i] = directed64(opAdd, a, b, 0, TowardPlus)
 	}
 }
 
@@ -2958,7 +2958,7 @@ func vec264(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, towardZero)
+		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardZero)
 	}
 }
 
@@ -2969,7 +2969,7 @@ func vec265(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, towardMinus)
+		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardMinus)
 	}
 }
 
@@ -2980,7 +2980,7 @@ func vec266(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, towardPlus)
+		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardPlus)
 	}
 }
 
@@ -2991,7 +2991,7 @@ func vec267(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opMul, a, b, 0, towardZero)
+		d[i] = directed64(opMul, a, b, 0, TowardZero)
 	}
 }
 
@@ -3002,7 +3002,7 @@ func vec268(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opMul, a, b, 0, towardMinus)
+		d[i] = directed64(opMul, a, b, 0, TowardMinus)
 	}
 }
 
@@ -3013,7 +3013,7 @@ func vec269(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opMul, a, b, 0, towardPlus)
+		d[i] = directed64(opMul, a, b, 0, TowardPlus)
 	}
 }
 
@@ -3026,7 +3026,7 @@ func vec270(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed64(opFMA, a, b, c, towardZero)
+		d[i] = directed64(opFMA, a, b, c, TowardZero)
 	}
 }
 
@@ -3039,7 +3039,7 @@ func vec271(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed64(opFMA, a, b, c, towardMinus)
+		d[i] = directed64(opFMA, a, b, c, TowardMinus)
 	}
 }
 
@@ -3052,7 +3052,7 @@ func vec272(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = directed64(opFMA, a, b, c, towardPlus)
+		d[i] = directed64(opFMA, a, b, c, TowardPlus)
 	}
 }
 
@@ -3074,7 +3074,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opDiv, a, b, 0, towardZero)
+		d[i] = directed64(opDiv, a, b, 0, TowardZero)
 	}
 }
 
@@ -3085,7 +3085,7 @@ func vec275(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opDiv, a, b, 0, towardMinus)
+		d[i] = directed64(opDiv, a, b, 0, TowardMinus)
 	}
 }
 
@@ -3096,7 +3096,7 @@ func vec276(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opDiv, a, b, 0, towardPlus)
+		d[i] = directed64(opDiv, a, b, 0, TowardPlus)
 	}
 }
 
@@ -3114,7 +3114,7 @@ func vec278(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, towardZero)
+		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, TowardZero)
 	}
 }
 
@@ -3123,7 +3123,7 @@ func vec279(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, towardMinus)
+		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, TowardMinus)
 	}
 }
 
@@ -3132,7 +3132,7 @@ func vec280(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, towardPlus)
+		d[i] = directed64(opDiv, 0x3ff0000000000000, a, 0, TowardPlus)
 	}
 }
 
@@ -3150,7 +3150,7 @@ func vec282(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opSqrt, a, 0, 0, towardZero)
+		d[i] = directed64(opSqrt, a, 0, 0, TowardZero)
 	}
 }
 
@@ -3159,7 +3159,7 @@ func vec283(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opSqrt, a, 0, 0, towardMinus)
+		d[i] = directed64(opSqrt, a, 0, 0, TowardMinus)
 	}
 }
 
@@ -3168,7 +3168,7 @@ func vec284(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = directed64(opSqrt, a, 0, 0, towardPlus)
+		d[i] = directed64(opSqrt, a, 0, 0, TowardPlus)
 	}
 }
 

@@ -6,10 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
+// The size of a warp, and the most threads of a block.
 const (
-	warpSize   = 32
-	maxThreads = 1024
-	maxWarps   = maxThreads / warpSize
+	WarpSize   = 32
+	MaxThreads = 1024
+	maxWarps   = MaxThreads / WarpSize
 )
 
 // MaxMachineBytes bounds the registers and local memory of one running block.
@@ -18,7 +19,7 @@ const MaxMachineBytes = 1 << 30
 // machine runs the blocks of one launch, one after another, on one goroutine.
 // Register files are lane-major: register r of all lanes is one vector.
 type machine struct {
-	p     *program
+	p     *Program
 	env   *Launch
 	warps int
 	lanes int // warps * 32: the stride of a register
@@ -33,7 +34,7 @@ type machine struct {
 	stride uint32 // bytes of local memory per lane
 	save32 []uint32
 	save64 []uint64
-	cache  region // the allocation touched last
+	cache  Region // the allocation touched last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
@@ -44,22 +45,22 @@ type machine struct {
 	savedBytes int
 }
 
-func newMachine(p *program, env *Launch) *machine {
+func newMachine(p *Program, env *Launch) *machine {
 	m := &machine{p: p, env: env}
-	m.warps = (env.threads + warpSize - 1) / warpSize
-	m.lanes = m.warps * warpSize
-	m.r32 = make([]uint32, p.n32*m.lanes)
-	m.r64 = make([]uint64, p.n64*m.lanes)
-	m.preds = make([]uint32, p.np*maxWarps)
-	m.shared = make([]byte, (p.sharedBytes+env.Shared+15)&^15)
-	m.stride = p.localBytes
+	m.warps = (env.threads + WarpSize - 1) / WarpSize
+	m.lanes = m.warps * WarpSize
+	m.r32 = make([]uint32, p.Regs32*m.lanes)
+	m.r64 = make([]uint64, p.Regs64*m.lanes)
+	m.preds = make([]uint32, p.Preds*maxWarps)
+	m.shared = make([]byte, (p.SharedBytes+env.Shared+15)&^15)
+	m.stride = p.LocalBytes
 	m.local = make([]byte, int(m.stride)*m.lanes)
 	m.save32 = make([]uint32, m.lanes)
 	m.save64 = make([]uint64, m.lanes)
-	for slot, v := range p.const32 {
+	for slot, v := range p.Const32 {
 		fill(m.v32(slot, 0, m.warps), v)
 	}
-	for slot, v := range p.const64 {
+	for slot, v := range p.Const64 {
 		fill(m.v64(slot, 0, m.warps), v)
 	}
 	m.fixedSpecials()
@@ -74,12 +75,12 @@ func fill[T any](d []T, v T) {
 
 func (m *machine) v32(r, w0, w1 int) []uint32 {
 	o := r * m.lanes
-	return m.r32[o+w0*warpSize : o+w1*warpSize]
+	return m.r32[o+w0*WarpSize : o+w1*WarpSize]
 }
 
 func (m *machine) v64(r, w0, w1 int) []uint64 {
 	o := r * m.lanes
-	return m.r64[o+w0*warpSize : o+w1*warpSize]
+	return m.r64[o+w0*WarpSize : o+w1*WarpSize]
 }
 
 func (m *machine) pred(r, w0, w1 int) Predicate {
@@ -88,24 +89,24 @@ func (m *machine) pred(r, w0, w1 int) Predicate {
 }
 
 // get and set move one lane of a register of either width.
-func (m *machine) get(r ref, lane int) uint64 {
-	switch r.class {
-	case class32:
-		return uint64(m.r32[r.slot*m.lanes+lane])
-	case class64:
-		return m.r64[r.slot*m.lanes+lane]
+func (m *machine) get(r Ref, lane int) uint64 {
+	switch r.Class {
+	case Class32:
+		return uint64(m.r32[r.Slot*m.lanes+lane])
+	case Class64:
+		return m.r64[r.Slot*m.lanes+lane]
 	}
-	return uint64(m.preds[r.slot*maxWarps+lane>>5] >> (lane & 31) & 1)
+	return uint64(m.preds[r.Slot*maxWarps+lane>>5] >> (lane & 31) & 1)
 }
 
-func (m *machine) set(r ref, lane int, v uint64) {
-	switch r.class {
-	case class32:
-		m.r32[r.slot*m.lanes+lane] = uint32(v)
-	case class64:
-		m.r64[r.slot*m.lanes+lane] = v
-	case classPred:
-		w := &m.preds[r.slot*maxWarps+lane>>5]
+func (m *machine) set(r Ref, lane int, v uint64) {
+	switch r.Class {
+	case Class32:
+		m.r32[r.Slot*m.lanes+lane] = uint32(v)
+	case Class64:
+		m.r64[r.Slot*m.lanes+lane] = v
+	case ClassPred:
+		w := &m.preds[r.Slot*maxWarps+lane>>5]
 		*w = *w&^(1<<(lane&31)) | uint32(v&1)<<(lane&31)
 	}
 }
@@ -115,37 +116,37 @@ func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 	if addr&(size-1) != 0 {
 		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrMisaligned, size, addr)
 	}
-	if off := addr - m.cache.base; off < uint64(len(m.cache.data)) && uint64(len(m.cache.data))-off >= size {
-		return m.cache.data[off:], nil
+	if off := addr - m.cache.Base; off < uint64(len(m.cache.Data)) && uint64(len(m.cache.Data))-off >= size {
+		return m.cache.Data[off:], nil
 	}
-	r, ok := find(m.env.table, addr)
-	if !ok || uint64(len(r.data))-(addr-r.base) < size {
+	r, ok := FindRegion(m.env.table, addr)
+	if !ok || uint64(len(r.Data))-(addr-r.Base) < size {
 		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
 	}
 	m.cache = r
-	return r.data[addr-r.base:], nil
+	return r.Data[addr-r.Base:], nil
 }
 
 // window gives size bytes at an address of the given space for a lane. A
 // generic address picks its space by value.
-func (m *machine) window(sp addrSpace, addr uint64, size uint64, lane int) ([]byte, error) {
-	if sp == spGeneric {
+func (m *machine) window(sp Space, addr uint64, size uint64, lane int) ([]byte, error) {
+	if sp == Generic {
 		switch at := &m.env.Spaces; {
-		case addr-at.shared < spaceSize:
-			sp, addr = spShared, addr-at.shared
-		case addr-at.local < spaceSize:
-			sp, addr = spLocal, addr-at.local
-		case addr-at.param < spaceSize:
-			sp, addr = spParam, addr-at.param
+		case addr-at.Shared < SpaceSize:
+			sp, addr = Shared, addr-at.Shared
+		case addr-at.Local < SpaceSize:
+			sp, addr = Local, addr-at.Local
+		case addr-at.Param < SpaceSize:
+			sp, addr = Param, addr-at.Param
 		}
 	}
 	var mem []byte
 	switch sp {
-	case spShared:
+	case Shared:
 		mem = m.shared
-	case spLocal:
+	case Local:
 		mem = m.local[uint32(lane)*m.stride:][:m.stride]
-	case spParam:
+	case Param:
 		mem = m.env.Params
 	default:
 		return m.resolve(addr, size)

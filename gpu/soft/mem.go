@@ -8,25 +8,26 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// addrSpace is how an access finds its memory.
-type addrSpace uint8
+// Space is how an access finds its memory.
+type Space uint8
 
+// The spaces.
 const (
-	spGeneric addrSpace = iota
-	spGlobal            // .global and .const: device memory
-	spShared
-	spLocal
-	spParam // a kernel's parameters
+	Generic Space = iota
+	Global        // .global and .const: device memory
+	Shared
+	Local
+	Param // a kernel's parameters
 )
 
-func (s addrSpace) String() string {
+func (s Space) String() string {
 	return [...]string{"generic", "global", "shared", "local", "param"}[s]
 }
 
 // Access is the memory operand of a load, a store or an atomic operation.
 type Access struct {
-	Space  addrSpace
-	Base   ref // class32 or class64
+	Space  Space
+	Base   Ref // of Class32 or Class64
 	Off    uint64
 	Size   uint64 // of one element, bytes
 	Signed bool   // a narrow element is sign-extended
@@ -38,7 +39,7 @@ type Access struct {
 
 // reached returns an access that knows what its space reaches.
 func (a Access) reached() *Access {
-	if a.reach = 1<<64 - 1; a.Space > spGlobal {
+	if a.reach = 1<<64 - 1; a.Space > Global {
 		a.reach = 1<<32 - 1
 	}
 	return &a
@@ -46,7 +47,7 @@ func (a Access) reached() *Access {
 
 // Load returns the step of a load into one register for each element. constant
 // says that all lanes have one address.
-func Load(access Access, dst []ref, constant bool) step {
+func Load(access Access, dst []Ref, constant bool) Step {
 	a, size := access.reached(), access.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
@@ -54,7 +55,7 @@ func Load(access Access, dst []ref, constant bool) step {
 			return err
 		}
 		for i, d := range dst {
-			if constant && a.Space == spParam {
+			if constant && a.Space == Param {
 				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
 					return err
 				}
@@ -69,7 +70,7 @@ func Load(access Access, dst []ref, constant bool) step {
 }
 
 // Store returns the step of a store of one register for each element.
-func Store(access Access, src []ref) step {
+func Store(access Access, src []Ref) Step {
 	a, size := access.reached(), access.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
@@ -88,13 +89,13 @@ func Store(access Access, src []ref) step {
 // Atomic returns the step of an atomic operation on one element of 4 or 8
 // bytes: f gives the new value of the old and of b and c, and d gets the old
 // one. d may be of ClassNone.
-func Atomic(access Access, d, b, c ref, f update) step {
+func Atomic(access Access, d, b, c Ref, f Update) Step {
 	a, size := access.reached(), access.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.Off)
-			if a.Space == spGeneric && addr-m.env.Spaces.param < spaceSize {
+			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
 				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
 			}
 			mem, err := m.window(a.Space, addr, size, l)
@@ -124,15 +125,15 @@ func (a *Access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
 // addresses gives every lane's address before the offset. The slice is valid
 // until the next call.
 func (m *machine) addresses(a *Access) []uint64 {
-	if a.Base.class == class64 {
-		v := m.v64(a.Base.slot, 0, m.warps)
+	if a.Base.Class == Class64 {
+		v := m.v64(a.Base.Slot, 0, m.warps)
 		if a.N == 1 {
 			return v
 		}
 		copy(m.save64, v) // a vector load may overwrite its own address
 		return m.save64
 	}
-	for i, v := range m.v32(a.Base.slot, 0, m.warps) {
+	for i, v := range m.v32(a.Base.Slot, 0, m.warps) {
 		m.save64[i] = uint64(v)
 	}
 	return m.save64
@@ -140,29 +141,29 @@ func (m *machine) addresses(a *Access) []uint64 {
 
 // fixed is the memory of a space in which all lanes share addresses, for the
 // quick path: device memory means the allocation touched last.
-func (m *machine) fixed(s addrSpace) (base uint64, data []byte) {
+func (m *machine) fixed(s Space) (base uint64, data []byte) {
 	switch s {
-	case spShared:
+	case Shared:
 		return 0, m.shared
-	case spParam:
+	case Param:
 		return 0, m.env.Params
-	case spLocal:
+	case Local:
 		return 0, nil
 	}
-	return m.cache.base, m.cache.data
+	return m.cache.Base, m.cache.Data
 }
 
 // probe makes the first active lane's allocation the one touched last: most
 // instructions stay inside one. A bad address is reported by the access itself.
 func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
-	if a.Space > spGlobal {
+	if a.Space > Global {
 		return
 	}
 	for w, bits := range act {
 		if bits != 0 {
-			addr := addrs[w*warpSize+mathbits.TrailingZeros32(bits)] + off
-			if addr-m.cache.base >= uint64(len(m.cache.data)) {
-				if r, ok := find(m.env.table, addr); ok {
+			addr := addrs[w*WarpSize+mathbits.TrailingZeros32(bits)] + off
+			if addr-m.cache.Base >= uint64(len(m.cache.Data)) {
+				if r, ok := FindRegion(m.env.table, addr); ok {
 					m.cache = r
 				}
 			}
@@ -172,8 +173,8 @@ func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
 }
 
 // uniform loads a kernel parameter: the same value for all lanes.
-func (m *machine) uniform(a *Access, addr uint64, d ref, act []uint32) error {
-	b, err := m.window(spParam, addr, a.Size, 0)
+func (m *machine) uniform(a *Access, addr uint64, d Ref, act []uint32) error {
+	b, err := m.window(Param, addr, a.Size, 0)
 	if err != nil {
 		return err
 	}
@@ -200,7 +201,7 @@ func (m *machine) aligned(a *Access, addrs []uint64, act []uint32) error {
 	})
 }
 
-func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d ref, act []uint32) error {
+func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d Ref, act []uint32) error {
 	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
@@ -209,45 +210,45 @@ func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d ref, act []ui
 		if bits == 0 {
 			continue
 		}
-		lane := w * warpSize
-		if a.Space <= spGlobal {
-			if done, err := m.broadcast(a, addrs[lane:][:warpSize], off, d, w, bits); done || err != nil {
+		lane := w * WarpSize
+		if a.Space <= Global {
+			if done, err := m.broadcast(a, addrs[lane:][:WarpSize], off, d, w, bits); done || err != nil {
 				if err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if bits == ^uint32(0) && size == 4 && d.class == class32 {
-			v, ad := m.r32[d.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
+		if bits == ^uint32(0) && size == 4 && d.Class == Class32 {
+			v, ad := m.r32[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
 			i := 0
-			for from := off - base; i < warpSize; i++ {
+			for from := off - base; i < WarpSize; i++ {
 				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
 				if at >= uint64(len(whole)) {
 					break
 				}
 				v[i] = whole[at]
 			}
-			if i == warpSize {
+			if i == WarpSize {
 				continue
 			}
 			bits = bits >> i << i
-		} else if bits == ^uint32(0) && size == 8 && d.class == class64 {
-			v, ad := m.r64[d.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
+		} else if bits == ^uint32(0) && size == 8 && d.Class == Class64 {
+			v, ad := m.r64[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
 			i := 0
-			for ; i < warpSize; i++ {
+			for ; i < WarpSize; i++ {
 				o := ad[i] + off - base
 				if o >= uint64(len(data)) || o&7 != 0 || uint64(len(data))-o < 8 {
 					break
 				}
 				v[i] = binary.LittleEndian.Uint64(data[o:])
 			}
-			if i == warpSize {
+			if i == WarpSize {
 				continue
 			}
 			bits = bits >> i << i
 		}
-		for l := range warpSize {
+		for l := range WarpSize {
 			if bits>>l&1 == 0 {
 				continue
 			}
@@ -266,9 +267,9 @@ func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d ref, act []ui
 // broadcast loads for the active lanes of a warp that have one address. Such a
 // load is one load: were it one for each lane, another block could write in
 // between, and lanes that a program keeps in step would see different values.
-func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d ref, w int, bits uint32) (done bool, err error) {
+func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d Ref, w int, bits uint32) (done bool, err error) {
 	first := addrs[mathbits.TrailingZeros32(bits)]
-	if addrs[mathbits.Len32(bits)-1] != first || a.Space == spGeneric && first+off-a.Local < spaceSize {
+	if addrs[mathbits.Len32(bits)-1] != first || a.Space == Generic && first+off-a.Local < SpaceSize {
 		return false, nil
 	}
 	for rest := bits; rest != 0; rest &= rest - 1 {
@@ -285,15 +286,15 @@ func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d ref, w int,
 }
 
 // spread gives some lanes of a warp one value.
-func (m *machine) spread(d ref, w int, bits uint32, v uint64) {
+func (m *machine) spread(d Ref, w int, bits uint32, v uint64) {
 	switch {
-	case bits == ^uint32(0) && d.class == class32:
-		fill(m.v32(d.slot, w, w+1), uint32(v))
-	case bits == ^uint32(0) && d.class == class64:
-		fill(m.v64(d.slot, w, w+1), v)
+	case bits == ^uint32(0) && d.Class == Class32:
+		fill(m.v32(d.Slot, w, w+1), uint32(v))
+	case bits == ^uint32(0) && d.Class == Class64:
+		fill(m.v64(d.Slot, w, w+1), v)
 	default:
 		for ; bits != 0; bits &= bits - 1 {
-			m.set(d, w*warpSize+mathbits.TrailingZeros32(bits), v)
+			m.set(d, w*WarpSize+mathbits.TrailingZeros32(bits), v)
 		}
 	}
 }
@@ -323,7 +324,7 @@ func readAs(b []byte, a *Access) uint64 {
 	return v
 }
 
-func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s ref, act []uint32) error {
+func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s Ref, act []uint32) error {
 	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
@@ -332,31 +333,31 @@ func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s ref, act []u
 		if bits == 0 {
 			continue
 		}
-		lane := w * warpSize
-		if a.Space <= spGlobal {
-			bits = a.writers(addrs[lane:][:warpSize], off, bits)
+		lane := w * WarpSize
+		if a.Space <= Global {
+			bits = a.writers(addrs[lane:][:WarpSize], off, bits)
 		}
-		if bits == ^uint32(0) && size == 4 && s.class == class32 {
-			v, ad := m.r32[s.slot*m.lanes+lane:][:warpSize], addrs[lane:][:warpSize]
+		if bits == ^uint32(0) && size == 4 && s.Class == Class32 {
+			v, ad := m.r32[s.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
 			i := 0
-			for from := off - base; i < warpSize; i++ {
+			for from := off - base; i < WarpSize; i++ {
 				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
 				if at >= uint64(len(whole)) {
 					break
 				}
 				whole[at] = v[i]
 			}
-			if i == warpSize {
+			if i == WarpSize {
 				continue
 			}
 			bits = bits >> i << i
 		}
-		for l := range warpSize {
+		for l := range WarpSize {
 			if bits>>l&1 == 0 {
 				continue
 			}
 			addr := a.at(addrs[lane+l], off)
-			if a.Space == spGeneric && addr-m.env.Spaces.param < spaceSize {
+			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
 			b, err := m.window(a.Space, addr, size, lane+l)
@@ -400,7 +401,7 @@ func (a *Access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 			lowest = x
 		case x > highest:
 			highest = x
-		case a.Space == spGeneric && x+off-a.Local < spaceSize: // each lane has its own
+		case a.Space == Generic && x+off-a.Local < SpaceSize: // each lane has its own
 		case x == lowest || x == highest || having(addrs, writers, x) != 0:
 			continue
 		}

@@ -19,7 +19,7 @@ type module struct {
 // function is one kernel.
 type function struct {
 	m          *module
-	p          *program
+	p          *Program
 	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
 }
 
@@ -62,7 +62,7 @@ func (c *Context) load(parsed *Module, info *abi.ModuleInfo) (*module, error) {
 	}
 	for i := range kernels {
 		p := kernels[i].Program
-		fn := &function{m: m, p: p, maxDynamic: maxSharedBytes - min(p.sharedBytes, maxSharedBytes)}
+		fn := &function{m: m, p: p, maxDynamic: MaxSharedBytes - min(p.SharedBytes, MaxSharedBytes)}
 		m.funcs = append(m.funcs, fn)
 		info.Functions = append(info.Functions, describe(&kernels[i], fn, parsed))
 	}
@@ -136,9 +136,9 @@ func (s symbols) Code() uint64 {
 func describe(k *Kernel, fn *function, of *Module) abi.FunctionInfo {
 	// PTX_VERSION is the architecture that the PTX is for, not the version of
 	// the language: libraries choose by it which of their tunings was compiled.
-	return abi.FunctionInfo{Name: fn.p.name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
-		int32(fn.p.maxThreads), int32(fn.p.sharedBytes), of.ConstBytes(), int32(fn.p.localBytes),
-		int32(registers(fn.p)), of.Arch(), capability, 0, int32(fn.maxDynamic), -1,
+	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
+		int32(fn.p.MaxThreads), int32(fn.p.SharedBytes), of.ConstBytes(), int32(fn.p.LocalBytes),
+		int32(registers(fn.p)), of.Arch(), Capability, 0, int32(fn.maxDynamic), -1,
 	}}
 }
 
@@ -190,7 +190,7 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	}
 	switch attribute {
 	case attrMaxDynamicShared:
-		if value < 0 || uint64(value)+uint64(f.p.sharedBytes) > maxOptInBytes {
+		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > maxOptInBytes {
 			return abi.ErrInvalidValue
 		}
 		c.mu.Lock()
@@ -209,15 +209,15 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	if !ok || f == nil || f.m.c != c {
 		return 0, abi.ErrInvalidHandle
 	}
-	if blockSize <= 0 || uint32(blockSize) > f.p.maxThreads {
+	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	threads := roundUp(uint32(blockSize), warpSize)
+	threads := roundUp(uint32(blockSize), WarpSize)
 	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(registers(f.p), registerUnit)*threads))
 	if dynamicShared > maxOptInBytes {
 		return 0, nil
 	}
-	if shared := uint64(f.p.sharedBytes) + dynamicShared; shared > 0 {
+	if shared := uint64(f.p.SharedBytes) + dynamicShared; shared > 0 {
 		n = uint32(min(uint64(n), maxOptInBytes/shared))
 	}
 	return int32(n), nil
@@ -233,5 +233,5 @@ func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, bloc
 	if blocks <= 0 || blocks > most {
 		return 0, abi.ErrInvalidValue
 	}
-	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.sharedBytes), nil
+	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.SharedBytes), nil
 }

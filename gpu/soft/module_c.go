@@ -12,13 +12,13 @@ import (
 // Kernels compiles it.
 type Module struct {
 	mod     *ptx.Module
-	spaces  spaces
+	spaces  Spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
 	// code are the addresses of functions; taken are those whose address is
 	// used, in order.
 	code       map[*ptx.Func]uint64
 	taken      []*ptx.Func
-	heap       *heap // for malloc; nil when no function uses it
+	heap       *Heap // for malloc; nil when no function uses it
 	constBytes int32
 	// expanded is what the kernels compiled so far come to (limits.go).
 	expanded int
@@ -36,7 +36,7 @@ type Memory interface {
 
 // Kernel is a compiled kernel.
 type Kernel struct {
-	Program *program
+	Program *Program
 	Params  []abi.ParamInfo
 }
 
@@ -62,17 +62,17 @@ const heapName = "malloc heap"
 
 // Link gives the variables, and the heap, memory and their first values, and
 // the functions addresses. It is called once.
-func (l *Module) Link(at spaces, mem Memory) error {
+func (l *Module) Link(at Spaces, mem Memory) error {
 	l.spaces = at
 	if err := l.placeVars(mem); err != nil {
 		return err
 	}
 	if l.functions(mem) {
-		addr, err := mem.Place(heapName, heapBytes)
+		addr, err := mem.Place(heapName, HeapBytes)
 		if err != nil {
 			return err
 		}
-		l.heap = newHeap(addr, heapBytes)
+		l.heap = NewHeap(addr, HeapBytes)
 	}
 	return l.relocate(mem)
 }

@@ -5,7 +5,7 @@ import "encoding/binary"
 // Steps that carry arguments and results of calls.
 
 // CopyReg returns the step that copies a register lane by lane.
-func CopyReg(to, from ref) step {
+func CopyReg(to, from Ref) Step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) { m.set(to, l, m.get(from, l)) })
 		return nil
@@ -13,7 +13,7 @@ func CopyReg(to, from ref) step {
 }
 
 // CopyLocal returns the step that copies inside each lane's local memory.
-func CopyLocal(to, from, size uint32) step {
+func CopyLocal(to, from, size uint32) Step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) {
 			mem := m.local[uint32(l)*m.stride:][:m.stride]
@@ -26,19 +26,19 @@ func CopyLocal(to, from, size uint32) step {
 // Word is a 64-bit value of each lane: a register, or a place in local memory
 // when the register is of ClassNone.
 type Word struct {
-	Reg   ref
+	Reg   Ref
 	Local uint32
 }
 
 func (w Word) get(m *machine, lane int) uint64 {
-	if w.Reg.class != classNone {
+	if w.Reg.Class != ClassNone {
 		return m.get(w.Reg, lane)
 	}
 	return binary.LittleEndian.Uint64(m.local[uint32(lane)*m.stride+w.Local:])
 }
 
 func (w Word) set(m *machine, lane int, v uint64) {
-	if w.Reg.class != classNone {
+	if w.Reg.Class != ClassNone {
 		m.set(w.Reg, lane, v)
 		return
 	}
@@ -46,7 +46,7 @@ func (w Word) set(m *machine, lane int, v uint64) {
 }
 
 // CopyWord returns the step that copies between a register and local memory.
-func CopyWord(to, from Word) step {
+func CopyWord(to, from Word) Step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) { to.set(m, l, from.get(m, l)) })
 		return nil

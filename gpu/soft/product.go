@@ -2,9 +2,9 @@ package soft
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// product returns what gives the upper or the lower half of a product of two
+// Product returns what gives the upper or the lower half of a product of two
 // integers of 32 or 64 bits.
-func product(t ptx.Type, upper bool) func(a, b uint64) uint64 {
+func Product(t ptx.Type, upper bool) func(a, b uint64) uint64 {
 	switch {
 	case !upper && t.Size() == 4:
 		return func(a, b uint64) uint64 { return uint64(uint32(a * b)) }

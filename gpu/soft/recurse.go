@@ -19,7 +19,7 @@ type Callee struct {
 	Name      string
 	Signature string // of its parameters and results; a call has the same
 	Entry     int    // basic block
-	Regs      []ref
+	Regs      []Ref
 	From, To  uint32 // its part of local memory
 	Recursive bool   // it may be entered again before it returns
 	Local     bool   // it has .local variables, whose addresses it may hand on

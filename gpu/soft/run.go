@@ -9,19 +9,19 @@ import (
 type Launch struct {
 	Grid, Block [3]uint32
 	Params      []byte
-	Spaces      spaces
+	Spaces      Spaces
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
 
 	threads int      // of a block
-	table   []region // device memory of the context
+	table   []Region // device memory of the context
 }
 
 // Run is one launch in progress.
 type Run struct {
-	p        *program
+	p        *Program
 	env      *Launch
 	expired  func() bool
 	machines []*machine
@@ -36,7 +36,7 @@ type Run struct {
 // NewRun prepares a launch that runs at most so many blocks at a time, and
 // takes no more blocks in a slice when expired says so. Blocks of a program
 // with much memory run one after another.
-func NewRun(p *program, l *Launch, most int, expired func() bool) *Run {
+func NewRun(p *Program, l *Launch, most int, expired func() bool) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
 	total := uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	n := min(most, int(min(total, 1<<16)))
@@ -52,7 +52,7 @@ func (r *Run) Finished() (bool, error) { return r.err != nil || r.next.Load() >=
 
 // Slice runs blocks on device memory until all are done, one fails, or the time
 // is up.
-func (r *Run) Slice(memory []region) {
+func (r *Run) Slice(memory []Region) {
 	r.env.table = memory
 	r.pause.Store(false)
 	var wg sync.WaitGroup

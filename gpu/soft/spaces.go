@@ -2,7 +2,7 @@ package soft
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// spaces is the generic address space of a context's kernels, where the other
+// Spaces is the generic address space of a context's kernels, where the other
 // spaces have a place each (PTX ISA, "Generic Addressing"). All of it lies in
 // the session's address window, so that no generic address is also a pointer of
 // the guest process:
@@ -10,19 +10,20 @@ import "github.com/basalt-gpu/basalt/gpu/abi"
 //	device memory …   host memory …   param      local      shared
 //	├─────────────────┼───────────────┼──────────┼──────────┼──────────┤
 //	base              host                                             base + size
-type spaces struct{ device, host, param, local, shared uint64 }
+type Spaces struct{ Device, Host, Param, Local, Shared uint64 }
 
-// spaceSize is how many bytes of addresses a space has: as much as a thread can
+// SpaceSize is how many bytes of addresses a space has: as much as a thread can
 // have of local memory (MaxMachineBytes for a warp), and more than the others.
-const spaceSize = uint64(MaxMachineBytes / warpSize)
+const SpaceSize = uint64(MaxMachineBytes / WarpSize)
 
-func newSpaces(w abi.Window) spaces {
+// NewSpaces lays the address space out in a session's window.
+func NewSpaces(w abi.Window) Spaces {
 	end := w.Base + w.Size
-	return spaces{device: w.Base, host: w.Host().Base, param: end - 3*spaceSize, local: end - 2*spaceSize, shared: end - spaceSize}
+	return Spaces{Device: w.Base, Host: w.Host().Base, Param: end - 3*SpaceSize, Local: end - 2*SpaceSize, Shared: end - SpaceSize}
 }
 
-// room is how many bytes of addresses device memory has.
-func (s spaces) room() uint64 { return s.host - s.device }
+// Room is how many bytes of addresses device memory has.
+func (s Spaces) Room() uint64 { return s.Host - s.Device }
 
 // The three spaces are the window's tail, which nobody gives out.
-var _ = [1]struct{}{}[3*spaceSize-abi.WindowTail]
+var _ = [1]struct{}{}[3*SpaceSize-abi.WindowTail]

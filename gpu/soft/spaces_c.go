@@ -4,15 +4,15 @@ import "strings"
 
 // spaceBase returns where a space's addresses begin in the generic space: 0 for
 // device memory, whose addresses are generic ones.
-func spaceBase(s *spaces, space string) (base uint64, ok bool) {
+func spaceBase(s *Spaces, space string) (base uint64, ok bool) {
 	name, _, _ := strings.Cut(space, "::")
 	switch name {
 	case "shared":
-		return s.shared, true
+		return s.Shared, true
 	case "local":
-		return s.local, true
+		return s.Local, true
 	case "param":
-		return s.param, true
+		return s.Param, true
 	case "global", "const":
 		return 0, true
 	}
@@ -20,10 +20,10 @@ func spaceBase(s *spaces, space string) (base uint64, ok bool) {
 }
 
 // spaceArea returns the range of generic addresses of a space.
-func spaceArea(s *spaces, space string) (base, size uint64, ok bool) {
+func spaceArea(s *Spaces, space string) (base, size uint64, ok bool) {
 	base, ok = spaceBase(s, space)
 	if base == 0 {
-		return s.device, s.param - s.device, ok // host memory is global too
+		return s.Device, s.Param - s.Device, ok // host memory is global too
 	}
-	return base, spaceSize, ok
+	return base, SpaceSize, ok
 }

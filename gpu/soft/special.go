@@ -3,8 +3,8 @@ package soft
 // Special registers (PTX ISA, "Special Registers") are ordinary registers that
 // the machine fills: once for what a lane is, per block for where the block is.
 
-// specialSupported reports whether there is a special register of 32 bits of that name.
-func specialSupported(name string) bool {
+// HasSpecial reports whether there is a special register of 32 bits of that name.
+func HasSpecial(name string) bool {
 	switch name {
 	case "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
 		"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
@@ -18,7 +18,7 @@ func specialSupported(name string) bool {
 
 // fixedSpecials fills what is the same for all blocks of a launch.
 func (m *machine) fixedSpecials() {
-	for name, slot := range m.p.specials {
+	for name, slot := range m.p.Specials {
 		v := m.v32(slot, 0, m.warps)
 		for i := range v {
 			v[i] = m.laneSpecial(name, uint32(i))
@@ -28,7 +28,7 @@ func (m *machine) fixedSpecials() {
 
 func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	b, g := m.env.Block, m.env.Grid
-	lane := i % warpSize
+	lane := i % WarpSize
 	switch name {
 	case "%tid.x":
 		return i % b[0]
@@ -51,7 +51,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	case "%laneid":
 		return lane
 	case "%warpid":
-		return i / warpSize
+		return i / WarpSize
 	case "%nwarpid":
 		return uint32(m.warps)
 	case "%nsmid":
@@ -77,11 +77,11 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 // blockSpecials fills what depends on the block.
 func (m *machine) blockSpecials() {
 	for i, name := range [3]string{"%ctaid.x", "%ctaid.y", "%ctaid.z"} {
-		if slot, ok := m.p.specials[name]; ok {
+		if slot, ok := m.p.Specials[name]; ok {
 			fill(m.v32(slot, 0, m.warps), m.ctaid[i])
 		}
 	}
-	if slot, ok := m.p.specials["%smid"]; ok {
+	if slot, ok := m.p.Specials["%smid"]; ok {
 		fill(m.v32(slot, 0, m.warps), m.ctaid[0]%m.env.SMs)
 	}
 }

@@ -3,23 +3,23 @@ package soft
 import "strings"
 
 // special is the register that holds a special register.
-func (c *compiler) special(name string, cl class) (ref, error) {
+func (c *compiler) special(name string, cl Class) (Ref, error) {
 	switch name {
 	case "WARP_SZ":
-		return c.constant(cl, warpSize), nil
+		return c.constant(cl, WarpSize), nil
 	case "%gridid", "%envreg0":
 		return c.constant(cl, 0), nil
 	}
 	switch {
-	case specialSupported(name) && cl == class32:
-		slot, ok := c.p.specials[name]
+	case HasSpecial(name) && cl == Class32:
+		slot, ok := c.p.Specials[name]
 		if !ok {
-			slot = c.fresh(class32).slot
-			c.p.specials[name] = slot
+			slot = c.fresh(Class32).Slot
+			c.p.Specials[name] = slot
 		}
-		return ref{class32, slot}, nil
+		return Ref{Class32, slot}, nil
 	case strings.HasPrefix(name, "%"):
-		return ref{}, c.in.Errorf("special register " + name + " is not supported here")
+		return Ref{}, c.in.Errorf("special register " + name + " is not supported here")
 	}
-	return ref{}, c.in.Errorf("unknown name " + name)
+	return Ref{}, c.in.Errorf("unknown name " + name)
 }

@@ -7,12 +7,12 @@ import "math/bits"
 
 // dense makes a step of what may run for all lanes of some warps; dst is what
 // it writes, which is put back where a lane is not active.
-func dense(f func(m *machine, w0, w1 int), dst ...ref) step {
-	return step{guard: -1, dense: f, dst: dst}
+func dense(f func(m *machine, w0, w1 int), dst ...Ref) Step {
+	return Step{guard: -1, dense: f, dst: dst}
 }
 
 // masked makes a step of what runs for exactly the active lanes.
-func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1, masked: f} }
+func masked(f func(m *machine, act []uint32) error) Step { return Step{guard: -1, masked: f} }
 
 // Pred is a Predicate as an operand: a register, or its negation when not is
 // all ones.
@@ -22,29 +22,29 @@ type Pred struct {
 }
 
 // PredOf returns a Predicate register as an operand, or its negation.
-func PredOf(r ref, not bool) Pred { return Pred{r.slot, -bitOf(not)} }
+func PredOf(r Ref, not bool) Pred { return Pred{r.Slot, -bitOf(not)} }
 
 // Clock returns the step that reads the clock, shifted right, into a register.
-func Clock(d ref, shift int) step {
+func Clock(d Ref, shift int) Step {
 	return dense(func(m *machine, w0, w1 int) {
 		now := uint64(m.env.Clock()) >> shift
-		if d.class == class64 {
-			fill(m.v64(d.slot, w0, w1), now)
+		if d.Class == Class64 {
+			fill(m.v64(d.Slot, w0, w1), now)
 		} else {
-			fill(m.v32(d.slot, w0, w1), uint32(now))
+			fill(m.v32(d.Slot, w0, w1), uint32(now))
 		}
 	}, d)
 }
 
 // Pack returns the step that puts registers of 32 bits, of which each bits
 // count, into one, the first lowest.
-func Pack(d ref, src []ref, each int) step {
+func Pack(d Ref, src []Ref, each int) Step {
 	mask := uint64(1)<<each - 1
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
+		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
 			var v uint64
 			for i, s := range src {
-				v |= uint64(m.r32[s.slot*m.lanes+l]) & mask << (i * each)
+				v |= uint64(m.r32[s.Slot*m.lanes+l]) & mask << (i * each)
 			}
 			m.set(d, l, v)
 		}
@@ -52,22 +52,22 @@ func Pack(d ref, src []ref, each int) step {
 }
 
 // Unpack is the reverse of Pack.
-func Unpack(dst []ref, src ref, each int) step {
+func Unpack(dst []Ref, src Ref, each int) Step {
 	mask := uint64(1)<<each - 1
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
+		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
 			v := m.get(src, l)
 			for i, r := range dst {
-				m.r32[r.slot*m.lanes+l] = uint32(v >> (i * each) & mask)
+				m.r32[r.Slot*m.lanes+l] = uint32(v >> (i * each) & mask)
 			}
 		}
 	}, dst...)
 }
 
 // Logic returns the step of a bitwise operation on predicates.
-func Logic(d ref, a, b Pred, f func(a, b uint32) uint32) step {
+func Logic(d Ref, a, b Pred, f func(a, b uint32) uint32) Step {
 	return dense(func(m *machine, w0, w1 int) {
-		d, p, q := m.pred(d.slot, w0, w1), m.pred(a.slot, w0, w1), m.pred(b.slot, w0, w1)
+		d, p, q := m.pred(d.Slot, w0, w1), m.pred(a.slot, w0, w1), m.pred(b.slot, w0, w1)
 		for i := range d {
 			d[i] = f(p[i]^a.not, q[i]^b.not)
 		}
@@ -75,18 +75,18 @@ func Logic(d ref, a, b Pred, f func(a, b uint32) uint32) step {
 }
 
 // CopyPred returns the step that copies a Predicate register.
-func CopyPred(d, s ref) step {
+func CopyPred(d, s Ref) Step {
 	return dense(func(m *machine, w0, w1 int) {
-		copy(m.pred(d.slot, w0, w1), m.pred(s.slot, w0, w1))
+		copy(m.pred(d.Slot, w0, w1), m.pred(s.Slot, w0, w1))
 	}, d)
 }
 
 // LogicPair returns the step that gives p = f(a, b) and q = f(!a, b), as setp
 // with two results does.
-func LogicPair(p, q, a ref, b Pred, f func(a, b uint32) uint32) step {
+func LogicPair(p, q, a Ref, b Pred, f func(a, b uint32) uint32) Step {
 	return dense(func(m *machine, w0, w1 int) {
-		dp, dq := m.pred(p.slot, w0, w1), m.pred(q.slot, w0, w1)
-		v, o := m.pred(a.slot, w0, w1), m.pred(b.slot, w0, w1)
+		dp, dq := m.pred(p.Slot, w0, w1), m.pred(q.Slot, w0, w1)
+		v, o := m.pred(a.Slot, w0, w1), m.pred(b.slot, w0, w1)
 		for i := range v {
 			x, y := v[i], o[i]^b.not
 			dp[i], dq[i] = f(x, y), f(^x, y)
@@ -96,21 +96,21 @@ func LogicPair(p, q, a ref, b Pred, f func(a, b uint32) uint32) step {
 
 // Select returns the step that gives a where p holds and b elsewhere. All three
 // registers are of one class.
-func Select(d, a, b ref, p Pred) step {
-	if d.class == class64 {
+func Select(d, a, b Ref, p Pred) Step {
+	if d.Class == Class64 {
 		return dense(func(m *machine, u, v int) {
-			choose(m.v64(d.slot, u, v), m.v64(a.slot, u, v), m.v64(b.slot, u, v), m.pred(p.slot, u, v), p.not)
+			choose(m.v64(d.Slot, u, v), m.v64(a.Slot, u, v), m.v64(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
 		}, d)
 	}
 	return dense(func(m *machine, u, v int) {
-		choose(m.v32(d.slot, u, v), m.v32(a.slot, u, v), m.v32(b.slot, u, v), m.pred(p.slot, u, v), p.not)
+		choose(m.v32(d.Slot, u, v), m.v32(a.Slot, u, v), m.v32(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
 	}, d)
 }
 
 func choose[T uint32 | uint64](d, a, b []T, p Predicate, not uint32) {
 	for w, bits := range p {
 		bits ^= not
-		d, a, b := d[w*warpSize:][:warpSize], a[w*warpSize:][:warpSize], b[w*warpSize:][:warpSize]
+		d, a, b := d[w*WarpSize:][:WarpSize], a[w*WarpSize:][:WarpSize], b[w*WarpSize:][:WarpSize]
 		for i := range d {
 			v := b[i]
 			if bits>>i&1 != 0 {
@@ -123,9 +123,9 @@ func choose[T uint32 | uint64](d, a, b []T, p Predicate, not uint32) {
 
 // Convert returns the step that gives a function of each lane's value, and
 // keep of its bits.
-func Convert(d, src ref, keep uint64, f func(uint64) uint64) step {
+func Convert(d, src Ref, keep uint64, f func(uint64) uint64) Step {
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
+		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
 			m.set(d, l, f(m.get(src, l))&keep)
 		}
 	}, d)
@@ -133,18 +133,18 @@ func Convert(d, src ref, keep uint64, f func(uint64) uint64) step {
 
 // Carry is an addition or subtraction of a number of several words.
 type Carry struct {
-	D       ref
-	Src     []ref // of D's class: two, or three with Product
-	Flag    ref   // the Predicate that holds the carry
+	D       Ref
+	Src     []Ref // of D's class: two, or three with Product
+	Flag    Ref   // the Predicate that holds the carry
 	In, Out bool  // it is added; it is set
 	Minus   bool
 	Product func(a, b uint64) uint64 // of the first two, instead of the first, or nil
 }
 
 // Step returns the step of the operation.
-func (k Carry) Step() step {
+func (k Carry) Step() Step {
 	s := dense(func(m *machine, w0, w1 int) {
-		for l := w0 * warpSize; l < w1*warpSize; l++ {
+		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
 			var cf uint64
 			if k.In {
 				cf = m.get(k.Flag, l)
@@ -158,7 +158,7 @@ func (k Carry) Step() step {
 				r, cf = bits.Sub64(a, b, cf)
 			} else {
 				r, cf = bits.Add64(a, b, cf)
-				if k.D.class == class32 {
+				if k.D.Class == Class32 {
 					cf = r >> 32
 				}
 			}
@@ -175,7 +175,7 @@ func (k Carry) Step() step {
 }
 
 // ActiveMask returns the step that gives each lane the active lanes of its warp.
-func ActiveMask(d ref) step {
+func ActiveMask(d Ref) Step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) { m.set(d, l, uint64(act[l>>5])) })
 		return nil
@@ -183,6 +183,6 @@ func ActiveMask(d ref) step {
 }
 
 // Fail returns the step that fails the kernel.
-func Fail(err error) step {
+func Fail(err error) Step {
 	return masked(func(*machine, []uint32) error { return err })
 }

@@ -6,11 +6,11 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// update is the operation of an atom, a red or a redux: it gives the new value from the old and the sources.
-type update func(old, b, c uint64) uint64
+// Update is the operation of an atom, a red or a redux: it gives the new value from the old and the sources.
+type Update func(old, b, c uint64) uint64
 
-// updateFor returns the update of an operation and a type, or nil for combinations that do not exist or are not supported.
-func updateFor(op string, t ptx.Type) update {
+// UpdateFor returns the update of an operation and a type, or nil for combinations that do not exist or are not supported.
+func UpdateFor(op string, t ptx.Type) Update {
 	if n := t.Size(); n != 4 && n != 8 {
 		return nil
 	}

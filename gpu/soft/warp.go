@@ -8,12 +8,12 @@ import (
 
 // The instructions of a warp (PTX ISA, "Parallel Synchronization").
 
-func (c *compiler) activemask(in *ptx.Inst) ([]step, error) {
+func (c *compiler) activemask(in *ptx.Inst) ([]Step, error) {
 	if len(in.Args) != 1 {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	d, err := c.dest(&in.Args[0], class32)
-	return []step{ActiveMask(d)}, err
+	d, err := c.dest(&in.Args[0], Class32)
+	return []Step{ActiveMask(d)}, err
 }
 
 // warpOp compiles bar.warp, shfl, vote, match and redux.
@@ -41,17 +41,17 @@ func (c *compiler) warpOp(in *ptx.Inst) (*WarpOp, error) {
 	}
 	mask := &in.Args[len(in.Args)-1]
 	o.Constant, o.Mask = mask.Kind == ptx.KindInt, uint32(mask.Bits)
-	o.Members, err = c.source(mask, class32, ptx.B32)
+	o.Members, err = c.source(mask, Class32, ptx.B32)
 	return o, err
 }
 
 // lockstep compiles the forms without .sync, which take the lanes that are here.
-func (c *compiler) lockstep(in *ptx.Inst) ([]step, error) {
+func (c *compiler) lockstep(in *ptx.Inst) ([]Step, error) {
 	o, err := c.warpOp(in)
 	if err != nil {
 		return nil, err
 	}
-	return []step{o.Lockstep()}, nil
+	return []Step{o.Lockstep()}, nil
 }
 
 // results sets where the results of d|p go.
@@ -60,10 +60,10 @@ func (c *compiler) results(o *WarpOp, d *ptx.Operand) (err error) {
 	if d.Kind == ptx.KindPair {
 		value, p = d.List[0], d.List[1]
 	}
-	if o.D, err = c.dest(&value, class32); err != nil || p.Kind == ptx.KindSink {
+	if o.D, err = c.dest(&value, Class32); err != nil || p.Kind == ptx.KindSink {
 		return err
 	}
-	o.OK, err = c.dest(&p, classPred)
+	o.OK, err = c.dest(&p, ClassPred)
 	return err
 }
 
@@ -79,9 +79,9 @@ func (c *compiler) shuffle(o *WarpOp, in *ptx.Inst) (err error) {
 	if err := c.results(o, &in.Args[0]); err != nil {
 		return err
 	}
-	o.Src = make([]ref, 3)
+	o.Src = make([]Ref, 3)
 	for i := range o.Src {
-		if o.Src[i], err = c.source(&in.Args[i+1], class32, ptx.B32); err != nil {
+		if o.Src[i], err = c.source(&in.Args[i+1], Class32, ptx.B32); err != nil {
 			return err
 		}
 	}
@@ -112,10 +112,10 @@ func (c *compiler) vote(o *WarpOp, in *ptx.Inst) error {
 	}
 	if in.Has("ballot") {
 		o.Ballot(p)
-		o.D, err = c.dest(&in.Args[0], class32)
+		o.D, err = c.dest(&in.Args[0], Class32)
 		return err
 	}
-	if o.OK, err = c.dest(&in.Args[0], classPred); err != nil {
+	if o.OK, err = c.dest(&in.Args[0], ClassPred); err != nil {
 		return err
 	}
 	switch {
@@ -143,10 +143,10 @@ func (c *compiler) match(o *WarpOp, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	if src.class == class64 {
+	if src.Class == Class64 {
 		o.Wide = src
 	} else {
-		o.Src = []ref{src}
+		o.Src = []Ref{src}
 	}
 	if in.Has("all") {
 		o.MatchAll()
@@ -161,18 +161,18 @@ func (c *compiler) redux(o *WarpOp, in *ptx.Inst) error {
 	if err != nil || len(in.Args) != 3 || len(in.Mods) != 3 || !in.Has("sync") || t.Size() != 4 || t.Float() {
 		return in.Errorf("unsupported instruction")
 	}
-	f := updateFor(in.Mods[1], t)
+	f := UpdateFor(in.Mods[1], t)
 	if f == nil || in.Mods[1] == "cas" || in.Mods[1] == "exch" || in.Mods[1] == "inc" || in.Mods[1] == "dec" {
 		return in.Errorf("unsupported instruction")
 	}
-	if o.D, err = c.dest(&in.Args[0], class32); err != nil {
+	if o.D, err = c.dest(&in.Args[0], Class32); err != nil {
 		return err
 	}
-	src, err := c.source(&in.Args[1], class32, t)
+	src, err := c.source(&in.Args[1], Class32, t)
 	if err != nil {
 		return err
 	}
-	o.Src = []ref{src}
+	o.Src = []Ref{src}
 	o.Reduce(f)
 	return nil
 }

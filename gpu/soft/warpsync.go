@@ -18,13 +18,13 @@ import (
 // What it computes, one of its methods sets (combine.go); a barrier has none.
 type WarpOp struct {
 	Kind     string // opcode and qualifiers: lanes meet where these are the same
-	Members  ref    // the member mask; of ClassNone without .sync
+	Members  Ref    // the member mask; of ClassNone without .sync
 	Constant bool   // the member mask is Mask in all lanes
 	Mask     uint32
-	Src      []ref // 32-bit sources
-	Wide     ref   // a 64-bit source instead, or of ClassNone
-	D        ref   // the 32-bit result, or of ClassNone
-	OK       ref   // the resulting predicate, or of ClassNone
+	Src      []Ref // 32-bit sources
+	Wide     Ref   // a 64-bit source instead, or of ClassNone
+	D        Ref   // the 32-bit result, or of ClassNone
+	OK       Ref   // the resulting predicate, or of ClassNone
 	pred     Pred  // the source predicate, when voting
 	voting   bool
 	uniform  bool // all lanes get the same 32-bit result
@@ -40,21 +40,21 @@ type exchange struct {
 	src   [3][]uint32
 	wide  []uint64
 	all   uint32 // the result when it is uniform
-	d     [warpSize]uint32
+	d     [WarpSize]uint32
 	p     uint32
 	// Room for what is brought from several instructions.
-	room     [3][warpSize]uint32
-	wideRoom [warpSize]uint64
+	room     [3][WarpSize]uint32
+	wideRoom [WarpSize]uint64
 }
 
 // NewWarpOp returns a barrier of the lanes of a warp.
 func NewWarpOp(kind string) *WarpOp {
-	return &WarpOp{Kind: kind, Members: none, Wide: none, D: none, OK: none}
+	return &WarpOp{Kind: kind, Members: None, Wide: None, D: None, OK: None}
 }
 
 // Lockstep returns the step of an instruction without .sync, which takes the
 // lanes that are there.
-func (o *WarpOp) Lockstep() step {
+func (o *WarpOp) Lockstep() Step {
 	return masked(func(m *machine, act []uint32) error { o.exchange(m, act); return nil })
 }
 
@@ -83,12 +83,12 @@ func (o *WarpOp) complete(m *machine, g *group) bool {
 		}
 		return true
 	}
-	masks := m.v32(o.Members.slot, 0, m.warps)
+	masks := m.v32(o.Members.Slot, 0, m.warps)
 	for w, a := range g.act[:m.warps] {
 		if a == 0 {
 			continue
 		}
-		v := masks[w*warpSize:][:warpSize]
+		v := masks[w*WarpSize:][:WarpSize]
 		mask := v[bits.TrailingZeros32(a)]
 		if mask&m.live[w] != a || having(v, a, mask) != a {
 			return false
@@ -113,12 +113,12 @@ type freed struct {
 // gather lets every set of lanes meet that is complete. The group keeps these
 // lanes; the others stay at the instruction, in a group that waits.
 func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
-	masks := m.v32(o.Members.slot, 0, m.warps)
+	masks := m.v32(o.Members.Slot, 0, m.warps)
 	var stay [maxWarps]uint32
 	var list []freed
 	some, all := false, true
 	for w := range m.warps {
-		v := masks[w*warpSize:][:warpSize]
+		v := masks[w*WarpSize:][:WarpSize]
 		for rest := g.act[w]; rest != 0; {
 			mask := v[bits.TrailingZeros32(rest)]
 			here := having(v, rest, mask)
@@ -161,11 +161,11 @@ func (o *WarpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []p
 		if h.state != atWarp || h.act[w]&missing == 0 {
 			continue
 		}
-		other := m.p.blocks[h.pc].warp
+		other := m.p.Blocks[h.pc].warp
 		if other.Kind != o.Kind {
 			return nil
 		}
-		there := having(m.v32(other.Members.slot, w, w+1), h.act[w]&missing, mask)
+		there := having(m.v32(other.Members.Slot, w, w+1), h.act[w]&missing, mask)
 		if there != 0 {
 			parties = append(parties, party{h, other, there})
 			missing &^= there
@@ -211,7 +211,7 @@ func (o *WarpOp) missing(m *machine, g *group) error {
 	for w := range m.warps {
 		for a := g.act[w]; a != 0; a &= a - 1 {
 			lane := bits.TrailingZeros32(a)
-			mask := m.v32(o.Members.slot, w, w+1)[lane]
+			mask := m.v32(o.Members.Slot, w, w+1)[lane]
 			if gone := mask & m.live[w] &^ g.act[w]; gone != 0 {
 				return fmt.Errorf("%w: lane %d of warp %d waits with member mask %#x for lanes %#x, which wait elsewhere", abi.ErrLaunchFailed, lane, w, mask, gone)
 			}
@@ -256,7 +256,7 @@ func (m *machine) meetAmong(w int, parties []party) {
 		for i := range p.o.Src {
 			copyLanes(x.room[i][:], x.src[i], p.lanes)
 		}
-		if p.o.Wide.class == class64 {
+		if p.o.Wide.Class == Class64 {
 			copyLanes(x.wideRoom[:], x.wide, p.lanes)
 		}
 	}
@@ -281,10 +281,10 @@ func copyLanes[T any](d, s []T, lanes uint32) {
 // have set bits in yes.
 func (o *WarpOp) bring(m *machine, w int, x *exchange) {
 	for i, s := range o.Src {
-		x.src[i] = m.v32(s.slot, w, w+1)
+		x.src[i] = m.v32(s.Slot, w, w+1)
 	}
-	if o.Wide.class == class64 {
-		x.wide = m.v64(o.Wide.slot, w, w+1)
+	if o.Wide.Class == Class64 {
+		x.wide = m.v64(o.Wide.Slot, w, w+1)
 	}
 	if o.voting {
 		x.yes = m.pred(o.pred.slot, w, w+1)[0] ^ o.pred.not
@@ -293,8 +293,8 @@ func (o *WarpOp) bring(m *machine, w int, x *exchange) {
 
 // give writes the results of some lanes.
 func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
-	if o.D.class == class32 {
-		out := m.v32(o.D.slot, w, w+1)
+	if o.D.Class == Class32 {
+		out := m.v32(o.D.Slot, w, w+1)
 		switch {
 		case o.uniform && lanes == ^uint32(0):
 			fill(out, x.all)
@@ -307,8 +307,8 @@ func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
 			copyLanes(out, x.d[:], lanes)
 		}
 	}
-	if o.OK.class == classPred {
-		p := m.pred(o.OK.slot, w, w+1)
+	if o.OK.Class == ClassPred {
+		p := m.pred(o.OK.Slot, w, w+1)
 		p[0] = p[0]&^lanes | x.p&lanes
 	}
 }
