@@ -1,17 +1,18 @@
-package soft
+package soft_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // load gives a module's only kernel with its attributes.
 func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.FunctionAttributes]int32) {
 	t.Helper()
-	d, err := New(Options{VRAM: 64 << 20, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func load(t *testing.T, src string) (worker.Context, worker.Function, [abi.Funct
 // largest block must fit by every count, and a multiprocessor must hold what
 // the occupancy says.
 func TestAttributesAgree(t *testing.T) {
-	card, err := New(Options{SMs: 2})
+	card, err := device.New(device.Options{SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestPTXVersion(t *testing.T) {
 
 // A module that is refused says why, and there is nothing of it to launch.
 func TestModuleWithTooMuchIsRefused(t *testing.T) {
-	d, err := New(Options{VRAM: 64 << 20})
+	d, err := device.New(device.Options{VRAM: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

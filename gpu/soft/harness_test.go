@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -25,7 +26,7 @@ type rig struct {
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := New(Options{VRAM: 256 << 20, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -116,7 +117,7 @@ mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %
 
 func differOnce(t *testing.T, body string) {
 	t.Helper()
-	d, err := New(Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ st.global.v4.u32 [%o], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%o+16], {%r5, %r6
 }
 
 func TestRegisterTypesAreChecked(t *testing.T) {
-	d, err := New(Options{})
+	d, err := device.New(device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func TestFaults(t *testing.T) {
 		}
 		return nil
 	}
-	d, err := New(Options{VRAM: 64 << 20, Faults: Faults{
+	d, err := device.New(device.Options{VRAM: 64 << 20, Faults: device.Faults{
 		Alloc: func(uint64) error { return check() }, Copy: func(uint64) error { return check() }, Launch: func(string) error { return check() },
 	}})
 	if err != nil {

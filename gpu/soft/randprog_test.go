@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // Registers of a random program; each thread loads them all from its part of a
@@ -37,7 +38,7 @@ const (
 	randShared = 64
 )
 
-var operations = Operations()
+var operations = ops.Operations()
 
 var randKeys = func() []string {
 	var keys []string
