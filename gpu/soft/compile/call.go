@@ -9,7 +9,7 @@ import (
 // its frame, and the results out of it (pass). A function that may be entered
 // again before it returns, or whose address is taken, is called dynamically
 // instead: both sides copy through an area of each lane (handover.go), and what
-// a lane has in the frame is saved while the function is entered again (recurse.go).
+// a lane has in the frame is saved while the function is entered again (recurse.go of exec).
 
 // site is one call instruction. fn is nil when it calls the address in target.
 type site struct {

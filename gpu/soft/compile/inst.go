@@ -12,7 +12,7 @@ import (
 // decoder compiles one plain instruction.
 type decoder func(c *compiler, in *ptx.Inst) ([]exec.Step, error)
 
-// decoders are the instructions that are more than a line of ops.txt.
+// decoders are the instructions that are more than a line of gpu/soft/ops/ops.txt.
 var decoders map[string]decoder
 
 func init() {

@@ -104,13 +104,13 @@ func (c *Context) usableLocked() error {
 	return nil
 }
 
-// symbols is the Memory of a module that is being loaded; Context.mu is held.
+// symbols is the compile.Memory of a module that is being loaded; Context.mu is held.
 type symbols struct {
 	m    *module
 	info *abi.ModuleInfo
 }
 
-// Place implements Memory.
+// Place implements compile.Memory.
 func (s symbols) Place(name string, size uint64) (uint64, error) {
 	addr, err := s.m.c.allocLocked(max(size, 1))
 	if err != nil {
@@ -121,14 +121,14 @@ func (s symbols) Place(name string, size uint64) (uint64, error) {
 	return addr, nil
 }
 
-// Bytes implements Memory.
+// Bytes implements compile.Memory.
 func (s symbols) Bytes(addr uint64) []byte { return s.m.c.backing(addr) }
 
 // codeStep is between the addresses of two functions. They lie below every
 // address window, so none is an address of memory.
 const codeStep = 16
 
-// Code implements Memory. The addresses are those of one module in the context.
+// Code implements compile.Memory. The addresses are those of one module in the context.
 func (s symbols) Code() uint64 {
 	s.m.c.lastCode += codeStep
 	return s.m.c.lastCode
