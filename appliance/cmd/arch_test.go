@@ -64,7 +64,12 @@ var rules = []rule{
 	{"gpu/vhostgpu", []string{"gpu/abi", "gpu/vhostgpu", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
 	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},
-	{"gpu/soft", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin", "gpu/soft"}, "a Driver"},
+	{"gpu/soft", nil, "tests of the soft GPU as a whole: no package of ours is built on them"},
+	{"gpu/soft/device", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft/compile", "gpu/soft/exec"}, "a Driver, which does not know what an instruction is"},
+	{"gpu/soft/compile", []string{"gpu/abi", "gpu/ptx", "gpu/fatbin", "gpu/soft/exec", "gpu/soft/ops"}, "it makes programs and does not run them"},
+	{"gpu/soft/exec", []string{"gpu/abi", "gpu/soft/ops"}, "it runs programs and does not know PTX"},
+	{"gpu/soft/ops", []string{"gpu/ptx"}, "arithmetic, by PTX's types"},
+	{"gpu/soft/oracle", []string{"gpu/ptx"}, "what the others are compared with shares nothing with them but the parser"},
 	{"gpu/null", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},
 	{"gpu/ptx", []string{"gpu/ptx"}, "a parser"},
 	{"gpu/fatbin", []string{"gpu/fatbin"}, "a parser"},
@@ -152,5 +157,8 @@ func TestArrowsCatchAnOffender(t *testing.T) {
 	}
 	if r, _ := ruleFor("gpu/vhostgpu/x"); !allowed(r, "gpu/abi") || allowed(r, "gpu/gpud") {
 		t.Errorf("gpu/vhostgpu's rule is %v", r)
+	}
+	if r, _ := ruleFor("gpu/soft/exec"); !allowed(r, "gpu/soft/ops") || allowed(r, "gpu/soft/compile") || allowed(r, "gpu/ptx") {
+		t.Errorf("gpu/soft/exec's rule is %v", r)
 	}
 }

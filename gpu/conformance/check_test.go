@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/cuda"
-	"github.com/basalt-gpu/basalt/gpu/soft"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
@@ -175,7 +175,7 @@ func run(t *testing.T, d worker.Driver, c one) []byte {
 
 // TestKernels compares the soft GPU with Go, and the card with the soft GPU.
 func TestKernels(t *testing.T) {
-	oracle, err := soft.New(soft.Options{VRAM: 64 << 20})
+	oracle, err := device.New(device.Options{VRAM: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

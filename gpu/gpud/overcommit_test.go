@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/gpu/soft"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
@@ -35,7 +35,7 @@ func crowded(t testing.TB) *testNode {
 // a little for what rounding adds, and refuses more.
 func softCard(t testing.TB) worker.Driver {
 	t.Helper()
-	d, err := soft.New(soft.Options{VRAM: 64*mib + 16<<10, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 64*mib + 16<<10, SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import "strings"
 // n + 3/2 (n + min(8 MiB + 32 n, 192 MiB)). That is 63 n at 1 MB, 17 n at 20 MB and
 // never more than 2.5 n + 288 MiB. Seen are 250 to 284 MB for 20 MB that ask for as
 // much as they can (TestHostilePTXTakesLittleMemory). Programs come on top, see
-// maxExpanded in gpu/soft.
+// maxExpanded in gpu/soft/compile.
 const (
 	tablesBase    = 8 << 20   // bytes that any module may take
 	tablesPerByte = 32        // of source

@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"errors"
@@ -162,35 +162,6 @@ func TestBuiltins(t *testing.T) {
 	{ .param .u64 n, r; mov.u64 %d0, 16777216; st.param.u64 [n], %d0; call (r), malloc, (n); ld.param.u64 %d1, [r]; }
 	setp.ne.u64 %p0, %d1, 0; @%p0 mov.u32 %out, 99999;`)
 	runCalls(t, src, 32, func(tid uint32) uint32 { return 4 * tid })
-}
-
-func TestHeap(t *testing.T) {
-	h := newHeap(1<<40, heapBytes)
-	var at []uint64
-	for {
-		p := h.alloc(100_000)
-		if p == 0 {
-			break
-		}
-		at = append(at, p)
-	}
-	if len(at) != heapBytes/100_000 {
-		t.Errorf("%d allocations of 100000 bytes", len(at))
-	}
-	for i := 0; i < len(at); i += 2 { // with those between still in use
-		if !h.release(at[i]) {
-			t.Errorf("%#x was not freed", at[i])
-		}
-	}
-	for _, p := range at {
-		h.release(p)
-	}
-	if len(h.free) != 1 || h.free[0] != (hole{1 << 40, heapBytes}) || len(h.used) != 0 {
-		t.Errorf("all freed: %v and %v", h.free, h.used)
-	}
-	if h.release(at[0]) || h.release(1) || h.alloc(0) != 0 || h.alloc(1<<63) != 0 {
-		t.Error("freed twice, or allocated nothing")
-	}
 }
 
 // Several objects are one module, and an error says in which of them it is.

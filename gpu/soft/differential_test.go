@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/soft/oracle"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -162,7 +163,7 @@ func differ(t *testing.T, d worker.Driver, src string, seed int64) {
 
 // Every operation of ops.txt agrees with the oracle.
 func TestOperationsAgainstOracle(t *testing.T) {
-	d, err := New(Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func FuzzDifferential(f *testing.F) {
 	for seed := range n {
 		f.Add(seed)
 	}
-	d, err := New(Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
 	if err != nil {
 		f.Fatal(err)
 	}

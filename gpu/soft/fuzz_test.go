@@ -1,10 +1,11 @@
-package soft
+package soft_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -25,7 +26,7 @@ func FuzzModuleLoad(f *testing.F) {
 	f.Add((&abi.LinkImage{Objects: []abi.LinkObject{
 		{Type: 1, Name: "calls", Image: []byte(calls)}, {Type: 1, Name: "malloc", Image: []byte(ptxHead + ".weak .func (.param .u64 r) malloc (.param .u64 n) { ret; }")},
 	}}).Append(nil))
-	d, err := New(Options{VRAM: 64 << 20})
+	d, err := device.New(device.Options{VRAM: 64 << 20})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -1,12 +1,15 @@
-package soft
+package soft_test
 
 import (
 	"encoding/binary"
+	"math"
+	"math/big"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -23,7 +26,7 @@ type rig struct {
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := New(Options{VRAM: 256 << 20, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,4 +132,58 @@ func pack(args ...any) []byte {
 		}
 	}
 	return p
+}
+
+// fmaOf is a*b+c rounded once, computed exactly.
+func fmaOf(a, b, c float32) float32 {
+	x, y, z := float64(a), float64(b), float64(c)
+	quick := math.FMA(x, y, z) // right where it is special: infinite, NaN, or a zero with its sign
+	if quick-quick != 0 || quick == 0 {
+		return float32(quick)
+	}
+	product := new(big.Float).SetPrec(64).Mul(big.NewFloat(x), big.NewFloat(y))
+	once, _ := new(big.Float).SetPrec(1000).Add(product, big.NewFloat(z)).Float32()
+	return once
+}
+
+// resultBits is an f32 as instructions give it: there is one NaN.
+func resultBits(x float32) uint32 {
+	if x != x {
+		return 0x7fffffff
+	}
+	return math.Float32bits(x)
+}
+
+// half is the value of an IEEE half.
+func half(a uint32) float32 {
+	sign, exp, frac := float64(1), int(a>>10&0x1f), float64(a&0x3ff)
+	if a&0x8000 != 0 {
+		sign = -1
+	}
+	switch {
+	case exp == 0x1f && frac != 0:
+		return float32(math.NaN())
+	case exp == 0x1f:
+		return float32(math.Inf(int(sign)))
+	case exp == 0:
+		return float32(math.Ldexp(sign*frac, -24))
+	}
+	return float32(math.Ldexp(sign*(1024+frac), exp-25))
+}
+
+// halfBits rounds to the nearest half, the even one on a tie.
+func halfBits(x float64) uint16 {
+	if x != x {
+		return 0x7fff
+	}
+	sign := uint16(0)
+	if math.Signbit(x) {
+		sign, x = 0x8000, -x
+	}
+	if x >= 65520 {
+		return sign | 0x7c00
+	}
+	_, exp := math.Frexp(x)
+	unit := max(exp-11, -24) // of the last place
+	return sign | (uint16(unit+24)<<10 + uint16(math.RoundToEven(math.Ldexp(x, -unit))))
 }

@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
@@ -48,7 +49,7 @@ func one(p ...uint64) worker.Launch {
 
 func newContextIn(t *testing.T, w *worker.Window) worker.Context {
 	t.Helper()
-	d, err := New(Options{VRAM: 64 << 20, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,7 @@
-package soft
+package soft_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -117,7 +117,7 @@ mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %
 
 func differOnce(t *testing.T, body string) {
 	t.Helper()
-	d, err := New(Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ st.global.v4.u32 [%o], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%o+16], {%r5, %r6
 }
 
 func TestRegisterTypesAreChecked(t *testing.T) {
-	d, err := New(Options{})
+	d, err := device.New(device.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,83 +185,6 @@ func TestRegisterTypesAreChecked(t *testing.T) {
 	}
 }
 
-// lz4 encodes with one match where the text repeats: literals, then a copy.
-func lz4(text string) []byte {
-	const unit = "// padding\n" // 11 bytes, repeated by the text's head
-	n := strings.Count(text, unit) - 1
-	out := []byte{11<<4 | 15}
-	out = append(out, unit...)
-	out = append(out, byte(len(unit)), 0)
-	rest := n*len(unit) - 4 - 15
-	for ; rest >= 255; rest -= 255 {
-		out = append(out, 255)
-	}
-	out = append(out, byte(rest))
-	tail := text[(n+1)*len(unit):]
-	out = append(out, 15<<4)
-	l := len(tail) - 15
-	for ; l >= 255; l -= 255 {
-		out = append(out, 255)
-	}
-	return append(append(out, byte(l)), tail...)
-}
-
-// fatbin wraps entries of (kind, arch, flags, payload, size when unpacked).
-func makeFatbin(entries ...[]any) []byte {
-	le := binary.LittleEndian
-	var body []byte
-	for _, e := range entries {
-		payload := e[3].([]byte)
-		h := make([]byte, 64)
-		le.PutUint16(h, uint16(e[0].(int)))
-		le.PutUint32(h[4:], 64)
-		le.PutUint64(h[8:], uint64(len(payload)))
-		le.PutUint32(h[16:], uint32(len(payload)))
-		le.PutUint32(h[28:], uint32(e[1].(int)))
-		le.PutUint64(h[40:], uint64(e[2].(int)))
-		le.PutUint64(h[56:], uint64(e[4].(int)))
-		body = append(append(body, h...), payload...)
-	}
-	head := make([]byte, 16)
-	le.PutUint32(head, 0xBA55ED50)
-	le.PutUint16(head[4:], 1)
-	le.PutUint16(head[6:], 16)
-	le.PutUint64(head[8:], uint64(len(body)))
-	return append(head, body...)
-}
-
-func TestFatbins(t *testing.T) {
-	old := []byte(ptxHead + ".entry old() { ret; }\x00")
-	text := strings.Repeat("// padding\n", 40) + ptxHead + ".entry packed() { ret; }"
-	packed := lz4(text)
-	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
-		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
-		if src, err := fatbinPTX(choice); err != nil || src != "arch61" {
-			t.Errorf("%v: %q %v", e, src, err)
-		}
-	}
-	if src, err := fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
-		t.Errorf("only newer ones: %q %v", src, err)
-	}
-	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
-	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
-	src, err := fatbinPTX(good)
-	if err != nil || src != text {
-		t.Fatalf("%v, %q", err, src)
-	}
-	for name, bad := range map[string][]byte{
-		"only machine code": makeFatbin(elf),
-		"no Zstandard":      makeFatbin([]any{1, 61, 0x8000, packed, len(text)}),
-		"wrong size":        makeFatbin([]any{1, 61, 0x2000, packed, len(text) + 1}),
-		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
-		"short":             good[:len(good)-1],
-	} {
-		if _, err := fatbinPTX(bad); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-}
-
 func TestFaults(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	fail := false
@@ -271,7 +194,7 @@ func TestFaults(t *testing.T) {
 		}
 		return nil
 	}
-	d, err := New(Options{VRAM: 64 << 20, Faults: Faults{
+	d, err := device.New(device.Options{VRAM: 64 << 20, Faults: device.Faults{
 		Alloc: func(uint64) error { return check() }, Copy: func(uint64) error { return check() }, Launch: func(string) error { return check() },
 	}})
 	if err != nil {

@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"bytes"
@@ -71,9 +71,9 @@ func pick(c bool, a, b int32) int32 {
 }
 
 var kernelCases = []kernelCase{
-	{file: "basic", name: "vecadd", elem: 4, ref: eachF(func(x, y float32) uint32 { return b32(x + y) })},
+	{file: "basic", name: "vecadd", elem: 4, ref: eachF(func(x, y float32) uint32 { return resultBits(x + y) })},
 	{file: "basic", name: "saxpy", elem: 4, ref: eachF(func(x, y float32) uint32 {
-		return directed32(opFMA, 0x40200000, math.Float32bits(x), math.Float32bits(y), nearest)
+		return resultBits(fmaOf(2.5, x, y))
 	})},
 	{file: "basic", name: "intmath", elem: 4, ref: each(func(x, y int32) int32 {
 		y |= 1
@@ -98,7 +98,7 @@ var kernelCases = []kernelCase{
 		return raw(out)
 	}},
 	{file: "basic", name: "floatmath", elem: 4, ref: eachF(func(x, y float32) uint32 {
-		return b32(float32(x/y) + sqrt32(float32(math.Abs(float64(x)))) - float32(x*y))
+		return resultBits(float32(x/y) + sqrt32(float32(math.Abs(float64(x)))) - float32(x*y))
 	})},
 	{file: "basic", name: "bitops", elem: 4, ref: each(func(a, b int32) int32 {
 		x, y := uint32(a), uint32(b)
@@ -115,8 +115,8 @@ var kernelCases = []kernelCase{
 	{file: "basic", name: "halfmath", elem: 2, ref: func(a, b []byte, n, _ int) []byte {
 		out := make([]uint16, n)
 		for i := range out {
-			x, y := f16(uint32(binary.LittleEndian.Uint16(a[2*i:]))), f16(uint32(binary.LittleEndian.Uint16(b[2*i:])))
-			out[i] = uint16(toF16(float64(f16(toF16(float64(x*y))) + x)))
+			x, y := half(uint32(binary.LittleEndian.Uint16(a[2*i:]))), half(uint32(binary.LittleEndian.Uint16(b[2*i:])))
+			out[i] = halfBits(float64(half(uint32(halfBits(float64(x*y)))) + x))
 		}
 		return raw(out)
 	}},
@@ -126,8 +126,8 @@ var kernelCases = []kernelCase{
 		x, y := f32s(a), f32s(b)
 		out := make([]uint32, n)
 		for i := 0; i+3 < n; i += 4 {
-			out[i], out[i+1] = b32(x[i]+y[i+3]), b32(x[i+1]*y[i+2])
-			out[i+2], out[i+3] = b32(x[i+2]-y[i+1]), b32(x[i+3]+y[i])
+			out[i], out[i+1] = resultBits(x[i]+y[i+3]), resultBits(x[i+1]*y[i+2])
+			out[i+2], out[i+3] = resultBits(x[i+2]-y[i+1]), resultBits(x[i+3]+y[i])
 		}
 		return raw(out)
 	}},
@@ -404,12 +404,12 @@ func TestMatmulAndTranspose(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, x := range f32s(got) {
-		var want uint32
+		var want float32
 		for k := range n {
-			want = directed32(opFMA, math.Float32bits(a[i/n*n+k]), math.Float32bits(b[k*n+i%n]), want, nearest)
+			want = fmaOf(a[i/n*n+k], b[k*n+i%n], want)
 		}
-		if math.Float32bits(x) != want {
-			t.Fatalf("product at %d: %v, want %v", i, x, math.Float32frombits(want))
+		if math.Float32bits(x) != math.Float32bits(want) {
+			t.Fatalf("product at %d: %v, want %v", i, x, want)
 		}
 	}
 	r.launch("transpose", [3]uint32{n / 16, n / 16, 1}, [3]uint32{16, 16, 1}, 0, da, db, dc, n)

@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -167,7 +168,7 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 		"cp.async.wait_all;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
 		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e4m3x2.f32 %r1, %r1, %r1;",
 	} {
-		d, err := New(Options{})
+		d, err := device.New(device.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

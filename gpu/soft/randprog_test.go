@@ -1,12 +1,14 @@
-package soft
+package soft_test
 
 import (
 	"fmt"
 	"math/rand"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // Registers of a random program; each thread loads them all from its part of a
@@ -36,9 +38,11 @@ const (
 	randShared = 64
 )
 
+var operations = ops.Operations()
+
 var randKeys = func() []string {
 	var keys []string
-	for k := range vectorOps {
+	for k := range operations {
 		if !strings.HasPrefix(k, "cvt.") && !strings.HasPrefix(k, "mov.") {
 			keys = append(keys, k)
 		}
@@ -267,21 +271,20 @@ func (g *randProg) tabled(k string) string {
 		i := strings.LastIndexByte(name, '.')
 		name = name[:i] + "." + strings.ReplaceAll(suffix, "/", ".") + name[i:]
 	}
-	return g.plain(name, vectorOps[k])
+	return g.plain(name, operations[k])
 }
 
 func (g *randProg) plain(name string, f any) string {
 	parts := strings.Split(name, ".")
 	in := ptx.Inst{Op: parts[0], Mods: parts[1:]}
 	types := in.OperandTypes()
-	_, src, _ := shapeOf(f)
 	args := []string{g.reg(randClass(types[0]))}
 	if in.Op == "setp" && g.rnd.Intn(3) == 0 {
 		i := strings.IndexByte(name[5:], '.') + 5
 		name = name[:i] + g.one(".and", ".or", ".xor") + name[i:]
 		return fmt.Sprintf("%s %s|%s, %s, %s, %s%s", name, "%p0", "%p1", g.src(types[1]), g.src(types[2]), g.one("", "!"), g.reg("p"))
 	}
-	for i := range src {
+	for i := range reflect.TypeOf(f).NumIn() - 1 { // its sources
 		args = append(args, g.src(types[i+1]))
 	}
 	return name + " " + strings.Join(args, ", ")

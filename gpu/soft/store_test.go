@@ -1,4 +1,4 @@
-package soft
+package soft_test
 
 import (
 	"bytes"
@@ -6,42 +6,6 @@ import (
 	"math/rand"
 	"testing"
 )
-
-// A warp's store to one address is one store, of the last lane's value.
-func TestWriters(t *testing.T) {
-	rnd := rand.New(rand.NewSource(1))
-	const device = uint64(0x400000000000)
-	for n := range 2000 {
-		a := access{space: spGlobal}
-		addrs := make([]uint64, warpSize)
-		for l := range addrs {
-			switch addrs[l] = device + 4*uint64(rnd.Intn(1+n%40)); n % 5 {
-			case 0:
-				addrs[l] = device + 4*uint64(l)
-			case 1:
-				addrs[l] = device - 4*uint64(l/(1+n%3))
-			}
-		}
-		lanes := rnd.Uint32() | -bit(n%2 == 0)
-		last := map[uint64]int{}
-		for l, x := range addrs {
-			if lanes>>l&1 != 0 {
-				last[x] = l
-			}
-		}
-		want := uint32(0)
-		for _, l := range last {
-			want |= 1 << l
-		}
-		if got := a.writers(addrs, 0, lanes); got != want {
-			t.Fatalf("lanes %#x of addresses %#x: writers %#x, want %#x", lanes, addrs, got, want)
-		}
-	}
-	a := access{space: spGeneric, local: device}
-	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, device, 0x80000003); got != 0x80000003 {
-		t.Errorf("lanes %#x write to their local memory, want 0x80000003", got)
-	}
-}
 
 // Stores of a warp whose lanes share addresses leave what the last lane stored.
 func TestStoresToOneAddress(t *testing.T) {

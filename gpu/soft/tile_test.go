@@ -1,8 +1,7 @@
-package soft
+package soft_test
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 	"testing"
 )
@@ -45,9 +44,9 @@ var tileCases = []kernelCase{
 	{file: "tile", name: "halfasm", elem: 2, ref: func(a, b []byte, n, _ int) []byte {
 		out := make([]uint16, n)
 		for i := range out {
-			x, y := f16(uint32(binary.LittleEndian.Uint16(a[2*i:]))), f16(uint32(binary.LittleEndian.Uint16(b[2*i:])))
-			sum := directed32(opFMA, math.Float32bits(x), math.Float32bits(y), math.Float32bits(y), nearest)
-			out[i] = uint16(toF16(float64(math.Float32frombits(sum))))
+			x, y := half(uint32(binary.LittleEndian.Uint16(a[2*i:]))), half(uint32(binary.LittleEndian.Uint16(b[2*i:])))
+			sum := fmaOf(x, y, y)
+			out[i] = halfBits(float64(sum))
 		}
 		return raw(out)
 	}},
@@ -59,8 +58,8 @@ func ofWarps(f func(x, y, out []int32)) func(a, b []byte, n, block int) []byte {
 	return func(a, b []byte, n, block int) []byte {
 		x, y, out := i32s(a), i32s(b), make([]int32, n)
 		for start := 0; start < n; start += block {
-			for w := start; w < start+block; w += warpSize {
-				end := min(w+warpSize, start+block)
+			for w := start; w < start+block; w += 32 {
+				end := min(w+32, start+block)
 				f(x[w:end], y[w:end], out[w:end])
 			}
 		}

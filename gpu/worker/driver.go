@@ -3,7 +3,7 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// Driver is a device that can run CUDA work: gpu/cuda (a real card), gpu/soft
+// Driver is a device that can run CUDA work: gpu/cuda (a real card), gpu/soft/device
 // (the CPU) and gpu/null (nothing is computed). The issuer calls it from one goroutine, in the order of
 // the guest's commands; no call blocks on device work, nor because much is
 // enqueued: the worker bounds that (flow.go). Errors are abi.Result values,

@@ -64,7 +64,7 @@ func peak(t *testing.T, pid int) uint64 {
 	return 0
 }
 
-// promised is what the comments of the limits in gpu/ptx and gpu/soft say that a
+// promised is what the comments of the limits in gpu/ptx and gpu/soft/compile say that a
 // module of n bytes takes, as numbers of their own: the image, which is shared with
 // the guest, its copy and its tables, and where it comes to that its kernels'
 // programs, with half as much of garbage (SetGCPercent in main).

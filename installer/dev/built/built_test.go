@@ -9,13 +9,13 @@ import (
 
 func TestProgram(t *testing.T) {
 	t.Setenv("BASALT_BUILD", t.TempDir())
-	first := Program(t, "gpu/soft/gen")
+	first := Program(t, "gpu/soft/ops/gen")
 	kept := filepath.Join(os.Getenv("BASALT_BUILD"), "test/host/gen")
 	before, err := os.Stat(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := Program(t, module+"gpu/soft/gen")
+	second := Program(t, module+"gpu/soft/ops/gen")
 	after, err := os.Stat(kept)
 	if err != nil {
 		t.Fatal(err)
@@ -23,13 +23,13 @@ func TestProgram(t *testing.T) {
 	if first == second || !os.SameFile(before, after) {
 		t.Errorf("%s and %s: the program was linked twice, or its copy is shared", first, second)
 	}
-	both := Programs(t, "gpu/soft/gen", "sdn/attack")
+	both := Programs(t, "gpu/soft/ops/gen", "sdn/attack")
 	for _, name := range []string{"gen", "attack"} {
 		if _, err := os.Stat(filepath.Join(both, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if static := Static(t, "gpu/soft/gen"); static == first {
+	if static := Static(t, "gpu/soft/ops/gen"); static == first {
 		t.Errorf("the static program is %s", static)
 	}
 	for _, p := range []string{first, second} {

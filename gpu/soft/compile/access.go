@@ -1,0 +1,171 @@
+package compile
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// ld, st and the memory operand of atom and red (PTX ISA, "Data Movement and
+// Conversion Instructions": ld, st).
+
+// access is the memory operand of an instruction, whose elements have this type.
+type access struct {
+	exec.Access
+	typ ptx.Type
+}
+
+// access parses modifiers and the memory operand of an access. Cache, order
+// and scope modifiers change nothing here: one block runs in program order.
+func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
+	a := access{Access: exec.Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}}
+	param := false
+	for _, m := range in.Mods {
+		if t, ok := ptx.TypeByName(m); ok {
+			a.typ, a.Size, a.Signed = t, uint64(t.Size()), t.Signed()
+			continue
+		}
+		switch m {
+		case "global", "const":
+			a.Space = exec.Global
+		case "shared", "shared::cta":
+			a.Space = exec.Shared
+		case "local":
+			a.Space = exec.Local
+		case "param", "param::entry", "param::func":
+			param = true
+		case "v2":
+			a.N = 2
+		case "v4":
+			a.N = 4
+		case "volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "sc", "cta", "gpu", "sys", "cluster",
+			"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "mmio",
+			"L1::evict_normal", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L1::evict_unchanged",
+			"L2::64B", "L2::128B", "L2::256B":
+		default:
+			if !skip[m] {
+				return a, in.Errorf("unsupported modifier ." + m)
+			}
+		}
+	}
+	if a.typ == ptx.NoType || a.typ == ptx.Pred || a.typ == ptx.B128 || mem.Kind != ptx.KindMem || len(mem.List) > 1 {
+		return a, in.Errorf("unsupported memory access")
+	}
+	a.Off = uint64(mem.Off)
+	if len(mem.List) == 0 {
+		a.Base = c.constant(exec.Class64, 0)
+	} else {
+		b := &mem.List[0]
+		var err error
+		switch b.Kind {
+		case ptx.KindReg:
+			a.Base = c.fr.regs[b.Reg]
+			if a.Base.Class == exec.ClassPred {
+				return a, in.Errorf("a predicate is no address")
+			}
+		case ptx.KindVar:
+			a.Base, err = c.source(b, exec.Class64, ptx.U64)
+		default:
+			return a, in.Errorf("unsupported address")
+		}
+		if err != nil {
+			return a, err
+		}
+		if param {
+			a.Space = exec.Param
+			if _, local := c.fr.vars[b.Var]; local || !c.fr.f.Entry {
+				a.Space = exec.Local
+			}
+			return a, nil
+		}
+		if b.Kind == ptx.KindVar && a.Space == exec.Generic { // ld.u32 %r, [var]
+			base, _ := spaceBase(&c.mod.spaces, b.Var.Space.String())
+			a.Off += base
+		}
+	}
+	if param {
+		a.Space = exec.Param
+	}
+	return a, nil
+}
+
+func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
+	if a.N == 1 {
+		return []*ptx.Operand{o}, nil
+	}
+	if o.Kind != ptx.KindVec || len(o.List) != a.N {
+		return nil, c.in.Errorf("the vector has the wrong length")
+	}
+	var list []*ptx.Operand
+	for i := range o.List {
+		list = append(list, &o.List[i])
+	}
+	return list, nil
+}
+
+func (c *compiler) load(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Args) != 2 {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	a, err := c.access(in, &in.Args[1], nil)
+	if err != nil {
+		return nil, err
+	}
+	elements, err := c.vector(&a, &in.Args[0])
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]exec.Ref, len(elements))
+	for i, o := range elements {
+		if dst[i], err = c.loadDest(o, a.typ); err != nil {
+			return nil, err
+		}
+		if o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() == 2 {
+			if a.Mask = 0xffff; a.typ.Size() > 2 {
+				return nil, in.Errorf("the register is too small")
+			}
+		}
+	}
+	base := in.Args[1].List
+	return []exec.Step{exec.Load(a.Access, dst, len(base) == 0 || base[0].Kind == ptx.KindVar)}, nil
+}
+
+// loadDest: the register may be wider than what is loaded (PTX ISA, "Operand
+// Size Exceeding Instruction-Type Size").
+func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (exec.Ref, error) {
+	if o.Kind == ptx.KindReg {
+		r := c.fr.regs[o.Reg]
+		if r.Class == exec.ClassPred || r.Class == exec.Class32 && t.Size() == 8 {
+			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
+		}
+		return r, nil
+	}
+	return c.dest(o, classOf(t))
+}
+
+func (c *compiler) store(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Args) != 2 {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	a, err := c.access(in, &in.Args[0], nil)
+	if err != nil {
+		return nil, err
+	}
+	if a.Space == exec.Param {
+		return nil, in.Errorf("a kernel's parameters are read-only")
+	}
+	elements, err := c.vector(&a, &in.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	src := make([]exec.Ref, len(elements))
+	for i, o := range elements {
+		cl := classOf(a.typ)
+		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == exec.Class64 {
+			cl = exec.Class64
+		}
+		if src[i], err = c.source(o, cl, a.typ); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{exec.Store(a.Access, src)}, nil
+}

@@ -1,0 +1,155 @@
+package compile
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// A call of a function by its name copies the arguments into the parameters of
+// its frame, and the results out of it (pass). A function that may be entered
+// again before it returns, or whose address is taken, is called dynamically
+// instead: both sides copy through an area of each lane (handover.go), and what
+// a lane has in the frame is saved while the function is entered again (recurse.go of exec).
+
+// site is one call instruction. fn is nil when it calls the address in target.
+type site struct {
+	fn         *ptx.Func
+	target     ptx.Operand
+	rets, args []ptx.Operand
+}
+
+func callParts(in *ptx.Inst) (s site, err error) {
+	rest := in.Args
+	if len(rest) > 0 && rest[0].Kind == ptx.KindList {
+		s.rets, rest = rest[0].List, rest[1:]
+	}
+	if len(rest) == 0 || rest[0].Kind != ptx.KindFunc && rest[0].Kind != ptx.KindReg {
+		return s, in.Errorf("a call needs a function, or a register with a function's address")
+	}
+	s.fn, s.target, rest = rest[0].Func, rest[0], rest[1:]
+	if len(rest) > 0 && rest[0].Kind == ptx.KindList {
+		s.args, rest = rest[0].List, rest[1:]
+	}
+	if s.fn == nil {
+		if len(rest) != 1 || rest[0].Kind != ptx.KindProto {
+			return s, in.Errorf("a call of an address needs a .callprototype or .calltargets")
+		}
+		return s, nil
+	}
+	switch {
+	case s.fn.Entry:
+		return s, in.Errorf("kernel " + s.fn.Name + " cannot be called")
+	case len(s.args) != len(s.fn.Params) || len(s.rets) != len(s.fn.Returns):
+		return s, in.Errorf("wrong number of arguments for " + s.fn.Name)
+	}
+	return s, nil
+}
+
+func (c *compiler) call(n *node, b *exec.Block) error {
+	s, err := callParts(n.inst)
+	if err != nil {
+		return err
+	}
+	back := c.fr.number[n.succ[0]]
+	if s.fn == nil {
+		return c.callAddress(&s, b, back)
+	}
+	callee := c.frames[s.fn]
+	if callee.dynamic() {
+		if b.Steps, err = c.handOver(b.Steps, s.args, s.fn.Params, true); err != nil {
+			return err
+		}
+		b.End = exec.CallDynamic(callee.callee, back)
+		return nil
+	}
+	for i, v := range s.fn.Params {
+		st, err := c.pass(&s.args[i], v, callee, true)
+		if err != nil {
+			return err
+		}
+		b.Steps = append(b.Steps, st)
+	}
+	b.End = exec.Call(callee.number[0], back)
+	return nil
+}
+
+// callAddress calls the function whose address is in a register. Lanes with
+// different addresses go on as groups of their own.
+func (c *compiler) callAddress(s *site, b *exec.Block, back int) (err error) {
+	target, err := c.source(&s.target, exec.Class64, ptx.U64)
+	if err != nil {
+		return err
+	}
+	if b.Steps, err = c.handOver(b.Steps, s.args, nil, true); err != nil {
+		return err
+	}
+	want, err := c.signature(s)
+	if err != nil {
+		return err
+	}
+	b.End = exec.CallAddress(target, want, back)
+	return nil
+}
+
+// returned is where a call comes back: it fetches the results.
+func (c *compiler) returned(n *node, b *exec.Block) error {
+	s, err := callParts(n.inst)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.fn == nil:
+		b.Steps, err = c.handOver(b.Steps, s.rets, nil, false)
+	case c.frames[s.fn].dynamic():
+		b.Steps, err = c.handOver(b.Steps, s.rets, s.fn.Returns, false)
+	default:
+		for i, v := range s.fn.Returns {
+			st, err := c.pass(&s.rets[i], v, c.frames[s.fn], false)
+			if err != nil {
+				return err
+			}
+			b.Steps = append(b.Steps, st)
+		}
+	}
+	b.End = exec.Goto(c.fr.number[n.succ[0]])
+	return err
+}
+
+func (c *compiler) ret(b *exec.Block) error {
+	fr := c.fr
+	if !fr.dynamic() {
+		b.End = exec.Return()
+		return nil
+	}
+	out, err := c.ownHandOver(fr.f.Returns, true)
+	if err != nil {
+		return err
+	}
+	b.Steps = append(b.Steps, out...)
+	b.End = exec.ReturnDynamic(fr.callee)
+	return nil
+}
+
+// pass copies between an actual and a formal parameter, in or out.
+func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (exec.Step, error) {
+	if formal.Space == ptx.Register {
+		fr := callee.regs[formal.Reg]
+		actual, err := c.source(a, fr.Class, formal.Type)
+		if !in {
+			return exec.CopyReg(actual, fr).At(c.place), err
+		}
+		return exec.CopyReg(fr, actual).At(c.place), err
+	}
+	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
+		return exec.Step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
+	}
+	actual, ok := c.fr.vars[a.Var]
+	if !ok {
+		return exec.Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+	}
+	from, to := actual, callee.vars[formal]
+	if !in {
+		from, to = to, from
+	}
+	return exec.CopyLocal(to, from, uint32(formal.Size)).At(c.place), nil
+}

@@ -1,0 +1,407 @@
+package compile
+
+import (
+	"errors"
+	"math"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// Limits of one program; PTX of that size is not a compiler's.
+const (
+	maxLocalBytes  = 512 << 10 // per thread, as on hardware
+	MaxSharedBytes = 48 << 10  // static
+	maxCallDepth   = 64
+	maxSlots       = 1 << 17
+)
+
+// compiler turns one kernel and what it calls into a program.
+type compiler struct {
+	mod    *Module
+	p      *exec.Program
+	frames map[*ptx.Func]*frame
+	consts map[constKey]exec.Ref
+	shared map[*ptx.Var]uint32
+	in     *ptx.Inst // the instruction in work, for errors
+	fr     *frame    // its function
+	place  *exec.Place
+	carry  *exec.Ref // CC.CF, when used
+
+	callsAddress bool   // somewhere
+	handOverAt   uint32 // the hand-over area in local memory
+	handOverMost uint64 // its size in bytes
+}
+
+type constKey struct {
+	class exec.Class
+	bits  uint64
+}
+
+// frame is where a function keeps its registers and memory. Every function has
+// one, and lanes in different calls never share a lane's slots. A lane that
+// enters a function again saves what it has there.
+type frame struct {
+	f      *ptx.Func
+	regs   []exec.Ref
+	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
+	nodes  []node
+	number []int // block number of a node
+	calls  []*ptx.Func
+	index  int
+
+	callsAddress bool
+	from, to     uint32       // its part of local memory
+	prologue     int          // the block where it takes its arguments over
+	callee       *exec.Callee // of one that is called dynamically
+}
+
+// compile makes the program of a kernel.
+func compile(l *Module, f *ptx.Func) (*exec.Program, error) {
+	p := &exec.Program{
+		Name: f.Name, Const32: map[int]uint32{}, Const64: map[int]uint64{}, Specials: map[string]int{},
+		ParamBytes: f.ParamBytes(), Code: map[uint64]*exec.Callee{},
+	}
+	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]exec.Ref{}, shared: map[*ptx.Var]uint32{}}
+	p.MaxThreads = exec.MaxThreads
+	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < exec.MaxThreads {
+		p.MaxThreads = n
+	}
+	p.ReqThreads = f.ReqTID
+	if err := c.collect(f); err != nil {
+		return nil, err
+	}
+	if err := l.expand(f, c.frames); err != nil {
+		return nil, err
+	}
+	p.Entry = c.frames[f].number[0]
+	for _, fr := range c.frames {
+		if err := named(c.emitFrame(fr), fr.f); err != nil {
+			return nil, err
+		}
+	}
+	p.LocalBytes = (p.LocalBytes + 15) &^ 15
+	if p.MachineBytes(uint64(p.MaxThreads)) > exec.MaxMachineBytes {
+		p.MaxThreads = uint32(exec.MaxMachineBytes/p.LaneBytes()) &^ (exec.WarpSize - 1)
+	}
+	return p, nil
+}
+
+// function gives a function its frame and block numbers, and the ones it calls.
+func (c *compiler) function(f *ptx.Func, depth int) error {
+	if c.frames[f] != nil {
+		return nil
+	}
+	if depth > maxCallDepth {
+		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+	}
+	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
+	c.frames[f] = fr
+	for _, r := range f.Regs {
+		slot, err := c.newReg(r.Type)
+		if err != nil {
+			return err
+		}
+		fr.regs = append(fr.regs, slot)
+	}
+	local := append([]*ptx.Var{}, f.Vars...)
+	if !f.Entry {
+		local = append(append(local, f.Params...), f.Returns...)
+	}
+	for _, v := range local {
+		switch v.Space {
+		case ptx.Local, ptx.Param:
+			at := (uint64(c.p.LocalBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+			if at+v.Size > maxLocalBytes {
+				return &ptx.Error{Line: v.Line, Msg: "too much local memory"}
+			}
+			fr.vars[v] = uint32(at)
+			c.p.LocalBytes = uint32(at + v.Size)
+		case ptx.Shared:
+			if err := c.addShared(v); err != nil {
+				return err
+			}
+		case ptx.Register:
+		default:
+			if _, ok := c.mod.address[v]; !ok {
+				return &ptx.Error{Line: v.Line, Msg: "a ." + v.Space.String() + " variable in a function is not supported"}
+			}
+		}
+	}
+	fr.to = c.p.LocalBytes
+	if !f.Entry {
+		fr.prologue = len(c.p.Blocks)
+		c.p.Blocks = append(c.p.Blocks, exec.Block{})
+	}
+	nodes, err := buildGraph(f)
+	if err != nil {
+		return err
+	}
+	fr.nodes, fr.number = nodes, make([]int, len(nodes))
+	for _, n := range orderNodes(nodes) {
+		fr.number[n] = len(c.p.Blocks)
+		c.p.Blocks = append(c.p.Blocks, exec.Block{})
+	}
+	for i := range f.Body {
+		in := &f.Body[i]
+		for _, a := range in.Args {
+			c.noteShared(&a)
+		}
+		if in.Op != "call" || builtinCall(in) {
+			continue
+		}
+		s, err := callParts(in)
+		if err != nil {
+			return err
+		}
+		if s.fn == nil {
+			fr.callsAddress, c.callsAddress = true, true
+			continue
+		}
+		if s.fn.Extern {
+			return in.Errorf("function " + s.fn.Name + " is not in the module")
+		}
+		fr.calls = append(fr.calls, s.fn)
+		if err := named(c.function(s.fn, depth+1), s.fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect gives a frame to a kernel and to everything that it may call.
+func (c *compiler) collect(f *ptx.Func) error {
+	if err := named(c.function(f, 0), f); err != nil {
+		return err
+	}
+	if c.callsAddress {
+		for _, t := range c.mod.taken {
+			if err := named(c.function(t, 0), t); err != nil {
+				return err
+			}
+		}
+	}
+	c.dynamics()
+	return nil
+}
+
+// named says in which of several linked objects an error is.
+func named(err error, f *ptx.Func) error {
+	var pe *ptx.Error
+	if errors.As(err, &pe) && pe.Object == "" {
+		pe.Object = f.Object
+	}
+	return err
+}
+
+// noteShared gives module-level shared variables their place when used.
+func (c *compiler) noteShared(a *ptx.Operand) {
+	for i := range a.List {
+		c.noteShared(&a.List[i])
+	}
+	if a.Kind == ptx.KindVar && a.Var.Space == ptx.Shared && !a.Var.Extern {
+		_ = c.addShared(a.Var) // the limit is checked again where it is used
+	}
+}
+
+// addShared places a static shared variable. Dynamic shared memory (extern)
+// begins after all of them.
+func (c *compiler) addShared(v *ptx.Var) error {
+	if v.Extern {
+		return nil
+	}
+	if _, ok := c.shared[v]; ok {
+		return nil
+	}
+	at := (uint64(c.p.SharedBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)
+	if at+v.Size > MaxSharedBytes {
+		return &ptx.Error{Line: v.Line, Msg: "more than 48 KiB of static shared memory"}
+	}
+	c.shared[v] = uint32(at)
+	c.p.SharedBytes = uint32(at + v.Size)
+	return nil
+}
+
+func classOf(t ptx.Type) exec.Class {
+	switch {
+	case t == ptx.Pred:
+		return exec.ClassPred
+	case t.Size() == 8:
+		return exec.Class64
+	}
+	return exec.Class32
+}
+
+func (c *compiler) newReg(t ptx.Type) (exec.Ref, error) {
+	if t == ptx.B128 {
+		return exec.Ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
+	}
+	r := c.fresh(classOf(t))
+	if c.p.Regs32+c.p.Regs64+c.p.Preds > maxSlots {
+		return r, &ptx.Error{Line: 1, Msg: "too many registers"}
+	}
+	return r, nil
+}
+
+// fresh is a register of the compiler's own.
+func (c *compiler) fresh(cl exec.Class) exec.Ref {
+	switch cl {
+	case exec.Class32:
+		c.p.Regs32++
+		return exec.Ref{Class: cl, Slot: c.p.Regs32 - 1}
+	case exec.Class64:
+		c.p.Regs64++
+		return exec.Ref{Class: cl, Slot: c.p.Regs64 - 1}
+	}
+	c.p.Preds++
+	return exec.Ref{Class: exec.ClassPred, Slot: c.p.Preds - 1}
+}
+
+// constant is a register that holds the same value in every lane.
+func (c *compiler) constant(cl exec.Class, bits uint64) exec.Ref {
+	if cl == exec.Class32 {
+		bits &= 1<<32 - 1
+	}
+	k := constKey{cl, bits}
+	if r, ok := c.consts[k]; ok {
+		return r
+	}
+	r := c.fresh(cl)
+	c.consts[k] = r
+	if cl == exec.Class64 {
+		c.p.Const64[r.Slot] = bits
+	} else {
+		c.p.Const32[r.Slot] = uint32(bits)
+	}
+	return r
+}
+
+// address is a variable's address in its own space.
+func (c *compiler) address(v *ptx.Var) (uint64, error) {
+	if a, ok := c.fr.vars[v]; ok {
+		return uint64(a), nil
+	}
+	switch v.Space {
+	case ptx.Shared:
+		if v.Extern {
+			return uint64((c.p.SharedBytes + 15) &^ 15), nil
+		}
+		if a, ok := c.shared[v]; ok {
+			return uint64(a), nil
+		}
+		return 0, c.in.Errorf("more than 48 KiB of static shared memory")
+	case ptx.Param:
+		return uint64(v.Offset), nil
+	case ptx.Global, ptx.Const:
+		if a, ok := c.mod.address[v]; ok {
+			return a, nil
+		}
+	}
+	return 0, c.in.Errorf("variable " + v.Name + " is not in the module")
+}
+
+// source is the register that holds an operand. t says how to read constants.
+func (c *compiler) source(a *ptx.Operand, cl exec.Class, t ptx.Type) (exec.Ref, error) {
+	switch a.Kind {
+	case ptx.KindReg:
+		r := c.fr.regs[a.Reg]
+		if r.Class != cl {
+			return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+		}
+		return r, nil
+	case ptx.KindInt:
+		bits := a.Bits
+		if t.Size() == 2 || t.Size() == 1 && cl == exec.Class32 {
+			bits &= 0xffff
+		}
+		if cl != exec.ClassPred {
+			return c.constant(cl, bits), nil
+		}
+	case ptx.KindF32:
+		if cl == exec.Class32 {
+			return c.constant(cl, a.Bits), nil
+		}
+	case ptx.KindF64:
+		if cl == exec.Class64 {
+			return c.constant(cl, a.Bits), nil
+		}
+		if t == ptx.F32 {
+			return c.constant(cl, uint64(math.Float32bits(float32(math.Float64frombits(a.Bits))))), nil
+		}
+	case ptx.KindVar:
+		at, err := c.address(a.Var)
+		if err != nil {
+			return exec.Ref{}, err
+		}
+		if cl != exec.ClassPred {
+			return c.constant(cl, at+uint64(a.Off)), nil
+		}
+	case ptx.KindFunc:
+		if at, ok := c.mod.code[a.Func]; ok && cl == exec.Class64 {
+			return c.constant(cl, at), nil
+		}
+		return exec.Ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
+	case ptx.KindSpecial:
+		return c.special(a.Name, cl)
+	}
+	return exec.Ref{}, c.in.Errorf("unsupported operand")
+}
+
+// dest is the register that an operand names as a result.
+func (c *compiler) dest(a *ptx.Operand, cl exec.Class) (exec.Ref, error) {
+	switch a.Kind {
+	case ptx.KindReg:
+		r := c.fr.regs[a.Reg]
+		if r.Class == cl {
+			return r, nil
+		}
+		return r, c.in.Errorf("register " + c.fr.f.Regs[a.Reg].Name + " has the wrong size")
+	case ptx.KindSink:
+		return c.fresh(cl), nil
+	}
+	return exec.Ref{}, c.in.Errorf("the result must be a register")
+}
+
+// emitFrame compiles a function's nodes into their blocks.
+func (c *compiler) emitFrame(fr *frame) error {
+	c.fr = fr
+	if err := c.takeArguments(fr); err != nil {
+		return err
+	}
+	for i := range fr.nodes {
+		n := &fr.nodes[i]
+		b := &c.p.Blocks[fr.number[i]]
+		if n.sync != nil {
+			c.at(n.sync)
+			if err := c.syncInst(n.sync, b); err != nil {
+				return err
+			}
+		}
+		for _, in := range n.insts {
+			c.at(in)
+			steps, err := c.inst(in)
+			if err != nil {
+				return err
+			}
+			for _, s := range steps {
+				if in.Guard >= 0 {
+					s = s.Guarded(fr.regs[in.Guard], in.GuardNot)
+				}
+				b.Steps = append(b.Steps, s.At(c.place))
+			}
+		}
+		if n.inst != nil {
+			c.at(n.inst)
+			b.EndAt = c.place
+		}
+		if err := c.terminator(n, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *compiler) at(in *ptx.Inst) {
+	c.in = in
+	c.place = &exec.Place{Object: c.fr.f.Object, Function: c.fr.f.Name, Line: in.Line, Text: in.Text}
+}

@@ -1,0 +1,373 @@
+package compile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
+// vectors, predicates, addresses, special registers.
+func (c *compiler) mov(in *ptx.Inst) ([]exec.Step, error) {
+	t, err := c.last(in)
+	if err != nil || len(in.Args) != 2 {
+		return nil, in.Errorf("mov needs a type and two operands")
+	}
+	d, a := &in.Args[0], &in.Args[1]
+	switch {
+	case in.Has("v2") || in.Has("v4"):
+		return c.movVector(d, a, t)
+	case a.Kind == ptx.KindVec:
+		return c.pack(d, a, t)
+	case d.Kind == ptx.KindVec:
+		return c.unpack(d, a, t)
+	case t == ptx.Pred:
+		return c.logic(in)
+	case a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%clock") || a.Kind == ptx.KindSpecial && strings.HasPrefix(a.Name, "%globaltimer"):
+		return c.clock(d, a, t)
+	case a.Kind == ptx.KindSpecial && t.Size() == 8: // %gridid and the like
+		return nil, in.Errorf("special register " + a.Name + " is not supported as 64 bits")
+	}
+	if n := t.Size(); n != 2 && n != 4 && n != 8 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	return c.apply(copying(t), in.Args, t)
+}
+
+// copying is the loop that copies a register of a type.
+func copying(t ptx.Type) any {
+	if t.Size() == 8 {
+		loop, _ := ops.Find("mov", "b64")
+		return loop
+	}
+	loop, _ := ops.Find("mov", "b32")
+	return loop
+}
+
+// movVector copies between vector registers, or from a list of values (PTX ISA,
+// "Vectors"). All values are read before the first is written.
+func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+	n := len(d.List)
+	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	loop := copying(t)
+	var read, write []exec.Step
+	for i := range n {
+		for _, o := range []*ptx.Operand{&d.List[i], &a.List[i]} {
+			if err := c.checkOperand(o, t, agrees); err != nil {
+				return nil, err
+			}
+		}
+		src, err := c.source(&a.List[i], classOf(t), t)
+		if err != nil {
+			return nil, err
+		}
+		dst, err := c.dest(&d.List[i], classOf(t))
+		if err != nil {
+			return nil, err
+		}
+		between := c.fresh(classOf(t))
+		read = append(read, exec.Loop(loop, between, src))
+		write = append(write, exec.Loop(loop, dst, between))
+	}
+	return append(read, write...), nil
+}
+
+// video is vadd and vsub on whole 32-bit words without saturation, with or
+// without a second addition (PTX ISA, "Scalar Video Instructions"). Their
+// results are wrapped to 32 bits, whatever the signs of the operands.
+func (c *compiler) video(in *ptx.Inst) ([]exec.Step, error) {
+	then := len(in.Mods) == 4 && in.Mods[3] == "add"
+	if len(in.Mods) != 3 && !then {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	for _, m := range in.Mods[:3] {
+		if m != "u32" && m != "s32" {
+			return nil, in.Errorf("unsupported instruction")
+		}
+	}
+	minus := in.Op == "vsub"
+	return c.apply(ops.Video(minus, then), in.Args, ptx.B32)
+}
+
+// clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
+func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+	r, err := c.dest(d, classOf(t))
+	if err != nil {
+		return nil, err
+	}
+	shift := 0
+	if strings.HasSuffix(a.Name, "_hi") {
+		shift = 32
+	}
+	return []exec.Step{exec.Clock(r, shift)}, nil
+}
+
+func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+	r, err := c.dest(d, classOf(t))
+	if err != nil {
+		return nil, err
+	}
+	n := len(a.List)
+	width := int(t.Size()) * 8
+	if n != 2 && n != 4 || width/n < 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	each := width / n
+	src := make([]exec.Ref, n)
+	for i := range src {
+		et := map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32}[each]
+		if src[i], err = c.source(&a.List[i], exec.Class32, et); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{exec.Pack(r, src, each)}, nil
+}
+
+func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+	n := len(d.List)
+	width := int(t.Size()) * 8
+	if n != 2 && n != 4 || width/n < 8 {
+		return nil, c.in.Errorf("unsupported vector")
+	}
+	each := width / n
+	src, err := c.source(a, classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]exec.Ref, n)
+	for i := range dst {
+		if dst[i], err = c.dest(&d.List[i], exec.Class32); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{exec.Unpack(dst, src, each)}, nil
+}
+
+// predSource is a predicate operand with its negation.
+func (c *compiler) predSource(a *ptx.Operand) (exec.Pred, error) {
+	if a.Kind == ptx.KindInt { // a constant predicate
+		r := c.fresh(exec.ClassPred) // all zero
+		return exec.PredOf(r, a.Bits != 0), nil
+	}
+	r, err := c.source(a, exec.ClassPred, ptx.Pred)
+	return exec.PredOf(r, a.Not), err
+}
+
+// logic is and, or, xor, not, mov of predicates; other types are in the table.
+func (c *compiler) logic(in *ptx.Inst) ([]exec.Step, error) {
+	if !in.Has("pred") {
+		return c.tabled(in, in.Mods)
+	}
+	binary := in.Op != "not" && in.Op != "mov"
+	if len(in.Args) != 2 && !binary || len(in.Args) != 3 && binary {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	d, err := c.dest(&in.Args[0], exec.ClassPred)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.predSource(&in.Args[1])
+	if err != nil {
+		return nil, err
+	}
+	b := a
+	if binary {
+		if b, err = c.predSource(&in.Args[2]); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{exec.Logic(d, a, b, ops.Bitwise(in.Op))}, nil
+}
+
+// compare compiles the comparison of setp and set into a fresh predicate.
+// mods are without a boolean operator.
+func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (exec.Step, exec.Ref, error) {
+	f, ok := ops.Find("setp", mods...)
+	if !ok {
+		return exec.Step{}, exec.Ref{}, c.in.Errorf("unsupported comparison")
+	}
+	d := c.fresh(exec.ClassPred)
+	_, src, _ := exec.ShapeOf(f)
+	ra, err := c.source(a, src[0], t)
+	if err != nil {
+		return exec.Step{}, d, err
+	}
+	rb, err := c.source(b, src[1], t)
+	return exec.Scratch(f, d, ra, rb), d, err
+}
+
+// boolOp takes the boolean operator out of the modifiers of setp or set.
+func boolOp(mods []string) (op string, rest []string) {
+	for _, m := range mods {
+		if m == "and" || m == "or" || m == "xor" {
+			op = m
+			continue
+		}
+		rest = append(rest, m)
+	}
+	return op, rest
+}
+
+func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
+	t, err := c.last(in)
+	op, mods := boolOp(in.Mods)
+	if err != nil || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	p, q := in.Args[0], ptx.Operand{Kind: ptx.KindSink}
+	if p.Kind == ptx.KindPair {
+		p, q = p.List[0], p.List[1]
+	}
+	rp, err := c.dest(&p, exec.ClassPred)
+	if err != nil {
+		return nil, err
+	}
+	if op == "" && q.Kind == ptx.KindSink {
+		s, r, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
+		if err != nil {
+			return nil, err
+		}
+		return []exec.Step{s, exec.CopyPred(rp, r)}, nil
+	}
+	rq, err := c.dest(&q, exec.ClassPred)
+	if err != nil {
+		return nil, err
+	}
+	s, r, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
+	if err != nil {
+		return nil, err
+	}
+	other := exec.PredOf(r, false)
+	if op != "" {
+		if other, err = c.predSource(&in.Args[3]); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{s, exec.LogicPair(rp, rq, r, other, ops.Bitwise(op))}, nil
+}
+
+// set gives all ones or 1.0 instead of a predicate. The type of the result comes
+// before that of the operands, or, as GCC writes it, first.
+func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
+	op, mods := boolOp(in.Mods)
+	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	if _, ok := ptx.TypeByName(mods[0]); ok {
+		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
+	}
+	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
+	t, ok2 := ptx.TypeByName(mods[len(mods)-1])
+	if !ok1 || !ok2 || dt != ptx.U32 && dt != ptx.S32 && dt != ptx.F32 || t == ptx.F16x2 || t == ptx.BF16x2 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	s, p, err := c.compare(append(mods[:len(mods)-2:len(mods)-2], mods[len(mods)-1]), &in.Args[1], &in.Args[2], t)
+	if err != nil {
+		return nil, err
+	}
+	yes := ^uint32(0)
+	if dt == ptx.F32 {
+		yes = 0x3f800000
+	}
+	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, uint64(yes)), c.constant(exec.Class32, 0), exec.PredOf(p, false))
+	return []exec.Step{s, sel}, err
+}
+
+func (c *compiler) selp(in *ptx.Inst) ([]exec.Step, error) {
+	t, err := c.last(in)
+	if err != nil || len(in.Args) != 4 {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	cl := classOf(t)
+	a, err := c.source(&in.Args[1], cl, t)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.source(&in.Args[2], cl, t)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.predSource(&in.Args[3])
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.selectInto(&in.Args[0], a, b, p)
+	return []exec.Step{s}, err
+}
+
+// slct selects by the sign of its third source.
+func (c *compiler) slct(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Mods) < 2 || len(in.Args) != 4 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-2])
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	mods := append([]string{"ge"}, in.Mods[len(in.Mods)-1])
+	if in.Has("ftz") {
+		mods = []string{"ge", "ftz", in.Mods[len(in.Mods)-1]}
+	}
+	ct, _ := ptx.TypeByName(in.Mods[len(in.Mods)-1])
+	cmp, p, err := c.compare(mods, &in.Args[3], &ptx.Operand{Kind: ptx.KindInt}, ct)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.source(&in.Args[1], classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.source(&in.Args[2], classOf(t), t)
+	if err != nil {
+		return nil, err
+	}
+	s, err := c.selectInto(&in.Args[0], a, b, exec.PredOf(p, false))
+	return []exec.Step{cmp, s}, err
+}
+
+func (c *compiler) selectInto(d *ptx.Operand, a, b exec.Ref, p exec.Pred) (exec.Step, error) {
+	r, err := c.dest(d, a.Class)
+	return exec.Select(r, a, b, p), err
+}
+
+func (c *compiler) lop3(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	return c.apply(ops.Lop3(uint32(in.Args[4].Bits)), in.Args[:4], ptx.B32)
+}
+
+// cvta turns addresses of a space into generic ones and back; isspacep asks
+// (PTX ISA, "Data Movement": cvta, isspacep).
+func (c *compiler) cvta(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Args) != 2 || !in.Has("u64") {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	var delta uint64
+	for _, m := range in.Mods {
+		if base, ok := spaceBase(&c.mod.spaces, m); ok {
+			delta = base
+		}
+	}
+	if in.Has("to") {
+		delta = -delta
+	}
+	return c.apply(ops.Plus(delta), in.Args, ptx.U64)
+}
+
+func (c *compiler) isspacep(in *ptx.Inst) ([]exec.Step, error) {
+	if len(in.Mods) != 1 || len(in.Args) != 2 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	base, size, ok := spaceArea(&c.mod.spaces, in.Mods[0])
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	return c.apply(ops.Within(base, size), in.Args, ptx.U64)
+}

@@ -1,0 +1,49 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
+)
+
+// Capability is the compute capability that the device reports, as in sm_61.
+//
+// A real driver refuses PTX for a newer target. The soft GPU takes it: it
+// knows many instructions of later architectures (match, redux, bfloat16), so
+// it judges instructions, not the .target line, and names the one it lacks.
+const Capability = 61
+
+// better says whether PTX for architecture a is preferred to that for b: the
+// newest that the device covers, or else the oldest.
+func better(a, b uint32) bool {
+	if a <= Capability && b <= Capability {
+		return a > b
+	}
+	return a < b
+}
+
+// fatbinPTX gives the PTX that suits the device best.
+func fatbinPTX(image []byte) (string, error) {
+	entries, err := fatbin.Entries(image)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
+	}
+	var best *fatbin.Entry
+	for i, e := range entries {
+		if e.Kind == fatbin.PTX && (best == nil || better(e.Arch, best.Arch)) {
+			best = &entries[i]
+		}
+	}
+	if best == nil {
+		return "", fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
+	}
+	src, err := best.Image()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
+	case len(src) == 0:
+		return "", fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
+	}
+	return string(src), nil
+}

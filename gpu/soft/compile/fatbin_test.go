@@ -1,0 +1,87 @@
+package compile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const head = ".version 7.8\n.target sm_61\n.address_size 64\n"
+
+// lz4 encodes with one match where the text repeats: literals, then a copy.
+func lz4(text string) []byte {
+	const unit = "// padding\n" // 11 bytes, repeated by the text's head
+	n := strings.Count(text, unit) - 1
+	out := []byte{11<<4 | 15}
+	out = append(out, unit...)
+	out = append(out, byte(len(unit)), 0)
+	rest := n*len(unit) - 4 - 15
+	for ; rest >= 255; rest -= 255 {
+		out = append(out, 255)
+	}
+	out = append(out, byte(rest))
+	tail := text[(n+1)*len(unit):]
+	out = append(out, 15<<4)
+	l := len(tail) - 15
+	for ; l >= 255; l -= 255 {
+		out = append(out, 255)
+	}
+	return append(append(out, byte(l)), tail...)
+}
+
+// fatbin wraps entries of (kind, arch, flags, payload, size when unpacked).
+func makeFatbin(entries ...[]any) []byte {
+	le := binary.LittleEndian
+	var body []byte
+	for _, e := range entries {
+		payload := e[3].([]byte)
+		h := make([]byte, 64)
+		le.PutUint16(h, uint16(e[0].(int)))
+		le.PutUint32(h[4:], 64)
+		le.PutUint64(h[8:], uint64(len(payload)))
+		le.PutUint32(h[16:], uint32(len(payload)))
+		le.PutUint32(h[28:], uint32(e[1].(int)))
+		le.PutUint64(h[40:], uint64(e[2].(int)))
+		le.PutUint64(h[56:], uint64(e[4].(int)))
+		body = append(append(body, h...), payload...)
+	}
+	head := make([]byte, 16)
+	le.PutUint32(head, 0xBA55ED50)
+	le.PutUint16(head[4:], 1)
+	le.PutUint16(head[6:], 16)
+	le.PutUint64(head[8:], uint64(len(body)))
+	return append(head, body...)
+}
+
+func TestFatbins(t *testing.T) {
+	old := []byte(head + ".entry old() { ret; }\x00")
+	text := strings.Repeat("// padding\n", 40) + head + ".entry packed() { ret; }"
+	packed := lz4(text)
+	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
+		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
+		if src, err := fatbinPTX(choice); err != nil || src != "arch61" {
+			t.Errorf("%v: %q %v", e, src, err)
+		}
+	}
+	if src, err := fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
+		t.Errorf("only newer ones: %q %v", src, err)
+	}
+	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
+	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
+	src, err := fatbinPTX(good)
+	if err != nil || src != text {
+		t.Fatalf("%v, %q", err, src)
+	}
+	for name, bad := range map[string][]byte{
+		"only machine code": makeFatbin(elf),
+		"no Zstandard":      makeFatbin([]any{1, 61, 0x8000, packed, len(text)}),
+		"wrong size":        makeFatbin([]any{1, 61, 0x2000, packed, len(text) + 1}),
+		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
+		"short":             good[:len(good)-1],
+	} {
+		if _, err := fatbinPTX(bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

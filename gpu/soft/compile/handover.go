@@ -1,0 +1,142 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// The arguments and results of a dynamic call lie in the hand-over area of a
+// lane's local memory, in order, each at the next multiple of handOverAlign.
+// Nothing of the lane runs between the copies of the two sides.
+const handOverAlign = 16
+
+// handOverSize is what values take of the area.
+func handOverSize(vars []*ptx.Var) (n uint64) {
+	for _, v := range vars {
+		n += (max(v.Size, 8) + handOverAlign - 1) &^ (handOverAlign - 1)
+	}
+	return n
+}
+
+// handOver copies a call's operands into the area, or its results out of it.
+// The formal variables are nil when the function is not known; then the
+// operands are variables or registers, and the function's signature is compared
+// when the call is made.
+func (c *compiler) handOver(steps []exec.Step, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]exec.Step, error) {
+	at := uint32(0)
+	for i := range actual {
+		a := &actual[i]
+		var st exec.Step
+		var err error
+		size := uint32(8)
+		switch {
+		case a.Kind == ptx.KindVar && a.Var.Space == ptx.Param && (formal == nil || formal[i].Space == ptx.Param && formal[i].Size == a.Var.Size):
+			size = uint32(a.Var.Size)
+			st, err = c.handOverVar(a.Var, at, in)
+		case a.Kind == ptx.KindReg && formal == nil:
+			st = c.handOverReg(c.fr.regs[a.Reg], at, in)
+		case formal != nil && formal[i].Space == ptx.Register:
+			var r exec.Ref
+			if r, err = c.source(a, classOf(formal[i].Type), formal[i].Type); err == nil {
+				st = c.handOverReg(r, at, in)
+			}
+		default:
+			err = c.in.Errorf(fmt.Sprintf("argument %d does not fit the function's parameter", i+1))
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, st)
+		at += (max(size, 8) + handOverAlign - 1) &^ (handOverAlign - 1)
+	}
+	if uint64(at) > c.handOverMost {
+		return nil, c.in.Errorf("too many bytes of arguments")
+	}
+	return steps, nil
+}
+
+// ownHandOver is handOver in the function that is called: its parameters come
+// out of the area, its results go in.
+func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []exec.Step, err error) {
+	at := uint32(0)
+	for _, v := range vars {
+		var st exec.Step
+		if v.Space == ptx.Register {
+			st = c.handOverReg(c.fr.regs[v.Reg], at, in)
+		} else if st, err = c.handOverVar(v, at, in); err != nil {
+			return nil, err
+		}
+		steps = append(steps, st)
+		at += (max(uint32(v.Size), 8) + handOverAlign - 1) &^ (handOverAlign - 1)
+	}
+	return steps, nil
+}
+
+func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (exec.Step, error) {
+	own, ok := c.fr.vars[v]
+	if !ok {
+		return exec.Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+	}
+	from, to, size := own, c.handOverAt+at, uint32(v.Size)
+	if !in {
+		from, to = to, from
+	}
+	return exec.CopyLocal(to, from, size).At(c.place), nil
+}
+
+func (c *compiler) handOverReg(r exec.Ref, at uint32, in bool) exec.Step {
+	reg, area := exec.Word{Reg: r}, exec.Word{Reg: exec.None, Local: c.handOverAt + at}
+	if !in {
+		reg, area = area, reg
+	}
+	return exec.CopyWord(area, reg).At(c.place)
+}
+
+// takeArguments makes the block where a function that is called dynamically
+// takes its arguments over.
+func (c *compiler) takeArguments(fr *frame) (err error) {
+	if !fr.dynamic() {
+		return nil
+	}
+	c.place = &exec.Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
+	b := &c.p.Blocks[fr.prologue]
+	b.Steps, err = c.ownHandOver(fr.f.Params, false)
+	b.End = exec.Goto(fr.number[0])
+	return err
+}
+
+// signature describes a call's operands as signatureOf does a function's.
+func (c *compiler) signature(s *site) (string, error) {
+	var b []byte
+	for _, list := range [][]ptx.Operand{s.rets, s.args} {
+		for i := range list {
+			switch a := &list[i]; {
+			case a.Kind == ptx.KindVar && a.Var.Space == ptx.Param:
+				b = fmt.Appendf(b, "p%d ", a.Var.Size)
+			case a.Kind == ptx.KindReg:
+				b = fmt.Appendf(b, "r%d ", c.fr.regs[a.Reg].Class)
+			default:
+				return "", c.in.Errorf(fmt.Sprintf("argument %d of a call of an address must be a .param variable or a register", i+1))
+			}
+		}
+		b = append(b, ';')
+	}
+	return string(b), nil
+}
+
+func signatureOf(f *ptx.Func) string {
+	var b []byte
+	for _, list := range [][]*ptx.Var{f.Returns, f.Params} {
+		for _, v := range list {
+			if v.Space == ptx.Register {
+				b = fmt.Appendf(b, "r%d ", classOf(v.Type))
+			} else {
+				b = fmt.Appendf(b, "p%d ", v.Size)
+			}
+		}
+		b = append(b, ';')
+	}
+	return string(b)
+}

@@ -1,0 +1,107 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// decoder compiles one plain instruction.
+type decoder func(c *compiler, in *ptx.Inst) ([]exec.Step, error)
+
+// decoders are the instructions that are more than a line of gpu/soft/ops/ops.txt.
+var decoders map[string]decoder
+
+func init() {
+	decoders = map[string]decoder{
+		"mov": (*compiler).mov, "setp": (*compiler).setp, "set": (*compiler).set, "selp": (*compiler).selp, "slct": (*compiler).slct,
+		"cvt": (*compiler).cvt, "cvta": (*compiler).cvta, "isspacep": (*compiler).isspacep,
+		"ld": (*compiler).load, "ldu": (*compiler).load, "st": (*compiler).store,
+		"atom": (*compiler).atom, "red": (*compiler).atom,
+		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
+		"lop3": (*compiler).lop3, "activemask": (*compiler).activemask,
+		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep,
+		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": nothing,
+		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
+		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
+		"trap": trapped, "brkpt": trapped,
+		"call": (*compiler).callBuiltin, "vadd": (*compiler).video, "vsub": (*compiler).video,
+	}
+}
+
+// nothing is for hints, and for fences: the lanes of a block run in order on
+// one processor, and blocks see each other's memory as that processor's.
+func nothing(*compiler, *ptx.Inst) ([]exec.Step, error) { return nil, nil }
+
+var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
+
+func trapped(*compiler, *ptx.Inst) ([]exec.Step, error) { return []exec.Step{exec.Fail(errTrap)}, nil }
+
+// inst compiles a plain instruction: by its decoder, or by the table.
+func (c *compiler) inst(in *ptx.Inst) ([]exec.Step, error) {
+	if err := c.typeCheck(in); err != nil {
+		return nil, err
+	}
+	if in.Has("cc") {
+		switch in.Op {
+		case "add", "sub", "mad":
+			return c.carrying(in)
+		}
+	}
+	if d, ok := decoders[in.Op]; ok {
+		return d(c, in)
+	}
+	return c.tabled(in, in.Mods)
+}
+
+// last is the type of an instruction: its last modifier.
+func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
+	if len(in.Mods) > 0 {
+		if t, ok := ptx.TypeByName(in.Mods[len(in.Mods)-1]); ok {
+			return t, nil
+		}
+	}
+	return 0, in.Errorf("instruction without a type")
+}
+
+// tabled compiles an instruction that ops.txt describes.
+func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]exec.Step, error) {
+	f, ok := ops.Find(in.Op, mods...)
+	if !ok {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	t, err := c.last(in)
+	if err != nil && in.Op != "prmt" {
+		return nil, err
+	}
+	return c.apply(f, in.Args, t)
+}
+
+// apply binds a loop of the table to registers; the loop's type says their widths.
+func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+	dst, src, ok := exec.ShapeOf(f)
+	if !ok || len(args) != len(src)+1 {
+		return nil, c.in.Errorf("wrong number of operands")
+	}
+	r := make([]exec.Ref, len(args))
+	var err error
+	if r[0], err = c.dest(&args[0], dst); err != nil {
+		return nil, err
+	}
+	types := c.in.OperandTypes()
+	for i, cl := range src {
+		if i+1 < len(types) { // a shift count, say, has a type of its own
+			t = types[i+1]
+		}
+		if r[i+1], err = c.source(&args[i+1], cl, t); err != nil {
+			return nil, err
+		}
+		if args[i+1].Kind == ptx.KindReg && args[i+1].Not {
+			return nil, c.in.Errorf("unexpected !")
+		}
+	}
+	return []exec.Step{exec.Loop(f, r...)}, nil
+}

@@ -1,0 +1,185 @@
+// Package compile makes programs for gpu/soft/exec of what CUDA programs load.
+//
+// An image is parsed (image.go, fatbin.go), its symbols get places in a
+// context's memory (module.go), and each kernel is compiled with everything it
+// calls: type checks (typecheck.go), a graph of basic blocks (graph.go), then
+// each instruction by its decoder or by the table of gpu/soft/ops (inst.go).
+package compile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// Module is the PTX of an image. Link gives its symbols their places, and then
+// Kernels compiles it.
+type Module struct {
+	mod     *ptx.Module
+	spaces  exec.Spaces
+	address map[*ptx.Var]uint64 // device addresses of .global and .const
+	// code are the addresses of functions; taken are those whose address is
+	// used, in order.
+	code       map[*ptx.Func]uint64
+	taken      []*ptx.Func
+	heap       *exec.Heap // for malloc; nil when no function uses it
+	constBytes int32
+	// expanded is what the kernels compiled so far come to (limits.go).
+	expanded int
+}
+
+// Memory is where a module's symbols are.
+type Memory interface {
+	// Place returns the device address of a variable's new memory, which is zero.
+	Place(name string, size uint64) (address uint64, err error)
+	// Bytes returns that memory.
+	Bytes(address uint64) []byte
+	// Code returns an address for one more function. None is one of memory.
+	Code() uint64
+}
+
+// Kernel is a compiled kernel.
+type Kernel struct {
+	Program *exec.Program
+	Params  []abi.ParamInfo
+}
+
+// Parse reads an image: PTX, a fatbin, or several of them to be linked. An
+// error in PTX is a *ptx.Error.
+func Parse(image []byte) (*Module, error) {
+	mod, err := parseImage(image)
+	if err != nil {
+		return nil, err
+	}
+	return &Module{mod: mod, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}, nil
+}
+
+// Arch returns the architecture that the PTX is for.
+func (l *Module) Arch() int32 { return int32(l.mod.Arch) }
+
+// ConstBytes returns the bytes of the variables in .const.
+func (l *Module) ConstBytes() int32 { return l.constBytes }
+
+// heapName is that of the memory of malloc among a module's variables. No
+// variable of PTX can have it.
+const heapName = "malloc heap"
+
+// Link gives the variables, and the heap, memory and their first values, and
+// the functions addresses. It is called once.
+func (l *Module) Link(at exec.Spaces, mem Memory) error {
+	l.spaces = at
+	if err := l.placeVars(mem); err != nil {
+		return err
+	}
+	if l.functions(mem) {
+		addr, err := mem.Place(heapName, exec.HeapBytes)
+		if err != nil {
+			return err
+		}
+		l.heap = exec.NewHeap(addr, exec.HeapBytes)
+	}
+	return l.relocate(mem)
+}
+
+func (l *Module) placeVars(mem Memory) error {
+	vars := l.mod.Vars
+	for _, f := range l.mod.Funcs {
+		vars = append(vars, f.Vars...)
+	}
+	for _, v := range vars {
+		if v.Space != ptx.Global && v.Space != ptx.Const {
+			continue
+		}
+		if v.Extern {
+			return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
+		}
+		addr, err := mem.Place(v.Name, v.Size)
+		if err != nil {
+			return err
+		}
+		l.address[v] = addr
+		copy(mem.Bytes(addr), v.Init)
+		if v.Space == ptx.Const {
+			l.constBytes += int32(v.Size)
+		}
+	}
+	return nil
+}
+
+// functions gives an address to each function whose address a module uses, and
+// reports whether one uses the device's heap.
+func (l *Module) functions(mem Memory) (heap bool) {
+	take := func(f *ptx.Func) {
+		if _, ok := l.code[f]; f == nil || ok || f.Extern || f.Entry {
+			return
+		}
+		l.code[f] = mem.Code()
+		l.taken = append(l.taken, f)
+	}
+	for _, v := range l.mod.Vars {
+		for _, r := range v.Relocs {
+			take(r.Func)
+		}
+	}
+	for _, f := range l.mod.Funcs {
+		for i := range f.Body {
+			in := &f.Body[i]
+			if b := builtinOf(in); b != nil && b.Name != "vprintf" {
+				heap = true
+			}
+			if in.Op == "call" {
+				continue
+			}
+			for _, a := range in.Args {
+				if a.Kind == ptx.KindFunc {
+					take(a.Func)
+				}
+			}
+		}
+	}
+	return heap
+}
+
+// relocate writes addresses into initialised variables.
+func (l *Module) relocate(mem Memory) error {
+	for _, v := range l.mod.Vars {
+		for _, r := range v.Relocs {
+			to, ok := l.address[r.Var]
+			if r.Func != nil {
+				to, ok = l.code[r.Func]
+			}
+			if !ok {
+				return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
+			}
+			b := mem.Bytes(l.address[v])
+			if size := uint64(len(b)); r.Offset > size || size-r.Offset < 8 {
+				return fmt.Errorf("%w: initialiser of %s at %d", abi.ErrInvalidPTX, v.Name, r.Offset)
+			}
+			binary.LittleEndian.PutUint64(b[r.Offset:], to+uint64(r.Addend))
+		}
+	}
+	return nil
+}
+
+// Kernels compiles the kernels of a linked module.
+func (l *Module) Kernels() ([]Kernel, error) {
+	var list []Kernel
+	for _, f := range l.mod.Funcs {
+		if !f.Entry || f.Extern {
+			continue
+		}
+		p, err := compile(l, f)
+		if err != nil {
+			return nil, err
+		}
+		k := Kernel{Program: p}
+		for _, v := range f.Params {
+			k.Params = append(k.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}

@@ -1,0 +1,93 @@
+package compile
+
+import "github.com/basalt-gpu/basalt/gpu/ptx"
+
+// typeCheck refuses registers whose declared type does not fit the
+// instruction's (PTX ISA, "Type Checking": agreeing sizes; integers and
+// floating-point values do not mix; untyped bits fit both). Loads, stores and
+// conversions take wider registers ("Operand Size Exceeding Instruction-Type Size").
+func (c *compiler) typeCheck(in *ptx.Inst) error {
+	fits := agrees
+	var types []ptx.Type
+	switch in.Op {
+	case "cvt":
+		fits, types = agreesOrWider, in.OperandTypes()
+	case "ld", "ldu", "st":
+		if t, ok := accessType(in); ok && len(in.Args) == 2 {
+			value := &in.Args[0]
+			if in.Op == "st" {
+				value = &in.Args[1]
+			}
+			return c.checkOperand(value, t, agreesOrWider)
+		}
+		return nil
+	case "atom", "red":
+		if t, ok := accessType(in); ok {
+			for i := range in.Args {
+				if in.Args[i].Kind != ptx.KindMem {
+					if err := c.checkOperand(&in.Args[i], t, agrees); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	default:
+		types = in.OperandTypes()
+	}
+	for i := range in.Args {
+		if i >= len(types) {
+			break
+		}
+		if in.Op == "mov" && in.Args[i].Kind == ptx.KindVec {
+			continue // the elements share the type's size; pack and unpack check them
+		}
+		if err := c.checkOperand(&in.Args[i], types[i], fits); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accessType is the type of a memory instruction.
+func accessType(in *ptx.Inst) (ptx.Type, bool) {
+	for _, m := range in.Mods {
+		if t, ok := ptx.TypeByName(m); ok {
+			return t, true
+		}
+	}
+	return ptx.NoType, false
+}
+
+func (c *compiler) checkOperand(o *ptx.Operand, t ptx.Type, fits func(reg, inst ptx.Type) bool) error {
+	switch o.Kind {
+	case ptx.KindReg:
+		if r := c.fr.f.Regs[o.Reg]; !fits(r.Type, t) {
+			return c.in.Errorf("register " + r.Name + " is ." + r.Type.String() + " where the instruction has ." + t.String())
+		}
+	case ptx.KindPair, ptx.KindVec:
+		for i := range o.List {
+			if err := c.checkOperand(&o.List[i], t, fits); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// untyped says that a type is only bits.
+func untyped(t ptx.Type) bool { return t >= ptx.B8 && t <= ptx.B128 }
+
+func agrees(reg, inst ptx.Type) bool {
+	if reg == ptx.Pred || inst == ptx.Pred {
+		return reg == inst
+	}
+	return reg.Size() == inst.Size() && (untyped(reg) || untyped(inst) || reg.Float() == inst.Float())
+}
+
+func agreesOrWider(reg, inst ptx.Type) bool {
+	if reg == ptx.Pred || inst == ptx.Pred || reg.Size() <= inst.Size() {
+		return agrees(reg, inst)
+	}
+	return untyped(reg) || !reg.Float() && !inst.Float()
+}

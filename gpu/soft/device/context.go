@@ -1,0 +1,332 @@
+package device
+
+import (
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+const maxStreams = 4096
+
+// Context is one CUDA context of a soft GPU: worker.Context.
+type Context struct {
+	worker.NoCalls
+
+	d       *device
+	gate    worker.Gate
+	spaces  exec.Spaces
+	stop    atomic.Bool // ends kernels between instructions
+	engine  sync.Mutex  // one kernel at a time has the device
+	issue   sync.Mutex  // order of enqueueing; before mu
+	table   atomic.Pointer[[]exec.Region]
+	running sync.WaitGroup // stream goroutines
+	move    sync.Mutex     // one Evict or Restore at a time; before mu
+
+	mu       sync.Mutex
+	legacy   *stream
+	streams  []*stream // live ones, legacy first
+	orphans  []*op     // tails of destroyed streams
+	poisoned error
+	closed   bool
+	modules  map[*module]bool
+	lastCode uint64            // the highest address of a function
+	allocs   map[uint64]extent // by device address, those not freed yet
+	hosts    map[uint64]bool   // by address: host memory
+	away     away
+}
+
+func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
+	c := &Context{d: d, gate: gate, spaces: exec.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+	c.table.Store(&[]exec.Region{})
+	c.legacy = c.newStream(false)
+	c.streams = []*stream{c.legacy}
+	return c
+}
+
+// MemAlloc implements worker.Context.
+func (c *Context) MemAlloc(size uint64) (uint64, error) {
+	if f := c.d.o.Faults.Alloc; f != nil {
+		if err := f(size); err != nil {
+			return 0, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return 0, c.poisoned
+	}
+	return c.allocLocked(size)
+}
+
+func (c *Context) allocLocked(size uint64) (uint64, error) {
+	if c.closed {
+		return 0, abi.ErrInvalidContext
+	}
+	if size == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	if size > c.d.mem.limit {
+		return 0, abi.ErrOutOfMemory
+	}
+	if !c.away.evicted {
+		if err := c.d.mem.take(rounded(size)); err != nil {
+			return 0, err
+		}
+	}
+	off, err := c.d.mem.place(size, c.spaces.Room())
+	if err != nil {
+		if !c.away.evicted {
+			c.d.mem.release(rounded(size))
+		}
+		return 0, err
+	}
+	addr := c.spaces.Device + off
+	if c.away.evicted {
+		c.away.host[addr] = make([]byte, size)
+	}
+	c.allocs[addr] = extent{off, size}
+	c.show(exec.Region{Base: addr, Data: c.d.mem.arena[off : off+size : off+size]})
+	return addr, nil
+}
+
+// show puts a region into the table; callers hold mu.
+func (c *Context) show(r exec.Region) {
+	old := *c.table.Load()
+	at := sort.Search(len(old), func(i int) bool { return old[i].Base >= r.Base })
+	table := slices.Insert(slices.Clone(old), at, r)
+	c.table.Store(&table)
+}
+
+// hide takes the region that begins at an address out of the table; callers hold
+// mu. Work that is running may still have the old one.
+func (c *Context) hide(addr uint64) {
+	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return r.Base == addr })
+	c.table.Store(&table)
+}
+
+// MemFree implements worker.Context. The bytes count as free at once; the
+// memory itself stays until the work enqueued so far is done.
+func (c *Context) MemFree(addr uint64) error {
+	c.mu.Lock()
+	e, ok := c.allocs[addr]
+	if !ok || c.closed {
+		c.mu.Unlock()
+		return abi.ErrInvalidValue
+	}
+	delete(c.allocs, addr)
+	wait := c.tailsLocked()
+	c.d.mem.release(c.away.left(addr, e))
+	c.mu.Unlock()
+	if len(wait) == 0 {
+		c.forget(addr, e)
+		return nil
+	}
+	c.running.Add(1)
+	go func() {
+		defer c.running.Done()
+		for _, o := range wait {
+			<-o.finished
+		}
+		c.forget(addr, e)
+	}()
+	return nil
+}
+
+func (c *Context) forget(addr uint64, e extent) {
+	c.mu.Lock()
+	if c.away.moving {
+		c.away.condemned = append(c.away.condemned, func() { c.forget(addr, e) })
+		c.mu.Unlock()
+		return
+	}
+	c.hide(addr)
+	delete(c.away.host, addr)
+	c.mu.Unlock()
+	c.d.mem.free(e.off)
+}
+
+// tailsLocked are the latest operations of all streams that are not done.
+func (c *Context) tailsLocked() []*op {
+	c.orphans = slices.DeleteFunc(c.orphans, (*op).done)
+	list := slices.Clone(c.orphans)
+	for _, s := range c.streams {
+		if s.tail != nil && !s.tail.done() {
+			list = append(list, s.tail)
+		}
+	}
+	return list
+}
+
+func (c *Context) memory(addr, size uint64) ([]byte, error) {
+	return exec.SliceRegion(*c.table.Load(), addr, size)
+}
+
+// copying enqueues a copy of size bytes.
+func (c *Context) copying(s worker.Stream, size uint64, done func(error), run func() error) error {
+	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
+		if f := c.d.o.Faults.Copy; f != nil {
+			if err := f(size); err != nil {
+				return err
+			}
+		}
+		if err := c.enter(); err != nil {
+			return err
+		}
+		defer c.leave(0, 0) // the host's processor copies: no time of the device
+		return run()
+	}})
+}
+
+// CopyHtoD implements worker.Context. Ranges are checked at the call, as the
+// driver API does.
+func (c *Context) CopyHtoD(s worker.Stream, dst uint64, src []byte, done func(error)) error {
+	n := uint64(len(src))
+	if _, err := c.memory(dst, n); err != nil && n > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, n, done, func() error {
+		d, err := c.memory(dst, n)
+		if n > 0 && err != nil {
+			return err
+		}
+		copy(d, src)
+		return nil
+	})
+}
+
+// CopyDtoH implements worker.Context.
+func (c *Context) CopyDtoH(s worker.Stream, dst []byte, src uint64, done func(error)) error {
+	n := uint64(len(dst))
+	if _, err := c.memory(src, n); err != nil && n > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, n, done, func() error {
+		b, err := c.memory(src, n)
+		if n > 0 && err != nil {
+			return err
+		}
+		copy(dst, b)
+		return nil
+	})
+}
+
+// CopyDtoD implements worker.Context.
+func (c *Context) CopyDtoD(s worker.Stream, dst, src, size uint64, done func(error)) error {
+	for _, a := range [2]uint64{dst, src} {
+		if _, err := c.memory(a, size); err != nil && size > 0 {
+			return abi.ErrInvalidValue
+		}
+	}
+	return c.copying(s, size, done, func() error {
+		if size == 0 {
+			return nil
+		}
+		d, err := c.memory(dst, size)
+		if err != nil {
+			return err
+		}
+		b, err := c.memory(src, size)
+		if err != nil {
+			return err
+		}
+		copy(d, b)
+		return nil
+	})
+}
+
+// Memset implements worker.Context.
+func (c *Context) Memset(s worker.Stream, dst uint64, value, width uint32, count uint64, done func(error)) error {
+	w := uint64(width)
+	if w != 1 && w != 2 && w != 4 || count > 1<<48 || dst%w != 0 {
+		return abi.ErrInvalidValue
+	}
+	size := count * w
+	if _, err := c.memory(dst, size); err != nil && size > 0 {
+		return abi.ErrInvalidValue
+	}
+	return c.copying(s, size, done, func() error {
+		if size == 0 {
+			return nil
+		}
+		d, err := c.memory(dst, size)
+		if err != nil {
+			return err
+		}
+		for i := range w {
+			d[i] = byte(value >> (8 * i))
+		}
+		for n := w; n < size; n *= 2 {
+			copy(d[n:], d[:n])
+		}
+		return nil
+	})
+}
+
+// Notify implements worker.Context.
+func (c *Context) Notify(done func(error)) error {
+	c.mu.Lock()
+	wait := c.tailsLocked()
+	err := c.poisoned
+	if c.closed {
+		err = abi.ErrInvalidContext
+	}
+	c.mu.Unlock()
+	if done == nil {
+		return nil
+	}
+	if len(wait) == 0 {
+		done(err)
+		return nil
+	}
+	go func() {
+		for _, o := range wait {
+			<-o.finished
+		}
+		done(c.poison())
+	}()
+	return nil
+}
+
+// Destroy implements worker.Context. Running kernels stop between
+// instructions; what is queued fails.
+func (c *Context) Destroy() error {
+	c.stop.Store(true)
+	c.issue.Lock()
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		c.issue.Unlock()
+		return nil
+	}
+	c.closed = true
+	if c.poisoned == nil {
+		c.poisoned = abi.ErrInvalidContext
+	}
+	for _, s := range c.streams {
+		s.closed = true
+		close(s.queue)
+	}
+	c.mu.Unlock()
+	c.issue.Unlock()
+	c.running.Wait()
+	c.move.Lock() // stop ends a move under way
+	defer c.move.Unlock()
+	c.mu.Lock()
+	for addr, e := range c.allocs {
+		c.d.mem.release(c.away.left(addr, e))
+		c.d.mem.free(e.off)
+	}
+	c.allocs = map[uint64]extent{}
+	empty := []exec.Region{}
+	c.table.Store(&empty)
+	c.mu.Unlock()
+	c.d.mu.Lock()
+	delete(c.d.contexts, c)
+	c.d.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,118 @@
+// Package device is the soft GPU as a worker.Driver: its memory, contexts,
+// streams and modules, and when a launch has the processor.
+//
+// Stream operations are a graph: each names the operations that must finish
+// before it (stream.go). A launch runs in slices, between which the gate may
+// take the device away (launch.go). Lock order: Context.mu before memory.mu.
+package device
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Options describe a soft GPU. The zero value is a small one.
+type Options struct {
+	Name string   // default "Basalt Soft GPU"
+	VRAM uint64   // bytes; default 1 GiB
+	SMs  int      // multiprocessors, 0: as many as the host has processors
+	UUID [16]byte // default all zero
+	// Clock is what time it is; tests drive it. Default time.Now.
+	Clock func() time.Time
+	// Faults lets tests break things.
+	Faults Faults
+}
+
+// Faults are asked before an operation; an error makes it fail.
+type Faults struct {
+	Alloc  func(size uint64) error
+	Launch func(kernel string) error // fails the launch on the device, so it poisons
+	Copy   func(size uint64) error
+	Evict  func() error
+}
+
+// device is the Driver.
+type device struct {
+	o   Options
+	mem *memory
+
+	mu       sync.Mutex
+	contexts map[*Context]bool
+	closed   bool
+}
+
+// New makes a soft GPU. It reserves address space, not memory.
+func New(o Options) (worker.Driver, error) {
+	if o.Name == "" {
+		o.Name = "Basalt Soft GPU"
+	}
+	if o.VRAM == 0 {
+		o.VRAM = 1 << 30
+	}
+	if o.VRAM > 1<<40 {
+		return nil, fmt.Errorf("a soft GPU of %d bytes is larger than 1 TiB", o.VRAM)
+	}
+	if o.SMs <= 0 {
+		o.SMs = runtime.GOMAXPROCS(0)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	mem, err := newMemory(o.VRAM)
+	if err != nil {
+		return nil, err
+	}
+	return &device{o: o, mem: mem, contexts: map[*Context]bool{}}, nil
+}
+
+func (d *device) Info() abi.DeviceInfoReply {
+	return abi.DeviceInfoReply{
+		TotalMemory: d.o.VRAM, UUID: d.o.UUID, Attributes: attributes(d.o),
+		Name: d.o.Name, DriverVersion: "550.163.01", CUDAVersion: 12040,
+	}
+}
+
+// Evicts implements worker.Driver.
+func (d *device) Evicts() bool { return true }
+
+func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
+	if gate == nil {
+		gate = openGate{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, abi.ErrDeinitialized
+	}
+	c := newContext(d, gate, w)
+	d.contexts[c] = true
+	return c, nil
+}
+
+func (d *device) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	var list []*Context
+	for c := range d.contexts {
+		list = append(list, c)
+	}
+	d.mu.Unlock()
+	for _, c := range list {
+		if err := c.Destroy(); err != nil {
+			return err
+		}
+	}
+	return d.mem.close()
+}
+
+// openGate lets everything pass.
+type openGate struct{}
+
+func (openGate) Enter() error         { return nil }
+func (openGate) Expired() bool        { return false }
+func (openGate) Leave(uint64, uint64) {}

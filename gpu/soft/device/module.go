@@ -1,0 +1,239 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// module is one loaded PTX module.
+type module struct {
+	c     *Context
+	funcs []*function
+	vars  []uint64 // device addresses to free
+}
+
+// function is one kernel.
+type function struct {
+	m          *module
+	p          *exec.Program
+	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
+}
+
+// ModuleLoad implements worker.Context.
+func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	var info abi.ModuleInfo
+	parsed, err := compile.Parse(image)
+	var m *module
+	if err == nil {
+		m, err = c.load(parsed, &info)
+	}
+	if err != nil {
+		var pe *ptx.Error
+		if errors.As(err, &pe) {
+			info.ErrorLog = "ptx: " + pe.Error()
+			err = fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+		} else {
+			info.ErrorLog = err.Error()
+		}
+		return nil, nil, info, err
+	}
+	var list []worker.Function
+	for _, f := range m.funcs {
+		list = append(list, f)
+	}
+	return m, list, info, nil
+}
+
+func (c *Context) load(parsed *compile.Module, info *abi.ModuleInfo) (*module, error) {
+	m := &module{c: c}
+	if err := c.link(m, parsed, info); err != nil {
+		return nil, err
+	}
+	kernels, err := parsed.Kernels() // without mu: it takes long
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.freeVars(m)
+		return nil, err
+	}
+	for i := range kernels {
+		p := kernels[i].Program
+		fn := &function{m: m, p: p, maxDynamic: compile.MaxSharedBytes - min(p.SharedBytes, compile.MaxSharedBytes)}
+		m.funcs = append(m.funcs, fn)
+		info.Functions = append(info.Functions, describe(&kernels[i], fn, parsed))
+	}
+	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usableLocked(); err != nil {
+		c.freeVars(m)
+		return nil, err
+	}
+	c.modules[m] = true
+	return m, nil
+}
+
+// link gives a module's symbols their places and first values.
+func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usableLocked(); err != nil {
+		return err
+	}
+	err := parsed.Link(c.spaces, symbols{m, info})
+	if err != nil {
+		c.freeVars(m)
+	}
+	return err
+}
+
+// usableLocked returns why the context takes no more modules, or nil.
+func (c *Context) usableLocked() error {
+	if c.poisoned != nil {
+		return c.poisoned
+	}
+	if c.closed {
+		return abi.ErrInvalidContext
+	}
+	return nil
+}
+
+// symbols is the compile.Memory of a module that is being loaded; Context.mu is held.
+type symbols struct {
+	m    *module
+	info *abi.ModuleInfo
+}
+
+// Place implements compile.Memory.
+func (s symbols) Place(name string, size uint64) (uint64, error) {
+	addr, err := s.m.c.allocLocked(max(size, 1))
+	if err != nil {
+		return 0, err
+	}
+	s.m.vars = append(s.m.vars, addr)
+	s.info.Globals = append(s.info.Globals, abi.GlobalInfo{Name: name, Address: addr, Size: size})
+	return addr, nil
+}
+
+// Bytes implements compile.Memory.
+func (s symbols) Bytes(addr uint64) []byte { return s.m.c.backing(addr) }
+
+// codeStep is between the addresses of two functions. They lie below every
+// address window, so none is an address of memory.
+const codeStep = 16
+
+// Code implements compile.Memory. The addresses are those of one module in the context.
+func (s symbols) Code() uint64 {
+	s.m.c.lastCode += codeStep
+	return s.m.c.lastCode
+}
+
+// describe gives a kernel's attributes, the CUfunction_attribute values 0 to 9.
+func describe(k *compile.Kernel, fn *function, of *compile.Module) abi.FunctionInfo {
+	// PTX_VERSION is the architecture that the PTX is for, not the version of
+	// the language: libraries choose by it which of their tunings was compiled.
+	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
+		int32(fn.p.MaxThreads), int32(fn.p.SharedBytes), of.ConstBytes(), int32(fn.p.LocalBytes),
+		int32(registers(fn.p)), of.Arch(), compile.Capability, 0, int32(fn.maxDynamic), -1,
+	}}
+}
+
+func (c *Context) freeVars(m *module) {
+	for _, addr := range m.vars {
+		e, there := c.allocs[addr]
+		if !there { // the context was destroyed meanwhile, and its memory with it
+			continue
+		}
+		delete(c.allocs, addr)
+		c.d.mem.release(c.away.left(addr, e))
+		c.mu.Unlock()
+		c.forget(addr, e)
+		c.mu.Lock()
+	}
+	m.vars = nil
+}
+
+// ModuleUnload implements worker.Context. Its variables go when the work
+// enqueued so far is done.
+func (c *Context) ModuleUnload(mod worker.Module) error {
+	m, ok := mod.(*module)
+	c.mu.Lock()
+	if !ok || m == nil || !c.modules[m] {
+		c.mu.Unlock()
+		return abi.ErrInvalidHandle
+	}
+	delete(c.modules, m)
+	c.mu.Unlock()
+	for _, addr := range m.vars {
+		if err := c.MemFree(addr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CUfunction_attribute 8 and 9.
+const (
+	attrMaxDynamicShared = 8
+	attrSharedCarveout   = 9
+)
+
+// FuncSetAttribute implements worker.Context.
+func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) error {
+	f, ok := fn.(*function)
+	if !ok || f == nil || f.m.c != c {
+		return abi.ErrInvalidHandle
+	}
+	switch attribute {
+	case attrMaxDynamicShared:
+		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > maxOptInBytes {
+			return abi.ErrInvalidValue
+		}
+		c.mu.Lock()
+		f.maxDynamic = uint32(value)
+		c.mu.Unlock()
+	case attrSharedCarveout:
+	default:
+		return abi.ErrInvalidValue
+	}
+	return nil
+}
+
+// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
+func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
+	f, ok := fn.(*function)
+	if !ok || f == nil || f.m.c != c {
+		return 0, abi.ErrInvalidHandle
+	}
+	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
+		return 0, abi.ErrInvalidValue
+	}
+	threads := roundUp(uint32(blockSize), exec.WarpSize)
+	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(registers(f.p), registerUnit)*threads))
+	if dynamicShared > maxOptInBytes {
+		return 0, nil
+	}
+	if shared := uint64(f.p.SharedBytes) + dynamicShared; shared > 0 {
+		n = uint32(min(uint64(n), maxOptInBytes/shared))
+	}
+	return int32(n), nil
+}
+
+// OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
+// blocks leave of a multiprocessor's shared memory, and of a block's limit.
+func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, blocks, blockSize int32) (uint64, error) {
+	most, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(fn, blockSize, 0)
+	if err != nil {
+		return 0, err
+	}
+	if blocks <= 0 || blocks > most {
+		return 0, abi.ErrInvalidValue
+	}
+	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.SharedBytes), nil
+}

@@ -1,0 +1,354 @@
+package device
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// maxQueued is more than the worker lets one stream have in flight: an enqueueing
+// call does not wait.
+const maxQueued = 8192
+
+// op is one operation of a stream.
+type op struct {
+	after    []*op         // must finish first
+	run      func() error  // nil: nothing but order
+	queued   func()        // runs when the operation has its place, under Context.mu
+	always   func()        // runs also in a poisoned context (frees)
+	notify   []func(error) // under Context.mu until finished
+	finished chan struct{} // closed when done
+	err      error         // valid once finished
+}
+
+func (o *op) done() bool {
+	select {
+	case <-o.finished:
+		return true
+	default:
+		return false
+	}
+}
+
+// stream runs its operations in order on one goroutine.
+type stream struct {
+	c           *Context
+	nonBlocking bool
+	queue       chan *op
+	tail        *op  // latest operation
+	closed      bool // no more operations
+	waits       []*op
+}
+
+// event marks a place in a stream.
+type event struct {
+	flags uint32
+	op    *op   // latest record, nil before the first
+	at    int64 // nanoseconds of the latest finished record
+}
+
+func (c *Context) newStream(nonBlocking bool) *stream {
+	s := &stream{c: c, nonBlocking: nonBlocking, queue: make(chan *op, maxQueued)}
+	c.running.Add(1)
+	go s.loop()
+	return s
+}
+
+func (s *stream) loop() {
+	defer s.c.running.Done()
+	for o := range s.queue {
+		for _, a := range o.after {
+			<-a.finished
+		}
+		o.after = nil
+		err := s.c.poison()
+		if err == nil && o.run != nil {
+			err = o.run()
+			if err != nil {
+				err = s.c.fail(err)
+			}
+		}
+		if o.always != nil {
+			o.always()
+		}
+		s.c.mu.Lock()
+		o.err, o.run, o.always = err, nil, nil
+		notify := o.notify
+		o.notify = nil
+		close(o.finished)
+		s.c.mu.Unlock()
+		for _, f := range notify {
+			f(err)
+		}
+	}
+}
+
+// enqueue adds an operation to a stream and gives it its predecessors. The
+// legacy default stream waits for all blocking streams and they for it (CUDA
+// driver API, "Stream synchronization behavior").
+func (c *Context) enqueue(st worker.Stream, o *op) error {
+	c.issue.Lock() // keeps enqueue order without holding mu
+	defer c.issue.Unlock()
+	c.mu.Lock()
+	s, err := c.stream(st)
+	if err == nil && c.closed {
+		err = abi.ErrInvalidContext
+	}
+	if err == nil {
+		err = c.poisoned
+	}
+	if err != nil {
+		c.mu.Unlock()
+		return err
+	}
+	o.finished = make(chan struct{})
+	o.after = append(o.after, s.waits...)
+	s.waits = nil
+	switch {
+	case s == c.legacy:
+		for _, other := range c.streams {
+			if other != s && !other.nonBlocking && other.tail != nil && !other.tail.done() {
+				o.after = append(o.after, other.tail)
+			}
+		}
+	case !s.nonBlocking && c.legacy.tail != nil && !c.legacy.tail.done():
+		o.after = append(o.after, c.legacy.tail)
+	}
+	s.tail = o
+	if o.queued != nil {
+		o.queued()
+	}
+	c.mu.Unlock()
+	s.queue <- o
+	return nil
+}
+
+// stream is what a caller's handle means; callers hold mu.
+func (c *Context) stream(st worker.Stream) (*stream, error) {
+	if st == nil {
+		return c.legacy, nil
+	}
+	s, ok := st.(*stream)
+	if !ok || s == nil || s.c != c || s.closed {
+		return nil, abi.ErrInvalidHandle
+	}
+	return s, nil
+}
+
+// StreamCreate implements worker.Context.
+func (c *Context) StreamCreate(flags uint32, _ int32) (worker.Stream, error) {
+	if flags&^worker.StreamNonBlocking != 0 {
+		return nil, abi.ErrInvalidValue
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, abi.ErrInvalidContext
+	}
+	if len(c.streams) >= maxStreams {
+		return nil, abi.ErrOutOfMemory
+	}
+	s := c.newStream(flags&worker.StreamNonBlocking != 0)
+	c.streams = append(c.streams, s)
+	return s, nil
+}
+
+// StreamDestroy lets the work in the stream finish.
+func (c *Context) StreamDestroy(st worker.Stream) error {
+	c.issue.Lock()
+	defer c.issue.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.stream(st)
+	if err != nil {
+		return err
+	}
+	if s == c.legacy {
+		return abi.ErrInvalidHandle
+	}
+	s.closed = true
+	close(s.queue)
+	c.streams = slices.DeleteFunc(c.streams, func(x *stream) bool { return x == s })
+	if s.tail != nil && !s.tail.done() { // the default stream still waits for it
+		c.orphans = append(slices.DeleteFunc(c.orphans, (*op).done), s.tail)
+		if !s.nonBlocking {
+			c.legacy.waits = append(c.legacy.waits, s.tail)
+		}
+	}
+	return nil
+}
+
+// StreamQuery implements worker.Context.
+func (c *Context) StreamQuery(st worker.Stream) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, err := c.stream(st)
+	if err != nil {
+		return err
+	}
+	list := []*op{s.tail}
+	if s == c.legacy {
+		for _, o := range c.streams {
+			if !o.nonBlocking {
+				list = append(list, o.tail)
+			}
+		}
+	}
+	if c.poisoned != nil {
+		return c.poisoned
+	}
+	for _, o := range list {
+		if o != nil && !o.done() {
+			return abi.ErrNotReady
+		}
+	}
+	return nil
+}
+
+// StreamWaitEvent makes later work of the stream wait for the event's latest record.
+func (c *Context) StreamWaitEvent(st worker.Stream, ev worker.Event) error {
+	e, ok := ev.(*event)
+	if !ok || e == nil {
+		return abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	record := e.op
+	_, err := c.stream(st)
+	c.mu.Unlock()
+	if err != nil || record == nil {
+		return err
+	}
+	return c.enqueue(st, &op{after: []*op{record}})
+}
+
+// StreamNotify implements worker.Context.
+func (c *Context) StreamNotify(st worker.Stream, done func(error)) error {
+	return c.enqueue(st, &op{notify: notifying(done)})
+}
+
+func notifying(done func(error)) []func(error) {
+	if done == nil {
+		return nil
+	}
+	return []func(error){done}
+}
+
+// EventCreate implements worker.Context.
+func (c *Context) EventCreate(flags uint32) (worker.Event, error) {
+	if flags > 7 {
+		return nil, abi.ErrInvalidValue
+	}
+	return &event{flags: flags}, nil
+}
+
+// EventDestroy implements worker.Context. Work that waits for the event goes on.
+func (c *Context) EventDestroy(ev worker.Event) error {
+	if e, ok := ev.(*event); !ok || e == nil {
+		return abi.ErrInvalidHandle
+	}
+	return nil
+}
+
+// EventRecord implements worker.Context.
+func (c *Context) EventRecord(ev worker.Event, st worker.Stream) error {
+	e, ok := ev.(*event)
+	if !ok || e == nil {
+		return abi.ErrInvalidHandle
+	}
+	o := &op{}
+	o.run = func() error {
+		now := c.d.o.Clock().UnixNano()
+		c.mu.Lock()
+		if e.op == o {
+			e.at = now
+		}
+		c.mu.Unlock()
+		return nil
+	}
+	o.queued = func() { e.op = o }
+	return c.enqueue(st, o)
+}
+
+// EventQuery implements worker.Context.
+func (c *Context) EventQuery(ev worker.Event) error {
+	e, ok := ev.(*event)
+	if !ok || e == nil {
+		return abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return c.poisoned
+	}
+	if e.op != nil && !e.op.done() {
+		return abi.ErrNotReady
+	}
+	return nil
+}
+
+// EventNotify implements worker.Context.
+func (c *Context) EventNotify(ev worker.Event, done func(error)) error {
+	e, ok := ev.(*event)
+	if !ok || e == nil {
+		return abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	o := e.op
+	if o != nil && !o.done() {
+		if done != nil {
+			o.notify = append(o.notify, done)
+		}
+		c.mu.Unlock()
+		return nil
+	}
+	err := c.poisoned
+	c.mu.Unlock()
+	if done != nil {
+		done(err)
+	}
+	return nil
+}
+
+// EventElapsedTime implements worker.Context.
+func (c *Context) EventElapsedTime(start, end worker.Event) (float32, error) {
+	a, ok1 := start.(*event)
+	b, ok2 := end.(*event)
+	if !ok1 || !ok2 || a == nil || b == nil || (a.flags|b.flags)&worker.EventDisableTiming != 0 {
+		return 0, abi.ErrInvalidHandle
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return 0, c.poisoned
+	}
+	if a.op == nil || b.op == nil {
+		return 0, abi.ErrInvalidHandle
+	}
+	if !a.op.done() || !b.op.done() {
+		return 0, abi.ErrNotReady
+	}
+	return float32(float64(b.at-a.at) / 1e6), nil
+}
+
+// poison is the error that ended the context, or nil.
+func (c *Context) poison() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.poisoned
+}
+
+// fail records an asynchronous error: the first one stays.
+func (c *Context) fail(err error) error {
+	var r abi.Result
+	if !errors.As(err, &r) {
+		err = errors.Join(abi.ErrLaunchFailed, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned == nil {
+		c.poisoned = err
+	}
+	return c.poisoned
+}

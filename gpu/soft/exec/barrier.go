@@ -1,0 +1,164 @@
+package exec
+
+import "math/bits"
+
+// syncFunc brings a group to an instruction at which lanes wait for each
+// other. It reports whether the group goes on; the group may have lost lanes
+// that stay there.
+type syncFunc = func(m *machine, g *group) (ready bool, err error)
+
+// BarrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
+// so barriers work in divergent code as on Volta and later.
+type BarrierOp struct {
+	Number   Ref // of the barrier
+	Count    Ref // of threads, when Counted; else Number again
+	Counted  bool
+	Constant bool // number and count are the same in all lanes
+	Arrive   bool // without waiting
+	Reduce   Reduction
+	D        Ref  // the result of a reduction
+	P        Pred // its source
+}
+
+// Reduction is what a barrier does to the predicates of the threads that come.
+type Reduction uint8
+
+// The reductions.
+const (
+	NoReduction Reduction = iota
+	ReduceAnd
+	ReduceOr
+	ReduceCount
+)
+
+// sync is the syncFunc of a barrier.
+func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
+	if g.state == runnable && !g.passed && !o.Constant {
+		m.splitByBarrier(g, o.Number, o.Count)
+	}
+	n := int(m.get(o.Number, g.first()) & 15)
+	b := &m.bars[n]
+	if g.state == runnable && !g.passed {
+		if o.Counted {
+			b.expected = int(m.get(o.Count, g.first()))
+		}
+		if o.Reduce != NoReduction {
+			o.bring(m, g, b)
+		}
+		if o.Arrive {
+			b.arrived += g.size()
+			m.release(n)
+			return true, nil
+		}
+		g.state, g.bar = atBarrier, n
+		if !m.release(n) {
+			return false, nil
+		}
+	}
+	g.passed = false
+	if o.Reduce != NoReduction {
+		v := o.result(&g.result)
+		eachLane(g.act[:m.warps], func(l int) { m.set(o.D, l, v) })
+	}
+	return true, nil
+}
+
+// bring adds a group's predicates to the reduction.
+func (o *BarrierOp) bring(m *machine, g *group, b *barrier) {
+	v := m.pred(o.P.slot, 0, m.warps)
+	for w := range m.warps {
+		yes := (v[w] ^ o.P.not) & g.act[w]
+		b.count += uint32(bits.OnesCount32(yes))
+		b.or = b.or || yes != 0
+		b.and = b.and && yes == g.act[w]
+	}
+}
+
+func (o *BarrierOp) result(b *barrier) uint64 {
+	switch o.Reduce {
+	case ReduceCount:
+		return uint64(b.count)
+	case ReduceAnd:
+		return uint64(bitOf(b.and))
+	}
+	return uint64(bitOf(b.or))
+}
+
+// splitByBarrier leaves in a group the lanes whose barrier number and count are
+// those of the first; the others come to their barriers as a group of their own.
+func (m *machine) splitByBarrier(g *group, num, count Ref) {
+	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
+	want, some := key(g.first()), false
+	var rest [maxWarps]uint32
+	eachLane(g.act[:m.warps], func(l int) {
+		if key(l) != want {
+			rest[l/WarpSize] |= 1 << (l % WarpSize)
+			some = true
+		}
+	})
+	if some {
+		m.split(g, &rest)
+	}
+}
+
+func (g *group) size() int {
+	n := 0
+	for _, a := range g.act {
+		n += bits.OnesCount32(a)
+	}
+	return n
+}
+
+func (g *group) first() int {
+	for w, a := range g.act {
+		if a != 0 {
+			return w*WarpSize + bits.TrailingZeros32(a)
+		}
+	}
+	return 0
+}
+
+// release frees the groups at a barrier when all expected threads have come.
+func (m *machine) release(n int) bool {
+	b := &m.bars[n]
+	here, alive := b.arrived, 0
+	for w := range m.warps {
+		alive += bits.OnesCount32(m.live[w])
+	}
+	for _, g := range m.groups {
+		if g.state == atBarrier && g.bar == n {
+			here += g.size()
+		}
+	}
+	want := alive
+	if b.expected > 0 {
+		want = b.expected
+	}
+	if here < want || here == 0 {
+		return false
+	}
+	for _, g := range m.groups {
+		if g.state == atBarrier && g.bar == n {
+			g.state, g.passed, g.result = runnable, true, *b
+		}
+	}
+	*b = barrier{and: true}
+	return true
+}
+
+// unblock is called when no group can run: threads may have ended since the
+// others came to their barrier. Else the kernel would wait for ever.
+func (m *machine) unblock() error {
+	for n := range m.bars {
+		if m.release(n) {
+			return nil
+		}
+	}
+	for _, g := range m.groups {
+		if g.state == atWarp {
+			b := &m.p.Blocks[g.pc]
+			return b.wrap(b.syncAt, b.warp.missing(m, g))
+		}
+	}
+	return errDeadlock
+}

@@ -1,0 +1,257 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// errStopped ends a kernel whose context is being destroyed.
+var errStopped = errors.New("kernel stopped")
+
+// errDeadlock is a barrier that not all threads can reach; hardware hangs.
+var errDeadlock = fmt.Errorf("%w: threads wait at different barriers", abi.ErrLaunchFailed)
+
+// barrier is one of a block's sixteen named barriers.
+type barrier struct {
+	arrived  int    // threads that came by bar.arrive
+	expected int    // 0: all threads
+	and, or  bool   // bar.red over the threads that came so far
+	count    uint32 // bar.red.popc
+}
+
+// runBlock runs one thread block to its end.
+func (m *machine) runBlock(x, y, z uint32) error {
+	m.ctaid = [3]uint32{x, y, z}
+	m.blockSpecials()
+	g := m.newGroup()
+	g.pc = m.p.Entry
+	for w := range m.warps {
+		n := min(m.env.threads-w*WarpSize, WarpSize)
+		g.act[w] = uint32(1<<n - 1)
+		m.live[w] = g.act[w]
+	}
+	m.groups = append(m.groups[:0], g)
+	m.bars = [16]barrier{}
+	for i := range m.bars {
+		m.bars[i].and = true
+	}
+	for len(m.groups) > 0 {
+		g := m.pick()
+		if g == nil {
+			if err := m.unblock(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := m.runGroup(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runGroup advances a group until it ends, waits, or another may be behind it.
+func (m *machine) runGroup(g *group) error {
+	for {
+		if m.env.Stop.Load() {
+			return errStopped
+		}
+		if len(m.groups) > 1 {
+			m.merge(g)
+		}
+		b := &m.p.Blocks[g.pc]
+		if b.sync != nil {
+			if ready, err := b.sync(m, g); err != nil {
+				return b.wrap(b.syncAt, err)
+			} else if !ready {
+				return nil
+			}
+		}
+		if !g.fresh {
+			g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
+			g.fresh = true
+		}
+		for i := range b.Steps {
+			if err := m.step(&b.Steps[i], g); err != nil {
+				return b.wrap(b.Steps[i].at, err)
+			}
+		}
+		old := g.pc
+		if alive := b.End(m, g); !alive {
+			if m.fault != nil {
+				return b.wrap(b.EndAt, m.fault)
+			}
+			return nil
+		}
+		if len(m.groups) > 1 {
+			if g.pc <= old {
+				if g.ticks++; g.ticks > fairTicks {
+					g.skip = true
+				}
+			}
+			return nil
+		}
+	}
+}
+
+// step runs one instruction for the active lanes of a group.
+func (m *machine) step(s *Step, g *group) error {
+	if s.guard >= 0 {
+		return m.guarded(s, g)
+	}
+	return m.lanesOf(s, g.spans, g.act[:m.warps])
+}
+
+// guarded narrows the active lanes to those whose guard holds. It is apart
+// from step so that the others need no room for masks.
+func (m *machine) guarded(s *Step, g *group) error {
+	var narrowed [maxWarps]uint32
+	var buf [maxWarps]span
+	p := m.pred(s.guard, 0, m.warps)
+	any := uint32(0)
+	for w, a := range g.act[:m.warps] {
+		v := p[w]
+		if s.guardNot {
+			v = ^v
+		}
+		narrowed[w] = a & v
+		any |= narrowed[w]
+	}
+	if any == 0 {
+		return nil
+	}
+	act := narrowed[:m.warps]
+	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
+}
+
+func (m *machine) lanesOf(s *Step, spans []span, act []uint32) error {
+	if s.masked != nil {
+		return s.masked(m, act)
+	}
+	for _, sp := range spans {
+		if sp.full {
+			s.dense(m, sp.w0, sp.w1)
+			continue
+		}
+		m.partly(s, act, sp)
+	}
+	return nil
+}
+
+// partly runs a dense operation where only some lanes of a span are active:
+// it computes all of them and puts the others' old values back.
+func (m *machine) partly(s *Step, act []uint32, sp span) {
+	if len(s.dst) > 1 {
+		m.partlyMany(s, act, sp)
+		return
+	}
+	if len(s.dst) == 0 {
+		s.dense(m, sp.w0, sp.w1)
+		return
+	}
+	d := s.dst[0]
+	switch d.Class {
+	case Class32:
+		v := m.v32(d.Slot, sp.w0, sp.w1)
+		old := m.save32[:len(v)]
+		copy(old, v)
+		s.dense(m, sp.w0, sp.w1)
+		restore(v, old, act[sp.w0:sp.w1])
+	case Class64:
+		v := m.v64(d.Slot, sp.w0, sp.w1)
+		old := m.save64[:len(v)]
+		copy(old, v)
+		s.dense(m, sp.w0, sp.w1)
+		restore(v, old, act[sp.w0:sp.w1])
+	case ClassPred:
+		v := m.pred(d.Slot, sp.w0, sp.w1)
+		var old [maxWarps]uint32
+		copy(old[:], v)
+		s.dense(m, sp.w0, sp.w1)
+		for i, a := range act[sp.w0:sp.w1] {
+			v[i] = v[i]&a | old[i]&^a
+		}
+	}
+}
+
+// restore puts old back where a lane is not active.
+func restore[T uint32 | uint64](v, old []T, act []uint32) {
+	for w, a := range act {
+		v, old := v[w*WarpSize:][:WarpSize], old[w*WarpSize:][:WarpSize]
+		for i := range v {
+			if a>>i&1 == 0 {
+				v[i] = old[i]
+			}
+		}
+	}
+}
+
+// partlyMany is partly for instructions with several results.
+func (m *machine) partlyMany(s *Step, act []uint32, sp span) {
+	type saved struct {
+		r    Ref
+		vals []uint64
+	}
+	lo, hi := sp.w0*WarpSize, sp.w1*WarpSize
+	list := make([]saved, len(s.dst))
+	for i, d := range s.dst {
+		list[i] = saved{d, make([]uint64, hi-lo)}
+		for l := lo; l < hi; l++ {
+			list[i].vals[l-lo] = m.get(d, l)
+		}
+	}
+	s.dense(m, sp.w0, sp.w1)
+	for _, sv := range list {
+		for l := lo; l < hi; l++ {
+			if act[l>>5]>>(l&31)&1 == 0 {
+				m.set(sv.r, l, sv.vals[l-lo])
+			}
+		}
+	}
+}
+
+// exit ends the active lanes of a group.
+func (m *machine) exit(g *group) {
+	for w := range m.warps {
+		m.live[w] &^= g.act[w]
+	}
+	for _, h := range m.groups {
+		h.fresh = false
+		if h.state == atWarp && h.shares(g) { // it may have waited for these lanes
+			h.state = runnable
+		}
+	}
+	m.drop(g)
+}
+
+// branch sends the lanes in taken to one place and the rest to another.
+func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
+	some, rest := uint32(0), uint32(0)
+	for w := range m.warps {
+		some |= taken[w]
+		rest |= g.act[w] &^ taken[w]
+	}
+	switch {
+	case some == 0 || to == otherwise:
+		g.pc = otherwise
+	case rest == 0:
+		g.pc = to
+	default:
+		m.split(g, taken).pc = to
+		g.pc = otherwise
+	}
+}
+
+// wrap adds the place to an error.
+func (b *Block) wrap(inst *Place, err error) error {
+	if inst == nil || errors.Is(err, errStopped) {
+		return err
+	}
+	object := inst.Object
+	if object != "" {
+		object += ", "
+	}
+	return fmt.Errorf("%w (kernel %s, %sline %d: %s)", err, inst.Function, object, inst.Line, inst.Text)
+}

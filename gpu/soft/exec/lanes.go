@@ -1,0 +1,41 @@
+package exec
+
+import "math/bits"
+
+// eachLane visits the active lanes.
+func eachLane(act []uint32, f func(lane int)) {
+	for w, a := range act {
+		for ; a != 0; a &= a - 1 {
+			f(w*WarpSize + bits.TrailingZeros32(a))
+		}
+	}
+}
+
+// eachLaneErr visits the active lanes until one fails.
+func eachLaneErr(act []uint32, f func(lane int) error) error {
+	for w, a := range act {
+		for ; a != 0; a &= a - 1 {
+			if err := f(w*WarpSize + bits.TrailingZeros32(a)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// having gives the lanes among some whose value is x.
+func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
+	found := uint32(0)
+	for l, y := range v[:WarpSize] {
+		found |= bitOf(y == x) << l
+	}
+	return found & lanes
+}
+
+// bitOf is 1 for true.
+func bitOf(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,171 @@
+// Package exec runs compiled kernels of the soft GPU.
+//
+// A Program is basic blocks of steps; only this package makes steps, ends of
+// blocks, barriers and warp operations, so only it knows the machine that they
+// work on. A block's threads run as groups of lanes that are at the same place
+// (group.go): a step is a loop over the lanes of some warps, with masks where
+// lanes diverge (block.go). Lanes of a warp meet by their member masks
+// (warpsync.go), threads at barriers (barrier.go). Blocks run to their end,
+// several at a time on several goroutines (run.go).
+package exec
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// The size of a warp, and the most threads of a block.
+const (
+	WarpSize   = 32
+	MaxThreads = 1024
+	maxWarps   = MaxThreads / WarpSize
+)
+
+// MaxMachineBytes bounds the registers and local memory of one running block.
+const MaxMachineBytes = 1 << 30
+
+// machine runs the blocks of one launch, one after another, on one goroutine.
+// Register files are lane-major: register r of all lanes is one vector.
+type machine struct {
+	p     *Program
+	env   *Launch
+	warps int
+	lanes int // warps * 32: the stride of a register
+
+	r32    []uint32
+	r64    []uint64
+	preds  []uint32 // [register][maxWarps]
+	live   [maxWarps]uint32
+	ctaid  [3]uint32
+	shared []byte
+	local  []byte // [lane][p.localBytes]
+	stride uint32 // bytes of local memory per lane
+	save32 []uint32
+	save64 []uint64
+	cache  Region // the allocation touched last
+	groups []*group
+	pool   []*group
+	bars   [16]barrier
+	meet   exchange // the meeting of lanes in work
+	fault  error    // of the end of a block
+
+	saved      map[frameKey][]uint64
+	savedBytes int
+}
+
+func newMachine(p *Program, env *Launch) *machine {
+	m := &machine{p: p, env: env}
+	m.warps = (env.threads + WarpSize - 1) / WarpSize
+	m.lanes = m.warps * WarpSize
+	m.r32 = make([]uint32, p.Regs32*m.lanes)
+	m.r64 = make([]uint64, p.Regs64*m.lanes)
+	m.preds = make([]uint32, p.Preds*maxWarps)
+	m.shared = make([]byte, (p.SharedBytes+env.Shared+15)&^15)
+	m.stride = p.LocalBytes
+	m.local = make([]byte, int(m.stride)*m.lanes)
+	m.save32 = make([]uint32, m.lanes)
+	m.save64 = make([]uint64, m.lanes)
+	for slot, v := range p.Const32 {
+		fill(m.v32(slot, 0, m.warps), v)
+	}
+	for slot, v := range p.Const64 {
+		fill(m.v64(slot, 0, m.warps), v)
+	}
+	m.fixedSpecials()
+	return m
+}
+
+func fill[T any](d []T, v T) {
+	for i := range d {
+		d[i] = v
+	}
+}
+
+func (m *machine) v32(r, w0, w1 int) []uint32 {
+	o := r * m.lanes
+	return m.r32[o+w0*WarpSize : o+w1*WarpSize]
+}
+
+func (m *machine) v64(r, w0, w1 int) []uint64 {
+	o := r * m.lanes
+	return m.r64[o+w0*WarpSize : o+w1*WarpSize]
+}
+
+func (m *machine) pred(r, w0, w1 int) ops.Predicate {
+	o := r * maxWarps
+	return m.preds[o+w0 : o+w1]
+}
+
+// get and set move one lane of a register of either width.
+func (m *machine) get(r Ref, lane int) uint64 {
+	switch r.Class {
+	case Class32:
+		return uint64(m.r32[r.Slot*m.lanes+lane])
+	case Class64:
+		return m.r64[r.Slot*m.lanes+lane]
+	}
+	return uint64(m.preds[r.Slot*maxWarps+lane>>5] >> (lane & 31) & 1)
+}
+
+func (m *machine) set(r Ref, lane int, v uint64) {
+	switch r.Class {
+	case Class32:
+		m.r32[r.Slot*m.lanes+lane] = uint32(v)
+	case Class64:
+		m.r64[r.Slot*m.lanes+lane] = v
+	case ClassPred:
+		w := &m.preds[r.Slot*maxWarps+lane>>5]
+		*w = *w&^(1<<(lane&31)) | uint32(v&1)<<(lane&31)
+	}
+}
+
+// resolve gives size bytes of device memory for an access.
+func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
+	if addr&(size-1) != 0 {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrMisaligned, size, addr)
+	}
+	if off := addr - m.cache.Base; off < uint64(len(m.cache.Data)) && uint64(len(m.cache.Data))-off >= size {
+		return m.cache.Data[off:], nil
+	}
+	r, ok := FindRegion(m.env.table, addr)
+	if !ok || uint64(len(r.Data))-(addr-r.Base) < size {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
+	}
+	m.cache = r
+	return r.Data[addr-r.Base:], nil
+}
+
+// window gives size bytes at an address of the given space for a lane. A
+// generic address picks its space by value.
+func (m *machine) window(sp Space, addr uint64, size uint64, lane int) ([]byte, error) {
+	if sp == Generic {
+		switch at := &m.env.Spaces; {
+		case addr-at.Shared < SpaceSize:
+			sp, addr = Shared, addr-at.Shared
+		case addr-at.Local < SpaceSize:
+			sp, addr = Local, addr-at.Local
+		case addr-at.Param < SpaceSize:
+			sp, addr = Param, addr-at.Param
+		}
+	}
+	var mem []byte
+	switch sp {
+	case Shared:
+		mem = m.shared
+	case Local:
+		mem = m.local[uint32(lane)*m.stride:][:m.stride]
+	case Param:
+		mem = m.env.Params
+	default:
+		return m.resolve(addr, size)
+	}
+	if addr&(size-1) != 0 {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrMisaligned, size, addr)
+	}
+	if addr >= uint64(len(mem)) || uint64(len(mem))-addr < size {
+		return nil, fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrIllegalAddress, size, sp, addr)
+	}
+	return mem[addr:], nil
+}

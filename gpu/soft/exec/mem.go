@@ -1,0 +1,423 @@
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+	mathbits "math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// Space is how an access finds its memory.
+type Space uint8
+
+// The spaces.
+const (
+	Generic Space = iota
+	Global        // .global and .const: device memory
+	Shared
+	Local
+	Param // a kernel's parameters
+)
+
+func (s Space) String() string {
+	return [...]string{"generic", "global", "shared", "local", "param"}[s]
+}
+
+// Access is the memory operand of a load, a store or an atomic operation.
+type Access struct {
+	Space  Space
+	Base   Ref // of Class32 or Class64
+	Off    uint64
+	Size   uint64 // of one element, bytes
+	Signed bool   // a narrow element is sign-extended
+	N      int    // vector elements
+	Mask   uint64 // of the register's width
+	Local  uint64 // where local memory begins in the generic space
+	reach  uint64 // the highest address of the space, a mask for sums
+}
+
+// reached returns an access that knows what its space reaches.
+func (a Access) reached() *Access {
+	if a.reach = 1<<64 - 1; a.Space > Global {
+		a.reach = 1<<32 - 1
+	}
+	return &a
+}
+
+// Load returns the step of a load into one register for each element. constant
+// says that all lanes have one address.
+func Load(access Access, dst []Ref, constant bool) Step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		if err := m.aligned(a, addrs, act); err != nil {
+			return err
+		}
+		for i, d := range dst {
+			if constant && a.Space == Param {
+				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
+					return err
+				}
+				continue
+			}
+			if err := m.loadOne(a, addrs, a.Off+uint64(i)*size, d, act); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Store returns the step of a store of one register for each element.
+func Store(access Access, src []Ref) Step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		if err := m.aligned(a, addrs, act); err != nil {
+			return err
+		}
+		for i, s := range src {
+			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Atomic returns the step of an atomic operation on one element of 4 or 8
+// bytes: f gives the new value of the old and of b and c, and d gets the old
+// one. d may be of ClassNone.
+func Atomic(access Access, d, b, c Ref, f ops.Update) Step {
+	a, size := access.reached(), access.Size
+	return masked(func(m *machine, act []uint32) error {
+		addrs := m.addresses(a)
+		return eachLaneErr(act, func(l int) error {
+			addr := a.at(addrs[l], a.Off)
+			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
+				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
+			}
+			mem, err := m.window(a.Space, addr, size, l)
+			if err != nil {
+				return err
+			}
+			x, y := m.get(b, l), m.get(c, l)
+			var old uint64
+			if size == 8 {
+				old = atomic64(mem, func(o uint64) uint64 { return f(o, x, y) })
+			} else {
+				old = uint64(atomic32(mem, func(o uint32) uint32 { return uint32(f(uint64(o), x, y)) }))
+			}
+			m.set(d, l, old)
+			return nil
+		})
+	})
+}
+
+// at is an address with an offset. Addresses of shared, local and parameter
+// memory have 32 bits: a sum beyond them wraps, and a wider register is cut
+// off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
+// "Addresses as Operands"). The quick paths for whole warps leave addresses
+// that wrap to the slow one.
+func (a *Access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
+
+// addresses gives every lane's address before the offset. The slice is valid
+// until the next call.
+func (m *machine) addresses(a *Access) []uint64 {
+	if a.Base.Class == Class64 {
+		v := m.v64(a.Base.Slot, 0, m.warps)
+		if a.N == 1 {
+			return v
+		}
+		copy(m.save64, v) // a vector load may overwrite its own address
+		return m.save64
+	}
+	for i, v := range m.v32(a.Base.Slot, 0, m.warps) {
+		m.save64[i] = uint64(v)
+	}
+	return m.save64
+}
+
+// fixed is the memory of a space in which all lanes share addresses, for the
+// quick path: device memory means the allocation touched last.
+func (m *machine) fixed(s Space) (base uint64, data []byte) {
+	switch s {
+	case Shared:
+		return 0, m.shared
+	case Param:
+		return 0, m.env.Params
+	case Local:
+		return 0, nil
+	}
+	return m.cache.Base, m.cache.Data
+}
+
+// probe makes the first active lane's allocation the one touched last: most
+// instructions stay inside one. A bad address is reported by the access itself.
+func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
+	if a.Space > Global {
+		return
+	}
+	for w, bits := range act {
+		if bits != 0 {
+			addr := addrs[w*WarpSize+mathbits.TrailingZeros32(bits)] + off
+			if addr-m.cache.Base >= uint64(len(m.cache.Data)) {
+				if r, ok := FindRegion(m.env.table, addr); ok {
+					m.cache = r
+				}
+			}
+			return
+		}
+	}
+}
+
+// uniform loads a kernel parameter: the same value for all lanes.
+func (m *machine) uniform(a *Access, addr uint64, d Ref, act []uint32) error {
+	b, err := m.window(Param, addr, a.Size, 0)
+	if err != nil {
+		return err
+	}
+	v := readAs(b, a) & a.Mask
+	for w, bits := range act {
+		if bits != 0 {
+			m.spread(d, w, bits, v)
+		}
+	}
+	return nil
+}
+
+// aligned checks vectors, whose alignment is that of the whole.
+func (m *machine) aligned(a *Access, addrs []uint64, act []uint32) error {
+	if a.N == 1 {
+		return nil
+	}
+	whole := uint64(a.N)*a.Size - 1
+	return eachLaneErr(act, func(l int) error {
+		if at := a.at(addrs[l], a.Off); at&whole != 0 {
+			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
+		}
+		return nil
+	})
+}
+
+func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d Ref, act []uint32) error {
+	size := a.Size
+	m.probe(a, addrs, off, act)
+	base, data := m.fixed(a.Space)
+	whole := words(data)
+	for w, bits := range act {
+		if bits == 0 {
+			continue
+		}
+		lane := w * WarpSize
+		if a.Space <= Global {
+			if done, err := m.broadcast(a, addrs[lane:][:WarpSize], off, d, w, bits); done || err != nil {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if bits == ^uint32(0) && size == 4 && d.Class == Class32 {
+			v, ad := m.r32[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+			i := 0
+			for from := off - base; i < WarpSize; i++ {
+				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
+				if at >= uint64(len(whole)) {
+					break
+				}
+				v[i] = whole[at]
+			}
+			if i == WarpSize {
+				continue
+			}
+			bits = bits >> i << i
+		} else if bits == ^uint32(0) && size == 8 && d.Class == Class64 {
+			v, ad := m.r64[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+			i := 0
+			for ; i < WarpSize; i++ {
+				o := ad[i] + off - base
+				if o >= uint64(len(data)) || o&7 != 0 || uint64(len(data))-o < 8 {
+					break
+				}
+				v[i] = binary.LittleEndian.Uint64(data[o:])
+			}
+			if i == WarpSize {
+				continue
+			}
+			bits = bits >> i << i
+		}
+		for l := range WarpSize {
+			if bits>>l&1 == 0 {
+				continue
+			}
+			b, err := m.window(a.Space, a.at(addrs[lane+l], off), size, lane+l)
+			if err != nil {
+				return err
+			}
+			m.set(d, lane+l, readAs(b, a)&a.Mask)
+		}
+		base, data = m.fixed(a.Space)
+		whole = words(data)
+	}
+	return nil
+}
+
+// broadcast loads for the active lanes of a warp that have one address. Such a
+// load is one load: were it one for each lane, another block could write in
+// between, and lanes that a program keeps in step would see different values.
+func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d Ref, w int, bits uint32) (done bool, err error) {
+	first := addrs[mathbits.TrailingZeros32(bits)]
+	if addrs[mathbits.Len32(bits)-1] != first || a.Space == Generic && first+off-a.Local < SpaceSize {
+		return false, nil
+	}
+	for rest := bits; rest != 0; rest &= rest - 1 {
+		if addrs[mathbits.TrailingZeros32(rest)] != first {
+			return false, nil
+		}
+	}
+	b, err := m.window(a.Space, a.at(first, off), a.Size, 0)
+	if err != nil {
+		return false, err
+	}
+	m.spread(d, w, bits, readAs(b, a)&a.Mask)
+	return true, nil
+}
+
+// spread gives some lanes of a warp one value.
+func (m *machine) spread(d Ref, w int, bits uint32, v uint64) {
+	switch {
+	case bits == ^uint32(0) && d.Class == Class32:
+		fill(m.v32(d.Slot, w, w+1), uint32(v))
+	case bits == ^uint32(0) && d.Class == Class64:
+		fill(m.v64(d.Slot, w, w+1), v)
+	default:
+		for ; bits != 0; bits &= bits - 1 {
+			m.set(d, w*WarpSize+mathbits.TrailingZeros32(bits), v)
+		}
+	}
+}
+
+// readAs reads one value, extended to the register by its type.
+func readAs(b []byte, a *Access) uint64 {
+	var v uint64
+	switch a.Size {
+	case 1:
+		v = uint64(b[0])
+		if a.Signed {
+			v = uint64(int64(int8(b[0])))
+		}
+	case 2:
+		v = uint64(binary.LittleEndian.Uint16(b))
+		if a.Signed {
+			v = uint64(int64(int16(v)))
+		}
+	case 4:
+		v = uint64(binary.LittleEndian.Uint32(b))
+		if a.Signed {
+			v = uint64(int64(int32(v)))
+		}
+	default:
+		v = binary.LittleEndian.Uint64(b)
+	}
+	return v
+}
+
+func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s Ref, act []uint32) error {
+	size := a.Size
+	m.probe(a, addrs, off, act)
+	base, data := m.fixed(a.Space)
+	whole := words(data)
+	for w, bits := range act {
+		if bits == 0 {
+			continue
+		}
+		lane := w * WarpSize
+		if a.Space <= Global {
+			bits = a.writers(addrs[lane:][:WarpSize], off, bits)
+		}
+		if bits == ^uint32(0) && size == 4 && s.Class == Class32 {
+			v, ad := m.r32[s.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+			i := 0
+			for from := off - base; i < WarpSize; i++ {
+				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
+				if at >= uint64(len(whole)) {
+					break
+				}
+				whole[at] = v[i]
+			}
+			if i == WarpSize {
+				continue
+			}
+			bits = bits >> i << i
+		}
+		for l := range WarpSize {
+			if bits>>l&1 == 0 {
+				continue
+			}
+			addr := a.at(addrs[lane+l], off)
+			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
+				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
+			}
+			b, err := m.window(a.Space, addr, size, lane+l)
+			if err != nil {
+				return err
+			}
+			switch v := m.get(s, lane+l); size {
+			case 1:
+				b[0] = byte(v)
+			case 2:
+				binary.LittleEndian.PutUint16(b, uint16(v))
+			case 4:
+				binary.LittleEndian.PutUint32(b, uint32(v))
+			default:
+				binary.LittleEndian.PutUint64(b, v)
+			}
+		}
+		base, data = m.fixed(a.Space)
+		whole = words(data)
+	}
+	return nil
+}
+
+// writers gives the lanes of a warp that a store takes: of those with the same
+// address the last. A warp's store to one address is one store: were it one for
+// each lane, a lock that a whole warp releases would be released again when
+// another block has it.
+func (a *Access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
+	if lanes == ^uint32(0) && ascending(addrs) {
+		return lanes
+	}
+	var lowest, highest uint64 // of the writers so far
+	writers := uint32(0)
+	for rest := lanes; rest != 0; {
+		l := mathbits.Len32(rest) - 1
+		rest &^= 1 << l
+		switch x := addrs[l]; {
+		case writers == 0:
+			lowest, highest = x, x
+		case x < lowest:
+			lowest = x
+		case x > highest:
+			highest = x
+		case a.Space == Generic && x+off-a.Local < SpaceSize: // each lane has its own
+		case x == lowest || x == highest || having(addrs, writers, x) != 0:
+			continue
+		}
+		writers |= 1 << l
+	}
+	return writers
+}
+
+func ascending(v []uint64) bool {
+	last := v[0]
+	for _, x := range v[1:] {
+		if x <= last {
+			return false
+		}
+		last = x
+	}
+	return true
+}

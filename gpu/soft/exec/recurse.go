@@ -1,0 +1,105 @@
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Limits of what calls one another while it runs.
+const (
+	maxStack = 1 << 10   // calls of one lane
+	maxSaved = 128 << 20 // bytes of saved frames, of one running block
+)
+
+// Callee is what a machine needs to know of a function called dynamically.
+type Callee struct {
+	Name      string
+	Signature string // of its parameters and results; a call has the same
+	Entry     int    // basic block
+	Regs      []Ref
+	From, To  uint32 // its part of local memory
+	Recursive bool   // it may be entered again before it returns
+	Local     bool   // it has .local variables, whose addresses it may hand on
+}
+
+// call is one entry of a group's stack.
+type call struct {
+	back  int     // basic block to return to
+	fn    *Callee // nil for one that is entered only once at a time
+	saved bool    // the frame's older content is to be restored
+}
+
+// frameKey names a place for saved frames: each lane has at most one there.
+type frameKey struct {
+	depth int
+	fn    *Callee
+}
+
+// enter brings a group into a function that is called dynamically.
+func (m *machine) enter(g *group, f *Callee, back int) bool {
+	if len(g.stack) >= maxStack {
+		m.fault = fmt.Errorf("%w: function %s is called %d calls deep", abi.ErrLaunchFailed, f.Name, len(g.stack))
+		return false
+	}
+	again := f.Recursive && slices.ContainsFunc(g.stack, func(c call) bool { return c.fn == f })
+	if again {
+		if m.fault = m.saveFrame(len(g.stack), f, g.act[:m.warps]); m.fault != nil {
+			return false
+		}
+	}
+	g.stack = append(g.stack, call{back: back, fn: f, saved: again})
+	g.pc = f.Entry
+	return true
+}
+
+// words is what a lane's frame takes when saved.
+func (f *Callee) words() int { return len(f.Regs) + int(f.To-f.From+7)/8 }
+
+func (m *machine) saveFrame(depth int, f *Callee, act []uint32) error {
+	if f.Local {
+		return fmt.Errorf("%w: function %s calls itself and has .local variables: not supported", abi.ErrLaunchFailed, f.Name)
+	}
+	key := frameKey{depth, f}
+	store := m.saved[key]
+	if store == nil {
+		n := f.words() * m.lanes
+		if m.savedBytes += 8 * n; m.savedBytes > maxSaved {
+			return fmt.Errorf("%w: recursion of function %s takes more than %d MiB", abi.ErrLaunchFailed, f.Name, maxSaved>>20)
+		}
+		store = make([]uint64, n)
+		if m.saved == nil {
+			m.saved = map[frameKey][]uint64{}
+		}
+		m.saved[key] = store
+	}
+	eachLane(act, func(l int) {
+		v := store[l*f.words():][:f.words()]
+		for i, r := range f.Regs {
+			v[i] = m.get(r, l)
+		}
+		for i := range v[len(f.Regs):] {
+			var b [8]byte
+			copy(b[:], m.local[uint32(l)*m.stride+f.From:][8*i:f.To-f.From])
+			v[len(f.Regs)+i] = binary.LittleEndian.Uint64(b[:])
+		}
+	})
+	return nil
+}
+
+func (m *machine) restoreFrame(depth int, f *Callee, act []uint32) {
+	store := m.saved[frameKey{depth, f}]
+	eachLane(act, func(l int) {
+		v := store[l*f.words():][:f.words()]
+		for i, r := range f.Regs {
+			m.set(r, l, v[i])
+		}
+		for i, w := range v[len(f.Regs):] {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], w)
+			copy(m.local[uint32(l)*m.stride+f.From:][8*i:f.To-f.From], b[:])
+		}
+	})
+}

@@ -1,0 +1,34 @@
+package exec
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Region is one allocation as kernels see it. A context's table of them is
+// replaced, never changed, so kernels look addresses up without a lock.
+type Region struct {
+	Base uint64 // device address
+	Data []byte
+}
+
+// FindRegion gives the region that holds the address.
+func FindRegion(table []Region, addr uint64) (Region, bool) {
+	i := sort.Search(len(table), func(i int) bool { return table[i].Base > addr })
+	if i == 0 {
+		return Region{}, false
+	}
+	r := table[i-1]
+	return r, addr-r.Base < uint64(len(r.Data))
+}
+
+// SliceRegion gives size bytes at a device address; all of them in one allocation.
+func SliceRegion(table []Region, addr, size uint64) ([]byte, error) {
+	r, ok := FindRegion(table, addr)
+	if !ok || size > uint64(len(r.Data))-(addr-r.Base) {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, size, addr)
+	}
+	return r.Data[addr-r.Base:][:size], nil
+}

@@ -1,0 +1,314 @@
+package exec
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Lanes meet at an instruction with .sync when every live lane that the member
+// mask names has come to an instruction with the same qualifiers and the same
+// mask (PTX ISA: bar.warp.sync, shfl.sync, vote.sync, match.sync, redux.sync).
+// Lanes of one warp that have different masks meet apart from each other, as
+// the tiles of a warp do, and the lanes of one mask may stand at different
+// instructions. Lanes for which not all have come stay behind.
+
+// WarpOp is an instruction that exchanges values between the lanes of a warp.
+// What it computes, one of its methods sets (combine.go); a barrier has none.
+type WarpOp struct {
+	Kind     string // opcode and qualifiers: lanes meet where these are the same
+	Members  Ref    // the member mask; of ClassNone without .sync
+	Constant bool   // the member mask is Mask in all lanes
+	Mask     uint32
+	Src      []Ref // 32-bit sources
+	Wide     Ref   // a 64-bit source instead, or of ClassNone
+	D        Ref   // the 32-bit result, or of ClassNone
+	OK       Ref   // the resulting predicate, or of ClassNone
+	pred     Pred  // the source predicate, when voting
+	voting   bool
+	uniform  bool // all lanes get the same 32-bit result
+	// combine computes what the lanes get from what they bring; nil for a barrier.
+	combine func(x *exchange)
+}
+
+// exchange is one meeting: what the lanes bring and what each of them gets.
+// Elements of other lanes mean nothing.
+type exchange struct {
+	lanes uint32
+	yes   uint32 // source predicates
+	src   [3][]uint32
+	wide  []uint64
+	all   uint32 // the result when it is uniform
+	d     [WarpSize]uint32
+	p     uint32
+	// Room for what is brought from several instructions.
+	room     [3][WarpSize]uint32
+	wideRoom [WarpSize]uint64
+}
+
+// NewWarpOp returns a barrier of the lanes of a warp.
+func NewWarpOp(kind string) *WarpOp {
+	return &WarpOp{Kind: kind, Members: None, Wide: None, D: None, OK: None}
+}
+
+// Lockstep returns the step of an instruction without .sync, which takes the
+// lanes that are there.
+func (o *WarpOp) Lockstep() Step {
+	return masked(func(m *machine, act []uint32) error { o.exchange(m, act); return nil })
+}
+
+// sync is the syncFunc of an instruction with .sync.
+func (o *WarpOp) sync(m *machine, g *group) (bool, error) {
+	if g.passed {
+		g.passed = false
+		return true, nil
+	}
+	if !o.complete(m, g) {
+		return o.gather(m, g)
+	}
+	g.state = runnable
+	o.exchange(m, g.act[:m.warps])
+	return true, nil
+}
+
+// complete reports whether the active lanes of each warp have one mask, which
+// names them and no other live lane. Most often they do.
+func (o *WarpOp) complete(m *machine, g *group) bool {
+	if o.Constant {
+		for w, a := range g.act[:m.warps] {
+			if a != 0 && o.Mask&m.live[w] != a {
+				return false
+			}
+		}
+		return true
+	}
+	masks := m.v32(o.Members.Slot, 0, m.warps)
+	for w, a := range g.act[:m.warps] {
+		if a == 0 {
+			continue
+		}
+		v := masks[w*WarpSize:][:WarpSize]
+		mask := v[bits.TrailingZeros32(a)]
+		if mask&m.live[w] != a || having(v, a, mask) != a {
+			return false
+		}
+	}
+	return true
+}
+
+// party is the lanes of one warp that a group brings to a meeting.
+type party struct {
+	g     *group
+	o     *WarpOp // at which its lanes stand
+	lanes uint32
+}
+
+// freed is a waiting group whose lanes have met those of another.
+type freed struct {
+	g     *group
+	lanes [maxWarps]uint32
+}
+
+// gather lets every set of lanes meet that is complete. The group keeps these
+// lanes; the others stay at the instruction, in a group that waits.
+func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
+	masks := m.v32(o.Members.Slot, 0, m.warps)
+	var stay [maxWarps]uint32
+	var list []freed
+	some, all := false, true
+	for w := range m.warps {
+		v := masks[w*WarpSize:][:WarpSize]
+		for rest := g.act[w]; rest != 0; {
+			mask := v[bits.TrailingZeros32(rest)]
+			here := having(v, rest, mask)
+			rest &^= here
+			if here&^mask != 0 {
+				return false, fmt.Errorf("%w: lanes %#x of warp %d are not in their own member mask %#x", abi.ErrLaunchFailed, here&^mask, w, mask)
+			}
+			missing := mask & m.live[w] &^ here
+			if missing == 0 {
+				o.meet(m, w, here)
+			} else if parties := o.elsewhere(m, w, mask, missing); parties != nil {
+				m.meetAmong(w, append(parties, party{g, o, here}))
+				list = free(list, w, parties)
+			} else {
+				stay[w] |= here
+				all = false
+				continue
+			}
+			some = true
+		}
+	}
+	for i := range list {
+		m.letPass(&list[i])
+	}
+	switch {
+	case !some:
+		g.state = atWarp
+		return false, nil
+	case !all:
+		m.split(g, &stay).state = atWarp
+	}
+	g.state = runnable
+	return true, nil
+}
+
+// elsewhere gives the missing lanes as parties of groups that wait with this
+// mask at an instruction of this kind, or nil when some are not there.
+func (o *WarpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
+	for _, h := range m.groups {
+		if h.state != atWarp || h.act[w]&missing == 0 {
+			continue
+		}
+		other := m.p.Blocks[h.pc].warp
+		if other.Kind != o.Kind {
+			return nil
+		}
+		there := having(m.v32(other.Members.Slot, w, w+1), h.act[w]&missing, mask)
+		if there != 0 {
+			parties = append(parties, party{h, other, there})
+			missing &^= there
+		}
+	}
+	if missing != 0 {
+		return nil
+	}
+	return parties
+}
+
+// free notes that the lanes of some parties have met.
+func free(list []freed, w int, parties []party) []freed {
+next:
+	for _, p := range parties {
+		for i := range list {
+			if list[i].g == p.g {
+				list[i].lanes[w] |= p.lanes
+				continue next
+			}
+		}
+		list = append(list, freed{g: p.g})
+		list[len(list)-1].lanes[w] = p.lanes
+	}
+	return list
+}
+
+// letPass sends lanes of a waiting group on.
+func (m *machine) letPass(f *freed) {
+	g := f.g
+	for w := range m.warps {
+		if g.act[w]&^f.lanes[w] != 0 {
+			g = m.split(f.g, &f.lanes)
+			break
+		}
+	}
+	g.state, g.passed = runnable, true
+}
+
+// missing is the error of a group that waits where nothing can run any more:
+// the kernel would hang.
+func (o *WarpOp) missing(m *machine, g *group) error {
+	for w := range m.warps {
+		for a := g.act[w]; a != 0; a &= a - 1 {
+			lane := bits.TrailingZeros32(a)
+			mask := m.v32(o.Members.Slot, w, w+1)[lane]
+			if gone := mask & m.live[w] &^ g.act[w]; gone != 0 {
+				return fmt.Errorf("%w: lane %d of warp %d waits with member mask %#x for lanes %#x, which wait elsewhere", abi.ErrLaunchFailed, lane, w, mask, gone)
+			}
+		}
+	}
+	return fmt.Errorf("%w: lanes of a warp wait for each other with different member masks", abi.ErrLaunchFailed)
+}
+
+// exchange lets the lanes of each warp meet.
+func (o *WarpOp) exchange(m *machine, act []uint32) {
+	for w, a := range act {
+		if a != 0 {
+			o.meet(m, w, a)
+		}
+	}
+}
+
+// meet lets lanes of one warp meet that stand at this instruction.
+func (o *WarpOp) meet(m *machine, w int, lanes uint32) {
+	if o.combine == nil {
+		return
+	}
+	x := &m.meet
+	x.lanes = lanes
+	o.bring(m, w, x)
+	o.combine(x)
+	o.give(m, w, lanes, x)
+}
+
+// meetAmong lets lanes of one warp meet that may stand at several instructions.
+func (m *machine) meetAmong(w int, parties []party) {
+	o, x := parties[0].o, &m.meet
+	if o.combine == nil {
+		return
+	}
+	x.lanes = 0
+	yes := uint32(0)
+	for _, p := range parties {
+		p.o.bring(m, w, x)
+		x.lanes |= p.lanes
+		yes |= x.yes & p.lanes
+		for i := range p.o.Src {
+			copyLanes(x.room[i][:], x.src[i], p.lanes)
+		}
+		if p.o.Wide.Class == Class64 {
+			copyLanes(x.wideRoom[:], x.wide, p.lanes)
+		}
+	}
+	x.yes, x.wide = yes, x.wideRoom[:]
+	for i := range x.src {
+		x.src[i] = x.room[i][:]
+	}
+	o.combine(x)
+	for _, p := range parties {
+		p.o.give(m, w, p.lanes, x)
+	}
+}
+
+func copyLanes[T any](d, s []T, lanes uint32) {
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := bits.TrailingZeros32(lanes)
+		d[l] = s[l]
+	}
+}
+
+// bring shows the sources of a warp's lanes; lanes that do not take part may
+// have set bits in yes.
+func (o *WarpOp) bring(m *machine, w int, x *exchange) {
+	for i, s := range o.Src {
+		x.src[i] = m.v32(s.Slot, w, w+1)
+	}
+	if o.Wide.Class == Class64 {
+		x.wide = m.v64(o.Wide.Slot, w, w+1)
+	}
+	if o.voting {
+		x.yes = m.pred(o.pred.slot, w, w+1)[0] ^ o.pred.not
+	}
+}
+
+// give writes the results of some lanes.
+func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
+	if o.D.Class == Class32 {
+		out := m.v32(o.D.Slot, w, w+1)
+		switch {
+		case o.uniform && lanes == ^uint32(0):
+			fill(out, x.all)
+		case lanes == ^uint32(0):
+			copy(out, x.d[:])
+		default:
+			if o.uniform {
+				fill(x.d[:], x.all)
+			}
+			copyLanes(out, x.d[:], lanes)
+		}
+	}
+	if o.OK.Class == ClassPred {
+		p := m.pred(o.OK.Slot, w, w+1)
+		p[0] = p[0]&^lanes | x.p&lanes
+	}
+}

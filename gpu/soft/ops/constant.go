@@ -1,0 +1,74 @@
+package ops
+
+// Loops that depend on a constant of the instruction.
+
+// Video returns the loop of vadd, or of vsub with minus, without saturation and
+// with or without a second addition.
+func Video(minus, then bool) any {
+	if !then {
+		return func(d, a, b []uint32) {
+			for i := range d {
+				d[i] = plusMinus(a[i], b[i], minus)
+			}
+		}
+	}
+	return func(d, a, b, e []uint32) {
+		for i := range d {
+			d[i] = plusMinus(a[i], b[i], minus) + e[i]
+		}
+	}
+}
+
+func plusMinus(a, b uint32, minus bool) uint32 {
+	if minus {
+		return a - b
+	}
+	return a + b
+}
+
+// Lop3 returns the loop of lop3 with a table.
+func Lop3(table uint32) any {
+	return func(d, x, y, z []uint32) {
+		for i := range d {
+			d[i] = lop3(x[i], y[i], z[i], table)
+		}
+	}
+}
+
+// Plus returns the loop that adds a constant.
+func Plus(delta uint64) any {
+	return func(d, a []uint64) {
+		for i := range d {
+			d[i] = a[i] + delta
+		}
+	}
+}
+
+// Within returns the loop that tells which values lie in a range.
+func Within(base, size uint64) any {
+	return func(d Predicate, a []uint64) {
+		for w := range d {
+			var bits uint32
+			for l := range 32 {
+				bits |= bit(a[w*32+l]-base < size) << l
+			}
+			d[w] = bits
+		}
+	}
+}
+
+// Bitwise returns the operation of a bitwise instruction on predicates; any
+// other opcode gives its first source.
+func Bitwise(op string) func(a, b uint32) uint32 {
+	switch op {
+	case "and":
+		return func(a, b uint32) uint32 { return a & b }
+	case "or":
+		return func(a, b uint32) uint32 { return a | b }
+	case "xor":
+		return func(a, b uint32) uint32 { return a ^ b }
+	case "not":
+		return func(a, _ uint32) uint32 { return ^a }
+	}
+	return func(a, _ uint32) uint32 { return a }
+}

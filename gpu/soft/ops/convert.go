@@ -1,0 +1,186 @@
+package ops
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// Conversion is a cvt that ops.txt has no loop for (PTX ISA, "Data Movement and
+// Conversion Instructions": cvt).
+type Conversion struct {
+	To, From  ptx.Type
+	Mode      Rounding
+	ToInteger bool // .rni and the like
+	FTZ, Sat  bool
+}
+
+// Convert gives the target's bits for the source's, each in the low bits of a word.
+func (v Conversion) Convert(a uint64) uint64 {
+	switch {
+	case v.From.Float() && v.To.Float():
+		return v.floatToFloat(a)
+	case v.From.Float():
+		return v.floatToInt(a)
+	case v.To.Float():
+		return v.intToFloat(a)
+	}
+	return v.intToInt(a)
+}
+
+// extended is an integer of type t as 64 bits.
+func extended(a uint64, t ptx.Type) uint64 {
+	n := 64 - 8*t.Size()
+	if t.Signed() {
+		return uint64(int64(a<<n) >> n)
+	}
+	return a << n >> n
+}
+
+func limits(t ptx.Type) (lo int64, hi uint64) {
+	n := 8 * t.Size()
+	if t.Signed() {
+		return -1 << (n - 1), 1<<(n-1) - 1
+	}
+	return 0, 1<<n - 1
+}
+
+func (v Conversion) intToInt(a uint64) uint64 {
+	x := extended(a, v.From)
+	if v.Sat {
+		lo, hi := limits(v.To)
+		switch negative := v.From.Signed() && int64(x) < 0; {
+		case negative && int64(x) < lo:
+			x = uint64(lo)
+		case !negative && x > hi:
+			x = hi
+		}
+	}
+	return extended(x, v.To)
+}
+
+func (v Conversion) number(a uint64) float64 {
+	switch v.From {
+	case ptx.F16:
+		return float64(f16(uint32(a)))
+	case ptx.BF16:
+		return float64(bf16(uint32(a)))
+	case ptx.F32:
+		x := uint32(a)
+		if v.FTZ {
+			x = flush(x)
+		}
+		return float64(f32(x))
+	}
+	return f64(a)
+}
+
+func (v Conversion) round(x float64) float64 {
+	switch v.Mode {
+	case TowardZero:
+		return math.Trunc(x)
+	case TowardMinus:
+		return math.Floor(x)
+	case TowardPlus:
+		return math.Ceil(x)
+	}
+	return math.RoundToEven(x)
+}
+
+// floatToInt clamps; NaN gives what the PTX ISA says for the pair of types.
+func (v Conversion) floatToInt(a uint64) uint64 {
+	x := v.number(a)
+	if x != x {
+		if v.From != ptx.F64 && v.To.Size() != 8 {
+			return 0
+		}
+		return extended(1<<(8*v.To.Size()-1), v.To)
+	}
+	x = v.round(x)
+	lo, hi := limits(v.To)
+	if x <= float64(lo) {
+		return extended(uint64(lo), v.To)
+	}
+	if x >= float64(hi) {
+		return extended(hi, v.To)
+	}
+	if v.To.Signed() {
+		return extended(uint64(int64(x)), v.To)
+	}
+	return uint64(x)
+}
+
+func (v Conversion) intToFloat(a uint64) uint64 {
+	x := extended(a, v.From)
+	b := new(big.Float).SetPrec(64)
+	if v.From.Signed() {
+		b.SetInt64(int64(x))
+	} else {
+		b.SetUint64(x)
+	}
+	return v.finish(b)
+}
+
+func (v Conversion) floatToFloat(a uint64) uint64 {
+	x := v.number(a)
+	if v.ToInteger {
+		x = v.round(x)
+	}
+	if x-x != 0 || x == 0 {
+		return v.pack(x)
+	}
+	return v.finish(new(big.Float).SetPrec(64).SetFloat64(x))
+}
+
+// finish rounds an exact number to the target.
+func (v Conversion) finish(b *big.Float) uint64 {
+	switch v.To {
+	case ptx.F32:
+		f, acc := b.Float32()
+		if adjust(acc, v.Mode, b.Signbit()) {
+			f = math.Nextafter32(f, towards32(acc))
+		}
+		return v.pack(float64(f))
+	case ptx.F64:
+		f, acc := b.Float64()
+		if adjust(acc, v.Mode, b.Signbit()) {
+			f = math.Nextafter(f, float64(towards32(acc)))
+		}
+		return v.pack(f)
+	}
+	// A half: 64-bit integers do not fit an f64, but all that f64 could
+	// round wrongly is far above a half's range; bfloat needs round to odd.
+	f, acc := b.Float64()
+	if bits := math.Float64bits(f); acc != big.Exact && bits&1 == 0 {
+		if (acc == big.Below) == (f > 0) {
+			f = math.Float64frombits(bits + 1)
+		} else {
+			f = math.Float64frombits(bits - 1)
+		}
+	}
+	return v.pack(f)
+}
+
+// pack encodes a number that the target holds, or rounds it to a half.
+func (v Conversion) pack(x float64) uint64 {
+	if v.Sat {
+		if !(x > 0) {
+			x = 0
+		}
+		x = min(x, 1)
+	}
+	switch v.To {
+	case ptx.F16:
+		return uint64(narrow(x, 10, 5, v.Mode))
+	case ptx.BF16:
+		return uint64(narrow(x, 7, 8, v.Mode))
+	case ptx.F32:
+		r := b32(float32(x))
+		if v.FTZ {
+			r = flush(r)
+		}
+		return uint64(r)
+	}
+	return b64(x)
+}

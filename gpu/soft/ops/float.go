@@ -1,0 +1,272 @@
+package ops
+
+import (
+	"math"
+	"math/big"
+)
+
+// nan32 is the NaN that f32 instructions give (PTX ISA, "Floating-Point
+// Comparisons" and "add": "NaN payloads are not preserved", 0x7fffffff).
+const nan32 = 0x7fffffff
+
+func f32(a uint32) float32 { return math.Float32frombits(a) }
+func f64(a uint64) float64 { return math.Float64frombits(a) }
+
+// nan64 is the NaN that f64 instructions give; PTX leaves its payload open.
+const nan64 = 0xfff8000000000000
+
+func b64(x float64) uint64 {
+	if x != x {
+		return nan64
+	}
+	return math.Float64bits(x)
+}
+
+func b32(x float32) uint32 {
+	if x != x {
+		return nan32
+	}
+	return math.Float32bits(x)
+}
+
+// flush is .ftz: a denormal becomes a zero of the same sign.
+func flush(a uint32) uint32 {
+	if a&0x7f800000 == 0 {
+		return a & 0x80000000
+	}
+	return a
+}
+
+// saturate is .sat: clamp to [0, 1], NaN to +0.
+func saturate(a uint32) uint32 {
+	x := f32(a)
+	if x >= 1 {
+		return 0x3f800000
+	}
+	if x > 0 {
+		return a
+	}
+	return 0
+}
+
+// fmaF32 rounds a*b+c once. The product of two f32 is exact in f64. The sum
+// may not be; it matters only when the f64 result lies on a tie of the f32
+// rounding, which its low bits tell and which no f32 value is.
+func fmaF32(a, b, c uint32) uint32 {
+	s := float64(f32(a))*float64(f32(b)) + float64(f32(c))
+	if r := float32(s); math.Float64bits(s)&0x0fffffff != 0 || float64(r) == s {
+		return math.Float32bits(r) // no NaN: those have a 0 there or differ from themselves
+	}
+	return fmaTie(a, b, c)
+}
+
+func fmaTie(a, b, c uint32) uint32 { return b32(float32(fmaOdd(f32(a), f32(b), f32(c)))) }
+
+// fmaOdd is a*b+c in f64 rounded to odd, so that a second rounding to any
+// format of at most 51 bits is right.
+func fmaOdd(a, b, c float32) float64 {
+	p, z := float64(a)*float64(b), float64(c)
+	s := p + z
+	if math.IsInf(s, 0) || s != s {
+		return s
+	}
+	t := s - p // two-sum: s + err is exact
+	err := (p - (s - t)) + (z - t)
+	bits := math.Float64bits(s)
+	if err == 0 || bits&1 == 1 {
+		return s
+	}
+	if (err > 0) == (s > 0) {
+		return math.Float64frombits(bits + 1)
+	}
+	return math.Float64frombits(bits - 1)
+}
+
+func minF32(a, b uint32) uint32 {
+	x, y := f32(a), f32(b)
+	switch {
+	case x != x && y != y:
+		return nan32
+	case x != x || y < x:
+		return b
+	case y != y || x < y:
+		return a
+	}
+	return a | b // equal: of two zeros the negative one
+}
+
+func maxF32(a, b uint32) uint32 {
+	x, y := f32(a), f32(b)
+	switch {
+	case x != x && y != y:
+		return nan32
+	case x != x || y > x:
+		return b
+	case y != y || x > y:
+		return a
+	}
+	return a & b
+}
+
+func minNaNF32(a, b uint32) uint32 {
+	if f32(a) != f32(a) || f32(b) != f32(b) {
+		return nan32
+	}
+	return minF32(a, b)
+}
+
+func maxNaNF32(a, b uint32) uint32 {
+	if f32(a) != f32(a) || f32(b) != f32(b) {
+		return nan32
+	}
+	return maxF32(a, b)
+}
+
+func minF64(a, b uint64) uint64 {
+	x, y := f64(a), f64(b)
+	switch {
+	case x != x && y != y:
+		return nan64
+	case x != x || y < x:
+		return b
+	case y != y || x < y:
+		return a
+	}
+	return a | b
+}
+
+func maxF64(a, b uint64) uint64 {
+	x, y := f64(a), f64(b)
+	switch {
+	case x != x && y != y:
+		return nan64
+	case x != x || y > x:
+		return b
+	case y != y || x > y:
+		return a
+	}
+	return a & b
+}
+
+// Rounding is a rounding mode. Directed rounding is rare in real kernels; it goes
+// through math/big, which is slow and obviously right.
+type Rounding = big.RoundingMode
+
+// The rounding modes of PTX.
+const (
+	Nearest     = big.ToNearestEven
+	TowardZero  = big.ToZero
+	TowardMinus = big.ToNegativeInf
+	TowardPlus  = big.ToPositiveInf
+)
+
+type arith uint8
+
+const (
+	opAdd arith = iota
+	opMul
+	opFMA
+	opDiv
+	opSqrt
+)
+
+func directed32(op arith, a, b, c uint32, mode Rounding) uint32 {
+	x, exact, ok := exactly(op, float64(f32(a)), float64(f32(b)), float64(f32(c)), mode)
+	if !ok {
+		return b32(float32(exact))
+	}
+	f, acc := x.Float32()
+	v := float64(f)
+	if adjust(acc, mode, v < 0 || v == 0 && x.Signbit()) {
+		v = float64(math.Nextafter32(f, towards32(acc)))
+	}
+	return b32(float32(v))
+}
+
+func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
+	x, exact, ok := exactly(op, f64(a), f64(b), f64(c), mode)
+	if !ok {
+		return b64(exact)
+	}
+	v, acc := x.Float64()
+	if adjust(acc, mode, v < 0 || v == 0 && x.Signbit()) {
+		v = math.Nextafter(v, float64(towards32(acc)))
+	}
+	return b64(v)
+}
+
+// adjust says whether a result rounded to nearest lies on the wrong side.
+func adjust(acc big.Accuracy, mode Rounding, negative bool) bool {
+	switch mode {
+	case TowardZero:
+		return acc == big.Above && !negative || acc == big.Below && negative
+	case TowardMinus:
+		return acc == big.Above
+	case TowardPlus:
+		return acc == big.Below
+	}
+	return false
+}
+
+func towards32(acc big.Accuracy) float32 {
+	if acc == big.Above {
+		return float32(math.Inf(-1))
+	}
+	return float32(math.Inf(1))
+}
+
+// exactly computes with enough precision that a second rounding in the same
+// direction is harmless. ok is false when the operands are special (infinite,
+// NaN, a zero result); then the float is the result.
+func exactly(op arith, a, b, c float64, mode Rounding) (x *big.Float, special float64, ok bool) {
+	switch op {
+	case opAdd:
+		special = a + b
+	case opMul:
+		special = a * b
+	case opFMA:
+		special = math.FMA(a, b, c)
+	case opDiv:
+		special = a / b
+	case opSqrt:
+		special = math.Sqrt(a)
+	}
+	finite := func(v float64) bool { return v-v == 0 }
+	if !finite(a) || !finite(b) || !finite(c) || special != special || op == opDiv && b == 0 || op == opSqrt && a == 0 {
+		return nil, special, false
+	}
+	const prec = 4400 // wider than any exact sum of f64 products
+	f := func(v float64) *big.Float { return new(big.Float).SetFloat64(v) }
+	x = new(big.Float).SetPrec(prec).SetMode(mode)
+	switch op {
+	case opAdd:
+		x.Add(f(a), f(b))
+	case opMul:
+		x.Mul(f(a), f(b))
+	case opFMA:
+		x.Mul(f(a), f(b))
+		x.Add(x, f(c))
+	case opDiv:
+		x.SetPrec(200).Quo(f(a), f(b))
+	case opSqrt:
+		x.SetPrec(200).SetMode(big.ToNearestEven).Sqrt(f(a))
+		x.SetMode(mode)
+	}
+	if x.Sign() == 0 { // an exact zero: its sign depends on the direction
+		zero, opposite := special, false
+		switch op {
+		case opAdd:
+			opposite = math.Signbit(a) != math.Signbit(b)
+		case opFMA:
+			opposite = math.Signbit(a) != math.Signbit(b) != math.Signbit(c)
+		}
+		if opposite {
+			zero = 0
+			if mode == TowardMinus {
+				zero = math.Copysign(0, -1)
+			}
+		}
+		return nil, zero, false
+	}
+	return x, 0, true
+}

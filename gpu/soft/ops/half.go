@@ -1,0 +1,103 @@
+package ops
+
+import "math"
+
+// f16 widens an IEEE half; every half is an f32.
+func f16(a uint32) float32 {
+	sign := a & 0x8000 << 16
+	exp, frac := a>>10&0x1f, a&0x3ff
+	switch {
+	case exp == 0x1f:
+		if frac != 0 {
+			return math.Float32frombits(nan32)
+		}
+		return math.Float32frombits(sign | 0x7f800000)
+	case exp != 0:
+		return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+	}
+	v := float32(frac) * (1.0 / (1 << 24)) // exact: a denormal half
+	return math.Float32frombits(math.Float32bits(v) | sign)
+}
+
+// bf16 widens a bfloat16: the upper half of an f32.
+func bf16(a uint32) float32 { return math.Float32frombits(a << 16) }
+
+// nan16 is the NaN that half instructions give.
+const nan16 = 0x7fff
+
+func toF16(x float64) uint32  { return narrow(x, 10, 5, Nearest) }
+func toBF16(x float64) uint32 { return narrow(x, 7, 8, Nearest) }
+
+// fromF32 takes the upper half of an f32 that is a bfloat16.
+func fromF32(a uint32) uint32 { return a >> 16 }
+
+func minF16(a, b uint32) uint32 { return toF16(float64(f32(minF32(b32(f16(a)), b32(f16(b)))))) }
+func maxF16(a, b uint32) uint32 { return toF16(float64(f32(maxF32(b32(f16(a)), b32(f16(b)))))) }
+
+// narrow rounds an f64 to a format with frac fraction bits and exp exponent
+// bits, at most 16 in all. Denormals and overflow are as in IEEE 754.
+func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
+	bits := math.Float64bits(x)
+	sign := uint32(bits>>63) << (frac + exp)
+	inf := uint32(1<<exp-1) << frac
+	e := int(bits>>52&0x7ff) - 1023
+	m := bits & (1<<52 - 1)
+	if e == 1024 {
+		if m != 0 {
+			return nan16
+		}
+		return sign | inf
+	}
+	if e == -1023 { // zero and f64 denormals, far below any half
+		if m == 0 {
+			return sign
+		}
+		e = -1022
+	} else {
+		m |= 1 << 52
+	}
+	bias := 1<<(exp-1) - 1
+	shift := 52 - int(frac)
+	biased := e + bias
+	if biased <= 0 { // denormal result: fewer bits
+		shift += 1 - biased
+		biased = 0
+	}
+	if shift > 63 {
+		shift = 63
+	}
+	q, rest := m>>shift, m&(1<<shift-1)
+	half := uint64(1) << (shift - 1)
+	up := false
+	switch mode {
+	case Nearest:
+		up = rest > half || rest == half && q&1 == 1
+	case TowardMinus:
+		up = rest != 0 && sign != 0
+	case TowardPlus:
+		up = rest != 0 && sign == 0
+	}
+	if up {
+		q++
+	}
+	// A carry out of the fraction moves into the exponent by itself.
+	v := uint64(biased)<<frac + q
+	if biased > 0 {
+		v -= 1 << frac
+	}
+	if v >= uint64(inf) {
+		if mode == TowardZero || mode == TowardMinus && sign == 0 || mode == TowardPlus && sign != 0 {
+			return sign | (inf - 1)
+		}
+		return sign | inf
+	}
+	return sign | uint32(v)
+}
+
+// tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
+func tf32(a uint32) uint32 {
+	if a&0x7f800000 == 0x7f800000 {
+		return b32(f32(a))
+	}
+	return (a + 0x1000) &^ 0x1fff
+}
