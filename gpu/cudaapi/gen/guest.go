@@ -88,6 +88,7 @@ func stubs(t *cudaapi.Table, commands []cudaapi.Command) []byte {
 	}
 	var b bytes.Buffer
 	b.WriteString(generated + "#include \"state.h\"\n#include \"stubs.h\"\n")
+	structStubs(&b, t, commands)
 	for _, f := range t.Functions {
 		if f.How == cudaapi.Own {
 			continue
