@@ -142,7 +142,7 @@ func (t *Table) member(line string) (ok bool, err error) {
 		return true, fmt.Errorf("%q: a member without a layout", line)
 	}
 	if (m[1] != "") != t.latest.Union {
-		return true, fmt.Errorf("%s: the members of a union, and only they, begin with CASE:", t.latest.Type)
+		return true, fmt.Errorf("%s: the members of a union, and only they, begin with a case and a colon", t.latest.Type)
 	}
 	x := Member{Type: strings.TrimSpace(m[3]), Path: m[4]}
 	x.Case, _ = strconv.Atoi(m[1]) // digits or nothing, like the others

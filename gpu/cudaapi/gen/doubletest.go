@@ -17,7 +17,7 @@ func cardTest(commands []cudaapi.Command) ([]byte, error) {
 	p("%spackage cuda\n\nimport (\n\"fmt\"\n\n\"github.com/basalt-gpu/basalt/gpu/abi\"\n\"github.com/basalt-gpu/basalt/gpu/worker\"\n)\n\nvar passedOnCalls = []passedOnCall{\n", generatedGo)
 	for _, c := range commands {
 		for _, of := range cases(c) {
-			call := testCall{command: c, of: fmt.Sprint(of), p: p, next: firstArgument, seen: map[string][]string{}}
+			call := testCall{command: c, of: fmt.Sprint(of), address: "o.address", p: p, next: firstArgument, seen: map[string][]string{}}
 			call.write()
 		}
 	}
@@ -29,6 +29,7 @@ func cardTest(commands []cudaapi.Command) ([]byte, error) {
 type testCall struct {
 	command cudaapi.Command
 	of      string // the case of a union
+	address string // of device memory
 	p       func(string, ...any)
 	next    int // number
 	args    []string
@@ -75,9 +76,9 @@ func (t *testCall) argument(a cudaapi.Arg) string {
 		t.next++
 		return "o." + a.Handle
 	case a.Bytes > 0:
-		sees(a.Name, "o.address")
+		sees(a.Name, t.address)
 		t.next++
-		return "o.address"
+		return t.address
 	case a.Layout != nil:
 		return t.literal(a.Layout, func(e one, value string) {
 			if e.Device {
@@ -118,18 +119,17 @@ func (t *testCall) literal(l *cudaapi.Layout, each func(e one, value string)) st
 		case e.Only != "":
 			value = e.Only
 		case e.Touch != "":
-			value = "o.address"
+			value = t.address
 		}
 		each(e, value)
-		switch {
-		case e.Count == 0:
+		if e.Count == 0 {
 			fields = append(fields, e.field+": "+value)
-		default:
-			arrays[e.Field()] = append(arrays[e.Field()], value)
-			if len(arrays[e.Field()]) == e.Count {
-				kind, _ := e.Go()
-				fields = append(fields, fmt.Sprintf("%s: [%d]%s{%s}", e.Field(), e.Count, kind, strings.Join(arrays[e.Field()], ", ")))
-			}
+			continue
+		}
+		arrays[e.Field()] = append(arrays[e.Field()], value)
+		if len(arrays[e.Field()]) == e.Count {
+			kind, _ := e.Go()
+			fields = append(fields, fmt.Sprintf("%s: [%d]%s{%s}", e.Field(), e.Count, kind, strings.Join(arrays[e.Field()], ", ")))
 		}
 	}
 	return "abi." + l.Name() + "{" + strings.Join(fields, ", ") + "}"
