@@ -76,6 +76,8 @@ enum {
 	CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 	CU_JIT_OPTIMIZATION_LEVEL = 7,
 };
+enum { CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0, CU_LIBRARY_BINARY_IS_PRESERVED = 1 };
+enum { CU_MODULE_EAGER_LOADING = 1, CU_MODULE_LAZY_LOADING = 2 };
 enum { CU_JIT_INPUT_CUBIN = 0, CU_JIT_INPUT_PTX = 1, CU_JIT_INPUT_FATBINARY = 2 };
 
 /* CUdevice_attribute */
@@ -238,6 +240,12 @@ struct CUexecAffinityParam {
 			unsigned int val;
 		} smCount;
 	} param;
+};
+
+struct CUctxCreateParams {
+	CUexecAffinityParam *execAffinityParams;
+	int numExecAffinityParams;
+	void *cigParams;
 };
 
 /* How a kernel finds a tensor: only the driver knows what it holds. */

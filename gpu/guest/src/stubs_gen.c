@@ -1101,14 +1101,6 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
-{
-	(void)kernel;
-	(void)config;
-	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuLaunch(CUfunction f)
 {
 	(void)f;
@@ -1137,14 +1129,6 @@ CUDA_API CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_heigh
 	(void)grid_width;
 	(void)grid_height;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
-{
-	(void)kernels;
-	(void)numKernels;
-	(void)lib;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 

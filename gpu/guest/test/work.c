@@ -281,6 +281,31 @@ static void passed_on(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(s, p + 8, 9, 0));
 }
 
+/* A share of the processors for a context is for clients of MPS, and said to be. */
+static void exec_affinity(void)
+{
+	CUexecAffinityParam p = {CU_EXEC_AFFINITY_TYPE_SM_COUNT, {{4}}};
+	CUctxCreateParams params = {&p, 1, NULL};
+	CUcontext c;
+	int support = 7;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGetExecAffinitySupport(&support, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0));
+	EXPECT(support == 0);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuDeviceGetExecAffinitySupport(&support, 1, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxCreate_v3(&c, &p, 1, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuCtxCreate_v3(&c, NULL, 1, 0, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxCreate_v4(&c, &params, 0, 0));
+	params = (CUctxCreateParams){NULL, 0, &p};
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuCtxCreate_v4(&c, &params, 0, 0));
+	params.cigParams = NULL;
+	CHECK(cuCtxCreate_v4(&c, &params, 0, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxGetExecAffinity(&p, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+	CHECK(cuCtxDestroy(c));
+	CHECK(cuCtxCreate_v4(&c, NULL, 0, 0));
+	CHECK(cuCtxDestroy(c));
+}
+
 /* What a program sets of a stream it reads back; streams do not share it. */
 static void stream_attributes(void)
 {
@@ -422,6 +447,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };
