@@ -58,6 +58,15 @@ const (
 	OpProfilerStop                              Op = 99
 	OpStreamWriteValue32                        Op = 100
 	OpStreamWriteValue64                        Op = 101
+	OpCtxGetExecAffinity                        Op = 102
+	OpMemGetAllocationGranularity               Op = 103
+	OpMulticastGetGranularity                   Op = 104
+	OpStreamCopyAttributes                      Op = 105
+	OpStreamGetAttribute                        Op = 106
+	OpStreamSetAttribute                        Op = 107
+	OpTensorMapEncodeTiled                      Op = 108
+	OpTensorMapEncodeIm2col                     Op = 109
+	OpTensorMapReplaceAddress                   Op = 110
 )
 
 // String is the command's name.
@@ -151,6 +160,24 @@ func (o Op) String() string {
 		return "StreamWriteValue32"
 	case OpStreamWriteValue64:
 		return "StreamWriteValue64"
+	case OpCtxGetExecAffinity:
+		return "CtxGetExecAffinity"
+	case OpMemGetAllocationGranularity:
+		return "MemGetAllocationGranularity"
+	case OpMulticastGetGranularity:
+		return "MulticastGetGranularity"
+	case OpStreamCopyAttributes:
+		return "StreamCopyAttributes"
+	case OpStreamGetAttribute:
+		return "StreamGetAttribute"
+	case OpStreamSetAttribute:
+		return "StreamSetAttribute"
+	case OpTensorMapEncodeTiled:
+		return "TensorMapEncodeTiled"
+	case OpTensorMapEncodeIm2col:
+		return "TensorMapEncodeIm2col"
+	case OpTensorMapReplaceAddress:
+		return "TensorMapReplaceAddress"
 	}
 	return "unknown"
 }
@@ -246,6 +273,24 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 24, true
 	case OpStreamWriteValue64:
 		return 32, true
+	case OpCtxGetExecAffinity:
+		return 32, true
+	case OpMemGetAllocationGranularity:
+		return 48, true
+	case OpMulticastGetGranularity:
+		return 48, true
+	case OpStreamCopyAttributes:
+		return 16, true
+	case OpStreamGetAttribute:
+		return 32, true
+	case OpStreamSetAttribute:
+		return 80, true
+	case OpTensorMapEncodeTiled:
+		return 184, true
+	case OpTensorMapEncodeIm2col:
+		return 208, true
+	case OpTensorMapReplaceAddress:
+		return 168, true
 	}
 	return 0, false
 }
@@ -1264,5 +1309,407 @@ func (a StreamWriteValue64) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Value)
 	b = binary.LittleEndian.AppendUint32(b, a.Flags)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// CtxGetExecAffinity is the fixed part of the command.
+type CtxGetExecAffinity struct {
+	Ctx       uint64 // handle of the current context
+	OutOff    uint64 // structs that come back: offset in its region
+	OutLen    uint64 // structs that come back: bytes
+	Type      int32  // CUexecAffinityType
+	OutRegion uint32 // structs that come back: region number
+}
+
+// DecodeCtxGetExecAffinity reads the arguments from b, which has at least 32 bytes.
+func DecodeCtxGetExecAffinity(b []byte) (a CtxGetExecAffinity) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.OutOff = binary.LittleEndian.Uint64(b[8:])
+	a.OutLen = binary.LittleEndian.Uint64(b[16:])
+	a.Type = int32(binary.LittleEndian.Uint32(b[24:]))
+	a.OutRegion = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a CtxGetExecAffinity) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Type))
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	return b
+}
+
+// MemGetAllocationGranularity is the fixed part of the command.
+type MemGetAllocationGranularity struct {
+	Ctx    uint64   // handle of the current context
+	Option int32    // CUmemAllocationGranularity_flags
+	Zero   uint32   // zero
+	Prop   [32]byte // CUmemAllocationProp
+}
+
+// DecodeMemGetAllocationGranularity reads the arguments from b, which has at least 48 bytes.
+func DecodeMemGetAllocationGranularity(b []byte) (a MemGetAllocationGranularity) {
+	_ = b[47]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Option = int32(binary.LittleEndian.Uint32(b[8:]))
+	a.Zero = binary.LittleEndian.Uint32(b[12:])
+	copy(a.Prop[:], b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemGetAllocationGranularity) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Option))
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	b = append(b, a.Prop[:]...)
+	return b
+}
+
+// MulticastGetGranularity is the fixed part of the command.
+type MulticastGetGranularity struct {
+	Ctx    uint64   // handle of the current context
+	Option int32    // CUmulticastGranularity_flags
+	Zero   uint32   // zero
+	Prop   [32]byte // CUmulticastObjectProp
+}
+
+// DecodeMulticastGetGranularity reads the arguments from b, which has at least 48 bytes.
+func DecodeMulticastGetGranularity(b []byte) (a MulticastGetGranularity) {
+	_ = b[47]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Option = int32(binary.LittleEndian.Uint32(b[8:]))
+	a.Zero = binary.LittleEndian.Uint32(b[12:])
+	copy(a.Prop[:], b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MulticastGetGranularity) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Option))
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	b = append(b, a.Prop[:]...)
+	return b
+}
+
+// StreamCopyAttributes is the fixed part of the command.
+type StreamCopyAttributes struct {
+	DstStream uint64 // CUstream
+	SrcStream uint64 // CUstream
+}
+
+// DecodeStreamCopyAttributes reads the arguments from b, which has at least 16 bytes.
+func DecodeStreamCopyAttributes(b []byte) (a StreamCopyAttributes) {
+	_ = b[15]
+	a.DstStream = binary.LittleEndian.Uint64(b[0:])
+	a.SrcStream = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamCopyAttributes) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.DstStream)
+	b = binary.LittleEndian.AppendUint64(b, a.SrcStream)
+	return b
+}
+
+// StreamGetAttribute is the fixed part of the command.
+type StreamGetAttribute struct {
+	HStream   uint64 // CUstream
+	OutOff    uint64 // structs that come back: offset in its region
+	OutLen    uint64 // structs that come back: bytes
+	Attr      int32  // CUstreamAttrID
+	OutRegion uint32 // structs that come back: region number
+}
+
+// DecodeStreamGetAttribute reads the arguments from b, which has at least 32 bytes.
+func DecodeStreamGetAttribute(b []byte) (a StreamGetAttribute) {
+	_ = b[31]
+	a.HStream = binary.LittleEndian.Uint64(b[0:])
+	a.OutOff = binary.LittleEndian.Uint64(b[8:])
+	a.OutLen = binary.LittleEndian.Uint64(b[16:])
+	a.Attr = int32(binary.LittleEndian.Uint32(b[24:]))
+	a.OutRegion = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamGetAttribute) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.HStream)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Attr))
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	return b
+}
+
+// StreamSetAttribute is the fixed part of the command.
+type StreamSetAttribute struct {
+	HStream uint64   // CUstream
+	Attr    int32    // CUstreamAttrID
+	Zero    uint32   // zero
+	Param   [64]byte // CUstreamAttrValue
+}
+
+// DecodeStreamSetAttribute reads the arguments from b, which has at least 80 bytes.
+func DecodeStreamSetAttribute(b []byte) (a StreamSetAttribute) {
+	_ = b[79]
+	a.HStream = binary.LittleEndian.Uint64(b[0:])
+	a.Attr = int32(binary.LittleEndian.Uint32(b[8:]))
+	a.Zero = binary.LittleEndian.Uint32(b[12:])
+	copy(a.Param[:], b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamSetAttribute) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.HStream)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Attr))
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	b = append(b, a.Param[:]...)
+	return b
+}
+
+// TensorMapEncodeTiled is the fixed part of the command.
+type TensorMapEncodeTiled struct {
+	Ctx            uint64    // handle of the current context
+	GlobalAddress  uint64    // void *
+	GlobalDim      [5]uint64 // cuuint64_t
+	GlobalStrides  [5]uint64 // cuuint64_t
+	OutOff         uint64    // structs that come back: offset in its region
+	OutLen         uint64    // structs that come back: bytes
+	TensorDataType int32     // CUtensorMapDataType
+	TensorRank     uint32    // cuuint32_t
+	BoxDim         [5]uint32 // cuuint32_t
+	ElementStrides [5]uint32 // cuuint32_t
+	Interleave     int32     // CUtensorMapInterleave
+	Swizzle        int32     // CUtensorMapSwizzle
+	L2Promotion    int32     // CUtensorMapL2promotion
+	OobFill        int32     // CUtensorMapFloatOOBfill
+	OutRegion      uint32    // structs that come back: region number
+	Zero           uint32    // zero
+}
+
+// DecodeTensorMapEncodeTiled reads the arguments from b, which has at least 184 bytes.
+func DecodeTensorMapEncodeTiled(b []byte) (a TensorMapEncodeTiled) {
+	_ = b[183]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.GlobalAddress = binary.LittleEndian.Uint64(b[8:])
+	a.GlobalDim[0] = binary.LittleEndian.Uint64(b[16:])
+	a.GlobalDim[1] = binary.LittleEndian.Uint64(b[24:])
+	a.GlobalDim[2] = binary.LittleEndian.Uint64(b[32:])
+	a.GlobalDim[3] = binary.LittleEndian.Uint64(b[40:])
+	a.GlobalDim[4] = binary.LittleEndian.Uint64(b[48:])
+	a.GlobalStrides[0] = binary.LittleEndian.Uint64(b[56:])
+	a.GlobalStrides[1] = binary.LittleEndian.Uint64(b[64:])
+	a.GlobalStrides[2] = binary.LittleEndian.Uint64(b[72:])
+	a.GlobalStrides[3] = binary.LittleEndian.Uint64(b[80:])
+	a.GlobalStrides[4] = binary.LittleEndian.Uint64(b[88:])
+	a.OutOff = binary.LittleEndian.Uint64(b[96:])
+	a.OutLen = binary.LittleEndian.Uint64(b[104:])
+	a.TensorDataType = int32(binary.LittleEndian.Uint32(b[112:]))
+	a.TensorRank = binary.LittleEndian.Uint32(b[116:])
+	a.BoxDim[0] = binary.LittleEndian.Uint32(b[120:])
+	a.BoxDim[1] = binary.LittleEndian.Uint32(b[124:])
+	a.BoxDim[2] = binary.LittleEndian.Uint32(b[128:])
+	a.BoxDim[3] = binary.LittleEndian.Uint32(b[132:])
+	a.BoxDim[4] = binary.LittleEndian.Uint32(b[136:])
+	a.ElementStrides[0] = binary.LittleEndian.Uint32(b[140:])
+	a.ElementStrides[1] = binary.LittleEndian.Uint32(b[144:])
+	a.ElementStrides[2] = binary.LittleEndian.Uint32(b[148:])
+	a.ElementStrides[3] = binary.LittleEndian.Uint32(b[152:])
+	a.ElementStrides[4] = binary.LittleEndian.Uint32(b[156:])
+	a.Interleave = int32(binary.LittleEndian.Uint32(b[160:]))
+	a.Swizzle = int32(binary.LittleEndian.Uint32(b[164:]))
+	a.L2Promotion = int32(binary.LittleEndian.Uint32(b[168:]))
+	a.OobFill = int32(binary.LittleEndian.Uint32(b[172:]))
+	a.OutRegion = binary.LittleEndian.Uint32(b[176:])
+	a.Zero = binary.LittleEndian.Uint32(b[180:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a TensorMapEncodeTiled) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalAddress)
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[0])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[1])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[2])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[3])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[4])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[0])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[1])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[2])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[3])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[4])
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.TensorDataType))
+	b = binary.LittleEndian.AppendUint32(b, a.TensorRank)
+	b = binary.LittleEndian.AppendUint32(b, a.BoxDim[0])
+	b = binary.LittleEndian.AppendUint32(b, a.BoxDim[1])
+	b = binary.LittleEndian.AppendUint32(b, a.BoxDim[2])
+	b = binary.LittleEndian.AppendUint32(b, a.BoxDim[3])
+	b = binary.LittleEndian.AppendUint32(b, a.BoxDim[4])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[0])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[1])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[2])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[3])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[4])
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Interleave))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Swizzle))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.L2Promotion))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.OobFill))
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// TensorMapEncodeIm2col is the fixed part of the command.
+type TensorMapEncodeIm2col struct {
+	Ctx                 uint64    // handle of the current context
+	GlobalAddress       uint64    // void *
+	GlobalDim           [5]uint64 // cuuint64_t
+	GlobalStrides       [5]uint64 // cuuint64_t
+	OutOff              uint64    // structs that come back: offset in its region
+	OutLen              uint64    // structs that come back: bytes
+	TensorDataType      int32     // CUtensorMapDataType
+	TensorRank          uint32    // cuuint32_t
+	PixelBoxLowerCorner [5]int32  // int
+	PixelBoxUpperCorner [5]int32  // int
+	ChannelsPerPixel    uint32    // cuuint32_t
+	PixelsPerColumn     uint32    // cuuint32_t
+	ElementStrides      [5]uint32 // cuuint32_t
+	Interleave          int32     // CUtensorMapInterleave
+	Swizzle             int32     // CUtensorMapSwizzle
+	L2Promotion         int32     // CUtensorMapL2promotion
+	OobFill             int32     // CUtensorMapFloatOOBfill
+	OutRegion           uint32    // structs that come back: region number
+}
+
+// DecodeTensorMapEncodeIm2col reads the arguments from b, which has at least 208 bytes.
+func DecodeTensorMapEncodeIm2col(b []byte) (a TensorMapEncodeIm2col) {
+	_ = b[207]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.GlobalAddress = binary.LittleEndian.Uint64(b[8:])
+	a.GlobalDim[0] = binary.LittleEndian.Uint64(b[16:])
+	a.GlobalDim[1] = binary.LittleEndian.Uint64(b[24:])
+	a.GlobalDim[2] = binary.LittleEndian.Uint64(b[32:])
+	a.GlobalDim[3] = binary.LittleEndian.Uint64(b[40:])
+	a.GlobalDim[4] = binary.LittleEndian.Uint64(b[48:])
+	a.GlobalStrides[0] = binary.LittleEndian.Uint64(b[56:])
+	a.GlobalStrides[1] = binary.LittleEndian.Uint64(b[64:])
+	a.GlobalStrides[2] = binary.LittleEndian.Uint64(b[72:])
+	a.GlobalStrides[3] = binary.LittleEndian.Uint64(b[80:])
+	a.GlobalStrides[4] = binary.LittleEndian.Uint64(b[88:])
+	a.OutOff = binary.LittleEndian.Uint64(b[96:])
+	a.OutLen = binary.LittleEndian.Uint64(b[104:])
+	a.TensorDataType = int32(binary.LittleEndian.Uint32(b[112:]))
+	a.TensorRank = binary.LittleEndian.Uint32(b[116:])
+	a.PixelBoxLowerCorner[0] = int32(binary.LittleEndian.Uint32(b[120:]))
+	a.PixelBoxLowerCorner[1] = int32(binary.LittleEndian.Uint32(b[124:]))
+	a.PixelBoxLowerCorner[2] = int32(binary.LittleEndian.Uint32(b[128:]))
+	a.PixelBoxLowerCorner[3] = int32(binary.LittleEndian.Uint32(b[132:]))
+	a.PixelBoxLowerCorner[4] = int32(binary.LittleEndian.Uint32(b[136:]))
+	a.PixelBoxUpperCorner[0] = int32(binary.LittleEndian.Uint32(b[140:]))
+	a.PixelBoxUpperCorner[1] = int32(binary.LittleEndian.Uint32(b[144:]))
+	a.PixelBoxUpperCorner[2] = int32(binary.LittleEndian.Uint32(b[148:]))
+	a.PixelBoxUpperCorner[3] = int32(binary.LittleEndian.Uint32(b[152:]))
+	a.PixelBoxUpperCorner[4] = int32(binary.LittleEndian.Uint32(b[156:]))
+	a.ChannelsPerPixel = binary.LittleEndian.Uint32(b[160:])
+	a.PixelsPerColumn = binary.LittleEndian.Uint32(b[164:])
+	a.ElementStrides[0] = binary.LittleEndian.Uint32(b[168:])
+	a.ElementStrides[1] = binary.LittleEndian.Uint32(b[172:])
+	a.ElementStrides[2] = binary.LittleEndian.Uint32(b[176:])
+	a.ElementStrides[3] = binary.LittleEndian.Uint32(b[180:])
+	a.ElementStrides[4] = binary.LittleEndian.Uint32(b[184:])
+	a.Interleave = int32(binary.LittleEndian.Uint32(b[188:]))
+	a.Swizzle = int32(binary.LittleEndian.Uint32(b[192:]))
+	a.L2Promotion = int32(binary.LittleEndian.Uint32(b[196:]))
+	a.OobFill = int32(binary.LittleEndian.Uint32(b[200:]))
+	a.OutRegion = binary.LittleEndian.Uint32(b[204:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a TensorMapEncodeIm2col) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalAddress)
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[0])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[1])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[2])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[3])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalDim[4])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[0])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[1])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[2])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[3])
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalStrides[4])
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.TensorDataType))
+	b = binary.LittleEndian.AppendUint32(b, a.TensorRank)
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxLowerCorner[0]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxLowerCorner[1]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxLowerCorner[2]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxLowerCorner[3]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxLowerCorner[4]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxUpperCorner[0]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxUpperCorner[1]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxUpperCorner[2]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxUpperCorner[3]))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.PixelBoxUpperCorner[4]))
+	b = binary.LittleEndian.AppendUint32(b, a.ChannelsPerPixel)
+	b = binary.LittleEndian.AppendUint32(b, a.PixelsPerColumn)
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[0])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[1])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[2])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[3])
+	b = binary.LittleEndian.AppendUint32(b, a.ElementStrides[4])
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Interleave))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.Swizzle))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.L2Promotion))
+	b = binary.LittleEndian.AppendUint32(b, uint32(a.OobFill))
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	return b
+}
+
+// TensorMapReplaceAddress is the fixed part of the command.
+type TensorMapReplaceAddress struct {
+	Ctx           uint64    // handle of the current context
+	GlobalAddress uint64    // void *
+	OutOff        uint64    // structs that come back: offset in its region
+	OutLen        uint64    // structs that come back: bytes
+	OutRegion     uint32    // structs that come back: region number
+	Zero          uint32    // zero
+	TensorMap     [128]byte // CUtensorMap
+}
+
+// DecodeTensorMapReplaceAddress reads the arguments from b, which has at least 168 bytes.
+func DecodeTensorMapReplaceAddress(b []byte) (a TensorMapReplaceAddress) {
+	_ = b[167]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.GlobalAddress = binary.LittleEndian.Uint64(b[8:])
+	a.OutOff = binary.LittleEndian.Uint64(b[16:])
+	a.OutLen = binary.LittleEndian.Uint64(b[24:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[32:])
+	a.Zero = binary.LittleEndian.Uint32(b[36:])
+	copy(a.TensorMap[:], b[40:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a TensorMapReplaceAddress) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.GlobalAddress)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	b = append(b, a.TensorMap[:]...)
 	return b
 }

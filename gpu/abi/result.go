@@ -23,22 +23,24 @@ const (
 	ErrUnsupportedLimit Result = 215
 	ErrInvalidPTX       Result = 218
 	ErrUnsupportedPTX   Result = 222 // CUDA_ERROR_UNSUPPORTED_PTX_VERSION
-	ErrInvalidHandle    Result = 400
-	ErrIllegalState     Result = 401
-	ErrNotFound         Result = 500
-	ErrNotReady         Result = 600
-	ErrIllegalAddress   Result = 700
-	ErrLaunchResources  Result = 701 // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
-	ErrLaunchTimeout    Result = 702
-	ErrAssert           Result = 710
-	ErrIllegalInstr     Result = 715
-	ErrMisaligned       Result = 716
-	ErrInvalidPC        Result = 718
-	ErrLaunchFailed     Result = 719
-	ErrNotPermitted     Result = 800
-	ErrNotSupported     Result = 801
-	ErrDriverMismatch   Result = 803 // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
-	ErrUnknown          Result = 999
+	// ErrUnsupportedExecAffinity is CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY.
+	ErrUnsupportedExecAffinity Result = 224
+	ErrInvalidHandle           Result = 400
+	ErrIllegalState            Result = 401
+	ErrNotFound                Result = 500
+	ErrNotReady                Result = 600
+	ErrIllegalAddress          Result = 700
+	ErrLaunchResources         Result = 701 // CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+	ErrLaunchTimeout           Result = 702
+	ErrAssert                  Result = 710
+	ErrIllegalInstr            Result = 715
+	ErrMisaligned              Result = 716
+	ErrInvalidPC               Result = 718
+	ErrLaunchFailed            Result = 719
+	ErrNotPermitted            Result = 800
+	ErrNotSupported            Result = 801
+	ErrDriverMismatch          Result = 803 // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+	ErrUnknown                 Result = 999
 )
 
 var resultNames = map[Result]string{
@@ -56,7 +58,7 @@ var resultNames = map[Result]string{
 	ErrIllegalInstr: "CUDA_ERROR_ILLEGAL_INSTRUCTION", ErrMisaligned: "CUDA_ERROR_MISALIGNED_ADDRESS",
 	ErrInvalidPC: "CUDA_ERROR_INVALID_PC", ErrLaunchFailed: "CUDA_ERROR_LAUNCH_FAILED",
 	ErrNotPermitted: "CUDA_ERROR_NOT_PERMITTED", ErrNotSupported: "CUDA_ERROR_NOT_SUPPORTED", ErrUnknown: "CUDA_ERROR_UNKNOWN",
-	ErrDriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	ErrDriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", ErrUnsupportedExecAffinity: "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY",
 }
 
 func (r Result) String() string {

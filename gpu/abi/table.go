@@ -11,6 +11,7 @@ const (
 	I32
 	U64
 	F32
+	U8
 )
 
 // Field of a command's fixed arguments.
@@ -18,7 +19,14 @@ type Field struct {
 	Name string // C name, snake case
 	Kind Kind
 	Doc  string
+	// Count is how many there are of the kind, one after the other; 0: one, and
+	// no array.
+	Count int
 }
+
+// Record is the fields of a piece of a shared region for what comes back: offset
+// and length, and the region's number without a word after it.
+func Record(doc string) []Field { return buf("out", doc)[:3] }
 
 // Command is one operation that a guest may put into the ring.
 type Command struct {
@@ -42,10 +50,10 @@ func buf(prefix, doc string) []Field { return bufAnd(prefix, doc, prefix+"_zero"
 // bufAnd is buf with a meaning for its last word.
 func bufAnd(prefix, doc, last, lastDoc string) []Field {
 	return []Field{
-		{prefix + "_off", U64, doc + ": offset in its region"},
-		{prefix + "_len", U64, doc + ": bytes"},
-		{prefix + "_region", U32, doc + ": region number"},
-		{last, U32, lastDoc},
+		{Name: prefix + "_off", Kind: U64, Doc: doc + ": offset in its region"},
+		{Name: prefix + "_len", Kind: U64, Doc: doc + ": bytes"},
+		{Name: prefix + "_region", Kind: U32, Doc: doc + ": region number"},
+		{Name: last, Kind: U32, Doc: lastDoc},
 	}
 }
 
@@ -60,11 +68,11 @@ func fields(parts ...[]Field) (all []Field) {
 	return all
 }
 
-func u64(name, doc string) []Field { return []Field{{name, U64, doc}} }
+func u64(name, doc string) []Field { return []Field{{Name: name, Kind: U64, Doc: doc}} }
 
 func u32s(pairs ...string) (all []Field) {
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, Field{pairs[i], U32, pairs[i+1]})
+		all = append(all, Field{Name: pairs[i], Kind: U32, Doc: pairs[i+1]})
 	}
 	return all
 }
@@ -103,7 +111,7 @@ var Commands = []Command{
 		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
 		API:    []string{"cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleLoad", "cuModuleLoadFatBinary", "cuModuleGetFunction", "cuModuleGetGlobal_v2"}},
 	{Op: 17, Name: "ModuleUnload", Sync: true, Args: u64("module", "handle"), API: []string{"cuModuleUnload"}},
-	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{"attribute", I32, "CUfunction_attribute"}, {"value", I32, "value"}}),
+	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{Name: "attribute", Kind: I32, Doc: "CUfunction_attribute"}, {Name: "value", Kind: I32, Doc: "value"}}),
 		API: []string{"cuFuncSetAttribute", "cuFuncSetCacheConfig"}},
 
 	// Memory.
@@ -145,7 +153,7 @@ var Commands = []Command{
 		API:    []string{"cuLaunchKernel", "cuLaunchCooperativeKernel"}},
 
 	// Streams.
-	{Op: 56, Name: "StreamCreate", Args: fields(u64("ctx", "handle"), u64("stream", "new handle"), []Field{{"flags", U32, "CUstream_flags"}, {"priority", I32, "as CUDA"}}),
+	{Op: 56, Name: "StreamCreate", Args: fields(u64("ctx", "handle"), u64("stream", "new handle"), []Field{{Name: "flags", Kind: U32, Doc: "CUstream_flags"}, {Name: "priority", Kind: I32, Doc: "as CUDA"}}),
 		API: []string{"cuStreamCreate", "cuStreamCreateWithPriority"}},
 	{Op: 57, Name: "StreamDestroy", Args: u64("stream", "handle"), Doc: "Work in it still completes.", API: []string{"cuStreamDestroy_v2"}},
 	{Op: 58, Name: "StreamSynchronize", Sync: true, Args: u64("stream", "handle"), API: []string{"cuStreamSynchronize"}},

@@ -9,7 +9,7 @@ package cuda
 #include <stdlib.h>
 
 typedef uintptr_t u;
-typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u);
+typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u);
 
 // The context that this thread last made current: goroutines move between
 // threads, and a call costs nothing more while they do not.
@@ -17,7 +17,7 @@ static __thread u current, current_of; // context, and the library that it is of
 static __thread unsigned long current_in;
 static unsigned long generation; // of contexts
 
-static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l) {
+static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l, u m, u n, u o, u p) {
 	unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
 	if (ctx && (ctx != current || set != current_of || now != current_in)) {
 		int r = ((int (*)(u))set)(ctx);
@@ -26,7 +26,7 @@ static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j
 		current_of = set;
 		current_in = now;
 	}
-	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l);
+	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p);
 }
 
 // A destroyed context's address may come again for a new one, so no thread
@@ -59,7 +59,7 @@ func dlsym(handle uintptr, name string) uintptr {
 
 func invoke(set, ctx, f uintptr, a *[maxArgs]uintptr) int32 {
 	return int32(C.invoke(C.u(set), C.u(ctx), C.u(f), C.u(a[0]), C.u(a[1]), C.u(a[2]), C.u(a[3]), C.u(a[4]),
-		C.u(a[5]), C.u(a[6]), C.u(a[7]), C.u(a[8]), C.u(a[9]), C.u(a[10])))
+		C.u(a[5]), C.u(a[6]), C.u(a[7]), C.u(a[8]), C.u(a[9]), C.u(a[10]), C.u(a[11]), C.u(a[12]), C.u(a[13]), C.u(a[14])))
 }
 
 func forgetCurrent() { C.forget() }

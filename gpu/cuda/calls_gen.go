@@ -9,30 +9,83 @@ import (
 
 // The functions that are passed on, after those that this package calls by itself.
 const (
-	cuCtxResetPersistingL2Cache = firstPassedOn + iota
+	cuCtxGetExecAffinity = firstPassedOn + iota
+	cuCtxResetPersistingL2Cache
+	cuMulticastGetGranularity
 	cuOccupancyAvailableDynamicSMemPerBlock
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuProfilerStart
 	cuProfilerStop
+	cuStreamCopyAttributes
+	cuStreamGetAttribute
+	cuStreamSetAttribute
 	cuStreamWriteValue32
 	cuStreamWriteValue64
+	cuTensorMapEncodeIm2col
+	cuTensorMapEncodeTiled
+	cuTensorMapReplaceAddress
 	functionCount
 )
 
 // passedOn has their symbols.
 var passedOn = [...]string{
+	"cuCtxGetExecAffinity",
 	"cuCtxResetPersistingL2Cache",
+	"cuMulticastGetGranularity",
 	"cuOccupancyAvailableDynamicSMemPerBlock",
 	"cuOccupancyMaxActiveBlocksPerMultiprocessor",
 	"cuProfilerStart",
 	"cuProfilerStop",
+	"cuStreamCopyAttributes",
+	"cuStreamGetAttribute",
+	"cuStreamSetAttribute",
 	"cuStreamWriteValue32_v2",
 	"cuStreamWriteValue64_v2",
+	"cuTensorMapEncodeIm2col",
+	"cuTensorMapEncodeTiled",
+	"cuTensorMapReplaceAddress",
+}
+
+// CtxGetExecAffinity implements worker.Context.
+func (c *context) CtxGetExecAffinity(kind int32) (abi.ExecAffinityParam, error) {
+	pExecAffinityMemory := newStruct(make([]byte, abi.ExecAffinityParamWire))
+	defer pExecAffinityMemory.free()
+	if err := c.passOn(cuCtxGetExecAffinity, pExecAffinityMemory.at(), uintptr(uint32(kind))); err != nil {
+		return abi.ExecAffinityParam{}, err
+	}
+	return abi.DecodeExecAffinityParam([abi.ExecAffinityParamWire]byte(pExecAffinityMemory.bytes)), nil
 }
 
 // CtxResetPersistingL2Cache implements worker.Context.
 func (c *context) CtxResetPersistingL2Cache() error {
 	return c.passOn(cuCtxResetPersistingL2Cache)
+}
+
+// MemGetAllocationGranularity implements worker.Context.
+func (c *context) MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
+	value0 := newOut[uint64]()
+	defer value0.free()
+	prop.LocationId = int32(c.d.device)
+	propBytes := prop.Bytes()
+	propMemory := newStruct(propBytes[:])
+	defer propMemory.free()
+	if err := c.passOn(cuMemGetAllocationGranularity, value0.at(), propMemory.at(), uintptr(uint32(option))); err != nil {
+		return 0, err
+	}
+	return *value0.value, nil
+}
+
+// MulticastGetGranularity implements worker.Context.
+func (c *context) MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error) {
+	value0 := newOut[uint64]()
+	defer value0.free()
+	propBytes := prop.Bytes()
+	propMemory := newStruct(propBytes[:])
+	defer propMemory.free()
+	if err := c.passOn(cuMulticastGetGranularity, value0.at(), propMemory.at(), uintptr(uint32(option))); err != nil {
+		return 0, err
+	}
+	return *value0.value, nil
 }
 
 // OccupancyAvailableDynamicSMemPerBlock implements worker.Context.
@@ -43,8 +96,10 @@ func (c *context) OccupancyAvailableDynamicSMemPerBlock(function worker.Function
 	}
 	value0 := newOut[uint64]()
 	defer value0.free()
-	err := c.passOn(cuOccupancyAvailableDynamicSMemPerBlock, value0.at(), functionObject.handle, uintptr(uint32(numBlocks)), uintptr(uint32(blockSize)))
-	return *value0.value, err
+	if err := c.passOn(cuOccupancyAvailableDynamicSMemPerBlock, value0.at(), functionObject.handle, uintptr(uint32(numBlocks)), uintptr(uint32(blockSize))); err != nil {
+		return 0, err
+	}
+	return *value0.value, nil
 }
 
 // OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
@@ -55,8 +110,10 @@ func (c *context) OccupancyMaxActiveBlocksPerMultiprocessor(function worker.Func
 	}
 	value0 := newOut[int32]()
 	defer value0.free()
-	err := c.passOn(cuOccupancyMaxActiveBlocksPerMultiprocessor, value0.at(), functionObject.handle, uintptr(uint32(blockSize)), uintptr(dynamicSmemSize))
-	return *value0.value, err
+	if err := c.passOn(cuOccupancyMaxActiveBlocksPerMultiprocessor, value0.at(), functionObject.handle, uintptr(uint32(blockSize)), uintptr(dynamicSmemSize)); err != nil {
+		return 0, err
+	}
+	return *value0.value, nil
 }
 
 // ProfilerStart implements worker.Context.
@@ -67,6 +124,48 @@ func (c *context) ProfilerStart() error {
 // ProfilerStop implements worker.Context.
 func (c *context) ProfilerStop() error {
 	return c.passOn(cuProfilerStop)
+}
+
+// StreamCopyAttributes implements worker.Context.
+func (c *context) StreamCopyAttributes(dstStream worker.Stream, srcStream worker.Stream) error {
+	dstStreamObject, err := c.streamOf(dstStream)
+	if err != nil {
+		return err
+	}
+	srcStreamObject, err := c.streamOf(srcStream)
+	if err != nil {
+		return err
+	}
+	return c.passOn(cuStreamCopyAttributes, dstStreamObject.handle, srcStreamObject.handle)
+}
+
+// StreamGetAttribute implements worker.Context.
+func (c *context) StreamGetAttribute(hStream worker.Stream, attr int32) (abi.StreamAttrValue, error) {
+	hStreamObject, err := c.streamOf(hStream)
+	if err != nil {
+		return abi.StreamAttrValue{}, err
+	}
+	valueMemory := newStruct(make([]byte, abi.StreamAttrValueWire))
+	defer valueMemory.free()
+	if err := c.passOn(cuStreamGetAttribute, hStreamObject.handle, uintptr(uint32(attr)), valueMemory.at()); err != nil {
+		return abi.StreamAttrValue{}, err
+	}
+	return abi.DecodeStreamAttrValue(attr, [abi.StreamAttrValueWire]byte(valueMemory.bytes)), nil
+}
+
+// StreamSetAttribute implements worker.Context.
+func (c *context) StreamSetAttribute(hStream worker.Stream, attr int32, param abi.StreamAttrValue) error {
+	hStreamObject, err := c.streamOf(hStream)
+	if err != nil {
+		return err
+	}
+	if err := c.check(param.AccessPolicyWindowBasePtr, param.AccessPolicyWindowNumBytes); err != nil {
+		return err
+	}
+	paramBytes := param.Bytes()
+	paramMemory := newStruct(paramBytes[:])
+	defer paramMemory.free()
+	return c.passOn(cuStreamSetAttribute, hStreamObject.handle, uintptr(uint32(attr)), paramMemory.at())
 }
 
 // StreamWriteValue32 implements worker.Context.
@@ -87,4 +186,71 @@ func (c *context) StreamWriteValue64(stream worker.Stream, addr uint64, value ui
 	return c.push(stream, &op{done: done, submit: func(cu uintptr) error {
 		return c.passOn(cuStreamWriteValue64, cu, uintptr(addr), uintptr(value), uintptr(flags))
 	}})
+}
+
+// TensorMapEncodeIm2col implements worker.Context.
+func (c *context) TensorMapEncodeIm2col(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, pixelBoxLowerCorner [5]int32, pixelBoxUpperCorner [5]int32, channelsPerPixel uint32, pixelsPerColumn uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error) {
+	if err := c.check(globalAddress, 1); err != nil {
+		return abi.TensorMap{}, err
+	}
+	globalDimMemory := newOut[[5]uint64]()
+	defer globalDimMemory.free()
+	*globalDimMemory.value = globalDim
+	globalStridesMemory := newOut[[5]uint64]()
+	defer globalStridesMemory.free()
+	*globalStridesMemory.value = globalStrides
+	pixelBoxLowerCornerMemory := newOut[[5]int32]()
+	defer pixelBoxLowerCornerMemory.free()
+	*pixelBoxLowerCornerMemory.value = pixelBoxLowerCorner
+	pixelBoxUpperCornerMemory := newOut[[5]int32]()
+	defer pixelBoxUpperCornerMemory.free()
+	*pixelBoxUpperCornerMemory.value = pixelBoxUpperCorner
+	elementStridesMemory := newOut[[5]uint32]()
+	defer elementStridesMemory.free()
+	*elementStridesMemory.value = elementStrides
+	tensorMapMemory := newStruct(make([]byte, abi.TensorMapWire))
+	defer tensorMapMemory.free()
+	if err := c.passOn(cuTensorMapEncodeIm2col, tensorMapMemory.at(), uintptr(uint32(tensorDataType)), uintptr(tensorRank), uintptr(globalAddress), globalDimMemory.at(), globalStridesMemory.at(), pixelBoxLowerCornerMemory.at(), pixelBoxUpperCornerMemory.at(), uintptr(channelsPerPixel), uintptr(pixelsPerColumn), elementStridesMemory.at(), uintptr(uint32(interleave)), uintptr(uint32(swizzle)), uintptr(uint32(l2Promotion)), uintptr(uint32(oobFill))); err != nil {
+		return abi.TensorMap{}, err
+	}
+	return abi.DecodeTensorMap([abi.TensorMapWire]byte(tensorMapMemory.bytes)), nil
+}
+
+// TensorMapEncodeTiled implements worker.Context.
+func (c *context) TensorMapEncodeTiled(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, boxDim [5]uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error) {
+	if err := c.check(globalAddress, 1); err != nil {
+		return abi.TensorMap{}, err
+	}
+	globalDimMemory := newOut[[5]uint64]()
+	defer globalDimMemory.free()
+	*globalDimMemory.value = globalDim
+	globalStridesMemory := newOut[[5]uint64]()
+	defer globalStridesMemory.free()
+	*globalStridesMemory.value = globalStrides
+	boxDimMemory := newOut[[5]uint32]()
+	defer boxDimMemory.free()
+	*boxDimMemory.value = boxDim
+	elementStridesMemory := newOut[[5]uint32]()
+	defer elementStridesMemory.free()
+	*elementStridesMemory.value = elementStrides
+	tensorMapMemory := newStruct(make([]byte, abi.TensorMapWire))
+	defer tensorMapMemory.free()
+	if err := c.passOn(cuTensorMapEncodeTiled, tensorMapMemory.at(), uintptr(uint32(tensorDataType)), uintptr(tensorRank), uintptr(globalAddress), globalDimMemory.at(), globalStridesMemory.at(), boxDimMemory.at(), elementStridesMemory.at(), uintptr(uint32(interleave)), uintptr(uint32(swizzle)), uintptr(uint32(l2Promotion)), uintptr(uint32(oobFill))); err != nil {
+		return abi.TensorMap{}, err
+	}
+	return abi.DecodeTensorMap([abi.TensorMapWire]byte(tensorMapMemory.bytes)), nil
+}
+
+// TensorMapReplaceAddress implements worker.Context.
+func (c *context) TensorMapReplaceAddress(tensorMap abi.TensorMap, globalAddress uint64) (abi.TensorMap, error) {
+	if err := c.check(globalAddress, 1); err != nil {
+		return abi.TensorMap{}, err
+	}
+	tensorMapBytes := tensorMap.Bytes()
+	tensorMapMemory := newStruct(tensorMapBytes[:])
+	defer tensorMapMemory.free()
+	if err := c.passOn(cuTensorMapReplaceAddress, tensorMapMemory.at(), uintptr(globalAddress)); err != nil {
+		return abi.TensorMap{}, err
+	}
+	return abi.DecodeTensorMap([abi.TensorMapWire]byte(tensorMapMemory.bytes)), nil
 }

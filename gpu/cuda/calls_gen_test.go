@@ -5,15 +5,34 @@ package cuda
 import (
 	"fmt"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 var passedOnCalls = []passedOnCall{
+	{"cuCtxGetExecAffinity", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.CtxGetExecAffinity(101)
+		good := struct0.Type == 1001 && struct0.ParamSmCountVal == 1002
+		done(nil)
+		return fmt.Sprintf("cuCtxGetExecAffinity type=%d", 101), good, err
+	}},
 	{"cuCtxResetPersistingL2Cache", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
 		err := c.CtxResetPersistingL2Cache()
 		good := true
 		done(nil)
 		return "cuCtxResetPersistingL2Cache", good, err
+	}},
+	{"cuMemGetAllocationGranularity", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		value0, err := c.MemGetAllocationGranularity(abi.MemAllocationProp{Type: 101, RequestedHandleTypes: 102, LocationType: 1, LocationId: 0, AllocFlagsCompressionType: 105, AllocFlagsGpuDirectRdmacapable: 106, AllocFlagsUsage: 107}, 108)
+		good := value0 == 1001
+		done(nil)
+		return fmt.Sprintf("cuMemGetAllocationGranularity prop.type=%d prop.requestedHandleTypes=%d prop.location.type=%d prop.location.id=%d prop.allocFlags.compressionType=%d prop.allocFlags.gpuDirectRDMACapable=%d prop.allocFlags.usage=%d option=%d", 101, 102, 1, o.device, 105, 106, 107, 108), good, err
+	}},
+	{"cuMulticastGetGranularity", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		value0, err := c.MulticastGetGranularity(abi.MulticastObjectProp{NumDevices: 101, Size: 102, HandleTypes: 103, Flags: 104}, 105)
+		good := value0 == 1001
+		done(nil)
+		return fmt.Sprintf("cuMulticastGetGranularity prop.numDevices=%d prop.size=%d prop.handleTypes=%d prop.flags=%d option=%d", 101, 102, 103, 104, 105), good, err
 	}},
 	{"cuOccupancyAvailableDynamicSMemPerBlock", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
 		value0, err := c.OccupancyAvailableDynamicSMemPerBlock(o.function, 102, 103)
@@ -39,6 +58,72 @@ var passedOnCalls = []passedOnCall{
 		done(nil)
 		return "cuProfilerStop", good, err
 	}},
+	{"cuStreamCopyAttributes", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamCopyAttributes(o.stream, o.stream)
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamCopyAttributes dstStream=%d srcStream=%d", o.streamHandle, o.streamHandle), good, err
+	}},
+	{"cuStreamGetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.StreamGetAttribute(o.stream, 1)
+		good := struct0.Case == 1 && struct0.AccessPolicyWindowBasePtr == 1001 && struct0.AccessPolicyWindowNumBytes == 1002 && struct0.AccessPolicyWindowHitRatio == 1003 && struct0.AccessPolicyWindowHitProp == 1004 && struct0.AccessPolicyWindowMissProp == 1005
+		done(nil)
+		return fmt.Sprintf("cuStreamGetAttribute hStream=%d attr=%d", o.streamHandle, 1), good, err
+	}},
+	{"cuStreamGetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.StreamGetAttribute(o.stream, 3)
+		good := struct0.Case == 3 && struct0.SyncPolicy == 1001
+		done(nil)
+		return fmt.Sprintf("cuStreamGetAttribute hStream=%d attr=%d", o.streamHandle, 3), good, err
+	}},
+	{"cuStreamGetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.StreamGetAttribute(o.stream, 8)
+		good := struct0.Case == 8 && struct0.Priority == 1001
+		done(nil)
+		return fmt.Sprintf("cuStreamGetAttribute hStream=%d attr=%d", o.streamHandle, 8), good, err
+	}},
+	{"cuStreamGetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.StreamGetAttribute(o.stream, 9)
+		good := struct0.Case == 9 && struct0.MemSyncDomainMapDefault == 233 && struct0.MemSyncDomainMapRemote == 234
+		done(nil)
+		return fmt.Sprintf("cuStreamGetAttribute hStream=%d attr=%d", o.streamHandle, 9), good, err
+	}},
+	{"cuStreamGetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.StreamGetAttribute(o.stream, 10)
+		good := struct0.Case == 10 && struct0.MemSyncDomain == 1001
+		done(nil)
+		return fmt.Sprintf("cuStreamGetAttribute hStream=%d attr=%d", o.streamHandle, 10), good, err
+	}},
+	{"cuStreamSetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamSetAttribute(o.stream, 1, abi.StreamAttrValue{Case: 1, AccessPolicyWindowBasePtr: o.address, AccessPolicyWindowNumBytes: 104, AccessPolicyWindowHitRatio: 105, AccessPolicyWindowHitProp: 106, AccessPolicyWindowMissProp: 107})
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamSetAttribute hStream=%d attr=%d param.accessPolicyWindow.base_ptr=%d param.accessPolicyWindow.num_bytes=%d param.accessPolicyWindow.hitRatio=%d param.accessPolicyWindow.hitProp=%d param.accessPolicyWindow.missProp=%d", o.streamHandle, 1, o.address, 104, 105, 106, 107), good, err
+	}},
+	{"cuStreamSetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamSetAttribute(o.stream, 3, abi.StreamAttrValue{Case: 3, SyncPolicy: 103})
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamSetAttribute hStream=%d attr=%d param.syncPolicy=%d", o.streamHandle, 3, 103), good, err
+	}},
+	{"cuStreamSetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamSetAttribute(o.stream, 8, abi.StreamAttrValue{Case: 8, Priority: 103})
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamSetAttribute hStream=%d attr=%d param.priority=%d", o.streamHandle, 8, 103), good, err
+	}},
+	{"cuStreamSetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamSetAttribute(o.stream, 9, abi.StreamAttrValue{Case: 9, MemSyncDomainMapDefault: 103, MemSyncDomainMapRemote: 104})
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamSetAttribute hStream=%d attr=%d param.memSyncDomainMap.default_=%d param.memSyncDomainMap.remote=%d", o.streamHandle, 9, 103, 104), good, err
+	}},
+	{"cuStreamSetAttribute", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		err := c.StreamSetAttribute(o.stream, 10, abi.StreamAttrValue{Case: 10, MemSyncDomain: 103})
+		good := true
+		done(nil)
+		return fmt.Sprintf("cuStreamSetAttribute hStream=%d attr=%d param.memSyncDomain=%d", o.streamHandle, 10, 103), good, err
+	}},
 	{"cuStreamWriteValue32_v2", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
 		err := c.StreamWriteValue32(o.stream, o.address, 103, 104, done)
 		good := true
@@ -48,5 +133,23 @@ var passedOnCalls = []passedOnCall{
 		err := c.StreamWriteValue64(o.stream, o.address, 103, 104, done)
 		good := true
 		return fmt.Sprintf("cuStreamWriteValue64_v2 stream=%d addr=%d value=%d flags=%d", o.streamHandle, o.address, 103, 104), good, err
+	}},
+	{"cuTensorMapEncodeIm2col", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.TensorMapEncodeIm2col(101, 102, o.address, [5]uint64{104, 105, 106, 107, 108}, [5]uint64{109, 110, 111, 112, 113}, [5]int32{114, 115, 116, 117, 118}, [5]int32{119, 120, 121, 122, 123}, 124, 125, [5]uint32{126, 127, 128, 129, 130}, 131, 132, 133, 134)
+		good := struct0.Opaque[0] == 1001 && struct0.Opaque[1] == 1002 && struct0.Opaque[2] == 1003 && struct0.Opaque[3] == 1004 && struct0.Opaque[4] == 1005 && struct0.Opaque[5] == 1006 && struct0.Opaque[6] == 1007 && struct0.Opaque[7] == 1008 && struct0.Opaque[8] == 1009 && struct0.Opaque[9] == 1010 && struct0.Opaque[10] == 1011 && struct0.Opaque[11] == 1012 && struct0.Opaque[12] == 1013 && struct0.Opaque[13] == 1014 && struct0.Opaque[14] == 1015 && struct0.Opaque[15] == 1016
+		done(nil)
+		return fmt.Sprintf("cuTensorMapEncodeIm2col tensorDataType=%d tensorRank=%d globalAddress=%d globalDim[0]=%d globalDim[1]=%d globalDim[2]=%d globalDim[3]=%d globalDim[4]=%d globalStrides[0]=%d globalStrides[1]=%d globalStrides[2]=%d globalStrides[3]=%d globalStrides[4]=%d pixelBoxLowerCorner[0]=%d pixelBoxLowerCorner[1]=%d pixelBoxLowerCorner[2]=%d pixelBoxLowerCorner[3]=%d pixelBoxLowerCorner[4]=%d pixelBoxUpperCorner[0]=%d pixelBoxUpperCorner[1]=%d pixelBoxUpperCorner[2]=%d pixelBoxUpperCorner[3]=%d pixelBoxUpperCorner[4]=%d channelsPerPixel=%d pixelsPerColumn=%d elementStrides[0]=%d elementStrides[1]=%d elementStrides[2]=%d elementStrides[3]=%d elementStrides[4]=%d interleave=%d swizzle=%d l2Promotion=%d oobFill=%d", 101, 102, o.address, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127, 128, 129, 130, 131, 132, 133, 134), good, err
+	}},
+	{"cuTensorMapEncodeTiled", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.TensorMapEncodeTiled(101, 102, o.address, [5]uint64{104, 105, 106, 107, 108}, [5]uint64{109, 110, 111, 112, 113}, [5]uint32{114, 115, 116, 117, 118}, [5]uint32{119, 120, 121, 122, 123}, 124, 125, 126, 127)
+		good := struct0.Opaque[0] == 1001 && struct0.Opaque[1] == 1002 && struct0.Opaque[2] == 1003 && struct0.Opaque[3] == 1004 && struct0.Opaque[4] == 1005 && struct0.Opaque[5] == 1006 && struct0.Opaque[6] == 1007 && struct0.Opaque[7] == 1008 && struct0.Opaque[8] == 1009 && struct0.Opaque[9] == 1010 && struct0.Opaque[10] == 1011 && struct0.Opaque[11] == 1012 && struct0.Opaque[12] == 1013 && struct0.Opaque[13] == 1014 && struct0.Opaque[14] == 1015 && struct0.Opaque[15] == 1016
+		done(nil)
+		return fmt.Sprintf("cuTensorMapEncodeTiled tensorDataType=%d tensorRank=%d globalAddress=%d globalDim[0]=%d globalDim[1]=%d globalDim[2]=%d globalDim[3]=%d globalDim[4]=%d globalStrides[0]=%d globalStrides[1]=%d globalStrides[2]=%d globalStrides[3]=%d globalStrides[4]=%d boxDim[0]=%d boxDim[1]=%d boxDim[2]=%d boxDim[3]=%d boxDim[4]=%d elementStrides[0]=%d elementStrides[1]=%d elementStrides[2]=%d elementStrides[3]=%d elementStrides[4]=%d interleave=%d swizzle=%d l2Promotion=%d oobFill=%d", 101, 102, o.address, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119, 120, 121, 122, 123, 124, 125, 126, 127), good, err
+	}},
+	{"cuTensorMapReplaceAddress", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
+		struct0, err := c.TensorMapReplaceAddress(abi.TensorMap{Opaque: [16]uint64{101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116}}, o.address)
+		good := struct0.Opaque[0] == 1001 && struct0.Opaque[1] == 1002 && struct0.Opaque[2] == 1003 && struct0.Opaque[3] == 1004 && struct0.Opaque[4] == 1005 && struct0.Opaque[5] == 1006 && struct0.Opaque[6] == 1007 && struct0.Opaque[7] == 1008 && struct0.Opaque[8] == 1009 && struct0.Opaque[9] == 1010 && struct0.Opaque[10] == 1011 && struct0.Opaque[11] == 1012 && struct0.Opaque[12] == 1013 && struct0.Opaque[13] == 1014 && struct0.Opaque[14] == 1015 && struct0.Opaque[15] == 1016
+		done(nil)
+		return fmt.Sprintf("cuTensorMapReplaceAddress tensorMap.opaque[0]=%d tensorMap.opaque[1]=%d tensorMap.opaque[2]=%d tensorMap.opaque[3]=%d tensorMap.opaque[4]=%d tensorMap.opaque[5]=%d tensorMap.opaque[6]=%d tensorMap.opaque[7]=%d tensorMap.opaque[8]=%d tensorMap.opaque[9]=%d tensorMap.opaque[10]=%d tensorMap.opaque[11]=%d tensorMap.opaque[12]=%d tensorMap.opaque[13]=%d tensorMap.opaque[14]=%d tensorMap.opaque[15]=%d globalAddress=%d", 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, o.address), good, err
 	}},
 }

@@ -15,6 +15,7 @@ type objects struct {
 	streamHandle, functionHandle uintptr
 	eventHandle                  uintptr
 	address                      uint64
+	device                       int // libcuda's number
 }
 
 // passedOnCall makes one call of a function that is passed on: the line that
@@ -35,6 +36,7 @@ func TestPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := objects{function: functions[0], stream: must[worker.Stream](t)(c.StreamCreate(0, 0)), event: must[worker.Event](t)(c.EventCreate(0)), address: must[uint64](t)(c.MemAlloc(4096))}
+	o.device = int(c.(*context).d.device)
 	o.streamHandle, o.functionHandle, o.eventHandle = o.stream.(*stream).handle, o.function.(*kernel).handle, o.event.(*event).handle
 	for _, p := range passedOnCalls {
 		d.take(t)

@@ -132,8 +132,8 @@ func openLibrary(path string) (*library, error) {
 
 func (l *library) has(f function) bool { return l.entry[f] != 0 }
 
-// maxArgs is how many arguments cuLaunchKernel has.
-const maxArgs = 11
+// maxArgs is how many arguments cuTensorMapEncodeIm2col has.
+const maxArgs = 15
 
 // call calls f with the context ctx current (0: none needed). All arguments of
 // the functions above are integers or pointers, one register or stack slot each.

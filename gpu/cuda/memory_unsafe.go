@@ -21,6 +21,28 @@ func newOut[T any]() *out[T] {
 func (o *out[T]) at() uintptr { return uintptr(unsafe.Pointer(o.value)) }
 func (o *out[T]) free()       { o.pinner.Unpin() }
 
+// structMemory is memory for a struct that libcuda reads or writes, as C has it: pinned,
+// and aligned as any of them asks for.
+type structMemory struct {
+	pinner runtime.Pinner
+	bytes  []byte
+}
+
+const structAlignment = 64 // CUtensorMap's
+
+// newStruct is a copy of b.
+func newStruct(b []byte) *structMemory {
+	room := make([]byte, len(b)+structAlignment)
+	start := int(-uintptr(unsafe.Pointer(unsafe.SliceData(room))) & (structAlignment - 1))
+	m := &structMemory{bytes: room[start : start+len(b) : start+len(b)]}
+	copy(m.bytes, b)
+	m.pinner.Pin(unsafe.SliceData(m.bytes))
+	return m
+}
+
+func (m *structMemory) at() uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(m.bytes))) }
+func (m *structMemory) free()       { m.pinner.Unpin() }
+
 // pinned calls f with the address of b, which stays where it is meanwhile.
 func pinned(b []byte, f func(address uintptr) error) error {
 	if len(b) == 0 {

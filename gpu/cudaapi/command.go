@@ -3,6 +3,7 @@ package cudaapi
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -14,7 +15,8 @@ type Command struct {
 	*Function
 	Name    string // of the command, and of the method of worker.Context
 	Args    []Arg  // in the order of the parameters
-	Results []Arg  // what comes back: at most two
+	Results []Arg  // numbers that come back: at most two
+	Outs    []Arg  // structs that come back, in one record
 }
 
 // Arg is an argument or a result of a command.
@@ -23,6 +25,26 @@ type Arg struct {
 	Handle string // kind of the object: "context", "stream", "event", "function", "module"; "" for a number
 	Go     string // type of a number
 	Bytes  int    // of an address: how many bytes from it on the command touches
+	// Layout is that of a struct or a union, Tag the parameter that says which of
+	// a union's members counts.
+	Layout *Layout
+	Tag    *Arg
+	// Elements says how many an array of Go has.
+	Elements Count
+}
+
+// Pointer reports whether the parameter is a pointer to something that is passed on.
+func (a Arg) Pointer() bool { return a.Layout != nil || a.Elements.Max > 0 }
+
+// As is the argument's type in Go.
+func (a Arg) As() string {
+	switch {
+	case a.Layout != nil:
+		return "abi." + a.Layout.Name()
+	case a.Elements.Max > 0:
+		return fmt.Sprintf("[%d]%s", a.Elements.Max, a.Go)
+	}
+	return a.Go
 }
 
 // Wire is the argument's name in the command.
@@ -50,7 +72,7 @@ var (
 	handles = map[string]string{"CUcontext": "context", "CUstream": "stream", "CUevent": "event", "CUfunction": "function", "CUmodule": "module"}
 	numbers = map[string]string{
 		"int": "int32", "unsigned int": "uint32", "cuuint32_t": "uint32", "size_t": "uint64", "unsigned long long": "uint64",
-		"cuuint64_t": "uint64", "CUdeviceptr": "uint64", "float": "float32",
+		"cuuint64_t": "uint64", "CUdeviceptr": "uint64", "float": "float32", "void *": "uint64", "unsigned char": "uint8", "unsigned short": "uint16",
 	}
 	versionSuffix = regexp.MustCompile(`_v\d+$`)
 )
@@ -77,32 +99,80 @@ func (t *Table) Commands() (all []Command, err error) {
 }
 
 func (c *Command) add(t *Table, p Param) error {
-	a := Arg{Param: p, Handle: handles[p.Type], Go: numbers[p.Type], Bytes: c.Touches[p.Name]}
+	a := Arg{Param: p, Handle: handles[p.Type], Go: numbers[p.Type], Bytes: c.Touches[p.Name], Elements: c.Counts[p.Name]}
 	to, is := strings.CutSuffix(p.Type, " *")
+	in := strings.TrimPrefix(to, "const ")
 	switch {
+	case p.Type == "CUdeviceptr" || p.Type == "void *":
+		if a.Bytes == 0 {
+			return fmt.Errorf("%s is an address: say how many bytes the call touches (touch=%s:BYTES)", p.Name, p.Name)
+		}
+	case is && t.Layout(in) != nil:
+		a.Type, a.Layout = in, t.Layout(in)
+		return c.addStruct(a, in != to)
+	case is && in != to && numbers[in] != "":
+		if a.Elements.Max == 0 {
+			return fmt.Errorf("%s is an array: say how many elements it has (count=%s:PARAMETER:MAX)", p.Name, p.Name)
+		}
+		a.Type, a.Go = in, numbers[in]
 	case is && numbers[to] != "":
 		a.Type, a.Go = to, numbers[to]
 		c.Results = append(c.Results, a)
 		return nil
 	case t.Kind(p.Type) == Enum:
 		a.Go = "int32"
-	case a.Handle == "" && a.Go == "":
+	case a.Handle == "" && (a.Go == "" || a.Go == "uint8" || a.Go == "uint16"):
 		return fmt.Errorf("%s is a %q, which no command carries", p.Name, p.Type)
-	case p.Type == "CUdeviceptr" && a.Bytes == 0:
-		return fmt.Errorf("%s is an address: say how many bytes the call touches (touch=%s:BYTES)", p.Name, p.Name)
 	}
 	c.Args = append(c.Args, a)
 	return nil
+}
+
+// addStruct adds a parameter that points to a struct; constant: the function
+// only reads it.
+func (c *Command) addStruct(a Arg, constant bool) error {
+	tag := c.Tags[a.Name]
+	for i := range c.Args {
+		if c.Args[i].Name == tag && c.Args[i].Go == "int32" {
+			copied := c.Args[i]
+			a.Tag = &copied
+		}
+	}
+	if a.Layout.Union && a.Tag == nil {
+		return fmt.Errorf("%s is a union: say which enum before it chooses the member (by=%s:PARAMETER)", a.Name, a.Name)
+	}
+	if constant || c.InOut[a.Name] {
+		c.Args = append(c.Args, a)
+	}
+	if !constant {
+		c.Outs = append(c.Outs, a)
+	}
+	return nil
+}
+
+// Record is the size of what comes back beside the results, in bytes.
+func (c *Command) Record() (n int) {
+	for _, o := range c.Outs {
+		n += o.Layout.Wire()
+	}
+	return n
 }
 
 func (c *Command) check() error {
 	switch {
 	case len(c.Results) > 2:
 		return fmt.Errorf("%d results; a completion slot holds two", len(c.Results))
-	case c.Stream && (len(c.Results) > 0 || len(c.Args) == 0 || c.Args[0].Handle != "stream"):
+	case c.Stream && (len(c.Results)+len(c.Outs) > 0 || len(c.Args) == 0 || c.Args[0].Handle != "stream"):
 		return fmt.Errorf("what is done in a stream's order has the stream first and no result")
 	case c.Stream && c.Soft == "":
 		return fmt.Errorf("what is done in a stream's order needs soft=ERROR")
+	case len(c.Outs) > 0 && c.Soft == "":
+		return fmt.Errorf("a struct comes back: say what a device answers that does not know the function (soft=ERROR)")
+	}
+	for name, n := range c.Counts {
+		if i := slices.IndexFunc(c.Args, func(a Arg) bool { return a.Name == n.By }); i < 0 || c.Args[i].Go != "uint32" && c.Args[i].Go != "int32" {
+			return fmt.Errorf("count=%s: %s is no number of 32 bits among the parameters", name, n.By)
+		}
 	}
 	return nil
 }
@@ -123,27 +193,39 @@ func (c *Command) ABI() abi.Command {
 	if _, ok := c.First(); !ok {
 		out.Args = append(out.Args, abi.Field{Name: "ctx", Kind: abi.U64, Doc: "handle of the current context"})
 	}
-	var short []abi.Field
+	var short, structs []abi.Field
+	words := 0
 	for _, a := range c.Args {
-		f := abi.Field{Name: a.Wire(), Kind: abi.U64, Doc: a.Type}
-		switch a.Go {
-		case "int32":
+		f := abi.Field{Name: a.Wire(), Kind: abi.U64, Doc: a.Type, Count: a.Elements.Max}
+		switch {
+		case a.Layout != nil:
+			f.Kind, f.Count = abi.U8, a.Layout.Wire()
+			structs = append(structs, f)
+			continue
+		case a.Go == "int32":
 			f.Kind = abi.I32
-		case "uint32":
+		case a.Go == "uint32":
 			f.Kind = abi.U32
-		case "float32":
+		case a.Go == "float32":
 			f.Kind = abi.F32
 		}
 		if f.Kind == abi.U64 {
 			out.Args = append(out.Args, f)
 		} else {
 			short = append(short, f)
+			words += max(1, f.Count)
 		}
 	}
-	if len(short)%2 == 1 {
+	if len(c.Outs) > 0 {
+		record := abi.Record("structs that come back")
+		out.Args = append(out.Args, record[:2]...)
+		short = append(short, record[2])
+		words++
+	}
+	if words%2 == 1 {
 		short = append(short, abi.Field{Name: "zero", Kind: abi.U32, Doc: "zero"})
 	}
-	out.Args = append(out.Args, short...)
+	out.Args = append(append(out.Args, short...), structs...)
 	for i, r := range c.Results {
 		*[]*string{&out.Value0, &out.Value1}[i] = r.Type + " " + r.Name
 	}

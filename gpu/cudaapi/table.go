@@ -21,6 +21,8 @@ type Table struct {
 	Names     []Name
 	Functions []*Function // in the order of the file
 	by        map[string]*Function
+	layouts   map[string]*Layout // by the type
+	latest    *Layout            // whose members are being read
 }
 
 // TypeKind says how C declares a type.
@@ -82,6 +84,16 @@ type Function struct {
 	// Touches says of a Call how many bytes it reads or writes at an address,
 	// by the parameter's name.
 	Touches map[string]int
+	Tags    map[string]string // of a union: the parameter that says which member counts
+	InOut   map[string]bool   // structs that are read and written
+	Counts  map[string]Count  // of arrays
+}
+
+// Count is how many elements an array parameter has: those that another
+// parameter says, less Less, and never more than Max.
+type Count struct {
+	By        string
+	Less, Max int
 }
 
 // Param is one parameter.
@@ -128,13 +140,14 @@ var (
 	typeLine     = regexp.MustCompile(`^(handle|enum|struct|union|scalar) (\w+)(?: = (.+))?$`)
 	nameLine     = regexp.MustCompile(`^(\w+)((?: \d+=[\w?]+)+)(?: \|((?: \d+=[\w?]+)+))?$`)
 	functionLine = regexp.MustCompile(`^\t(\w+)\(([^()]*)\) (own|as|refuse|call)((?: [\w=:-]+)*)$`)
+	countText    = regexp.MustCompile(`^(\w+):(\w+)(?:-(\d))?:(\d+)$`)
 	paramText    = regexp.MustCompile(`^(.*[ *])(\w+)$`)
 	perThread    = regexp.MustCompile(`_pt[sd][zs]$`)
 )
 
 // Parse reads functions.txt. An error names the line.
 func Parse(text string) (*Table, error) {
-	t := &Table{by: map[string]*Function{}}
+	t := &Table{by: map[string]*Function{}, layouts: map[string]*Layout{}}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -162,6 +175,7 @@ func (t *Table) line(line string) error {
 		return nil
 	}
 	if m := nameLine.FindStringSubmatch(line); m != nil {
+		t.latest = nil
 		name := Name{Name: m[1], Legacy: answers(m[2]), PerThread: answers(m[3])}
 		if m[3] == "" {
 			name.PerThread = name.Legacy
@@ -169,9 +183,15 @@ func (t *Table) line(line string) error {
 		t.Names = append(t.Names, name)
 		return nil
 	}
+	if ok, err := t.layoutOf(line); ok {
+		return err
+	}
+	if ok, err := t.member(line); ok {
+		return err
+	}
 	m := functionLine.FindStringSubmatch(line)
 	if m == nil {
-		return fmt.Errorf("%q is neither a type, nor a name with its answers, nor a function", line)
+		return fmt.Errorf("%q is neither a type, nor a layout or a member of one, nor a name with its answers, nor a function", line)
 	}
 	f := &Function{Symbol: m[1], How: How(m[3])}
 	if t.by[f.Symbol] != nil {
@@ -225,7 +245,7 @@ func (f *Function) parse(list string, words []string) error {
 	return nil
 }
 
-// parseCall reads "OP [stream] [soft=ERROR] [touch=PARAMETER:BYTES]".
+// parseCall reads what stands after "call"; functions.txt explains it.
 func (f *Function) parseCall(words []string) (err error) {
 	if len(words) == 0 {
 		return fmt.Errorf("call wants a command's number after it")
@@ -233,7 +253,7 @@ func (f *Function) parseCall(words []string) (err error) {
 	if f.Op, err = strconv.Atoi(words[0]); err != nil {
 		return fmt.Errorf("call %q: want a command's number", words[0])
 	}
-	f.Touches = map[string]int{}
+	f.Touches, f.Tags, f.InOut, f.Counts = map[string]int{}, map[string]string{}, map[string]bool{}, map[string]Count{}
 	for _, w := range words[1:] {
 		option, value, _ := strings.Cut(w, "=")
 		switch option {
@@ -246,8 +266,22 @@ func (f *Function) parseCall(words []string) (err error) {
 			if f.Touches[name], err = strconv.Atoi(bytes); err != nil {
 				return fmt.Errorf("call: %q: want touch=PARAMETER:BYTES", w)
 			}
+		case "by":
+			union, tag, _ := strings.Cut(value, ":")
+			f.Tags[union] = tag
+		case "inout":
+			f.InOut[value] = true
+		case "count":
+			m := countText.FindStringSubmatch(value)
+			if m == nil {
+				return fmt.Errorf("call: %q: want count=PARAMETER:PARAMETER[-LESS]:MAX", w)
+			}
+			c := Count{By: m[2]}
+			c.Less, _ = strconv.Atoi(m[3]) // digits or nothing
+			c.Max, _ = strconv.Atoi(m[4])
+			f.Counts[m[1]] = c
 		default:
-			return fmt.Errorf("call: %q is neither stream, soft=ERROR nor touch=PARAMETER:BYTES", w)
+			return fmt.Errorf("call: %q is neither stream, soft=ERROR, touch=PARAMETER:BYTES, by=UNION:PARAMETER, inout=PARAMETER nor count=PARAMETER:PARAMETER[-LESS]:MAX", w)
 		}
 	}
 	return nil
@@ -275,6 +309,11 @@ func (t *Table) complete(symbol string) error {
 
 // check holds the rows to each other.
 func (t *Table) check() error {
+	for _, l := range t.Layouts() {
+		if err := l.check(); err != nil {
+			return fmt.Errorf("functions.txt: %w", err)
+		}
+	}
 	ops := map[int]string{}
 	for _, f := range t.Functions {
 		if f.How == As {

@@ -64,10 +64,61 @@ func TestParseErrors(t *testing.T) {
 		{"\tcuA(void) call", "wants a command's number"},
 		{"\tcuA(void) call 9 slowly", `"slowly" is neither`},
 		{"\tcuA(void) call 9\n\tcuB(void) call 9", "cuA and cuB are both command 9"},
+		{"layout A 4", "A, which is neither a struct nor a union"},
+		{"struct A\nlayout A 4\nlayout A 4", "A has two layouts"},
+		{"struct A\nlayout A 6", "want a multiple of 4"},
+		{"\t0 int x", "a member without a layout"},
+		{"struct A\nlayout A 4\n\t1: 0 int x", "begin with a case"},
+		{"union A = A_\nlayout A 4\n\t0 int x", "begin with a case"},
+		{"struct A\nlayout A 4\n\t0 CUstream x", "neither a number nor a struct"},
+		{"struct A\nlayout A 8\n\t0 void *x", "say which member says how many bytes"},
+		{"struct A\nlayout A 16\n\t0 void *x touch=y\n\t8 size_t z", "no member y says how many"},
+		{"struct A\nlayout A 8\n\t2 int x", "offset 2 is not a multiple of 4"},
+		{"struct A\nlayout A 8\n\t0 int x[2]\n\t4 int y", "which ends at 8"},
+		{"struct A\nlayout A 8\n\t4 int x\n\t8 int y", "12 bytes of members in 8"},
+		{"\tcuA(void) call 9 count=x:y", "want count="},
 		{"cuA 2000=cuA | 7000=cuA_ptds\n\tcuA(int a) own", "cuA_ptds wants a row of its own"},
 	} {
 		if _, err := cudaapi.Parse(c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.text, err, c.want)
 		}
+	}
+}
+
+// What no command can carry is refused with the parameter's name.
+func TestCommandErrors(t *testing.T) {
+	const types = "enum E\nstruct S\nlayout S 4\n\t0 int x\nunion U = U_\nlayout U 4\n\t1: 0 int x\n"
+	for _, c := range []struct{ row, want string }{
+		{"cuA(void *p) call 9", "p is an address"},
+		{"cuA(const int *p) call 9", "p is an array"},
+		{"cuA(const int *p, size_t n) call 9 count=p:n:5", "n is no number of 32 bits"},
+		{"cuA(S *s) call 9", "a struct comes back"},
+		{"cuA(U *u, E e) call 9 soft=NOT_SUPPORTED by=u:e", "which enum before it"},
+		{"cuA(CUstream s, S *x) call 9 stream soft=NOT_SUPPORTED", "no result"},
+		{"cuA(unsigned char x) call 9", "no command carries"},
+		{"cuA(const S *s, E e, const U *u, const int *a, int n) call 9 by=u:e count=a:n-1:5", ""},
+	} {
+		table, err := cudaapi.Parse(types + "handle CUstream = s\n\t" + c.row)
+		if err != nil {
+			t.Fatalf("%s: %v", c.row, err)
+		}
+		if _, err := table.Commands(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.row, err, c.want)
+		}
+	}
+}
+
+// A struct within a struct is resolved, and what does not travel is left out.
+func TestLayouts(t *testing.T) {
+	l := read(t).Layout("CUmemAllocationProp")
+	if l == nil || l.Name() != "MemAllocationProp" || l.Wire() != 32 || len(l.Members) != 9 {
+		t.Fatalf("the layout of CUmemAllocationProp is %+v", l)
+	}
+	id := l.Members[3]
+	if id.Path != "location.id" || id.Offset != 12 || id.Field() != "LocationId" || !id.Device {
+		t.Errorf("its fourth member is %+v", id)
+	}
+	if got := len(l.Passed(0)); got != 7 {
+		t.Errorf("%d members travel, want 7", got)
 	}
 }

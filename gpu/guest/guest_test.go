@@ -145,12 +145,14 @@ func TestAPI(t *testing.T) {
 		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
-		"passed_on", "large_parameters", "export_tables", "context_storage", "every_function", "full_streams", "many_launches", "thousands_of_streams",
+		"passed_on", "large_parameters", "export_tables", "context_storage", "every_function", "structs", "stream_attributes", "exec_affinity", "full_streams", "many_launches", "thousands_of_streams",
 		"host_in_place", "managed", "advice", "host_free_in_use", "host_limits", "host_again", "host_contexts", "host_forks",
 		"host_registered", "host_storm",
 		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
 		"graph_fault", "graph_bad", "graph_threads", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes",
-		"mem_info", "free_async", "pools", "pool_ends"} {
+		"mem_info", "free_async", "pools", "pool_ends",
+		"library_lazy", "library_first_uses", "library_unused", "library_preserved", "library_contexts", "library_unload_in_use",
+		"library_threads", "library_unload_races", "library_eager", "library_enumerates"} {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
 }

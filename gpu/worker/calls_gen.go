@@ -10,10 +10,16 @@ import (
 
 // Calls are the functions that gpu/cudaapi passes on as they are.
 type Calls interface {
+	// CtxGetExecAffinity is cuCtxGetExecAffinity.
+	CtxGetExecAffinity(kind int32) (abi.ExecAffinityParam, error)
 	// CtxResetPersistingL2Cache is cuCtxResetPersistingL2Cache.
 	CtxResetPersistingL2Cache() error
 	// EventElapsedTime is cuEventElapsedTime.
 	EventElapsedTime(hStart Event, hEnd Event) (float32, error)
+	// MemGetAllocationGranularity is cuMemGetAllocationGranularity.
+	MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error)
+	// MulticastGetGranularity is cuMulticastGetGranularity.
+	MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error)
 	// OccupancyAvailableDynamicSMemPerBlock is cuOccupancyAvailableDynamicSMemPerBlock.
 	OccupancyAvailableDynamicSMemPerBlock(function Function, numBlocks int32, blockSize int32) (uint64, error)
 	// OccupancyMaxActiveBlocksPerMultiprocessor is cuOccupancyMaxActiveBlocksPerMultiprocessor.
@@ -22,16 +28,33 @@ type Calls interface {
 	ProfilerStart() error
 	// ProfilerStop is cuProfilerStop.
 	ProfilerStop() error
+	// StreamCopyAttributes is cuStreamCopyAttributes.
+	StreamCopyAttributes(dstStream Stream, srcStream Stream) error
+	// StreamGetAttribute is cuStreamGetAttribute.
+	StreamGetAttribute(hStream Stream, attr int32) (abi.StreamAttrValue, error)
+	// StreamSetAttribute is cuStreamSetAttribute.
+	StreamSetAttribute(hStream Stream, attr int32, param abi.StreamAttrValue) error
 	// StreamWriteValue32 is cuStreamWriteValue32_v2.
 	StreamWriteValue32(stream Stream, addr uint64, value uint32, flags uint32, done func(error)) error
 	// StreamWriteValue64 is cuStreamWriteValue64_v2.
 	StreamWriteValue64(stream Stream, addr uint64, value uint64, flags uint32, done func(error)) error
+	// TensorMapEncodeIm2col is cuTensorMapEncodeIm2col.
+	TensorMapEncodeIm2col(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, pixelBoxLowerCorner [5]int32, pixelBoxUpperCorner [5]int32, channelsPerPixel uint32, pixelsPerColumn uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error)
+	// TensorMapEncodeTiled is cuTensorMapEncodeTiled.
+	TensorMapEncodeTiled(tensorDataType int32, tensorRank uint32, globalAddress uint64, globalDim [5]uint64, globalStrides [5]uint64, boxDim [5]uint32, elementStrides [5]uint32, interleave int32, swizzle int32, l2Promotion int32, oobFill int32) (abi.TensorMap, error)
+	// TensorMapReplaceAddress is cuTensorMapReplaceAddress.
+	TensorMapReplaceAddress(tensorMap abi.TensorMap, globalAddress uint64) (abi.TensorMap, error)
 }
 
 // NoCalls answers as the table says for a device that does not know a function.
 type NoCalls struct{}
 
 var _ Calls = NoCalls{}
+
+// CtxGetExecAffinity implements Calls.
+func (NoCalls) CtxGetExecAffinity(_ int32) (abi.ExecAffinityParam, error) {
+	return abi.ExecAffinityParam{}, abi.ErrUnsupportedExecAffinity
+}
 
 // CtxResetPersistingL2Cache implements Calls.
 func (NoCalls) CtxResetPersistingL2Cache() error {
@@ -41,6 +64,16 @@ func (NoCalls) CtxResetPersistingL2Cache() error {
 // EventElapsedTime implements Calls.
 func (NoCalls) EventElapsedTime(_ Event, _ Event) (float32, error) {
 	return 0, nil
+}
+
+// MemGetAllocationGranularity implements Calls.
+func (NoCalls) MemGetAllocationGranularity(_ abi.MemAllocationProp, _ int32) (uint64, error) {
+	return 0, abi.ErrNotSupported
+}
+
+// MulticastGetGranularity implements Calls.
+func (NoCalls) MulticastGetGranularity(_ abi.MulticastObjectProp, _ int32) (uint64, error) {
+	return 0, abi.ErrNotSupported
 }
 
 // OccupancyAvailableDynamicSMemPerBlock implements Calls.
@@ -63,6 +96,21 @@ func (NoCalls) ProfilerStop() error {
 	return nil
 }
 
+// StreamCopyAttributes implements Calls.
+func (NoCalls) StreamCopyAttributes(_ Stream, _ Stream) error {
+	return abi.ErrNotSupported
+}
+
+// StreamGetAttribute implements Calls.
+func (NoCalls) StreamGetAttribute(_ Stream, _ int32) (abi.StreamAttrValue, error) {
+	return abi.StreamAttrValue{}, abi.ErrNotSupported
+}
+
+// StreamSetAttribute implements Calls.
+func (NoCalls) StreamSetAttribute(_ Stream, _ int32, _ abi.StreamAttrValue) error {
+	return abi.ErrNotSupported
+}
+
 // StreamWriteValue32 implements Calls.
 func (NoCalls) StreamWriteValue32(_ Stream, _ uint64, _ uint32, _ uint32, _ func(error)) error {
 	return abi.ErrNotSupported
@@ -73,16 +121,58 @@ func (NoCalls) StreamWriteValue64(_ Stream, _ uint64, _ uint64, _ uint32, _ func
 	return abi.ErrNotSupported
 }
 
+// TensorMapEncodeIm2col implements Calls.
+func (NoCalls) TensorMapEncodeIm2col(_ int32, _ uint32, _ uint64, _ [5]uint64, _ [5]uint64, _ [5]int32, _ [5]int32, _ uint32, _ uint32, _ [5]uint32, _ int32, _ int32, _ int32, _ int32) (abi.TensorMap, error) {
+	return abi.TensorMap{}, abi.ErrNotSupported
+}
+
+// TensorMapEncodeTiled implements Calls.
+func (NoCalls) TensorMapEncodeTiled(_ int32, _ uint32, _ uint64, _ [5]uint64, _ [5]uint64, _ [5]uint32, _ [5]uint32, _ int32, _ int32, _ int32, _ int32) (abi.TensorMap, error) {
+	return abi.TensorMap{}, abi.ErrNotSupported
+}
+
+// TensorMapReplaceAddress implements Calls.
+func (NoCalls) TensorMapReplaceAddress(_ abi.TensorMap, _ uint64) (abi.TensorMap, error) {
+	return abi.TensorMap{}, abi.ErrNotSupported
+}
+
 // calls execute them.
 var calls = [...]func(*Session, *command) error{
+	abi.OpCtxGetExecAffinity:                        (*Session).callCtxGetExecAffinity,
 	abi.OpCtxResetPersistingL2Cache:                 (*Session).callCtxResetPersistingL2Cache,
 	abi.OpEventElapsedTime:                          (*Session).callEventElapsedTime,
+	abi.OpMemGetAllocationGranularity:               (*Session).callMemGetAllocationGranularity,
+	abi.OpMulticastGetGranularity:                   (*Session).callMulticastGetGranularity,
 	abi.OpOccupancyAvailableDynamicSMemPerBlock:     (*Session).callOccupancyAvailableDynamicSMemPerBlock,
 	abi.OpOccupancyMaxActiveBlocksPerMultiprocessor: (*Session).callOccupancyMaxActiveBlocksPerMultiprocessor,
 	abi.OpProfilerStart:                             (*Session).callProfilerStart,
 	abi.OpProfilerStop:                              (*Session).callProfilerStop,
+	abi.OpStreamCopyAttributes:                      (*Session).callStreamCopyAttributes,
+	abi.OpStreamGetAttribute:                        (*Session).callStreamGetAttribute,
+	abi.OpStreamSetAttribute:                        (*Session).callStreamSetAttribute,
 	abi.OpStreamWriteValue32:                        (*Session).callStreamWriteValue32,
 	abi.OpStreamWriteValue64:                        (*Session).callStreamWriteValue64,
+	abi.OpTensorMapEncodeIm2col:                     (*Session).callTensorMapEncodeIm2col,
+	abi.OpTensorMapEncodeTiled:                      (*Session).callTensorMapEncodeTiled,
+	abi.OpTensorMapReplaceAddress:                   (*Session).callTensorMapReplaceAddress,
+}
+
+func (s *Session) callCtxGetExecAffinity(c *command) error {
+	a := abi.DecodeCtxGetExecAffinity(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	value0, err := ctx.driver.CtxGetExecAffinity(a.Type)
+	if err != nil {
+		return err
+	}
+	bytes0 := value0.Bytes()
+	return fill(out, bytes0[:])
 }
 
 func (s *Session) callCtxResetPersistingL2Cache(c *command) error {
@@ -106,6 +196,36 @@ func (s *Session) callEventElapsedTime(c *command) error {
 	}
 	value0, err := hStart.ctx.driver.EventElapsedTime(hStart.event, hEnd.event)
 	c.value0 = uint64(math.Float32bits(value0))
+	return err
+}
+
+func (s *Session) callMemGetAllocationGranularity(c *command) error {
+	a := abi.DecodeMemGetAllocationGranularity(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	prop := abi.DecodeMemAllocationProp(a.Prop)
+	if err := prop.Check(); err != nil {
+		return err
+	}
+	value0, err := ctx.driver.MemGetAllocationGranularity(prop, a.Option)
+	c.value0 = uint64(value0)
+	return err
+}
+
+func (s *Session) callMulticastGetGranularity(c *command) error {
+	a := abi.DecodeMulticastGetGranularity(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	prop := abi.DecodeMulticastObjectProp(a.Prop)
+	if err := prop.Check(); err != nil {
+		return err
+	}
+	value0, err := ctx.driver.MulticastGetGranularity(prop, a.Option)
+	c.value0 = uint64(value0)
 	return err
 }
 
@@ -149,6 +269,54 @@ func (s *Session) callProfilerStop(c *command) error {
 	return ctx.driver.ProfilerStop()
 }
 
+func (s *Session) callStreamCopyAttributes(c *command) error {
+	a := abi.DecodeStreamCopyAttributes(c.argBytes)
+	dstStream, err := s.stream(c, a.DstStream)
+	if err != nil {
+		return err
+	}
+	srcStream, err := s.anotherStream(dstStream.ctx, a.SrcStream)
+	if err != nil {
+		return err
+	}
+	return dstStream.ctx.driver.StreamCopyAttributes(dstStream.stream, srcStream.stream)
+}
+
+func (s *Session) callStreamGetAttribute(c *command) error {
+	a := abi.DecodeStreamGetAttribute(c.argBytes)
+	hStream, err := s.stream(c, a.HStream)
+	if err != nil {
+		return err
+	}
+	if err := (abi.StreamAttrValue{Case: a.Attr}).Check(); err != nil {
+		return err
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	value0, err := hStream.ctx.driver.StreamGetAttribute(hStream.stream, a.Attr)
+	if err != nil {
+		return err
+	}
+	value0.Case = a.Attr
+	bytes0 := value0.Bytes()
+	return fill(out, bytes0[:])
+}
+
+func (s *Session) callStreamSetAttribute(c *command) error {
+	a := abi.DecodeStreamSetAttribute(c.argBytes)
+	hStream, err := s.stream(c, a.HStream)
+	if err != nil {
+		return err
+	}
+	param := abi.DecodeStreamAttrValue(a.Attr, a.Param)
+	if err := param.Check(); err != nil {
+		return err
+	}
+	return hStream.ctx.driver.StreamSetAttribute(hStream.stream, a.Attr, param)
+}
+
 func (s *Session) callStreamWriteValue32(c *command) error {
 	a := abi.DecodeStreamWriteValue32(c.argBytes)
 	stream, err := s.stream(c, a.Stream)
@@ -169,4 +337,68 @@ func (s *Session) callStreamWriteValue64(c *command) error {
 	return s.start(c, &ticket{}, func(done func(error)) error {
 		return stream.ctx.driver.StreamWriteValue64(stream.stream, a.Addr, a.Value, a.Flags, done)
 	})
+}
+
+func (s *Session) callTensorMapEncodeIm2col(c *command) error {
+	a := abi.DecodeTensorMapEncodeIm2col(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	if int64(a.TensorRank) > 5 {
+		return abi.ErrInvalidValue
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	value0, err := ctx.driver.TensorMapEncodeIm2col(a.TensorDataType, a.TensorRank, a.GlobalAddress, a.GlobalDim, a.GlobalStrides, a.PixelBoxLowerCorner, a.PixelBoxUpperCorner, a.ChannelsPerPixel, a.PixelsPerColumn, a.ElementStrides, a.Interleave, a.Swizzle, a.L2Promotion, a.OobFill)
+	if err != nil {
+		return err
+	}
+	bytes0 := value0.Bytes()
+	return fill(out, bytes0[:])
+}
+
+func (s *Session) callTensorMapEncodeTiled(c *command) error {
+	a := abi.DecodeTensorMapEncodeTiled(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	if int64(a.TensorRank) > 5 {
+		return abi.ErrInvalidValue
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	value0, err := ctx.driver.TensorMapEncodeTiled(a.TensorDataType, a.TensorRank, a.GlobalAddress, a.GlobalDim, a.GlobalStrides, a.BoxDim, a.ElementStrides, a.Interleave, a.Swizzle, a.L2Promotion, a.OobFill)
+	if err != nil {
+		return err
+	}
+	bytes0 := value0.Bytes()
+	return fill(out, bytes0[:])
+}
+
+func (s *Session) callTensorMapReplaceAddress(c *command) error {
+	a := abi.DecodeTensorMapReplaceAddress(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	tensorMap := abi.DecodeTensorMap(a.TensorMap)
+	if err := tensorMap.Check(); err != nil {
+		return err
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	value0, err := ctx.driver.TensorMapReplaceAddress(tensorMap, a.GlobalAddress)
+	if err != nil {
+		return err
+	}
+	bytes0 := value0.Bytes()
+	return fill(out, bytes0[:])
 }

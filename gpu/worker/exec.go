@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
@@ -112,6 +113,16 @@ func (s *Session) finish(c *command, err error) {
 // also when it does not fit (abi.ErrInvalidValue).
 func (c *command) write(out, record []byte) error {
 	c.value0 = uint64(len(record))
+	if len(record) > len(out) {
+		return abi.ErrInvalidValue
+	}
+	copy(out, record)
+	return nil
+}
+
+// fill writes the structs that come back from a function that is passed on.
+func fill(out []byte, parts ...[]byte) error {
+	record := slices.Concat(parts...)
 	if len(record) > len(out) {
 		return abi.ErrInvalidValue
 	}

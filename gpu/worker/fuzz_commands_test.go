@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"encoding/binary"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 type rawArgs []byte
 
 func (r rawArgs) Append(b []byte) []byte { return append(b, r...) }
+
+// structSeedOut is in the arena of a session of guesttest.
+const structSeedOut = 1 << 20
 
 // everyOp are all commands that the channel knows.
 func everyOp() (all []abi.Op) {
@@ -48,6 +52,10 @@ func FuzzCommands(f *testing.F) {
 		f.Add(byte(i), byte(7*i), []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff}, false)
 	}
 	ops := everyOp()
+	for _, c := range structCalls {
+		n := byte(slices.Index(ops, c.op))
+		f.Add(n, n, c.args(structSeedOut).Append(nil), false)
+	}
 	f.Fuzz(func(t *testing.T, first, second byte, made []byte, small bool) {
 		driver := fakedriver.New(fakedriver.Options{})
 		host := worker.NewLocalHost(worker.Limits{VRAM: vram})

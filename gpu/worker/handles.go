@@ -120,6 +120,15 @@ func another[T owned](s *Session, ctx *contextObject, handle uint64) (T, error) 
 	return o, err
 }
 
+// anotherStream is another for streams, which may be the context's own.
+func (s *Session) anotherStream(ctx *contextObject, handle uint64) (streamObject, error) {
+	o, err := s.handles.stream(handle)
+	if err == nil && o.ctx != ctx {
+		err = abi.ErrInvalidHandle
+	}
+	return o, err
+}
+
 // stream finds a stream; a context's handle is its legacy default stream.
 func (h *handles) stream(handle uint64) (streamObject, error) {
 	switch o := h.objects[handle].(type) {

@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	goFile = "commands_gen.go"
-	cFile  = "../guest/include/basalt_abi.h"
+	goFile      = "commands_gen.go"
+	structsFile = "structs_gen.go"
+	cFile       = "../guest/include/basalt_abi.h"
 )
 
 // commands are those that abi.Commands lists and those that gpu/cudaapi's table
@@ -32,9 +33,17 @@ const (
 var commands []abi.Command
 
 func main() {
-	all, err := passedOn()
+	table, err := read()
 	if err != nil {
 		log.Fatal(err)
+	}
+	list, err := table.Commands()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var all []abi.Command
+	for _, c := range list {
+		all = append(all, c.ABI())
 	}
 	commands = append(slices.Clone(abi.Commands), all...)
 	slices.SortFunc(commands, func(a, b abi.Command) int { return int(a.Op) - int(b.Op) })
@@ -48,24 +57,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	structs, err := format.Source(structsSource(table))
+	if err != nil {
+		log.Fatal(err)
+	}
 	write(goFile, src)
+	write(structsFile, structs)
 	write(cFile, cHeader())
 }
 
-func passedOn() (all []abi.Command, err error) {
+func read() (*cudaapi.Table, error) {
 	text, err := os.ReadFile("../cudaapi/functions.txt")
 	if err != nil {
 		return nil, err
 	}
-	t, err := cudaapi.Parse(string(text))
-	if err != nil {
-		return nil, err
-	}
-	list, err := t.Commands()
-	for _, c := range list {
-		all = append(all, c.ABI())
-	}
-	return all, err
+	return cudaapi.Parse(string(text))
 }
 
 func write(name string, data []byte) {
@@ -78,27 +84,33 @@ func write(name string, data []byte) {
 func check(c abi.Command) {
 	off := 0
 	for _, f := range c.Args {
-		if n := size(f.Kind); off%n != 0 {
+		if off%size(f.Kind) != 0 {
 			log.Fatalf("%s.%s: not aligned", c.Name, f.Name)
-		} else {
-			off += n
 		}
+		off += bytesOf(f)
 	}
 	if off%8 != 0 {
 		log.Fatalf("%s: %d bytes is not a multiple of 8", c.Name, off)
 	}
 }
 
+// size is the bytes of one of a kind.
 func size(k abi.Kind) int {
-	if k == abi.U64 {
+	switch k {
+	case abi.U64:
 		return 8
+	case abi.U8:
+		return 1
 	}
 	return 4
 }
 
+// bytesOf is the bytes of a field.
+func bytesOf(f abi.Field) int { return size(f.Kind) * max(1, f.Count) }
+
 func argSize(c abi.Command) (n int) {
 	for _, f := range c.Args {
-		n += size(f.Kind)
+		n += bytesOf(f)
 	}
 	return n
 }
@@ -137,25 +149,56 @@ func goSource() []byte {
 		}
 		p("\ntype %s struct {\n", c.Name)
 		for _, f := range c.Args {
-			p("%s %s // %s\n", camel(f.Name), goType(f.Kind), f.Doc)
+			p("%s %s // %s\n", camel(f.Name), goType(f), f.Doc)
 		}
 		p("}\n\n// Decode%s reads the arguments from b, which has at least %d bytes.\nfunc Decode%s(b []byte) (a %s) {\n_ = b[%d]\n", c.Name, argSize(c), c.Name, c.Name, argSize(c)-1)
 		off := 0
 		for _, f := range c.Args {
-			p("a.%s = %s\n", camel(f.Name), goLoad(f.Kind, off))
-			off += size(f.Kind)
+			decode(p, f, off)
+			off += bytesOf(f)
 		}
 		p("return a\n}\n\n// Append appends the arguments to b.\nfunc (a %s) Append(b []byte) []byte {\n", c.Name)
 		for _, f := range c.Args {
-			p("%s\n", goStore(f.Kind, camel(f.Name)))
+			encode(p, f)
 		}
 		p("return b\n}\n")
 	}
 	return b.Bytes()
 }
 
-func goType(k abi.Kind) string {
-	return map[abi.Kind]string{abi.U32: "uint32", abi.I32: "int32", abi.U64: "uint64", abi.F32: "float32"}[k]
+// decode writes how a field is read from b, encode how it is appended.
+func decode(p func(string, ...any), f abi.Field, off int) {
+	name := "a." + camel(f.Name)
+	switch {
+	case f.Kind == abi.U8:
+		p("copy(%s[:], b[%d:])\n", name, off)
+	case f.Count == 0:
+		p("%s = %s\n", name, goLoad(f.Kind, off))
+	}
+	for i := 0; f.Kind != abi.U8 && i < f.Count; i++ {
+		p("%s[%d] = %s\n", name, i, goLoad(f.Kind, off+i*size(f.Kind)))
+	}
+}
+
+func encode(p func(string, ...any), f abi.Field) {
+	name := camel(f.Name)
+	switch {
+	case f.Kind == abi.U8:
+		p("b = append(b, a.%s[:]...)\n", name)
+	case f.Count == 0:
+		p("%s\n", goStore(f.Kind, name))
+	}
+	for i := 0; f.Kind != abi.U8 && i < f.Count; i++ {
+		p("%s\n", goStore(f.Kind, fmt.Sprintf("%s[%d]", name, i)))
+	}
+}
+
+func goType(f abi.Field) string {
+	one := map[abi.Kind]string{abi.U32: "uint32", abi.I32: "int32", abi.U64: "uint64", abi.F32: "float32", abi.U8: "byte"}[f.Kind]
+	if f.Count == 0 {
+		return one
+	}
+	return fmt.Sprintf("[%d]%s", f.Count, one)
 }
 
 func goLoad(k abi.Kind, off int) string {
@@ -200,7 +243,11 @@ func cHeader() []byte {
 		n := "bslt_" + snake(c.Name)
 		p("\nstruct %s {\n", n)
 		for _, f := range c.Args {
-			p("\t%s %s; /* %s */\n", cType(f.Kind), f.Name, f.Doc)
+			array := ""
+			if f.Count > 0 {
+				array = fmt.Sprintf("[%d]", f.Count)
+			}
+			p("\t%s %s%s; /* %s */\n", cType(f.Kind), f.Name, array, f.Doc)
 		}
 		p("};\n_Static_assert(sizeof(struct %s) == %d, \"%s\");\n", n, argSize(c), n)
 	}
@@ -209,7 +256,7 @@ func cHeader() []byte {
 }
 
 func cType(k abi.Kind) string {
-	return map[abi.Kind]string{abi.U32: "uint32_t", abi.I32: "int32_t", abi.U64: "uint64_t", abi.F32: "float"}[k]
+	return map[abi.Kind]string{abi.U32: "uint32_t", abi.I32: "int32_t", abi.U64: "uint64_t", abi.F32: "float", abi.U8: "uint8_t"}[k]
 }
 
 type value struct{ name, value string }

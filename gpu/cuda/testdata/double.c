@@ -54,7 +54,8 @@ static int scripted(const char *name) {
 #define NEEDS_CONTEXT do { if (!current) return 201; } while (0)
 
 // What is passed on as it is says all its arguments, as whole numbers.
-#define CALLED SAY
+#define CALLED(...) do { char b[4096]; snprintf(b, sizeof b, __VA_ARGS__); say(b); } while (0)
+#define M(type, p, offset) (*(type *)((char *)(p) + (offset)))
 #define W(x) (unsigned long long)(x)
 
 static size_t vram(void) { const char *s = getenv("DOUBLE_VRAM"); return s ? strtoull(s, 0, 10) : (size_t)1 << 33; }
@@ -177,9 +178,19 @@ EXPORT int cuMemFree_v2(u p) { NEEDS_CONTEXT; free((void *)p); SAY("cuMemFree");
 // Virtual memory: device memory is a memfd, and what is not mapped faults.
 #define GRANULE ((size_t)2 << 20)
 struct location { int type, id; };
-struct prop { int type, handles; struct location location; void *windows; char flags[8]; };
+struct prop { int type, handles; struct location location; void *windows; uint8_t compression, rdma; uint16_t usage; char reserved[4]; };
 struct access { struct location location; int flags; };
-EXPORT int cuMemGetAllocationGranularity(size_t *n, const struct prop *p, int option) { (void)option; *n = GRANULE; return p->type != 1 || p->location.type != 1; }
+EXPORT int cuMemGetAllocationGranularity(size_t *n, const struct prop *p, int option) {
+	if (p->type > 100) { // passed on by a test
+		CALLED("cuMemGetAllocationGranularity prop.type=%llu prop.requestedHandleTypes=%llu prop.location.type=%llu prop.location.id=%llu"
+			" prop.allocFlags.compressionType=%llu prop.allocFlags.gpuDirectRDMACapable=%llu prop.allocFlags.usage=%llu option=%llu",
+			W(p->type), W(p->handles), W(p->location.type), W(p->location.id), W(p->compression), W(p->rdma), W(p->usage), W(option));
+		*n = 1001;
+		return 0;
+	}
+	*n = GRANULE;
+	return p->type != 1 || p->location.type != 1;
+}
 static int moves(void) { // whether the next wish is refused
 	static int done;
 	const char *s = getenv("DOUBLE_MOVES");

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
@@ -38,19 +39,36 @@ func methods() (map[string]bool, error) {
 	return all, nil
 }
 
+var functionConstant = regexp.MustCompile(`(?m)^\t(cu[A-Z]\w*)\b`)
+
+// called are the functions of libcuda that gpu/cuda calls by itself, too.
+func called() (map[string]bool, error) {
+	text, err := os.ReadFile(filepath.Join(card, "library.go"))
+	all := map[string]bool{}
+	for _, m := range functionConstant.FindAllSubmatch(text, -1) {
+		all[string(m[1])] = true
+	}
+	return all, err
+}
+
 // cardCalls passes commands on to libcuda.
 func cardCalls(commands []cudaapi.Command) ([]byte, error) {
+	byItself, err := called()
+	if err != nil {
+		return nil, err
+	}
+	fresh := slices.DeleteFunc(slices.Clone(commands), func(c cudaapi.Command) bool { return byItself[constant(c)] })
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
 	p("%spackage cuda\n\nimport (\n\"github.com/basalt-gpu/basalt/gpu/abi\"\n\"github.com/basalt-gpu/basalt/gpu/worker\"\n)\n\n", generatedGo)
 	p("// The functions that are passed on, after those that this package calls by itself.\nconst (\n")
 	next := " = firstPassedOn + iota"
-	for _, c := range commands {
+	for _, c := range fresh {
 		p("%s%s\n", constant(c), next)
 		next = ""
 	}
 	p("functionCount%s\n)\n\n// passedOn has their symbols.\nvar passedOn = [...]string{\n", next)
-	for _, c := range commands {
+	for _, c := range fresh {
 		p("%q,\n", c.Symbol)
 	}
 	p("}\n")
@@ -64,11 +82,13 @@ func cardCalls(commands []cudaapi.Command) ([]byte, error) {
 func constant(c cudaapi.Command) string { return "cu" + c.Name }
 
 func cardCall(p func(string, ...any), c cudaapi.Command) {
-	zero := strings.Repeat("0, ", len(c.Results))
+	zero := zeros(c)
 	p("\n// %s implements worker.Context.\nfunc (c *context) %s {\n", c.Name, signature(c, "worker."))
 	for _, a := range c.Args {
-		switch a.Handle {
-		case "", "context", "stream":
+		switch {
+		case a.Handle == "stream" && !c.Stream:
+			p("%sObject, err := c.streamOf(%s)\nif err != nil {\nreturn %serr\n}\n", goName(a), goName(a), zero)
+		case a.Handle == "" || a.Handle == "context" || a.Handle == "stream":
 		default:
 			p("%sObject, ok := %s.(*%s)\nif !ok {\nreturn %sabi.ErrInvalidHandle\n}\n", goName(a), goName(a), cardType(a.Handle), zero)
 		}
@@ -78,22 +98,63 @@ func cardCall(p func(string, ...any), c cudaapi.Command) {
 			p("if err := c.check(%s, %d); err != nil {\nreturn %serr\n}\n", goName(a), a.Bytes, zero)
 		}
 	}
-	for i, r := range c.Results {
-		p("value%d := newOut[%s]()\ndefer value%d.free()\n", i, r.Go, i)
-	}
+	cardMemory(p, c, zero)
 	call := fmt.Sprintf("c.passOn(%s)", strings.Join(cardArguments(c), ", "))
 	switch {
 	case c.Stream:
 		p("return c.push(%s, &op{done: done, submit: func(cu uintptr) error { return %s }})\n}\n", goName(c.Args[0]), call)
-	case len(c.Results) == 0:
+	case len(returned(c)) == 0:
 		p("return %s\n}\n", call)
 	default:
-		p("err := %s\nreturn ", call)
+		p("if err := %s; err != nil {\nreturn %serr\n}\nreturn ", call, zero)
 		for i := range c.Results {
 			p("*value%d.value, ", i)
 		}
-		p("err\n}\n")
+		for _, o := range c.Outs {
+			p("abi.Decode%s(%s[abi.%sWire]byte(%sMemory.bytes)), ", o.Layout.Name(), memoryTag(o), o.Layout.Name(), goName(o))
+		}
+		p("nil\n}\n")
 	}
+}
+
+// cardMemory makes what pointers lead to: results, structs as C has them, arrays.
+func cardMemory(p func(string, ...any), c cudaapi.Command, zero string) {
+	for i, r := range c.Results {
+		p("value%d := newOut[%s]()\ndefer value%d.free()\n", i, r.Go, i)
+	}
+	made := map[string]bool{}
+	for _, a := range c.Args {
+		if !a.Pointer() {
+			continue
+		}
+		made[a.Name] = true
+		if a.Layout == nil {
+			p("%sMemory := newOut[%s]()\ndefer %sMemory.free()\n*%sMemory.value = %s\n", goName(a), a.As(), goName(a), goName(a), goName(a))
+			continue
+		}
+		for _, m := range a.Layout.Members {
+			switch {
+			case m.Touch != "":
+				n := cudaapi.Member{Path: m.Touch}.Field()
+				p("if err := c.check(%s.%s, %s.%s); err != nil {\nreturn %serr\n}\n", goName(a), m.Field(), goName(a), n, zero)
+			case m.Device:
+				p("%s.%s = int32(c.d.device)\n", goName(a), m.Field())
+			}
+		}
+		p("%sBytes := %s.Bytes()\n%sMemory := newStruct(%sBytes[:])\ndefer %sMemory.free()\n", goName(a), goName(a), goName(a), goName(a), goName(a))
+	}
+	for _, o := range c.Outs {
+		if !made[o.Name] {
+			p("%sMemory := newStruct(make([]byte, abi.%sWire))\ndefer %sMemory.free()\n", goName(o), o.Layout.Name(), goName(o))
+		}
+	}
+}
+
+func memoryTag(a cudaapi.Arg) string {
+	if a.Layout.Union {
+		return goName(*a.Tag) + ", "
+	}
+	return ""
 }
 
 func cardType(handle string) string {
@@ -107,26 +168,33 @@ func cardType(handle string) string {
 func cardArguments(c cudaapi.Command) (all []string) {
 	all = append(all, constant(c))
 	for _, p := range c.Params {
-		for i, r := range c.Results {
-			if r.Name == p.Name {
-				all = append(all, fmt.Sprintf("value%d.at()", i))
-			}
-		}
-		for _, a := range c.Args {
-			switch {
-			case a.Name != p.Name:
-			case a.Handle == "context":
-				all = append(all, "c.handle")
-			case a.Handle == "stream" && c.Stream:
-				all = append(all, "cu")
-			case a.Handle != "":
-				all = append(all, goName(a)+"Object.handle")
-			case a.Go == "int32":
-				all = append(all, "uintptr(uint32("+goName(a)+"))")
-			default:
-				all = append(all, "uintptr("+goName(a)+")")
-			}
-		}
+		all = append(all, cardArgument(c, p.Name))
 	}
 	return all
+}
+
+func cardArgument(c cudaapi.Command, name string) string {
+	for i, r := range c.Results {
+		if r.Name == name {
+			return fmt.Sprintf("value%d.at()", i)
+		}
+	}
+	for _, a := range slices.Concat(c.Args, c.Outs) {
+		switch {
+		case a.Name != name:
+		case a.Pointer():
+			return goName(a) + "Memory.at()"
+		case a.Handle == "context":
+			return "c.handle"
+		case a.Handle == "stream" && c.Stream:
+			return "cu"
+		case a.Handle != "":
+			return goName(a) + "Object.handle"
+		case a.Go == "int32":
+			return "uintptr(uint32(" + goName(a) + "))"
+		default:
+			return "uintptr(" + goName(a) + ")"
+		}
+	}
+	return "0"
 }

@@ -3,9 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"go/format"
 	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
@@ -32,25 +33,124 @@ func cardDouble(commands []cudaapi.Command, byHand map[string]bool) []byte {
 		if byHand[c.Symbol] {
 			continue
 		}
-		var params, text, words []string
-		var results string
-		for _, p := range c.Params {
-			a, i := find(c, p.Name)
-			if i >= 0 {
-				params = append(params, cType(a)+" *"+p.Name)
-				results += fmt.Sprintf("\t*%s = %d;\n", p.Name, firstResult+i)
-				continue
-			}
-			params = append(params, cType(a)+" "+p.Name)
-			text, words = append(text, " "+p.Name+"=%llu"), append(words, ", W("+p.Name+")")
+		if len(unions(c)) == 0 {
+			doubleFunction(&b, c, c.Symbol, "")
+			continue
 		}
-		if len(params) == 0 {
-			params = []string{"void"}
-		}
-		fmt.Fprintf(&b, "EXPORT int %s(%s) {\n\tNEEDS_CONTEXT;\n\tPLAY(%s);\n\tCALLED(\"%s%s\"%s);\n%s\treturn 0;\n}\n",
-			c.Symbol, strings.Join(params, ", "), c.Symbol, c.Symbol, strings.Join(text, ""), strings.Join(words, ""), results)
+		doubleUnion(&b, c)
 	}
 	return b.Bytes()
+}
+
+// unions are the parameters of a command that are some.
+func unions(c cudaapi.Command) (all []cudaapi.Arg) {
+	for _, a := range slices.Concat(c.Args, c.Outs) {
+		if a.Layout != nil && a.Layout.Union {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// cases are the values of the parameter that chooses a union's members; one, 0,
+// when there is none.
+func cases(c cudaapi.Command) []int {
+	if u := unions(c); len(u) > 0 {
+		return u[0].Layout.Cases()
+	}
+	return []int{0}
+}
+
+// doubleUnion is a function for each case, and one that chooses.
+func doubleUnion(b *bytes.Buffer, c cudaapi.Command) {
+	u := unions(c)[0]
+	for _, of := range cases(c) {
+		doubleFunction(b, c, fmt.Sprintf("%s_%d", c.Symbol, of), fmt.Sprint(of))
+	}
+	var params, names []string
+	for _, p := range c.Params {
+		params, names = append(params, cParameter(c, p.Name)), append(names, p.Name)
+	}
+	fmt.Fprintf(b, "EXPORT int %s(%s) {\n\tswitch (%s) {\n", c.Symbol, strings.Join(params, ", "), u.Tag.Name)
+	for _, of := range cases(c) {
+		fmt.Fprintf(b, "\tcase %d: return %s_%d(%s);\n", of, c.Symbol, of, strings.Join(names, ", "))
+	}
+	b.WriteString("\t}\n\treturn 1;\n}\n")
+}
+
+// doubleFunction writes a function under a name; of is the case of a union.
+func doubleFunction(b *bytes.Buffer, c cudaapi.Command, name, of string) {
+	var params, text, words []string
+	var results string
+	say := func(what, value string) {
+		text, words = append(text, " "+what+"=%llu"), append(words, ", W("+value+")")
+	}
+	next := firstResult
+	for _, p := range c.Params {
+		params = append(params, cParameter(c, p.Name))
+		if i := slices.IndexFunc(c.Results, func(r cudaapi.Arg) bool { return r.Name == p.Name }); i >= 0 {
+			results += fmt.Sprintf("\t*%s = %d;\n", p.Name, firstResult+i)
+			next = max(next, firstResult+i+1)
+			continue
+		}
+		a, in := find(c.Args, p.Name)
+		switch {
+		case in && a.Layout != nil:
+			for _, e := range elements(a.Layout, of) {
+				say(p.Name+"."+e.path, fmt.Sprintf("M(%s, %s, %d)", e.c(), p.Name, e.offset))
+			}
+		case in && a.Elements.Max > 0:
+			for i := range a.Elements.Max {
+				say(fmt.Sprintf("%s[%d]", p.Name, i), fmt.Sprintf("%s[%d]", p.Name, i))
+			}
+		case in:
+			say(p.Name, p.Name)
+		}
+	}
+	for _, o := range c.Outs {
+		for _, e := range elements(o.Layout, of) {
+			results += fmt.Sprintf("\tM(%s, %s, %d) = (%s)%d;\n", e.c(), o.Name, e.offset, e.c(), next)
+			next++
+		}
+	}
+	if len(params) == 0 {
+		params = []string{"void"}
+	}
+	export := "EXPORT"
+	if name != c.Symbol {
+		export = "static"
+	}
+	fmt.Fprintf(b, "%s int %s(%s) {\n\tNEEDS_CONTEXT;\n\tPLAY(%s);\n\tCALLED(\"%s%s\"%s);\n%s\treturn 0;\n}\n",
+		export, name, strings.Join(params, ", "), c.Symbol, c.Symbol, strings.Join(text, ""), strings.Join(words, ""), results)
+}
+
+// one is a number in a struct.
+type one struct {
+	cudaapi.Member
+	path   string // in C, with the index
+	field  string // in Go
+	offset int
+}
+
+func (o one) c() string { kind, _ := o.Go(); return cTypes[kind] }
+
+// elements are the numbers of a struct, or of a case of a union.
+func elements(l *cudaapi.Layout, of string) (all []one) {
+	n := 0
+	if l.Union {
+		n, _ = strconv.Atoi(of)
+	}
+	for _, m := range l.Passed(n) {
+		_, size := m.Go()
+		if m.Count == 0 {
+			all = append(all, one{m, m.Path, m.Field(), m.Offset})
+		}
+		for i := range m.Count {
+			index := fmt.Sprintf("[%d]", i)
+			all = append(all, one{m, m.Path + index, m.Field() + index, m.Offset + i*size})
+		}
+	}
+	return all
 }
 
 // Numbers that a test can tell from each other.
@@ -59,86 +159,33 @@ const (
 	firstResult   = 1001
 )
 
-// find is the argument or the result of that name; i counts results, and is
-// less than 0 for an argument.
-func find(c cudaapi.Command, name string) (a cudaapi.Arg, i int) {
-	for i, r := range c.Results {
-		if r.Name == name {
-			return r, i
-		}
-	}
-	for _, a := range c.Args {
+func find(list []cudaapi.Arg, name string) (cudaapi.Arg, bool) {
+	for _, a := range list {
 		if a.Name == name {
-			return a, -1
+			return a, true
 		}
 	}
-	return cudaapi.Arg{}, -1
+	return cudaapi.Arg{}, false
 }
 
-// cType is an argument's type in the double; handles are words.
-func cType(a cudaapi.Arg) string {
-	return map[string]string{"": "u", "int32": "int32_t", "uint32": "uint32_t", "uint64": "uint64_t", "float32": "float"}[a.Go]
+// cTypes are the types of the double; handles are words.
+var cTypes = map[string]string{
+	"": "u", "uint8": "uint8_t", "uint16": "uint16_t", "int32": "int32_t", "uint32": "uint32_t", "uint64": "uint64_t", "float32": "float",
 }
 
-// cardTest calls everything that is passed on and says what the double must
-// have seen.
-func cardTest(commands []cudaapi.Command) ([]byte, error) {
-	var b bytes.Buffer
-	p := func(f string, a ...any) { fmt.Fprintf(&b, f, a...) }
-	p("%spackage cuda\n\nimport (\n\"fmt\"\n\n\"github.com/basalt-gpu/basalt/gpu/worker\"\n)\n\nvar passedOnCalls = []passedOnCall{\n", generatedGo)
-	for _, c := range commands {
-		p("{%q, func(c worker.Context, o objects, done func(error)) (string, bool, error) {\n", c.Symbol)
-		var args []string
-		seen := map[string]string{}
-		for i, a := range c.Args {
-			value := fmt.Sprint(firstArgument + i)
-			switch {
-			case a.Handle != "":
-				value = "o." + a.Handle
-				seen[a.Name] = "o." + a.Handle + "Handle"
-			case a.Type == "CUdeviceptr":
-				value = "o.address"
-			}
-			if seen[a.Name] == "" {
-				seen[a.Name] = value
-			}
-			if a.Handle != "context" {
-				args = append(args, value)
-			}
-		}
-		if c.Stream {
-			args = append(args, "done")
-		}
-		results(p, c, strings.Join(args, ", "))
-		var text, words []string
-		for _, q := range c.Params {
-			if seen[q.Name] != "" {
-				text, words = append(text, " "+q.Name+"=%d"), append(words, ", "+seen[q.Name])
-			}
-		}
-		if len(words) == 0 {
-			p("return %q, good, err\n}},\n", c.Symbol)
-		} else {
-			p("return fmt.Sprintf(\"%s%s\"%s), good, err\n}},\n", c.Symbol, strings.Join(text, ""), strings.Join(words, ""))
-		}
+func cParameter(c cudaapi.Command, name string) string {
+	if r, ok := find(c.Results, name); ok {
+		return cTypes[r.Go] + " *" + name
 	}
-	p("}\n")
-	return format.Source(b.Bytes())
-}
-
-// results makes the call and compares what came back.
-func results(p func(string, ...any), c cudaapi.Command, args string) {
-	var names, good []string
-	for i := range c.Results {
-		names = append(names, fmt.Sprintf("value%d", i))
-		good = append(good, fmt.Sprintf("value%d == %d", i, firstResult+i))
+	a, in := find(c.Args, name)
+	if _, out := find(c.Outs, name); out {
+		return "void *" + name
 	}
-	p("%s := c.%s(%s)\n", strings.Join(append(names, "err"), ", "), c.Name, args)
-	if len(good) == 0 {
-		good = []string{"true"}
+	switch {
+	case in && a.Layout != nil:
+		return "const void *" + name
+	case in && a.Elements.Max > 0:
+		return "const " + cTypes[a.Go] + " *" + name
 	}
-	p("good := %s\n", strings.Join(good, " && "))
-	if !c.Stream {
-		p("done(nil)\n")
-	}
+	return cTypes[a.Go] + " " + name
 }

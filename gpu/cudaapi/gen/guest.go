@@ -88,6 +88,7 @@ func stubs(t *cudaapi.Table, commands []cudaapi.Command) []byte {
 	}
 	var b bytes.Buffer
 	b.WriteString(generated + "#include \"state.h\"\n#include \"stubs.h\"\n")
+	structStubs(&b, t, commands)
 	for _, f := range t.Functions {
 		if f.How == cudaapi.Own {
 			continue
@@ -123,7 +124,7 @@ func arguments(f *cudaapi.Function, perThread bool) (all []string) {
 }
 
 // everyFunction calls every function with nothing and with rubbish.
-func everyFunction(t *cudaapi.Table) []byte {
+func everyFunction(t *cudaapi.Table, commands []cudaapi.Command) []byte {
 	var calls, list bytes.Buffer
 	for _, f := range t.Functions {
 		for _, kind := range []string{"nothing", "rubbish"} {
@@ -136,7 +137,7 @@ func everyFunction(t *cudaapi.Table) []byte {
 		}
 	}
 	return slices.Concat([]byte(generated+"#define BASALT_CUDA_IMPLEMENTATION\n#include \"every_function.h\"\n\n"), calls.Bytes(),
-		[]byte("\nconst struct bad_call bad_calls[] = {\n"), list.Bytes(), []byte("\t{NULL, NULL, false},\n};\n"))
+		[]byte("\nconst struct bad_call bad_calls[] = {\n"), list.Bytes(), []byte("\t{NULL, NULL, false},\n};\n\n"), exactCalls(commands))
 }
 
 func badArguments(t *cudaapi.Table, f *cudaapi.Function, rubbish bool) string {

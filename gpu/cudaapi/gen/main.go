@@ -52,6 +52,10 @@ func generate() error {
 	if err != nil {
 		return err
 	}
+	workerTestGo, err := workerTest(commands)
+	if err != nil {
+		return err
+	}
 	passed := slices.DeleteFunc(slices.Clone(commands), func(c cudaapi.Command) bool { return byHand[c.Name] })
 	cardGo, err := cardCalls(passed)
 	if err != nil {
@@ -67,6 +71,7 @@ func generate() error {
 	}
 	for name, data := range map[string][]byte{
 		"../worker/calls_gen.go":                   workerGo,
+		"../worker/calls_gen_test.go":              workerTestGo,
 		card + "/calls_gen.go":                     cardGo,
 		card + "/calls_gen_test.go":                cardTestGo,
 		card + "/testdata/double_gen.c":            cardDouble(passed, inDouble),
@@ -74,7 +79,7 @@ func generate() error {
 		guest + "/include/basalt_cuda_functions.h": functionsHeader(t),
 		guest + "/src/proc_table.c":                procTable(t),
 		guest + "/src/stubs_gen.c":                 stubs(t, commands),
-		guest + "/test/every_function_gen.c":       everyFunction(t),
+		guest + "/test/every_function_gen.c":       everyFunction(t, commands),
 		"../../docs/cuda-coverage.md":              coverage(t),
 	} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {

@@ -163,6 +163,15 @@ struct bslt_entry {
 #define BSLT_OP_PROFILER_STOP 99
 #define BSLT_OP_STREAM_WRITE_VALUE32 100
 #define BSLT_OP_STREAM_WRITE_VALUE64 101
+#define BSLT_OP_CTX_GET_EXEC_AFFINITY 102
+#define BSLT_OP_MEM_GET_ALLOCATION_GRANULARITY 103
+#define BSLT_OP_MULTICAST_GET_GRANULARITY 104
+#define BSLT_OP_STREAM_COPY_ATTRIBUTES 105
+#define BSLT_OP_STREAM_GET_ATTRIBUTE 106
+#define BSLT_OP_STREAM_SET_ATTRIBUTE 107
+#define BSLT_OP_TENSOR_MAP_ENCODE_TILED 108
+#define BSLT_OP_TENSOR_MAP_ENCODE_IM2COL 109
+#define BSLT_OP_TENSOR_MAP_REPLACE_ADDRESS 110
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -457,5 +466,106 @@ struct bslt_stream_write_value64 {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_stream_write_value64) == 32, "bslt_stream_write_value64");
+
+struct bslt_ctx_get_exec_affinity {
+	uint64_t ctx; /* handle of the current context */
+	uint64_t out_off; /* structs that come back: offset in its region */
+	uint64_t out_len; /* structs that come back: bytes */
+	int32_t type; /* CUexecAffinityType */
+	uint32_t out_region; /* structs that come back: region number */
+};
+_Static_assert(sizeof(struct bslt_ctx_get_exec_affinity) == 32, "bslt_ctx_get_exec_affinity");
+
+struct bslt_mem_get_allocation_granularity {
+	uint64_t ctx; /* handle of the current context */
+	int32_t option; /* CUmemAllocationGranularity_flags */
+	uint32_t zero; /* zero */
+	uint8_t prop[32]; /* CUmemAllocationProp */
+};
+_Static_assert(sizeof(struct bslt_mem_get_allocation_granularity) == 48, "bslt_mem_get_allocation_granularity");
+
+struct bslt_multicast_get_granularity {
+	uint64_t ctx; /* handle of the current context */
+	int32_t option; /* CUmulticastGranularity_flags */
+	uint32_t zero; /* zero */
+	uint8_t prop[32]; /* CUmulticastObjectProp */
+};
+_Static_assert(sizeof(struct bslt_multicast_get_granularity) == 48, "bslt_multicast_get_granularity");
+
+struct bslt_stream_copy_attributes {
+	uint64_t dst_stream; /* CUstream */
+	uint64_t src_stream; /* CUstream */
+};
+_Static_assert(sizeof(struct bslt_stream_copy_attributes) == 16, "bslt_stream_copy_attributes");
+
+struct bslt_stream_get_attribute {
+	uint64_t h_stream; /* CUstream */
+	uint64_t out_off; /* structs that come back: offset in its region */
+	uint64_t out_len; /* structs that come back: bytes */
+	int32_t attr; /* CUstreamAttrID */
+	uint32_t out_region; /* structs that come back: region number */
+};
+_Static_assert(sizeof(struct bslt_stream_get_attribute) == 32, "bslt_stream_get_attribute");
+
+struct bslt_stream_set_attribute {
+	uint64_t h_stream; /* CUstream */
+	int32_t attr; /* CUstreamAttrID */
+	uint32_t zero; /* zero */
+	uint8_t param[64]; /* CUstreamAttrValue */
+};
+_Static_assert(sizeof(struct bslt_stream_set_attribute) == 80, "bslt_stream_set_attribute");
+
+struct bslt_tensor_map_encode_tiled {
+	uint64_t ctx; /* handle of the current context */
+	uint64_t global_address; /* void * */
+	uint64_t global_dim[5]; /* cuuint64_t */
+	uint64_t global_strides[5]; /* cuuint64_t */
+	uint64_t out_off; /* structs that come back: offset in its region */
+	uint64_t out_len; /* structs that come back: bytes */
+	int32_t tensor_data_type; /* CUtensorMapDataType */
+	uint32_t tensor_rank; /* cuuint32_t */
+	uint32_t box_dim[5]; /* cuuint32_t */
+	uint32_t element_strides[5]; /* cuuint32_t */
+	int32_t interleave; /* CUtensorMapInterleave */
+	int32_t swizzle; /* CUtensorMapSwizzle */
+	int32_t l2_promotion; /* CUtensorMapL2promotion */
+	int32_t oob_fill; /* CUtensorMapFloatOOBfill */
+	uint32_t out_region; /* structs that come back: region number */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_tensor_map_encode_tiled) == 184, "bslt_tensor_map_encode_tiled");
+
+struct bslt_tensor_map_encode_im2col {
+	uint64_t ctx; /* handle of the current context */
+	uint64_t global_address; /* void * */
+	uint64_t global_dim[5]; /* cuuint64_t */
+	uint64_t global_strides[5]; /* cuuint64_t */
+	uint64_t out_off; /* structs that come back: offset in its region */
+	uint64_t out_len; /* structs that come back: bytes */
+	int32_t tensor_data_type; /* CUtensorMapDataType */
+	uint32_t tensor_rank; /* cuuint32_t */
+	int32_t pixel_box_lower_corner[5]; /* int */
+	int32_t pixel_box_upper_corner[5]; /* int */
+	uint32_t channels_per_pixel; /* cuuint32_t */
+	uint32_t pixels_per_column; /* cuuint32_t */
+	uint32_t element_strides[5]; /* cuuint32_t */
+	int32_t interleave; /* CUtensorMapInterleave */
+	int32_t swizzle; /* CUtensorMapSwizzle */
+	int32_t l2_promotion; /* CUtensorMapL2promotion */
+	int32_t oob_fill; /* CUtensorMapFloatOOBfill */
+	uint32_t out_region; /* structs that come back: region number */
+};
+_Static_assert(sizeof(struct bslt_tensor_map_encode_im2col) == 208, "bslt_tensor_map_encode_im2col");
+
+struct bslt_tensor_map_replace_address {
+	uint64_t ctx; /* handle of the current context */
+	uint64_t global_address; /* void * */
+	uint64_t out_off; /* structs that come back: offset in its region */
+	uint64_t out_len; /* structs that come back: bytes */
+	uint32_t out_region; /* structs that come back: region number */
+	uint32_t zero; /* zero */
+	uint8_t tensor_map[128]; /* CUtensorMap */
+};
+_Static_assert(sizeof(struct bslt_tensor_map_replace_address) == 168, "bslt_tensor_map_replace_address");
 
 #endif

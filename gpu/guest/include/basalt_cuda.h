@@ -29,6 +29,7 @@ enum {
 	CUDA_ERROR_INVALID_CONTEXT = 201,
 	CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
 	CUDA_ERROR_INVALID_PTX = 218,
+	CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY = 224,
 	CUDA_ERROR_INVALID_SOURCE = 300,
 	CUDA_ERROR_FILE_NOT_FOUND = 301,
 	CUDA_ERROR_OPERATING_SYSTEM = 304,
@@ -75,6 +76,8 @@ enum {
 	CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
 	CU_JIT_OPTIMIZATION_LEVEL = 7,
 };
+enum { CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE = 0, CU_LIBRARY_BINARY_IS_PRESERVED = 1 };
+enum { CU_MODULE_EAGER_LOADING = 1, CU_MODULE_LAZY_LOADING = 2 };
 enum { CU_JIT_INPUT_CUBIN = 0, CU_JIT_INPUT_PTX = 1, CU_JIT_INPUT_FATBINARY = 2 };
 
 /* CUdevice_attribute */
@@ -131,6 +134,22 @@ struct CUmemAccessDesc {
 	CUmemLocation location;
 	int flags;
 };
+struct CUmemAllocationProp {
+	int type, requestedHandleTypes;
+	CUmemLocation location;
+	void *win32HandleMetaData;
+	struct {
+		unsigned char compressionType, gpuDirectRDMACapable;
+		unsigned short usage;
+		unsigned char reserved[4];
+	} allocFlags;
+};
+enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
+struct CUmulticastObjectProp {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes, flags;
+};
 struct CUmemPoolProps {
 	int allocType, handleTypes;
 	CUmemLocation location;
@@ -171,10 +190,29 @@ struct CUDA_MEMCPY3D {
 	size_t WidthInBytes, Height, Depth;
 };
 
-enum { CU_LAUNCH_ATTRIBUTE_IGNORE = 0, CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2 };
+enum {
+	CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
+	CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW = 1,
+	CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+	CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY = 3,
+	CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+	CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP = 9,
+	CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN = 10,
+};
+enum { CU_SYNC_POLICY_AUTO = 1, CU_SYNC_POLICY_SPIN = 2, CU_SYNC_POLICY_YIELD = 3, CU_SYNC_POLICY_BLOCKING_SYNC = 4 };
+struct CUaccessPolicyWindow {
+	void *base_ptr;
+	size_t num_bytes;
+	float hitRatio;
+	int hitProp, missProp;
+};
 union CUlaunchAttributeValue_union {
 	char pad[64];
-	int cooperative;
+	CUaccessPolicyWindow accessPolicyWindow;
+	int cooperative, syncPolicy, priority, memSyncDomain;
+	struct {
+		unsigned char default_, remote;
+	} memSyncDomainMap;
 };
 typedef union CUlaunchAttributeValue_union CUlaunchAttributeValue, CUkernelNodeAttrValue, CUstreamAttrValue;
 typedef struct {
@@ -193,6 +231,27 @@ struct CUdevprop {
 	int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3], sharedMemPerBlock, totalConstantMemory, SIMDWidth, memPitch,
 		regsPerBlock, clockRate, textureAlign;
 };
+
+enum { CU_EXEC_AFFINITY_TYPE_SM_COUNT = 0 };
+struct CUexecAffinityParam {
+	CUexecAffinityType type;
+	union {
+		struct {
+			unsigned int val;
+		} smCount;
+	} param;
+};
+
+struct CUctxCreateParams {
+	CUexecAffinityParam *execAffinityParams;
+	int numExecAffinityParams;
+	void *cigParams;
+};
+
+/* How a kernel finds a tensor: only the driver knows what it holds. */
+struct CUtensorMap {
+	cuuint64_t opaque[16];
+} __attribute__((aligned(64)));
 
 /* What is passed by value. */
 struct CUipcEventHandle {

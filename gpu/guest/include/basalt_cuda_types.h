@@ -102,6 +102,7 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS CUDA_MEM_ALLOC_NODE_PARAMS;
 typedef struct CUDA_RESOURCE_DESC CUDA_RESOURCE_DESC;
 typedef struct CUDA_RESOURCE_VIEW_DESC CUDA_RESOURCE_VIEW_DESC;
 typedef struct CUDA_TEXTURE_DESC CUDA_TEXTURE_DESC;
+typedef struct CUaccessPolicyWindow CUaccessPolicyWindow;
 typedef struct CUarrayMapInfo CUarrayMapInfo;
 typedef struct CUctxCreateParams CUctxCreateParams;
 typedef struct CUdevResource CUdevResource;

@@ -6,7 +6,8 @@
  * CUDA_ERROR_NOT_SUPPORTED. 41, UNIFIED_ADDRESSING, stays: what follows from it
  * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. So do 19,
  * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, as
- * the worker says them; state.c clears them where the worker is too old. */
+ * the worker says them; state.c clears them where the worker is too old. So does 127,
+ * TENSOR_MAP_ACCESS_SUPPORTED: the card's driver encodes tensor maps. */
 static const struct {
 	unsigned char attribute;
 	signed char value;
@@ -43,7 +44,6 @@ static const struct {
 	{123, 0}, /* CAN_USE_STREAM_WAIT_VALUE_NOR */
 	{124, 0}, /* DMA_BUF_SUPPORTED */
 	{125, 0}, /* IPC_EVENT_SUPPORTED */
-	{127, 0}, /* TENSOR_MAP_ACCESS_SUPPORTED */
 	{128, 0}, /* HANDLE_TYPE_FABRIC_SUPPORTED */
 	{129, 0}, /* UNIFIED_FUNCTION_POINTERS */
 	{130, 0}, /* NUMA_CONFIG */

@@ -37,6 +37,7 @@ static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_
 	}
 	object_add(c);
 	*id = a.ctx;
+	libraries_enter(a.ctx);
 	return 0;
 }
 
@@ -193,18 +194,19 @@ CUDA_API CUresult cuCtxCreate_v2(CUcontext *pctx, unsigned int flags, CUdevice d
  * one share already. */
 CUDA_API CUresult cuCtxCreate_v3(CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev)
 {
-	(void)paramsArray;
-	return numParams ? CUDA_ERROR_NOT_SUPPORTED : cuCtxCreate_v2(pctx, flags, dev);
+	if (numParams < 0 || (numParams && !paramsArray))
+		return CUDA_ERROR_INVALID_VALUE;
+	return numParams ? CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY : cuCtxCreate_v2(pctx, flags, dev);
 }
 
 CUDA_API CUresult cuCtxCreate_v4(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
 {
-	/* CUctxCreateParams: pointer, int count, pointer; zero means none. */
-	static const char none[24];
+	static const CUctxCreateParams none;
+	const CUctxCreateParams *p = ctxCreateParams ? ctxCreateParams : &none;
 
-	if (ctxCreateParams && memcmp(ctxCreateParams, none, sizeof none) != 0)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	return cuCtxCreate_v2(pctx, flags, dev);
+	if (p->cigParams)
+		return CUDA_ERROR_NOT_SUPPORTED; /* a context for graphics */
+	return cuCtxCreate_v3(pctx, p->execAffinityParams, p->numExecAffinityParams, flags, dev);
 }
 
 CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)

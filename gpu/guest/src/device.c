@@ -189,7 +189,8 @@ CUDA_API CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevi
 CUDA_API CUresult cuDeviceGetExecAffinitySupport(int *pi, int type, CUdevice dev)
 {
 	DEVICE(dev, pi);
-	(void)type;
+	if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
+		return CUDA_ERROR_INVALID_VALUE;
 	*pi = 0;
 	return 0;
 }

@@ -133,6 +133,11 @@ CUDA_API CUresult cuKernelSetAttribute(int attrib, int val, CUkernel kernel, CUd
 	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute((CUfunction)(void *)kernel, attrib, val);
 }
 
+CUDA_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
+{
+	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig((CUfunction)(void *)kernel, config);
+}
+
 CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 {
 	return cuFuncGetName(name, (CUfunction)(void *)hfunc);

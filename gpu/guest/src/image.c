@@ -1,4 +1,5 @@
-/* How long an image is whose length the program did not give. */
+/* How long an image is whose length the program did not give, and what its beginning
+ * tells about it. */
 #include <string.h>
 
 #include "state.h"
@@ -73,4 +74,68 @@ size_t image_size(const void **image)
 	if (memcmp(p, "\177ELF", 4) == 0)
 		return elf_size(p);
 	return strlen((const char *)p);
+}
+
+/* Where PTX begins after blanks and comments, or its end. */
+static size_t skip_comments(const char *p, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n) {
+		if (strchr(" \t\r\n\f\v", p[i]) && p[i]) {
+			i++;
+		} else if (i + 1 < n && p[i] == '/' && p[i + 1] == '/') {
+			while (i < n && p[i] != '\n')
+				i++;
+		} else if (i + 1 < n && p[i] == '/' && p[i + 1] == '*') {
+			for (i += 2; i + 1 < n && (p[i] != '*' || p[i + 1] != '/'); i++)
+				;
+			i = i + 2 < n ? i + 2 : n;
+		} else {
+			break;
+		}
+	}
+	return i;
+}
+
+/* PTX begins with .version (PTX ISA, "PTX Module Directives: .version"). */
+static bool is_ptx(const char *p, size_t n)
+{
+	static const char first[] = ".version";
+	size_t i = skip_comments(p, n);
+
+	return n - i > sizeof first - 1 && memcmp(p + i, first, sizeof first - 1) == 0;
+}
+
+#define ELF_HEADER 64u
+#define EM_CUDA 190u
+
+int image_check(const void *image, size_t size)
+{
+	const uint8_t *p = image;
+	struct fatbin f;
+	uint16_t machine;
+	uint32_t magic = 0;
+	bool good;
+
+	if (size >= sizeof magic)
+		memcpy(&magic, p, sizeof magic);
+	if (magic == FATBIN_MAGIC) {
+		good = size >= sizeof f;
+		if (good) {
+			memcpy(&f, p, sizeof f);
+			good = f.header_size >= sizeof f && f.size > 0 && f.size <= size - sizeof f;
+		}
+	} else if (magic == BSLT_LINK_MAGIC) {
+		good = true; /* cuLinkComplete has made it */
+	} else if (magic && memcmp(p, "\177ELF", 4) == 0) {
+		good = size >= ELF_HEADER;
+		if (good) {
+			memcpy(&machine, p + 18, sizeof machine);
+			good = p[4] == 2 && p[5] == 1 && machine == EM_CUDA; /* 64 bits, little endian */
+		}
+	} else {
+		good = is_ptx(image, size);
+	}
+	return good ? 0 : CUDA_ERROR_INVALID_IMAGE;
 }

@@ -1,78 +1,181 @@
-/* Libraries: images that are loaded into a context when it first needs them. */
+/* Libraries: images that are sent to the worker when a context first needs
+ * something of them or, with CUDA_MODULE_LOADING=EAGER, into every context at once. */
+#include "library.h"
+
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "state.h"
+#define CONTEXT_LIMIT 128 /* more than a worker makes for one program */
+#define LIBRARY_LIMIT 4096
 
-#define CONTEXTS 16
+static bool eager; /* as CUDA_MODULE_LOADING said when first asked */
 
-struct library {
-	struct object o;
-	void *image;
-	size_t size;
-	CUjit_option keys[2]; /* those that change the code, for every load */
-	void *values[2];
-	unsigned int options;
-	pthread_mutex_t lock; /* guards what follows */
-	struct {
-		uint64_t context;
-		CUmodule module;
-	} loaded[CONTEXTS];
-	uint64_t kernels[256]; /* made by cuLibraryGetKernel, to be removed */
-	unsigned int kernel_count;
-};
+static void read_mode(void)
+{
+	const char *mode = getenv("CUDA_MODULE_LOADING");
 
-struct kernel {
-	struct object o;
-	uint64_t library;
-	char *name;
-};
+	eager = mode && strcasecmp(mode, "EAGER") == 0;
+}
+
+static bool loads_eagerly(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_mode);
+	return eager;
+}
+
+CUDA_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
+{
+	SESSION(s);
+	(void)s;
+	if (!mode)
+		return CUDA_ERROR_INVALID_VALUE;
+	*mode = loads_eagerly() ? CU_MODULE_EAGER_LOADING : CU_MODULE_LAZY_LOADING;
+	return 0;
+}
 
 static void library_destroy(struct object *o)
 {
 	struct library *l = (struct library *)o;
 
-	free(l->image);
+	for (size_t i = 0; i < l->kernel_count; i++)
+		object_put(l->kernels[i]);
+	free(l->kernels);
+	free(l->loaded);
+	free(l->copy);
+	pthread_cond_destroy(&l->loads);
 	pthread_mutex_destroy(&l->lock);
 }
 
-static void kernel_destroy(struct object *o)
+static bool context_lives(uint64_t context)
 {
-	free(((struct kernel *)o)->name);
+	void *c = object_get(handle_of(context), KIND_CONTEXT);
+
+	object_put(c);
+	return c != NULL;
 }
 
-/* The library's module in the current context; loads it the first time. */
-static int library_module(struct library *l, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
+/* The place of a context's module, which *found says is there; or one that is free,
+ * of a context that has gone if need be, or SIZE_MAX. Called with the lock. */
+static size_t place_of(struct library *l, uint64_t context, bool *found)
 {
-	uint64_t context;
-	int err = CUDA_ERROR_OUT_OF_MEMORY, place = -1;
+	size_t free_place = SIZE_MAX;
+	struct loaded *more;
 
-	TRY(context_current(&context));
-	pthread_mutex_lock(&l->lock);
-	for (int i = 0; i < CONTEXTS; i++) {
-		void *c;
+	for (size_t i = 0; i < l->count; i++) {
+		struct loaded *p = &l->loaded[i];
 
-		if (l->loaded[i].context == context) {
-			*out = l->loaded[i].module;
-			pthread_mutex_unlock(&l->lock);
-			return 0;
+		if (p->context == context) {
+			*found = true;
+			return i;
 		}
-		c = l->loaded[i].context ? object_get(handle_of(l->loaded[i].context), KIND_CONTEXT) : NULL;
-		if (!c && place < 0)
-			place = i;
-		object_put(c);
+		if (free_place == SIZE_MAX && !p->loading && (!p->context || !context_lives(p->context)))
+			free_place = i;
 	}
-	if (place >= 0 && (err = module_load(l->image, l->size, options, keys, values, out)) == 0) {
-		l->loaded[place].context = context;
-		l->loaded[place].module = *out;
+	*found = false;
+	if (free_place != SIZE_MAX || l->count == CONTEXT_LIMIT)
+		return free_place;
+	if (!(more = realloc(l->loaded, (l->count + 1) * sizeof *more)))
+		return SIZE_MAX;
+	l->loaded = more;
+	more[l->count] = (struct loaded){0};
+	return l->count++;
+}
+
+/* Loads into a context, unless it has been. Threads that come meanwhile for the same
+ * context wait for that load, those for another do not. */
+static int load_into(struct library *l, uint64_t context, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
+{
+	bool found;
+	size_t i;
+	int err;
+
+	pthread_mutex_lock(&l->lock);
+	while (!l->gone && (i = place_of(l, context, &found)) != SIZE_MAX && found && l->loaded[i].loading)
+		pthread_cond_wait(&l->loads, &l->lock);
+	if (l->gone || i == SIZE_MAX || found) {
+		err = l->gone ? CUDA_ERROR_INVALID_HANDLE : i == SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY : 0;
+		if (err == 0)
+			*out = l->loaded[i].module;
+		pthread_mutex_unlock(&l->lock);
+		return err;
 	}
+	l->loaded[i] = (struct loaded){.context = context, .loading = true};
+	pthread_mutex_unlock(&l->lock);
+	err = module_load_into(context, l->image, l->size, options, keys, values, out);
+	pthread_mutex_lock(&l->lock);
+	l->loaded[i] = err ? (struct loaded){0} : (struct loaded){.context = context, .module = *out};
+	pthread_cond_broadcast(&l->loads);
 	pthread_mutex_unlock(&l->lock);
 	return err;
 }
 
-static int module_now(struct library *l, CUmodule *out)
+int library_module(struct library *l, CUmodule *out)
 {
-	return library_module(l, l->options, l->keys, l->values, out);
+	uint64_t context;
+
+	TRY(context_current(&context));
+	return load_into(l, context, l->options, l->keys, l->values, out);
+}
+
+/* Takes the library away: nobody loads it from now on, and what is loaded goes. */
+static void withdraw(struct library *l)
+{
+	bool busy;
+
+	pthread_mutex_lock(&l->lock);
+	l->gone = true;
+	do {
+		busy = false;
+		for (size_t i = 0; i < l->count; i++)
+			busy = busy || l->loaded[i].loading;
+		if (busy)
+			pthread_cond_wait(&l->loads, &l->lock);
+	} while (busy);
+	pthread_cond_broadcast(&l->loads); /* to those that have waited for another's load */
+	pthread_mutex_unlock(&l->lock);
+	for (size_t i = 0; i < l->count; i++)
+		if (l->loaded[i].context)
+			(void)cuModuleUnload(l->loaded[i].module); /* fails where the context has gone */
+	kernels_remove(l);
+}
+
+/* EAGER: into every context that there is. */
+static int load_everywhere(struct library *l)
+{
+	uint64_t contexts[CONTEXT_LIMIT];
+	size_t n = object_list(KIND_CONTEXT, contexts, CONTEXT_LIMIT);
+	CUmodule m;
+
+	for (size_t i = 0; i < n && i < CONTEXT_LIMIT; i++) {
+		int err = load_into(l, contexts[i], l->options, l->keys, l->values, &m);
+
+		if (err && context_lives(contexts[i]))
+			return err;
+	}
+	return 0;
+}
+
+/* What fails here fails again, and is told, when the program uses the library. */
+void libraries_enter(uint64_t context)
+{
+	uint64_t *libraries;
+	CUmodule m;
+	size_t n;
+
+	if (!loads_eagerly() || !(libraries = malloc(LIBRARY_LIMIT * sizeof *libraries)))
+		return;
+	n = object_list(KIND_LIBRARY, libraries, LIBRARY_LIMIT);
+	for (size_t i = 0; i < n && i < LIBRARY_LIMIT; i++) {
+		struct library *l = object_get(handle_of(libraries[i]), KIND_LIBRARY);
+
+		if (l)
+			(void)load_into(l, context, l->options, l->keys, l->values, &m);
+		object_put(l);
+	}
+	free(libraries);
 }
 
 /* Whether the program wants to be told something of the compilation. */
@@ -94,70 +197,116 @@ static void keep_options(struct library *l, unsigned int n, const CUjit_option *
 	}
 }
 
-/* The image is compiled when a context first needs it; at once if there is one
- * and the program wants the log, whose buffers are good only during this call. */
-static int library_load(CUlibrary *out, const void *code, size_t size, unsigned int n, const CUjit_option *keys, void **values)
+/* A library that nobody has a handle of yet. copy is the image when it is ours; it
+ * is the library's from then on, whatever comes. */
+static int library_new(struct library **out, const void *image, void *copy, size_t size)
 {
 	struct library *l;
+	int err = size == 0 || size > BSLT_MAX_MODULE_IMAGE ? CUDA_ERROR_INVALID_IMAGE : image_check(image, size);
+
+	if (err == 0 && !(l = object_new(sizeof *l, KIND_LIBRARY, object_ids(1), 0)))
+		err = CUDA_ERROR_OUT_OF_MEMORY;
+	if (err) {
+		free(copy);
+		return err;
+	}
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->loads, NULL);
+	l->o.destroy = library_destroy;
+	l->image = image;
+	l->copy = copy;
+	l->size = size;
+	*out = l;
+	return 0;
+}
+
+/* Gives the program the library. It is loaded at once into the current context, if
+ * there is one, when the program wants a log: the buffers are good only during
+ * this call. */
+static int library_give(CUlibrary *out, struct library *l, unsigned int n, const CUjit_option *keys, void **values)
+{
 	uint64_t context;
 	CUmodule m;
 	int err = 0;
 
-	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
-		return CUDA_ERROR_INVALID_IMAGE;
-	if (!(l = object_new(sizeof *l, KIND_LIBRARY, object_ids(1), 0)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pthread_mutex_init(&l->lock, NULL);
-	l->o.destroy = library_destroy;
-	l->size = size;
 	keep_options(l, n, keys, values);
-	if (!(l->image = malloc(size)))
-		err = CUDA_ERROR_OUT_OF_MEMORY;
-	else
-		memcpy(l->image, code, size);
-	if (err == 0 && wants_log(n, keys) && context_current(&context) == 0)
-		err = library_module(l, n, keys, values, &m);
+	if (wants_log(n, keys) && context_current(&context) == 0)
+		err = load_into(l, context, n, keys, values, &m);
 	if (err) {
 		object_put(l);
 		return err;
 	}
-	object_add(l);
-	*out = handle_of(l->o.id);
+	object_get_more(l);
+	object_add(l); /* contexts that are made from now on find it */
+	if (loads_eagerly() && (err = load_everywhere(l)) != 0 && object_remove(l->o.id, KIND_LIBRARY))
+		withdraw(l);
+	else
+		*out = handle_of(l->o.id);
+	object_put(l);
+	return err;
+}
+
+/* *preserved: the program keeps the image until it unloads the library. */
+static int library_options(unsigned int n, const CUlibraryOption *options, void **values, bool *preserved)
+{
+	*preserved = false;
+	if (n && !options)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned int i = 0; i < n; i++) {
+		switch (options[i]) {
+		case CU_LIBRARY_HOST_UNIVERSAL_FUNCTION_AND_DATA_TABLE: break; /* for functions that host and device share: there are none */
+		case CU_LIBRARY_BINARY_IS_PRESERVED: *preserved = values && values[i]; break;
+		default: return CUDA_ERROR_INVALID_VALUE;
+		}
+	}
 	return 0;
 }
 
 CUDA_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-				    void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions,
+				    void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
 				    void **libraryOptionValues, unsigned int numLibraryOptions)
 {
+	struct library *l;
+	void *copy = NULL;
+	bool preserved;
 	size_t size;
 
 	SESSION(s);
 	(void)s;
-	(void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions; /* hints */
 	if (!library || !code || (numJitOptions && (!jitOptions || !jitOptionsValues)))
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &preserved));
 	size = image_size(&code);
-	return library_load(library, code, size, numJitOptions, jitOptions, jitOptionsValues);
+	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
+		return CUDA_ERROR_INVALID_IMAGE;
+	if (!preserved) {
+		if (!(copy = malloc(size)))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		code = memcpy(copy, code, size);
+	}
+	TRY(library_new(&l, code, copy, size));
+	return library_give(library, l, numJitOptions, jitOptions, jitOptionsValues);
 }
 
 CUDA_API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
-					void **jitOptionsValues, unsigned int numJitOptions, int *libraryOptions,
+					void **jitOptionsValues, unsigned int numJitOptions, CUlibraryOption *libraryOptions,
 					void **libraryOptionValues, unsigned int numLibraryOptions)
 {
+	struct library *l;
+	bool preserved;
 	void *bytes;
 	size_t size;
-	int err;
 
 	SESSION(s);
 	(void)s;
-	(void)libraryOptions, (void)libraryOptionValues, (void)numLibraryOptions;
 	if (!library || !fileName || (numJitOptions && (!jitOptions || !jitOptionsValues)))
 		return CUDA_ERROR_INVALID_VALUE;
+	TRY(library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &preserved));
+	if (preserved)
+		return CUDA_ERROR_INVALID_VALUE; /* nobody but us has the bytes */
 	TRY(read_file(fileName, &bytes, &size));
-	err = library_load(library, bytes, size, numJitOptions, jitOptions, jitOptionsValues);
-	free(bytes);
-	return err;
+	TRY(library_new(&l, bytes, bytes, size));
+	return library_give(library, l, numJitOptions, jitOptions, jitOptionsValues);
 }
 
 CUDA_API CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
@@ -171,7 +320,7 @@ CUDA_API CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!(l = object_get(library, KIND_LIBRARY)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	err = module_now(l, pMod);
+	err = library_module(l, pMod);
 	object_put(l);
 	return err;
 }
@@ -179,109 +328,24 @@ CUDA_API CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 CUDA_API CUresult cuLibraryUnload(CUlibrary library)
 {
 	struct library *l;
+	bool ours;
 
 	SESSION(s);
 	(void)s;
 	if (!(l = object_get(library, KIND_LIBRARY)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!object_remove(l->o.id, KIND_LIBRARY)) {
-		object_put(l);
-		return CUDA_ERROR_INVALID_HANDLE;
-	}
-	for (int i = 0; i < CONTEXTS; i++)
-		if (l->loaded[i].context)
-			(void)cuModuleUnload(l->loaded[i].module);
-	for (unsigned int i = 0; i < l->kernel_count; i++)
-		(void)object_remove(l->kernels[i], KIND_KERNEL);
+	if ((ours = object_remove(l->o.id, KIND_LIBRARY)))
+		withdraw(l);
 	object_put(l);
-	return 0;
-}
-
-CUDA_API CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
-{
-	struct kernel *k = NULL;
-	struct library *l;
-	CUfunction f;
-	CUmodule m;
-	int err;
-
-	SESSION(s);
-	(void)s;
-	if (!pKernel || !name)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(l = object_get(library, KIND_LIBRARY)))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if ((err = module_now(l, &m)) != 0 || (err = cuModuleGetFunction(&f, m, name)) != 0)
-		goto out;
-	pthread_mutex_lock(&l->lock);
-	err = CUDA_ERROR_OUT_OF_MEMORY;
-	for (unsigned int i = 0; i < l->kernel_count && err; i++) {
-		if ((k = object_get(handle_of(l->kernels[i]), KIND_KERNEL)) && strcmp(k->name, name) == 0) {
-			*pKernel = handle_of(k->o.id);
-			err = 0;
-		}
-		object_put(k);
-	}
-	if (err && l->kernel_count < 256 && (k = object_new(sizeof *k, KIND_KERNEL, object_ids(1), 0)) != NULL) {
-		k->o.destroy = kernel_destroy;
-		k->library = l->o.id;
-		if ((k->name = strdup(name)) != NULL) {
-			object_add(k);
-			l->kernels[l->kernel_count++] = k->o.id;
-			*pKernel = handle_of(k->o.id);
-			err = 0;
-		} else {
-			object_put(k);
-		}
-	}
-	pthread_mutex_unlock(&l->lock);
-out:
-	object_put(l);
-	return err;
-}
-
-CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
-{
-	struct kernel *k;
-	CUmodule m;
-	int err;
-
-	SESSION(s);
-	(void)s;
-	if (!pFunc)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(k = object_get(kernel, KIND_KERNEL)))
-		return CUDA_ERROR_INVALID_HANDLE;
-	if ((err = cuLibraryGetModule(&m, handle_of(k->library))) == 0)
-		err = cuModuleGetFunction(pFunc, m, k->name);
-	object_put(k);
-	return err;
+	return ours ? 0 : CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
 }
 
 CUDA_API CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	CUmodule m;
 
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
 	TRY(cuLibraryGetModule(&m, library));
 	return cuModuleGetGlobal_v2(dptr, bytes, m, name);
-}
-
-CUDA_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
-{
-	CUmodule m;
-
-	TRY(cuLibraryGetModule(&m, lib));
-	return cuModuleGetFunctionCount(count, m);
-}
-
-/* A launch may name a kernel of a library instead of a function. */
-int function_resolve(CUfunction h, struct function **f)
-{
-	CUfunction inner;
-
-	if ((*f = object_get(h, KIND_FUNCTION)) != NULL)
-		return 0;
-	if (cuKernelGetFunction(&inner, (CUkernel)(void *)h) == 0 && (*f = object_get(inner, KIND_FUNCTION)) != NULL)
-		return 0;
-	return CUDA_ERROR_INVALID_HANDLE;
 }

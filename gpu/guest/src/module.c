@@ -196,16 +196,16 @@ static int module_enter(struct module *m)
 	return err;
 }
 
-int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
+int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
+		     void **values, CUmodule *out)
 {
 	struct jit jit = jit_options(options, keys, values);
-	struct bslt_module_load a = {.opt_level = jit.opt_level, .max_registers = jit.max_registers};
+	struct bslt_module_load a = {.ctx = context, .opt_level = jit.opt_level, .max_registers = jit.max_registers};
 	uint64_t start = now_nanos();
 	struct module *m;
 	int err;
 
 	SESSION(s);
-	TRY(context_current(&a.ctx));
 	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
 		return CUDA_ERROR_INVALID_IMAGE;
 	a.module = object_ids(1);
@@ -231,6 +231,14 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 	object_add(m);
 	*out = handle_of(a.module);
 	return 0;
+}
+
+int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values, CUmodule *out)
+{
+	uint64_t context;
+
+	TRY(context_current(&context));
+	return module_load_into(context, image, size, options, keys, values, out);
 }
 
 CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
@@ -392,12 +400,4 @@ CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodul
 	}
 	object_put(m);
 	return err;
-}
-
-CUDA_API CUresult cuModuleGetLoadingMode(int *mode)
-{
-	if (!mode)
-		return CUDA_ERROR_INVALID_VALUE;
-	*mode = 1; /* CU_MODULE_EAGER_LOADING */
-	return 0;
 }

@@ -122,6 +122,15 @@ void *object_get(const void *handle, enum kind kind)
 	return o;
 }
 
+void object_get_more(void *p)
+{
+	struct object *o = p;
+
+	pthread_mutex_lock(&lock);
+	o->refs++;
+	pthread_mutex_unlock(&lock);
+}
+
 static void release(struct object *list)
 {
 	for (struct object *next; list; list = next) {
@@ -200,6 +209,19 @@ void object_remove_context(uint64_t context)
 	}
 	pthread_mutex_unlock(&lock);
 	release(dead);
+}
+
+size_t object_list(enum kind kind, uint64_t *ids, size_t max)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < bucket_count; i++)
+		for (struct object *o = buckets[i]; o; o = o->next)
+			if (o->kind == kind && n++ < max)
+				ids[n - 1] = o->id;
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 void objects_abandon(void)

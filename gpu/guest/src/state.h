@@ -69,11 +69,15 @@ void *object_new(size_t size, enum kind kind, uint64_t id, uint64_t context);
 void object_add(void *o);
 /* Counts a reference; NULL if the handle is not one of that kind. */
 void *object_get(const void *handle, enum kind kind);
+/* One more reference to an object of which the caller has one. */
+void object_get_more(void *o);
 void object_put(void *o);
 /* Takes it out of the table; false if it was not there. */
 bool object_remove(uint64_t id, enum kind kind);
 /* Takes out all of a context, and it too. */
 void object_remove_context(uint64_t context);
+/* The handles of all of a kind, at most max; how many there are. */
+size_t object_list(enum kind kind, uint64_t *ids, size_t max);
 /* In a forked child: forgets all. */
 void objects_abandon(void);
 
@@ -163,13 +167,21 @@ int launch_parameters(const struct function *f, void **params, void **extra, uin
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,
 		CUmodule *out);
+/* The same into a context that need not be the current one. */
+int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
+		     void **values, CUmodule *out);
 /* The optimization level and the registers a thread that JIT options ask for. */
 void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
 /* Bytes of an image that the program gave without its size; 0: not known. */
 size_t image_size(const void **image);
+/* What the beginning of an image of that size tells: 0, or CUDA_ERROR_INVALID_IMAGE. */
+int image_check(const void *image, size_t size);
 /* The bytes of a file, with a NUL after them; free(*bytes). */
 int read_file(const char *name, void **bytes, size_t *size);
 int function_resolve(CUfunction h, struct function **f);
+
+/* library.c: a context is new; where programs ask for it, libraries go there. */
+void libraries_enter(uint64_t context);
 
 /* ranges.c: what lies at an address. */
 struct range {

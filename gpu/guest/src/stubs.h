@@ -40,6 +40,49 @@ static inline int wire_event(CUevent h, uint64_t *id)
 	return captured ? CUDA_ERROR_CAPTURED_EVENT : context_fault(context);
 }
 
+static inline int wire_stream(CUstream h, uint64_t *id)
+{
+	uint64_t context;
+	bool blocking;
+
+	TRY(stream_find(h, id, &context, &blocking));
+	return context_fault(context);
+}
+
+/* n numbers of the program, size bytes each, into an array of a command. */
+static inline int put_array(const void *from, long n, void *to, size_t size, long max)
+{
+	if (n > max || (n > 0 && !from))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (n > 0)
+		memcpy(to, from, (size_t)n * size);
+	return 0;
+}
+
+/* Whether what is reserved in a struct is zero. */
+static inline bool all_zero(const void *p, size_t n)
+{
+	const unsigned char *b = p;
+
+	for (size_t i = 0; i < n; i++)
+		if (b[i])
+			return false;
+	return true;
+}
+
+/* Shared memory for the structs that come back, and what is in it then. */
+static inline int record_open(struct session *s, size_t n, struct piece *p)
+{
+	TRY(piece_get(s, n, p));
+	memset(p->bytes, 0, n);
+	return 0;
+}
+static inline void record_close(struct session *s, struct piece *p, uint8_t *to, size_t n)
+{
+	memcpy(to, p->bytes, n);
+	piece_put(s, p);
+}
+
 /* A result that is a float. */
 static inline float float_of(uint64_t value)
 {

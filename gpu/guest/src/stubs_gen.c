@@ -2,6 +2,193 @@
 #include "state.h"
 #include "stubs.h"
 
+_Static_assert(sizeof(CUaccessPolicyWindow) == 32, "CUaccessPolicyWindow");
+_Static_assert(offsetof(CUaccessPolicyWindow, base_ptr) == 0 && sizeof(((CUaccessPolicyWindow *)0)->base_ptr) == 8, "CUaccessPolicyWindow.base_ptr");
+_Static_assert(offsetof(CUaccessPolicyWindow, num_bytes) == 8 && sizeof(((CUaccessPolicyWindow *)0)->num_bytes) == 8, "CUaccessPolicyWindow.num_bytes");
+_Static_assert(offsetof(CUaccessPolicyWindow, hitRatio) == 16 && sizeof(((CUaccessPolicyWindow *)0)->hitRatio) == 4, "CUaccessPolicyWindow.hitRatio");
+_Static_assert(offsetof(CUaccessPolicyWindow, hitProp) == 20 && sizeof(((CUaccessPolicyWindow *)0)->hitProp) == 4, "CUaccessPolicyWindow.hitProp");
+_Static_assert(offsetof(CUaccessPolicyWindow, missProp) == 24 && sizeof(((CUaccessPolicyWindow *)0)->missProp) == 4, "CUaccessPolicyWindow.missProp");
+
+_Static_assert(sizeof(CUexecAffinityParam) == 8, "CUexecAffinityParam");
+_Static_assert(offsetof(CUexecAffinityParam, type) == 0 && sizeof(((CUexecAffinityParam *)0)->type) == 4, "CUexecAffinityParam.type");
+_Static_assert(offsetof(CUexecAffinityParam, param.smCount.val) == 4 && sizeof(((CUexecAffinityParam *)0)->param.smCount.val) == 4, "CUexecAffinityParam.param.smCount.val");
+
+static void get_exec_affinity_param(const uint8_t *from, void *to)
+{
+	CUexecAffinityParam t, r;
+
+	memcpy(&t, from, sizeof t);
+	memset(&r, 0, sizeof r);
+	r.type = t.type;
+	r.param.smCount.val = t.param.smCount.val;
+	memcpy(to, &r, sizeof r);
+}
+
+_Static_assert(sizeof(CUmemAllocationProp) == 32, "CUmemAllocationProp");
+_Static_assert(offsetof(CUmemAllocationProp, type) == 0 && sizeof(((CUmemAllocationProp *)0)->type) == 4, "CUmemAllocationProp.type");
+_Static_assert(offsetof(CUmemAllocationProp, requestedHandleTypes) == 4 && sizeof(((CUmemAllocationProp *)0)->requestedHandleTypes) == 4, "CUmemAllocationProp.requestedHandleTypes");
+_Static_assert(offsetof(CUmemAllocationProp, location.type) == 8 && sizeof(((CUmemAllocationProp *)0)->location.type) == 4, "CUmemAllocationProp.location.type");
+_Static_assert(offsetof(CUmemAllocationProp, location.id) == 12 && sizeof(((CUmemAllocationProp *)0)->location.id) == 4, "CUmemAllocationProp.location.id");
+_Static_assert(offsetof(CUmemAllocationProp, win32HandleMetaData) == 16 && sizeof(((CUmemAllocationProp *)0)->win32HandleMetaData) == 8, "CUmemAllocationProp.win32HandleMetaData");
+_Static_assert(offsetof(CUmemAllocationProp, allocFlags.compressionType) == 24 && sizeof(((CUmemAllocationProp *)0)->allocFlags.compressionType) == 1, "CUmemAllocationProp.allocFlags.compressionType");
+_Static_assert(offsetof(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable) == 25 && sizeof(((CUmemAllocationProp *)0)->allocFlags.gpuDirectRDMACapable) == 1, "CUmemAllocationProp.allocFlags.gpuDirectRDMACapable");
+_Static_assert(offsetof(CUmemAllocationProp, allocFlags.usage) == 26 && sizeof(((CUmemAllocationProp *)0)->allocFlags.usage) == 2, "CUmemAllocationProp.allocFlags.usage");
+_Static_assert(offsetof(CUmemAllocationProp, allocFlags.reserved) == 28 && sizeof(((CUmemAllocationProp *)0)->allocFlags.reserved) == 4, "CUmemAllocationProp.allocFlags.reserved");
+
+static int put_mem_allocation_prop(const void *from, uint8_t *to)
+{
+	CUmemAllocationProp c, t;
+
+	memcpy(&c, from, sizeof c);
+	memset(&t, 0, sizeof t);
+	t.type = c.type;
+	t.requestedHandleTypes = c.requestedHandleTypes;
+	if (c.location.type != 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	t.location.type = c.location.type;
+	if (c.location.id != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	t.location.id = c.location.id;
+	if (!all_zero(&c.win32HandleMetaData, sizeof c.win32HandleMetaData))
+		return CUDA_ERROR_INVALID_VALUE;
+	t.allocFlags.compressionType = c.allocFlags.compressionType;
+	t.allocFlags.gpuDirectRDMACapable = c.allocFlags.gpuDirectRDMACapable;
+	t.allocFlags.usage = c.allocFlags.usage;
+	if (!all_zero(&c.allocFlags.reserved, sizeof c.allocFlags.reserved))
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(to, &t, sizeof t);
+	return 0;
+}
+
+_Static_assert(sizeof(CUmemLocation) == 8, "CUmemLocation");
+_Static_assert(offsetof(CUmemLocation, type) == 0 && sizeof(((CUmemLocation *)0)->type) == 4, "CUmemLocation.type");
+_Static_assert(offsetof(CUmemLocation, id) == 4 && sizeof(((CUmemLocation *)0)->id) == 4, "CUmemLocation.id");
+
+_Static_assert(sizeof(CUmulticastObjectProp) == 32, "CUmulticastObjectProp");
+_Static_assert(offsetof(CUmulticastObjectProp, numDevices) == 0 && sizeof(((CUmulticastObjectProp *)0)->numDevices) == 4, "CUmulticastObjectProp.numDevices");
+_Static_assert(offsetof(CUmulticastObjectProp, size) == 8 && sizeof(((CUmulticastObjectProp *)0)->size) == 8, "CUmulticastObjectProp.size");
+_Static_assert(offsetof(CUmulticastObjectProp, handleTypes) == 16 && sizeof(((CUmulticastObjectProp *)0)->handleTypes) == 8, "CUmulticastObjectProp.handleTypes");
+_Static_assert(offsetof(CUmulticastObjectProp, flags) == 24 && sizeof(((CUmulticastObjectProp *)0)->flags) == 8, "CUmulticastObjectProp.flags");
+
+static int put_multicast_object_prop(const void *from, uint8_t *to)
+{
+	CUmulticastObjectProp c, t;
+
+	memcpy(&c, from, sizeof c);
+	memset(&t, 0, sizeof t);
+	t.numDevices = c.numDevices;
+	t.size = c.size;
+	t.handleTypes = c.handleTypes;
+	t.flags = c.flags;
+	memcpy(to, &t, sizeof t);
+	return 0;
+}
+
+_Static_assert(sizeof(CUstreamAttrValue) == 64, "CUstreamAttrValue");
+_Static_assert(offsetof(CUstreamAttrValue, accessPolicyWindow.base_ptr) == 0 && sizeof(((CUstreamAttrValue *)0)->accessPolicyWindow.base_ptr) == 8, "CUstreamAttrValue.accessPolicyWindow.base_ptr");
+_Static_assert(offsetof(CUstreamAttrValue, accessPolicyWindow.num_bytes) == 8 && sizeof(((CUstreamAttrValue *)0)->accessPolicyWindow.num_bytes) == 8, "CUstreamAttrValue.accessPolicyWindow.num_bytes");
+_Static_assert(offsetof(CUstreamAttrValue, accessPolicyWindow.hitRatio) == 16 && sizeof(((CUstreamAttrValue *)0)->accessPolicyWindow.hitRatio) == 4, "CUstreamAttrValue.accessPolicyWindow.hitRatio");
+_Static_assert(offsetof(CUstreamAttrValue, accessPolicyWindow.hitProp) == 20 && sizeof(((CUstreamAttrValue *)0)->accessPolicyWindow.hitProp) == 4, "CUstreamAttrValue.accessPolicyWindow.hitProp");
+_Static_assert(offsetof(CUstreamAttrValue, accessPolicyWindow.missProp) == 24 && sizeof(((CUstreamAttrValue *)0)->accessPolicyWindow.missProp) == 4, "CUstreamAttrValue.accessPolicyWindow.missProp");
+_Static_assert(offsetof(CUstreamAttrValue, syncPolicy) == 0 && sizeof(((CUstreamAttrValue *)0)->syncPolicy) == 4, "CUstreamAttrValue.syncPolicy");
+_Static_assert(offsetof(CUstreamAttrValue, priority) == 0 && sizeof(((CUstreamAttrValue *)0)->priority) == 4, "CUstreamAttrValue.priority");
+_Static_assert(offsetof(CUstreamAttrValue, memSyncDomainMap.default_) == 0 && sizeof(((CUstreamAttrValue *)0)->memSyncDomainMap.default_) == 1, "CUstreamAttrValue.memSyncDomainMap.default_");
+_Static_assert(offsetof(CUstreamAttrValue, memSyncDomainMap.remote) == 1 && sizeof(((CUstreamAttrValue *)0)->memSyncDomainMap.remote) == 1, "CUstreamAttrValue.memSyncDomainMap.remote");
+_Static_assert(offsetof(CUstreamAttrValue, memSyncDomain) == 0 && sizeof(((CUstreamAttrValue *)0)->memSyncDomain) == 4, "CUstreamAttrValue.memSyncDomain");
+
+static int put_stream_attr_value(const void *from, int of, uint8_t *to)
+{
+	CUstreamAttrValue c, t;
+
+	memcpy(&c, from, sizeof c);
+	memset(&t, 0, sizeof t);
+	switch (of) {
+	case 1:
+		if (c.accessPolicyWindow.num_bytes && !device_range((uintptr_t)c.accessPolicyWindow.base_ptr, c.accessPolicyWindow.num_bytes))
+			return CUDA_ERROR_INVALID_VALUE;
+		t.accessPolicyWindow.base_ptr = c.accessPolicyWindow.base_ptr;
+		t.accessPolicyWindow.num_bytes = c.accessPolicyWindow.num_bytes;
+		t.accessPolicyWindow.hitRatio = c.accessPolicyWindow.hitRatio;
+		t.accessPolicyWindow.hitProp = c.accessPolicyWindow.hitProp;
+		t.accessPolicyWindow.missProp = c.accessPolicyWindow.missProp;
+		break;
+	case 3:
+		t.syncPolicy = c.syncPolicy;
+		break;
+	case 8:
+		t.priority = c.priority;
+		break;
+	case 9:
+		t.memSyncDomainMap.default_ = c.memSyncDomainMap.default_;
+		t.memSyncDomainMap.remote = c.memSyncDomainMap.remote;
+		break;
+	case 10:
+		t.memSyncDomain = c.memSyncDomain;
+		break;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+	memcpy(to, &t, sizeof t);
+	return 0;
+}
+
+static void get_stream_attr_value(const uint8_t *from, int of, void *to)
+{
+	CUstreamAttrValue t, r;
+
+	memcpy(&t, from, sizeof t);
+	memcpy(&r, to, sizeof r);
+	switch (of) {
+	case 1:
+		r.accessPolicyWindow.base_ptr = t.accessPolicyWindow.base_ptr;
+		r.accessPolicyWindow.num_bytes = t.accessPolicyWindow.num_bytes;
+		r.accessPolicyWindow.hitRatio = t.accessPolicyWindow.hitRatio;
+		r.accessPolicyWindow.hitProp = t.accessPolicyWindow.hitProp;
+		r.accessPolicyWindow.missProp = t.accessPolicyWindow.missProp;
+		break;
+	case 3:
+		r.syncPolicy = t.syncPolicy;
+		break;
+	case 8:
+		r.priority = t.priority;
+		break;
+	case 9:
+		r.memSyncDomainMap.default_ = t.memSyncDomainMap.default_;
+		r.memSyncDomainMap.remote = t.memSyncDomainMap.remote;
+		break;
+	case 10:
+		r.memSyncDomain = t.memSyncDomain;
+		break;
+	default:
+		break;
+	}
+	memcpy(to, &r, sizeof r);
+}
+
+_Static_assert(sizeof(CUtensorMap) == 128, "CUtensorMap");
+_Static_assert(offsetof(CUtensorMap, opaque) == 0 && sizeof(((CUtensorMap *)0)->opaque) == 128, "CUtensorMap.opaque");
+
+static int put_tensor_map(const void *from, uint8_t *to)
+{
+	CUtensorMap c, t;
+
+	memcpy(&c, from, sizeof c);
+	memset(&t, 0, sizeof t);
+	memcpy(t.opaque, c.opaque, sizeof t.opaque);
+	memcpy(to, &t, sizeof t);
+	return 0;
+}
+
+static void get_tensor_map(const uint8_t *from, void *to)
+{
+	CUtensorMap t, r;
+
+	memcpy(&t, from, sizeof t);
+	memset(&r, 0, sizeof r);
+	memcpy(r.opaque, t.opaque, sizeof t.opaque);
+	memcpy(to, &r, sizeof r);
+}
+
 CUDA_API CUresult cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR_v1 *pAllocateArray)
 {
 	(void)pHandle;
@@ -161,9 +348,26 @@ CUDA_API CUresult cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, C
 
 CUDA_API CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
-	(void)pExecAffinity;
-	(void)type;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_ctx_get_exec_affinity a = {0};
+	uint8_t record[8];
+	struct piece out;
+	struct answer r;
+
+	SESSION(s);
+	if (!pExecAffinity)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	a.type = type;
+	TRY(record_open(s, sizeof record, &out));
+	a.out_off = out.off;
+	a.out_len = out.len;
+	a.out_region = out.number;
+	r = call(s, BSLT_OP_CTX_GET_EXEC_AFFINITY, &a, sizeof a);
+	record_close(s, &out, record, sizeof record);
+	if (r.result == 0) {
+		get_exec_affinity_param(record + 0, pExecAffinity);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuCtxPopCurrent(CUcontext *pctx)
@@ -897,14 +1101,6 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
-{
-	(void)kernel;
-	(void)config;
-	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuLaunch(CUfunction f)
 {
 	(void)f;
@@ -933,14 +1129,6 @@ CUDA_API CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_heigh
 	(void)grid_width;
 	(void)grid_height;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
-{
-	(void)kernels;
-	(void)numKernels;
-	(void)lib;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1059,10 +1247,22 @@ CUDA_API CUresult cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psiz
 
 CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
 {
-	(void)granularity;
-	(void)prop;
-	(void)option;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_mem_get_allocation_granularity a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!granularity)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	TRY(put_mem_allocation_prop(prop, a.prop));
+	a.option = option;
+	r = call(s, BSLT_OP_MEM_GET_ALLOCATION_GRANULARITY, &a, sizeof a);
+	if (r.result == 0) {
+		*granularity = (size_t)r.value0;
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
@@ -1592,10 +1792,22 @@ CUDA_API CUresult cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, cons
 
 CUDA_API CUresult cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectProp *prop, CUmulticastGranularity_flags option)
 {
-	(void)granularity;
-	(void)prop;
-	(void)option;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_multicast_get_granularity a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!granularity)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	TRY(put_multicast_object_prop(prop, a.prop));
+	a.option = option;
+	r = call(s, BSLT_OP_MULTICAST_GET_GRANULARITY, &a, sizeof a);
+	if (r.result == 0) {
+		*granularity = (size_t)r.value0;
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset, size_t size)
@@ -1770,9 +1982,14 @@ CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUs
 
 CUDA_API CUresult cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
 {
-	(void)dstStream;
-	(void)srcStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_stream_copy_attributes a = {0};
+	struct answer r;
+
+	SESSION(s);
+	TRY(wire_stream(dstStream, &a.dst_stream));
+	TRY(wire_stream(srcStream, &a.src_stream));
+	r = call(s, BSLT_OP_STREAM_COPY_ATTRIBUTES, &a, sizeof a);
+	return r.result;
 }
 
 CUDA_API CUresult cuStreamDestroy(CUstream hStream)
@@ -1782,10 +1999,26 @@ CUDA_API CUresult cuStreamDestroy(CUstream hStream)
 
 CUDA_API CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
-	(void)hStream;
-	(void)attr;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_stream_get_attribute a = {0};
+	uint8_t record[64];
+	struct piece out;
+	struct answer r;
+
+	SESSION(s);
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(wire_stream(hStream, &a.h_stream));
+	a.attr = attr;
+	TRY(record_open(s, sizeof record, &out));
+	a.out_off = out.off;
+	a.out_len = out.len;
+	a.out_region = out.number;
+	r = call(s, BSLT_OP_STREAM_GET_ATTRIBUTE, &a, sizeof a);
+	record_close(s, &out, record, sizeof record);
+	if (r.result == 0) {
+		get_stream_attr_value(record + 0, attr, value);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
@@ -1797,10 +2030,17 @@ CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 
 CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
-	(void)hStream;
-	(void)attr;
-	(void)param;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_stream_set_attribute a = {0};
+	struct answer r;
+
+	SESSION(s);
+	if (!param)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(wire_stream(hStream, &a.h_stream));
+	a.attr = attr;
+	TRY(put_stream_attr_value(param, attr, a.param));
+	r = call(s, BSLT_OP_STREAM_SET_ATTRIBUTE, &a, sizeof a);
+	return r.result;
 }
 
 CUDA_API CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
@@ -1920,46 +2160,104 @@ CUDA_API CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned
 
 CUDA_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-	(void)tensorMap;
-	(void)tensorDataType;
-	(void)tensorRank;
-	(void)globalAddress;
-	(void)globalDim;
-	(void)globalStrides;
-	(void)pixelBoxLowerCorner;
-	(void)pixelBoxUpperCorner;
-	(void)channelsPerPixel;
-	(void)pixelsPerColumn;
-	(void)elementStrides;
-	(void)interleave;
-	(void)swizzle;
-	(void)l2Promotion;
-	(void)oobFill;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_tensor_map_encode_im2col a = {0};
+	uint8_t record[128];
+	struct piece out;
+	struct answer r;
+
+	SESSION(s);
+	if (!tensorMap)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	a.tensor_data_type = tensorDataType;
+	a.tensor_rank = tensorRank;
+	if (!device_range((uintptr_t)globalAddress, 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	a.global_address = (uintptr_t)globalAddress;
+	TRY(put_array(globalDim, (long)tensorRank, a.global_dim, sizeof *globalDim, 5));
+	TRY(put_array(globalStrides, (long)tensorRank - 1, a.global_strides, sizeof *globalStrides, 5));
+	TRY(put_array(pixelBoxLowerCorner, (long)tensorRank - 2, a.pixel_box_lower_corner, sizeof *pixelBoxLowerCorner, 5));
+	TRY(put_array(pixelBoxUpperCorner, (long)tensorRank - 2, a.pixel_box_upper_corner, sizeof *pixelBoxUpperCorner, 5));
+	a.channels_per_pixel = channelsPerPixel;
+	a.pixels_per_column = pixelsPerColumn;
+	TRY(put_array(elementStrides, (long)tensorRank, a.element_strides, sizeof *elementStrides, 5));
+	a.interleave = interleave;
+	a.swizzle = swizzle;
+	a.l2_promotion = l2Promotion;
+	a.oob_fill = oobFill;
+	TRY(record_open(s, sizeof record, &out));
+	a.out_off = out.off;
+	a.out_len = out.len;
+	a.out_region = out.number;
+	r = call(s, BSLT_OP_TENSOR_MAP_ENCODE_IM2COL, &a, sizeof a);
+	record_close(s, &out, record, sizeof record);
+	if (r.result == 0) {
+		get_tensor_map(record + 0, tensorMap);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
 {
-	(void)tensorMap;
-	(void)tensorDataType;
-	(void)tensorRank;
-	(void)globalAddress;
-	(void)globalDim;
-	(void)globalStrides;
-	(void)boxDim;
-	(void)elementStrides;
-	(void)interleave;
-	(void)swizzle;
-	(void)l2Promotion;
-	(void)oobFill;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_tensor_map_encode_tiled a = {0};
+	uint8_t record[128];
+	struct piece out;
+	struct answer r;
+
+	SESSION(s);
+	if (!tensorMap)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	a.tensor_data_type = tensorDataType;
+	a.tensor_rank = tensorRank;
+	if (!device_range((uintptr_t)globalAddress, 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	a.global_address = (uintptr_t)globalAddress;
+	TRY(put_array(globalDim, (long)tensorRank, a.global_dim, sizeof *globalDim, 5));
+	TRY(put_array(globalStrides, (long)tensorRank - 1, a.global_strides, sizeof *globalStrides, 5));
+	TRY(put_array(boxDim, (long)tensorRank, a.box_dim, sizeof *boxDim, 5));
+	TRY(put_array(elementStrides, (long)tensorRank, a.element_strides, sizeof *elementStrides, 5));
+	a.interleave = interleave;
+	a.swizzle = swizzle;
+	a.l2_promotion = l2Promotion;
+	a.oob_fill = oobFill;
+	TRY(record_open(s, sizeof record, &out));
+	a.out_off = out.off;
+	a.out_len = out.len;
+	a.out_region = out.number;
+	r = call(s, BSLT_OP_TENSOR_MAP_ENCODE_TILED, &a, sizeof a);
+	record_close(s, &out, record, sizeof record);
+	if (r.result == 0) {
+		get_tensor_map(record + 0, tensorMap);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *globalAddress)
 {
-	(void)tensorMap;
-	(void)globalAddress;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	struct bslt_tensor_map_replace_address a = {0};
+	uint8_t record[128];
+	struct piece out;
+	struct answer r;
+
+	SESSION(s);
+	if (!tensorMap)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&a.ctx));
+	TRY(put_tensor_map(tensorMap, a.tensor_map));
+	if (!device_range((uintptr_t)globalAddress, 1))
+		return CUDA_ERROR_INVALID_VALUE;
+	a.global_address = (uintptr_t)globalAddress;
+	TRY(record_open(s, sizeof record, &out));
+	a.out_off = out.off;
+	a.out_len = out.len;
+	a.out_region = out.number;
+	r = call(s, BSLT_OP_TENSOR_MAP_REPLACE_ADDRESS, &a, sizeof a);
+	record_close(s, &out, record, sizeof record);
+	if (r.result == 0) {
+		get_tensor_map(record + 0, tensorMap);
+	}
+	return r.result;
 }
 
 CUDA_API CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
@@ -2510,7 +2808,7 @@ CUDA_API CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGr
 
 CUDA_API CUresult cuStreamCopyAttributes_ptsz(CUstream dstStream, CUstream srcStream)
 {
-	return cuStreamCopyAttributes(dstStream, srcStream);
+	return cuStreamCopyAttributes(per_thread(dstStream), per_thread(srcStream));
 }
 
 CUDA_API CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
@@ -2520,7 +2818,7 @@ CUDA_API CUresult cuStreamEndCapture_ptsz(CUstream hStream, CUgraph *phGraph)
 
 CUDA_API CUresult cuStreamGetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue *value)
 {
-	return cuStreamGetAttribute(hStream, attr, value);
+	return cuStreamGetAttribute(per_thread(hStream), attr, value);
 }
 
 CUDA_API CUresult cuStreamGetCaptureInfo_ptsz(CUstream hStream, CUstreamCaptureStatus *captureStatus_out, cuuint64_t *id_out)
@@ -2570,7 +2868,7 @@ CUDA_API CUresult cuStreamQuery_ptsz(CUstream hStream)
 
 CUDA_API CUresult cuStreamSetAttribute_ptsz(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
 {
-	return cuStreamSetAttribute(hStream, attr, param);
+	return cuStreamSetAttribute(per_thread(hStream), attr, param);
 }
 
 CUDA_API CUresult cuStreamSynchronize_ptsz(CUstream hStream)

@@ -377,7 +377,12 @@ static void attributes(void)
 	CHECK(cuMemAllocManaged(&p, 4096, 1));
 	CHECK(cuMemFree(p));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemAddressReserve(&p, 4096, 0, 0, 0));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuTensorMapEncodeTiled(NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0));
+	CUtensorMap map;
+	const cuuint64_t dims[] = {16, 16}, strides[] = {64};
+	const cuuint32_t box[] = {8, 8}, steps[] = {1, 1};
+	CHECK(cuMemAlloc(&p, 4096));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuTensorMapEncodeTiled(&map, 7, 2, (void *)(uintptr_t)p, dims, strides, box, steps, 0, 0, 0, 0));
+	CHECK(cuMemFree(p));
 	CHECK(cuMemHostAlloc(&host, 4096, 0));
 	CHECK(cuMemHostGetDevicePointer(&p, host, 0));
 	EXPECT(p == (uintptr_t)host);
@@ -551,7 +556,7 @@ static const struct test tests[] = {
 
 int main(int argc, char **argv)
 {
-	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests};
+	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests, library_tests};
 
 	for (size_t i = 0; argc > 1 && i < sizeof all / sizeof all[0]; i++) {
 		for (const struct test *t = all[i]; t->name; t++) {

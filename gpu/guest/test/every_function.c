@@ -3,11 +3,17 @@
 #define BASALT_CUDA_IMPLEMENTATION
 #include "every_function.h"
 
-static uint64_t scratch_bytes[1 << 13];
+static uint64_t scratch_bytes[1 << 13] __attribute__((aligned(64)));
+static CUdeviceptr device_bytes;
 
 void *scratch(void)
 {
 	return scratch_bytes;
+}
+
+CUdeviceptr good_address(void)
+{
+	return device_bytes;
 }
 
 /* Functions to which no object has to be there: they forget, or only remember. */
@@ -57,4 +63,27 @@ static void every_function(void)
 	CHECK(cuCtxDestroy_v2(context));
 }
 
-const struct test every_function_tests[] = {{"every_function", every_function}, {NULL, NULL}};
+/* Structs, unions and arrays: what is right arrives, and what the table says is
+ * refused is. Both a device with code for a function and one without are right. */
+static void exact_calls_of_structs(void)
+{
+	CUcontext context;
+	int wrong = 0, calls = 0;
+
+	CHECK(cuInit(0));
+	CHECK(cuCtxCreate_v2(&context, 0, 0));
+	CHECK(cuMemAlloc_v2(&device_bytes, 1024));
+	for (const struct exact_call *c = exact_calls; c->name; c++, calls++) {
+		CUresult r = c->call();
+
+		if (r != c->want && r != c->without) {
+			fprintf(stderr, "%s gives %d, want %d or %d\n", c->name, r, c->want, c->without);
+			wrong = 1;
+		}
+	}
+	EXPECT(!wrong && calls > 0);
+	still_works(context, "calls with structs");
+	CHECK(cuCtxDestroy_v2(context));
+}
+
+const struct test every_function_tests[] = {{"every_function", every_function}, {"structs", exact_calls_of_structs}, {NULL, NULL}};

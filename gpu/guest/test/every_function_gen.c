@@ -2510,3 +2510,606 @@ const struct bad_call bad_calls[] = {
 	{"cuWaitExternalSemaphoresAsync_ptsz", rubbish_cuWaitExternalSemaphoresAsync_ptsz, true},
 	{NULL, NULL, false},
 };
+
+static CUresult exact_1_cuCtxGetExecAffinity(void)
+{
+	return cuCtxGetExecAffinity(scratch(), 0);
+}
+static CUresult exact_2_cuCtxGetExecAffinity(void)
+{
+	return cuCtxGetExecAffinity(NULL, 0);
+}
+static CUresult exact_3_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = 1;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_4_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = 1;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	return cuMemGetAllocationGranularity(NULL, &prop_, 0);
+}
+static CUresult exact_5_cuMemGetAllocationGranularity(void)
+{
+	return cuMemGetAllocationGranularity(scratch(), NULL, 0);
+}
+static CUresult exact_6_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = (int)RUBBISH;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_7_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = 1;
+	prop_.location.id = 1;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_8_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = 1;
+	*(char *)&prop_.win32HandleMetaData = 1;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_9_cuMemGetAllocationGranularity(void)
+{
+	CUmemAllocationProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.type = 1;
+	prop_.requestedHandleTypes = 1;
+	prop_.location.type = 1;
+	prop_.allocFlags.compressionType = 1;
+	prop_.allocFlags.gpuDirectRDMACapable = 1;
+	prop_.allocFlags.usage = 1;
+	*(char *)&prop_.allocFlags.reserved = 1;
+	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_10_cuMulticastGetGranularity(void)
+{
+	CUmulticastObjectProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.numDevices = 1;
+	prop_.size = 1;
+	prop_.handleTypes = 1;
+	prop_.flags = 1;
+	return cuMulticastGetGranularity(scratch(), &prop_, 0);
+}
+static CUresult exact_11_cuMulticastGetGranularity(void)
+{
+	CUmulticastObjectProp prop_;
+
+	memset(&prop_, 0, sizeof prop_);
+	prop_.numDevices = 1;
+	prop_.size = 1;
+	prop_.handleTypes = 1;
+	prop_.flags = 1;
+	return cuMulticastGetGranularity(NULL, &prop_, 0);
+}
+static CUresult exact_12_cuMulticastGetGranularity(void)
+{
+	return cuMulticastGetGranularity(scratch(), NULL, 0);
+}
+static CUresult exact_13_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 1, scratch());
+}
+static CUresult exact_14_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 1, NULL);
+}
+static CUresult exact_15_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
+}
+static CUresult exact_16_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 3, scratch());
+}
+static CUresult exact_17_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 3, NULL);
+}
+static CUresult exact_18_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
+}
+static CUresult exact_19_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 8, scratch());
+}
+static CUresult exact_20_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 8, NULL);
+}
+static CUresult exact_21_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
+}
+static CUresult exact_22_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 9, scratch());
+}
+static CUresult exact_23_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 9, NULL);
+}
+static CUresult exact_24_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
+}
+static CUresult exact_25_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 10, scratch());
+}
+static CUresult exact_26_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, 10, NULL);
+}
+static CUresult exact_27_cuStreamGetAttribute(void)
+{
+	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
+}
+static CUresult exact_28_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
+	param_.accessPolicyWindow.num_bytes = 1;
+	param_.accessPolicyWindow.hitRatio = 1;
+	param_.accessPolicyWindow.hitProp = 1;
+	param_.accessPolicyWindow.missProp = 1;
+	return cuStreamSetAttribute(NULL, 1, &param_);
+}
+static CUresult exact_29_cuStreamSetAttribute(void)
+{
+	return cuStreamSetAttribute(NULL, 1, NULL);
+}
+static CUresult exact_30_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
+	param_.accessPolicyWindow.num_bytes = 1;
+	param_.accessPolicyWindow.hitRatio = 1;
+	param_.accessPolicyWindow.hitProp = 1;
+	param_.accessPolicyWindow.missProp = 1;
+	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
+}
+static CUresult exact_31_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.accessPolicyWindow.base_ptr = scratch();
+	param_.accessPolicyWindow.num_bytes = 1;
+	param_.accessPolicyWindow.hitRatio = 1;
+	param_.accessPolicyWindow.hitProp = 1;
+	param_.accessPolicyWindow.missProp = 1;
+	return cuStreamSetAttribute(NULL, 1, &param_);
+}
+static CUresult exact_32_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
+	param_.accessPolicyWindow.num_bytes = 1ul << 40;
+	param_.accessPolicyWindow.hitRatio = 1;
+	param_.accessPolicyWindow.hitProp = 1;
+	param_.accessPolicyWindow.missProp = 1;
+	return cuStreamSetAttribute(NULL, 1, &param_);
+}
+static CUresult exact_33_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.syncPolicy = 1;
+	return cuStreamSetAttribute(NULL, 3, &param_);
+}
+static CUresult exact_34_cuStreamSetAttribute(void)
+{
+	return cuStreamSetAttribute(NULL, 3, NULL);
+}
+static CUresult exact_35_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.syncPolicy = 1;
+	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
+}
+static CUresult exact_36_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.priority = 1;
+	return cuStreamSetAttribute(NULL, 8, &param_);
+}
+static CUresult exact_37_cuStreamSetAttribute(void)
+{
+	return cuStreamSetAttribute(NULL, 8, NULL);
+}
+static CUresult exact_38_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.priority = 1;
+	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
+}
+static CUresult exact_39_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.memSyncDomainMap.default_ = 1;
+	param_.memSyncDomainMap.remote = 1;
+	return cuStreamSetAttribute(NULL, 9, &param_);
+}
+static CUresult exact_40_cuStreamSetAttribute(void)
+{
+	return cuStreamSetAttribute(NULL, 9, NULL);
+}
+static CUresult exact_41_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.memSyncDomainMap.default_ = 1;
+	param_.memSyncDomainMap.remote = 1;
+	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
+}
+static CUresult exact_42_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.memSyncDomain = 1;
+	return cuStreamSetAttribute(NULL, 10, &param_);
+}
+static CUresult exact_43_cuStreamSetAttribute(void)
+{
+	return cuStreamSetAttribute(NULL, 10, NULL);
+}
+static CUresult exact_44_cuStreamSetAttribute(void)
+{
+	CUstreamAttrValue param_;
+
+	memset(&param_, 0, sizeof param_);
+	param_.memSyncDomain = 1;
+	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
+}
+static CUresult exact_45_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_46_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_47_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_48_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_49_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_50_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_51_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_52_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_53_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_54_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, NULL, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_55_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_56_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, NULL, 0, 0, 0, 0);
+}
+static CUresult exact_57_cuTensorMapEncodeIm2col(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
+	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_58_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_59_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_60_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_61_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_62_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_63_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_64_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_65_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_66_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_67_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, NULL, 0, 0, 0, 0);
+}
+static CUresult exact_68_cuTensorMapEncodeTiled(void)
+{
+	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
+	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
+	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
+}
+static CUresult exact_69_cuTensorMapReplaceAddress(void)
+{
+	CUtensorMap tensorMap_;
+
+	memset(&tensorMap_, 0, sizeof tensorMap_);
+	return cuTensorMapReplaceAddress(&tensorMap_, (void *)(uintptr_t)good_address());
+}
+static CUresult exact_70_cuTensorMapReplaceAddress(void)
+{
+	return cuTensorMapReplaceAddress(NULL, (void *)(uintptr_t)good_address());
+}
+static CUresult exact_71_cuTensorMapReplaceAddress(void)
+{
+	CUtensorMap tensorMap_;
+
+	memset(&tensorMap_, 0, sizeof tensorMap_);
+	return cuTensorMapReplaceAddress(&tensorMap_, scratch());
+}
+
+const struct exact_call exact_calls[] = {
+	{"cuCtxGetExecAffinity", exact_1_cuCtxGetExecAffinity, 0, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY},
+	{"cuCtxGetExecAffinity with another pExecAffinity", exact_2_cuCtxGetExecAffinity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMemGetAllocationGranularity", exact_3_cuMemGetAllocationGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetAllocationGranularity with another granularity", exact_4_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMemGetAllocationGranularity with another prop", exact_5_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMemGetAllocationGranularity with another prop.location.type", exact_6_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMemGetAllocationGranularity with another prop.location.id", exact_7_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE},
+	{"cuMemGetAllocationGranularity with another prop.win32HandleMetaData", exact_8_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMemGetAllocationGranularity with another prop.allocFlags.reserved", exact_9_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMulticastGetGranularity", exact_10_cuMulticastGetGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastGetGranularity with another granularity", exact_11_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMulticastGetGranularity with another prop", exact_12_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 1", exact_13_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 1", exact_14_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 1", exact_15_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 3", exact_16_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 3", exact_17_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 3", exact_18_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 8", exact_19_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 8", exact_20_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 8", exact_21_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 9", exact_22_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 9", exact_23_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 9", exact_24_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 10", exact_25_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 10", exact_26_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 10", exact_27_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 1", exact_28_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 1", exact_29_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 1", exact_30_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another param.accessPolicyWindow.base_ptr, case 1", exact_31_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another param.accessPolicyWindow.num_bytes, case 1", exact_32_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 3", exact_33_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 3", exact_34_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 3", exact_35_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 8", exact_36_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 8", exact_37_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 8", exact_38_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 9", exact_39_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 9", exact_40_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 9", exact_41_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 10", exact_42_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 10", exact_43_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 10", exact_44_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col", exact_45_cuTensorMapEncodeIm2col, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapEncodeIm2col with another tensorMap", exact_46_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalAddress", exact_47_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalDim", exact_48_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_49_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalStrides", exact_50_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_51_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another pixelBoxLowerCorner", exact_52_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_53_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another pixelBoxUpperCorner", exact_54_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_55_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another elementStrides", exact_56_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_57_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled", exact_58_cuTensorMapEncodeTiled, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapEncodeTiled with another tensorMap", exact_59_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalAddress", exact_60_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalDim", exact_61_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_62_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalStrides", exact_63_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_64_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another boxDim", exact_65_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_66_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another elementStrides", exact_67_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_68_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapReplaceAddress", exact_69_cuTensorMapReplaceAddress, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapReplaceAddress with another tensorMap", exact_70_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapReplaceAddress with another globalAddress", exact_71_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{NULL, NULL, 0, 0},
+};

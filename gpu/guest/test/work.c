@@ -281,6 +281,71 @@ static void passed_on(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(s, p + 8, 9, 0));
 }
 
+/* A share of the processors for a context is for clients of MPS, and said to be. */
+static void exec_affinity(void)
+{
+	CUexecAffinityParam p = {CU_EXEC_AFFINITY_TYPE_SM_COUNT, {{4}}};
+	CUctxCreateParams params = {&p, 1, NULL};
+	CUcontext c;
+	int support = 7;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGetExecAffinitySupport(&support, CU_EXEC_AFFINITY_TYPE_SM_COUNT, 0));
+	EXPECT(support == 0);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuDeviceGetExecAffinitySupport(&support, 1, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxCreate_v3(&c, &p, 1, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuCtxCreate_v3(&c, NULL, 1, 0, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxCreate_v4(&c, &params, 0, 0));
+	params = (CUctxCreateParams){NULL, 0, &p};
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuCtxCreate_v4(&c, &params, 0, 0));
+	params.cigParams = NULL;
+	CHECK(cuCtxCreate_v4(&c, &params, 0, 0));
+	GIVES(CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY, cuCtxGetExecAffinity(&p, CU_EXEC_AFFINITY_TYPE_SM_COUNT));
+	CHECK(cuCtxDestroy(c));
+	CHECK(cuCtxCreate_v4(&c, NULL, 0, 0));
+	CHECK(cuCtxDestroy(c));
+}
+
+/* What a program sets of a stream it reads back; streams do not share it. */
+static void stream_attributes(void)
+{
+	CUstreamAttrValue v;
+	CUstream a, b;
+	CUdeviceptr p;
+
+	(void)demo_start("count");
+	CHECK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc(&p, 1 << 20));
+	memset(&v, 0xee, sizeof v);
+	CHECK(cuStreamGetAttribute(a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	EXPECT(v.syncPolicy == CU_SYNC_POLICY_AUTO && v.pad[4] == (char)0xee); /* only the member that counts */
+	v.syncPolicy = CU_SYNC_POLICY_YIELD;
+	CHECK(cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	v.accessPolicyWindow = (CUaccessPolicyWindow){(void *)(uintptr_t)p, 1 << 20, 0.5f, 2, 1};
+	CHECK(cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &v));
+	memset(&v, 0, sizeof v);
+	CHECK(cuStreamGetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &v));
+	EXPECT(v.accessPolicyWindow.base_ptr == (void *)(uintptr_t)p && v.accessPolicyWindow.num_bytes == 1 << 20 &&
+	       v.accessPolicyWindow.hitRatio == 0.5f && v.accessPolicyWindow.hitProp == 2 && v.accessPolicyWindow.missProp == 1);
+	CHECK(cuStreamGetAttribute(b, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	EXPECT(v.syncPolicy == CU_SYNC_POLICY_AUTO);
+	CHECK(cuStreamCopyAttributes(b, a));
+	CHECK(cuStreamGetAttribute(b, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	EXPECT(v.syncPolicy == CU_SYNC_POLICY_YIELD);
+	CHECK(cuStreamCopyAttributes(NULL, a)); /* a context's own stream has them, too */
+	CHECK(cuStreamGetAttribute_ptsz(CU_STREAM_LEGACY, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	EXPECT(v.syncPolicy == CU_SYNC_POLICY_YIELD);
+	v.syncPolicy = 9;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &v));
+	v.accessPolicyWindow = (CUaccessPolicyWindow){(void *)(uintptr_t)p, (1 << 20) + 1, 0.5f, 2, 1};
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamSetAttribute(a, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &v));
+	CHECK(cuStreamDestroy(b));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamGetAttribute(b, CU_LAUNCH_ATTRIBUTE_PRIORITY, &v));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamCopyAttributes(a, b));
+}
+
 /* Programs spin on these; they must come to an end, and in order. */
 static void queries(void)
 {
@@ -382,6 +447,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

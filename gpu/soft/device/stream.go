@@ -40,6 +40,8 @@ type stream struct {
 	tail        *op  // latest operation
 	closed      bool // no more operations
 	waits       []*op
+	priority    int32
+	attributes  map[int32]abi.StreamAttrValue // those that were set, under Context.mu
 }
 
 // event marks a place in a stream.
@@ -138,7 +140,7 @@ func (c *Context) stream(st worker.Stream) (*stream, error) {
 }
 
 // StreamCreate implements worker.Context.
-func (c *Context) StreamCreate(flags uint32, _ int32) (worker.Stream, error) {
+func (c *Context) StreamCreate(flags uint32, priority int32) (worker.Stream, error) {
 	if flags&^worker.StreamNonBlocking != 0 {
 		return nil, abi.ErrInvalidValue
 	}
@@ -151,6 +153,7 @@ func (c *Context) StreamCreate(flags uint32, _ int32) (worker.Stream, error) {
 		return nil, abi.ErrOutOfMemory
 	}
 	s := c.newStream(flags&worker.StreamNonBlocking != 0)
+	s.priority = priority
 	c.streams = append(c.streams, s)
 	return s, nil
 }

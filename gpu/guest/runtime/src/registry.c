@@ -220,12 +220,14 @@ cudaError_t symbol_function(const void *host, void **function)
 /* The fatbin is locked. */
 static cudaError_t load_kernel(struct symbol *s)
 {
+	int keep = 1; /* CU_LIBRARY_BINARY_IS_PRESERVED: until the fatbin is unregistered */
+	void *yes = (void *)1;
 	struct fatbin *f = s->fatbin;
 	void *kernel;
 	cudaError_t err = cudaSuccess;
 
 	if (!f->library)
-		err = from_driver(call_cuLibraryLoadData(&f->library, f->wrapper, NULL, NULL, 0, NULL, NULL, 0));
+		err = from_driver(call_cuLibraryLoadData(&f->library, f->wrapper, NULL, NULL, 0, &keep, &yes, 1));
 	if (!err && (err = from_driver(call_cuLibraryGetKernel(&kernel, f->library, s->name))) == 0)
 		atomic_store(&s->kernel, kernel);
 	return err;
