@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -140,21 +141,30 @@ func TestDemos(t *testing.T) {
 
 func TestAPI(t *testing.T) {
 	g := startGPUD(t)
-	for _, name := range []string{"threads", "copies", "events", "globals", "library", "jit_logs", "link_objects", "bad_handles",
-		"out_of_memory", "attributes", "bad_ptx", "illegal_address", "after_fault", "forks", "proc_address",
-		"callbacks", "callback_errors", "boxes", "memsets", "registers", "occupancy", "queries", "event_chain", "dynamic_shared",
-		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
-		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
-		"passed_on", "large_parameters", "export_tables", "context_storage", "every_function", "structs", "stream_attributes", "exec_affinity", "full_streams", "many_launches", "thousands_of_streams",
-		"host_in_place", "managed", "advice", "host_free_in_use", "host_limits", "host_again", "host_contexts", "host_forks",
-		"host_registered", "host_storm",
-		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
-		"graph_fault", "graph_bad", "graph_threads", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes",
-		"mem_info", "free_async", "pools", "pool_ends",
-		"library_lazy", "library_first_uses", "library_unused", "library_preserved", "library_contexts", "library_unload_in_use",
-		"library_threads", "library_unload_races", "library_eager", "library_enumerates"} {
+	for name := range strings.FieldsSeq(g.run(t, object("api"), "list")) {
 		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
 	}
+}
+
+// What NVIDIA's libraries and their users were seen to ask of the driver, call by
+// call (testdata/sequences).
+func TestReplay(t *testing.T) {
+	g := startGPUD(t)
+	requests, sequences := sequenceFiles(t)
+	for _, f := range sequences {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+	}
+}
+
+// sequenceFiles are what the runtime looks up, and the recordings.
+func sequenceFiles(t *testing.T) (requests string, sequences []string) {
+	t.Helper()
+	all, err := filepath.Glob("testdata/sequences/*.txt")
+	if err != nil || len(all) < 11 {
+		t.Fatalf("sequences: %v, %v", all, err)
+	}
+	requests = "testdata/sequences/requests.txt"
+	return requests, slices.DeleteFunc(all, func(f string) bool { return f == requests })
 }
 
 // A null GPU says what it is, serves every call that does not depend on what

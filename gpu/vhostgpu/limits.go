@@ -16,9 +16,9 @@ type Limits struct {
 	Attachments int    // pairs of context and resource
 	Extents     int    // pieces of guest memory that resources consist of, in all
 	Region      uint64 // bytes of one shared region
-	Regions     int    // per context, those on their way out included
+	Regions     int    // per context, besides those on their way out
 	Waits       int    // fenced waits held per context
-	Releases    int    // per context, regions freed by the guest but not yet by the worker
+	Releases    int    // per context, regions freed by the guest but not yet by the worker: on their way out
 }
 
 // DefaultLimits suit a guest with some dozens of GPU processes. Each costs the

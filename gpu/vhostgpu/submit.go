@@ -136,7 +136,7 @@ func (d *Device) region(c *guestContext, m message) {
 	case size == 0 || size%pageSize != 0 || size > res.Size || size > d.limits.Region:
 		d.fail(c, abi.ErrInvalidValue, "region %d has an impossible size", m.Argument)
 		return
-	case len(c.worker.regions) >= d.limits.Regions:
+	case c.worker.mapped() >= d.limits.Regions || len(c.worker.regions) >= d.limits.Regions+d.limits.Releases:
 		d.fail(c, abi.ErrOutOfMemory, "more than %d regions", d.limits.Regions)
 		return
 	}

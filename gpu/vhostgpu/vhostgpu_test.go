@@ -356,6 +356,31 @@ func TestWorkerKeepsPages(t *testing.T) {
 	}
 }
 
+// A process with as many regions as there may be gives one back and makes another,
+// though the worker still has the first; it does so too often only if the worker
+// keeps too many.
+func TestFullOfRegions(t *testing.T) {
+	spawner := &peers{t: t, prepare: func(p *peer) { p.Clingy = true }}
+	g := newGuest(t, spawner)
+	header := g.session(1, 10)
+	g.resource(1, 11, 1)
+	for number := range uint32(DefaultLimits().Regions - 1) {
+		g.send(1, abi.MsgRegion, number+1, regionOf(11, 1))
+	}
+	again := func(number uint32) {
+		g.send(1, abi.MsgDropRegion, number, nil)
+		g.send(1, abi.MsgRegion, number, regionOf(11, 1))
+	}
+	for number := range uint32(DefaultLimits().Releases) {
+		again(number + 1)
+	}
+	if g.state(header) != abi.StateReady {
+		t.Fatal("session did not survive")
+	}
+	again(100)
+	wantDead(g, header, abi.ErrOutOfMemory, "more than 1024 regions")
+}
+
 // Whatever ends a session, the guest's library finds out and nobody else does.
 func TestEndings(t *testing.T) {
 	spawner := &peers{t: t}

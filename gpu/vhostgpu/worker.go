@@ -57,6 +57,16 @@ func (w *worker) maps(number uint32) bool {
 	return false
 }
 
+// mapped is how many regions the worker has that it was not told to drop.
+func (w *worker) mapped() (n int) {
+	for _, p := range w.regions {
+		if !p.Dropping {
+			n++
+		}
+	}
+	return n
+}
+
 func (d *Device) workers() (n int) {
 	for _, c := range d.contexts {
 		if c.worker != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,40 +12,32 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
 // cudaGuest boots a guest with the CUDA library and programs of build/guest
-// under /guest, on a node with a soft GPU.
-func cudaGuest(t *testing.T, run string) (*node, *testguest.Guest) {
+// under /guest, and more files, on a node with a soft GPU.
+func cudaGuest(t *testing.T, more map[string]string, run string) (*node, *testguest.Guest) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("boots a virtual machine")
-	}
-	outputs := filepath.Join(testguest.BuildDir(t), "guest")
-	if _, err := os.Stat(filepath.Join(outputs, "lib", "libcuda.so.1")); err != nil {
-		t.Skip("build/guest/lib/libcuda.so.1 is missing: run make guest")
-	}
+	library, _ := built.Guest(t)
 	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "vhostgpu", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")
 	files := map[string]string{"/cudaprobe": probe}
 	testguest.Libraries(t, files, probe)
 	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "bin/nvidia-smi", "bin/cuda-info", "demo/vecadd", "demo/matmul"} {
-		if path := filepath.Join(outputs, f); exists(path) {
-			files["/guest/"+f] = path
-		}
+		files["/guest/"+f] = filepath.Join(library, f)
 	}
+	maps.Copy(files, more)
 	n := startNode(t, built.Program(t, "appliance/cmd/basalt-worker"))
-	return n, testguest.Boot(t, testguest.Options{VGPU: n.socket, Files: files, MemoryMiB: 512,
+	return n, testguest.Boot(t, testguest.Options{VGPU: n.socket, Files: files, MemoryMiB: 768,
 		Run: "export LD_LIBRARY_PATH=/guest/lib\n" + run})
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
+// program is one that runs in the guest, ends with 0 and prints what is wanted.
+type program struct{ name, command, want string }
 
-// The main job: CUDA programs in a VM, on a virtual GPU.
-func TestCUDA(t *testing.T) {
-	programs := []struct{ name, command, want string }{
+// programs are a tenant's.
+func programs() []program {
+	return []program{
 		{"add", "/cudaprobe add", "cudaprobe: Basalt Test, 256 MiB"},
 		{"pinned", "/cudaprobe pinned", "cudaprobe: pinned ok"},
 		{"mapped", "/cudaprobe mapped", "cudaprobe: mapped ok"},
@@ -51,16 +45,65 @@ func TestCUDA(t *testing.T) {
 		{"matmul", "/guest/demo/matmul", "OK"},
 		{"nvidia-smi", "/guest/bin/nvidia-smi", "Basalt Test"},
 	}
-	if !exists(filepath.Join(testguest.BuildDir(t), "guest/bin/nvidia-smi")) {
-		t.Log("build/guest/bin/nvidia-smi is missing, so it is not tried")
-		programs = programs[:len(programs)-1]
+}
+
+// libraryTests are the programs of gpu/guest/test, which it runs on the host: all
+// functions of the API with good and bad arguments, and the recorded call
+// sequences; here they go through the device of the VM.
+func libraryTests(t *testing.T) (files map[string]string, all []program) {
+	t.Helper()
+	library, tests := built.Guest(t)
+	files = map[string]string{"/guest/api": filepath.Join(tests, "api"), "/guest/replay": filepath.Join(tests, "replay")}
+	list := exec.Command(files["/guest/api"], "list")
+	list.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(library, "lib"))
+	names, err := list.Output()
+	if err != nil {
+		t.Fatalf("api list: %v", err)
 	}
-	run := ""
-	for _, p := range programs {
+	for name := range strings.FieldsSeq(string(names)) {
+		if reason := leftOut(name); reason != "" {
+			t.Logf("%s is left out: %s", name, reason)
+			continue
+		}
+		all = append(all, program{name, "/guest/api " + name, ""})
+	}
+	sequences, err := filepath.Glob(filepath.Join("..", "..", "..", "gpu", "guest", "testdata", "sequences", "*.txt"))
+	if err != nil || len(sequences) == 0 {
+		t.Fatalf("sequences: %v, %v", sequences, err)
+	}
+	for _, path := range sequences {
+		f := filepath.Base(path)
+		files["/guest/sequences/"+f] = path
+		if f != "requests.txt" {
+			all = append(all, program{"replay-" + strings.TrimSuffix(f, ".txt"),
+				"/guest/replay /guest/sequences/requests.txt /guest/sequences/" + f, "calls as recorded"})
+		}
+	}
+	return files, all
+}
+
+// leftOut says why a test of gpu/guest/test is not in this VM, or "".
+func leftOut(name string) string {
+	switch {
+	case name == "host_again":
+		return "a region of 3 GiB is more than a VM's may have"
+	case name == "thread_churn" && !layer.Long():
+		return "long: 6,400 threads take a quarter of a minute in software emulation, and thread_storm shows the same path"
+	}
+	return ""
+}
+
+// The main job: CUDA programs in a VM, on a virtual GPU; and all tests of the
+// guest's library there.
+func TestCUDA(t *testing.T) {
+	files, tests := libraryTests(t)
+	all := append(programs(), tests...)
+	run := "echo 1 >/proc/sys/vm/overcommit_memory\n" // window_limited asks for more than there is
+	for _, p := range all {
 		run += p.command + "; echo \"exit of " + p.name + ": $?\"\n"
 	}
-	n, g := cudaGuest(t, run)
-	for _, p := range programs {
+	n, g := cudaGuest(t, files, run)
+	for _, p := range all {
 		if out := g.Expect(`(?s).*?exit of ` + p.name + `: \d+`); !strings.HasSuffix(out, ": 0") || !strings.Contains(out, p.want) {
 			t.Errorf("%s printed %q", p.command, out)
 		}
@@ -74,7 +117,7 @@ func TestCUDA(t *testing.T) {
 
 // What a tenant's program sees when things die under it.
 func TestCUDAKills(t *testing.T) {
-	n, g := cudaGuest(t, `
+	n, g := cudaGuest(t, nil, `
 /cudaprobe loop
 /cudaprobe loop & pid=$!
 read go

@@ -21,7 +21,7 @@ func exactCalls(commands []cudaapi.Command) []byte {
 			e.command(c, of)
 		}
 	}
-	return fmt.Appendf(nil, "%s\nconst struct exact_call exact_calls[] = {\n%s\t{NULL, NULL, 0, 0},\n};\n", e.functions.Bytes(), e.list.Bytes())
+	return fmt.Appendf(nil, "%s%s\nconst struct exact_call exact_calls[] = {\n%s\t{NULL, NULL, 0, 0},\n};\n", testHead, e.functions.Bytes(), e.list.Bytes())
 }
 
 func pointed(c cudaapi.Command) bool {

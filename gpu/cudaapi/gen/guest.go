@@ -123,10 +123,17 @@ func arguments(f *cudaapi.Function, perThread bool) (all []string) {
 	return all
 }
 
-// everyFunction calls every function with nothing and with rubbish.
-func everyFunction(t *cudaapi.Table, commands []cudaapi.Command) []byte {
-	var calls, list bytes.Buffer
+// testHead begins a generated file of the guest's tests.
+const testHead = generated + "#define BASALT_CUDA_IMPLEMENTATION\n#include \"every_function.h\"\n\n"
+
+// everyFunction calls every function with nothing and with rubbish, and lists what
+// those answer that are refused.
+func everyFunction(t *cudaapi.Table) []byte {
+	var calls, list, refusals bytes.Buffer
 	for _, f := range t.Functions {
+		if e := refusal(t, f); e != "" {
+			fmt.Fprintf(&refusals, "\t{%q, CUDA_ERROR_%s},\n", f.Symbol, e)
+		}
 		for _, kind := range []string{"nothing", "rubbish"} {
 			fmt.Fprintf(&calls, "static CUresult %s_%s(void) { return %s(%s); }\n", kind, f.Symbol, f.Symbol, badArguments(t, f, kind == "rubbish"))
 			handles := "false"
@@ -136,8 +143,21 @@ func everyFunction(t *cudaapi.Table, commands []cudaapi.Command) []byte {
 			fmt.Fprintf(&list, "\t{%q, %s_%s, %s},\n", f.Symbol, kind, f.Symbol, handles)
 		}
 	}
-	return slices.Concat([]byte(generated+"#define BASALT_CUDA_IMPLEMENTATION\n#include \"every_function.h\"\n\n"), calls.Bytes(),
-		[]byte("\nconst struct bad_call bad_calls[] = {\n"), list.Bytes(), []byte("\t{NULL, NULL, false},\n};\n\n"), exactCalls(commands))
+	return slices.Concat([]byte(testHead), calls.Bytes(),
+		[]byte("\nconst struct bad_call bad_calls[] = {\n"), list.Bytes(), []byte("\t{NULL, NULL, false},\n};\n"),
+		[]byte("\nconst struct refusal refusals[] = {\n"), refusals.Bytes(), []byte("\t{NULL, 0},\n};\n"))
+}
+
+// refusal is the error, without CUDA_ERROR_, that a function which is refused
+// answers; "" for the others.
+func refusal(t *cudaapi.Table, f *cudaapi.Function) string {
+	switch f.How {
+	case cudaapi.Refuse:
+		return f.Target
+	case cudaapi.As, cudaapi.PerThread:
+		return refusal(t, t.Function(f.Target))
+	}
+	return ""
 }
 
 func badArguments(t *cudaapi.Table, f *cudaapi.Function, rubbish bool) string {

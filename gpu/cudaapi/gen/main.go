@@ -79,7 +79,8 @@ func generate() error {
 		guest + "/include/basalt_cuda_functions.h": functionsHeader(t),
 		guest + "/src/proc_table.c":                procTable(t),
 		guest + "/src/stubs_gen.c":                 stubs(t, commands),
-		guest + "/test/every_function_gen.c":       everyFunction(t, commands),
+		guest + "/test/every_function_gen.c":       everyFunction(t),
+		guest + "/test/exact_calls_gen.c":          exactCalls(commands),
 		"../../docs/cuda-coverage.md":              coverage(t),
 	} {
 		if err := os.WriteFile(name, data, 0o644); err != nil {

@@ -276,7 +276,7 @@ CUDA_API CUresult cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, C
 CUDA_API CUresult cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
 				    CUgraphExecUpdateResult *updateResult_out)
 {
-	CUgraphExecUpdateResultInfo info;
+	CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR};
 	int err = cuGraphExecUpdate_v2(hGraphExec, hGraph, &info);
 
 	if (hErrorNode_out)

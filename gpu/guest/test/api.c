@@ -1,5 +1,5 @@
-/* Tests of the library against a real worker: "api NAME" runs one; the Go test
- * runs them all. */
+/* Tests of the library against a real worker: "api NAME" runs one, "api list"
+ * names them; the Go tests run them all, on a host and in a VM. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -554,10 +554,34 @@ static const struct test tests[] = {
 	{NULL, NULL},
 };
 
+static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
+	good_graph_tests, library_tests};
+
+/* Those that wait until the Go test has done something to their worker. */
+static bool needs_a_hand(const char *name)
+{
+	static const char *const names[] = {"dead_worker", "stopped_worker", "dead_worker_full"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The names of all others. */
+static int list(void)
+{
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		for (const struct test *t = all[i]; t->name; t++)
+			if (!needs_a_hand(t->name))
+				puts(t->name);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests, library_tests};
-
+	if (argc == 2 && strcmp(argv[1], "list") == 0)
+		return list();
 	for (size_t i = 0; argc > 1 && i < sizeof all / sizeof all[0]; i++) {
 		for (const struct test *t = all[i]; t->name; t++) {
 			if (strcmp(t->name, argv[1]) == 0) {
@@ -567,6 +591,6 @@ int main(int argc, char **argv)
 			}
 		}
 	}
-	fprintf(stderr, "usage: api TEST\n");
+	fprintf(stderr, "usage: api TEST, or list\n");
 	return 2;
 }

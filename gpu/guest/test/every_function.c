@@ -27,6 +27,17 @@ static bool takes_anything(const char *name)
 	return false;
 }
 
+/* Whether the result is wrong for one that is refused. */
+static bool not_refused(const char *name, CUresult result)
+{
+	for (const struct refusal *r = refusals; r->name; r++)
+		if (strcmp(r->name, name) == 0 && r->result != result) {
+			fprintf(stderr, "%s gives %d, the table says that it is refused with %d\n", name, result, r->result);
+			return true;
+		}
+	return false;
+}
+
 static void still_works(CUcontext context, const char *after)
 {
 	unsigned int back = 0;
@@ -57,6 +68,7 @@ static void every_function(void)
 			fprintf(stderr, "%s succeeds with a handle that is none\n", c->name);
 			wrong = 1;
 		}
+		wrong |= not_refused(c->name, r);
 		still_works(context, c->name);
 	}
 	EXPECT(!wrong);

@@ -22,6 +22,13 @@ struct exact_call {
 };
 extern const struct exact_call exact_calls[]; /* the last has no name */
 
+/* What a function answers, whatever it is given, that a vGPU does not have. */
+struct refusal {
+	const char *name;
+	CUresult result;
+};
+extern const struct refusal refusals[]; /* the last has no name */
+
 /* What is no handle, no device and no known value of an enumeration. */
 #define RUBBISH 0x5eed5eedu
 /* Sizes stay within the scratch memory, which a pointer leads to. */

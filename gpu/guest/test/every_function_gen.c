@@ -2511,605 +2511,276 @@ const struct bad_call bad_calls[] = {
 	{NULL, NULL, false},
 };
 
-static CUresult exact_1_cuCtxGetExecAffinity(void)
-{
-	return cuCtxGetExecAffinity(scratch(), 0);
-}
-static CUresult exact_2_cuCtxGetExecAffinity(void)
-{
-	return cuCtxGetExecAffinity(NULL, 0);
-}
-static CUresult exact_3_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_4_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(NULL, &prop_, 0);
-}
-static CUresult exact_5_cuMemGetAllocationGranularity(void)
-{
-	return cuMemGetAllocationGranularity(scratch(), NULL, 0);
-}
-static CUresult exact_6_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = (int)RUBBISH;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_7_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.location.id = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_8_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	*(char *)&prop_.win32HandleMetaData = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_9_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	*(char *)&prop_.allocFlags.reserved = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_10_cuMulticastGetGranularity(void)
-{
-	CUmulticastObjectProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.numDevices = 1;
-	prop_.size = 1;
-	prop_.handleTypes = 1;
-	prop_.flags = 1;
-	return cuMulticastGetGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_11_cuMulticastGetGranularity(void)
-{
-	CUmulticastObjectProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.numDevices = 1;
-	prop_.size = 1;
-	prop_.handleTypes = 1;
-	prop_.flags = 1;
-	return cuMulticastGetGranularity(NULL, &prop_, 0);
-}
-static CUresult exact_12_cuMulticastGetGranularity(void)
-{
-	return cuMulticastGetGranularity(scratch(), NULL, 0);
-}
-static CUresult exact_13_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 1, scratch());
-}
-static CUresult exact_14_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 1, NULL);
-}
-static CUresult exact_15_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
-}
-static CUresult exact_16_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 3, scratch());
-}
-static CUresult exact_17_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 3, NULL);
-}
-static CUresult exact_18_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
-}
-static CUresult exact_19_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 8, scratch());
-}
-static CUresult exact_20_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 8, NULL);
-}
-static CUresult exact_21_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
-}
-static CUresult exact_22_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 9, scratch());
-}
-static CUresult exact_23_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 9, NULL);
-}
-static CUresult exact_24_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
-}
-static CUresult exact_25_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 10, scratch());
-}
-static CUresult exact_26_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, 10, NULL);
-}
-static CUresult exact_27_cuStreamGetAttribute(void)
-{
-	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
-}
-static CUresult exact_28_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
-	param_.accessPolicyWindow.num_bytes = 1;
-	param_.accessPolicyWindow.hitRatio = 1;
-	param_.accessPolicyWindow.hitProp = 1;
-	param_.accessPolicyWindow.missProp = 1;
-	return cuStreamSetAttribute(NULL, 1, &param_);
-}
-static CUresult exact_29_cuStreamSetAttribute(void)
-{
-	return cuStreamSetAttribute(NULL, 1, NULL);
-}
-static CUresult exact_30_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
-	param_.accessPolicyWindow.num_bytes = 1;
-	param_.accessPolicyWindow.hitRatio = 1;
-	param_.accessPolicyWindow.hitProp = 1;
-	param_.accessPolicyWindow.missProp = 1;
-	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
-}
-static CUresult exact_31_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.accessPolicyWindow.base_ptr = scratch();
-	param_.accessPolicyWindow.num_bytes = 1;
-	param_.accessPolicyWindow.hitRatio = 1;
-	param_.accessPolicyWindow.hitProp = 1;
-	param_.accessPolicyWindow.missProp = 1;
-	return cuStreamSetAttribute(NULL, 1, &param_);
-}
-static CUresult exact_32_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.accessPolicyWindow.base_ptr = (void *)(uintptr_t)good_address();
-	param_.accessPolicyWindow.num_bytes = 1ul << 40;
-	param_.accessPolicyWindow.hitRatio = 1;
-	param_.accessPolicyWindow.hitProp = 1;
-	param_.accessPolicyWindow.missProp = 1;
-	return cuStreamSetAttribute(NULL, 1, &param_);
-}
-static CUresult exact_33_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.syncPolicy = 1;
-	return cuStreamSetAttribute(NULL, 3, &param_);
-}
-static CUresult exact_34_cuStreamSetAttribute(void)
-{
-	return cuStreamSetAttribute(NULL, 3, NULL);
-}
-static CUresult exact_35_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.syncPolicy = 1;
-	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
-}
-static CUresult exact_36_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.priority = 1;
-	return cuStreamSetAttribute(NULL, 8, &param_);
-}
-static CUresult exact_37_cuStreamSetAttribute(void)
-{
-	return cuStreamSetAttribute(NULL, 8, NULL);
-}
-static CUresult exact_38_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.priority = 1;
-	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
-}
-static CUresult exact_39_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.memSyncDomainMap.default_ = 1;
-	param_.memSyncDomainMap.remote = 1;
-	return cuStreamSetAttribute(NULL, 9, &param_);
-}
-static CUresult exact_40_cuStreamSetAttribute(void)
-{
-	return cuStreamSetAttribute(NULL, 9, NULL);
-}
-static CUresult exact_41_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.memSyncDomainMap.default_ = 1;
-	param_.memSyncDomainMap.remote = 1;
-	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
-}
-static CUresult exact_42_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.memSyncDomain = 1;
-	return cuStreamSetAttribute(NULL, 10, &param_);
-}
-static CUresult exact_43_cuStreamSetAttribute(void)
-{
-	return cuStreamSetAttribute(NULL, 10, NULL);
-}
-static CUresult exact_44_cuStreamSetAttribute(void)
-{
-	CUstreamAttrValue param_;
-
-	memset(&param_, 0, sizeof param_);
-	param_.memSyncDomain = 1;
-	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
-}
-static CUresult exact_45_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_46_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_47_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_48_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_49_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_50_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_51_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_52_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_53_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_54_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, NULL, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_55_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_56_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, NULL, 0, 0, 0, 0);
-}
-static CUresult exact_57_cuTensorMapEncodeIm2col(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
-	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_58_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_59_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_60_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_61_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_62_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_63_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_64_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_65_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_66_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_67_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, NULL, 0, 0, 0, 0);
-}
-static CUresult exact_68_cuTensorMapEncodeTiled(void)
-{
-	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
-	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
-	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
-}
-static CUresult exact_69_cuTensorMapReplaceAddress(void)
-{
-	CUtensorMap tensorMap_;
-
-	memset(&tensorMap_, 0, sizeof tensorMap_);
-	return cuTensorMapReplaceAddress(&tensorMap_, (void *)(uintptr_t)good_address());
-}
-static CUresult exact_70_cuTensorMapReplaceAddress(void)
-{
-	return cuTensorMapReplaceAddress(NULL, (void *)(uintptr_t)good_address());
-}
-static CUresult exact_71_cuTensorMapReplaceAddress(void)
-{
-	CUtensorMap tensorMap_;
-
-	memset(&tensorMap_, 0, sizeof tensorMap_);
-	return cuTensorMapReplaceAddress(&tensorMap_, scratch());
-}
-
-const struct exact_call exact_calls[] = {
-	{"cuCtxGetExecAffinity", exact_1_cuCtxGetExecAffinity, 0, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY},
-	{"cuCtxGetExecAffinity with another pExecAffinity", exact_2_cuCtxGetExecAffinity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity", exact_3_cuMemGetAllocationGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemGetAllocationGranularity with another granularity", exact_4_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop", exact_5_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.location.type", exact_6_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.location.id", exact_7_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE},
-	{"cuMemGetAllocationGranularity with another prop.win32HandleMetaData", exact_8_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.allocFlags.reserved", exact_9_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMulticastGetGranularity", exact_10_cuMulticastGetGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMulticastGetGranularity with another granularity", exact_11_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMulticastGetGranularity with another prop", exact_12_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 1", exact_13_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 1", exact_14_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 1", exact_15_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 3", exact_16_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 3", exact_17_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 3", exact_18_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 8", exact_19_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 8", exact_20_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 8", exact_21_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 9", exact_22_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 9", exact_23_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 9", exact_24_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 10", exact_25_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 10", exact_26_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 10", exact_27_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 1", exact_28_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 1", exact_29_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 1", exact_30_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another param.accessPolicyWindow.base_ptr, case 1", exact_31_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another param.accessPolicyWindow.num_bytes, case 1", exact_32_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 3", exact_33_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 3", exact_34_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 3", exact_35_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 8", exact_36_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 8", exact_37_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 8", exact_38_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 9", exact_39_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 9", exact_40_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 9", exact_41_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 10", exact_42_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 10", exact_43_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 10", exact_44_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col", exact_45_cuTensorMapEncodeIm2col, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapEncodeIm2col with another tensorMap", exact_46_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalAddress", exact_47_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalDim", exact_48_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_49_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalStrides", exact_50_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_51_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another pixelBoxLowerCorner", exact_52_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_53_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another pixelBoxUpperCorner", exact_54_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_55_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another elementStrides", exact_56_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_57_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled", exact_58_cuTensorMapEncodeTiled, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapEncodeTiled with another tensorMap", exact_59_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalAddress", exact_60_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalDim", exact_61_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_62_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalStrides", exact_63_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_64_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another boxDim", exact_65_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_66_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another elementStrides", exact_67_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_68_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapReplaceAddress", exact_69_cuTensorMapReplaceAddress, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapReplaceAddress with another tensorMap", exact_70_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapReplaceAddress with another globalAddress", exact_71_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{NULL, NULL, 0, 0},
+const struct refusal refusals[] = {
+	{"cuArray3DCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArray3DCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArray3DGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArray3DGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayGetPlane", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCoredumpGetAttribute", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCoredumpGetAttributeGlobal", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCoredumpSetAttribute", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCoredumpSetAttributeGlobal", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxAttach", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxFromGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDestroyExternalMemory", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDestroyExternalSemaphore", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDevResourceGenerateDesc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDevSmResourceSplitByCount", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceGetLuid", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceGetNvSciSyncAttributes", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceGetP2PAttribute", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceGetTexture1DLinearMaxWidth", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceRegisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceTotalMem", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuDeviceUnregisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamConsumerAcquireFrame", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamConsumerConnect", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamConsumerConnectWithFlags", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamConsumerDisconnect", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamConsumerReleaseFrame", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamProducerConnect", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamProducerDisconnect", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamProducerPresentFrame", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuEGLStreamProducerReturnFrame", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuExternalMemoryGetMappedBuffer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuExternalMemoryGetMappedMipmappedArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuFlushGPUDirectRDMAWrites", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuFuncSetBlockShape", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuFuncSetSharedSize", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLCtxCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLGetDevices", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLGetDevices_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLInit", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObject", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObject_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObjectAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObjectAsync_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLRegisterBufferObject", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLSetBufferObjectMapFlags", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLUnmapBufferObject", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLUnmapBufferObjectAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLUnregisterBufferObject", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphAddBatchMemOpNode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphAddExternalSemaphoresSignalNode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphAddExternalSemaphoresWaitNode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphAddMemAllocNode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphAddMemFreeNode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphBatchMemOpNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphBatchMemOpNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphConditionalHandleCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExecBatchMemOpNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExecExternalSemaphoresSignalNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExecExternalSemaphoresWaitNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExternalSemaphoresSignalNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExternalSemaphoresSignalNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExternalSemaphoresWaitNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphExternalSemaphoresWaitNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphMemAllocNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphMemFreeNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsEGLRegisterImage", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsGLRegisterBuffer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsGLRegisterImage", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsMapResources", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceGetMappedEglFrame", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceGetMappedMipmappedArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceGetMappedPointer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceGetMappedPointer_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceSetMapFlags", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsResourceSetMapFlags_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsSubResourceGetMappedArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsUnmapResources", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsUnregisterResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsVDPAURegisterOutputSurface", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsVDPAURegisterVideoSurface", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxRecordEvent", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxWaitEvent", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuImportExternalMemory", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuImportExternalSemaphore", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcCloseMemHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcGetEventHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcGetMemHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcOpenEventHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcOpenMemHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuIpcOpenMemHandle_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLaunch", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLaunchCooperativeKernelMultiDevice", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLaunchGrid", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLaunchGridAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLibraryGetManaged", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuLibraryGetUnifiedFunction", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemAddressFree", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemAddressReserve", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemAlloc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemAllocHost", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemAllocPitch", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemExportToShareableHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemFree", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetAccess", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetAddressRange", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetAllocationPropertiesFromHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetHandleForAddressRange", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemGetInfo", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemHostGetDevicePointer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemImportFromShareableHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemMap", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemMapArrayAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemPoolExportPointer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemPoolExportToShareableHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemPoolImportFromShareableHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemPoolImportPointer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemRelease", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemRetainAllocationHandle", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemSetAccess", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemUnmap", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy2D", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy2DAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy2DUnaligned", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3D", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3DAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3DPeer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3DPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoA", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoD", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoD_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoH", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoH_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoHAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoHAsync_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoA", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoD", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoH", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoHAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoA", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoAAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoAAsync_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoD", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyPeer", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD16", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD2D16", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD2D32", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD2D8", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD32", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemsetD8", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMipmappedArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMipmappedArrayDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMipmappedArrayGetLevel", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMipmappedArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMipmappedArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuModuleGetGlobal", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuModuleGetSurfRef", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuModuleGetTexRef", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastAddDevice", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastBindAddr", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastBindMem", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastUnbind", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuOccupancyMaxActiveClusters", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuOccupancyMaxPotentialClusterSize", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuParamSetSize", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuParamSetTexRef", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuParamSetf", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuParamSeti", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuParamSetv", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuPointerSetAttribute", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuProfilerInitialize", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSignalExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamBatchMemOp", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamBatchMemOp_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue32", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue32_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue64", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue64_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSurfObjectCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSurfObjectDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSurfObjectGetResourceDesc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSurfRefGetArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSurfRefSetArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexObjectCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexObjectDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexObjectGetResourceDesc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexObjectGetResourceViewDesc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexObjectGetTextureDesc", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefDestroy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetAddress", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetAddress_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetAddressMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetBorderColor", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetFilterMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetFlags", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetFormat", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetMaxAnisotropy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetMipmapFilterMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetMipmapLevelBias", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetMipmapLevelClamp", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefGetMipmappedArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddress", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddress_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddress2D", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddress2D_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddress2D_v3", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetAddressMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetBorderColor", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetFilterMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetFlags", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetFormat", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetMaxAnisotropy", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetMipmapFilterMode", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetMipmapLevelBias", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetMipmapLevelClamp", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTexRefSetMipmappedArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuVDPAUCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuVDPAUCtxCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuVDPAUGetDevice", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuWaitExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObject_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGLMapBufferObjectAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsMapResources_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGraphicsUnmapResources_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemMapArrayAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3DPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpy3DPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoD_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoH_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyAtoHAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyDtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyHtoAAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemcpyPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuSignalExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamBatchMemOp_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamBatchMemOp_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue32_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue32_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue64_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamWaitValue64_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuWaitExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{NULL, 0},
 };

@@ -95,6 +95,31 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 	return own
 }
 
+// Guest builds the guest's library and the programs that test it, and returns the
+// folders of the library and of the test programs ("api", "replay"). It skips the
+// test in short mode.
+func Guest(t testing.TB) (library, tests string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the guest's library")
+	}
+	_, file, _, _ := runtime.Caller(0)
+	build, err := filepath.Abs(outputs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(build, "test"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer lock(t, filepath.Join(build, "test", "guest.lock"))()
+	cmd := exec.Command("make", "--no-print-directory", "-s", "BUILD="+build, "apiprograms")
+	cmd.Dir = filepath.Join(filepath.Dir(file), "../../../gpu/guest")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("make apiprograms: %v\n%s", err, out)
+	}
+	return filepath.Join(build, "guest"), filepath.Join(build, "obj", "guest")
+}
+
 // Previous builds the program of another commit of this repository, with a
 // version, and returns the test's own copy of it. What was built is kept by its
 // commit. The portal in it is this tree's.

@@ -1,0 +1,75 @@
+package guest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/cudaapi"
+)
+
+// Every function of the API that is not refused is called with good arguments by a
+// test: one of the C program api, or a call sequence. every_function calls all with
+// bad ones, and holds the others to their refusal.
+func TestEveryFunctionHasAGoodCall(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "cudaapi", "functions.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := cudaapi.Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := calledByTests(t)
+	for _, f := range table.Functions {
+		switch f.How {
+		case cudaapi.Own, cudaapi.Call:
+		case cudaapi.As:
+			if table.Function(f.Target).How == cudaapi.Refuse {
+				continue
+			}
+		default: // refused, or made from another for per-thread default streams
+			continue
+		}
+		if !called[f.Symbol] {
+			t.Errorf("%s: no test calls it with good arguments; gpu/guest/test/good.c is the place", f.Symbol)
+		}
+	}
+}
+
+// calledByTests are the symbols that the objects of api want, but for the generated
+// calls with bad arguments, and the names in the sequences.
+func calledByTests(t *testing.T) map[string]bool {
+	t.Helper()
+	called := map[string]bool{"cuGetProcAddress_v2": true} // by the player itself
+	objects, err := filepath.Glob(object("test/*.o"))
+	if err != nil || len(objects) < 10 {
+		t.Fatalf("objects: %v, %v", objects, err)
+	}
+	for _, path := range objects {
+		if filepath.Base(path) == "every_function_gen.o" {
+			continue
+		}
+		out, err := exec.Command("nm", "-u", path).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, word := range strings.Fields(string(out)) {
+			called[word] = true
+		}
+	}
+	_, sequences := sequenceFiles(t)
+	for _, path := range sequences {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+			called[name] = true
+		}
+	}
+	return called
+}
