@@ -77,6 +77,9 @@ type Session struct {
 	frees       int       // stream-ordered, under way
 	starved     []starved // out of memory until one of them is done
 
+	looks int // at the ring, between two times that the polling issuer makes way
+	turns int // times that it has, since it last did to goroutines
+
 	event    int          // eventfd that wakes the issuer
 	inflight atomic.Int64 // tickets that the driver has not finished
 	held     atomic.Int64 // bytes of memory that they take, about
@@ -114,7 +117,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
-		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(),
+		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(), looks: minLooks,
 	}
 	s.account = NewAccount(h.Limits().VRAM)
 	h.Account(s.account)

@@ -92,6 +92,7 @@ struct session {
 	uint64_t head;
 
 	_Atomic uint64_t slot_free[BSLT_MAX_SLOTS / 64]; /* set bit: free */
+	_Atomic uint32_t looks; /* at a slot, between two times that a waiter makes way (wait.c) */
 
 	pthread_mutex_t chunk_lock; /* guards next_chunk and taking chunks */
 	uint32_t next_chunk;
