@@ -146,7 +146,7 @@ func TestAPI(t *testing.T) {
 		"thread_churn", "thread_storm", "context_stacks", "after_context", "interrupted", "fork_exec",
 		"window_collision", "window_taken", "window_all_taken", "window_limited", "window_forks",
 		"passed_on", "large_parameters", "export_tables", "context_storage", "every_function", "full_streams", "many_launches", "thousands_of_streams",
-		"host_in_place", "managed", "advice", "host_free_in_use", "host_limits", "host_again", "host_contexts", "host_forks",
+		"host_in_place", "managed", "advice", "host_free_in_use", "waits_for_work", "host_limits", "host_again", "host_contexts", "host_forks",
 		"host_registered", "host_storm",
 		"graph_kinds", "graph_relaunch", "graph_edges", "graph_clones", "graph_refused", "graph_updates", "graph_exchanges", "graph_lifetimes",
 		"graph_fault", "graph_bad", "graph_threads", "capture_fork", "capture_kinds", "capture_into", "capture_forbidden", "capture_edges", "capture_legacy", "capture_modes",

@@ -74,7 +74,9 @@ type Session struct {
 	graphMemory uint64 // bytes that executable graphs take in this process
 	account     *Account
 	returned    uint64    // times that memory was given back to the account
-	frees       int       // stream-ordered, under way
+	frees       int       // under way
+	settling    int       // of them, those that the guest does not wait for and that are in no stream
+	questions   []command // MemInfo, until those are done
 	starved     []starved // out of memory until one of them is done
 
 	looks int // at the ring, between two times that the polling issuer makes way
