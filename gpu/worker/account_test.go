@@ -200,3 +200,46 @@ func TestDeathWithFreesUnderWay(t *testing.T) {
 	r.Close()
 	_ = r.end()
 }
+
+// A free that nobody waits for counts for what comes after it: a question for free
+// memory and an allocation wait until it is done.
+func TestUnansweredFree(t *testing.T) {
+	for range 3 {
+		h := &heldStream{}
+		r, d := newDam(t, h)
+		d.mu.Lock()
+		d.held[contextNotify] = h
+		d.mu.Unlock()
+		ctx := r.context()
+		p, _ := r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+		if err := r.Send(abi.OpMemFree, abi.MemFree{Address: p}, nil); err != nil {
+			t.Fatal(err)
+		}
+		question, err := r.Start(abi.OpMemInfo, 0, guesttest.None{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.stream(ctx) // the issuer has come past the question
+		d.release(h)
+		if free, _, err := r.Wait(question); err != nil || free != vram {
+			t.Fatalf("%d bytes free, %v, want all %d", free, err, vram)
+		}
+
+		d.mu.Lock()
+		h.open = false
+		d.mu.Unlock()
+		p, _ = r.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: ctx, Size: vram})
+		if err := r.Send(abi.OpMemFree, abi.MemFree{Address: p}, nil); err != nil {
+			t.Fatal(err)
+		}
+		again, err := r.Start(abi.OpMemAlloc, 0, abi.MemAlloc{Ctx: ctx, Size: vram}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.stream(ctx)
+		d.release(h)
+		if _, _, err := r.Wait(again); err != nil {
+			t.Fatalf("the memory that was freed: %v", err)
+		}
+	}
+}

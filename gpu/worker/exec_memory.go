@@ -38,8 +38,7 @@ func (s *Session) memAlloc(c *command) error {
 	return s.reserve(c, Accounted(a.Size), reserved)
 }
 
-// starved is a command whose memory is not there while stream-ordered frees are
-// under way.
+// starved is a command whose memory is not there while frees are under way.
 type starved struct {
 	c      command
 	bytes  uint64
@@ -47,9 +46,9 @@ type starved struct {
 }
 
 // reserve gets bytes that the account does not have from the host and calls answer
-// on the issuer. While stream-ordered frees are under way, a command that finds no
-// memory waits for them: a program may free in a stream and allocate again without
-// waiting for the stream.
+// on the issuer. While frees are under way, a command that finds no memory waits for
+// them: a program may free, in a stream or without work in its context, and allocate
+// again without waiting.
 func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err error) error) error {
 	before := s.returned
 	return s.ask(c, func() error { return s.host.Reserve(bytes) }, func(c *command, err error) error {
@@ -131,20 +130,49 @@ func (s *Session) memFree(c *command) error {
 		return err
 	}
 	s.handles.forget(address, ctx)
-	return s.afterwards(c, ctx.driver.Notify, func() { s.release(ctx, Accounted(a.size)) })
+	unanswered := c.slot == abi.NoSlot
+	s.frees++
+	if unanswered {
+		s.settling++
+	}
+	return s.afterwards(c, ctx.driver.Notify, func() {
+		s.freed(ctx, Accounted(a.size))
+		if unanswered {
+			s.settled()
+		}
+	})
+}
+
+// settled is the end of a free that nobody waits for. With the last one the
+// questions for free memory are answered that came after it.
+func (s *Session) settled() {
+	if s.settling--; s.settling > 0 {
+		return
+	}
+	questions := s.questions
+	s.questions = nil
+	for _, c := range questions {
+		if err := s.memInfo(&c); !errors.Is(err, errLater) {
+			s.finish(&c, err)
+		}
+	}
 }
 
 // afterwards completes a command, after f, when what notify is given is called: in
-// the call if it is called in it.
+// the call if it is called in it. Until then it counts as one that the driver holds.
 func (s *Session) afterwards(c *command, notify func(done func(error)) error, f func()) error {
 	const called, left = 1, 2
 	var state atomic.Int32
 	var result error
 	later := *c
+	later.argBytes, later.inlineBytes = nil, nil
+	s.inflight.Add(1)
+	s.held.Add(commandMemory)
 	refused := notify(func(err error) {
 		result = err
 		if !state.CompareAndSwap(0, called) {
 			s.post(func() {
+				s.letGo(commandMemory)
 				f()
 				s.finish(&later, err)
 			})
@@ -155,6 +183,7 @@ func (s *Session) afterwards(c *command, notify func(done func(error)) error, f 
 	} else if state.CompareAndSwap(0, left) {
 		return errLater
 	}
+	s.letGo(commandMemory)
 	f()
 	return result
 }
@@ -193,17 +222,25 @@ func (s *Session) memFreeAsync(c *command) error {
 	return nil
 }
 
-// freed is the end of a stream-ordered free.
+// freed is the end of a free.
 func (s *Session) freed(ctx *contextObject, bytes uint64) {
 	s.frees--
 	s.release(ctx, bytes)
 	s.feed()
 }
 
-// memInfo needs gpud only where another session of the vGPU has memory.
+// memInfo needs gpud only where another session of the vGPU has memory. It counts
+// what the guest has freed without waiting.
 func (s *Session) memInfo(c *command) error {
 	if err := s.runPosted(); err != nil { // frees that are done
 		return err
+	}
+	if s.settling > 0 {
+		if len(s.questions) >= maxRequests {
+			return abi.ErrUnavailable
+		}
+		s.questions = append(s.questions, *c) // it has neither arguments nor inline bytes
+		return errLater
 	}
 	total := s.host.Limits().VRAM
 	if free, ok := s.account.Free(total); ok {

@@ -74,6 +74,16 @@ func (c *damContext) StreamNotify(s worker.Stream, done func(error)) error {
 	return c.Context.StreamNotify(s, done)
 }
 
+// contextNotify is the key of a context's Notify among the held streams.
+const contextNotify = "notify"
+
+func (c *damContext) Notify(done func(error)) error {
+	if c.d.holds(contextNotify, done) {
+		return nil
+	}
+	return c.Context.Notify(done)
+}
+
 func (c *damContext) EventRecord(e worker.Event, s worker.Stream) error {
 	if c.d.holds(s, func(error) {}) {
 		return nil

@@ -112,25 +112,52 @@ func (s *Session) poll(d time.Duration) bool {
 		return false
 	}
 	for start := time.Now(); ; {
-		for range 64 {
+		for range s.looks {
 			if s.shared.Load64(abi.OffHead) != s.tail || s.work.Load() {
 				return true
 			}
 		}
-		if time.Since(start) >= d {
+		now := time.Now()
+		if now.Sub(start) >= d {
 			return false
 		}
-		makeWay()
+		s.makeWay(now)
 	}
 }
 
+const (
+	// minLooks and maxLooks are how often the ring is looked at between two times
+	// that the issuer makes way: for about 0.1 and 1 µs.
+	minLooks = 64
+	maxLooks = 1024
+	// alone is less than another thread takes that runs meanwhile, two switches
+	// between threads at least.
+	alone = 1500 * time.Nanosecond
+	// maxTurns is how often in a row the issuer makes way to threads alone while
+	// no goroutine is known to wait for it.
+	maxTurns = 64
+)
+
 // makeWay lets others have this processor while the issuer polls: the driver's
-// goroutines, which then need no thread of their own to be woken, and the
-// guest, which the kernel may have queued behind this thread. With nobody
-// waiting it costs less than a microsecond.
-func makeWay() {
-	runtime.Gosched()
+// goroutines, which then need no thread of their own to be woken, and the guest,
+// which the kernel may have queued behind this thread. To make way to goroutines
+// wakes another thread of this process, which may then take the issuer to another
+// processor: so it is done while something is under way, and now and then. Where
+// nobody has taken the processor, the issuer looks at the ring longer before the
+// next time.
+func (s *Session) makeWay(now time.Time) {
+	s.turns++
+	if s.inflight.Load() > 0 || s.requests > 0 || s.turns >= maxTurns {
+		s.turns = 0
+		runtime.Gosched()
+		now = time.Now()
+	}
 	_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+	if time.Since(now) < alone {
+		s.looks = min(2*s.looks, maxLooks)
+	} else {
+		s.looks = minLooks
+	}
 }
 
 // sleep blocks until the guest rings, somebody signals, or a while has passed,

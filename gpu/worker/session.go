@@ -74,8 +74,13 @@ type Session struct {
 	graphMemory uint64 // bytes that executable graphs take in this process
 	account     *Account
 	returned    uint64    // times that memory was given back to the account
-	frees       int       // stream-ordered, under way
+	frees       int       // under way
+	settling    int       // of them, those that the guest does not wait for and that are in no stream
+	questions   []command // MemInfo, until those are done
 	starved     []starved // out of memory until one of them is done
+
+	looks int // at the ring, between two times that the polling issuer makes way
+	turns int // times that it has, since it last did to goroutines
 
 	event    int          // eventfd that wakes the issuer
 	inflight atomic.Int64 // tickets that the driver has not finished
@@ -114,7 +119,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
-		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(),
+		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(), looks: minLooks,
 	}
 	s.account = NewAccount(h.Limits().VRAM)
 	h.Account(s.account)

@@ -22,29 +22,20 @@ static uint32_t run(struct session *s, uint32_t start, uint32_t want)
 	return n;
 }
 
-/* Takes a run of min to want chunks; 0 if there is none now. */
+/* Takes a run of min to want chunks; 0 if there is none now. The first in the arena:
+ * what was used just now is in this processor's caches. */
 static uint32_t take(struct session *s, uint32_t min, uint32_t want, uint32_t *first)
 {
-	uint32_t n = 0, i;
+	uint32_t n = 0, i = 0;
 
 	pthread_mutex_lock(&s->chunk_lock);
-	i = s->next_chunk;
-	for (uint32_t seen = 0; seen < s->chunk_count; seen += n ? n : 1) {
-		if (i >= s->chunk_count)
-			i = 0;
-		n = run(s, i, want);
-		if (n >= min)
-			break;
-		i += n ? n : 1;
-	}
+	while (i < s->chunk_count && (n = run(s, i, want)) < min)
+		i += n + 1; /* the one after the run is taken, or the arena's end */
 	if (n < min)
 		n = 0;
 	for (uint32_t k = 0; k < n; k++)
 		atomic_store_explicit(chunk(s, i + k), BSLT_CHUNK_BUSY, memory_order_relaxed);
-	if (n) {
-		*first = i;
-		s->next_chunk = i + n;
-	}
+	*first = i;
 	pthread_mutex_unlock(&s->chunk_lock);
 	return n;
 }

@@ -1,7 +1,7 @@
 /* The channel to the worker: gpu/abi/DESIGN.md tells how it works.
  *
  * Lock order: a lane's lock, session.ring_lock, session.chunk_lock. Nothing
- * else is taken under them. */
+ * else is taken under them, and nothing under a lane's drained_lock. */
 #ifndef BASALT_CHANNEL_H
 #define BASALT_CHANNEL_H
 
@@ -46,6 +46,9 @@ struct lane {
 	_Alignas(64) _Atomic uint32_t put; /* units ever put */
 	pthread_mutex_t lock;              /* guards marked and the lane's slot */
 	bool marked;                       /* a mark has been put into its slot */
+	pthread_mutex_t drained_lock;      /* guards the next two */
+	uint64_t drained_stream;           /* what stream_drained was last told in this lane */
+	uint64_t drained_at;
 };
 
 struct session;
@@ -88,13 +91,14 @@ struct session {
 
 	struct lane *lanes; /* LANES; each has a slot, behind the slot_count that slot_take gives */
 
-	pthread_mutex_t ring_lock; /* guards head */
+	pthread_mutex_t ring_lock; /* guards head, and changes of work */
 	uint64_t head;
+	_Atomic uint64_t work; /* commands that were put and that nobody waited for (work_count) */
 
 	_Atomic uint64_t slot_free[BSLT_MAX_SLOTS / 64]; /* set bit: free */
+	_Atomic uint32_t looks; /* at a slot, between two times that a waiter makes way (wait.c) */
 
-	pthread_mutex_t chunk_lock; /* guards next_chunk and taking chunks */
-	uint32_t next_chunk;
+	pthread_mutex_t chunk_lock; /* guards taking chunks */
 
 	pthread_mutex_t region_lock; /* guards the next six */
 	struct window taken[BSLT_MAX_REGIONS]; /* places in the host part, by address */
@@ -197,6 +201,15 @@ bool pages_reserve(uint64_t address, uint64_t size);
 /* ring.c. Puts one command; args are the fixed arguments. */
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
 	     const void *inl, uint32_t inl_len);
+/* ring.c. How many commands have been put for which nobody waits and whose end a
+ * program can see: launches, not staged copies to the device. While the number is
+ * what it was before a drain of a stream or a context was put, and that drain has
+ * been answered, nothing that the program can see is under way there. */
+uint64_t work_count(struct session *s);
+/* lane.c. All that was in the stream when work_count was at is done. */
+void stream_drained(struct session *s, uint64_t stream, uint64_t at);
+/* Whether nothing that the program can see is under way in the stream. */
+bool stream_quiet(struct session *s, uint64_t stream);
 /* lane.c. ring_put for a command whose turn is the stream's: waits while that
  * has too much under way. Everything that is put into a stream comes this way. */
 int stream_put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, uint32_t slot, const void *args,

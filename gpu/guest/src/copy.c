@@ -36,13 +36,16 @@ static bool pinned(const void *p, size_t n, uint32_t *region, uint64_t *off)
 int stream_wait(CUstream h)
 {
 	struct bslt_stream_synchronize a;
-	uint64_t context;
+	uint64_t context, at;
 
 	SESSION(s);
 	if (capturing())
 		TRY(capture_refuse(h));
 	TRY(stream_resolve(h, &a.stream, &context));
-	return call(s, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a).result;
+	at = work_count(s);
+	TRY(call(s, BSLT_OP_STREAM_SYNCHRONIZE, &a, sizeof a).result);
+	stream_drained(s, a.stream, at);
+	return 0;
 }
 
 /* Puts a command into a stream, with a slot to wait for if wait says so. */
@@ -67,7 +70,7 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	struct bslt_copy_htod a = {.dst = dst};
 	uint64_t context;
 	uint32_t region;
-	uint64_t off;
+	uint64_t off, at;
 
 	SESSION(s);
 	if (capturing()) {
@@ -93,7 +96,10 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 		a.src_region = region;
 		return put(s, a.stream, BSLT_OP_COPY_HTOD, 0, &a, sizeof a, NULL, 0, wait);
 	}
-	wait = wait && (n > NO_WAIT_UP_TO || host_range(dst, n));
+	/* As in CUDA, what the stream had before is done when the call returns, the copy
+	 * itself perhaps not: its bytes are in the arena. */
+	wait = wait && ((n > NO_WAIT_UP_TO && !stream_quiet(s, a.stream)) || host_range(dst, n));
+	at = work_count(s);
 	while (n) {
 		struct piece p;
 		int err;
@@ -109,6 +115,8 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 		a.dst += p.len;
 		n -= p.len;
 	}
+	if (wait)
+		stream_drained(s, a.stream, at);
 	return 0;
 }
 
@@ -134,7 +142,8 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 	struct bslt_copy_dtoh a = {.src = src};
 	struct flight f[WINDOW];
 	unsigned int first = 0, flying = 0;
-	uint64_t context, off;
+	uint64_t context, off, at;
+	size_t want;
 	uint32_t region;
 	char *to = dst;
 	int err = 0;
@@ -158,12 +167,16 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 		a.dst_region = region;
 		return put(s, a.stream, BSLT_OP_COPY_DTOH, 0, &a, sizeof a, NULL, 0, wait);
 	}
+	/* In pieces that the worker fills while this thread empties others. */
+	want = page_up(n / WINDOW);
+	want = want < s->chunk_size ? s->chunk_size : want > PIECE ? PIECE : want;
+	at = work_count(s);
 	while ((n && !err) || flying) {
 		struct flight *next = &f[(first + flying) % WINDOW];
 
 		/* Whoever holds chunks does not wait for more: two would for ever. */
 		if (n && !err && flying < WINDOW &&
-		    (flying ? arena_try(s, n < PIECE ? n : PIECE, &next->p) : (err = arena_take(s, n < PIECE ? n : PIECE, &next->p)) == 0)) {
+		    (flying ? arena_try(s, n < want ? n : want, &next->p) : (err = arena_take(s, n < want ? n : want, &next->p)) == 0)) {
 			next->dst = to;
 			a.dst_off = next->p.off;
 			a.dst_len = next->p.len;
@@ -186,6 +199,8 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 			flying--;
 		}
 	}
+	if (err == 0)
+		stream_drained(s, a.stream, at);
 	return err;
 }
 

@@ -54,6 +54,27 @@ int stream_put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, 
 	return err ? err : ring_put(s, op, flags, slot, args, args_len, inl, inl_len);
 }
 
+void stream_drained(struct session *s, uint64_t stream, uint64_t at)
+{
+	struct lane *l = &s->lanes[stream & (LANES - 1)];
+
+	pthread_mutex_lock(&l->drained_lock);
+	l->drained_stream = stream;
+	l->drained_at = at;
+	pthread_mutex_unlock(&l->drained_lock);
+}
+
+bool stream_quiet(struct session *s, uint64_t stream)
+{
+	struct lane *l = &s->lanes[stream & (LANES - 1)];
+	bool quiet;
+
+	pthread_mutex_lock(&l->drained_lock);
+	quiet = l->drained_stream == stream && l->drained_at == work_count(s);
+	pthread_mutex_unlock(&l->drained_lock);
+	return quiet;
+}
+
 uint32_t arena_units(const struct session *s, uint64_t len)
 {
 	uint64_t n = (len + s->chunk_size - 1) / s->chunk_size;
@@ -70,6 +91,8 @@ int lanes_make(struct session *s)
 		atomic_init(&s->lanes[i].put, 0);
 		s->lanes[i].marked = false;
 		pthread_mutex_init(&s->lanes[i].lock, NULL);
+		s->lanes[i].drained_stream = 0; /* no stream's number */
+		pthread_mutex_init(&s->lanes[i].drained_lock, NULL);
 	}
 	return 0;
 }

@@ -46,9 +46,27 @@ CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t W
 	return 0;
 }
 
+/* Returns when no work of the context can use the memory any more. Where nothing
+ * is under way there, nobody has to answer: an error, which only a worker that is
+ * broken gives, comes with the context's next answer. */
+static int release(struct session *s, uint64_t context, CUdeviceptr dptr)
+{
+	struct context *c = object_get(handle_of(context), KIND_CONTEXT);
+	struct bslt_mem_free a = {dptr};
+	uint64_t now = work_count(s) + 1; /* 0: never drained */
+	int err = c ? context_fault(context) : 0;
+
+	if (err == 0 && c && atomic_load_explicit(&c->drained, memory_order_relaxed) == now)
+		err = ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	else if ((err = call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result) == 0 && c)
+		atomic_store_explicit(&c->drained, now, memory_order_relaxed);
+	if (c)
+		object_put(c);
+	return err;
+}
+
 CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
-	struct bslt_mem_free a = {dptr};
 	struct range r;
 
 	SESSION(s);
@@ -59,7 +77,7 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
-	return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
+	return release(s, r.context, dptr);
 }
 
 /* Memory is there at once, which is sooner than the stream's order asks for. Where

@@ -54,6 +54,25 @@ static void put_header(uint8_t *p, uint64_t length, uint16_t op, uint16_t flags,
 	memcpy(p, &e, sizeof e);
 }
 
+uint64_t work_count(struct session *s)
+{
+	return atomic_load_explicit(&s->work, memory_order_relaxed);
+}
+
+/* Whether a program can see the end of a command that nobody waits for. Staged
+ * copies to the device only change what later commands find there. */
+static bool visible(uint16_t op, uint16_t flags)
+{
+	switch (op) {
+	case BSLT_OP_COPY_HTOD: return !(flags & BSLT_FLAG_RELEASE_CHUNKS);
+	case BSLT_OP_COPY_HTOD_INLINE:
+	case BSLT_OP_MEM_FREE:
+	case BSLT_OP_STREAM_CREATE:
+	case BSLT_OP_EVENT_CREATE: return false;
+	default: return true;
+	}
+}
+
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
 	     const void *inl, uint32_t inl_len)
 {
@@ -82,6 +101,8 @@ int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, cons
 	if (inl_len)
 		memcpy(p + BSLT_ENTRY_HEADER_SIZE + args_len, inl, inl_len);
 	s->head += length;
+	if (slot == BSLT_NO_SLOT && visible(op, flags))
+		atomic_store_explicit(&s->work, work_count(s) + 1, memory_order_relaxed);
 	atomic_store_explicit(word64(s, BSLT_OFF_HEAD), s->head, memory_order_release);
 	pthread_mutex_unlock(&s->ring_lock);
 	ring_doorbell(s);

@@ -146,6 +146,7 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 	pthread_mutex_init(&s->ring_lock, NULL);
 	pthread_mutex_init(&s->chunk_lock, NULL);
 	pthread_mutex_init(&s->region_lock, NULL);
+	atomic_init(&s->looks, 1);
 	if (!where || !*where)
 		err = carrier_virtio_open(s, why);
 	else if (strncmp(where, "unix:", 5) == 0)

@@ -94,6 +94,7 @@ struct context {
 	_Atomic int cache_config, shared_config;
 	_Atomic int fault;        /* its asynchronous error, once it is known */
 	_Atomic uint32_t well_at; /* it had none when so many contexts had one */
+	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
 };
 struct stream {
 	struct object o;

@@ -4,6 +4,12 @@
 #include "channel.h"
 
 #define SPIN_NANOS 50000u
+/* How often a waiter looks at its slot between two times that it makes way: for
+ * about 0.1 and 3 us. */
+#define MIN_LOOKS 4u
+#define MAX_LOOKS 128u
+/* Less than another thread takes that runs meanwhile. */
+#define ALONE_NANOS 1500u
 #define BLOCK_MILLIS 200 /* how often a sleeper looks whether the worker lives */
 
 int slot_take(struct session *s, uint32_t *slot)
@@ -39,23 +45,37 @@ void slot_give(struct session *s, uint32_t slot)
 	atomic_fetch_or_explicit(&s->slot_free[slot / 64], 1ull << (slot % 64), memory_order_release);
 }
 
-static bool spin(_Atomic uint32_t *state)
+/* Lets whoever waits for this processor run: with few of them that may be the
+ * worker. Where nobody has run, the next looks go on for longer, because the
+ * worker has a processor of its own. */
+static void make_way(struct session *s, uint64_t now, uint32_t looks)
 {
-	uint64_t end = 0;
+	sched_yield();
+	if (now_nanos() - now >= ALONE_NANOS)
+		looks = MIN_LOOKS;
+	else if (looks < MAX_LOOKS)
+		looks *= 2;
+	atomic_store_explicit(&s->looks, looks, memory_order_relaxed);
+}
 
-	for (unsigned i = 0;; i++) {
-		if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
-			return true;
-		relax();
-		if (i % 32 == 31) {
-			uint64_t now = now_nanos();
+static bool spin(struct session *s, _Atomic uint32_t *state)
+{
+	uint64_t end = 0, now;
 
-			if (end == 0)
-				end = now + SPIN_NANOS;
-			else if (now > end)
-				return false;
-			sched_yield(); /* with few CPUs the one to wait for may need this one */
+	for (;;) {
+		uint32_t looks = atomic_load_explicit(&s->looks, memory_order_relaxed);
+
+		for (uint32_t i = 0; i < looks; i++) {
+			if (atomic_load_explicit(state, memory_order_acquire) == BSLT_SLOT_DONE)
+				return true;
+			relax();
 		}
+		now = now_nanos();
+		if (end == 0)
+			end = now + SPIN_NANOS;
+		else if (now > end)
+			return false;
+		make_way(s, now, looks);
 	}
 }
 
@@ -88,7 +108,7 @@ static struct answer await(struct session *s, uint32_t slot, bool *over)
 	_Atomic uint32_t *state = word32(s, off + BSLT_SLOT_STATE);
 	struct answer a = {0, 0, 0};
 
-	*over = spin(state) || (a.result = sleep_on(s, state)) == 0;
+	*over = spin(s, state) || (a.result = sleep_on(s, state)) == 0;
 	if (!*over)
 		return a;
 	a.result = (int)atomic_load_explicit(word32(s, off + BSLT_SLOT_RESULT), memory_order_relaxed);

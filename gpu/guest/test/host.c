@@ -260,6 +260,51 @@ static void host_free_in_use(void)
 	}
 }
 
+/* Frees and large copies answer at once only where nothing is under way: what was
+ * launched before has ended when they return, and a copy's source is the program's. */
+static void waits_for_work(void)
+{
+	enum { BYTES = 1 << 20 };
+	CUfunction f = demo_start("count");
+	unsigned int rounds = 20000;
+	unsigned char *bytes = malloc(BYTES), *back = malloc(BYTES);
+	void *host;
+	CUdeviceptr p, d, other;
+	void *params[] = {&p, &rounds};
+
+	CHECK(cuMemHostAlloc(&host, 8192, CU_MEMHOSTALLOC_DEVICEMAP));
+	p = (uintptr_t)host;
+	CHECK(cuMemAlloc(&d, BYTES));
+	for (int i = 0; i < 8; i++) {
+		CHECK(cuMemAlloc(&other, 4096));
+		if (i % 4 < 2)
+			CHECK(cuCtxSynchronize());
+		else
+			CHECK(cuStreamSynchronize(NULL));
+		memset(bytes, i, BYTES);
+		CHECK(cuMemcpyHtoD(d, bytes, BYTES)); /* nothing is under way */
+		memset(bytes, 0xee, BYTES);
+		CHECK(cuLaunchKernel(f, 4, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+		if (i % 2)
+			CHECK(cuMemFree(other));
+		else
+			CHECK(cuMemcpyHtoD(d + BYTES / 2, bytes, BYTES / 2));
+		GIVES(0, cuStreamQuery(NULL)); /* nothing runs any more */
+		if (i % 2 == 0)
+			CHECK(cuMemFree(other));
+		CHECK(cuMemcpyDtoH(back, d, BYTES));
+		for (int k = 0; k < BYTES; k++)
+			if (back[k] != (i % 2 || k < BYTES / 2 ? i : 0xee)) {
+				EXPECT(!"the bytes that were copied");
+				break;
+			}
+	}
+	CHECK(cuMemFree(d));
+	CHECK(cuMemFreeHost(host));
+	free(bytes);
+	free(back);
+}
+
 /* There are only so many regions: then pinned memory is ordinary memory, and what
  * must be reached by the device cannot be had, until some is freed. */
 static void host_limits(void)
@@ -429,7 +474,7 @@ static void host_storm(void)
 }
 
 const struct test host_tests[] = {
-	{"host_in_place", host_in_place}, {"managed", managed}, {"advice", advice}, {"host_free_in_use", host_free_in_use},
+	{"host_in_place", host_in_place}, {"managed", managed}, {"advice", advice}, {"host_free_in_use", host_free_in_use}, {"waits_for_work", waits_for_work},
 	{"host_limits", host_limits}, {"host_again", host_again}, {"host_contexts", host_contexts}, {"host_forks", host_forks},
 	{"host_registered", host_registered}, {"host_storm", host_storm},
 	{NULL, NULL},

@@ -49,6 +49,15 @@ static void mem_info(void)
 		CHECK(cuStreamSynchronize(NULL));
 		EXPECT(free_bytes() == before);
 	}
+	/* Most of it at a time, freed where nothing is under way: nobody waits. */
+	for (int i = 0; i < 100; i++) {
+		CUdeviceptr p;
+
+		CHECK(cuMemAlloc(&p, before / 4 * 3));
+		CHECK(cuMemFree(p));
+		if (i % 10 == 9)
+			EXPECT(free_bytes() == before);
+	}
 }
 
 /* Frees in an idle stream beside one that a long kernel blocks: nobody waits for

@@ -44,6 +44,7 @@ static struct session *fake(void)
 	s->arena = 4 * 4096;
 	pthread_mutex_init(&s->ring_lock, NULL);
 	pthread_mutex_init(&s->chunk_lock, NULL);
+	atomic_init(&s->looks, 4);
 	return s;
 }
 
@@ -397,6 +398,38 @@ static void lanes(void)
 	drop(s);
 }
 
+/* What puts an end to the quiet of a stream, and what does not. */
+static void quiet_streams(void)
+{
+	struct session *s = fake();
+	uint8_t args[64] = {0};
+	const uint64_t stream = 7, same_lane = 7 + LANES;
+
+	EXPECT(lanes_make(s) == 0);
+	EXPECT(!stream_quiet(s, stream)); /* nobody has waited for it yet */
+	stream_drained(s, stream, work_count(s));
+	EXPECT(stream_quiet(s, stream) && !stream_quiet(s, same_lane));
+	EXPECT(ring_put(s, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, BSLT_NO_SLOT, args, sizeof(struct bslt_copy_htod), NULL, 0) == 0);
+	EXPECT(ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, args, sizeof(struct bslt_mem_free), NULL, 0) == 0);
+	EXPECT(ring_put(s, BSLT_OP_COPY_DTOH, 0, 1, args, sizeof(struct bslt_copy_dtoh), NULL, 0) == 0); /* its caller waits */
+	EXPECT(stream_quiet(s, stream));
+	const uint16_t work[] = {BSLT_OP_COPY_HTOD, BSLT_OP_COPY_DTOH, BSLT_OP_COPY_DTOD, BSLT_OP_MEMSET, BSLT_OP_LAUNCH,
+				 BSLT_OP_EVENT_RECORD, BSLT_OP_GRAPH_LAUNCH, BSLT_OP_MEM_FREE_ASYNC};
+	for (size_t i = 0; i < sizeof work / sizeof *work; i++) {
+		uint64_t before = work_count(s);
+
+		EXPECT(ring_put(s, work[i], 0, BSLT_NO_SLOT, args, sizeof args, NULL, 0) == 0);
+		EXPECT(!stream_quiet(s, stream));
+		stream_drained(s, stream, before); /* a drain that was put before it */
+		EXPECT(!stream_quiet(s, stream));
+		stream_drained(s, stream, work_count(s));
+		EXPECT(stream_quiet(s, stream));
+	}
+	stream_drained(s, same_lane, work_count(s));
+	EXPECT(stream_quiet(s, same_lane) && !stream_quiet(s, stream));
+	drop(s);
+}
+
 int main(void)
 {
 	attributes();
@@ -411,6 +444,7 @@ int main(void)
 	arena();
 	slots();
 	lanes();
+	quiet_streams();
 	records();
 	printf("unit: %s\n", failures ? "FAILED" : "ok");
 	return failures != 0;
