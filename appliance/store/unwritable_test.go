@@ -108,7 +108,8 @@ func TestUnwritableAmongOthers(t *testing.T) {
 			}
 		}
 		dir := filepath.Join(c.options.Dir, victim)
-		stopWrites(t, filepath.Join(dir, "log.db"), filepath.Join(dir, "tables.db"), filepath.Join(dir, "vote"), dir+".promise")
+		// The vote first: with it a write that fails meanwhile would be noted, and the store refused.
+		stopWrites(t, filepath.Join(dir, "vote"), filepath.Join(dir, "log.db"), filepath.Join(dir, "tables.db"), dir+".promise")
 		eventually(t, "the others take writes", func() bool {
 			for _, id := range c.ids() {
 				if id != victim {

@@ -54,10 +54,18 @@ type node struct {
 type daemon struct {
 	argv []string
 	env  []string
-	cmd  *exec.Cmd
 	log  *os.File
-	gone chan struct{}
+
+	mu      sync.Mutex // guards all below
+	cmd     *exec.Cmd
+	gone    chan struct{} // closed when it has ended for good
+	killed  bool          // it was told to end
+	crashes int
 }
+
+// maxCrashes is how often a daemon may end by itself: Open vSwitch 3.1 fails an
+// assertion of its connection tracking now and then when rules change under load.
+const maxCrashes = 2
 
 var worlds atomic.Int32
 
@@ -169,15 +177,47 @@ func (w *world) start(name string, env []string, argv ...string) {
 func (w *world) restart(name string) {
 	w.t.Helper()
 	d := w.daemons[name]
-	d.cmd, d.gone = exec.Command(d.argv[0], d.argv[1:]...), make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.killed, d.gone = false, make(chan struct{})
+	if err := d.run(); err != nil {
+		w.t.Fatal(err)
+	}
+	go d.supervise(w.t, name)
+}
+
+// run is called with mu held.
+func (d *daemon) run() error {
+	d.cmd = exec.Command(d.argv[0], d.argv[1:]...)
 	d.cmd.Env, d.cmd.Stdout, d.cmd.Stderr = append(os.Environ(), d.env...), d.log, d.log
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := make(chan error)
 	spawner() <- func() { err <- d.cmd.Start() }
-	if err := <-err; err != nil {
-		w.t.Fatal(err)
+	return <-err
+}
+
+// supervise starts a daemon that ends by itself again, as systemd does on a node.
+func (d *daemon) supervise(t testing.TB, name string) {
+	for {
+		d.mu.Lock()
+		cmd := d.cmd
+		d.mu.Unlock()
+		_ = cmd.Wait()
+		d.mu.Lock()
+		again := !d.killed && d.crashes < maxCrashes
+		if again {
+			d.crashes++
+			t.Logf("%s has ended by itself, %v: it is started again", name, cmd.ProcessState)
+			again = d.run() == nil
+		}
+		if !again {
+			close(d.gone)
+		}
+		d.mu.Unlock()
+		if !again {
+			return
+		}
 	}
-	go func(cmd *exec.Cmd, gone chan struct{}) { _ = cmd.Wait(); close(gone) }(d.cmd, d.gone)
 }
 
 // spawner runs functions on a thread that never ends: a child dies with the
@@ -195,7 +235,10 @@ var spawner = sync.OnceValue(func() chan<- func() {
 
 func (w *world) kill(name string) {
 	if d := w.daemons[name]; d != nil {
+		d.mu.Lock()
+		d.killed = true
 		_ = d.cmd.Process.Kill()
+		d.mu.Unlock()
 		<-d.gone
 	}
 }

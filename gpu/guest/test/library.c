@@ -270,6 +270,7 @@ static void unload_in_use(void)
 	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&p, 4));
 	CHECK(cuMemcpyHtoD(p, &zero, 4));
+	CHECK(cuCtxSynchronize()); /* the stream does not wait for the copy */
 	for (int i = 0; i < 4; i++)
 		CHECK(cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
 	CHECK(cuLibraryUnload(l));
