@@ -858,6 +858,11 @@ type GPUPoolList struct {
 
 // GPUPoolSpec defines model for GPUPoolSpec.
 type GPUPoolSpec struct {
+	// Interop Programs on this pool's virtual GPUs may be linked with NVIDIA's own runtime library: its question whether the
+	// driver is NVIDIA's is answered. Off unless an operator turns it on, who has checked what the vendor's licence
+	// allows (docs/vendor-interop.md). It holds for programs that start from then on.
+	Interop bool `json:"interop,omitempty,omitzero"`
+
 	// MaxVgpusPerGpu 0: no limit but VRAM and share.
 	MaxVgpusPerGpu int64  `json:"maxVgpusPerGpu,omitempty,omitzero"`
 	Mode           string `json:"mode,omitempty,omitzero"`

@@ -47,6 +47,8 @@ type Store interface {
 type VGPUs interface {
 	// GPUs of the node.
 	GPUs(ctx context.Context) ([]GPU, error)
+	// SetCard decides about a card of the node.
+	SetCard(ctx context.Context, device string, c Card) error
 	// Ensure that the instance has its slice and a backend that listens on
 	// the socket it returns.
 	Ensure(ctx context.Context, v VGPU) (socket string, err error)
@@ -71,6 +73,16 @@ type GPU struct {
 	VRAMBytes, VRAMUsedBytes      int64
 	VRAMSwappedBytes              int64 // of VRAMUsedBytes
 	Multiprocessors, VGPUs        int64
+	Card
+}
+
+// Card is what the card's pool decides about it.
+type Card struct {
+	// SwapBytes of this node's memory back what the card is promised beyond its
+	// own.
+	SwapBytes int64
+	// Interop: guests may answer the vendor runtime's authenticity query.
+	Interop bool
 }
 
 // VGPU that an instance should have. Device is gpud's name of the card.
@@ -81,9 +93,6 @@ type VGPU struct {
 	Tier                    api.GPUTier
 	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
 	VCPUs, MemoryBytes int64
-	// SwapBytes of this node's memory back what the card is promised beyond its
-	// own: of the card, with all its slices.
-	SwapBytes int64
 }
 
 // Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos

@@ -32,6 +32,7 @@ type vgpus struct {
 	totals map[api.InstanceID]agent.Totals
 	exits  chan api.InstanceID
 	fault  func() error
+	card   agent.Card
 }
 
 func newVGPUs() *vgpus {
@@ -51,7 +52,13 @@ func (v *vgpus) do(f func()) error {
 }
 
 func (v *vgpus) GPUs(context.Context) ([]agent.GPU, error) {
-	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30}}, nil
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card}}, nil
+}
+
+func (v *vgpus) SetCard(_ context.Context, _ string, c agent.Card) error {
+	return v.do(func() { v.card = c })
 }
 
 func (v *vgpus) Ensure(_ context.Context, g agent.VGPU) (string, error) {

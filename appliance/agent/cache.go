@@ -139,9 +139,10 @@ func (c *cache) apply(e api.Event) []string {
 	return keys
 }
 
-// swap is how much of the node's memory backs a card: what its pool promises
-// beyond the card's VRAM, and at least what its slices have been promised.
-func (c *cache) swap(g api.GPU) int64 {
+// card is what a card's pool decides about it. The node's memory backs what the
+// pool promises beyond the card's VRAM, and at least what its slices have been
+// promised.
+func (c *cache) card(g api.GPU) (decided Card) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var promised int64
@@ -153,9 +154,11 @@ func (c *cache) swap(g api.GPU) int64 {
 	for _, p := range c.gpuPools {
 		if p.Meta.Name == cmp.Or(g.Spec.Pool, api.DefaultPool) {
 			promised = max(promised, p.Spec.Promised(g.Status.VramBytes))
+			decided.Interop = p.Spec.Interop
 		}
 	}
-	return max(promised-g.Status.VramBytes, 0)
+	decided.SwapBytes = max(promised-g.Status.VramBytes, 0)
+	return decided
 }
 
 func (c *cache) endSnapshot() (keys []string) {

@@ -389,7 +389,10 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 	if err := os.WriteFile(a.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
 		return "", err
 	}
-	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device, SwapBytes: a.cache.swap(gpu),
+	if err := a.o.VGPUs.SetCard(ctx, gpu.Status.Device, a.cache.card(gpu)); err != nil {
+		return "", err
+	}
+	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
 		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
 		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
 }

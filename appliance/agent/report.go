@@ -196,6 +196,11 @@ func (a *Agent) reportGPUs(ctx context.Context) error {
 		st := api.GPUStatus{Node: a.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
 			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, VramSwappedBytes: g.VRAMSwappedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs}
 		if have, ok := get(a.cache, a.cache.gpus, id); ok {
+			if card := a.cache.card(have); card != g.Card {
+				if err := a.o.VGPUs.SetCard(ctx, g.ID, card); err != nil {
+					return err
+				}
+			}
 			st.SeenAt = have.Status.SeenAt
 			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {
 				continue

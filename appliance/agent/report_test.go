@@ -47,3 +47,21 @@ func TestANetworkThatCameUpIsReportedAtOnce(t *testing.T) {
 	network.works.Store(true)
 	n.until("the report that the network works", func() bool { _, works := chassis(); return works })
 }
+
+// What a pool decides about its cards reaches gpud without the start of a virtual GPU.
+func TestACardIsWhatItsPoolDecides(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.start()
+	card := func() agent.Card {
+		n.vgpus.mu.Lock()
+		defer n.vgpus.mu.Unlock()
+		return n.vgpus.card
+	}
+	pool := func(s api.GPUPoolSpec) {
+		n.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindGPUPool, ID: "pool-1", Name: api.DefaultPool, Data: api.Encode(s), Expect: api.AnyRevision})
+	}
+	pool(api.GPUPoolSpec{Mode: api.ModeTimeSliced, VramOvercommitPercent: 150, Interop: true})
+	n.until("swap and interop", func() bool { return card() == agent.Card{SwapBytes: 4 << 30, Interop: true} })
+	pool(api.GPUPoolSpec{Mode: api.ModeTimeSliced})
+	n.until("neither", func() bool { return card() == agent.Card{} })
+}

@@ -82,7 +82,7 @@ func (a *App) gpus() *kind[api.GPU] {
 			}
 		},
 	}
-	k.more = []*cobra.Command{tenantsCommand(k), samplesCommand(k, (*client.API).GPUSamples)}
+	k.more = []*cobra.Command{tenantsCommand(k), samplesCommand(k, (*client.API).GPUSamples), a.interopCommand()}
 	return k
 }
 

@@ -17,6 +17,7 @@ type gpud struct {
 	away   bool // a fault
 	slices map[api.InstanceID]agent.VGPU
 	alive  map[api.InstanceID]bool
+	card   agent.Card
 }
 
 var _ agent.VGPUs = (*gpud)(nil)
@@ -41,7 +42,15 @@ func (g *gpud) GPUs(ctx context.Context) ([]agent.GPU, error) {
 	if err := g.enter(ctx, "GPUs"); err != nil {
 		return nil, err
 	}
-	return []agent.GPU{{ID: "soft0", Name: "soft0", Model: "soft", VRAMBytes: vramBytes, VGPUs: int64(len(g.slices))}}, nil
+	return []agent.GPU{{ID: "soft0", Name: "soft0", Model: "soft", VRAMBytes: vramBytes, VGPUs: int64(len(g.slices)), Card: g.card}}, nil
+}
+
+func (g *gpud) SetCard(ctx context.Context, _ string, c agent.Card) error {
+	if err := g.enter(ctx, "SetCard"); err != nil {
+		return err
+	}
+	g.card = c
+	return nil
 }
 
 func (g *gpud) Ensure(ctx context.Context, v agent.VGPU) (string, error) {

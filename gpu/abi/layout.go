@@ -75,6 +75,17 @@ const (
 	// Written by the worker before StateReady, from version 1.2 on: its minor
 	// version. 0 from an older one.
 	OffWorkerMinor = 0x350 // u32
+
+	// Written by the worker before StateReady: what the host's operator has turned
+	// on, Feature…. 0 from a worker that knows of none.
+	OffFeatures = 0x354 // u32
+)
+
+// Features that an operator turns on.
+const (
+	// FeatureInterop: the guest library may load the one that answers the vendor
+	// runtime's authenticity query (docs/vendor-interop.md).
+	FeatureInterop uint32 = 1
 )
 
 // Limits of an address window: the range that holds every device address of a

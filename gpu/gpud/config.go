@@ -17,6 +17,9 @@ type Config struct {
 	// SwapBytes of the host's memory are for what does not fit on a card, each,
 	// until PUT /v1/gpus/{id} says otherwise; 0: no more is promised than fits.
 	SwapBytes uint64
+	// Interop of each card, until PUT /v1/gpus/{id} says otherwise: whether guests
+	// may answer the vendor runtime's authenticity query (docs/vendor-interop.md).
+	Interop bool
 	// WorkerGroup, when positive, is the group that may open the socket
 	// besides gpud's own user. Only gpud's user and root may use the control API.
 	WorkerGroup int

@@ -58,7 +58,7 @@ func (s *Server) getGPUs(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// putGPU says how much of the host's memory is for a card.
+// putGPU changes what the operator decides about a card.
 func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
 	var spec wire.GPUSpec
 	dec := json.NewDecoder(r.Body)
@@ -68,7 +68,7 @@ func (s *Server) putGPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var refused *wire.Error
-	if !s.core.do(func() { refused = s.core.setSwap(sched.GPUID(r.PathValue("id")), spec.SwapBytes) }) {
+	if !s.core.do(func() { refused = s.core.setCard(sched.GPUID(r.PathValue("id")), spec) }) {
 		stopping(w)
 		return
 	}

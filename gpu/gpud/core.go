@@ -18,8 +18,8 @@ type core struct {
 	stopped chan struct{}
 	started sched.Time
 
-	uuids   map[sched.GPUID]uuid // of soft cards ever seen
-	swaps   map[sched.GPUID]uint64
+	uuids   map[sched.GPUID]uuid         // of soft cards ever seen
+	told    map[sched.GPUID]wire.GPUSpec // what was decided about cards; kept
 	cards   map[sched.GPUID]*card
 	vgpus   map[sched.VGPUID]*vgpu
 	doomed  []doomed // told to end
@@ -39,6 +39,7 @@ type card struct {
 	leases     *sched.Leases
 	leased     time.Duration // closed leases since gpud started
 	swap       uint64        // bytes of the host's memory for what does not fit
+	interop    bool          // guests may answer the vendor runtime's authenticity query
 	rate       uint64        // of copies to and from the host, bytes a second, as seen
 	outs       int           // sessions that are out, and those that wait for room
 	waking     bool          // a timer will make room
@@ -50,18 +51,18 @@ type card struct {
 func newCore(cfg Config) *core {
 	return &core{
 		cfg: cfg, queue: make(chan func()), stopped: make(chan struct{}), started: now(),
-		uuids: map[sched.GPUID]uuid{}, swaps: map[sched.GPUID]uint64{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
+		uuids: map[sched.GPUID]uuid{}, told: map[sched.GPUID]wire.GPUSpec{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
 	}
 }
 
 // addCards puts the inventory in place; the vGPUs are known already.
 func (c *core) addCards(infos []cardInfo) {
 	for _, info := range infos {
-		swap, set := c.swaps[info.ID]
-		if !set {
-			swap = c.cfg.SwapBytes
+		spec, told := c.told[info.ID]
+		if !told {
+			spec = wire.GPUSpec{SwapBytes: c.cfg.SwapBytes, Interop: c.cfg.Interop}
 		}
-		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), swap: swap, rate: firstRate}
+		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), swap: spec.SwapBytes, interop: spec.Interop, rate: firstRate}
 	}
 	for id := range c.cards {
 		c.reshare(id)
@@ -231,7 +232,7 @@ func (c *core) gpus(at sched.Time) []wire.GPU {
 		g := c.admission(card, "")
 		out := wire.GPU{
 			ID: string(id), UUID: card.UUID.String(), Name: card.Name, Driver: card.Driver,
-			VRAMBytes: card.VRAM, SwapBytes: card.swap, VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
+			VRAMBytes: card.VRAM, GPUSpec: card.spec(), VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
 			Multiprocessors: card.SMs, VGPUs: g.VGPUs,
 			LeasedNanos: uint64(card.leased), WallNanos: uint64(at - c.started),
 			Temperature: card.celsius, PowerMilliwatts: card.milliwatts,

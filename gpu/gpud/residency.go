@@ -347,24 +347,6 @@ func (c *core) gone(card *card, s *session, at sched.Time) {
 	c.noRecall(s)
 }
 
-// setSwap gives a card so many bytes of the host's memory for what does not
-// fit. Less than is promised breaks nothing: nothing new is promised.
-func (c *core) setSwap(id sched.GPUID, bytes uint64) *wire.Error {
-	card := c.cards[id]
-	if card == nil {
-		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", id)}
-	}
-	if bytes > 16*card.VRAM {
-		return &wire.Error{Code: wire.CodeInvalid, Message: "more than 16 times the card's memory is not swap"}
-	}
-	if card.swap != bytes {
-		card.swap, c.swaps[id] = bytes, bytes
-		c.save.dirty = true
-		c.cfg.Log.Info("swap set", "gpu", id, "bytes", FormatSize(bytes))
-	}
-	return nil
-}
-
 // swapped is what of a vGPU's memory is in the host's.
 func (v *vgpu) swapped() (sum uint64) {
 	for _, s := range v.sessions {

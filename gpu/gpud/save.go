@@ -22,13 +22,14 @@ const stateFile = "state.json"
 // and the counters of the sessions that made it never disagree: nothing is
 // counted twice, whenever gpud dies.
 type stored struct {
-	Version int                    `json:"version"`
-	Final   bool                   `json:"final,omitempty"` // nothing happened after it: gpud ended in good order
-	Boot    string                 `json:"boot"`
-	At      sched.Time             `json:"at"` // nanoseconds since the machine started
-	Cards   map[sched.GPUID]uuid   `json:"cards"`
-	Swaps   map[sched.GPUID]uint64 `json:"swaps,omitempty"` // bytes
-	VGPUs   []storedVGPU           `json:"vgpus"`
+	Version int                          `json:"version"`
+	Final   bool                         `json:"final,omitempty"` // nothing happened after it: gpud ended in good order
+	Boot    string                       `json:"boot"`
+	At      sched.Time                   `json:"at"` // nanoseconds since the machine started
+	Cards   map[sched.GPUID]uuid         `json:"cards"`
+	Told    map[sched.GPUID]wire.GPUSpec `json:"told,omitempty"`
+	Swaps   map[sched.GPUID]uint64       `json:"swaps,omitempty"` // bytes: what a gpud of before wrote instead of Told
+	VGPUs   []storedVGPU                 `json:"vgpus"`
 }
 
 type storedVGPU struct {
@@ -155,7 +156,7 @@ func (c *core) saved(err error) {
 
 func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
-	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Swaps: c.swaps}
+	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Told: c.told}
 	for _, v := range c.vgpus {
 		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
 		for _, s := range v.sessions {
@@ -196,8 +197,11 @@ func (c *core) load() error {
 	if doc.Cards != nil {
 		c.uuids = doc.Cards
 	}
-	if doc.Swaps != nil {
-		c.swaps = doc.Swaps
+	if doc.Told != nil {
+		c.told = doc.Told
+	}
+	for id, bytes := range doc.Swaps {
+		c.told[id] = wire.GPUSpec{SwapBytes: bytes}
 	}
 	// After a restart of the machine no worker lives, and its times mean nothing.
 	same := doc.Boot != "" && doc.Boot == bootID() && doc.At <= c.started

@@ -139,6 +139,36 @@ func TestDemos(t *testing.T) {
 	}
 }
 
+// The vendor runtime's authenticity query is answered where the operator has turned
+// that on, and where it is not the program's user reads why.
+func TestInterop(t *testing.T) {
+	g := startGPUD(t)
+	off, err := g.command(t, object("api"), "interop").CombinedOutput()
+	if err != nil || strings.Count(string(off), "interop is off on this host") != 1 {
+		t.Errorf("off: %v\n%s", err, off)
+	}
+	g = startGPUDWith(t, "--soft-gpu", "vram=256MiB", "--interop")
+	on := g.command(t, object("api"), "interop")
+	on.Env = append(on.Env, "INTEROP=on")
+	if out, err := on.CombinedOutput(); err != nil {
+		t.Errorf("on: %v\n%s", err, out)
+	}
+	// Guest tools without the library: an old disc, or a hand that took it away.
+	alone := t.TempDir()
+	b, err := os.ReadFile(made("lib", "libcuda.so.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(alone, "libcuda.so.1"), b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	without := g.command(t, object("api"), "interop")
+	without.Env = append(without.Env, "LD_PRELOAD="+filepath.Join(alone, "libcuda.so.1"))
+	if out, err := without.CombinedOutput(); err != nil || !strings.Contains(string(out), "interop is on, but "+alone) {
+		t.Errorf("without the library: %v\n%s", err, out)
+	}
+}
+
 func TestAPI(t *testing.T) {
 	g := startGPUD(t)
 	for name := range strings.FieldsSeq(g.run(t, object("api"), "list")) {

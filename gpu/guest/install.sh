@@ -27,7 +27,7 @@ case ${BASALT_CUDART:-} in
 '' | default | beside) ;;
 *) die "BASALT_CUDART is $BASALT_CUDART, want default or beside" ;;
 esac
-for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12; do
+for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/libbasalt-interop.so.1; do
 	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
 done
 
@@ -55,6 +55,9 @@ say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 put 755 "$here/bin/nvidia-smi" /usr/local/bin/nvidia-smi
 [ ! -f "$here/bin/cuda-info" ] || put 755 "$here/bin/cuda-info" /usr/local/bin/cuda-info
 say "nvidia-smi in /usr/local/bin"
+
+# Used where the operator has turned interop on, and only there.
+put 644 "$here/lib/libbasalt-interop.so.1" "$libdir/libbasalt-interop.so.1"
 
 for lib in "$here"/lib/libcudart.so.*; do
 	put 644 "$lib" "$libdir/cudart/$(basename "$lib")"

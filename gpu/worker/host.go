@@ -51,6 +51,17 @@ type Limits struct {
 	Name string // as nvidia-smi shows it
 	UUID [16]byte
 	VRAM uint64 // bytes
+	// Interop: the operator lets guests answer the vendor runtime's authenticity
+	// query (docs/vendor-interop.md). A session has what was so when it began.
+	Interop bool
+}
+
+// features are the header's word of what the operator has turned on.
+func (l Limits) features() (on uint32) {
+	if l.Interop {
+		on |= abi.FeatureInterop
+	}
+	return on
 }
 
 // Lease says until when the worker may run.

@@ -105,6 +105,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	mapping.Store64(abi.OffWindowBase, s.window.Base)
 	mapping.Store64(abi.OffWindowSize, s.window.Size)
 	mapping.Store32(abi.OffWorkerMinor, abi.Minor)
+	mapping.Store32(abi.OffFeatures, s.host.Limits().features())
 	mapping.Store64(abi.OffHeartbeat, 1)
 	mapping.Store32(abi.OffState, abi.StateReady)
 	return carrier.Write(s.conn, carrier.Message{Type: abi.MsgReady, Argument: abi.Minor})

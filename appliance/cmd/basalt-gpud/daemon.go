@@ -40,7 +40,7 @@ func newDaemon(o options, log *slog.Logger) (_ *daemon, err error) {
 		return nil, fmt.Errorf("--worker-group: %w", err)
 	}
 	if d.server, err = gpud.New(gpud.Config{
-		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NullGPUs: o.null, SwapBytes: o.swap,
+		StateDir: o.state, Socket: d.control, SoftGPUs: o.soft, NullGPUs: o.null, SwapBytes: o.swap, Interop: o.interop,
 		NoNVIDIA: o.noNVIDIA || o.standalone && o.makesCards(), WorkerGroup: group, Log: log,
 	}); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 // options are the command line.
 type options struct {
 	state, socket, worker, group, user string
-	standalone, noNVIDIA               bool
+	standalone, noNVIDIA, interop      bool
 	maxWorkers                         int
 	soft                               softGPUs
 	null                               nullGPUs
@@ -74,6 +74,7 @@ func parse(args []string) (o options, err error) {
 		o.swap, err = gpud.ParseSize(v)
 		return err
 	})
+	f.BoolVar(&o.interop, "interop", false, "let programs that were linked with NVIDIA's runtime library run: their question whether the driver is NVIDIA's is answered (docs/vendor-interop.md; your licence is yours to check)")
 	f.BoolVar(&o.noNVIDIA, "no-nvidia", false, "leave NVIDIA cards alone")
 	f.StringVar(&o.group, "worker-group", "", "`group` that may open the socket besides this user: the workers' (default, as root: basalt-worker if there is one)")
 	f.StringVar(&o.user, "worker-user", "", "`user` that workers run as, when started by root (standalone; default: basalt-worker if there is one)")

@@ -37,15 +37,17 @@ func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
 	var all []agent.GPU
 	for _, c := range cards {
 		all = append(all, agent.GPU{ID: c.ID, Name: c.ID, Model: c.Name, UUID: c.UUID, Driver: c.Driver,
-			VRAMBytes: int64(c.VRAMBytes), VRAMUsedBytes: int64(c.VRAMUsed), VRAMSwappedBytes: int64(c.VRAMSwapped), Multiprocessors: int64(c.Multiprocessors), VGPUs: int64(c.VGPUs)})
+			VRAMBytes: int64(c.VRAMBytes), VRAMUsedBytes: int64(c.VRAMUsed), VRAMSwappedBytes: int64(c.VRAMSwapped), Multiprocessors: int64(c.Multiprocessors), VGPUs: int64(c.VGPUs),
+			Card: agent.Card{SwapBytes: int64(c.SwapBytes), Interop: c.Interop}})
 	}
 	return all, nil
 }
 
+func (v *vgpus) SetCard(ctx context.Context, device string, c agent.Card) error {
+	return v.gpud.PutGPU(ctx, device, wire.GPUSpec{SwapBytes: uint64(c.SwapBytes), Interop: c.Interop})
+}
+
 func (v *vgpus) Ensure(ctx context.Context, g agent.VGPU) (string, error) {
-	if err := v.gpud.PutGPU(ctx, g.Device, wire.GPUSpec{SwapBytes: uint64(g.SwapBytes)}); err != nil {
-		return "", err
-	}
 	slice, err := v.gpud.PutVGPU(ctx, string(g.Instance), wire.VGPUSpec{GPU: g.Device, VRAMBytes: uint64(g.VRAMBytes), SharePercent: int(g.SharePercent), Tier: string(g.Tier)})
 	if err != nil {
 		return "", err

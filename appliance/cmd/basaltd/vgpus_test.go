@@ -15,10 +15,9 @@ func TestWorkerLimits(t *testing.T) {
 		vgpu agent.VGPU
 		want cgroup.Limits
 	}{
-		"small":        {agent.VGPU{VCPUs: 1, MemoryBytes: 2 * gib, VRAMBytes: 1 * gib}, cgroup.Limits{MemoryBytes: 3 * gib, PIDs: 1280, MilliCPUs: 2000}},
-		"large":        {agent.VGPU{VCPUs: 16, MemoryBytes: 64 * gib, VRAMBytes: 80 * gib}, cgroup.Limits{MemoryBytes: 113 * gib, PIDs: 5120, MilliCPUs: 17000}},
-		"share, tier":  {agent.VGPU{VCPUs: 1, MemoryBytes: 2 * gib, VRAMBytes: 1 * gib, SharePercent: 100, Tier: "premium"}, cgroup.Limits{MemoryBytes: 3 * gib, PIDs: 1280, MilliCPUs: 2000}},
-		"swap of card": {agent.VGPU{VCPUs: 1, MemoryBytes: 2 * gib, VRAMBytes: 1 * gib, SwapBytes: 99 * gib}, cgroup.Limits{MemoryBytes: 3 * gib, PIDs: 1280, MilliCPUs: 2000}},
+		"small":       {agent.VGPU{VCPUs: 1, MemoryBytes: 2 * gib, VRAMBytes: 1 * gib}, cgroup.Limits{MemoryBytes: 3 * gib, PIDs: 1280, MilliCPUs: 2000}},
+		"large":       {agent.VGPU{VCPUs: 16, MemoryBytes: 64 * gib, VRAMBytes: 80 * gib}, cgroup.Limits{MemoryBytes: 113 * gib, PIDs: 5120, MilliCPUs: 17000}},
+		"share, tier": {agent.VGPU{VCPUs: 1, MemoryBytes: 2 * gib, VRAMBytes: 1 * gib, SharePercent: 100, Tier: "premium"}, cgroup.Limits{MemoryBytes: 3 * gib, PIDs: 1280, MilliCPUs: 2000}},
 	} {
 		if got := workerLimits(c.vgpu); got != c.want {
 			t.Errorf("%s: limits of %+v = %+v, want %+v", name, c.vgpu, got, c.want)

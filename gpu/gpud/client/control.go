@@ -63,7 +63,7 @@ func (c *Control) Now(ctx context.Context) (n wire.Now, err error) {
 	return n, c.do(ctx, http.MethodGet, "/v1/now", nil, &n)
 }
 
-// PutGPU gives a card so much of the host's memory for what does not fit on it.
+// PutGPU decides about a card.
 func (c *Control) PutGPU(ctx context.Context, id string, spec wire.GPUSpec) error {
 	var out wire.GPUSpec
 	return c.do(ctx, http.MethodPut, "/v1/gpus/"+url.PathEscape(id), spec, &out)

@@ -4,15 +4,15 @@ package wire
 
 // GPU is a card of the node, in answers to GET /v1/gpus. Memory is in bytes.
 type GPU struct {
-	ID              string `json:"id"`   // stable across restarts
-	UUID            string `json:"uuid"` // as nvidia-smi writes it: GPU-…
-	Name            string `json:"name"`
-	Driver          string `json:"driver"` // DriverSoft, DriverNull or DriverCUDA
-	VRAMBytes       uint64 `json:"vramBytes"`
-	VRAMReserved    uint64 `json:"vramReservedBytes"` // sum of the limits of its vGPUs
-	VRAMUsed        uint64 `json:"vramUsedBytes"`     // what their workers hold now
-	VRAMSwapped     uint64 `json:"vramSwappedBytes"`  // of it, in the host's memory
-	SwapBytes       uint64 `json:"swapBytes"`         // of the host's memory for what does not fit on the card
+	ID           string `json:"id"`   // stable across restarts
+	UUID         string `json:"uuid"` // as nvidia-smi writes it: GPU-…
+	Name         string `json:"name"`
+	Driver       string `json:"driver"` // DriverSoft, DriverNull or DriverCUDA
+	VRAMBytes    uint64 `json:"vramBytes"`
+	VRAMReserved uint64 `json:"vramReservedBytes"` // sum of the limits of its vGPUs
+	VRAMUsed     uint64 `json:"vramUsedBytes"`     // what their workers hold now
+	VRAMSwapped  uint64 `json:"vramSwappedBytes"`  // of it, in the host's memory
+	GPUSpec
 	ShareReserved   int    `json:"shareReservedPercent"`
 	Multiprocessors int    `json:"multiprocessors"`
 	VGPUs           int    `json:"vgpus"`
@@ -31,7 +31,10 @@ const (
 
 // GPUSpec is the body of PUT /v1/gpus/{id}.
 type GPUSpec struct {
-	SwapBytes uint64 `json:"swapBytes"` // 0: no more is promised than fits
+	SwapBytes uint64 `json:"swapBytes"` // of the host's memory for what does not fit on the card; 0: no more is promised than fits
+	// Interop: guests may answer the vendor runtime's authenticity query
+	// (docs/vendor-interop.md), in sessions that begin from now on.
+	Interop bool `json:"interop,omitempty"`
 }
 
 // VGPUSpec is the body of PUT /v1/vgpus/{id}.

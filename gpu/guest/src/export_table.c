@@ -4,13 +4,13 @@
  *
  * A table begins with its size in bytes, but for the context storage's. A slot
  * that we do not know holds a function that refuses, so that no program jumps
- * to nothing. The table by which that library asks the driver to prove that it
- * is NVIDIA's is not offered. */
-#include <stdio.h>
+ * to nothing. The table by which that library asks whether the driver is
+ * NVIDIA's is not here: interop.c. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "context_storage.h"
+#include "interop.h"
 #include "state.h"
 
 typedef void (*slot)(void);
@@ -153,21 +153,11 @@ static void complete(void)
 	}
 }
 
-/* NVIDIA's runtime library makes "named symbol not found" of the refusal: whoever
- * sees that should know what to do. */
-static void explain(void)
-{
-	fputs("basalt: this program's CUDA runtime library asks for a proof that the driver is NVIDIA's, which Basalt does not give.\n"
-	      "basalt: link the program with the shared runtime (nvcc -cudart shared) and start it with basalt-cuda-run.\n",
-	      stderr);
-}
-
-static const unsigned char proof[16] = {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b,
-					0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2};
-
 CUDA_API CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pExportTableId)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT, explained = PTHREAD_ONCE_INIT;
+	static const unsigned char authenticity[16] = {0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b,
+						       0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2};
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	if (!ppExportTable || !pExportTableId)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -177,7 +167,7 @@ CUDA_API CUresult cuGetExportTable(const void **ppExportTable, const CUuuid *pEx
 			*ppExportTable = tables[t].slots;
 			return 0;
 		}
-	if (memcmp(proof, pExportTableId->bytes, sizeof proof) == 0)
-		pthread_once(&explained, explain);
+	if (memcmp(authenticity, pExportTableId->bytes, sizeof authenticity) == 0 && (*ppExportTable = interop_table(cudart_interface)))
+		return 0;
 	return CUDA_ERROR_NOT_FOUND;
 }

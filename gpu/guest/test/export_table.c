@@ -38,7 +38,7 @@ static void export_tables(void)
 
 	EXPECT(t && hooks && tls && checks && table(STORAGE));
 	EXPECT((size_t)t[0] == 13 * sizeof *t && (size_t)hooks[0] == 0x38 && (size_t)tls[0] == 0x18 && (size_t)checks[0] == 0x28);
-	EXPECT(!table(AUTHENTICITY) && !table("00000000-0000-0000-0000-000000000000"));
+	EXPECT(!table("00000000-0000-0000-0000-000000000000"));
 	(void)demo_start("count");
 	CHECK(((CUresult (*)(CUcontext *, CUdevice))t[2])(&primary, 0));
 	EXPECT(primary);
@@ -98,4 +98,56 @@ static void context_storage(void)
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, get(&v, c, &a));
 }
 
-const struct test export_table_tests[] = {{"export_tables", export_tables}, {"context_storage", context_storage}, {NULL, NULL}};
+static void interop_off(void)
+{
+	EXPECT(!table(AUTHENTICITY)); /* also before there is a session */
+	CHECK(cuInit(0));
+	EXPECT(!table(AUTHENTICITY) && !table(AUTHENTICITY));
+}
+
+static void *ask(void *result)
+{
+	const slot *t = table(AUTHENTICITY);
+
+	CHECK(((CUresult (*)(unsigned int, unsigned long long, void *))t[1])(12042, 1, result));
+	return NULL;
+}
+
+/* What the answers have to be, only the vendor's runtime says (make test-vendor). */
+static void interop_on(void)
+{
+	unsigned char a[16], b[16], other[16];
+	CUresult (*answer)(unsigned int, unsigned long long, void *);
+	const slot *t;
+	pthread_t thread;
+
+	EXPECT(!table(AUTHENTICITY)); /* nobody knows yet whether it is on */
+	CHECK(cuInit(0));
+	EXPECT((t = table(AUTHENTICITY)) && table(AUTHENTICITY) == t && (size_t)t[0] == 3 * sizeof *t);
+	answer = (CUresult (*)(unsigned int, unsigned long long, void *))t[1];
+	GIVES(CUDA_ERROR_INVALID_VALUE, answer(12040, 1, NULL));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, ((CUresult (*)(void))t[2])());
+	CHECK(answer(12040, 1, a));
+	CHECK(answer(11080, 2, b));
+	EXPECT(memcmp(a, b, sizeof a) == 0);
+	CHECK(answer(12042, 1, a));
+	CHECK(answer(12042, 1, b));
+	EXPECT(memcmp(a, b, sizeof a) == 0);
+	CHECK(answer(12042, 2, b));
+	EXPECT(memcmp(a, b, sizeof a) != 0);
+	CHECK(answer(12052, 1, b));
+	EXPECT(memcmp(a, b, sizeof a) != 0);
+	EXPECT(pthread_create(&thread, NULL, ask, other) == 0 && pthread_join(thread, NULL) == 0);
+	EXPECT(memcmp(a, other, sizeof a) != 0);
+}
+
+/* Whether it is on, the host's operator decides; the test is told. */
+static void interop(void)
+{
+	if (getenv("INTEROP"))
+		interop_on();
+	else
+		interop_off();
+}
+
+const struct test export_table_tests[] = {{"interop", interop}, {"export_tables", export_tables}, {"context_storage", context_storage}, {NULL, NULL}};

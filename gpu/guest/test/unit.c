@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "channel.h"
+#include "md2.h"
 #include "reply.h"
 #include "state.h"
 
@@ -430,8 +431,47 @@ static void quiet_streams(void)
 	drop(s);
 }
 
+static bool is(const unsigned char digest[MD2_SIZE], const char *hex)
+{
+	char got[2 * MD2_SIZE + 1];
+
+	for (int i = 0; i < MD2_SIZE; i++)
+		snprintf(got + 2 * i, 3, "%02x", digest[i]);
+	return strcmp(got, hex) == 0;
+}
+
+static void digests(void)
+{
+	/* RFC 1319, A.5 */
+	static const struct { const char *text, *digest; } known[] = {
+		{"", "8350e5a3e24c153df2275c9f80692773"},
+		{"a", "32ec01ec4a6dac72c0ab96fb34c0b5d1"},
+		{"abc", "da853b0d3f88d99b30283a69e6ded6bb"},
+		{"message digest", "ab4f496bfb2a530b219ff33031fe06b0"},
+		{"abcdefghijklmnopqrstuvwxyz", "4e8ddff3650292ab5a4108c3aa47940b"},
+		{"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", "da33def2a42df13975352846c30338cd"},
+		{"12345678901234567890123456789012345678901234567890123456789012345678901234567890", "d5976f79d83d3a0dc9806c3c66f3efd8"},
+	};
+	static const unsigned char key[] = "0123456789abcdef", text[] = "what do ya want for nothing?";
+	unsigned char digest[MD2_SIZE];
+	struct md2 m;
+
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		md2_begin(&m);
+		md2_add(&m, known[i].text, strlen(known[i].text));
+		md2_end(&m, digest);
+		EXPECT(is(digest, known[i].digest));
+	}
+	hmac_md2_begin(&m, key);
+	md2_add(&m, text, 5);
+	md2_add(&m, text + 5, sizeof text - 1 - 5);
+	hmac_md2_end(&m, key, digest);
+	EXPECT(is(digest, "b38e69d3bf3aaa8069e54da78294f026"));
+}
+
 int main(void)
 {
+	digests();
 	attributes();
 	windows();
 	places();

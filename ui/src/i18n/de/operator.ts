@@ -58,6 +58,8 @@ export const operator: Record<keyof typeof en, string> = {
   'pool.overcommitOf': '{percent} von {vram}',
   'pool.noOvercommit': 'nein: jedes Byte einmal',
   'pool.swapped': 'Jetzt im Arbeitsspeicher der Knoten',
+  'pool.interop': 'Programme mit NVIDIAs eigener Laufzeitbibliothek',
+  'pool.interopOn': 'laufen (basalt gpu interop)',
   'pool.overcommitField': 'VRAM, das zugesagt wird, in Prozent des vorhandenen',
   'pool.overcommitHelp': '100 bis 400. Was auf eine Karte nicht passt, liegt im Arbeitsspeicher ihres Knotens und kommt zurück, bevor sein Mieter weiterrechnet: Der Knoten hat so viel weniger Arbeitsspeicher für Instanzen. Es lohnt sich, wenn Mieter selten gleichzeitig rechnen.',
   'pool.create': 'GPU-Pool anlegen',

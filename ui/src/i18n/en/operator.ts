@@ -56,6 +56,8 @@ export const operator = {
   'pool.overcommitOf': '{percent} of {vram}',
   'pool.noOvercommit': 'none: each byte once',
   'pool.swapped': 'In the nodes’ memory now',
+  'pool.interop': 'Programs with NVIDIA’s own runtime library',
+  'pool.interopOn': 'run (basalt gpu interop)',
   'pool.overcommitField': 'VRAM to promise, per cent of what the cards have',
   'pool.overcommitHelp': '100 to 400. What does not fit on a card lies in its node’s memory and comes back before its tenant works again: the node has that much less memory for instances. It pays when tenants seldom work at the same time.',
   'pool.create': 'Create GPU pool',

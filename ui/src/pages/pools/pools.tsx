@@ -76,6 +76,7 @@ function PoolCard({ figures: p, nodes, asks }: { figures: PoolFigures; nodes: No
                 [t('pool.mode'), t('pool.timeSliced')],
                 [t('pool.overcommit'), p.overcommitPercent > 100 ? t('pool.overcommitOf', { percent: formatPercent(p.overcommitPercent, language), vram: bytes(p.vramBytes) }) : t('pool.noOvercommit')],
                 [t('pool.swapped'), p.overcommitPercent > 100 && bytes(p.swappedBytes)],
+                [t('pool.interop'), p.pool?.spec.interop && t('pool.interopOn')],
                 [t('pool.ratio'), t('pool.ratioOf', { vram: ratio(p.promisedBytes, p.vramBytes), time: ratio(p.sharePercent, 100 * p.cards.length) })],
                 [t('pool.room'), p.roomiest ? t('pool.roomOn', { vram: bytes(p.roomiest.vramBytes), share: formatPercent(p.roomiest.sharePercent, language), card: p.roomiest.gpu.meta.name }) : t('pool.noRoom')],
                 [t('pool.vgpus'), p.pool?.spec.maxVgpusPerGpu ? t('pool.vgpusOf', { n: p.vgpus, most: p.pool.spec.maxVgpusPerGpu }) : String(p.vgpus)],

@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+const interopAbout = `Programs that were linked with NVIDIA's own runtime library ask the driver to show
+that it is NVIDIA's, and stop when it does not answer. With interop on, Basalt's
+guest library answers. It is off until an operator turns it on, for GPU pools:
+whether the vendor's licence allows it is the operator's to check. Every change
+is in the audit trail. Everything else works without it (docs/vendor-interop.md).`
+
+// interopCommand shows and changes which pools' guests may answer the vendor
+// runtime's authenticity query.
+func (a *App) interopCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "interop", Short: "Whether programs of NVIDIA's own runtime library run", Long: interopAbout}
+	var pools []string
+	yes, no := true, false
+	cmd.PersistentFlags().StringSliceVar(&pools, "pool", nil, "GPU pool, name or id; may be given again (default: all)")
+	cmd.AddCommand(
+		a.interopVerb("status", "Show which pools have it", &pools, nil),
+		a.interopVerb("enable", "Turn it on, for programs that start from then on", &pools, &yes),
+		a.interopVerb("disable", "Turn it off, for programs that start from then on", &pools, &no))
+	return cmd
+}
+
+// interopVerb makes the pools so, unless on is nil, and shows them.
+func (a *App) interopVerb(use, short string, refs *[]string, on *bool) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		ctx, k := cmd.Context(), a.pools()
+		pools, err := a.poolsNamed(cmd, *refs)
+		if err != nil {
+			return err
+		}
+		for i, p := range pools {
+			switch {
+			case on == nil || p.Spec.Interop == *on:
+			case p.Meta.ID == "":
+				p.Spec.Interop = *on
+				pools[i], err = a.api.GPUPools().Create(ctx, p)
+			default:
+				pools[i], err = k.change(ctx, p.Meta.ID, func(p *api.GPUPool) error { p.Spec.Interop = *on; return nil })
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return a.print(pools, func() table {
+			t := table{{"POOL", "INTEROP", "ID"}}
+			for _, p := range pools {
+				t = append(t, []string{p.Meta.Name, onOff(p.Spec.Interop), cmp.Or(p.Meta.ID, "-")})
+			}
+			return t
+		})
+	}}
+}
+
+// poolsNamed are those that were named, or all, by name: the default one also
+// where it is no object yet.
+func (a *App) poolsNamed(cmd *cobra.Command, refs []string) (pools []api.GPUPool, err error) {
+	all := []api.GPUPool{}
+	for p, err := range a.api.GPUPools().All(cmd.Context(), client.Query{Limit: 1000}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	if !slices.ContainsFunc(all, func(p api.GPUPool) bool { return p.Meta.Name == api.DefaultPool }) {
+		all = append(all, api.GPUPool{Kind: api.KindGPUPool, Meta: api.Meta{Name: api.DefaultPool}})
+	}
+	slices.SortFunc(all, func(a, b api.GPUPool) int { return cmp.Compare(a.Meta.Name, b.Meta.Name) })
+	if len(refs) == 0 {
+		return all, nil
+	}
+	for _, ref := range refs {
+		i := slices.IndexFunc(all, func(p api.GPUPool) bool { return ref == p.Meta.Name || ref == p.Meta.ID })
+		if i < 0 {
+			_, err := a.pools().get(cmd.Context(), ref)
+			return nil, cmp.Or(err, error(usagef("--pool %s: it was made just now; try again", ref)))
+		}
+		pools = append(pools, all[i])
+	}
+	return pools, nil
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}

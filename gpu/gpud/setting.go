@@ -1,0 +1,30 @@
+package gpud
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// spec is what is decided about a card.
+func (c *card) spec() wire.GPUSpec { return wire.GPUSpec{SwapBytes: c.swap, Interop: c.interop} }
+
+// setCard decides it anew. Less swap than is promised breaks nothing: nothing
+// new is promised. Sessions keep the interop that they began with.
+func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
+	card := c.cards[id]
+	if card == nil {
+		return &wire.Error{Code: wire.CodeNotFound, Message: fmt.Sprintf("this node has no GPU %q", id)}
+	}
+	if spec.SwapBytes > 16*card.VRAM {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "more than 16 times the card's memory is not swap"}
+	}
+	if card.spec() == spec {
+		return nil
+	}
+	card.swap, card.interop, c.told[id] = spec.SwapBytes, spec.Interop, spec
+	c.save.dirty = true
+	c.cfg.Log.Info("GPU set", "gpu", id, "swap", FormatSize(spec.SwapBytes), "interop", spec.Interop)
+	return nil
+}
