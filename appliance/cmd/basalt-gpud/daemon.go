@@ -84,6 +84,9 @@ func (d *daemon) Run(ctx context.Context) error {
 	all.Go(func() error {
 		defer stopServer()
 		token, err := d.giveWholeCard(ctx)
+		if ctx.Err() != nil {
+			return nil // it was told to stop while it started: that is no error
+		}
 		if err != nil {
 			return err
 		}

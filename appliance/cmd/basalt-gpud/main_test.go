@@ -74,6 +74,23 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
+// Whoever is told to stop while it starts stops in good order.
+func TestStandaloneStoppedAtOnce(t *testing.T) {
+	o, err := parse([]string{"--standalone", "--socket", filepath.Join(t.TempDir(), "s"), "--soft-gpu", "vram=1GiB", "--worker", os.Args[0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDaemon(o, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := errors.Join(d.Run(ctx), d.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // A null GPU is there only when it is asked for, and is called what it is.
 func TestStandaloneNull(t *testing.T) {
 	for _, c := range []struct {
