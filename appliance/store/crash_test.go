@@ -150,7 +150,7 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	acked := make([][2]int64, crashClients) // number and revision of the last
 	for round := range rounds {
-		killOnce(t, dir, time.Duration(random.IntN(400))*time.Millisecond, acked)
+		killOnce(t, dir, time.Duration(random.IntN(400))*time.Millisecond, round%2 == 1, acked)
 		checkAfterKill(t, round, dir, acked)
 		if t.Failed() {
 			return
@@ -161,7 +161,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-func killOnce(t *testing.T, dir string, after time.Duration, acked [][2]int64) {
+// killOnce kills the child so long after its start, or after its first answer: on
+// a busy machine it would not come to one otherwise.
+func killOnce(t *testing.T, dir string, after time.Duration, answered bool, acked [][2]int64) {
 	t.Helper()
 	cmd := child(t, "write", dir)
 	out, err := cmd.StdoutPipe()
@@ -171,9 +173,15 @@ func killOnce(t *testing.T, dir string, after time.Duration, acked [][2]int64) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
+	var timer *time.Timer
+	begin := func() { timer = time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) }
+	if !answered {
+		begin()
+	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if timer == nil {
+			begin()
+		}
 		var client int
 		var n, revision int64
 		if _, err := fmt.Sscan(lines.Text(), &client, &n, &revision); err != nil {
@@ -183,6 +191,9 @@ func killOnce(t *testing.T, dir string, after time.Duration, acked [][2]int64) {
 			t.Errorf("client %d: revision %d after %d", client, revision, acked[client][1])
 		}
 		acked[client] = [2]int64{n, revision}
+	}
+	if timer != nil {
+		timer.Stop()
 	}
 	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("the child ended by itself: %v", err)
