@@ -1,0 +1,116 @@
+package guest_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/client"
+	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// The C tests call every function; here one end of the channel is killed at any
+// moment of them. A killed program leaves nothing; one whose worker or gpud was
+// killed ends by itself, and not by a signal. The long layer does each test many
+// times, make test some of them.
+func TestKilledAtAnyMoment(t *testing.T) {
+	g := startGPUD(t)
+	control := client.NewControl(g.socket + ".control")
+	defer control.Close()
+	names := strings.Fields(g.run(t, object("api"), "list"))
+	rounds := 24
+	if layer.Long() {
+		rounds = 20 * len(names)
+	}
+	random := seeded(t)
+	for range rounds {
+		name := names[random.IntN(len(names))]
+		after := time.Duration(random.IntN(150)) * time.Millisecond
+		worker := random.IntN(2) == 0
+		p := g.begin(t, name)
+		select {
+		case <-p.ended:
+		case <-time.After(after): // any moment
+		}
+		if worker {
+			for _, w := range children(t, g.cmd.Process.Pid) {
+				_ = w.Kill()
+			}
+		} else {
+			_ = p.cmd.Process.Kill()
+		}
+		p.wait(t, worker)
+		patience.Until(t, time.Minute, "nothing is left of "+name, func() bool {
+			all, err := control.VGPUs(t.Context())
+			return err == nil && len(all) == 1 && len(all[0].Processes) == 0 && all[0].VRAMUsed == 0 && len(children(t, g.cmd.Process.Pid)) == 0
+		})
+		if t.Failed() {
+			t.Fatalf("%s, after %v, worker killed: %v", name, after, worker)
+		}
+	}
+	g.run(t, object("api"), "copies")
+}
+
+// Workers of a standalone gpud end with it.
+func TestKilledGpud(t *testing.T) {
+	random := seeded(t)
+	rounds := 3
+	if layer.Long() {
+		rounds = 100
+	}
+	for range rounds {
+		g := startGPUD(t)
+		names := strings.Fields(g.run(t, object("api"), "list"))
+		p := g.begin(t, names[random.IntN(len(names))])
+		select {
+		case <-p.ended:
+		case <-time.After(time.Duration(random.IntN(150)) * time.Millisecond): // any moment
+		}
+		_ = g.cmd.Process.Kill()
+		p.wait(t, true)
+	}
+}
+
+func seeded(t *testing.T) *rand.Rand {
+	seed := rand.Uint64()
+	if v := os.Getenv("BASALT_SEED"); v != "" {
+		seed, _ = strconv.ParseUint(v, 10, 64)
+	}
+	t.Logf("BASALT_SEED=%d repeats the tests and their moments", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// program is a C test that runs.
+type program struct {
+	name  string
+	cmd   *exec.Cmd
+	out   bytes.Buffer
+	ended chan error
+}
+
+func (g *gpud) begin(t *testing.T, name string) *program {
+	t.Helper()
+	p := &program{name: name, cmd: g.command(t, object("api"), name), ended: make(chan error, 1)}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.ended <- p.cmd.Wait(); close(p.ended) }()
+	return p
+}
+
+// wait for the program's end. byItself: no signal may be what ended it.
+func (p *program) wait(t *testing.T, byItself bool) {
+	t.Helper()
+	patience.Receive(t, apiPatience, p.name+" ends", p.ended) //nolint:errcheck // how, is looked at below
+	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() && (byItself || s.Signal() != syscall.SIGKILL) {
+		t.Errorf("%s ended by %v:\n%s", p.name, s.Signal(), p.out.String())
+	}
+}
