@@ -20,7 +20,7 @@ func pathRows() []row {
 	rows = append(rows,
 		row{name: "launch and synchronize", bench: ns("PathLaunchSync"), baselineName: "two processes, ping-pong in shared memory", baseline: ns("PathLaunchSyncBaseline"), goalRatio: 3},
 		row{name: "launch a graph of 1,000 kernels, processor time, worker busy", bench: ns("PathGraphLaunchCPU/worker=busy"), baselineName: "launch them one by one", baseline: ns("PathGraphLaunchCPUBaseline"), goal: 5000},
-		row{name: "launch a graph of 1,000 kernels, processor time, worker asleep", bench: ns("PathGraphLaunchCPU/worker=asleep"), baselineName: "launch them one by one", baseline: ns("PathGraphLaunchCPUBaseline"), goal: 5000},
+		row{name: "launch a graph of 1,000 kernels, processor time, worker asleep", bench: ns("PathGraphLaunchCPU/worker=asleep"), baselineName: "wake a process by an eventfd, likewise", baseline: ns("PathWakeCPUBaseline"), goal: 5000},
 		row{name: "cuMemAlloc and cuMemFree, 1 MiB", bench: ns("PathAllocFree"), baselineName: "mmap and munmap, 1 MiB", baseline: ns("PathAllocFreeBaseline"), goal: 2000})
 	for _, kind := range []struct {
 		name  string
