@@ -1,15 +1,19 @@
 package worker_test
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -95,4 +99,51 @@ func TestSpoiledDoorbell(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Errorf("ended with %v", err)
 	}
+}
+
+// The carrier's end is the session's, though another process of the guest's, which
+// has the memory, goes on putting a command whenever the worker has taken one.
+func TestSessionEndsThoughTheRingGoesOn(t *testing.T) {
+	a, b, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It would sleep, and look at the carrier, only after a minute without a command.
+	s, err := worker.NewSession(b, fakedriver.New(fakedriver.Options{}), worker.NewLocalHost(worker.Limits{VRAM: vram}), worker.Options{Spin: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(context.Background()) }()
+	g, err := guesttest.Dial(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		nop := guesttest.Entry(abi.OpNop, 0, abi.NoSlot, guesttest.None{}, nil)
+		for head := uint64(0); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if g.Shm.Load64(abi.OffTail) == head {
+				copy(g.Shm.Bytes(g.Ring+head%g.Layout.RingSize, uint64(len(nop))), nop)
+				head += uint64(len(nop))
+				g.Shm.Store64(abi.OffHead, head)
+			}
+			runtime.Gosched()
+		}
+	}()
+	if err := g.Conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := patience.Receive(t, 30*time.Second, "the session ends", ended); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	close(stop)
+	<-stopped
+	g.Close()
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// batch is how many commands are issued before the carrier and the posted
-	// functions are looked at.
+	// batch is how many commands are issued before the posted functions are looked
+	// at, and the carrier.
 	batch = 64
 	// minSpin is what the polling time shrinks to when polling is in vain.
 	minSpin = 4 * time.Microsecond
@@ -31,7 +31,7 @@ func (s *Session) issue() (err error) {
 		}
 	}()
 	spin := s.opts.Spin
-	for {
+	for unread := 0; ; { // commands since the carrier was read
 		if err := s.runPosted(); err != nil {
 			return err
 		}
@@ -40,10 +40,13 @@ func (s *Session) issue() (err error) {
 			return err
 		}
 		s.finishDrops(0)
-		if n == batch {
-			if err := s.readCarrier(); err != nil { // the end is noticed under load too
+		if unread += n; unread >= batch { // the end is noticed under load too, however steady
+			unread = 0
+			if err := s.readCarrier(); err != nil {
 				return err
 			}
+		}
+		if n == batch {
 			continue
 		}
 		if s.poll(spin) {
