@@ -38,3 +38,15 @@ func pathRows() []row {
 	}
 	return append(rows, row{name: "load a module, 20 MiB of PTX", bench: ns("PathModuleLoad"), baselineName: "memcpy of it", baseline: ns("PathModuleLoadBaseline")})
 }
+
+// pathRowsInVM are the same rows with the program in a VM. Its baselines are the
+// VM's own; the goals are not for software emulation, so none is shown.
+func pathRowsInVM() []row {
+	rows := pathRows()
+	for i := range rows {
+		rows[i].bench.bench = "VM" + rows[i].bench.bench
+		rows[i].baseline.bench = "VM" + rows[i].baseline.bench
+		rows[i].goal, rows[i].goalRatio = 0, 0
+	}
+	return rows
+}
