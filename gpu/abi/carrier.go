@@ -36,13 +36,15 @@ const (
 	// last command that names the region is in the ring, and gives the number
 	// to another region only once the worker's tail has passed that command.
 	MsgDropRegion uint16 = 3
-	// MsgKick, guest to worker: the doorbell. No body.
+	// MsgKick, guest to worker: the doorbell, where there is no eventfd for it.
+	// No body.
 	MsgKick uint16 = 4
 	// MsgWait exists on carrier (a) only: a fenced EXECBUFFER whose fence
 	// signals at the next wake-up of this context. It is not passed on.
 	MsgWait uint16 = 5
 	// MsgReady, worker to guest: region 0 is accepted. Argument: worker's
-	// minor version.
+	// minor version. From version 1.3 on an eventfd comes with it on carrier
+	// (b): to write to it rings the doorbell for less than a MsgKick costs.
 	MsgReady uint16 = 16
 	// MsgRefused, worker to guest. Argument: CUresult. Body: why, UTF-8.
 	MsgRefused uint16 = 17

@@ -15,14 +15,15 @@ package abi
 //	1.1  the guest offers address windows (OffWindows), the worker chooses one
 //	1.2  the worker tells its version (OffWorkerMinor); regions of the guest may
 //	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
+//	1.3  an eventfd as doorbell (MsgReady); OffWorkerSleeps counts
 //
-// What 1.2 adds is asked for by the guest alone, so a library announces itself
+// What 1.2 and 1.3 add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
 // before it uses more: an older worker serves it as before, and an older
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 2
+	Minor        = 3
 	LibraryMinor = 1
 )
 
@@ -53,7 +54,7 @@ const (
 
 	// Written by the worker.
 	OffTail         = 0x0c0 // u64: bytes ever taken from the ring
-	OffWorkerSleeps = 0x100 // u32: 1 = ring the doorbell after you enqueue
+	OffWorkerSleeps = 0x100 // u32: not 0 = ring the doorbell after you enqueue; from version 1.3 on another number each time the worker goes to sleep
 	OffHeartbeat    = 0x140 // u64: grows at least every HeartbeatMillis
 	OffState        = 0x180 // u32: State…
 	OffError        = 0x184 // u32: CUresult that every later call returns once the state is StateDead

@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -283,6 +284,32 @@ func TestDeadWorker(t *testing.T) {
 			if err := cmd.Wait(); err != nil {
 				t.Fatalf("%v: %s", err, stderr.String())
 			}
+		})
+	}
+}
+
+// kill -9 of a program, whatever it is about to do, ends its worker.
+func TestKilledProgram(t *testing.T) {
+	g := startGPUDWith(t, "--null-gpu", "name=null0,vram=256MiB")
+	const rows = 24 // of a round of the benchmark: each begins another kind of work
+	for after := 0; after <= rows; after += 2 {
+		cmd := g.command(t, object("bench"), "path", "1000", "4000")
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for lines, row := bufio.NewScanner(stdout), 0; row < after; row++ {
+			if !lines.Scan() {
+				t.Fatalf("the benchmark's program ended after %d rows, want %d", row, after)
+			}
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		patience.Until(t, 30*time.Second, fmt.Sprintf("the worker of a program that was killed after %d rows ends", after), func() bool {
+			return len(children(t, g.cmd.Process.Pid)) == 0
 		})
 	}
 }

@@ -74,7 +74,7 @@ func (s *Session) bury() {
 	s.reader.Close()
 	s.mu.Lock()
 	s.closed = true
-	_ = closeFD(s.event)
+	s.doorbell.close()
 	s.mu.Unlock()
 	if s.inflight.Load() != 0 || s.requests > 0 {
 		return // something may still use the shared memory

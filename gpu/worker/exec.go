@@ -82,6 +82,10 @@ func (s *Session) execute(c *command) error {
 	if run := executorOf(c); run != nil {
 		err = run(s, c)
 	}
+	if err == nil {
+		s.finish(c, nil)
+		return nil
+	}
 	var broken *ProtocolError
 	switch {
 	case errors.Is(err, errLater):

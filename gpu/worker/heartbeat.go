@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
@@ -55,5 +53,3 @@ func every(ctx context.Context, d time.Duration, f func()) {
 		}
 	}
 }
-
-func closeFD(fd int) error { return unix.Close(fd) }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// batch is how many commands are issued before the carrier and the posted
-	// functions are looked at.
+	// batch is how many commands are issued before the posted functions are looked
+	// at, and the carrier.
 	batch = 64
 	// minSpin is what the polling time shrinks to when polling is in vain.
 	minSpin = 4 * time.Microsecond
@@ -31,7 +31,7 @@ func (s *Session) issue() (err error) {
 		}
 	}()
 	spin := s.opts.Spin
-	for {
+	for unread := 0; ; { // commands since the carrier was read
 		if err := s.runPosted(); err != nil {
 			return err
 		}
@@ -40,10 +40,13 @@ func (s *Session) issue() (err error) {
 			return err
 		}
 		s.finishDrops(0)
-		if n == batch {
-			if err := s.readCarrier(); err != nil { // the end is noticed under load too
+		if unread += n; unread >= batch { // the end is noticed under load too, however steady
+			unread = 0
+			if err := s.readCarrier(); err != nil {
 				return err
 			}
+		}
+		if n == batch {
 			continue
 		}
 		if s.poll(spin) {
@@ -164,32 +167,26 @@ func (s *Session) makeWay(now time.Time) {
 // and reads the carrier. It returns how long it slept.
 func (s *Session) sleep() (time.Duration, error) {
 	s.idle.Store(true)
-	s.shared.Store32(abi.OffWorkerSleeps, 1) // sequentially consistent: a full fence before the next load
+	if s.sleeps++; s.sleeps == 0 {
+		s.sleeps = 1
+	}
+	s.shared.Store32(abi.OffWorkerSleeps, s.sleeps) // sequentially consistent: a full fence before the next load
 	full := s.full()
 	if s.work.Load() || !full && s.shared.Load64(abi.OffHead) != s.tail {
 		s.awake()
 		return 0, nil
 	}
-	timeout := 1000
+	timeout := time.Second
 	if len(s.out) > 0 {
-		timeout = 5
+		timeout = 5 * time.Millisecond
 	}
 	start := time.Now()
-	var err error
-	if e := s.raw.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(s.event), Events: unix.POLLIN}}
-		if _, err = unix.Poll(fds, timeout); err == nil && fds[1].Revents != 0 {
-			var b [8]byte
-			_, _ = unix.Read(s.event, b[:])
-		}
-	}); e != nil {
-		err = e
-	}
+	read, err := s.doorbell.wait(timeout)
 	s.awake()
-	if err != nil && err != unix.EINTR { //nolint:errorlint // a plain errno
-		return 0, fmt.Errorf("poll: %w", err)
+	if err == nil && (read || len(s.out) > 0) {
+		err = s.readCarrier()
 	}
-	return time.Since(start), s.readCarrier()
+	return time.Since(start), err
 }
 
 func (s *Session) awake() {

@@ -12,8 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
@@ -82,14 +80,15 @@ type Session struct {
 	looks int // at the ring, between two times that the polling issuer makes way
 	turns int // times that it has, since it last did to goroutines
 
-	event    int          // eventfd that wakes the issuer
+	doorbell *doorbell
+	sleeps   uint32       // how often the issuer has gone to sleep
 	inflight atomic.Int64 // tickets that the driver has not finished
 	held     atomic.Int64 // bytes of memory that they take, about
 
 	mu     sync.Mutex // guards the following
 	posted []func()
 	cause  error // why the session must end
-	closed bool  // event is closed
+	closed bool  // doorbell is closed
 	idle   atomic.Bool
 	work   atomic.Bool // posted or cause is set
 }
@@ -104,7 +103,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	if err != nil {
 		return nil, err
 	}
-	event, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	bell, err := newDoorbell(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +117,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 		o.Spin = -1 // polling would keep guest and driver from running
 	}
 	s := &Session{
-		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, event: event,
+		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, doorbell: bell,
 		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(), looks: minLooks,
 	}
 	s.account = NewAccount(h.Limits().VRAM)
@@ -204,7 +203,7 @@ func (s *Session) signal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
-		_, _ = unix.Write(s.event, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		s.doorbell.ring()
 	}
 }
 

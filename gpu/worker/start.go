@@ -108,7 +108,11 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 	mapping.Store32(abi.OffFeatures, s.host.Limits().features())
 	mapping.Store64(abi.OffHeartbeat, 1)
 	mapping.Store32(abi.OffState, abi.StateReady)
-	return carrier.Write(s.conn, carrier.Message{Type: abi.MsgReady, Argument: abi.Minor})
+	ready := carrier.Message{Type: abi.MsgReady, Argument: abi.Minor}
+	if !s.byMessage {
+		ready.FDs = []int{s.doorbell.guest}
+	}
+	return carrier.Write(s.conn, ready)
 }
 
 // ended turns the ways in which a connection ends into errLeft.

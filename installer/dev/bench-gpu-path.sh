@@ -2,7 +2,8 @@
 # The path between a program and a GPU, over a null GPU on this machine: samples
 # of gpu/guest/bench with their baselines, round by round, as one table. Called
 # by "make bench-gpu-path". ROUNDS is how many; default 7. Goals are printed
-# beside what was measured and decide nothing.
+# beside what was measured and decide nothing. VM=1: a second table, with the
+# program in a VM under software emulation.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -45,3 +46,13 @@ done
 echo
 echo "load average: $(cut -d' ' -f1-3 /proc/loadavg)"
 "$build/bin/benchreport" path <"$samples" | tee "$out/path-report.txt"
+[ -n "${VM:-}" ] || exit 0
+
+echo
+echo "bench-gpu-path: the same in a VM"
+{
+	printf 'BenchmarkAccelerator/null_GPU,_a_VM_under_TCG\t1\t1 cards\n'
+	"$build/bin/benchreport" busy
+	go test -run '^$' -bench PathInVM -benchtime 1x -timeout 30m ./appliance/cmd/basalt-vgpu
+} | tee "$out/path-vm-samples.txt" | grep -v '^Benchmark' || true
+"$build/bin/benchreport" path-vm <"$out/path-vm-samples.txt" | tee "$out/path-vm-report.txt"

@@ -17,7 +17,7 @@ import (
 
 // cudaGuest boots a guest with the CUDA library and programs of build/guest
 // under /guest, and more files, on a node with a soft GPU.
-func cudaGuest(t *testing.T, more map[string]string, run string) (*node, *testguest.Guest) {
+func cudaGuest(t testing.TB, more map[string]string, run string) (*node, *testguest.Guest) {
 	t.Helper()
 	library, _ := built.Guest(t)
 	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "vhostgpu", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")

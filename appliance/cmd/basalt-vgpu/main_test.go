@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,9 +41,9 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// node is a gpud with one soft GPU, and a basalt-vgpu for one VM of it.
+// node is a gpud with one GPU, and a basalt-vgpu for one VM of it.
 type node struct {
-	t       *testing.T
+	t       testing.TB
 	control *client.Control
 	vgpu    *exec.Cmd
 	socket  string
@@ -52,14 +53,20 @@ type node struct {
 
 const vgpuID = "vgpu-test"
 
-// startNode builds and starts both; worker is basalt-worker's path.
-func startNode(t *testing.T, worker string) *node {
+// startNode builds and starts both, with a soft GPU; worker is basalt-worker's path.
+func startNode(t testing.TB, worker string) *node {
+	t.Helper()
+	return startNodeOn(t, worker, "--soft-gpu", "name=soft0,vram=1GiB")
+}
+
+// startNodeOn starts both with the card of gpud's arguments.
+func startNodeOn(t testing.TB, worker string, card ...string) *node {
 	t.Helper()
 	dir := t.TempDir()
 	n := &node{t: t, socket: filepath.Join(dir, "vgpu")}
 	gpud := filepath.Join(dir, "gpud")
 	as, group := n.workerUser(dir)
-	n.run(built.Program(t, "appliance/cmd/basalt-gpud"), append(group, "--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia", "--soft-gpu", "name=soft0,vram=1GiB")...)
+	n.run(built.Program(t, "appliance/cmd/basalt-gpud"), slices.Concat(group, []string{"--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia"}, card)...)
 	n.exists(gpud)
 	n.control = client.NewControl(gpud)
 	t.Cleanup(n.control.Close)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,6 +33,17 @@ func start(t testing.TB, bin, driver string) (*exec.Cmd, *guesttest.Guest, chan 
 // startWith starts one with so much VRAM.
 func startWith(t testing.TB, bin, driver, vram string) (*exec.Cmd, *guesttest.Guest, chan error) {
 	t.Helper()
+	cmd, a, ended := startProcess(t, bin, driver, vram)
+	g, err := guesttest.Dial(a, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd, g, ended
+}
+
+// startProcess starts a worker that nobody has greeted.
+func startProcess(t testing.TB, bin, driver, vram string) (*exec.Cmd, *net.UnixConn, chan error) {
+	t.Helper()
 	a, b, err := guesttest.Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -51,11 +63,7 @@ func startWith(t testing.TB, bin, driver, vram string) (*exec.Cmd, *guesttest.Gu
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); a.Close() })
-	g, err := guesttest.Dial(a, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cmd, g, ended
+	return cmd, a, ended
 }
 
 func wait(t testing.TB, ended chan error) error {

@@ -3,8 +3,12 @@
  * numbers contain that device's own time. "CPU" is this process's processor
  * time, of all its threads. */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +18,7 @@
 #define ALLOCATIONS 1000
 #define GRAPH_NODES 1000
 #define GRAPH_LAUNCHES 500
+#define ASLEEP 100 /* launches that find the worker asleep */
 #define MODULE_BYTES (20u << 20)
 
 enum { BIGGEST = 16 << 20, ALLOCATION = 1 << 20, RING = 4 << 20 };
@@ -162,14 +167,14 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 	CHECK(cuStreamSynchronize(stream));
 	sample("PathGraphLaunchCPU/worker=busy", GRAPH_LAUNCHES, sum);
 	sum = 0;
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < ASLEEP; i++) {
 		usleep(1000); /* the worker sleeps: a launch rings its doorbell */
 		t = cpu();
 		CHECK(cuGraphLaunch(exec, stream));
 		sum += cpu() - t;
 		CHECK(cuStreamSynchronize(stream));
 	}
-	sample("PathGraphLaunchCPU/worker=asleep", 100, sum);
+	sample("PathGraphLaunchCPU/worker=asleep", ASLEEP, sum);
 	sum = 0;
 	for (int i = 0; i < 20; i++) {
 		t = cpu();
@@ -181,6 +186,38 @@ static void graph_launch(CUfunction f, CUdeviceptr p)
 	CHECK(cuGraphExecDestroy(exec));
 	CHECK(cuGraphDestroy(graph));
 	CHECK(cuStreamDestroy(stream));
+}
+
+/* What it costs this process at least to wake another one: processor time of a
+ * write to an eventfd that a child sleeps on, after 1 ms without work. */
+static void wake_baseline(void)
+{
+	int bell = eventfd(0, EFD_CLOEXEC);
+	pid_t parent = getpid(), child;
+	uint64_t one = 1;
+	double t, sum = 0;
+
+	if (bell < 0 || (child = fork()) < 0) {
+		perror("bench");
+		exit(1);
+	}
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent && read(bell, &one, sizeof one) == sizeof one)
+			;
+		_exit(0);
+	}
+	for (int i = 0; i < ASLEEP; i++) {
+		usleep(1000);
+		t = cpu();
+		if (write(bell, &one, sizeof one) != sizeof one)
+			perror("bench");
+		sum += cpu() - t;
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(bell);
+	sample("PathWakeCPUBaseline", ASLEEP, sum);
 }
 
 static void alloc_and_free(void)
@@ -299,6 +336,7 @@ void path(CUfunction f, unsigned int rounds, long launches)
 		launch_and_synchronize(f, p, stream);
 		round_trip_baseline("PathLaunchSyncBaseline");
 		graph_launch(f, p);
+		wake_baseline();
 		alloc_and_free();
 		copies(p, pageable, pinned, other);
 		module_load(module, copy, bytes);

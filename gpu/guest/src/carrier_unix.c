@@ -127,6 +127,30 @@ static bool read_all(int fd, void *p, size_t n)
 	return true;
 }
 
+/* The first bytes of the answer to hello, and the descriptor that may come with
+ * them. */
+static bool read_first(struct session *s, void *p, size_t n)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct iovec iov = {p, n};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+	struct cmsghdr *c;
+	ssize_t k;
+
+	do
+		k = recvmsg(s->fd, &h, MSG_CMSG_CLOEXEC);
+	while (k < 0 && errno == EINTR);
+	if (k <= 0)
+		return false;
+	c = CMSG_FIRSTHDR(&h);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof s->bell))
+		memcpy(&s->bell, CMSG_DATA(c), sizeof s->bell);
+	return read_all(s->fd, (char *)p + k, n - (size_t)k);
+}
+
 static int u_ready(struct session *s)
 {
 	struct pollfd p = {.fd = s->fd, .events = POLLIN};
@@ -137,7 +161,7 @@ static int u_ready(struct session *s)
 	do
 		n = poll(&p, 1, BSLT_HEARTBEAT_DEAD_MILLIS);
 	while (n < 0 && errno == EINTR);
-	if (n <= 0 || !read_all(s->fd, &m, sizeof m) || m.magic != BSLT_MAGIC)
+	if (n <= 0 || !read_first(s, &m, sizeof m) || m.magic != BSLT_MAGIC)
 		return RES_UNAVAILABLE;
 	if (m.type == BSLT_MSG_READY)
 		return 0;
@@ -158,7 +182,10 @@ static int u_ready(struct session *s)
 static void u_kick(struct session *s)
 {
 	struct message m = {BSLT_MAGIC, BSLT_MSG_KICK, 0, 0, 0};
+	uint64_t one = 1;
 
+	if (s->bell >= 0 && write(s->bell, &one, sizeof one) == sizeof one)
+		return;
 	/* A full socket has kicks in it already; a part of one cannot be sent
 	 * because the kernel takes so small a message whole or not at all. */
 	(void)send(s->fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -183,7 +210,9 @@ static void u_close(struct session *s)
 {
 	if (s->fd >= 0)
 		close(s->fd);
-	s->fd = -1;
+	if (s->bell >= 0)
+		close(s->bell);
+	s->fd = s->bell = -1;
 }
 
 const struct carrier_ops carrier_unix = {

@@ -79,6 +79,7 @@ struct carrier_ops {
 struct session {
 	const struct carrier_ops *ops;
 	int fd;
+	int bell; /* (b): the worker's eventfd; -1: it has given none */
 	struct region region0;
 	struct window window;   /* of device addresses; zero: it allocates none */
 	struct window host;     /* the part of it that this side gives out; zero: the worker is too old */

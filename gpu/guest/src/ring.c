@@ -16,10 +16,19 @@ uint64_t ring_padding(uint64_t head, uint64_t ring_size, uint64_t length)
 
 static void ring_doorbell(struct session *s)
 {
+	_Atomic uint32_t *sleeps = word32(s, BSLT_OFF_WORKER_SLEEPS);
+	uint32_t nap;
+
 	/* Pairs with the worker's: set worker_sleeps, fence, look at head. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(word32(s, BSLT_OFF_WORKER_SLEEPS), memory_order_relaxed) != 0)
-		s->ops->kick(s);
+	nap = atomic_load_explicit(sleeps, memory_order_relaxed);
+	if (nap == 0)
+		return;
+	s->ops->kick(s);
+	/* Once for each time that it sleeps; the number keeps this from being taken
+	 * for an answer to its next sleep. */
+	if (worker_minor(s) >= 3)
+		atomic_compare_exchange_strong(sleeps, &nap, 0);
 }
 
 /* Waits until need bytes are free. Called with ring_lock held: others could

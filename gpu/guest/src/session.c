@@ -142,7 +142,7 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 	why[0] = 0;
 	if (!s)
 		return RES_OUT_OF_MEMORY;
-	s->fd = -1;
+	s->fd = s->bell = -1;
 	pthread_mutex_init(&s->ring_lock, NULL);
 	pthread_mutex_init(&s->chunk_lock, NULL);
 	pthread_mutex_init(&s->region_lock, NULL);

@@ -19,7 +19,8 @@ static int failures;
 		}                                                                                                      \
 	} while (0)
 
-static void no_kick(struct session *s) { (void)s; }
+static int kicks;
+static void no_kick(struct session *s) { (void)s, kicks++; }
 static bool not_gone(struct session *s) { (void)s; return false; }
 static void no_block(struct session *s, _Atomic uint32_t *state, int millis) { (void)s, (void)state, (void)millis; }
 static const struct carrier_ops quiet = {.kick = no_kick, .gone = not_gone, .block = no_block};
@@ -86,6 +87,30 @@ static void ring_wraps(void)
 		*word64(s, BSLT_OFF_TAIL) = tail;
 	}
 	EXPECT(expect == 5000);
+	drop(s);
+}
+
+/* The doorbell rings once for each sleep of a worker that numbers them, and for
+ * each command of one that does not. */
+static void doorbell(void)
+{
+	struct session *s = fake();
+	struct bslt_ctx_synchronize a = {1};
+	const struct { uint32_t minor, naps; int rings; } cases[] = {{0, 1, 3}, {2, 1, 3}, {3, 1, 1}, {3, 2, 2}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		kicks = 0;
+		*word32(s, BSLT_OFF_WORKER_MINOR) = cases[i].minor;
+		for (uint32_t nap = 0; nap < cases[i].naps; nap++) {
+			*word32(s, BSLT_OFF_WORKER_SLEEPS) = 7 + nap;
+			for (int k = 0; k < 3; k++)
+				EXPECT(ring_put(s, BSLT_OP_CTX_SYNCHRONIZE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0) == 0);
+		}
+		EXPECT(kicks == cases[i].rings);
+		*word32(s, BSLT_OFF_WORKER_SLEEPS) = 0;
+		EXPECT(ring_put(s, BSLT_OP_CTX_SYNCHRONIZE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0) == 0);
+		EXPECT(kicks == cases[i].rings);
+	}
 	drop(s);
 }
 
@@ -478,6 +503,7 @@ int main(void)
 	outside_the_window();
 	padding();
 	ring_wraps();
+	doorbell();
 	dead_session();
 	mad_tail();
 	pulse();

@@ -45,7 +45,7 @@ type Options struct {
 
 // Guest is a running VM.
 type Guest struct {
-	t    *testing.T
+	t    testing.TB
 	cmd  *exec.Cmd
 	done chan struct{}
 	in   io.Writer
@@ -59,7 +59,7 @@ type Guest struct {
 }
 
 // Boot starts a guest that ends with the test. It skips the test in short mode.
-func Boot(t *testing.T, o Options) *Guest {
+func Boot(t testing.TB, o Options) *Guest {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("boots a virtual machine")
@@ -84,7 +84,7 @@ func Boot(t *testing.T, o Options) *Guest {
 	return start(t, o, filepath.Join(build, "testguest", "vmlinuz"), initrd)
 }
 
-func start(t *testing.T, o Options, kernel, initrd string) *Guest {
+func start(t testing.TB, o Options, kernel, initrd string) *Guest {
 	t.Helper()
 	if o.MemoryMiB == 0 {
 		o.MemoryMiB = 256
@@ -230,7 +230,7 @@ func (g *Guest) Kill() {
 func (g *Guest) Done() <-chan struct{} { return g.done }
 
 // places are this folder, and the build folder.
-func places(t *testing.T) (here, build string) {
+func places(t testing.TB) (here, build string) {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
 	here = filepath.Dir(file)
@@ -241,18 +241,18 @@ func places(t *testing.T) (here, build string) {
 }
 
 // BuildDir is where the tree's binaries are.
-func BuildDir(t *testing.T) string {
+func BuildDir(t testing.TB) string {
 	_, build := places(t)
 	return build
 }
 
 // Program builds a Go program of this module as a static binary for the guest.
-func Program(t *testing.T, pkg string) string {
+func Program(t testing.TB, pkg string) string {
 	t.Helper()
 	return built.Static(t, pkg)
 }
 
-func install(t *testing.T, from, to string) {
+func install(t testing.TB, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	if err != nil {
@@ -268,7 +268,7 @@ func install(t *testing.T, from, to string) {
 
 // Libraries adds to files what a dynamically linked program of this machine
 // needs of the C library, at the same places.
-func Libraries(t *testing.T, files map[string]string, program string) {
+func Libraries(t testing.TB, files map[string]string, program string) {
 	t.Helper()
 	out, err := exec.Command("ldd", program).Output()
 	if err != nil {
@@ -282,7 +282,7 @@ func Libraries(t *testing.T, files map[string]string, program string) {
 }
 
 // Compile builds a C program of this tree for the guest; flags follow the source.
-func Compile(t *testing.T, source string, flags ...string) string {
+func Compile(t testing.TB, source string, flags ...string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
 	if b, err := exec.Command("gcc", append([]string{"-O2", "-Wall", "-Wextra", "-Werror", "-o", out, source}, flags...)...).CombinedOutput(); err != nil {

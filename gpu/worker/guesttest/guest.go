@@ -45,6 +45,9 @@ type Guest struct {
 
 	Ring, Slots, ChunkState, Arena uint64 // offsets in Shm
 
+	// Bell is the doorbell that the worker has given; -1: none, ring by message.
+	Bell int
+
 	slots  chan uint32 // free ones
 	reader *carrier.Reader
 
@@ -109,7 +112,7 @@ func Prepare(conn *net.UnixConn, l Layout) (g *Guest, fd int, err error) {
 	}
 	g = &Guest{
 		Conn: conn, Shm: m, Layout: l, Ring: ring, Slots: slots, ChunkState: chunkState, Arena: arena,
-		slots: make(chan uint32, l.Slots), next: 1,
+		Bell: -1, slots: make(chan uint32, l.Slots), next: 1,
 	}
 	for i := range l.Slots {
 		g.slots <- uint32(i)
@@ -175,6 +178,10 @@ func (g *Guest) Announce(h abi.Hello, flags uint32, fd int) error {
 		return err
 	}
 	m, err := g.Receive()
+	if len(m.FDs) == 1 {
+		g.Bell, m.FDs = m.FDs[0], nil
+	}
+	m.Close()
 	switch {
 	case err != nil:
 		return err
@@ -345,7 +352,18 @@ func (g *Guest) room(n uint64) error {
 }
 
 // Kick rings the doorbell.
-func (g *Guest) Kick() error { return carrier.Write(g.Conn, carrier.Message{Type: abi.MsgKick}) }
+func (g *Guest) Kick() error {
+	if g.Bell < 0 {
+		return g.KickByMessage()
+	}
+	_, err := unix.Write(g.Bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	return err
+}
+
+// KickByMessage rings as a guest does that has no doorbell.
+func (g *Guest) KickByMessage() error {
+	return carrier.Write(g.Conn, carrier.Message{Type: abi.MsgKick})
+}
 
 // Send issues a command that nobody waits for.
 func (g *Guest) Send(op abi.Op, a Args, inline []byte) error {
@@ -407,6 +425,10 @@ func (g *Guest) Wait(slot uint32) (v0, v1 uint64, err error) {
 // Close leaves: the connection ends.
 func (g *Guest) Close() {
 	_ = g.Conn.Close()
+	if g.Bell >= 0 {
+		_ = unix.Close(g.Bell)
+		g.Bell = -1
+	}
 	if g.reader != nil {
 		g.reader.Close()
 	}

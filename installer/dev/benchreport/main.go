@@ -5,12 +5,14 @@
 //
 //	benchreport         the table, of samples on standard input
 //	benchreport path    the table of the path to a GPU (bench-gpu-path.sh)
+//	benchreport path-vm the same with the program in a VM
 //	benchreport busy    one sample of how busy the machine is now
 package main
 
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -29,10 +31,9 @@ func run(args []string) error {
 		}
 		return err
 	}
-	table := rows
-	if len(args) == 1 && args[0] == "path" {
-		table = pathRows()
-	} else if len(args) != 0 {
+	tables := map[string][]row{"": rows, "path": pathRows(), "path-vm": pathRowsInVM()}
+	table, known := tables[strings.Join(args, " ")]
+	if !known {
 		return fmt.Errorf("unknown arguments %q", args)
 	}
 	all, err := parse(os.Stdin)
