@@ -90,6 +90,7 @@ struct context {
 	struct object o;
 	unsigned int flags, api;
 	bool primary;
+	_Atomic unsigned int attached; /* by cuCtxAttach, and not yet by cuCtxDetach */
 	_Atomic uint64_t limits[8];
 	_Atomic int cache_config, shared_config;
 	_Atomic int fault;        /* its asynchronous error, once it is known */
@@ -113,6 +114,7 @@ struct function {
 	uint64_t module;
 	struct function_info info;
 	uint32_t param_bytes;
+	struct launch_state *state; /* launch_state.c's, or NULL */
 };
 struct module {
 	struct object o;
