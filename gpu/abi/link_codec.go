@@ -12,6 +12,13 @@ type LinkImage struct {
 	Objects                []LinkObject
 }
 
+// Types of objects, of CUjitInputType (CUDA Driver API, "Data types used by CUDA
+// driver"): the host's objects, as nvcc -c makes them, and archives of these.
+const (
+	LinkHostObject = 3
+	LinkLibrary    = 4
+)
+
 // LinkObject is one of them. Type is a CUjitInputType.
 type LinkObject struct {
 	Type  uint32

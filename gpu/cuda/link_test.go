@@ -26,6 +26,7 @@ func TestLink(t *testing.T) {
 		abi.LinkObject{Type: 1, Name: "main.ptx", Image: []byte(emptyPTX + "\x00")},
 		abi.LinkObject{Type: 2, Name: "lib", Image: []byte("\x50\xed\x55\xba double:")},
 		abi.LinkObject{Type: 1, Name: "globals", Image: []byte(globalPTX)},
+		abi.LinkObject{Type: 4, Name: "lib.a", Image: []byte("!<arch>\n double:")},
 	), worker.ModuleOptions{OptLevel: 4})
 	if err != nil {
 		t.Fatal(err, info.ErrorLog)
@@ -35,6 +36,7 @@ func TestLink(t *testing.T) {
 		"cuLinkAddData main.ptx type 1, 96 bytes, 0 options",
 		"cuLinkAddData lib type 2, 12 bytes, 0 options",
 		"cuLinkAddData globals type 1, 90 bytes, 0 options",
+		"cuLinkAddData lib.a type 4, 16 bytes, 0 options",
 		"cuModuleLoadDataEx", "cuLinkDestroy",
 	}
 	if diff := cmp.Diff(want, d.take(t)); diff != "" {
@@ -59,7 +61,7 @@ func TestLinkFails(t *testing.T) {
 		log    string
 	}{
 		{"", linkImage(good, abi.LinkObject{Type: 1, Name: "bad", Image: []byte("nothing")}), abi.ErrInvalidPTX, "double: bad: broken"},
-		{"", linkImage(good, abi.LinkObject{Type: 3, Name: "odd", Image: []byte("double:")}), abi.ErrInvalidImage, ""},
+		{"", linkImage(good, abi.LinkObject{Type: 5, Name: "odd", Image: []byte("double:")}), abi.ErrInvalidImage, ""},
 		{"", linkImage(good)[:40], abi.ErrInvalidImage, ""},
 		{"cuLinkCreate 2\n", linkImage(good, good), abi.ErrOutOfMemory, ""},
 		{"cuLinkComplete 218\n", linkImage(good, good), abi.ErrInvalidPTX, ""},

@@ -43,6 +43,16 @@ void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32
 	*max_registers = j.max_registers;
 }
 
+void jit_logs_begin(unsigned int n, const CUjit_option *keys, void **values)
+{
+	struct jit j = jit_options(n, keys, values);
+	const int buffers[][2] = {{j.info, j.info_size}, {j.error, j.error_size}};
+
+	for (int i = 0; i < 2; i++)
+		if (buffers[i][0] >= 0 && buffers[i][1] >= 0 && values[buffers[i][0]] && (unsigned int)(uintptr_t)values[buffers[i][1]])
+			*(char *)values[buffers[i][0]] = 0;
+}
+
 /* Fills a log buffer of the program and says how much of it is used. */
 static void give_log(int buffer, int size, void **values, const char *text)
 {

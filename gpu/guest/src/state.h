@@ -175,6 +175,8 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		     void **values, CUmodule *out);
 /* The optimization level and the registers a thread that JIT options ask for. */
 void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
+/* Empties the log buffers among JIT options: a program reads them after any error. */
+void jit_logs_begin(unsigned int n, const CUjit_option *keys, void **values);
 /* Bytes of an image that the program gave without its size; 0: not known. */
 size_t image_size(const void **image);
 /* What the beginning of an image of that size tells: 0, or CUDA_ERROR_INVALID_IMAGE. */

@@ -237,8 +237,10 @@ static void jit_logs(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&lib, kernels_ptx, NULL, NULL, 1, NULL, NULL, 0));
 
 	values[1] = (void *)sizeof log;
-	log[0] = 0;
+	log[0] = 'x';
 	CHECK(cuLinkCreate(2, keys, values, &link));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, 5, BAD_PTX, strlen(BAD_PTX), "nvvm", 0, NULL, NULL));
+	EXPECT(log[0] == 0); /* pycuda reads it then */
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, BAD_PTX, strlen(BAD_PTX), "bad.ptx", 0, NULL, NULL));
 	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &cubin, &size));
 	EXPECT(strstr(log, "frobnicate") != NULL);
@@ -293,11 +295,33 @@ static void link_objects(void)
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 7);
 
+	/* What the program asked for holds for one object, too. */
+	CUjit_option registers = CU_JIT_MAX_REGISTERS;
+	void *few = (void *)2;
+	int used = 0; /* attribute 4, NUM_REGS */
+
+	CHECK(cuLinkCreate(1, &registers, &few, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)kernels_ptx, strlen(kernels_ptx), "k.ptx", 0, NULL, NULL));
+	CHECK(cuLinkComplete(link, &image, &size));
+	CHECK(cuModuleLoadData(&m, image));
+	CHECK(cuLinkDestroy(link));
+	CHECK(cuModuleGetFunction(&f, m, "vecadd"));
+	CHECK(cuFuncGetAttribute(&used, 4, f));
+	EXPECT(used == 2);
+
 	CHECK(cuLinkCreate(2, keys, values, &link));
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "one", 0, NULL, NULL));
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "two", 0, NULL, NULL));
 	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &image, &size));
 	EXPECT(strstr(log, "two: line 4: function seven is already defined in one") != NULL);
+	CHECK(cuLinkDestroy(link));
+
+	CHECK(cuLinkCreate(2, keys, values, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "one", 0, NULL, NULL));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, "!<arch>\nhalf a head", 19, "lib.a", 0, NULL, NULL));
+	values[1] = (void *)sizeof log;
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuLinkComplete(link, &image, &size));
+	EXPECT(strstr(log, "lib.a: ") != NULL && strstr(log, "archive") != NULL);
 	CHECK(cuLinkDestroy(link));
 
 	CHECK(cuLinkCreate(0, NULL, NULL, &link));
