@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -25,6 +26,12 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 		o.MaxRegisters = l.MaxRegisters
 	}
 	o.OptLevel = min(o.OptLevel, l.OptLevel)
+	if linked := l.Linked(); linked != nil {
+		m, f, info, err := c.loadWhole(linked, o)
+		if !errors.Is(err, abi.ErrNoBinaryForGPU) {
+			return m, f, info, err
+		}
+	}
 	m := newOut[uintptr]()
 	defer m.free()
 	source, err := c.link(m, l, o, &info)

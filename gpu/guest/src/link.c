@@ -37,6 +37,15 @@ static void link_destroy(struct object *o)
 	free(l->keys);
 }
 
+struct link *link_begin(void)
+{
+	struct link *l = object_new(sizeof *l, KIND_LINK, object_ids(1), 0);
+
+	if (l)
+		l->o.destroy = link_destroy;
+	return l;
+}
+
 CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut)
 {
 	struct link *l;
@@ -47,9 +56,9 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 	if (!stateOut || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(context_current(&context));
-	if (!(l = object_new(sizeof *l, KIND_LINK, object_ids(1), context)))
+	if (!(l = link_begin()))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	l->o.destroy = link_destroy;
+	l->o.context = context;
 	if (numOptions) {
 		if (!(l->keys = malloc(numOptions * sizeof *l->keys))) {
 			object_put(l);
@@ -65,7 +74,7 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 	return 0;
 }
 
-static int link_add(struct link *l, int type, const void *data, size_t size, const char *name)
+int link_add(struct link *l, uint32_t type, const void *data, size_t size, const char *name)
 {
 	struct part *p;
 
@@ -82,7 +91,7 @@ static int link_add(struct link *l, int type, const void *data, size_t size, con
 	memcpy(p->bytes, data, size);
 	p->bytes[size] = 0;
 	p->size = size;
-	p->type = (uint32_t)type;
+	p->type = type;
 	if (name && *name)
 		snprintf(p->name, sizeof p->name, "%s", name);
 	else
@@ -109,7 +118,7 @@ CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!(l = object_get(state, KIND_LINK)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	err = link_add(l, type, data, size, name);
+	err = link_add(l, (uint32_t)type, data, size, name);
 	object_put(l);
 	return err;
 }
@@ -168,6 +177,15 @@ static int link_image(struct link *l)
 	l->image = b;
 	l->size = size;
 	return 0;
+}
+
+size_t link_end(struct link *l, void **image)
+{
+	if (link_image(l) != 0)
+		return 0;
+	*image = l->image;
+	l->image = NULL;
+	return l->size;
 }
 
 static bool wants_log(const struct link *l)

@@ -255,12 +255,16 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
 				     void **optionValues)
 {
+	void *made;
 	size_t size;
+	int err;
 
 	if (!module || !image || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
-	size = image_size(&image);
-	return module_load(image, size, numOptions, options, optionValues, module);
+	size = image_size(&image, &made);
+	err = module_load(image, size, numOptions, options, optionValues, module);
+	free(made);
+	return err;
 }
 
 CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)

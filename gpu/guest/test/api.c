@@ -331,6 +331,65 @@ static void link_objects(void)
 	CHECK(cuLinkDestroy(link));
 }
 
+/* A fatbin of one image: kind 1 is PTX, 2 machine code. */
+static void *fatbin_of(int kind, const char *image)
+{
+	size_t n = strlen(image) + 1;
+	uint32_t *b = calloc(1, 80 + n);
+
+	EXPECT(b != NULL);
+	b[0] = 0xba55ed50, b[1] = 16 << 16 | 1;
+	b[2] = (uint32_t)(64 + n);
+	b[4] = (uint32_t)kind, b[5] = 64;
+	b[6] = (uint32_t)n;
+	b[11] = 61; /* as in sm_61 */
+	memcpy(b + 20, image, n);
+	return b;
+}
+
+/* What nvcc -rdc=true leaves in a program: machine code of all objects together, and
+ * the objects, of which the device's code is linked where it cannot run the former. */
+static void linked_wrapper(void)
+{
+	void *parts[] = {fatbin_of(1, CALLER_PTX), fatbin_of(1, SEVEN_PTX), NULL}, *linked[] = {fatbin_of(2, "\177ELF"), NULL};
+	struct {
+		uint32_t magic, version;
+		void *data, **parts;
+	} w = {0x466243b1, 2, NULL, parts};
+	unsigned int got = 0;
+	CUlibrary lib;
+	CUdeviceptr p;
+	CUfunction f;
+	CUmodule m;
+	CUkernel k;
+	void *params[] = {&p};
+
+	(void)demo_start("poke");
+	CHECK(cuMemAlloc(&p, 4));
+	for (int i = 0; i < 2; i++) {
+		w.data = linked[i];
+		CHECK(cuMemsetD32(p, 0, 1));
+		CHECK(cuModuleLoadData(&m, &w));
+		CHECK(cuModuleGetFunction(&f, m, "k"));
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuMemcpyDtoH(&got, p, 4));
+		EXPECT(got == 7);
+		CHECK(cuMemsetD32(p, 0, 1));
+		CHECK(cuLibraryLoadData(&lib, &w, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuLibraryGetKernel(&k, lib, "k"));
+		CHECK(cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuMemcpyDtoH(&got, p, 4));
+		EXPECT(got == 7);
+		CHECK(cuLibraryUnload(lib));
+	}
+	*(uint32_t *)parts[1] = 0; /* not a fatbin */
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, &w));
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuLibraryLoadData(&lib, &w, NULL, NULL, 0, NULL, NULL, 0));
+	for (int i = 0; i < 2; i++)
+		free(parts[i]);
+	free(linked[0]);
+}
+
 static void bad_handles(void)
 {
 	static const uintptr_t junk[] = {3, 0xdeadbeef, 0x10000, 0x7fffffffffff, UINTPTR_MAX};
@@ -572,7 +631,7 @@ static void proc_address(void)
 }
 
 static const struct test tests[] = {
-	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs}, {"link_objects", link_objects},
+	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs}, {"link_objects", link_objects}, {"linked_wrapper", linked_wrapper},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -23,6 +24,15 @@ func parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 	link, err := abi.DecodeLinkImage(image)
 	if err != nil {
 		return nil, 0, err
+	}
+	if linked := link.Linked(); linked != nil {
+		src, err := ptxOf(linked)
+		if err == nil {
+			mod, err = parsePTX(src)
+		}
+		if !errors.Is(err, abi.ErrNoBinaryForGPU) {
+			return mod, link.MaxRegisters, err
+		}
 	}
 	mod, err = linkObjects(link)
 	return mod, link.MaxRegisters, err
