@@ -13,4 +13,5 @@ const (
 	LinkObjectSize = 16 // u32 type, u32 bytes of name, u64 bytes of image
 	MaxLinkObjects = 1024
 	MaxLinkName    = 256
+	LinkLinked     = 1 << 16 // a type of our own, of the first object: LinkImage.Linked
 )

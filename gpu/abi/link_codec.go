@@ -12,6 +12,25 @@ type LinkImage struct {
 	Objects                []LinkObject
 }
 
+// Types of objects, of CUjitInputType (CUDA Driver API, "Data types used by CUDA
+// driver"): the host's objects, as nvcc -c makes them, and archives of these.
+const (
+	LinkHostObject = 3
+	LinkLibrary    = 4
+)
+
+// Linked returns what the objects were linked into when the program was built, or
+// nil, and takes it off the list. A device that can loads it in place of them:
+// nvcc -rdc=true leaves both in a program.
+func (l *LinkImage) Linked() []byte {
+	if len(l.Objects) < 2 || l.Objects[0].Type != LinkLinked {
+		return nil
+	}
+	image := l.Objects[0].Image
+	l.Objects = l.Objects[1:]
+	return image
+}
+
 // LinkObject is one of them. Type is a CUjitInputType.
 type LinkObject struct {
 	Type  uint32

@@ -44,7 +44,11 @@ func globalNames(images ...[]byte) (names []string) {
 func linkedNames(l *abi.LinkImage) []string {
 	var images [][]byte
 	for _, o := range l.Objects {
-		images = append(images, o.Image)
+		if inner, err := fatbin.Objects(o.Image); err == nil { // a host's object, or a library
+			images = append(images, inner...)
+		} else {
+			images = append(images, o.Image)
+		}
 	}
 	return globalNames(images...)
 }

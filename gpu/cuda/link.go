@@ -2,16 +2,17 @@ package cuda
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// CUjitInputType, from cuda.h: a guest may send cubins (0), PTX and fatbins.
+// CUjitInputType, from cuda.h: a guest may send all that there were before
+// CUDA 12 but NVVM: cubins (0), PTX, fatbins, objects (3) and libraries.
 const (
-	jitInputPTX       = 1
-	jitInputFatbinary = 2
+	jitInputPTX = 1
 )
 
 // loadLinked has libcuda link the objects of an image, and loads the result.
@@ -25,6 +26,12 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 		o.MaxRegisters = l.MaxRegisters
 	}
 	o.OptLevel = min(o.OptLevel, l.OptLevel)
+	if linked := l.Linked(); linked != nil {
+		m, f, info, err := c.loadWhole(linked, o)
+		if !errors.Is(err, abi.ErrNoBinaryForGPU) {
+			return m, f, info, err
+		}
+	}
 	m := newOut[uintptr]()
 	defer m.free()
 	source, err := c.link(m, l, o, &info)
@@ -52,7 +59,7 @@ func (c *context) link(m *out[uintptr], l *abi.LinkImage, o worker.ModuleOptions
 	for _, object := range l.Objects {
 		image := object.Image
 		switch {
-		case object.Type > jitInputFatbinary:
+		case object.Type > abi.LinkLibrary:
 			return "", fmt.Errorf("%w: object %s is of type %d", abi.ErrInvalidImage, object.Name, object.Type)
 		case object.Type == jitInputPTX:
 			image = append(bytes.TrimRight(image, "\x00"), 0)

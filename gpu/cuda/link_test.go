@@ -26,6 +26,7 @@ func TestLink(t *testing.T) {
 		abi.LinkObject{Type: 1, Name: "main.ptx", Image: []byte(emptyPTX + "\x00")},
 		abi.LinkObject{Type: 2, Name: "lib", Image: []byte("\x50\xed\x55\xba double:")},
 		abi.LinkObject{Type: 1, Name: "globals", Image: []byte(globalPTX)},
+		abi.LinkObject{Type: 4, Name: "lib.a", Image: []byte("!<arch>\n double:")},
 	), worker.ModuleOptions{OptLevel: 4})
 	if err != nil {
 		t.Fatal(err, info.ErrorLog)
@@ -35,6 +36,7 @@ func TestLink(t *testing.T) {
 		"cuLinkAddData main.ptx type 1, 96 bytes, 0 options",
 		"cuLinkAddData lib type 2, 12 bytes, 0 options",
 		"cuLinkAddData globals type 1, 90 bytes, 0 options",
+		"cuLinkAddData lib.a type 4, 16 bytes, 0 options",
 		"cuModuleLoadDataEx", "cuLinkDestroy",
 	}
 	if diff := cmp.Diff(want, d.take(t)); diff != "" {
@@ -45,6 +47,34 @@ func TestLink(t *testing.T) {
 	}
 	if err := c.ModuleUnload(m); err != nil {
 		t.Error(err)
+	}
+}
+
+// What was linked when the program was built is loaded where the card has code for
+// it, and else its parts are linked.
+func TestLinkedIsLoadedFirst(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	image := linkImage(
+		abi.LinkObject{Type: abi.LinkLinked, Name: "linked", Image: []byte(globalPTX)},
+		abi.LinkObject{Type: 1, Name: "part", Image: []byte(emptyPTX)},
+	)
+	for script, want := range map[string][]string{
+		"":                         {"jit max registers 40", "cuModuleLoadDataEx"},
+		"cuModuleLoadDataEx 209\n": {"cuModuleLoadDataEx = 209", "link max registers 40", "cuLinkAddData part type 1, 96 bytes, 0 options", "cuModuleLoadDataEx", "cuLinkDestroy"},
+	} {
+		d.play(t, script)
+		d.take(t)
+		m, _, _, err := c.ModuleLoad(image, worker.ModuleOptions{OptLevel: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, d.take(t)); diff != "" {
+			t.Errorf("script %q: calls (-want +got):\n%s", script, diff)
+		}
+		if err := c.ModuleUnload(m); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -59,7 +89,7 @@ func TestLinkFails(t *testing.T) {
 		log    string
 	}{
 		{"", linkImage(good, abi.LinkObject{Type: 1, Name: "bad", Image: []byte("nothing")}), abi.ErrInvalidPTX, "double: bad: broken"},
-		{"", linkImage(good, abi.LinkObject{Type: 3, Name: "odd", Image: []byte("double:")}), abi.ErrInvalidImage, ""},
+		{"", linkImage(good, abi.LinkObject{Type: 5, Name: "odd", Image: []byte("double:")}), abi.ErrInvalidImage, ""},
 		{"", linkImage(good)[:40], abi.ErrInvalidImage, ""},
 		{"cuLinkCreate 2\n", linkImage(good, good), abi.ErrOutOfMemory, ""},
 		{"cuLinkComplete 218\n", linkImage(good, good), abi.ErrInvalidPTX, ""},

@@ -50,6 +50,12 @@ func (c *context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 	if abi.IsLinkImage(image) {
 		return c.loadLinked(image, o)
 	}
+	return c.loadWhole(image, o)
+}
+
+// loadWhole loads an image that needs no linking.
+func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+	var info abi.ModuleInfo
 	isPTX := !fatbin.IsELF(image) && !fatbin.Is(image)
 	if isPTX {
 		image = append(bytes.TrimRight(image, "\x00"), 0)

@@ -81,6 +81,10 @@ func badCubin(what string) error {
 	return fmt.Errorf("%w: cubin: %s", ErrMalformed, what)
 }
 
+func badELF(what string) error {
+	return fmt.Errorf("%w: ELF file: %s", ErrMalformed, what)
+}
+
 // part is the bytes from off on, if the image has them.
 func part(image []byte, off, size uint64) ([]byte, bool) {
 	if off > uint64(len(image)) || size > uint64(len(image))-off {
@@ -113,15 +117,12 @@ func (r *reader) text(table []byte, off uint32) (string, bool) {
 func (r *reader) sections(image []byte) ([]section, error) {
 	le := binary.LittleEndian
 	if len(image) < elfHeader || image[4] != 2 || image[5] != 1 {
-		return nil, badCubin("it is not a 64-bit little-endian ELF file")
-	}
-	if le.Uint16(image[18:]) != machineCUDA {
-		return nil, fmt.Errorf("%w: the ELF file is for machine %d, not for a GPU", ErrForeign, le.Uint16(image[18:]))
+		return nil, badELF("it is not a 64-bit little-endian ELF file")
 	}
 	n, names := int(le.Uint16(image[60:])), int(le.Uint16(image[62:]))
 	headers, ok := part(image, le.Uint64(image[40:]), uint64(n)*elfSection)
 	if !ok || le.Uint16(image[58:]) != elfSection || names >= n {
-		return nil, badCubin("its section headers are not in the file")
+		return nil, badELF("its section headers are not in the file")
 	}
 	list := make([]section, n)
 	for i := range list {
@@ -131,7 +132,7 @@ func (r *reader) sections(image []byte) ([]section, error) {
 			continue
 		}
 		if list[i].body, ok = part(image, le.Uint64(h[24:]), le.Uint64(h[32:])); !ok {
-			return nil, badCubin(fmt.Sprintf("section %d is not in the file", i))
+			return nil, badELF(fmt.Sprintf("section %d is not in the file", i))
 		}
 	}
 	for i := range list {
@@ -147,6 +148,9 @@ func ReadCubin(image []byte) (*Cubin, error) {
 	list, err := r.sections(image)
 	if err != nil {
 		return nil, err
+	}
+	if machine := binary.LittleEndian.Uint16(image[18:]); machine != machineCUDA {
+		return nil, fmt.Errorf("%w: the ELF file is for machine %d, not for a GPU", ErrForeign, machine)
 	}
 	// The low byte of the flags is the architecture, as in sm_61.
 	r.o.Arch = int(image[48])

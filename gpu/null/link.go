@@ -16,9 +16,17 @@ func readLinked(image []byte) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
+	if linked := l.Linked(); linked != nil {
+		if o, err := read(linked); err == nil {
+			return o, nil
+		}
+	}
 	all := &outline{}
 	var sources []ptx.Source
 	for _, object := range l.Objects {
+		if object.Type == abi.LinkHostObject || object.Type == abi.LinkLibrary {
+			continue // device functions, which other objects call
+		}
 		if !fatbin.IsELF(object.Image) && !fatbin.Is(object.Image) {
 			sources = append(sources, ptx.Source{Name: object.Name, Text: string(bytes.TrimRight(object.Image, "\x00"))})
 			continue

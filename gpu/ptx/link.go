@@ -2,14 +2,20 @@ package ptx
 
 import "fmt"
 
-// Object is a module to be linked, with the name that errors give it.
+// Object is a module to be linked, with the name that errors give it. One of a
+// library is left out unless it defines a name that others declare and do not
+// define.
 type Object struct {
-	Name   string
-	Module *Module
+	Name    string
+	Module  *Module
+	Library bool
 }
 
 // Source is the text of an object.
-type Source struct{ Name, Text string }
+type Source struct {
+	Name, Text string
+	Library    bool
+}
 
 // ParseObjects reads modules that are to be linked. Together they may take what
 // one of their size may. The error is an *Error.
@@ -38,7 +44,7 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 		if m.Arch == 0 {
 			return nil, &Error{Object: s.Name, Line: 1, Msg: noArch}
 		}
-		objects = append(objects, Object{Name: s.Name, Module: m})
+		objects = append(objects, Object{Name: s.Name, Module: m, Library: s.Library})
 	}
 	return objects, nil
 }
@@ -59,6 +65,7 @@ func (f *Func) Builtin() bool { return f.Extern && builtin[f.Name] }
 // The modules are changed: nobody else may use them. The error is an *Error.
 func Link(objects []Object) (*Module, error) {
 	l := &linker{vars: map[string]*Var{}, funcs: map[string]*Func{}, out: &Module{AddressSize: 64}}
+	objects = needed(objects)
 	for i, o := range objects {
 		if o.Name == "" {
 			return nil, &Error{Line: 1, Msg: fmt.Sprintf("object %d has no name", i)}
@@ -82,6 +89,50 @@ func Link(objects []Object) (*Module, error) {
 		return nil, &Error{Line: 1, Msg: "too many functions or variables in all objects together"}
 	}
 	return l.out, nil
+}
+
+// needed leaves out the objects of libraries that define nothing that is missing.
+func needed(objects []Object) []Object {
+	var chosen []Object
+	taken := make([]bool, len(objects))
+	by := map[string]int{} // names and the objects that define them: those of libraries come last
+	for _, library := range []bool{false, true} {
+		for i, o := range objects {
+			if o.Library != library {
+				continue
+			}
+			if !library {
+				chosen, taken[i] = append(chosen, o), true
+			}
+			o.Module.names(func(name string, extern bool) {
+				if _, known := by[name]; !extern && !known {
+					by[name] = i
+				}
+			})
+		}
+	}
+	for next := 0; next < len(chosen); next++ {
+		chosen[next].Module.names(func(name string, extern bool) {
+			if i, ok := by[name]; ok && extern && !taken[i] {
+				chosen, taken[i] = append(chosen, objects[i]), true
+			}
+		})
+	}
+	return chosen
+}
+
+// names calls back with every name that the module declares or exports.
+func (m *Module) names(each func(name string, extern bool)) {
+	for _, v := range m.Vars {
+		if v.Extern || v.Link != Internal {
+			each(v.Name, v.Extern)
+		}
+	}
+	for _, f := range m.Funcs {
+		if f.Extern || f.Link != Internal {
+			each(f.Name, f.Extern)
+		}
+	}
 }
 
 type linker struct {

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -122,6 +123,37 @@ func TestLinkLeavesUnusedNames(t *testing.T) {
 	}
 }
 
+// Of a library comes what somebody declares and nobody else defines, and what
+// that needs.
+func TestLinkTakesOfLibrariesWhatIsMissing(t *testing.T) {
+	var objects []Object
+	for name, src := range map[string]string{
+		"main":   ".extern .func f(); .visible .func own() { ret; } .visible .entry k() { call f; ret; }",
+		"lib f":  ".extern .func g(); .extern .func own(); .visible .func f() { call g; ret; }",
+		"lib g":  ".visible .global .u32 v; .visible .func g() { ret; }",
+		"lib h":  ".extern .func nowhere(); .visible .func h() { call nowhere; ret; }",
+		"lib me": ".visible .func own() { trap; }",
+	} {
+		m, err := Parse(head + src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, Object{Name: name, Module: m, Library: name != "main"})
+	}
+	m, err := Link(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range m.Funcs {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"f", "g", "k", "own"}; !slices.Equal(names, want) || len(m.Vars) != 1 {
+		t.Errorf("functions %v and %d variables, want %v and one", names, len(m.Vars), want)
+	}
+}
+
 func FuzzLink(f *testing.F) {
 	f.Add(head+".extern .func f(); .global .u64 p = f;", head+".weak .func f() { ret; }")
 	f.Add(head+".extern .shared .u32 s[]; .entry k() { .reg .u64 %r; mov.u64 %r, s; }", head+".common .shared .u32 s;")
@@ -134,7 +166,7 @@ func FuzzLink(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := Link([]Object{{"a", m}, {"b", n}}); err != nil && !strings.Contains(err.Error(), "line ") {
+		if _, err := Link([]Object{{Name: "a", Module: m}, {Name: "b", Module: n, Library: true}}); err != nil && !strings.Contains(err.Error(), "line ") {
 			t.Errorf("error without line: %v", err)
 		}
 	})

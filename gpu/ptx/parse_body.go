@@ -181,6 +181,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	}
 	parts := p.budget.split(opcode)
 	in.Op, in.Mods, in.Line = parts[0], parts[1:], start.line
+	typeLast(in.Mods)
 	for !p.is(";") {
 		var o Operand
 		if o, err = p.operand(s, 0); err != nil {
@@ -207,6 +208,16 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	}
 	s.f.Body = append(s.f.Body, in)
 	return nil
+}
+
+// typeLast puts .ftz before the type, where the PTX ISA has it. ptxas takes it after
+// the type too, and cuRAND's headers write lg2.approx.f32.ftz.
+func typeLast(mods []string) {
+	if n := len(mods); n > 1 && mods[n-1] == "ftz" {
+		if _, ok := TypeByName(mods[n-2]); ok {
+			mods[n-2], mods[n-1] = mods[n-1], mods[n-2]
+		}
+	}
 }
 
 // excerpt shortens source to one line for an error message.

@@ -3,6 +3,7 @@ package ptx
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -201,4 +202,14 @@ func FuzzParse(f *testing.F) {
 		}
 		_ = m
 	})
+}
+
+func TestFtzAfterTheType(t *testing.T) {
+	m, err := Parse(head + ".entry k() { .reg .f32 %f<2>; lg2.approx.f32.ftz %f0, %f1; ret; }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Funcs[0].Body[0].Mods; !slices.Equal(got, []string{"approx", "ftz", "f32"}) {
+		t.Errorf("modifiers %v, want the type last", got)
+	}
 }

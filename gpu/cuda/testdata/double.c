@@ -94,7 +94,7 @@ static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
 static u poisoned; // the context of a fault
 static int conformance(u m) { return m & 1; }
 EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
-	NEEDS_CONTEXT;
+	NEEDS_CONTEXT; PLAY(cuModuleLoadDataEx);
 	int known = !!strstr(image, "double:") || !memcmp(image, "\x7f" "ELF", 4) || !memcmp(image, "\x50\xed\x55\xba", 4); // other images are broken
 	for (unsigned i = 0; i < n; i++) {
 		if (options[i] == 3) strcpy(values[i], "double: info");

@@ -3,6 +3,7 @@ package fatbintest
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 )
 
@@ -76,4 +77,45 @@ func Wrap(kind uint16, payload []byte) []byte {
 	le.PutUint32(b[20:], 64)
 	le.PutUint64(b[24:], uint64(len(payload)))
 	return append(b, payload...)
+}
+
+// Object is a host's object with sections of these names and bytes.
+func Object(sections ...[2]string) []byte {
+	le := binary.LittleEndian
+	image, names := make([]byte, 64), "\x00.names\x00"
+	copy(image, "\x7fELF\x02\x01\x01")
+	le.PutUint16(image[18:], 62) // x86-64
+	headers := make([]byte, 64)
+	add := func(name int, body string) {
+		h := make([]byte, 64)
+		le.PutUint32(h, uint32(name))
+		le.PutUint32(h[4:], 1)
+		le.PutUint64(h[24:], uint64(len(image)))
+		le.PutUint64(h[32:], uint64(len(body)))
+		headers, image = append(headers, h...), append(image, body...)
+	}
+	for _, s := range sections {
+		names += s[0] + "\x00"
+	}
+	add(1, names)
+	at := len("\x00.names\x00")
+	for _, s := range sections {
+		add(at, s[1])
+		at += len(s[0]) + 1
+	}
+	le.PutUint64(image[40:], uint64(len(image)))
+	le.PutUint16(image[58:], 64)
+	le.PutUint16(image[60:], uint16(len(sections)+2))
+	le.PutUint16(image[62:], 1)
+	return append(image, headers...)
+}
+
+// Archive is an archive of members, with names of its own.
+func Archive(members ...[]byte) []byte {
+	b := []byte("!<arch>\n")
+	for i, m := range members {
+		b = append(b, fmt.Sprintf("%-16s%-12d%-6d%-6d%-8o%-10d`\n", fmt.Sprint("m", i, "/"), 0, 0, 0, 0o644, len(m))...)
+		b = append(append(b, m...), make([]byte, len(m)&1)...)
+	}
+	return b
 }

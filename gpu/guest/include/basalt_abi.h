@@ -112,6 +112,7 @@
 #define BSLT_LINK_OBJECT_SIZE 0x10u
 #define BSLT_MAX_LINK_OBJECTS 0x400u
 #define BSLT_MAX_LINK_NAME 0x100u
+#define BSLT_LINK_LINKED 0x10000u
 
 struct bslt_entry {
 	uint32_t length;

@@ -229,6 +229,38 @@ CUDA_API CUresult cuCtxDestroy_v2(CUcontext ctx)
 	return err;
 }
 
+CUDA_API CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+	struct context *c;
+
+	SESSION(s);
+	(void)s;
+	if (!pctx || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_object(&c));
+	c->attached++;
+	*pctx = handle_of(c->o.id);
+	object_put(c);
+	return 0;
+}
+
+/* Ends one cuCtxAttach, or the context if there was none. */
+CUDA_API CUresult cuCtxDetach(CUcontext ctx)
+{
+	struct context *c;
+	unsigned int n;
+
+	SESSION(s);
+	(void)s;
+	if (!(c = object_get(ctx, KIND_CONTEXT)))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	n = c->attached;
+	while (n && !atomic_compare_exchange_weak(&c->attached, &n, n - 1))
+		;
+	object_put(c);
+	return n ? 0 : cuCtxDestroy_v2(ctx);
+}
+
 CUDA_API CUresult cuCtxSynchronize(void)
 {
 	struct bslt_ctx_synchronize a;

@@ -7,10 +7,13 @@
 #define WRAPPER_MAGIC 0x466243b1u
 #define FATBIN_MAGIC 0xba55ed50u
 
+/* Version 2 is what nvcc's linker of device code makes: data is linked, for the
+ * architectures that the program was built for, and parts are the fatbins that it
+ * was linked of, up to a null. */
 struct wrapper {
 	uint32_t magic, version;
 	const void *data;
-	const void *unused;
+	const void *const *parts;
 };
 struct fatbin {
 	uint32_t magic;
@@ -46,13 +49,40 @@ static size_t elf_size(const uint8_t *p)
 	return ends[0] > ends[1] ? ends[0] : ends[1];
 }
 
-size_t image_size(const void **image)
+static size_t fatbin_size(const void *p)
+{
+	struct fatbin f;
+
+	memcpy(&f, p, sizeof f);
+	return f.magic != FATBIN_MAGIC || f.size > BSLT_MAX_MODULE_IMAGE ? 0 : f.header_size + (size_t)f.size;
+}
+
+/* The image of what was linked and its parts: the device links them again where it
+ * has no code in what was linked. */
+static size_t parts_image(const struct wrapper *w, const void **image, void **made)
+{
+	size_t size;
+	struct link *l = link_begin();
+	int err = l ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+
+	if (err == 0 && w->data && (size = fatbin_size(w->data)) > sizeof(struct fatbin))
+		err = link_add(l, BSLT_LINK_LINKED, w->data, size, "linked");
+	for (size_t i = 0; err == 0 && w->parts[i]; i++)
+		err = (size = fatbin_size(w->parts[i])) ? link_add(l, CU_JIT_INPUT_FATBINARY, w->parts[i], size, NULL)
+							: CUDA_ERROR_INVALID_IMAGE;
+	size = err ? 0 : link_end(l, made);
+	object_put(l);
+	*image = *made;
+	return size;
+}
+
+size_t image_size(const void **image, void **made)
 {
 	const uint8_t *p = *image;
 	struct wrapper w;
-	struct fatbin f;
 	uint32_t magic;
 
+	*made = NULL;
 	/* A byte at a time: PTX may be as short as one NUL. */
 	for (int i = 0; i < 4; i++)
 		if (p[i] == 0 && i < 3)
@@ -60,15 +90,15 @@ size_t image_size(const void **image)
 	memcpy(&magic, p, 4);
 	if (magic == WRAPPER_MAGIC) {
 		memcpy(&w, p, sizeof w);
+		if (w.version == 2 && w.parts && w.parts[0])
+			return parts_image(&w, image, made);
 		if (!w.data)
 			return 0;
 		*image = p = w.data;
 		memcpy(&magic, p, 4);
 	}
-	if (magic == FATBIN_MAGIC) {
-		memcpy(&f, p, sizeof f);
-		return f.size > BSLT_MAX_MODULE_IMAGE ? 0 : f.header_size + (size_t)f.size;
-	}
+	if (magic == FATBIN_MAGIC)
+		return fatbin_size(p);
 	if (magic == BSLT_LINK_MAGIC)
 		return link_size(p);
 	if (memcmp(p, "\177ELF", 4) == 0)

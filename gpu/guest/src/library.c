@@ -276,10 +276,12 @@ CUDA_API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_
 	if (!library || !code || (numJitOptions && (!jitOptions || !jitOptionsValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(library_options(numLibraryOptions, libraryOptions, libraryOptionValues, &preserved));
-	size = image_size(&code);
-	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
+	size = image_size(&code, &copy);
+	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE) {
+		free(copy);
 		return CUDA_ERROR_INVALID_IMAGE;
-	if (!preserved) {
+	}
+	if (!copy && !preserved) {
 		if (!(copy = malloc(size)))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		code = memcpy(copy, code, size);

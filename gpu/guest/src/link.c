@@ -1,5 +1,5 @@
-/* The linker. Objects are kept until cuLinkComplete; of one it gives back that
- * one, of several an image that holds them all (abi/link.go), which the program
+/* The linker. Objects are kept until cuLinkComplete; of one that a program can load
+ * it gives back that one, else an image that holds them all (abi/link.go), which the program
  * loads as a module. The worker links when it loads it, and before that once
  * more at cuLinkComplete, where a program expects the errors and the log. */
 #include <stdio.h>
@@ -19,7 +19,7 @@ struct link {
 	struct part *parts;
 	unsigned int count;
 	size_t total; /* bytes of all parts */
-	char *image;  /* of several parts: what cuLinkComplete has given away */
+	char *image;  /* unless it is the only part: what cuLinkComplete has given away */
 	size_t size;
 	unsigned int options;
 	CUjit_option *keys; /* ours */
@@ -37,6 +37,15 @@ static void link_destroy(struct object *o)
 	free(l->keys);
 }
 
+struct link *link_begin(void)
+{
+	struct link *l = object_new(sizeof *l, KIND_LINK, object_ids(1), 0);
+
+	if (l)
+		l->o.destroy = link_destroy;
+	return l;
+}
+
 CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options, void **optionValues, CUlinkState *stateOut)
 {
 	struct link *l;
@@ -47,9 +56,9 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 	if (!stateOut || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(context_current(&context));
-	if (!(l = object_new(sizeof *l, KIND_LINK, object_ids(1), context)))
+	if (!(l = link_begin()))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	l->o.destroy = link_destroy;
+	l->o.context = context;
 	if (numOptions) {
 		if (!(l->keys = malloc(numOptions * sizeof *l->keys))) {
 			object_put(l);
@@ -58,13 +67,14 @@ CUDA_API CUresult cuLinkCreate_v2(unsigned int numOptions, CUjit_option *options
 		memcpy(l->keys, options, numOptions * sizeof *l->keys);
 		l->values = optionValues;
 		l->options = numOptions;
+		jit_logs_begin(numOptions, options, optionValues);
 	}
 	object_add(l);
 	*stateOut = handle_of(l->o.id);
 	return 0;
 }
 
-static int link_add(struct link *l, int type, const void *data, size_t size, const char *name)
+int link_add(struct link *l, uint32_t type, const void *data, size_t size, const char *name)
 {
 	struct part *p;
 
@@ -81,7 +91,7 @@ static int link_add(struct link *l, int type, const void *data, size_t size, con
 	memcpy(p->bytes, data, size);
 	p->bytes[size] = 0;
 	p->size = size;
-	p->type = (uint32_t)type;
+	p->type = type;
 	if (name && *name)
 		snprintf(p->name, sizeof p->name, "%s", name);
 	else
@@ -104,11 +114,11 @@ CUDA_API CUresult cuLinkAddData_v2(CUlinkState state, int type, void *data, size
 		return CUDA_ERROR_INVALID_VALUE;
 	if (size > BSLT_MAX_MODULE_IMAGE)
 		return CUDA_ERROR_INVALID_IMAGE;
-	if (type < CU_JIT_INPUT_CUBIN || type > CU_JIT_INPUT_FATBINARY)
+	if (type < CU_JIT_INPUT_CUBIN || type > CU_JIT_INPUT_LIBRARY)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	if (!(l = object_get(state, KIND_LINK)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	err = link_add(l, type, data, size, name);
+	err = link_add(l, (uint32_t)type, data, size, name);
 	object_put(l);
 	return err;
 }
@@ -136,7 +146,7 @@ static char *put(char *at, const void *from, size_t n)
 	return at + n;
 }
 
-/* Makes the image of several parts. */
+/* Makes the image of all parts. */
 static int link_image(struct link *l)
 {
 	uint32_t head[2] = {BSLT_LINK_MAGIC, BSLT_LINK_VERSION}, tail[4] = {l->count};
@@ -169,6 +179,15 @@ static int link_image(struct link *l)
 	return 0;
 }
 
+size_t link_end(struct link *l, void **image)
+{
+	if (link_image(l) != 0)
+		return 0;
+	*image = l->image;
+	l->image = NULL;
+	return l->size;
+}
+
 static bool wants_log(const struct link *l)
 {
 	bool log = false;
@@ -178,13 +197,24 @@ static bool wants_log(const struct link *l)
 	return log;
 }
 
+/* Whether the only part is what the program gets: one that a module can be, and
+ * that needs nothing which the program asked for when it created the link. */
+static bool passes_through(const struct link *l)
+{
+	uint32_t level, registers, default_level, no_registers;
+
+	jit_numbers(l->options, l->keys, l->values, &level, &registers);
+	jit_numbers(0, NULL, NULL, &default_level, &no_registers);
+	return l->count == 1 && l->parts[0].type <= CU_JIT_INPUT_FATBINARY && level == default_level && registers == no_registers;
+}
+
 /* Links, or compiles the only one, and throws it away: for the error and the
  * log in their place. */
 static int try_load(const struct link *l, const void *image, size_t size)
 {
 	CUmodule m;
 
-	if (l->count == 1 && !wants_log(l))
+	if (passes_through(l) && !wants_log(l))
 		return 0;
 	TRY(module_load(image, size, l->options, l->keys, l->values, &m));
 	return cuModuleUnload(m);
@@ -194,7 +224,7 @@ static int link_complete(struct link *l, void **image, size_t *size)
 {
 	if (l->count == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (l->count == 1) {
+	if (passes_through(l)) {
 		*image = l->parts[0].bytes;
 		*size = l->parts[0].size;
 	} else {

@@ -43,6 +43,16 @@ void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32
 	*max_registers = j.max_registers;
 }
 
+void jit_logs_begin(unsigned int n, const CUjit_option *keys, void **values)
+{
+	struct jit j = jit_options(n, keys, values);
+	const int buffers[][2] = {{j.info, j.info_size}, {j.error, j.error_size}};
+
+	for (int i = 0; i < 2; i++)
+		if (buffers[i][0] >= 0 && buffers[i][1] >= 0 && values[buffers[i][0]] && (unsigned int)(uintptr_t)values[buffers[i][1]])
+			*(char *)values[buffers[i][0]] = 0;
+}
+
 /* Fills a log buffer of the program and says how much of it is used. */
 static void give_log(int buffer, int size, void **values, const char *text)
 {
@@ -118,6 +128,7 @@ static void function_destroy(struct object *o)
 
 	free(f->info.name);
 	free(f->info.params);
+	free(f->state);
 }
 
 /* Gives each function an object of its own, with what was in the record. */
@@ -244,12 +255,16 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
 				     void **optionValues)
 {
+	void *made;
 	size_t size;
+	int err;
 
 	if (!module || !image || (numOptions && (!options || !optionValues)))
 		return CUDA_ERROR_INVALID_VALUE;
-	size = image_size(&image);
-	return module_load(image, size, numOptions, options, optionValues, module);
+	size = image_size(&image, &made);
+	err = module_load(image, size, numOptions, options, optionValues, module);
+	free(made);
+	return err;
 }
 
 CUDA_API CUresult cuModuleLoadData(CUmodule *module, const void *image)

@@ -90,6 +90,7 @@ struct context {
 	struct object o;
 	unsigned int flags, api;
 	bool primary;
+	_Atomic unsigned int attached; /* by cuCtxAttach, and not yet by cuCtxDetach */
 	_Atomic uint64_t limits[8];
 	_Atomic int cache_config, shared_config;
 	_Atomic int fault;        /* its asynchronous error, once it is known */
@@ -113,6 +114,7 @@ struct function {
 	uint64_t module;
 	struct function_info info;
 	uint32_t param_bytes;
+	struct launch_state *state; /* launch_state.c's, or NULL */
 };
 struct module {
 	struct object o;
@@ -173,8 +175,17 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		     void **values, CUmodule *out);
 /* The optimization level and the registers a thread that JIT options ask for. */
 void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
-/* Bytes of an image that the program gave without its size; 0: not known. */
-size_t image_size(const void **image);
+/* Empties the log buffers among JIT options: a program reads them after any error. */
+void jit_logs_begin(unsigned int n, const CUjit_option *keys, void **values);
+/* Bytes of an image that the program gave without its size; 0: not known. *image
+ * becomes what is to be sent, and *made the same where it had to be made, or NULL:
+ * free(*made). */
+size_t image_size(const void **image, void **made);
+/* link.c: an image of several objects. Its name may be NULL. */
+struct link;
+struct link *link_begin(void); /* object_put it */
+int link_add(struct link *l, uint32_t type, const void *data, size_t size, const char *name);
+size_t link_end(struct link *l, void **image); /* 0: no memory, or too large */
 /* What the beginning of an image of that size tells: 0, or CUDA_ERROR_INVALID_IMAGE. */
 int image_check(const void *image, size_t size);
 /* The bytes of a file, with a NUL after them; free(*bytes). */

@@ -306,13 +306,6 @@ CUDA_API CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuCtxAttach(CUcontext *pctx, unsigned int flags)
-{
-	(void)pctx;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	(void)pctx;
@@ -322,11 +315,6 @@ CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 }
 
 CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
-{
-	return cuCtxDestroy_v2(ctx);
-}
-
-CUDA_API CUresult cuCtxDetach(CUcontext ctx)
 {
 	return cuCtxDestroy_v2(ctx);
 }
@@ -620,22 +608,6 @@ CUDA_API CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget ta
 {
 	(void)target;
 	(void)scope;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuFuncSetBlockShape(CUfunction hfunc, int x, int y, int z)
-{
-	(void)hfunc;
-	(void)x;
-	(void)y;
-	(void)z;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuFuncSetSharedSize(CUfunction hfunc, unsigned int bytes)
-{
-	(void)hfunc;
-	(void)bytes;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1101,34 +1073,11 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuLaunch(CUfunction f)
-{
-	(void)f;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
 {
 	(void)launchParamsList;
 	(void)numDevices;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLaunchGrid(CUfunction f, int grid_width, int grid_height)
-{
-	(void)f;
-	(void)grid_width;
-	(void)grid_height;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_height, CUstream hStream)
-{
-	(void)f;
-	(void)grid_width;
-	(void)grid_height;
-	(void)hStream;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1871,43 +1820,11 @@ CUDA_API CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunctio
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuParamSetSize(CUfunction hfunc, unsigned int numbytes)
-{
-	(void)hfunc;
-	(void)numbytes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 {
 	(void)hfunc;
 	(void)texunit;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuParamSetf(CUfunction hfunc, int offset, float value)
-{
-	(void)hfunc;
-	(void)offset;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuParamSeti(CUfunction hfunc, int offset, unsigned int value)
-{
-	(void)hfunc;
-	(void)offset;
-	(void)value;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned int numbytes)
-{
-	(void)hfunc;
-	(void)offset;
-	(void)ptr;
-	(void)numbytes;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 

@@ -237,8 +237,10 @@ static void jit_logs(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryLoadData(&lib, kernels_ptx, NULL, NULL, 1, NULL, NULL, 0));
 
 	values[1] = (void *)sizeof log;
-	log[0] = 0;
+	log[0] = 'x';
 	CHECK(cuLinkCreate(2, keys, values, &link));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLinkAddData(link, 5, BAD_PTX, strlen(BAD_PTX), "nvvm", 0, NULL, NULL));
+	EXPECT(log[0] == 0); /* pycuda reads it then */
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, BAD_PTX, strlen(BAD_PTX), "bad.ptx", 0, NULL, NULL));
 	GIVES(CUDA_ERROR_INVALID_PTX, cuLinkComplete(link, &cubin, &size));
 	EXPECT(strstr(log, "frobnicate") != NULL);
@@ -293,6 +295,20 @@ static void link_objects(void)
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 7);
 
+	/* What the program asked for holds for one object, too. */
+	CUjit_option registers = CU_JIT_MAX_REGISTERS;
+	void *few = (void *)2;
+	int used = 0; /* attribute 4, NUM_REGS */
+
+	CHECK(cuLinkCreate(1, &registers, &few, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)kernels_ptx, strlen(kernels_ptx), "k.ptx", 0, NULL, NULL));
+	CHECK(cuLinkComplete(link, &image, &size));
+	CHECK(cuModuleLoadData(&m, image));
+	CHECK(cuLinkDestroy(link));
+	CHECK(cuModuleGetFunction(&f, m, "vecadd"));
+	CHECK(cuFuncGetAttribute(&used, 4, f));
+	EXPECT(used == 2);
+
 	CHECK(cuLinkCreate(2, keys, values, &link));
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "one", 0, NULL, NULL));
 	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "two", 0, NULL, NULL));
@@ -300,11 +316,78 @@ static void link_objects(void)
 	EXPECT(strstr(log, "two: line 4: function seven is already defined in one") != NULL);
 	CHECK(cuLinkDestroy(link));
 
+	CHECK(cuLinkCreate(2, keys, values, &link));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, SEVEN_PTX, sizeof SEVEN_PTX, "one", 0, NULL, NULL));
+	CHECK(cuLinkAddData(link, CU_JIT_INPUT_LIBRARY, "!<arch>\nhalf a head", 19, "lib.a", 0, NULL, NULL));
+	values[1] = (void *)sizeof log;
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuLinkComplete(link, &image, &size));
+	EXPECT(strstr(log, "lib.a: ") != NULL && strstr(log, "archive") != NULL);
+	CHECK(cuLinkDestroy(link));
+
 	CHECK(cuLinkCreate(0, NULL, NULL, &link));
 	for (unsigned int i = 0; i < BSLT_MAX_LINK_OBJECTS; i++)
 		CHECK(cuLinkAddData(link, CU_JIT_INPUT_PTX, "x", 2, NULL, 0, NULL, NULL));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuLinkAddData(link, CU_JIT_INPUT_PTX, "x", 2, NULL, 0, NULL, NULL));
 	CHECK(cuLinkDestroy(link));
+}
+
+/* A fatbin of one image: kind 1 is PTX, 2 machine code. */
+static void *fatbin_of(int kind, const char *image)
+{
+	size_t n = strlen(image) + 1;
+	uint32_t *b = calloc(1, 80 + n);
+
+	EXPECT(b != NULL);
+	b[0] = 0xba55ed50, b[1] = 16 << 16 | 1;
+	b[2] = (uint32_t)(64 + n);
+	b[4] = (uint32_t)kind, b[5] = 64;
+	b[6] = (uint32_t)n;
+	b[11] = 61; /* as in sm_61 */
+	memcpy(b + 20, image, n);
+	return b;
+}
+
+/* What nvcc -rdc=true leaves in a program: machine code of all objects together, and
+ * the objects, of which the device's code is linked where it cannot run the former. */
+static void linked_wrapper(void)
+{
+	void *parts[] = {fatbin_of(1, CALLER_PTX), fatbin_of(1, SEVEN_PTX), NULL}, *linked[] = {fatbin_of(2, "\177ELF"), NULL};
+	struct {
+		uint32_t magic, version;
+		void *data, **parts;
+	} w = {0x466243b1, 2, NULL, parts};
+	unsigned int got = 0;
+	CUlibrary lib;
+	CUdeviceptr p;
+	CUfunction f;
+	CUmodule m;
+	CUkernel k;
+	void *params[] = {&p};
+
+	(void)demo_start("poke");
+	CHECK(cuMemAlloc(&p, 4));
+	for (int i = 0; i < 2; i++) {
+		w.data = linked[i];
+		CHECK(cuMemsetD32(p, 0, 1));
+		CHECK(cuModuleLoadData(&m, &w));
+		CHECK(cuModuleGetFunction(&f, m, "k"));
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuMemcpyDtoH(&got, p, 4));
+		EXPECT(got == 7);
+		CHECK(cuMemsetD32(p, 0, 1));
+		CHECK(cuLibraryLoadData(&lib, &w, NULL, NULL, 0, NULL, NULL, 0));
+		CHECK(cuLibraryGetKernel(&k, lib, "k"));
+		CHECK(cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuMemcpyDtoH(&got, p, 4));
+		EXPECT(got == 7);
+		CHECK(cuLibraryUnload(lib));
+	}
+	*(uint32_t *)parts[1] = 0; /* not a fatbin */
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuModuleLoadData(&m, &w));
+	GIVES(CUDA_ERROR_INVALID_IMAGE, cuLibraryLoadData(&lib, &w, NULL, NULL, 0, NULL, NULL, 0));
+	for (int i = 0; i < 2; i++)
+		free(parts[i]);
+	free(linked[0]);
 }
 
 static void bad_handles(void)
@@ -548,7 +631,7 @@ static void proc_address(void)
 }
 
 static const struct test tests[] = {
-	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs}, {"link_objects", link_objects},
+	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library}, {"jit_logs", jit_logs}, {"link_objects", link_objects}, {"linked_wrapper", linked_wrapper},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes}, {"bad_ptx", bad_ptx},
 	{"illegal_address", illegal_address}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},

@@ -41,7 +41,12 @@ static void good_contexts(void)
 	GIVES(217, cuCtxEnablePeerAccess(all[1], 0)); /* there is one device */
 	GIVES(705, cuCtxDisablePeerAccess(all[1]));
 	CHECK(cuCtxDestroy(all[3]));
+	CHECK(cuCtxAttach(&c, 0));
+	EXPECT(c == all[0]);
 	CHECK(cuCtxDetach(all[0]));
+	CHECK(cuCtxGetApiVersion(all[0], &flags)); /* it is still there */
+	CHECK(cuCtxDetach(all[0]));
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxGetApiVersion(all[0], &flags));
 	CHECK(cuDevicePrimaryCtxSetFlags(0, 1));
 	CHECK(cuDevicePrimaryCtxGetState(0, &flags, &active));
 	EXPECT(flags == 1 && !active);
@@ -196,6 +201,40 @@ static void good_launches(void)
 	EXPECT(word_at(p) == 6);
 }
 
+/* As programs did before CUDA 4, and as pycuda still does. */
+static void good_kept_launches(void)
+{
+	CUfunction f = demo_start("poke");
+	CUdeviceptr p;
+	CUstream s;
+
+	CHECK(cuMemAlloc_v2(&p, 4));
+	CHECK(cuStreamCreate(&s, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunch(f)); /* it has no block yet */
+	CHECK(cuFuncSetBlockShape(f, 1, 1, 1));
+	CHECK(cuFuncSetSharedSize(f, 64));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunch(f)); /* and no parameters */
+	CHECK(cuParamSetv(f, 0, &p, sizeof p));
+	CHECK(cuParamSeti(f, 8, 5));
+	CHECK(cuParamSetSize(f, 12));
+	CHECK(cuLaunch(f));
+	EXPECT(word_at(p) == 5);
+	CHECK(cuParamSetf(f, 8, 1.0f));
+	CHECK(cuLaunchGrid(f, 2, 2));
+	EXPECT(word_at(p) == 0x3f800000);
+	CHECK(cuParamSeti(f, 8, 7));
+	CHECK(cuLaunchGridAsync(f, 1, 1, s));
+	CHECK(cuParamSeti(f, 8, 8)); /* for the next one */
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(word_at(p) == 7);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(f, 0, 1, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSeti(f, 4094, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSeti(f, -4, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSetv(f, 0, NULL, 4));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuParamSetSize(f, 4097));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchGrid(f, 0, 1));
+}
+
 static void good_streams(void)
 {
 	CUcontext current, of;
@@ -315,6 +354,6 @@ static void good_copies(void)
 
 const struct test good_tests[] = {
 	{"good_contexts", good_contexts}, {"good_devices", good_devices}, {"good_functions", good_functions}, {"good_modules", good_modules},
-	{"good_launches", good_launches}, {"good_streams", good_streams}, {"good_memsets", good_memsets}, {"good_copies", good_copies},
+	{"good_launches", good_launches}, {"good_kept_launches", good_kept_launches}, {"good_streams", good_streams}, {"good_memsets", good_memsets}, {"good_copies", good_copies},
 	{NULL, NULL},
 };

@@ -252,6 +252,9 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 	return []exec.Step{s, exec.LogicPair(rp, rq, r, other, ops.Bitwise(op))}, nil
 }
 
+// setValues are what set gives for true: all bits, or 1.0.
+var setValues = map[ptx.Type]uint64{ptx.U32: 0xffffffff, ptx.S32: 0xffffffff, ptx.F32: 0x3f800000, ptx.F16: 0x3c00, ptx.BF16: 0x3f80}
+
 // set gives all ones or 1.0 instead of a predicate. The type of the result comes
 // before that of the operands, or, as GCC writes it, first.
 func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
@@ -264,18 +267,15 @@ func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
 	}
 	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
 	t, ok2 := ptx.TypeByName(mods[len(mods)-1])
-	if !ok1 || !ok2 || dt != ptx.U32 && dt != ptx.S32 && dt != ptx.F32 || t == ptx.F16x2 || t == ptx.BF16x2 {
+	yes, ok3 := setValues[dt]
+	if !ok1 || !ok2 || !ok3 || t == ptx.F16x2 || t == ptx.BF16x2 {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	s, p, err := c.compare(append(mods[:len(mods)-2:len(mods)-2], mods[len(mods)-1]), &in.Args[1], &in.Args[2], t)
 	if err != nil {
 		return nil, err
 	}
-	yes := ^uint32(0)
-	if dt == ptx.F32 {
-		yes = 0x3f800000
-	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, uint64(yes)), c.constant(exec.Class32, 0), exec.PredOf(p, false))
+	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, yes), c.constant(exec.Class32, 0), exec.PredOf(p, false))
 	return []exec.Step{s, sel}, err
 }
 

@@ -3,8 +3,12 @@ package compile
 import (
 	"encoding/binary"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 )
 
 const head = ".version 7.8\n.target sm_61\n.address_size 64\n"
@@ -82,6 +86,34 @@ func TestFatbins(t *testing.T) {
 	} {
 		if _, err := fatbinPTX(bad); err == nil {
 			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// What nvcc -c and an archive of that have for the device is linked too.
+func TestLinkedLibraries(t *testing.T) {
+	ptxIn := func(text string) string { return string(makeFatbin([]any{1, 61, 0, []byte(head + text + "\x00"), 0})) }
+	f := fatbintest.Object([2]string{"__nv_relfatbin", ptxIn(".extern .func g; .visible .func f { call g; ret; }")})
+	unused := fatbintest.Object([2]string{"__nv_relfatbin", ptxIn(".extern .func nowhere; .visible .func h { call nowhere; ret; }")})
+	image := func(g []byte) []byte {
+		return (&abi.LinkImage{Objects: []abi.LinkObject{
+			{Type: 1, Name: "main", Image: []byte(head + ".extern .func f; .visible .entry k() { call f; ret; }")},
+			{Type: abi.LinkHostObject, Name: "g.o", Image: g},
+			{Type: abi.LinkLibrary, Name: "lib.a", Image: fatbintest.Archive(unused, f)},
+		}}).Append(nil)
+	}
+	good := fatbintest.Object([2]string{".nv_fatbin", ptxIn(".visible .func g { ret; }")})
+	mod, _, err := parseImage(image(good))
+	if err != nil || len(mod.Funcs) != 3 {
+		t.Fatalf("module %+v, %v; want k, g and f", mod, err)
+	}
+	for want, g := range map[string][]byte{
+		"g.o: malformed image":                []byte("nothing"),
+		"g.o: .*no PTX":                       fatbintest.Object([2]string{".nv_fatbin", string(makeFatbin([]any{2, 61, 0, []byte("\x7fELF"), 0}))}),
+		"lib.a.*unresolved extern function g": fatbintest.Object(),
+	} {
+		if _, _, err := parseImage(image(g)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -9,36 +10,67 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// parseImage reads an image: PTX, a fatbin, or several of them to be linked.
-func parseImage(image []byte) (*ptx.Module, error) {
+// parseImage reads an image: PTX, a fatbin, or several of them to be linked. The
+// registers are those that the program allows a thread; 0: any number.
+func parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 	if !abi.IsLinkImage(image) {
 		src, err := ptxOf(image)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		return parsePTX(src)
+		mod, err = parsePTX(src)
+		return mod, 0, err
 	}
 	link, err := abi.DecodeLinkImage(image)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	if linked := link.Linked(); linked != nil {
+		src, err := ptxOf(linked)
+		if err == nil {
+			mod, err = parsePTX(src)
+		}
+		if !errors.Is(err, abi.ErrNoBinaryForGPU) {
+			return mod, link.MaxRegisters, err
+		}
+	}
+	mod, err = linkObjects(link)
+	return mod, link.MaxRegisters, err
+}
+
+func linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
 	var sources []ptx.Source
 	total := 0
 	for _, o := range link.Objects {
-		src, err := ptxOf(o.Image)
+		images, err := linkImages(o)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", o.Name, err)
+			return nil, fmt.Errorf("%w: %s: %w", abi.ErrInvalidImage, o.Name, err)
 		}
-		if total += len(src); total > ptx.MaxSource { // compressed objects grow
-			return nil, fmt.Errorf("%w: %s: all objects together have more than %d bytes of PTX", abi.ErrInvalidImage, o.Name, ptx.MaxSource)
+		for _, image := range images {
+			src, err := ptxOf(image)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", o.Name, err)
+			}
+			if total += len(src); total > ptx.MaxSource { // compressed objects grow
+				return nil, fmt.Errorf("%w: %s: all objects together have more than %d bytes of PTX", abi.ErrInvalidImage, o.Name, ptx.MaxSource)
+			}
+			sources = append(sources, ptx.Source{Name: o.Name, Text: src, Library: o.Type == abi.LinkLibrary})
 		}
-		sources = append(sources, ptx.Source{Name: o.Name, Text: src})
 	}
 	objects, err := ptx.ParseObjects(sources)
 	if err != nil {
 		return nil, err
 	}
 	return ptx.Link(objects)
+}
+
+// linkImages are the images of one object of a link: itself, or what a host's
+// object or a library of them holds.
+func linkImages(o abi.LinkObject) ([][]byte, error) {
+	if o.Type != abi.LinkHostObject && o.Type != abi.LinkLibrary {
+		return [][]byte{o.Image}, nil
+	}
+	return fatbin.Objects(o.Image)
 }
 
 func parsePTX(src string) (*ptx.Module, error) {

@@ -27,6 +27,7 @@ type Module struct {
 	taken      []*ptx.Func
 	heap       *exec.Heap // for malloc; nil when no function uses it
 	constBytes int32
+	registers  uint32
 	// expanded is what the kernels compiled so far come to (limits.go).
 	expanded int
 }
@@ -50,15 +51,19 @@ type Kernel struct {
 // Parse reads an image: PTX, a fatbin, or several of them to be linked. An
 // error in PTX is a *ptx.Error.
 func Parse(image []byte) (*Module, error) {
-	mod, err := parseImage(image)
+	mod, registers, err := parseImage(image)
 	if err != nil {
 		return nil, err
 	}
-	return &Module{mod: mod, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}, nil
+	return &Module{mod: mod, registers: registers, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}, nil
 }
 
 // Arch returns the architecture that the PTX is for.
 func (l *Module) Arch() int32 { return int32(l.mod.Arch) }
+
+// MaxRegisters returns how many registers whoever linked the module allows a
+// thread; 0: any number.
+func (l *Module) MaxRegisters() uint32 { return l.registers }
 
 // ConstBytes returns the bytes of the variables in .const.
 func (l *Module) ConstBytes() int32 { return l.constBytes }

@@ -17,10 +17,17 @@ const (
 )
 
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
-// a block of the kernel's largest size can have.
-func registers(p *exec.Program) uint32 {
+// a block of the kernel's largest size can have, and no more than the program
+// allows where it gives a number. Here they cost nothing, so fewer never spill.
+func registers(p *exec.Program, allowed ...uint32) uint32 {
 	most := maxRegisters / roundUp(p.MaxThreads, exec.WarpSize) &^ (registerUnit - 1)
-	return max(1, min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters))
+	n := min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters)
+	for _, limit := range allowed {
+		if limit > 0 {
+			n = min(n, limit)
+		}
+	}
+	return max(1, n)
 }
 
 // roundUp gives the next multiple of a power of two.

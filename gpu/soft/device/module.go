@@ -22,16 +22,17 @@ type module struct {
 type function struct {
 	m          *module
 	p          *exec.Program
+	registers  uint32 // NUM_REGS
 	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
 }
 
 // ModuleLoad implements worker.Context.
-func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
+func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
 	parsed, err := compile.Parse(image)
 	var m *module
 	if err == nil {
-		m, err = c.load(parsed, &info)
+		m, err = c.load(parsed, o, &info)
 	}
 	if err != nil {
 		var pe *ptx.Error
@@ -50,7 +51,7 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	return m, list, info, nil
 }
 
-func (c *Context) load(parsed *compile.Module, info *abi.ModuleInfo) (*module, error) {
+func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) (*module, error) {
 	m := &module{c: c}
 	if err := c.link(m, parsed, info); err != nil {
 		return nil, err
@@ -64,7 +65,10 @@ func (c *Context) load(parsed *compile.Module, info *abi.ModuleInfo) (*module, e
 	}
 	for i := range kernels {
 		p := kernels[i].Program
-		fn := &function{m: m, p: p, maxDynamic: compile.MaxSharedBytes - min(p.SharedBytes, compile.MaxSharedBytes)}
+		fn := &function{
+			m: m, p: p, registers: registers(p, o.MaxRegisters, parsed.MaxRegisters()),
+			maxDynamic: compile.MaxSharedBytes - min(p.SharedBytes, compile.MaxSharedBytes),
+		}
 		m.funcs = append(m.funcs, fn)
 		info.Functions = append(info.Functions, describe(&kernels[i], fn, parsed))
 	}
@@ -140,7 +144,7 @@ func describe(k *compile.Kernel, fn *function, of *compile.Module) abi.FunctionI
 	// the language: libraries choose by it which of their tunings was compiled.
 	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
 		int32(fn.p.MaxThreads), int32(fn.p.SharedBytes), of.ConstBytes(), int32(fn.p.LocalBytes),
-		int32(registers(fn.p)), of.Arch(), compile.Capability, 0, int32(fn.maxDynamic), -1,
+		int32(fn.registers), of.Arch(), compile.Capability, 0, int32(fn.maxDynamic), -1,
 	}}
 }
 
@@ -215,7 +219,7 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 		return 0, abi.ErrInvalidValue
 	}
 	threads := roundUp(uint32(blockSize), exec.WarpSize)
-	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(registers(f.p), registerUnit)*threads))
+	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.registers, registerUnit)*threads))
 	if dynamicShared > maxOptInBytes {
 		return 0, nil
 	}
