@@ -24,6 +24,7 @@ const (
 	OpModuleUnload                              Op = 17
 	OpFuncSetAttribute                          Op = 18
 	OpOccupancyMaxActiveBlocksPerMultiprocessor Op = 19
+	OpImageInfo                                 Op = 20
 	OpMemAlloc                                  Op = 32
 	OpMemFree                                   Op = 33
 	OpMemInfo                                   Op = 34
@@ -92,6 +93,8 @@ func (o Op) String() string {
 		return "FuncSetAttribute"
 	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
 		return "OccupancyMaxActiveBlocksPerMultiprocessor"
+	case OpImageInfo:
+		return "ImageInfo"
 	case OpMemAlloc:
 		return "MemAlloc"
 	case OpMemFree:
@@ -205,6 +208,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
 		return 24, true
+	case OpImageInfo:
+		return 48, true
 	case OpMemAlloc:
 		return 16, true
 	case OpMemFree:
@@ -538,6 +543,45 @@ func (a OccupancyMaxActiveBlocksPerMultiprocessor) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.DynamicSmemSize)
 	b = binary.LittleEndian.AppendUint32(b, uint32(a.BlockSize))
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// ImageInfo is the fixed part of the command. Reads which kernels an image has, with their parameters, and loads nothing: it names no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED.
+type ImageInfo struct {
+	ImageOff    uint64 // as of ModuleLoad: offset in its region
+	ImageLen    uint64 // as of ModuleLoad: bytes
+	ImageRegion uint32 // as of ModuleLoad: region number
+	ImageZero   uint32 // zero
+	OutOff      uint64 // ModuleInfo record: offset in its region
+	OutLen      uint64 // ModuleInfo record: bytes
+	OutRegion   uint32 // ModuleInfo record: region number
+	OutZero     uint32 // zero
+}
+
+// DecodeImageInfo reads the arguments from b, which has at least 48 bytes.
+func DecodeImageInfo(b []byte) (a ImageInfo) {
+	_ = b[47]
+	a.ImageOff = binary.LittleEndian.Uint64(b[0:])
+	a.ImageLen = binary.LittleEndian.Uint64(b[8:])
+	a.ImageRegion = binary.LittleEndian.Uint32(b[16:])
+	a.ImageZero = binary.LittleEndian.Uint32(b[20:])
+	a.OutOff = binary.LittleEndian.Uint64(b[24:])
+	a.OutLen = binary.LittleEndian.Uint64(b[32:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[40:])
+	a.OutZero = binary.LittleEndian.Uint32(b[44:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ImageInfo) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.ImageOff)
+	b = binary.LittleEndian.AppendUint64(b, a.ImageLen)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageZero)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
 	return b
 }
 

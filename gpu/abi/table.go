@@ -113,6 +113,10 @@ var Commands = []Command{
 	{Op: 17, Name: "ModuleUnload", Sync: true, Args: u64("module", "handle"), API: []string{"cuModuleUnload"}},
 	{Op: 18, Name: "FuncSetAttribute", Sync: true, Args: fields(u64("function", "handle"), []Field{{Name: "attribute", Kind: I32, Doc: "CUfunction_attribute"}, {Name: "value", Kind: I32, Doc: "value"}}),
 		API: []string{"cuFuncSetAttribute", "cuFuncSetCacheConfig"}},
+	{Op: 20, Name: "ImageInfo", Sync: true, Args: fields(buf("image", "as of ModuleLoad"), buf("out", "ModuleInfo record")),
+		Doc:    "Reads which kernels an image has, with their parameters, and loads nothing: it names no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED.",
+		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
+		API:    []string{"cuLibraryGetKernel", "cuLibraryGetKernelCount", "cuLibraryEnumerateKernels", "cuKernelGetParamInfo"}},
 
 	// Memory.
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",

@@ -27,6 +27,10 @@ type Driver interface {
 	// addresses lie in the window, which must outlive it; contexts of one guest
 	// process share a window.
 	NewContext(flags uint32, gate Gate, w *Window) (Context, error)
+	// ImageInfo lists the kernels of an image that ModuleLoad takes, with their
+	// parameters and without attributes, and loads nothing: what is wrong with the
+	// rest of the image shows when it is loaded. It is called from any goroutine.
+	ImageInfo(image []byte) (abi.ModuleInfo, error)
 	// Evicts says whether Evict and Restore work on this device.
 	Evicts() bool
 	// Close frees everything.

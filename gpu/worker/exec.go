@@ -24,6 +24,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpModuleLoad:       (*Session).moduleLoad,
 	abi.OpModuleUnload:     (*Session).moduleUnload,
 	abi.OpFuncSetAttribute: (*Session).funcSetAttribute,
+	abi.OpImageInfo:        (*Session).imageInfo,
 
 	abi.OpMemAlloc: (*Session).memAlloc,
 	abi.OpMemFree:  (*Session).memFree,

@@ -21,17 +21,18 @@ func (s *Session) moduleLoad(c *command) error {
 		return abi.ErrInvalidImage
 	}
 	l := &loading{ctx: ctx, args: a}
-	var regions [2]*region
-	if l.image, regions[0], err = s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
+	var in, out *region
+	if l.image, in, err = s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
 		return err
 	}
-	if l.out, regions[1], err = s.buffer(a.OutRegion, a.OutOff, a.OutLen); err != nil {
+	if l.out, out, err = s.buffer(a.OutRegion, a.OutOff, a.OutLen); err != nil {
 		return err
 	}
 	if err := s.handles.free(a.Module, 1); err != nil {
 		return err
 	}
-	l.begin(regions)
+	l.held = hold(in, out)
+	ctx.loads++
 	asked := s.ask(c, func() error { return s.compile(l) }, func(c *command, err error) error { return s.compiled(c, l, err) })
 	if asked != errLater { //nolint:errorlint // ask returns it bare
 		s.loadOver(l)
@@ -42,11 +43,11 @@ func (s *Session) moduleLoad(c *command) error {
 // loading is a module on its way to the guest. The issuer owns it but for the
 // time of compile.
 type loading struct {
-	ctx     *contextObject
-	args    abi.ModuleLoad
-	image   []byte // shared with the guest
-	out     []byte // the same
-	regions [2]*region
+	ctx   *contextObject
+	args  abi.ModuleLoad
+	image []byte // shared with the guest
+	out   []byte // the same
+	held  heldRegions
 
 	module    Module
 	functions []Function
@@ -54,42 +55,20 @@ type loading struct {
 	globals   uint64 // bytes
 }
 
-// begin keeps regions and context until loadOver.
-func (l *loading) begin(regions [2]*region) {
-	l.regions = regions
-	for _, r := range regions {
-		if r != nil {
-			r.acquire()
-		}
-	}
-	l.ctx.loads++
-}
-
+// loadOver ends what keeps regions and context until the load is done.
 func (s *Session) loadOver(l *loading) {
-	for _, r := range l.regions {
-		if r != nil {
-			r.release()
-		}
-	}
+	l.held.release()
 	if l.ctx.loads--; l.ctx.loads == 0 && l.ctx.destroy != nil {
 		l.ctx.destroy()
 	}
 }
 
 // compile runs away from the issuer.
-func (s *Session) compile(l *loading) (err error) {
-	size := uint64(len(l.image))
-	if err := s.loads.enter(s.gate.ctx, size); err != nil {
+func (s *Session) compile(l *loading) error {
+	return s.withImage(l.image, func(image []byte) (err error) {
+		l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters})
 		return err
-	}
-	defer s.loads.leave(size)
-	var image []byte // the guest can no longer change it
-	s.guard(func() { image = append(make([]byte, 0, size), l.image...) })
-	if image == nil {
-		return abi.ErrUnavailable
-	}
-	l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters})
-	return err
+	})
 }
 
 // compiled reserves memory for the module's variables.

@@ -129,6 +129,7 @@ struct bslt_entry {
 #define BSLT_OP_MODULE_UNLOAD 17
 #define BSLT_OP_FUNC_SET_ATTRIBUTE 18
 #define BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR 19
+#define BSLT_OP_IMAGE_INFO 20
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
 #define BSLT_OP_MEM_INFO 34
@@ -242,6 +243,18 @@ struct bslt_occupancy_max_active_blocks_per_multiprocessor {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_occupancy_max_active_blocks_per_multiprocessor) == 24, "bslt_occupancy_max_active_blocks_per_multiprocessor");
+
+struct bslt_image_info {
+	uint64_t image_off; /* as of ModuleLoad: offset in its region */
+	uint64_t image_len; /* as of ModuleLoad: bytes */
+	uint32_t image_region; /* as of ModuleLoad: region number */
+	uint32_t image_zero; /* zero */
+	uint64_t out_off; /* ModuleInfo record: offset in its region */
+	uint64_t out_len; /* ModuleInfo record: bytes */
+	uint32_t out_region; /* ModuleInfo record: region number */
+	uint32_t out_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_image_info) == 48, "bslt_image_info");
 
 struct bslt_mem_alloc {
 	uint64_t ctx; /* handle */

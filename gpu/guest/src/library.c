@@ -43,6 +43,7 @@ static void library_destroy(struct object *o)
 	for (size_t i = 0; i < l->kernel_count; i++)
 		object_put(l->kernels[i]);
 	free(l->kernels);
+	free_module_info(&l->about);
 	free(l->loaded);
 	free(l->copy);
 	pthread_cond_destroy(&l->loads);

@@ -31,6 +31,8 @@ struct library {
 	bool gone;            /* unloaded: nothing is loaded any more */
 	struct loaded *loaded;
 	size_t count;
+	bool read; /* about is what the worker has read in the image; it stays as it is */
+	struct module_info about;
 	struct kernel **kernels; /* a reference each */
 	size_t kernel_count;
 };

@@ -1,5 +1,6 @@
 /* Modules: loading, and looking up what is in them. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,9 @@
 
 #define INFO_SIZE (64u << 10)
 #define FUNCTION_LIMIT (1u << 20)
+
+_Static_assert(offsetof(struct bslt_module_load, out_zero) - offsetof(struct bslt_module_load, image_off) ==
+		       offsetof(struct bslt_image_info, out_zero), "the same members in the same order");
 
 struct jit {
 	uint32_t opt_level, max_registers;
@@ -61,9 +65,12 @@ static void give_log(int buffer, int size, void **values, const char *text)
 	values[size] = (void *)(n ? n + 1 : 0);
 }
 
-/* Sends the image; fills info also when the load fails. */
-static int send_image(struct session *s, struct bslt_module_load *a, const void *image, size_t size, struct module_info *info)
+/* Sends the image with a command whose arguments have the members of
+ * bslt_image_info at an offset; fills info also when a load fails. */
+static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, const void *image, size_t size,
+		      struct module_info *info)
 {
+	struct bslt_image_info a = {0};
 	struct piece in, out;
 	struct answer r = {0, 0, 0};
 	uint64_t room = INFO_SIZE;
@@ -72,17 +79,18 @@ static int send_image(struct session *s, struct bslt_module_load *a, const void 
 	if (err)
 		return err;
 	memcpy(in.bytes, image, size);
-	a->image_off = in.off;
-	a->image_len = size;
-	a->image_region = in.number;
+	a.image_off = in.off;
+	a.image_len = size;
+	a.image_region = in.number;
 	for (int attempt = 0; attempt < 3; attempt++) {
 		if ((r.result = piece_get(s, room, &out)) != 0)
 			break;
 		memset(out.bytes, 0, 8); /* a failure without a record must not show an old one */
-		a->out_off = out.off;
-		a->out_len = out.len;
-		a->out_region = out.number;
-		r = call(s, BSLT_OP_MODULE_LOAD, a, sizeof *a);
+		a.out_off = out.off;
+		a.out_len = out.len;
+		a.out_region = out.number;
+		memcpy((uint8_t *)args + offset, &a, sizeof a);
+		r = call(s, op, args, args_len);
 		if (r.result == RES_INVALID_VALUE && r.value0 > out.len && r.value0 <= BSLT_MAX_MODULE_IMAGE) {
 			room = r.value0;
 			piece_put(s, &out);
@@ -100,6 +108,14 @@ static int send_image(struct session *s, struct bslt_module_load *a, const void 
 	}
 	piece_put(s, &in);
 	return r.result;
+}
+
+int image_read(const void *image, size_t size, struct module_info *info)
+{
+	struct bslt_image_info a;
+
+	SESSION(s);
+	return send_image(s, BSLT_OP_IMAGE_INFO, &a, sizeof a, 0, image, size, info);
 }
 
 static void module_destroy(struct object *o)
@@ -214,7 +230,7 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->o.destroy = module_destroy;
 	m->first_function = a.first_function;
-	err = send_image(s, &a, image, size, &m->info);
+	err = send_image(s, BSLT_OP_MODULE_LOAD, &a, sizeof a, offsetof(struct bslt_module_load, image_off), image, size, &m->info);
 	give_log(jit.info, jit.info_size, values, m->info.info_log);
 	give_log(jit.error, jit.error_size, values, m->info.error_log);
 	if (jit.wall_time >= 0) {

@@ -171,6 +171,9 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 /* The same into a context that need not be the current one. */
 int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
 		     void **values, CUmodule *out);
+/* The kernels of an image, as the worker reads them; free_module_info. No context is
+ * needed and nothing is loaded. CUDA_ERROR_NOT_SUPPORTED: the worker is too old. */
+int image_read(const void *image, size_t size, struct module_info *info);
 /* The optimization level and the registers a thread that JIT options ask for. */
 void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
 /* Bytes of an image that the program gave without its size; 0: not known. */
@@ -180,6 +183,9 @@ int image_check(const void *image, size_t size);
 /* The bytes of a file, with a NUL after them; free(*bytes). */
 int read_file(const char *name, void **bytes, size_t *size);
 int function_resolve(CUfunction h, struct function **f);
+
+/* function.c: one parameter of a kernel, or CUDA_ERROR_INVALID_VALUE. */
+int param_info_of(const struct function_info *f, size_t index, size_t *offset, size_t *size);
 
 /* library.c: a context is new; where programs ask for it, libraries go there. */
 void libraries_enter(uint64_t context);

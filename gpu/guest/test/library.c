@@ -432,8 +432,62 @@ static void enumerates(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelSetCacheConfig(all[0], 1, 0));
 }
 
+/* The handle of a context is not needed to know what an image has. */
+static void names_without_context(void)
+{
+	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b)\n{\nfrobnicate.u32 %r1;\nret;\n}\n";
+	static const unsigned char head[80] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, [16] = 1, [20] = 64};
+	char *text = library_text(100), *fatbin = malloc(sizeof head + strlen(text));
+	uint64_t size = strlen(text), all = size + 64;
+	CUkernel k, same, list[101] = {0};
+	unsigned int count = 0;
+	size_t before, offset, bytes;
+	const char *name;
+	CUlibrary l, bad;
+	CUfunction f;
+	CUcontext c;
+
+	memcpy(fatbin, head, sizeof head);
+	memcpy(fatbin + 8, &all, 8);
+	memcpy(fatbin + 24, &size, 8);
+	memcpy(fatbin + 80, text, size);
+	before = start(&c);
+	CHECK(cuCtxPopCurrent(&c));
+	for (int packed = 0; packed < 2; packed++) {
+		l = library_of(packed ? fatbin : text);
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetKernel(&k, l, "k100"));
+		CHECK(cuLibraryGetKernel(&k, l, "k57"));
+		CHECK(cuLibraryGetKernelCount(&count, l));
+		EXPECT(count == 100);
+		CHECK(cuLibraryEnumerateKernels(list, 101, l));
+		EXPECT(list[57] == k && list[99] && !list[100]);
+		CHECK(cuKernelGetName(&name, k));
+		EXPECT(strcmp(name, "k57") == 0);
+		CHECK(cuKernelGetParamInfo(k, 0, &offset, &bytes));
+		EXPECT(offset == 0 && bytes == 8);
+		GIVES(CUDA_ERROR_INVALID_VALUE, cuKernelGetParamInfo(k, 1, &offset, &bytes));
+		GIVES(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction(&f, k));
+		CHECK(cuCtxPushCurrent(c));
+		EXPECT(loaded_since(before) == 0);
+		CHECK(cuLibraryGetKernel(&same, l, "k57"));
+		EXPECT(same == k && result_of(k) == 57 && loaded_since(before) == 1);
+		CHECK(cuLibraryUnload(l));
+		CHECK(cuCtxPopCurrent(&c));
+		GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelGetName(&name, k));
+	}
+	bad = library_of(bad_body); /* what is wrong shows when it is used */
+	CHECK(cuLibraryGetKernel(&k, bad, "k"));
+	CHECK(cuKernelGetParamInfo(k, 1, &offset, &bytes));
+	EXPECT(offset == 8 && bytes == 8);
+	CHECK(cuCtxPushCurrent(c));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuKernelGetFunction(&f, k));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	free(text);
+	free(fatbin);
+}
+
 const struct test library_tests[] = {
 	{"library_lazy", lazy}, {"library_first_uses", first_uses}, {"library_unused", unused}, {"library_preserved", preserved},
 	{"library_contexts", contexts}, {"library_unload_in_use", unload_in_use}, {"library_threads", threads_ask},
-	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {NULL, NULL},
+	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {"library_names_without_context", names_without_context}, {NULL, NULL},
 };
