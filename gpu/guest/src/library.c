@@ -350,3 +350,39 @@ CUDA_API CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 	TRY(cuLibraryGetModule(&m, library));
 	return cuModuleGetGlobal_v2(dptr, bytes, m, name);
 }
+
+static int library_exists(CUlibrary library)
+{
+	struct library *l;
+
+	SESSION(s);
+	(void)s;
+	if (!(l = object_get(library, KIND_LIBRARY)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_put(l);
+	return 0;
+}
+
+/* An image with managed variables cannot be loaded (the load's error says so), so no
+ * library has any. */
+CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	uint64_t context;
+	CUmodule m;
+
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(library_exists(library));
+	if (context_current(&context) == 0)
+		TRY(cuLibraryGetModule(&m, library));
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+/* What a driver answers where no device has unified function pointers (attribute 129). */
+CUDA_API CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+	if (!fptr || !symbol)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(library_exists(library));
+	return CUDA_ERROR_NOT_FOUND;
+}

@@ -1132,23 +1132,6 @@ CUDA_API CUresult cuLaunchGridAsync(CUfunction f, int grid_width, int grid_heigh
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	(void)dptr;
-	(void)bytes;
-	(void)library;
-	(void)name;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
-{
-	(void)fptr;
-	(void)library;
-	(void)symbol;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	return cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);

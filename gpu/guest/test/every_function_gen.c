@@ -2621,8 +2621,6 @@ const struct refusal refusals[] = {
 	{"cuLaunchCooperativeKernelMultiDevice", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuLaunchGrid", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuLaunchGridAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuLibraryGetManaged", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuLibraryGetUnifiedFunction", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressFree", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressReserve", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAlloc", CUDA_ERROR_NOT_SUPPORTED},

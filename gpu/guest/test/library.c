@@ -486,8 +486,49 @@ static void names_without_context(void)
 	free(fatbin);
 }
 
+/* Managed variables and functions that the host can call: there are none. */
+static void nothing_shared(void)
+{
+	static const char managed[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .attribute(.managed) .align 4 .u32 both;\n"
+				      ".visible .entry k()\n{\nret;\n}\n";
+	CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+	char *text = library_text(1), log[256] = "";
+	void *values[] = {log, (void *)sizeof log}, *function;
+	CUdeviceptr p = 77;
+	size_t bytes;
+	CUcontext c;
+	CUlibrary l;
+	CUmodule m;
+
+	(void)start(&c);
+	l = library_of(text);
+	for (int current = 1; current >= 0; current--) {
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, &bytes, l, "answer"));
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, NULL, l, "none"));
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetUnifiedFunction(&function, l, "k0"));
+		if (current)
+			CHECK(cuCtxPopCurrent(&c));
+	}
+	EXPECT(p == 77);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetManaged(NULL, NULL, l, "answer"));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetManaged(&p, &bytes, l, NULL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetUnifiedFunction(NULL, l, "k0"));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetUnifiedFunction(&function, l, NULL));
+	CHECK(cuLibraryUnload(l));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetManaged(&p, &bytes, l, "answer"));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetUnifiedFunction(&function, l, "k0"));
+	CHECK(cuCtxPushCurrent(c));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&m, managed, 2, keys, values));
+	if (!strstr(log, "line 4: variable both is managed"))
+		fprintf(stderr, "the log is %s\n", log);
+	EXPECT(strstr(log, "line 4: variable both is managed") != NULL);
+	l = library_of(managed);
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLibraryGetManaged(&p, &bytes, l, "both"));
+	free(text);
+}
+
 const struct test library_tests[] = {
 	{"library_lazy", lazy}, {"library_first_uses", first_uses}, {"library_unused", unused}, {"library_preserved", preserved},
 	{"library_contexts", contexts}, {"library_unload_in_use", unload_in_use}, {"library_threads", threads_ask},
-	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {"library_names_without_context", names_without_context}, {NULL, NULL},
+	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {"library_nothing_shared", nothing_shared}, {"library_names_without_context", names_without_context}, {NULL, NULL},
 };

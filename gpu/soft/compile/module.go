@@ -96,6 +96,9 @@ func (l *Module) placeVars(mem Memory) error {
 		if v.Extern {
 			return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
 		}
+		if v.Managed {
+			return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "variable " + v.Name + " is managed, which this device has no memory for; allocate it with cuMemAllocManaged and pass its address to the kernel"}
+		}
 		addr, err := mem.Place(v.Name, v.Size)
 		if err != nil {
 			return err
