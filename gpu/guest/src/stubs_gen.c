@@ -1947,20 +1947,7 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 
 CUDA_API CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	(void)stream;
-	(void)count;
-	(void)paramArray;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
-{
-	(void)stream;
-	(void)count;
-	(void)paramArray;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
@@ -2766,12 +2753,12 @@ CUDA_API CUresult cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr
 
 CUDA_API CUresult cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	return cuStreamBatchMemOp(stream, count, paramArray, flags);
+	return cuStreamBatchMemOp(per_thread(stream), count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
+	return cuStreamBatchMemOp_v2(per_thread(stream), count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamBeginCapture_ptsz(CUstream hStream)
