@@ -229,6 +229,9 @@ void pools_abandon(void);
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);
 int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait);
 int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n);
+/* Puts the first bytes of a copy from the program's memory into a stream of the
+ * wire; *staged: how many. wait: with all of them, until they are on the device. */
+int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src, size_t n, bool wait, size_t *staged);
 /* By what the addresses are. */
 int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait);
 int stream_wait(CUstream h);

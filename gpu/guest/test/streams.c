@@ -263,8 +263,68 @@ static void batches(void)
 	EXPECT(got[0] == 0 && got[1] == 7);
 }
 
+#define LARGE (100u << 20)
+
+/* Copies into a stream that does not go on, until the thread's calls wait. */
+static void *stuff(void *p)
+{
+	struct filler *f = p;
+	char *bytes = calloc(1, 1 << 20);
+
+	CHECK(cuCtxSetCurrent(f->context));
+	for (;;) {
+		f->put++;
+		CHECK(cuMemcpyHtoDAsync(f->counter, bytes, 1 << 20, f->stream));
+	}
+	return NULL;
+}
+
+static void until_still(struct filler *f)
+{
+	for (unsigned int seen = 0, same = 0; same < 20; seen = f->put) {
+		same = f->put > 0 && f->put == seen ? same + 1 : 0;
+		usleep(10000);
+	}
+}
+
+/* However much of the staging memory streams keep that stand still, others copy,
+ * both ways, ask and load. */
+static void stuck_copies(void)
+{
+	enum { STUCK = 5 };
+	static struct filler f[STUCK];
+	CUfunction count = demo_start("count");
+	unsigned int one = 1, *large = malloc(LARGE), *back = calloc(1, LARGE);
+	pthread_t t[STUCK];
+	CUdeviceptr p;
+	CUstream s;
+
+	for (int i = 0; i < STUCK; i++) {
+		void *params[] = {&f[i].counter, &one};
+
+		CHECK(cuCtxGetCurrent(&f[i].context));
+		CHECK(cuMemAlloc(&f[i].counter, 1 << 20));
+		CHECK(cuStreamCreate(&f[i].stream, CU_STREAM_NON_BLOCKING));
+		CHECK(cuLaunchKernel(count, ENDLESS, 1, 1, 32, 1, 1, 0, f[i].stream, params, NULL));
+		EXPECT(pthread_create(&t[i], NULL, stuff, &f[i]) == 0);
+	}
+	for (int i = 0; i < STUCK; i++)
+		until_still(&f[i]);
+	for (unsigned int i = 0; i < LARGE / 4; i++)
+		large[i] = i * 2654435761u;
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc(&p, LARGE));
+	CHECK(cuMemcpyHtoDAsync(p, large, LARGE, s));
+	CHECK(cuMemcpyDtoHAsync(back, p, LARGE, s));
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(memcmp(large, back, LARGE) == 0);
+	CHECK(cuMemFreeAsync(p, s));
+	others_go_on();
+	_exit(0); /* the kernels do not end otherwise */
+}
+
 const struct test stream_tests[] = {
-	{"full_streams", full_streams}, {"many_launches", many_launches}, {"thousands_of_streams", thousands_of_streams}, {"batches", batches},
+	{"full_streams", full_streams}, {"many_launches", many_launches}, {"thousands_of_streams", thousands_of_streams}, {"batches", batches}, {"stuck_copies", stuck_copies},
 	{"dead_worker_full", dead_worker_full},
 	{NULL, NULL},
 };
