@@ -15,14 +15,15 @@ package abi
 //	1.1  the guest offers address windows (OffWindows), the worker chooses one
 //	1.2  the worker tells its version (OffWorkerMinor); regions of the guest may
 //	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
+//	1.3  kernels of graphs have attributes
 //
-// What 1.2 adds is asked for by the guest alone, so a library announces itself
+// What 1.2 and 1.3 add is asked for by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
 // before it uses more: an older worker serves it as before, and an older
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 2
+	Minor        = 3
 	LibraryMinor = 1
 )
 

@@ -63,6 +63,9 @@ type Launch struct {
 	Shared      uint32
 	Cooperative bool
 	Params      []byte
+	// Attributes that a stream and a launch can both have: hints, which a device
+	// may leave out.
+	Attributes []abi.StreamAttrValue
 }
 
 // Context is one CUDA context.

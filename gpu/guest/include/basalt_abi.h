@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x2u
+#define BSLT_MINOR 0x3u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u

@@ -96,6 +96,8 @@ struct session {
 	uint64_t head;
 	_Atomic uint64_t work; /* commands that were put and that nobody waited for (work_count) */
 
+	_Atomic bool stream_attributes; /* the program has given a stream some */
+
 	_Atomic uint64_t slot_free[BSLT_MAX_SLOTS / 64]; /* set bit: free */
 	_Atomic uint32_t looks; /* at a slot, between two times that a waiter makes way (wait.c) */
 
