@@ -28,6 +28,8 @@ struct library {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t loads; /* a load has ended */
+	struct managed_variables managed;
+
 	bool gone;            /* unloaded: nothing is loaded any more */
 	struct loaded *loaded;
 	size_t count;

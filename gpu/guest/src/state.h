@@ -117,6 +117,7 @@ struct function {
 struct module {
 	struct object o;
 	uint64_t first_function;
+	uint64_t managed; /* where its managed variables lie, if they are its own */
 	struct module_info info; /* names and params of functions have moved into them */
 	char **names;
 };
@@ -168,9 +169,17 @@ int launch_parameters(const struct function *f, void **params, void **extra, uin
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,
 		CUmodule *out);
-/* The same into a context that need not be the current one. */
+/* Memory for the managed variables of a library, whose modules share it. */
+struct managed_variables {
+	pthread_mutex_t lock; /* held while a module with some is loaded */
+	uint64_t address;     /* 0: none has been loaded */
+};
+/* A managed variable of a module. */
+int module_managed(CUmodule h, const char *name, CUdeviceptr *address, size_t *bytes);
+/* The same into a context that need not be the current one; shared: NULL where a
+ * module has its variables for itself. */
 int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
-		     void **values, CUmodule *out);
+		     void **values, struct managed_variables *shared, CUmodule *out);
 /* The kernels of an image, as the worker reads them; free_module_info. No context is
  * needed and nothing is loaded. CUDA_ERROR_NOT_SUPPORTED: the worker is too old. */
 int image_read(const void *image, size_t size, struct module_info *info);
@@ -197,7 +206,8 @@ struct range {
 	struct region region; /* pinned host memory with a region of its own */
 	bool owned;           /* host: allocated by us, not registered */
 	bool mapped;          /* host: the device uses it at its address */
-	bool managed;         /* host: of cuMemAllocManaged; mapped too */
+	bool managed;         /* host: of cuMemAllocManaged, or variables; mapped too */
+	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
@@ -211,6 +221,8 @@ bool range_find(enum space space, uint64_t address, struct range *r);
 /* Whether n bytes from address on lie in one piece of host memory that the device
  * uses at its address. */
 bool host_range(uint64_t address, uint64_t n);
+/* The address of variables in host memory that are a context's; 0: there are none. */
+uint64_t range_variables(uint64_t context);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
 /* Takes out all of a context; gone is called for each, with the table locked. */
@@ -248,8 +260,13 @@ int host_allocate(struct session *s, struct range *r, bool reached);
 /* Frees what host_allocate made, when no work can use it any more. */
 int host_release(struct session *s, uint64_t address, bool managed);
 
-/* managed.c. Frees managed memory. */
+/* managed.c. Frees managed memory that the program has allocated. */
 int managed_free(struct session *s, uint64_t address);
+/* Memory for managed variables of a context or, 0, of all. */
+int managed_variables_allocate(struct session *s, uint64_t context, uint64_t size, uint64_t *address);
+int managed_variables_free(struct session *s, uint64_t address);
+/* Frees those of a context that has gone. */
+void managed_variables_drop(struct session *s, uint64_t context);
 
 /* advice.c: what the program has said of pages of managed memory. */
 struct advice {
