@@ -24,6 +24,8 @@ const (
 	OpModuleUnload                              Op = 17
 	OpFuncSetAttribute                          Op = 18
 	OpOccupancyMaxActiveBlocksPerMultiprocessor Op = 19
+	OpImageInfo                                 Op = 20
+	OpModuleLoadManaged                         Op = 21
 	OpMemAlloc                                  Op = 32
 	OpMemFree                                   Op = 33
 	OpMemInfo                                   Op = 34
@@ -92,6 +94,10 @@ func (o Op) String() string {
 		return "FuncSetAttribute"
 	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
 		return "OccupancyMaxActiveBlocksPerMultiprocessor"
+	case OpImageInfo:
+		return "ImageInfo"
+	case OpModuleLoadManaged:
+		return "ModuleLoadManaged"
 	case OpMemAlloc:
 		return "MemAlloc"
 	case OpMemFree:
@@ -205,6 +211,10 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpOccupancyMaxActiveBlocksPerMultiprocessor:
 		return 24, true
+	case OpImageInfo:
+		return 48, true
+	case OpModuleLoadManaged:
+		return 104, true
 	case OpMemAlloc:
 		return 16, true
 	case OpMemFree:
@@ -537,6 +547,111 @@ func (a OccupancyMaxActiveBlocksPerMultiprocessor) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Func)
 	b = binary.LittleEndian.AppendUint64(b, a.DynamicSmemSize)
 	b = binary.LittleEndian.AppendUint32(b, uint32(a.BlockSize))
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// ImageInfo is the fixed part of the command. Reads which kernels an image has, with their parameters, and loads nothing: it names no context. Fills a ModuleInfo record with functions whose attributes are 0. A worker that does not know it answers CUDA_ERROR_NOT_SUPPORTED.
+type ImageInfo struct {
+	ImageOff    uint64 // as of ModuleLoad: offset in its region
+	ImageLen    uint64 // as of ModuleLoad: bytes
+	ImageRegion uint32 // as of ModuleLoad: region number
+	ImageZero   uint32 // zero
+	OutOff      uint64 // ModuleInfo record: offset in its region
+	OutLen      uint64 // ModuleInfo record: bytes
+	OutRegion   uint32 // ModuleInfo record: region number
+	OutZero     uint32 // zero
+}
+
+// DecodeImageInfo reads the arguments from b, which has at least 48 bytes.
+func DecodeImageInfo(b []byte) (a ImageInfo) {
+	_ = b[47]
+	a.ImageOff = binary.LittleEndian.Uint64(b[0:])
+	a.ImageLen = binary.LittleEndian.Uint64(b[8:])
+	a.ImageRegion = binary.LittleEndian.Uint32(b[16:])
+	a.ImageZero = binary.LittleEndian.Uint32(b[20:])
+	a.OutOff = binary.LittleEndian.Uint64(b[24:])
+	a.OutLen = binary.LittleEndian.Uint64(b[32:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[40:])
+	a.OutZero = binary.LittleEndian.Uint32(b[44:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ImageInfo) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.ImageOff)
+	b = binary.LittleEndian.AppendUint64(b, a.ImageLen)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageZero)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
+	return b
+}
+
+// ModuleLoadManaged is the fixed part of the command. ModuleLoad for an image with managed variables. ModuleLoad fails with CUDA_ERROR_NOT_SUPPORTED for one and lists them as globals with address 0, if the device can have some; here they lie in host memory of the guest, in that order, each at the next multiple of ManagedAlign.
+type ModuleLoadManaged struct {
+	Ctx           uint64 // handle
+	Module        uint64 // new handle
+	FirstFunction uint64 // as of ModuleLoad
+	ImageOff      uint64 // as of ModuleLoad: offset in its region
+	ImageLen      uint64 // as of ModuleLoad: bytes
+	ImageRegion   uint32 // as of ModuleLoad: region number
+	ImageZero     uint32 // zero
+	OutOff        uint64 // ModuleInfo record: offset in its region
+	OutLen        uint64 // ModuleInfo record: bytes
+	OutRegion     uint32 // ModuleInfo record: region number
+	OutZero       uint32 // zero
+	OptLevel      uint32 // 0-4
+	MaxRegisters  uint32 // 0 = any
+	Managed       uint64 // address, in a region that MemHostMap has mapped
+	ManagedLen    uint64 // bytes from there
+	Fresh         uint32 // 1 = the variables get their first values, 0 = they have been used already
+	Zero          uint32 // zero
+}
+
+// DecodeModuleLoadManaged reads the arguments from b, which has at least 104 bytes.
+func DecodeModuleLoadManaged(b []byte) (a ModuleLoadManaged) {
+	_ = b[103]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Module = binary.LittleEndian.Uint64(b[8:])
+	a.FirstFunction = binary.LittleEndian.Uint64(b[16:])
+	a.ImageOff = binary.LittleEndian.Uint64(b[24:])
+	a.ImageLen = binary.LittleEndian.Uint64(b[32:])
+	a.ImageRegion = binary.LittleEndian.Uint32(b[40:])
+	a.ImageZero = binary.LittleEndian.Uint32(b[44:])
+	a.OutOff = binary.LittleEndian.Uint64(b[48:])
+	a.OutLen = binary.LittleEndian.Uint64(b[56:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[64:])
+	a.OutZero = binary.LittleEndian.Uint32(b[68:])
+	a.OptLevel = binary.LittleEndian.Uint32(b[72:])
+	a.MaxRegisters = binary.LittleEndian.Uint32(b[76:])
+	a.Managed = binary.LittleEndian.Uint64(b[80:])
+	a.ManagedLen = binary.LittleEndian.Uint64(b[88:])
+	a.Fresh = binary.LittleEndian.Uint32(b[96:])
+	a.Zero = binary.LittleEndian.Uint32(b[100:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ModuleLoadManaged) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Module)
+	b = binary.LittleEndian.AppendUint64(b, a.FirstFunction)
+	b = binary.LittleEndian.AppendUint64(b, a.ImageOff)
+	b = binary.LittleEndian.AppendUint64(b, a.ImageLen)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.ImageZero)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
+	b = binary.LittleEndian.AppendUint32(b, a.OptLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.MaxRegisters)
+	b = binary.LittleEndian.AppendUint64(b, a.Managed)
+	b = binary.LittleEndian.AppendUint64(b, a.ManagedLen)
+	b = binary.LittleEndian.AppendUint32(b, a.Fresh)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }

@@ -3,6 +3,7 @@ package abi
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // A graph record is what GraphInstantiate names:
@@ -29,15 +30,26 @@ type GraphNode struct {
 	Body        any
 }
 
+// MaxGraphAttributes bounds the attributes of one kernel in a graph.
+const MaxGraphAttributes = 8
+
 // GraphKernel launches a kernel: u64 function, u32 grid and block dimensions,
-// u32 shared, u32 flags, u32 bytes of parameters, u32 zero, parameters, padding.
+// u32 shared, u32 flags, u32 bytes of parameters, u32 number of attributes,
+// parameters, padding, then per attribute u32 number, u32 zero and the value's
+// bytes. Workers before version 1.3 know no attributes.
 type GraphKernel struct {
 	Function    uint64
 	Grid, Block [3]uint32
 	Shared      uint32
 	Flags       uint32 // 1 = cooperative
 	Params      []byte
+	// Attributes are those that a stream and a launch can both have; hints.
+	Attributes []StreamAttrValue
 }
+
+// graphAttributes are the CUlaunchAttributeIDs of a GraphKernel: access policy
+// window, priority, and the two of memory synchronization domains.
+var graphAttributes = [...]int32{1, 8, 9, 10}
 
 // GraphCopy copies layers of rows: u32 what, u32 region, then the rest as u64.
 // Dst and Src are device addresses, or offsets in the region; pitches are from
@@ -92,11 +104,17 @@ func (w *recordWriter) graphBody(body any) {
 	switch x := body.(type) {
 	case GraphKernel:
 		w.u64(x.Function)
-		for _, v := range [...]uint32{x.Grid[0], x.Grid[1], x.Grid[2], x.Block[0], x.Block[1], x.Block[2], x.Shared, x.Flags, uint32(len(x.Params)), 0} {
+		for _, v := range [...]uint32{x.Grid[0], x.Grid[1], x.Grid[2], x.Block[0], x.Block[1], x.Block[2], x.Shared, x.Flags, uint32(len(x.Params)), uint32(len(x.Attributes))} {
 			w.u32(v)
 		}
 		w.b = append(w.b, x.Params...)
 		w.align()
+		for _, a := range x.Attributes {
+			value := a.Bytes()
+			w.u32(uint32(a.Case))
+			w.u32(0)
+			w.b = append(w.b, value[:]...)
+		}
 	case GraphCopy:
 		w.u32(x.What)
 		w.u32(x.Region)
@@ -179,6 +197,23 @@ func decodeGraphNodes(b []byte) ([]GraphNode, error) {
 	return nodes, d.err
 }
 
+func (d *recordReader) graphAttribute() (v StreamAttrValue) {
+	id := int32(d.u32())
+	d.u32()
+	value := d.take(StreamAttrValueWire)
+	switch {
+	case d.err != nil:
+	case !slices.Contains(graphAttributes[:], id):
+		d.fail("attribute %d", id)
+	default:
+		v = DecodeStreamAttrValue(id, [StreamAttrValueWire]byte(value))
+		if r := v.AccessPolicyWindowHitRatio; !(r >= 0 && r <= 1) {
+			d.fail("hit ratio %v", r)
+		}
+	}
+	return v
+}
+
 func (d *recordReader) graphBody(kind uint32) any {
 	switch kind {
 	case GraphNodeKernel:
@@ -187,9 +222,12 @@ func (d *recordReader) graphBody(kind uint32) any {
 			*p = d.u32()
 		}
 		n := d.count(1, MaxParamBytes)
-		d.u32()
+		attributes := d.count(8+StreamAttrValueWire, MaxGraphAttributes)
 		k.Params = d.take(n)
 		d.take((8 - n%8) % 8)
+		for range attributes {
+			k.Attributes = append(k.Attributes, d.graphAttribute())
+		}
 		return k
 	case GraphNodeCopy:
 		c := GraphCopy{What: d.u32(), Region: d.u32()}

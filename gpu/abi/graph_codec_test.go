@@ -3,6 +3,7 @@ package abi
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -11,6 +12,7 @@ func sampleGraph() []GraphNode {
 		{Kind: GraphNodeMemset, Body: GraphMemset{Value: 7, Width: 4, Dst: 0x1000, Pitch: 64, Columns: 3, Rows: 2}},
 		{Kind: GraphNodeKernel, Deps: []uint32{0}, Body: GraphKernel{
 			Function: 9, Grid: [3]uint32{1, 2, 3}, Block: [3]uint32{4, 5, 6}, Shared: 7, Flags: 1, Params: []byte{1, 2, 3},
+			Attributes: []StreamAttrValue{{Case: 8, Priority: -3}, {Case: 1, AccessPolicyWindowBasePtr: 9, AccessPolicyWindowNumBytes: 8, AccessPolicyWindowHitRatio: 0.5, AccessPolicyWindowHitProp: 2, AccessPolicyWindowMissProp: 1}},
 		}},
 		{Kind: GraphNodeCopy, Flags: GraphNodeDisabled, Deps: []uint32{0}, Body: GraphCopy{
 			What: GraphCopyDtoH, Region: 3, Dst: 4, Src: 5, Width: 6, Height: 7, Depth: 8, DstPitch: 9, DstSlice: 10, SrcPitch: 11, SrcSlice: 12,
@@ -36,16 +38,19 @@ func TestGraphRecord(t *testing.T) {
 
 func TestGraphRecordRefusals(t *testing.T) {
 	for name, nodes := range map[string][]GraphNode{
-		"itself":  {{Kind: GraphNodeEmpty, Deps: []uint32{0}}},
-		"a later": {{Kind: GraphNodeEmpty, Deps: []uint32{1}}, {Kind: GraphNodeEmpty}},
-		"no such": {{Kind: GraphNodeEmpty}, {Kind: GraphNodeEmpty, Deps: []uint32{1 << 31}}},
-		"kind":    {{Kind: 3}},
-		"flags":   {{Kind: GraphNodeEmpty, Flags: 2}},
-		"body":    {{Kind: GraphNodeEmpty, Body: GraphEvent(1)}},
-		"no body": {{Kind: GraphNodeKernel}},
-		"params":  {{Kind: GraphNodeKernel, Body: GraphKernel{Params: make([]byte, MaxParamBytes+1)}}},
-		"edges":   {{Kind: GraphNodeEmpty}, {Kind: GraphNodeEmpty, Deps: make([]uint32, MaxGraphEdges+1)}},
-		"nodes":   make([]GraphNode, MaxGraphNodes+1),
+		"itself":                 {{Kind: GraphNodeEmpty, Deps: []uint32{0}}},
+		"a later":                {{Kind: GraphNodeEmpty, Deps: []uint32{1}}, {Kind: GraphNodeEmpty}},
+		"no such":                {{Kind: GraphNodeEmpty}, {Kind: GraphNodeEmpty, Deps: []uint32{1 << 31}}},
+		"kind":                   {{Kind: 3}},
+		"flags":                  {{Kind: GraphNodeEmpty, Flags: 2}},
+		"body":                   {{Kind: GraphNodeEmpty, Body: GraphEvent(1)}},
+		"no body":                {{Kind: GraphNodeKernel}},
+		"params":                 {{Kind: GraphNodeKernel, Body: GraphKernel{Params: make([]byte, MaxParamBytes+1)}}},
+		"synchronization policy": {{Kind: GraphNodeKernel, Body: GraphKernel{Attributes: []StreamAttrValue{{Case: 3}}}}},
+		"hit ratio":              {{Kind: GraphNodeKernel, Body: GraphKernel{Attributes: []StreamAttrValue{{Case: 1, AccessPolicyWindowHitRatio: 1.5}}}}},
+		"attributes":             {{Kind: GraphNodeKernel, Body: GraphKernel{Attributes: slices.Repeat([]StreamAttrValue{{Case: 8}}, MaxGraphAttributes+1)}}},
+		"edges":                  {{Kind: GraphNodeEmpty}, {Kind: GraphNodeEmpty, Deps: make([]uint32, MaxGraphEdges+1)}},
+		"nodes":                  make([]GraphNode, MaxGraphNodes+1),
 	} {
 		if _, err := DecodeGraphRecord(AppendGraphRecord(nil, nodes)); !errors.Is(err, ErrRecord) {
 			t.Errorf("%s: %v, want ErrRecord", name, err)

@@ -15,7 +15,8 @@ package abi
 //	1.1  the guest offers address windows (OffWindows), the worker chooses one
 //	1.2  the worker tells its version (OffWorkerMinor); regions of the guest may
 //	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
-//	1.3  an eventfd as doorbell (MsgReady); OffWorkerSleeps counts
+//	1.3  an eventfd as doorbell (MsgReady), OffWorkerSleeps counts; kernels of
+//	     graphs have attributes
 //
 // What 1.2 and 1.3 add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -164,6 +165,7 @@ const (
 	MaxModuleImage = 256 << 20
 	MaxParamBytes  = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
 	MaxInline      = 4096  // bytes carried inside a command
+	ManagedAlign   = 256   // bytes: every managed variable of a module begins at a multiple of it
 )
 
 // EntryHeaderSize is the size of a command's header in the ring:

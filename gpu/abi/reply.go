@@ -45,6 +45,9 @@ type DeviceInfoReply struct {
 //	per global: string name, u32 zero padding where the offset from the
 //	  record's start is not a multiple of 8, u64 address, u64 size
 //	string info log, string error log
+//
+// That of a load that failed has logs only or, with CUDA_ERROR_NOT_SUPPORTED, also
+// the image's managed variables as globals with address 0 (ModuleLoadManaged).
 type ModuleInfo struct {
 	Functions []FunctionInfo
 	Globals   []GlobalInfo

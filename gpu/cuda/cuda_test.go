@@ -345,6 +345,36 @@ func TestCooperativeLaunch(t *testing.T) {
 	}
 }
 
+// A launch's attributes reach libcuda, but for a window that is not over the
+// program's memory.
+func TestLaunchAttributes(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.MemAlloc(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := abi.StreamAttrValue{Case: 1, AccessPolicyWindowBasePtr: p, AccessPolicyWindowNumBytes: 4096, AccessPolicyWindowHitRatio: 0.25, AccessPolicyWindowHitProp: 2, AccessPolicyWindowMissProp: 1}
+	foreign := window
+	foreign.AccessPolicyWindowNumBytes = 1 << 40
+	launch := worker.Launch{
+		Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Params: []byte{1, 2, 3, 4},
+		Attributes: []abi.StreamAttrValue{window, foreign, {Case: 8, Priority: -2}},
+	}
+	d.take(t)
+	if err := wait(t, func(done func(error)) error { return c.Launch(nil, f[1], launch, done) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"window of 4096 bytes, hit 0.25 2 miss 1", "priority -2", "launch second grid 1 1 1 block 1 1 1 shared 0 stream 0 params 01020304"}
+	if got := d.take(t); !slices.Equal(got, want) {
+		t.Errorf("libcuda saw %q, want %q", got, want)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	d, g := newDouble(t), &gate{}
 	c := open(t, d, g)

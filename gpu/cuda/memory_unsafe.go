@@ -3,6 +3,9 @@ package cuda
 import (
 	"runtime"
 	"unsafe"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // out is memory for what libcuda returns: pinned while the calls use it.
@@ -103,30 +106,38 @@ func withExtra(params []byte, f func(extra uintptr) error) error {
 	})
 }
 
-// launchConfig is CUlaunchConfig with one attribute. Source: cuda.h of CUDA 12.
+// launchConfig is CUlaunchConfig with room for its attributes. Source: cuda.h of
+// CUDA 12.
 type launchConfig struct {
 	grid, block [3]uint32
 	shared      uint32
 	stream      uintptr
 	attributes  uintptr
 	count       uint32
-	attribute   struct {
-		id    uint32
-		value [17]uint32 // four bytes of padding, and a union of 64
+	attribute   [1 + abi.MaxGraphAttributes]struct {
+		id    int32
+		_     uint32
+		value [abi.StreamAttrValueWire]byte
 	}
 }
 
 const launchAttributeCooperative = 2
 
-// withCooperative calls f with the address of a configuration that says that
-// all blocks run at once.
-func withCooperative(grid, block [3]uint32, shared uint32, stream uintptr, f func(config uintptr) error) error {
+// withConfig calls f with the address of a launch's configuration.
+func withConfig(l worker.Launch, attributes []abi.StreamAttrValue, stream uintptr, f func(config uintptr) error) error {
 	o := newOut[launchConfig]()
 	defer o.free()
 	c := o.value
-	c.grid, c.block, c.shared, c.stream = grid, block, shared, stream
-	c.attribute.id, c.attribute.value[1] = launchAttributeCooperative, 1
-	c.attributes, c.count = uintptr(unsafe.Pointer(&c.attribute)), 1
+	c.grid, c.block, c.shared, c.stream = l.Grid, l.Block, l.Shared, stream
+	if l.Cooperative {
+		c.attribute[0].id, c.attribute[0].value[0] = launchAttributeCooperative, 1
+		c.count = 1
+	}
+	for _, a := range attributes {
+		c.attribute[c.count].id, c.attribute[c.count].value = a.Case, a.Bytes()
+		c.count++
+	}
+	c.attributes = uintptr(unsafe.Pointer(&c.attribute))
 	return f(uintptr(unsafe.Pointer(c)))
 }
 

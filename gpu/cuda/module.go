@@ -176,11 +176,7 @@ func (c *context) fromPTX(m uintptr, source string, info *abi.ModuleInfo) (list 
 		if err := pinned(append([]byte(s.Name), 0), func(name uintptr) error { return c.call(cuModuleGetFunction, f.at(), m, name) }); err != nil {
 			return nil, fmt.Errorf("cuModuleGetFunction %s: %w", s.Name, err)
 		}
-		fi := abi.FunctionInfo{Name: s.Name}
-		for _, p := range s.Params {
-			fi.Params = append(fi.Params, abi.ParamInfo(p))
-		}
-		info.Functions = append(info.Functions, fi)
+		info.Functions = append(info.Functions, signatureInfo(s))
 		list = append(list, &kernel{*f.value})
 	}
 	return list, nil

@@ -218,11 +218,12 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 		return err
 	}
 	params := append([]byte(nil), l.Params...)
+	attributes := c.attributesOf(l)
 	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
 		return withExtra(params, func(extra uintptr) error {
-			if l.Cooperative {
+			if l.Cooperative || len(attributes) > 0 {
 				// cuLaunchCooperativeKernel takes no parameter buffer.
-				return withCooperative(l.Grid, l.Block, l.Shared, cu, func(config uintptr) error {
+				return withConfig(l, attributes, cu, func(config uintptr) error {
 					return c.passOn(cuLaunchKernelEx, config, k.handle, 0, extra)
 				})
 			}
@@ -232,6 +233,20 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 				uintptr(l.Shared), cu, 0, extra)
 		})
 	}})
+}
+
+// attributesOf are a launch's attributes that libcuda gets: none where it has no
+// function for them, and no window over memory that has gone or is another's.
+func (c *context) attributesOf(l worker.Launch) (list []abi.StreamAttrValue) {
+	if !c.d.lib.has(cuLaunchKernelEx) {
+		return nil
+	}
+	for _, a := range l.Attributes[:min(len(l.Attributes), abi.MaxGraphAttributes)] {
+		if c.check(a.AccessPolicyWindowBasePtr, a.AccessPolicyWindowNumBytes) == nil {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // CUdevice_attribute, from cuda.h.

@@ -192,6 +192,8 @@ func outlineOf(mod *ptx.Module) (*outline, error) {
 		case v.Space != ptx.Global && v.Space != ptx.Const:
 		case v.Extern:
 			return nil, fmt.Errorf("%w: ptx: line %d: unresolved extern variable %s", abi.ErrInvalidPTX, v.Line, v.Name)
+		case v.Managed:
+			return nil, fmt.Errorf("%w: ptx: line %d: variable %s is managed, which this device has no memory for", abi.ErrInvalidPTX, v.Line, v.Name)
 		default:
 			o.vars = append(o.vars, variable{v.Name, v.Size})
 		}

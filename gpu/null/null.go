@@ -84,6 +84,18 @@ func (d *device) Info() abi.DeviceInfoReply {
 	}
 }
 
+// ImageInfo implements worker.Driver.
+func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
+	o, err := read(image)
+	if err != nil {
+		return info, err
+	}
+	for _, k := range o.kernels {
+		info.Functions = append(info.Functions, abi.FunctionInfo{Name: k.name, Params: k.params})
+	}
+	return info, nil
+}
+
 // Evicts implements worker.Driver.
 func (d *device) Evicts() bool { return true }
 

@@ -17,13 +17,15 @@ type Var struct {
 	Align  uint32 // bytes, a power of two
 	Size   uint64 // bytes; 0 for an unsized extern array
 	Extern bool
-	Init   []byte  // shorter than Size: the rest is zero
-	Relocs []Reloc // addresses inside Init
-	Offset uint32  // in the parameter space, for parameters of entries
-	Reg    int     // register number when Space is Register
-	Link   Linkage
-	Object string // in a linked module: the object that defines it
-	Line   int
+	// Managed: one memory for the device and the program.
+	Managed bool
+	Init    []byte  // shorter than Size: the rest is zero
+	Relocs  []Reloc // addresses inside Init
+	Offset  uint32  // in the parameter space, for parameters of entries
+	Reg     int     // register number when Space is Register
+	Link    Linkage
+	Object  string // in a linked module: the object that defines it
+	Line    int
 }
 
 // Linkage is who sees a name besides its own object (PTX ISA, "Linking

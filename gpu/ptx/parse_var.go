@@ -71,7 +71,7 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 				}
 			case "ptr", "managed", "unified":
 			case "attribute":
-				if err := p.skipTo(")"); err != nil {
+				if err := p.attributes(v); err != nil {
 					return 0, err
 				}
 			default:
@@ -89,6 +89,21 @@ func (p *parser) declaration(d string, v *Var) (vec uint32, err error) {
 		return 0, p.errorf("declaration without space or type")
 	}
 	return vec, nil
+}
+
+// attributes reads the list behind .attribute (PTX ISA, "Variable and Function
+// Attribute Directive: .attribute").
+func (p *parser) attributes(v *Var) error {
+	for !p.is(")") {
+		if p.tok.kind == tokEOF {
+			return p.errorf("expected %q", ")")
+		}
+		v.Managed = v.Managed || p.tok.text == ".managed"
+		if err := p.advance(); err != nil {
+			return err
+		}
+	}
+	return p.advance()
 }
 
 // each gives a variable to add, or those that a count behind its name stands

@@ -3,6 +3,7 @@ package soft_test
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -171,5 +172,46 @@ func TestHostMemoryIsHeldForWhoMayUseIt(t *testing.T) {
 		if err := c.Destroy(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Managed variables are listed, then lie where the guest has memory for them, and
+// get their first values once.
+func TestManagedVariables(t *testing.T) {
+	const src = ".version 6.0\n.target sm_50\n.address_size 64\n.global .attribute(.managed) .align 4 .u32 a = 7;\n.global .u32 own = 9;\n" +
+		".global .attribute(.managed) .align 8 .u64 b[40] = {1, a};\n.visible .entry k() { .reg .u32 %v; ld.global.u32 %v, [a]; add.u32 %v, %v, 1; st.global.u32 [a], %v; ret; }"
+	w := drivertest.Window(t, abi.MinWindow)
+	address, device, guest := drivertest.HostMemory(t, w, 0)
+	c := newContextIn(t, w)
+	if err := c.HostRegister(address, device); err != nil {
+		t.Fatal(err)
+	}
+	_, _, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	want := []abi.GlobalInfo{{Name: "a", Size: 4}, {Name: "b", Size: 320}}
+	if !errors.Is(err, abi.ErrNotSupported) || !slices.Equal(info.Globals, want) {
+		t.Fatalf("without memory: %v, variables %+v, want %+v", err, info.Globals, want)
+	}
+	small := &worker.ManagedMemory{Base: address, Bytes: device[:abi.ManagedAlign+319]}
+	if _, _, _, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{Managed: small}); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("with one byte too few: %v", err)
+	}
+	for i, fresh := range []bool{true, false} {
+		managed := &worker.ManagedMemory{Base: address, Bytes: device[:1024], Fresh: fresh}
+		_, f, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{Managed: managed})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, info.ErrorLog)
+		}
+		if g := info.Globals; len(g) != 3 || g[0].Address != address || g[2].Address != address+abi.ManagedAlign {
+			t.Errorf("variables %+v, want a at %#x and b at %#x", g, address, address+abi.ManagedAlign)
+		}
+		if err := errors.Join(c.Launch(nil, f[0], one(), nil), settled(t, c)); err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.LittleEndian.Uint32(guest); got != uint32(8+i) {
+			t.Errorf("a is %d after %d launches, want %d", got, i+1, 8+i)
+		}
+	}
+	if got := binary.LittleEndian.Uint64(guest[abi.ManagedAlign+8:]); got != address {
+		t.Errorf("b[1] is %#x, want the address of a, %#x", got, address)
 	}
 }

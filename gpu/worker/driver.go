@@ -27,6 +27,10 @@ type Driver interface {
 	// addresses lie in the window, which must outlive it; contexts of one guest
 	// process share a window.
 	NewContext(flags uint32, gate Gate, w *Window) (Context, error)
+	// ImageInfo lists the kernels of an image that ModuleLoad takes, with their
+	// parameters and without attributes, and loads nothing: what is wrong with the
+	// rest of the image shows when it is loaded. It is called from any goroutine.
+	ImageInfo(image []byte) (abi.ModuleInfo, error)
 	// Evicts says whether Evict and Restore work on this device.
 	Evicts() bool
 	// Close frees everything.
@@ -59,6 +63,9 @@ type Launch struct {
 	Shared      uint32
 	Cooperative bool
 	Params      []byte
+	// Attributes that a stream and a launch can both have: hints, which a device
+	// may leave out.
+	Attributes []abi.StreamAttrValue
 }
 
 // Context is one CUDA context.
@@ -96,7 +103,9 @@ type Context interface {
 	Memset(s Stream, dst uint64, value, width uint32, count uint64, done func(error)) error
 
 	// ModuleLoad takes PTX, a cubin or a fatbin. The info's logs are filled
-	// also when it fails. Functions come in the order of info.Functions. It is
+	// also when it fails. A device whose work can use host memory lists an image's
+	// managed variables in the info's globals, and fails with abi.ErrNotSupported, if
+	// the options have no memory for them. Functions come in the order of info.Functions. It is
 	// called from any goroutine; a Destroy or an Evict meanwhile waits for it, or
 	// it fails, or takes no notice. Unloading its module is allowed even after Destroy.
 	ModuleLoad(image []byte, o ModuleOptions) (Module, []Function, abi.ModuleInfo, error)
@@ -147,8 +156,23 @@ const AllocUnit = 256
 // Accounted is what an allocation of size bytes counts.
 func Accounted(size uint64) uint64 { return (size + AllocUnit - 1) &^ (AllocUnit - 1) }
 
-// ModuleOptions come from the guest's JIT options.
-type ModuleOptions struct{ OptLevel, MaxRegisters uint32 }
+// ModuleOptions come from the guest's JIT options, but for Managed.
+type ModuleOptions struct {
+	OptLevel, MaxRegisters uint32
+	// Managed is where an image's managed variables are to lie; nil: nowhere.
+	Managed *ManagedMemory
+}
+
+// ManagedMemory is host memory of the guest for the managed variables of a module:
+// one after the other in the order of their list, each at the next multiple of
+// abi.ManagedAlign from Base, which is one, on.
+type ManagedMemory struct {
+	Base  uint64 // address
+	Bytes []byte
+	// Fresh: they get their first values. Else another context's module has them
+	// already, and they stay as they are.
+	Fresh bool
+}
 
 // Gate is where device work asks for its turn. A driver calls Enter before it
 // puts work on the device and Leave after that work is finished; between, it

@@ -21,9 +21,11 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpCtxDestroy:     (*Session).ctxDestroy,
 	abi.OpCtxSynchronize: (*Session).ctxSynchronize,
 
-	abi.OpModuleLoad:       (*Session).moduleLoad,
-	abi.OpModuleUnload:     (*Session).moduleUnload,
-	abi.OpFuncSetAttribute: (*Session).funcSetAttribute,
+	abi.OpModuleLoad:        (*Session).moduleLoad,
+	abi.OpModuleLoadManaged: (*Session).moduleLoadManaged,
+	abi.OpModuleUnload:      (*Session).moduleUnload,
+	abi.OpFuncSetAttribute:  (*Session).funcSetAttribute,
+	abi.OpImageInfo:         (*Session).imageInfo,
 
 	abi.OpMemAlloc: (*Session).memAlloc,
 	abi.OpMemFree:  (*Session).memFree,

@@ -9,7 +9,24 @@ import (
 // moduleLoad has the driver compile the image away from the issuer: other
 // streams and threads go on meanwhile.
 func (s *Session) moduleLoad(c *command) error {
-	a := abi.DecodeModuleLoad(c.argBytes)
+	return s.startLoad(c, abi.DecodeModuleLoad(c.argBytes), nil, nil)
+}
+
+// moduleLoadManaged is moduleLoad with memory of the guest for managed variables.
+func (s *Session) moduleLoadManaged(c *command) error {
+	a := abi.DecodeModuleLoadManaged(c.argBytes)
+	r := s.hostedAt(a.Managed, a.ManagedLen)
+	if r == nil || a.Managed%abi.ManagedAlign != 0 || a.Fresh > 1 {
+		return abi.ErrInvalidValue
+	}
+	m := &ManagedMemory{Base: a.Managed, Bytes: r.mapping.Bytes(a.Managed-r.address, a.ManagedLen), Fresh: a.Fresh == 1}
+	return s.startLoad(c, abi.ModuleLoad{
+		Ctx: a.Ctx, Module: a.Module, FirstFunction: a.FirstFunction, ImageOff: a.ImageOff, ImageLen: a.ImageLen, ImageRegion: a.ImageRegion,
+		OutOff: a.OutOff, OutLen: a.OutLen, OutRegion: a.OutRegion, OptLevel: a.OptLevel, MaxRegisters: a.MaxRegisters,
+	}, m, r)
+}
+
+func (s *Session) startLoad(c *command, a abi.ModuleLoad, managed *ManagedMemory, managedIn *region) error {
 	if err := s.chunksOf(c, a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
 		return err
 	}
@@ -20,18 +37,19 @@ func (s *Session) moduleLoad(c *command) error {
 	if a.ImageLen > abi.MaxModuleImage {
 		return abi.ErrInvalidImage
 	}
-	l := &loading{ctx: ctx, args: a}
-	var regions [2]*region
-	if l.image, regions[0], err = s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
+	l := &loading{ctx: ctx, args: a, managed: managed}
+	var in, out *region
+	if l.image, in, err = s.buffer(a.ImageRegion, a.ImageOff, a.ImageLen); err != nil {
 		return err
 	}
-	if l.out, regions[1], err = s.buffer(a.OutRegion, a.OutOff, a.OutLen); err != nil {
+	if l.out, out, err = s.buffer(a.OutRegion, a.OutOff, a.OutLen); err != nil {
 		return err
 	}
 	if err := s.handles.free(a.Module, 1); err != nil {
 		return err
 	}
-	l.begin(regions)
+	l.held = hold(in, out, managedIn)
+	ctx.loads++
 	asked := s.ask(c, func() error { return s.compile(l) }, func(c *command, err error) error { return s.compiled(c, l, err) })
 	if asked != errLater { //nolint:errorlint // ask returns it bare
 		s.loadOver(l)
@@ -42,11 +60,13 @@ func (s *Session) moduleLoad(c *command) error {
 // loading is a module on its way to the guest. The issuer owns it but for the
 // time of compile.
 type loading struct {
-	ctx     *contextObject
-	args    abi.ModuleLoad
-	image   []byte // shared with the guest
-	out     []byte // the same
-	regions [2]*region
+	ctx   *contextObject
+	args  abi.ModuleLoad
+	image []byte // shared with the guest
+	out   []byte // the same
+	held  heldRegions
+
+	managed *ManagedMemory // in one of them; nil: none
 
 	module    Module
 	functions []Function
@@ -54,42 +74,20 @@ type loading struct {
 	globals   uint64 // bytes
 }
 
-// begin keeps regions and context until loadOver.
-func (l *loading) begin(regions [2]*region) {
-	l.regions = regions
-	for _, r := range regions {
-		if r != nil {
-			r.acquire()
-		}
-	}
-	l.ctx.loads++
-}
-
+// loadOver ends what keeps regions and context until the load is done.
 func (s *Session) loadOver(l *loading) {
-	for _, r := range l.regions {
-		if r != nil {
-			r.release()
-		}
-	}
+	l.held.release()
 	if l.ctx.loads--; l.ctx.loads == 0 && l.ctx.destroy != nil {
 		l.ctx.destroy()
 	}
 }
 
 // compile runs away from the issuer.
-func (s *Session) compile(l *loading) (err error) {
-	size := uint64(len(l.image))
-	if err := s.loads.enter(s.gate.ctx, size); err != nil {
+func (s *Session) compile(l *loading) error {
+	return s.withImage(l.image, func(image []byte) (err error) {
+		l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters, Managed: l.managed})
 		return err
-	}
-	defer s.loads.leave(size)
-	var image []byte // the guest can no longer change it
-	s.guard(func() { image = append(make([]byte, 0, size), l.image...) })
-	if image == nil {
-		return abi.ErrUnavailable
-	}
-	l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters})
-	return err
+	})
 }
 
 // compiled reserves memory for the module's variables.
@@ -100,6 +98,9 @@ func (s *Session) compiled(c *command, l *loading, err error) error {
 		return err
 	}
 	for _, g := range l.info.Globals {
+		if l.managed.holds(g.Address) {
+			continue // the guest's own memory
+		}
 		l.globals = satAdd(l.globals, Accounted(min(g.Size, 1<<62)))
 	}
 	if l.globals == 0 {
@@ -165,9 +166,13 @@ func (s *Session) enterModule(c *command, l *loading) error {
 	return nil
 }
 
+func (m *ManagedMemory) holds(address uint64) bool {
+	return m != nil && address >= m.Base && address-m.Base < uint64(len(m.Bytes))
+}
+
 // cutLogs encodes the record of a failed load with logs cut to fit n bytes.
 func cutLogs(info abi.ModuleInfo, n int) []byte {
-	info = abi.ModuleInfo{InfoLog: info.InfoLog, ErrorLog: info.ErrorLog}
+	info = abi.ModuleInfo{Globals: info.Globals, InfoLog: info.InfoLog, ErrorLog: info.ErrorLog}
 	b := info.Append(nil)
 	if over := len(b) - n; over > 0 {
 		info.InfoLog = cut(info.InfoLog, over)

@@ -110,6 +110,8 @@ func TestBadHandlesAndRangesAreTheCommandsErrors(t *testing.T) {
 		{abi.ErrInvalidValue, abi.OpMemset, abi.Memset{Stream: ctx, Dst: address, Count: 1, Width: 3}},
 		{abi.ErrInvalidValue, abi.OpMemset, abi.Memset{Stream: ctx, Dst: address, Count: 1 << 63, Width: 4}},
 		{abi.ErrInvalidImage, abi.OpModuleLoad, abi.ModuleLoad{Ctx: ctx, Module: r.Handle(), FirstFunction: r.Handle(), ImageLen: abi.MaxModuleImage + 1}},
+		{abi.ErrInvalidValue, abi.OpModuleLoadManaged, abi.ModuleLoadManaged{Ctx: ctx, Module: r.Handle(), FirstFunction: r.Handle()}},
+		{abi.ErrInvalidValue, abi.OpModuleLoadManaged, abi.ModuleLoadManaged{Ctx: ctx, Module: r.Handle(), FirstFunction: r.Handle(), Managed: address, ManagedLen: 1}},
 	} {
 		if _, _, err := r.Call(c.op, c.a, nil); !errors.Is(err, c.want) {
 			t.Errorf("%d, %v: %v, want %v", i, c.op, err, c.want)

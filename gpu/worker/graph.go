@@ -73,7 +73,7 @@ func (s *Session) checkHandles(ctx *contextObject, n abi.GraphNode) error {
 func costOf(n abi.GraphNode) (c graphCost, err error) {
 	c.memory = 256 + 4*uint64(len(n.Deps))
 	if k, ok := n.Body.(abi.GraphKernel); ok {
-		c.memory += uint64(len(k.Params))
+		c.memory += uint64(len(k.Params)) + abi.StreamAttrValueWire*uint64(len(k.Attributes))
 	}
 	ops, err := operations(n)
 	switch {

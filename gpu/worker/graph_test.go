@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
@@ -26,8 +29,10 @@ const (
 	kernelSleep
 )
 
-func newGraphs(t *testing.T) *graphs {
-	g := &graphs{rig: newRig(t, fakedriver.Options{}, 0)}
+func newGraphs(t *testing.T) *graphs { return newGraphsOn(newRig(t, fakedriver.Options{}, 0)) }
+
+func newGraphsOn(r *rig) *graphs {
+	g := &graphs{rig: r}
 	g.ctx = g.context()
 	g.module, g.kernels = g.rig.module(g.ctx, "nop store delay fault sleep")
 	g.memory, _ = g.call(abi.OpMemAlloc, abi.MemAlloc{Ctx: g.ctx, Size: 4096})
@@ -356,5 +361,57 @@ func TestUnknownCommandsAreNotSupported(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	if _, _, err := r.Call(abi.Op(4000), guesttest.None{}, bytes.Repeat([]byte{1}, 40)); !errors.Is(err, abi.ErrNotSupported) {
 		t.Errorf("%v, want %v", err, abi.ErrNotSupported)
+	}
+}
+
+// launches is a driver that remembers what its contexts have launched.
+type launches struct {
+	worker.Driver
+	mu   sync.Mutex // guards seen
+	seen []worker.Launch
+}
+
+type launchesContext struct {
+	worker.Context
+	d *launches
+}
+
+func (d *launches) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
+	c, err := d.Driver.NewContext(flags, gate, w)
+	return &launchesContext{c, d}, err
+}
+
+func (c *launchesContext) Launch(s worker.Stream, f worker.Function, l worker.Launch, done func(error)) error {
+	c.d.mu.Lock()
+	c.d.seen = append(c.d.seen, l)
+	c.d.mu.Unlock()
+	return c.Context.Launch(s, f, l, done)
+}
+
+// A kernel's attributes reach the driver with every launch of its graph, and change
+// with it.
+func TestGraphAttributes(t *testing.T) {
+	fake := fakedriver.New(fakedriver.Options{})
+	d := &launches{Driver: fake}
+	g := newGraphsOn(newRigOn(t, d, fake, 0))
+	k := g.kernel(kernelNop)
+	k.Attributes = []abi.StreamAttrValue{{Case: 8, Priority: -2}, {Case: 10, MemSyncDomain: 1}}
+	exec := g.must(abi.GraphNode{Kind: abi.GraphNodeKernel, Body: k})
+	launch := func() []abi.StreamAttrValue {
+		t.Helper()
+		g.call(abi.OpGraphLaunch, abi.GraphLaunch{Stream: g.ctx, Exec: exec})
+		g.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: g.ctx})
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.seen[len(d.seen)-1].Attributes
+	}
+	if got := launch(); !slices.Equal(got, k.Attributes) {
+		t.Errorf("the driver got %+v, want %+v", got, k.Attributes)
+	}
+	k.Attributes = k.Attributes[:1]
+	off, n := g.record(abi.AppendGraphRecord(nil, []abi.GraphNode{{Kind: abi.GraphNodeKernel, Deps: []uint32{0}, Body: k}}))
+	g.call(abi.OpGraphUpdate, abi.GraphUpdate{Exec: exec, NodesOff: off, NodesLen: n})
+	if got := launch(); !slices.Equal(got, k.Attributes) {
+		t.Errorf("after an update the driver got %+v, want %+v", got, k.Attributes)
 	}
 }

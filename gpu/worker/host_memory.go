@@ -98,6 +98,17 @@ func (s *Session) quit(r *region, contexts []*contextObject, gone func()) {
 	one()
 }
 
+// hostedAt returns the region in which n bytes of host memory lie that contexts use,
+// or nil.
+func (s *Session) hostedAt(address, n uint64) *region {
+	for _, r := range s.regions {
+		if r.hosted && address >= r.address && address-r.address <= r.mapping.Size() && n <= r.mapping.Size()-(address-r.address) {
+			return r
+		}
+	}
+	return nil
+}
+
 // adopt gives a new context the host memory that is there already.
 func (s *Session) adopt(d Context) error {
 	for _, r := range s.regions {

@@ -34,6 +34,25 @@ func (r *region) release() {
 	}
 }
 
+// heldRegions stay mapped until they are released; of region 0 there is none.
+type heldRegions []*region
+
+func hold(regions ...*region) (held heldRegions) {
+	for _, r := range regions {
+		if r != nil {
+			r.acquire()
+			held = append(held, r)
+		}
+	}
+	return held
+}
+
+func (h heldRegions) release() {
+	for _, r := range h {
+		r.release()
+	}
+}
+
 // drop is a MsgDropRegion that waits until the commands that were in the ring
 // when it came have been taken.
 type drop struct {

@@ -195,6 +195,45 @@ func TestCopiesThroughEveryPath(t *testing.T) {
 	}
 }
 
+// The kernels of an image are known without a context, and nothing stays.
+func TestImageInfo(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	const image = "store delay"
+	region, err := r.Region(1, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(region.Bytes(0, 4096), image)
+	a := abi.ImageInfo{ImageLen: uint64(len(image)), ImageRegion: 1, OutOff: r.Arena, OutLen: r.Layout.ChunkSize}
+	n, _ := r.call(abi.OpImageInfo, a)
+	info, err := abi.DecodeModuleInfo(r.Shm.Bytes(r.Arena, n))
+	if err != nil || len(info.Functions) != 2 || info.Functions[1].Name != "delay" {
+		t.Errorf("info = %+v, %v; want kernels store and delay", info, err)
+	}
+	small := a
+	small.OutLen = 16
+	if needed, _, err := r.Call(abi.OpImageInfo, small, nil); !errors.Is(err, abi.ErrInvalidValue) || needed != n {
+		t.Errorf("a record that does not fit: %v and %d bytes needed, want %d", err, needed, n)
+	}
+	for _, bad := range []struct {
+		want abi.Result
+		args abi.ImageInfo
+	}{
+		{abi.ErrInvalidImage, abi.ImageInfo{ImageLen: abi.MaxModuleImage + 1}},
+		{abi.ErrInvalidValue, abi.ImageInfo{ImageOff: 4090, ImageLen: 7, ImageRegion: 1}},
+		{abi.ErrInvalidValue, abi.ImageInfo{ImageLen: 1, ImageRegion: 7}},
+		{abi.ErrInvalidValue, abi.ImageInfo{ImageLen: 1, OutOff: 1 << 63, OutLen: 8}},
+	} {
+		r.fails(bad.want, abi.OpImageInfo, bad.args)
+	}
+	if err := r.Drop(1); err != nil {
+		t.Fatal(err)
+	}
+	if used := r.driver.Used(); used != 0 {
+		t.Errorf("%d bytes of device memory are used", used)
+	}
+}
+
 func TestLaunchesStreamsAndEvents(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)
 	ctx := r.context()

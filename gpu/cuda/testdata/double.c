@@ -310,15 +310,25 @@ EXPORT int cuLaunchKernel(u f, unsigned gx, unsigned gy, unsigned gz, unsigned b
 	SAY("launch %s grid %u %u %u block %u %u %u shared %u stream %d params %s", kernels[f - 1], gx, gy, gz, bx, by, bz, shared, st != 0, hex);
 	return 0;
 }
+struct policy { u base, bytes; float ratio; int hit, miss; };
+struct attribute { int id; char pad[4]; union { char bytes[64]; int number; struct policy policy; } value; };
 struct config {
 	unsigned grid[3], block[3], shared;
 	u stream;
-	struct { int id; char pad[4]; union { char bytes[64]; int cooperative; } value; } *attributes;
+	const struct attribute *attributes;
 	unsigned count;
 };
 EXPORT int cuLaunchKernelEx(const struct config *c, u f, void **params, void **extra) {
-	if (c->count != 1 || c->attributes->id != 2 || c->attributes->value.cooperative != 1) return 1;
-	SAY("cooperative");
+	for (unsigned i = 0; i < c->count; i++) {
+		const struct attribute *a = &c->attributes[i];
+		const struct policy *p = &a->value.policy;
+		switch (a->id) {
+		case 1: SAY("window of %llu bytes, hit %.2f %d miss %d", p->bytes, p->ratio, p->hit, p->miss); break;
+		case 2: if (a->value.number != 1) return 1; SAY("cooperative"); break;
+		case 8: SAY("priority %d", a->value.number); break;
+		default: return 1;
+		}
+	}
 	return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, c->stream, params, extra);
 }
 EXPORT int cuStreamCreateWithPriority(u *s, unsigned flags, int priority) { NEEDS_CONTEXT; *s = handle(); SAY("stream flags %u priority %d", flags, priority); return 0; }

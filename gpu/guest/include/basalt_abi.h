@@ -72,6 +72,7 @@
 #define BSLT_MAX_MODULE_IMAGE 0x10000000u
 #define BSLT_MAX_PARAM_BYTES 0x7ffcu
 #define BSLT_MAX_INLINE 0x1000u
+#define BSLT_MANAGED_ALIGN 0x100u
 #define BSLT_ENTRY_HEADER_SIZE 0x10u
 #define BSLT_NO_SLOT 0xffffffffu
 #define BSLT_FLAG_RELEASE_CHUNKS 0x1u
@@ -132,6 +133,8 @@ struct bslt_entry {
 #define BSLT_OP_MODULE_UNLOAD 17
 #define BSLT_OP_FUNC_SET_ATTRIBUTE 18
 #define BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR 19
+#define BSLT_OP_IMAGE_INFO 20
+#define BSLT_OP_MODULE_LOAD_MANAGED 21
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
 #define BSLT_OP_MEM_INFO 34
@@ -245,6 +248,39 @@ struct bslt_occupancy_max_active_blocks_per_multiprocessor {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_occupancy_max_active_blocks_per_multiprocessor) == 24, "bslt_occupancy_max_active_blocks_per_multiprocessor");
+
+struct bslt_image_info {
+	uint64_t image_off; /* as of ModuleLoad: offset in its region */
+	uint64_t image_len; /* as of ModuleLoad: bytes */
+	uint32_t image_region; /* as of ModuleLoad: region number */
+	uint32_t image_zero; /* zero */
+	uint64_t out_off; /* ModuleInfo record: offset in its region */
+	uint64_t out_len; /* ModuleInfo record: bytes */
+	uint32_t out_region; /* ModuleInfo record: region number */
+	uint32_t out_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_image_info) == 48, "bslt_image_info");
+
+struct bslt_module_load_managed {
+	uint64_t ctx; /* handle */
+	uint64_t module; /* new handle */
+	uint64_t first_function; /* as of ModuleLoad */
+	uint64_t image_off; /* as of ModuleLoad: offset in its region */
+	uint64_t image_len; /* as of ModuleLoad: bytes */
+	uint32_t image_region; /* as of ModuleLoad: region number */
+	uint32_t image_zero; /* zero */
+	uint64_t out_off; /* ModuleInfo record: offset in its region */
+	uint64_t out_len; /* ModuleInfo record: bytes */
+	uint32_t out_region; /* ModuleInfo record: region number */
+	uint32_t out_zero; /* zero */
+	uint32_t opt_level; /* 0-4 */
+	uint32_t max_registers; /* 0 = any */
+	uint64_t managed; /* address, in a region that MemHostMap has mapped */
+	uint64_t managed_len; /* bytes from there */
+	uint32_t fresh; /* 1 = the variables get their first values, 0 = they have been used already */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_module_load_managed) == 104, "bslt_module_load_managed");
 
 struct bslt_mem_alloc {
 	uint64_t ctx; /* handle */

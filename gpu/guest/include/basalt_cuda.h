@@ -212,6 +212,33 @@ struct CUaccessPolicyWindow {
 	float hitRatio;
 	int hitProp, missProp;
 };
+/* CUstreamBatchMemOpType */
+#define CU_STREAM_MEM_OP_WAIT_VALUE_32 1
+#define CU_STREAM_MEM_OP_WRITE_VALUE_32 2
+#define CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES 3
+#define CU_STREAM_MEM_OP_WAIT_VALUE_64 4
+#define CU_STREAM_MEM_OP_WRITE_VALUE_64 5
+#define CU_STREAM_MEM_OP_BARRIER 6
+#define CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER 1
+union CUstreamBatchMemOpParams_union {
+	int operation;
+	struct {
+		int operation;
+		CUdeviceptr address;
+		union {
+			uint32_t value;
+			uint64_t value64;
+		};
+		unsigned int flags;
+		CUdeviceptr alias; /* the driver's own */
+	} waitValue, writeValue;
+	struct {
+		int operation;
+		unsigned int flags;
+	} flushRemoteWrites, memoryBarrier;
+	uint64_t pad[6];
+};
+
 union CUlaunchAttributeValue_union {
 	char pad[64];
 	CUaccessPolicyWindow accessPolicyWindow;

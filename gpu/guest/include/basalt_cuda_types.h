@@ -123,7 +123,7 @@ typedef struct CUmemPoolProps CUmemPoolProps;
 typedef struct CUmemPoolPtrExportData CUmemPoolPtrExportData;
 typedef struct CUmulticastObjectProp CUmulticastObjectProp;
 typedef union CUlaunchAttributeValue_union CUstreamAttrValue;
-typedef struct CUstreamBatchMemOpParams CUstreamBatchMemOpParams;
+typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUtensorMap CUtensorMap;
 typedef int CUdevice;
 typedef unsigned long long CUdeviceptr;

@@ -1,6 +1,12 @@
 /* The staging arena: chunks of region 0. This side takes chunks under one lock;
- * the worker may free them (FlagReleaseChunks). */
+ * the worker may free them (FlagReleaseChunks).
+ *
+ * Copies in streams that do not go on keep their chunks for any time, and so many
+ * streams may have some that none is left. So nobody waits for chunks for long. */
 #include "channel.h"
+
+/* More than the worker takes for the copies that are before one's own. */
+#define PATIENCE_NANOS 2000000u
 
 static _Atomic uint32_t *chunk(struct session *s, uint32_t i)
 {
@@ -50,18 +56,32 @@ static struct piece piece_of(struct session *s, uint32_t first, uint32_t n, uint
 	return p;
 }
 
-static int take_wait(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
+/* RES_NOT_READY: none in PATIENCE_NANOS; or now, when somebody has waited so long
+ * and there were none since. */
+static int take_soon(struct session *s, uint32_t min, uint32_t want, uint64_t len, struct piece *p)
 {
+	bool crowded = atomic_load_explicit(&s->crowded, memory_order_relaxed);
 	struct pulse pulse = {0, 0};
 	unsigned step = 0;
 	uint32_t first, n;
+	uint64_t end = 0;
 	int err;
 
 	while ((n = take(s, min, want, &first)) == 0) {
+		uint64_t now = now_nanos();
+
 		if ((err = pulse_check(s, &pulse)) != 0)
 			return err;
+		if (end == 0)
+			end = now + PATIENCE_NANOS;
+		if (crowded || now > end) {
+			atomic_store_explicit(&s->crowded, true, memory_order_relaxed);
+			return RES_NOT_READY;
+		}
 		backoff(&step);
 	}
+	if (crowded)
+		atomic_store_explicit(&s->crowded, false, memory_order_relaxed);
 	*p = piece_of(s, first, n, len);
 	return 0;
 }
@@ -75,7 +95,7 @@ static uint32_t chunks(struct session *s, uint64_t len)
 
 int arena_take(struct session *s, uint64_t want, struct piece *p)
 {
-	return take_wait(s, 1, chunks(s, want), want, p);
+	return take_soon(s, 1, chunks(s, want), want, p);
 }
 
 bool arena_try(struct session *s, uint64_t want, struct piece *p)
@@ -95,19 +115,39 @@ void arena_free(struct session *s, const struct piece *p)
 		atomic_store_explicit(chunk(s, first + n - 1), BSLT_CHUNK_FREE, memory_order_release);
 }
 
-int piece_get(struct session *s, uint64_t len, struct piece *p)
+static int region_piece(struct session *s, uint64_t len, struct piece *p)
 {
 	int err;
 
-	/* A quarter of the arena, lest two waiters hold what the other needs. */
-	if (len <= s->chunk_count / 4 * s->chunk_size)
-		return take_wait(s, chunks(s, len), chunks(s, len), len, p);
 	*p = (struct piece){.len = len};
 	if ((err = session_region(s, len, &p->region)) != 0)
 		return err;
 	p->bytes = p->region.base;
 	p->number = p->region.number;
 	return 0;
+}
+
+/* From min chunks on. While there are neither chunks nor regions it waits for either. */
+static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
+{
+	int err;
+
+	do {
+		if ((err = take_soon(s, min, chunks(s, len), len, p)) == RES_NOT_READY)
+			err = region_piece(s, len, p);
+	} while (err == RES_OUT_OF_MEMORY);
+	return err;
+}
+
+int piece_get(struct session *s, uint64_t len, struct piece *p)
+{
+	/* A quarter of the arena, lest two waiters hold what the other needs. */
+	return len <= s->chunk_count / 4 * s->chunk_size ? get(s, chunks(s, len), len, p) : region_piece(s, len, p);
+}
+
+int piece_get_some(struct session *s, uint64_t want, struct piece *p)
+{
+	return get(s, 1, want, p);
 }
 
 void piece_put(struct session *s, struct piece *p)

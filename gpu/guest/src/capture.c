@@ -144,16 +144,20 @@ static int append(struct captured_stream *st, int made, struct node_params *p)
 		return err;                                                                                            \
 	} while (0)
 
-static int kernel(const CUDA_KERNEL_NODE_PARAMS *k, unsigned int flags, struct node_params *p)
+static int kernel(CUstream h, const CUDA_KERNEL_NODE_PARAMS *k, unsigned int flags, struct node_params *p)
 {
+	int err;
+
 	TRY(params_kernel(k, p));
 	p->kernel.flags = flags;
-	return 0;
+	if ((err = kernel_attributes_of_stream(h, &p->kernel)) != 0)
+		params_free(p);
+	return err;
 }
 
 int capture_kernel(CUstream h, const CUDA_KERNEL_NODE_PARAMS *k, unsigned int flags, bool *done)
 {
-	CAPTURE(kernel(k, flags, &p));
+	CAPTURE(kernel(h, k, flags, &p));
 }
 
 int capture_copy(CUstream h, const CUDA_MEMCPY3D *c, bool *done)

@@ -21,6 +21,7 @@ enum {
 	RES_UNAVAILABLE = 46,
 	RES_NO_DEVICE = 100,
 	RES_OPERATING_SYSTEM = 304,
+	RES_NOT_READY = 600,
 	RES_NOT_SUPPORTED = 801,
 	RES_UNKNOWN = 999,
 };
@@ -96,10 +97,13 @@ struct session {
 	uint64_t head;
 	_Atomic uint64_t work; /* commands that were put and that nobody waited for (work_count) */
 
+	_Atomic bool stream_attributes; /* the program has given a stream some */
+
 	_Atomic uint64_t slot_free[BSLT_MAX_SLOTS / 64]; /* set bit: free */
 	_Atomic uint32_t looks; /* at a slot, between two times that a waiter makes way (wait.c) */
 
 	pthread_mutex_t chunk_lock; /* guards taking chunks */
+	_Atomic bool crowded;       /* somebody has waited for chunks in vain, and there were none since */
 
 	pthread_mutex_t region_lock; /* guards the next six */
 	struct window taken[BSLT_MAX_REGIONS]; /* places in the host part, by address */
@@ -246,13 +250,16 @@ struct piece {
 	uint64_t off, len;
 	uint32_t number; /* region number */
 };
-/* Up to want bytes of the arena, at least one chunk; waits for chunks. */
+/* Up to want bytes of the arena, at least one chunk. RES_NOT_READY: there are none
+ * soon, because they are those of streams that do not go on. */
 int arena_take(struct session *s, uint64_t want, struct piece *p);
 /* The same without waiting; false: there is none now. */
 bool arena_try(struct session *s, uint64_t want, struct piece *p);
 void arena_free(struct session *s, const struct piece *p);
-/* Exactly len bytes, in the arena if that is large enough. */
+/* Exactly len bytes, in the arena or in a region of their own. Waits for no stream. */
 int piece_get(struct session *s, uint64_t len, struct piece *p);
+/* The same, but in the arena perhaps fewer, at least one chunk. */
+int piece_get_some(struct session *s, uint64_t want, struct piece *p);
 void piece_put(struct session *s, struct piece *p);
 
 extern const struct carrier_ops carrier_unix, carrier_virtio;

@@ -44,6 +44,7 @@ static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_
 static int destroy(uint64_t id)
 {
 	struct bslt_ctx_destroy a = {id};
+	int err;
 
 	SESSION(s);
 	if (capturing())
@@ -53,7 +54,9 @@ static int destroy(uint64_t id)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
 	ranges_drop_context(id, pool_give);
-	return call(s, BSLT_OP_CTX_DESTROY, &a, sizeof a).result;
+	err = call(s, BSLT_OP_CTX_DESTROY, &a, sizeof a).result;
+	managed_variables_drop(s, id);
+	return err;
 }
 
 int primary_retain(CUcontext *out)

@@ -65,6 +65,38 @@ static int put(struct session *s, uint64_t stream, uint16_t op, uint16_t flags, 
 	return wait ? slot_wait(s, slot).result : 0;
 }
 
+/* Without the arena: inside commands. */
+static int put_inside(struct session *s, uint64_t stream, uint64_t dst, const char *src, size_t n, bool wait)
+{
+	for (size_t at = 0; at < n; at += BSLT_MAX_INLINE) {
+		struct bslt_copy_htod_inline i = {stream, dst + at};
+		size_t left = n - at, len = left < BSLT_MAX_INLINE ? left : BSLT_MAX_INLINE;
+
+		TRY(put(s, stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src + at, (uint32_t)len, wait && len == left));
+	}
+	return 0;
+}
+
+int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src, size_t n, bool wait, size_t *staged)
+{
+	struct bslt_copy_htod a = {.stream = stream, .dst = dst};
+	size_t want = n < PIECE ? n : PIECE;
+	struct piece p;
+	int err;
+
+	TRY(stream_enter(s, stream, arena_units(s, want)));
+	if ((err = arena_take(s, want, &p)) == RES_NOT_READY) {
+		*staged = want;
+		return put_inside(s, stream, dst, src, want, wait && want == n);
+	}
+	TRY(err);
+	memcpy(p.bytes, src, p.len);
+	a.src_off = p.off;
+	*staged = a.src_len = p.len;
+	/* The worker frees the chunks; a dead session needs none. */
+	return put(s, stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n);
+}
+
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait)
 {
 	struct bslt_copy_htod a = {.dst = dst};
@@ -101,19 +133,12 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	wait = wait && ((n > NO_WAIT_UP_TO && !stream_quiet(s, a.stream)) || host_range(dst, n));
 	at = work_count(s);
 	while (n) {
-		struct piece p;
-		int err;
+		size_t staged;
 
-		TRY(stream_enter(s, a.stream, arena_units(s, n < PIECE ? n : PIECE)));
-		TRY(arena_take(s, n < PIECE ? n : PIECE, &p));
-		memcpy(p.bytes, src, p.len);
-		a.src_off = p.off;
-		a.src_len = p.len;
-		if ((err = put(s, a.stream, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, &a, sizeof a, NULL, 0, wait && p.len == n)) != 0)
-			return err; /* the worker frees the chunks; a dead session needs none */
-		src = (const char *)src + p.len;
-		a.dst += p.len;
-		n -= p.len;
+		TRY(copy_stage(s, a.stream, a.dst, src, n, wait, &staged));
+		src = (const char *)src + staged;
+		a.dst += staged;
+		n -= staged;
 	}
 	if (wait)
 		stream_drained(s, a.stream, at);
@@ -127,13 +152,13 @@ struct flight {
 };
 
 /* Waits for one piece and takes it out of the arena. */
-static int land(struct session *s, const struct flight *f)
+static int land(struct session *s, struct flight *f)
 {
 	int err = slot_wait(s, f->slot).result;
 
 	if (err == 0)
 		memcpy(f->dst, f->p.bytes, f->p.len);
-	arena_free(s, &f->p);
+	piece_put(s, &f->p);
 	return err;
 }
 
@@ -176,10 +201,11 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 
 		/* Whoever holds chunks does not wait for more: two would for ever. */
 		if (n && !err && flying < WINDOW &&
-		    (flying ? arena_try(s, n < want ? n : want, &next->p) : (err = arena_take(s, n < want ? n : want, &next->p)) == 0)) {
+		    (flying ? arena_try(s, n < want ? n : want, &next->p) : (err = piece_get_some(s, n < want ? n : want, &next->p)) == 0)) {
 			next->dst = to;
 			a.dst_off = next->p.off;
 			a.dst_len = next->p.len;
+			a.dst_region = next->p.number;
 			if ((err = slot_take(s, &next->slot)) == 0 &&
 			    (err = stream_put(s, a.stream, BSLT_OP_COPY_DTOH, 0, next->slot, &a, sizeof a, NULL, 0)) == 0) {
 				flying++;
@@ -187,7 +213,7 @@ int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait
 				a.src += next->p.len;
 				n -= next->p.len;
 			} else {
-				arena_free(s, &next->p);
+				piece_put(s, &next->p);
 			}
 			continue;
 		}

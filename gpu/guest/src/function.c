@@ -89,22 +89,27 @@ CUDA_API CUresult cuFuncGetName(const char **name, CUfunction hfunc)
 	return 0;
 }
 
+int param_info_of(const struct function_info *f, size_t index, size_t *offset, size_t *size)
+{
+	if (!offset || index >= f->param_count)
+		return CUDA_ERROR_INVALID_VALUE;
+	*offset = f->params[index].offset;
+	if (size)
+		*size = f->params[index].size;
+	return 0;
+}
+
 CUDA_API CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
 {
 	struct function *f;
-	int err = CUDA_ERROR_INVALID_VALUE;
+	int err;
 
 	SESSION(s);
 	(void)s;
 	if (!paramOffset)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_resolve(func, &f));
-	if (paramIndex < f->info.param_count) {
-		*paramOffset = f->info.params[paramIndex].offset;
-		if (paramSize)
-			*paramSize = f->info.params[paramIndex].size;
-		err = 0;
-	}
+	err = param_info_of(&f->info, paramIndex, paramOffset, paramSize);
 	object_put(f);
 	return err;
 }
@@ -136,16 +141,6 @@ CUDA_API CUresult cuKernelSetAttribute(int attrib, int val, CUkernel kernel, CUd
 CUDA_API CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
 	return dev != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig((CUfunction)(void *)kernel, config);
-}
-
-CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
-{
-	return cuFuncGetName(name, (CUfunction)(void *)hfunc);
-}
-
-CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
-{
-	return cuFuncGetParamInfo((CUfunction)(void *)kernel, paramIndex, paramOffset, paramSize);
 }
 
 CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *numBlocks, CUfunction func, int blockSize,

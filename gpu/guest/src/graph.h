@@ -36,12 +36,15 @@ bool list_remove(struct node_list *l, const struct graph_node *n);
 bool list_has(const struct node_list *l, const struct graph_node *n);
 
 /* A kernel's parameters are bytes of our own; pointers say where each begins. */
+#define KERNEL_ATTRIBUTES 4
 struct kernel_params {
 	CUfunction handle; /* as the program gave it */
 	uint64_t function;
 	uint32_t grid[3], block[3], shared, flags, size, count;
 	uint8_t *bytes;
 	void **pointers;
+	uint32_t given; /* bits: which of the attributes it has */
+	CUkernelNodeAttrValue attributes[KERNEL_ATTRIBUTES];
 };
 
 struct node_params {
@@ -109,6 +112,14 @@ int params_child(CUgraph h, struct node_params *out);
 int params_any(const CUgraphNodeParams *a, struct node_params *out);
 int params_clone(const struct node_params *p, bool visible, struct node_params *out);
 void params_free(struct node_params *p);
+
+/* graph_attributes.c. Attributes are none of a kernel's parameters: who changes those
+ * copies the attributes over. */
+extern const int kernel_attribute_ids[KERNEL_ATTRIBUTES];
+int kernel_attribute_get(const struct kernel_params *k, int id, CUkernelNodeAttrValue *out);
+int kernel_attribute_set(struct kernel_params *k, int id, const CUkernelNodeAttrValue *value);
+void kernel_attributes_copy(struct kernel_params *to, const struct kernel_params *from);
+int kernel_attributes_of_stream(CUstream h, struct kernel_params *k);
 
 /* user_object.c */
 void user_references_free(struct user_reference *r);

@@ -113,20 +113,13 @@ int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out)
 
 static int row_to_device(struct session *s, uint64_t stream, uint64_t dst, const char *src, uint64_t n)
 {
-	struct bslt_copy_htod a = {.stream = stream, .dst = dst};
-
 	while (n) {
-		struct piece p;
+		size_t staged;
 
-		TRY(stream_enter(s, stream, arena_units(s, n < PIECE ? n : PIECE)));
-		TRY(arena_take(s, n < PIECE ? n : PIECE, &p));
-		memcpy(p.bytes, src, p.len);
-		a.src_off = p.off;
-		a.src_len = p.len;
-		TRY(ring_put(s, BSLT_OP_COPY_HTOD, BSLT_FLAG_RELEASE_CHUNKS, BSLT_NO_SLOT, &a, sizeof a, NULL, 0));
-		src += p.len;
-		a.dst += p.len;
-		n -= p.len;
+		TRY(copy_stage(s, stream, dst, src, n, false, &staged));
+		src += staged;
+		dst += staged;
+		n -= staged;
 	}
 	return 0;
 }
@@ -139,12 +132,13 @@ static int row_from_device(struct session *s, uint64_t stream, char *dst, uint64
 		struct piece p;
 		int err;
 
-		TRY(arena_take(s, n < PIECE ? n : PIECE, &p));
+		TRY(piece_get_some(s, n < PIECE ? n : PIECE, &p));
 		a.dst_off = p.off;
 		a.dst_len = p.len;
+		a.dst_region = p.number;
 		if ((err = call(s, BSLT_OP_COPY_DTOH, &a, sizeof a).result) == 0)
 			memcpy(dst, p.bytes, p.len);
-		arena_free(s, &p);
+		piece_put(s, &p);
 		if (err)
 			return err;
 		dst += p.len;

@@ -233,7 +233,7 @@ static int set(CUgraphNode h, int made, struct node_params *p)
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
-		p->kernel.flags = n->p.kernel.flags; /* an attribute, not a parameter */
+		kernel_attributes_copy(&p->kernel, &n->p.kernel);
 	if (p->context == 0)
 		p->context = n->p.context;
 	params_free(&n->p);
@@ -297,11 +297,7 @@ static int get_attribute(CUgraphNode h, int attr, CUkernelNodeAttrValue *out)
 	struct graph_node *n;
 
 	TRY(kind(h, CU_GRAPH_NODE_TYPE_KERNEL, out, &n));
-	if (attr != CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-		return CUDA_ERROR_NOT_SUPPORTED;
-	*out = (CUkernelNodeAttrValue){{0}};
-	out->cooperative = n->p.kernel.flags & 1;
-	return 0;
+	return kernel_attribute_get(&n->p.kernel, attr, out);
 }
 
 CUDA_API CUresult cuGraphKernelNodeGetAttribute(CUgraphNode hNode, int attr, CUkernelNodeAttrValue *value_out)
@@ -314,10 +310,7 @@ static int set_attribute(CUgraphNode h, int attr, const CUkernelNodeAttrValue *v
 	struct graph_node *n;
 
 	TRY(kind(h, CU_GRAPH_NODE_TYPE_KERNEL, value, &n));
-	if (attr != CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
-		return attr == CU_LAUNCH_ATTRIBUTE_IGNORE ? 0 : CUDA_ERROR_NOT_SUPPORTED;
-	n->p.kernel.flags = value->cooperative != 0;
-	return 0;
+	return kernel_attribute_set(&n->p.kernel, attr, value);
 }
 
 CUDA_API CUresult cuGraphKernelNodeSetAttribute(CUgraphNode hNode, int attr, const CUkernelNodeAttrValue *value)
@@ -331,7 +324,7 @@ static int copy_attributes(CUgraphNode dst, CUgraphNode src)
 
 	TRY(kind(src, CU_GRAPH_NODE_TYPE_KERNEL, &src, &from));
 	TRY(kind(dst, CU_GRAPH_NODE_TYPE_KERNEL, &dst, &to));
-	to->p.kernel.flags = from->p.kernel.flags;
+	kernel_attributes_copy(&to->p.kernel, &from->p.kernel);
 	return 0;
 }
 

@@ -68,7 +68,7 @@ static int set_node(struct exec *e, CUgraphNode h, int made, struct node_params 
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
-		p->kernel.flags = n->p.kernel.flags;
+		kernel_attributes_copy(&p->kernel, &n->p.kernel);
 	before = n->p;
 	n->p = *p;
 	f = &e->order.flat[n->first];

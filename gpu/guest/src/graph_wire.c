@@ -10,6 +10,7 @@ struct wire {
 	uint8_t *b;
 	size_t n, room;
 	bool failed;
+	bool attributes; /* of kernels, which the worker knows */
 };
 
 static void put(struct wire *w, const void *p, size_t n)
@@ -48,6 +49,23 @@ static void align(struct wire *w)
 	put(w, zero, -w->n & 7);
 }
 
+/* How many attributes go along: an older worker knows none, and they are hints. */
+static uint32_t attribute_count(const struct wire *w, const struct kernel_params *k)
+{
+	return w->attributes ? (uint32_t)__builtin_popcount(k->given) : 0;
+}
+
+static void attributes(struct wire *w, const struct kernel_params *k)
+{
+	for (int i = 0; w->attributes && i < KERNEL_ATTRIBUTES; i++) {
+		if (!(k->given & 1u << i))
+			continue;
+		u32(w, (uint32_t)kernel_attribute_ids[i]);
+		u32(w, 0);
+		put(w, &k->attributes[i], sizeof k->attributes[i]);
+	}
+}
+
 static void kernel(struct wire *w, const struct kernel_params *k)
 {
 	u64(w, k->function);
@@ -56,9 +74,10 @@ static void kernel(struct wire *w, const struct kernel_params *k)
 	u32(w, k->shared);
 	u32(w, k->flags);
 	u32(w, k->size);
-	u32(w, 0);
+	u32(w, attribute_count(w, k));
 	put(w, k->bytes, k->size);
 	align(w);
+	attributes(w, k);
 }
 
 static int copy(struct wire *w, const CUDA_MEMCPY3D *c)
@@ -158,7 +177,7 @@ int wire_instantiate(struct session *s, const struct order *o, const struct step
 {
 	struct bslt_graph_instantiate a = {.ctx = context, .exec = st->part};
 	uint32_t *deps = NULL;
-	struct wire w = {0};
+	struct wire w = {.attributes = worker_minor(s) >= 3};
 	size_t room = 0;
 	int err = 0;
 
@@ -195,7 +214,7 @@ int wire_instantiate(struct session *s, const struct order *o, const struct step
 int wire_update(struct session *s, const struct order *o, const struct step *st, const size_t *changed, size_t n)
 {
 	struct bslt_graph_update a = {.exec = st->part};
-	struct wire w = {0};
+	struct wire w = {.attributes = worker_minor(s) >= 3};
 
 	begin(&w, n);
 	for (size_t i = 0; i < n; i++) {

@@ -48,70 +48,135 @@ void kernels_remove(struct library *l)
 	pthread_mutex_unlock(&l->lock);
 }
 
-CUDA_API CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
+/* What the image has, which the worker is asked once. Another thread may ask at the
+ * same time: the first answer stays. */
+static int image_about(struct library *l, const struct module_info **about)
 {
-	struct library *l;
-	CUfunction f;
+	struct module_info found = {0};
+	bool have;
+
+	pthread_mutex_lock(&l->lock);
+	have = l->read;
+	pthread_mutex_unlock(&l->lock);
+	if (!have) {
+		TRY(image_read(l->image, l->size, &found));
+		pthread_mutex_lock(&l->lock);
+		if (!l->read) {
+			l->about = found;
+			l->read = true;
+			found = (struct module_info){0};
+		}
+		pthread_mutex_unlock(&l->lock);
+		free_module_info(&found);
+	}
+	*about = &l->about;
+	return 0;
+}
+
+/* The names of a library's kernels: those of its module in the current context or,
+ * when there is none, those in its image. */
+struct names {
+	uint32_t count;
+	struct module *module; /* object_put; NULL: of the image */
+	const struct module_info *about;
+};
+
+static const char *name_at(const struct names *n, uint32_t i)
+{
+	return n->module ? n->module->names[i] : n->about->functions[i].name;
+}
+
+static int names_get(struct library *l, struct names *n)
+{
+	uint64_t context;
+	int none = context_current(&context), err;
 	CUmodule m;
+
+	*n = (struct names){0};
+	if (none) {
+		if ((err = image_about(l, &n->about)) == CUDA_ERROR_NOT_SUPPORTED)
+			return none; /* the worker is too old: only a context will tell */
+		n->count = err ? 0 : n->about->function_count;
+		return err;
+	}
+	TRY(library_module(l, &m));
+	if (!(n->module = object_get(m, KIND_MODULE)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	n->count = n->module->info.function_count;
+	return 0;
+}
+
+/* At most max of the library's kernels, only that of a name unless it is NULL. *count:
+ * how many there are. */
+static int kernels_get(CUlibrary h, const char *name, CUkernel *kernels, unsigned int max, unsigned int *count)
+{
+	unsigned int found = 0;
+	struct library *l;
+	struct names n;
 	int err;
 
 	SESSION(s);
 	(void)s;
-	if (!pKernel || !name)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(l = object_get(library, KIND_LIBRARY)))
+	if (!(l = object_get(h, KIND_LIBRARY)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if ((err = library_module(l, &m)) == 0 && (err = cuModuleGetFunction(&f, m, name)) == 0) {
-		pthread_mutex_lock(&l->lock);
-		err = kernel_of(l, name, pKernel);
-		pthread_mutex_unlock(&l->lock);
-	}
+	err = names_get(l, &n);
+	pthread_mutex_lock(&l->lock);
+	for (uint32_t i = 0; err == 0 && i < n.count && found < max; i++)
+		if (!name || strcmp(name_at(&n, i), name) == 0)
+			err = kernel_of(l, name_at(&n, i), &kernels[found++]);
+	pthread_mutex_unlock(&l->lock);
+	*count = name ? found : n.count;
+	object_put(n.module);
 	object_put(l);
 	return err;
 }
 
-/* At most n of the library's kernels, in the order of its module. */
-static int enumerate(struct library *l, CUkernel *kernels, unsigned int n)
+CUDA_API CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
 {
-	struct module *object;
-	CUmodule m;
-	int err = 0;
+	unsigned int found;
+	CUkernel k;
 
-	TRY(library_module(l, &m));
-	if (!(object = object_get(m, KIND_MODULE)))
-		return CUDA_ERROR_INVALID_HANDLE;
-	pthread_mutex_lock(&l->lock);
-	for (uint32_t i = 0; err == 0 && i < n && i < object->info.function_count; i++)
-		err = kernel_of(l, object->names[i], &kernels[i]);
-	pthread_mutex_unlock(&l->lock);
-	object_put(object);
-	return err;
+	if (!pKernel || !name)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(kernels_get(library, name, &k, 1, &found));
+	if (!found)
+		return CUDA_ERROR_NOT_FOUND;
+	*pKernel = k;
+	return 0;
 }
 
 CUDA_API CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, CUlibrary lib)
 {
-	struct library *l;
-	int err;
+	unsigned int count;
 
-	SESSION(s);
-	(void)s;
-	if (!kernels)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(l = object_get(lib, KIND_LIBRARY)))
-		return CUDA_ERROR_INVALID_HANDLE;
-	err = enumerate(l, kernels, numKernels);
-	object_put(l);
-	return err;
+	return kernels ? kernels_get(lib, NULL, kernels, numKernels, &count) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUDA_API CUresult cuLibraryGetKernelCount(unsigned int *count, CUlibrary lib)
 {
-	CUmodule m;
+	unsigned int n;
 
 	if (!count)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(cuLibraryGetModule(&m, lib));
-	return cuModuleGetFunctionCount(count, m);
+	TRY(kernels_get(lib, NULL, NULL, 0, &n));
+	*count = n;
+	return 0;
+}
+
+/* The name lives as long as the library. */
+CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
+{
+	struct kernel *k;
+
+	SESSION(s);
+	(void)s;
+	if (!name)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(k = object_get(hfunc, KIND_KERNEL)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*name = k->name;
+	object_put(k);
+	return 0;
 }
 
 CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
@@ -132,6 +197,42 @@ CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 	return err;
 }
 
+/* What the image says of a kernel's parameter. */
+static int image_param(const struct kernel *k, size_t index, size_t *offset, size_t *size)
+{
+	struct library *l = object_get(handle_of(k->library), KIND_LIBRARY);
+	const struct module_info *about;
+	int err = l ? image_about(l, &about) : CUDA_ERROR_INVALID_HANDLE;
+	uint32_t i = 0;
+
+	if (err == 0) {
+		while (i < about->function_count && strcmp(about->functions[i].name, k->name) != 0)
+			i++;
+		err = i < about->function_count ? param_info_of(&about->functions[i], index, offset, size) : CUDA_ERROR_NOT_FOUND;
+	}
+	object_put(l);
+	return err;
+}
+
+CUDA_API CUresult cuKernelGetParamInfo(CUkernel kernel, size_t paramIndex, size_t *paramOffset, size_t *paramSize)
+{
+	uint64_t context;
+	struct kernel *k;
+	int none, err;
+
+	SESSION(s);
+	(void)s;
+	if (!paramOffset)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((none = context_current(&context)) == 0)
+		return cuFuncGetParamInfo((CUfunction)(void *)kernel, paramIndex, paramOffset, paramSize);
+	if (!(k = object_get(kernel, KIND_KERNEL)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	err = image_param(k, paramIndex, paramOffset, paramSize);
+	object_put(k);
+	return err == CUDA_ERROR_NOT_SUPPORTED ? none : err;
+}
+
 /* A launch may name a kernel of a library instead of a function. */
 int function_resolve(CUfunction h, struct function **f)
 {
@@ -139,7 +240,6 @@ int function_resolve(CUfunction h, struct function **f)
 
 	if ((*f = object_get(h, KIND_FUNCTION)) != NULL)
 		return 0;
-	if (cuKernelGetFunction(&inner, (CUkernel)(void *)h) == 0 && (*f = object_get(inner, KIND_FUNCTION)) != NULL)
-		return 0;
-	return CUDA_ERROR_INVALID_HANDLE;
+	TRY(cuKernelGetFunction(&inner, (CUkernel)(void *)h));
+	return (*f = object_get(inner, KIND_FUNCTION)) ? 0 : CUDA_ERROR_INVALID_HANDLE;
 }

@@ -43,9 +43,11 @@ static void library_destroy(struct object *o)
 	for (size_t i = 0; i < l->kernel_count; i++)
 		object_put(l->kernels[i]);
 	free(l->kernels);
+	free_module_info(&l->about);
 	free(l->loaded);
 	free(l->copy);
 	pthread_cond_destroy(&l->loads);
+	pthread_mutex_destroy(&l->managed.lock);
 	pthread_mutex_destroy(&l->lock);
 }
 
@@ -104,7 +106,7 @@ static int load_into(struct library *l, uint64_t context, unsigned int options, 
 	}
 	l->loaded[i] = (struct loaded){.context = context, .loading = true};
 	pthread_mutex_unlock(&l->lock);
-	err = module_load_into(context, l->image, l->size, options, keys, values, out);
+	err = module_load_into(context, l->image, l->size, options, keys, values, &l->managed, out);
 	pthread_mutex_lock(&l->lock);
 	l->loaded[i] = err ? (struct loaded){0} : (struct loaded){.context = context, .module = *out};
 	pthread_cond_broadcast(&l->loads);
@@ -123,6 +125,7 @@ int library_module(struct library *l, CUmodule *out)
 /* Takes the library away: nobody loads it from now on, and what is loaded goes. */
 static void withdraw(struct library *l)
 {
+	struct session *s;
 	bool busy;
 
 	pthread_mutex_lock(&l->lock);
@@ -140,6 +143,8 @@ static void withdraw(struct library *l)
 		if (l->loaded[i].context)
 			(void)cuModuleUnload(l->loaded[i].module); /* fails where the context has gone */
 	kernels_remove(l);
+	if (l->managed.address && library_session(&s) == 0)
+		(void)managed_variables_free(s, l->managed.address);
 }
 
 /* EAGER: into every context that there is. */
@@ -212,6 +217,7 @@ static int library_new(struct library **out, const void *image, void *copy, size
 	}
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->loads, NULL);
+	pthread_mutex_init(&l->managed.lock, NULL);
 	l->o.destroy = library_destroy;
 	l->image = image;
 	l->copy = copy;
@@ -350,4 +356,58 @@ CUDA_API CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(cuLibraryGetModule(&m, library));
 	return cuModuleGetGlobal_v2(dptr, bytes, m, name);
+}
+
+/* The library's module in the current context or, when there is none, any. */
+static int some_module(struct library *l, CUmodule *out)
+{
+	uint64_t context;
+	int err = CUDA_ERROR_NOT_FOUND;
+
+	if (context_current(&context) == 0)
+		return library_module(l, out);
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < l->count && err; i++) {
+		if (l->loaded[i].context && !l->loaded[i].loading && context_lives(l->loaded[i].context)) {
+			*out = l->loaded[i].module;
+			err = 0;
+		}
+	}
+	pthread_mutex_unlock(&l->lock);
+	return err;
+}
+
+/* As CUDA says, managed variables are there once the library has been loaded into a
+ * context. */
+CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
+{
+	struct library *l;
+	CUmodule m;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(l = object_get(library, KIND_LIBRARY)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if ((err = some_module(l, &m)) == 0)
+		err = module_managed(m, name, dptr, bytes);
+	object_put(l);
+	return err;
+}
+
+/* What a driver answers where no device has unified function pointers (attribute 129). */
+CUDA_API CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
+{
+	struct library *l;
+
+	SESSION(s);
+	(void)s;
+	if (!fptr || !symbol)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(l = object_get(library, KIND_LIBRARY)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_put(l);
+	return CUDA_ERROR_NOT_FOUND;
 }

@@ -28,9 +28,13 @@ struct library {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t loads; /* a load has ended */
+	struct managed_variables managed;
+
 	bool gone;            /* unloaded: nothing is loaded any more */
 	struct loaded *loaded;
 	size_t count;
+	bool read; /* about is what the worker has read in the image; it stays as it is */
+	struct module_info about;
 	struct kernel **kernels; /* a reference each */
 	size_t kernel_count;
 };

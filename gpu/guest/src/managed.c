@@ -24,15 +24,43 @@ CUDA_API CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned
 	return 0;
 }
 
-int managed_free(struct session *s, uint64_t address)
+static int free_at(struct session *s, uint64_t address, bool variables)
 {
 	struct range r;
 
-	if (!range_find(SPACE_HOST, address, &r))
+	if (!range_find(SPACE_HOST, address, &r) || r.variables != variables)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(host_release(s, address, true));
 	advice_forget(address, address + r.size);
 	return 0;
+}
+
+int managed_free(struct session *s, uint64_t address)
+{
+	return free_at(s, address, false);
+}
+
+int managed_variables_free(struct session *s, uint64_t address)
+{
+	return free_at(s, address, true);
+}
+
+int managed_variables_allocate(struct session *s, uint64_t context, uint64_t size, uint64_t *address)
+{
+	struct range r = {.size = size ? size : 1, .flags = CU_MEM_ATTACH_GLOBAL, .context = context, .owned = true, .managed = true, .variables = true};
+
+	TRY(host_allocate(s, &r, true));
+	*address = r.address;
+	return 0;
+}
+
+void managed_variables_drop(struct session *s, uint64_t context)
+{
+	uint64_t address;
+
+	while ((address = range_variables(context)) != 0)
+		if (managed_variables_free(s, address) != 0)
+			return;
 }
 
 /* Whether n bytes from address on are managed memory, in one piece. */

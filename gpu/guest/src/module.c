@@ -1,5 +1,6 @@
 /* Modules: loading, and looking up what is in them. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +11,9 @@
 
 #define INFO_SIZE (64u << 10)
 #define FUNCTION_LIMIT (1u << 20)
+
+_Static_assert(offsetof(struct bslt_module_load, out_zero) - offsetof(struct bslt_module_load, image_off) ==
+		       offsetof(struct bslt_image_info, out_zero), "the same members in the same order");
 
 struct jit {
 	uint32_t opt_level, max_registers;
@@ -71,9 +75,12 @@ static void give_log(int buffer, int size, void **values, const char *text)
 	values[size] = (void *)(n ? n + 1 : 0);
 }
 
-/* Sends the image; fills info also when the load fails. */
-static int send_image(struct session *s, struct bslt_module_load *a, const void *image, size_t size, struct module_info *info)
+/* Sends the image with a command whose arguments have the members of
+ * bslt_image_info at an offset; fills info also when a load fails. */
+static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, const void *image, size_t size,
+		      struct module_info *info)
 {
+	struct bslt_image_info a = {0};
 	struct piece in, out;
 	struct answer r = {0, 0, 0};
 	uint64_t room = INFO_SIZE;
@@ -82,17 +89,18 @@ static int send_image(struct session *s, struct bslt_module_load *a, const void 
 	if (err)
 		return err;
 	memcpy(in.bytes, image, size);
-	a->image_off = in.off;
-	a->image_len = size;
-	a->image_region = in.number;
+	a.image_off = in.off;
+	a.image_len = size;
+	a.image_region = in.number;
 	for (int attempt = 0; attempt < 3; attempt++) {
 		if ((r.result = piece_get(s, room, &out)) != 0)
 			break;
 		memset(out.bytes, 0, 8); /* a failure without a record must not show an old one */
-		a->out_off = out.off;
-		a->out_len = out.len;
-		a->out_region = out.number;
-		r = call(s, BSLT_OP_MODULE_LOAD, a, sizeof *a);
+		a.out_off = out.off;
+		a.out_len = out.len;
+		a.out_region = out.number;
+		memcpy((uint8_t *)args + offset, &a, sizeof a);
+		r = call(s, op, args, args_len);
 		if (r.result == RES_INVALID_VALUE && r.value0 > out.len && r.value0 <= BSLT_MAX_MODULE_IMAGE) {
 			room = r.value0;
 			piece_put(s, &out);
@@ -110,6 +118,14 @@ static int send_image(struct session *s, struct bslt_module_load *a, const void 
 	}
 	piece_put(s, &in);
 	return r.result;
+}
+
+int image_read(const void *image, size_t size, struct module_info *info)
+{
+	struct bslt_image_info a;
+
+	SESSION(s);
+	return send_image(s, BSLT_OP_IMAGE_INFO, &a, sizeof a, 0, image, size, info);
 }
 
 static void module_destroy(struct object *o)
@@ -173,12 +189,19 @@ static int make_functions(struct module *m)
 	return 0;
 }
 
+/* Whether a variable is known as host memory already: a managed one. */
+static bool is_managed(const struct global_info *g)
+{
+	return host_range(g->address, 1);
+}
+
 static void drop_globals(const struct module *m, uint32_t n)
 {
 	struct range r;
 
 	for (uint32_t i = 0; i < n; i++)
-		(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
+		if (!is_managed(&m->info.globals[i]))
+			(void)range_take(SPACE_DEVICE, m->info.globals[i].address, &r);
 }
 
 /* Makes the module's variables known as device memory. */
@@ -188,7 +211,7 @@ static int add_globals(const struct module *m)
 		const struct global_info *g = &m->info.globals[i];
 		struct range r = {.address = g->address, .size = g->size, .context = m->o.context};
 
-		if (g->size && range_add(SPACE_DEVICE, &r) != 0) {
+		if (g->size && !is_managed(g) && range_add(SPACE_DEVICE, &r) != 0) {
 			drop_globals(m, i);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
@@ -207,8 +230,72 @@ static int module_enter(struct module *m)
 	return err;
 }
 
+static int unload(struct session *s, const struct module *m)
+{
+	struct bslt_module_unload a = {m->o.id};
+	int err = call(s, BSLT_OP_MODULE_UNLOAD, &a, sizeof a).result;
+
+	if (m->managed)
+		(void)managed_variables_free(s, m->managed);
+	return err;
+}
+
+/* What a list of managed variables takes, one after the other. */
+static uint64_t managed_size(const struct module_info *info)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < info->global_count; i++) {
+		uint64_t size = info->globals[i].size;
+
+		if (size > BSLT_MAX_REGION_SIZE || n > BSLT_MAX_REGION_SIZE)
+			return UINT64_MAX;
+		n = (n + size + BSLT_MANAGED_ALIGN - 1) & ~(uint64_t)(BSLT_MANAGED_ALIGN - 1);
+	}
+	return n;
+}
+
+/* The load again, with memory for the variables that m's info lists. */
+static int load_managed(struct session *s, struct module *m, const struct bslt_module_load *load, const void *image, size_t size,
+			bool own, uint64_t *address)
+{
+	struct bslt_module_load_managed a = {.ctx = load->ctx, .module = load->module, .first_function = load->first_function,
+					     .opt_level = load->opt_level, .max_registers = load->max_registers};
+	int err;
+
+	a.managed_len = managed_size(&m->info);
+	a.fresh = *address == 0;
+	if (a.fresh)
+		TRY(managed_variables_allocate(s, own ? load->ctx : 0, a.managed_len, address));
+	a.managed = *address;
+	free_module_info(&m->info);
+	err = send_image(s, BSLT_OP_MODULE_LOAD_MANAGED, &a, sizeof a, offsetof(struct bslt_module_load_managed, image_off), image, size,
+			 &m->info);
+	if (err && a.fresh) {
+		(void)managed_variables_free(s, *address);
+		*address = 0;
+	}
+	return err;
+}
+
+/* Has the worker load the module, a second time if it has managed variables. */
+static int load(struct session *s, struct module *m, struct bslt_module_load *a, const void *image, size_t size,
+		struct managed_variables *shared)
+{
+	int err = send_image(s, BSLT_OP_MODULE_LOAD, a, sizeof *a, offsetof(struct bslt_module_load, image_off), image, size, &m->info);
+
+	if (err != CUDA_ERROR_NOT_SUPPORTED || m->info.global_count == 0)
+		return err;
+	if (!shared)
+		return load_managed(s, m, a, image, size, true, &m->managed);
+	pthread_mutex_lock(&shared->lock);
+	err = load_managed(s, m, a, image, size, false, &shared->address);
+	pthread_mutex_unlock(&shared->lock);
+	return err;
+}
+
 int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
-		     void **values, CUmodule *out)
+		     void **values, struct managed_variables *shared, CUmodule *out)
 {
 	struct jit jit = jit_options(options, keys, values);
 	struct bslt_module_load a = {.ctx = context, .opt_level = jit.opt_level, .max_registers = jit.max_registers};
@@ -225,7 +312,7 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->o.destroy = module_destroy;
 	m->first_function = a.first_function;
-	err = send_image(s, &a, image, size, &m->info);
+	err = load(s, m, &a, image, size, shared);
 	give_log(jit.info, jit.info_size, values, m->info.info_log);
 	give_log(jit.error, jit.error_size, values, m->info.error_log);
 	if (jit.wall_time >= 0) {
@@ -234,7 +321,7 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		memcpy(&values[jit.wall_time], &millis, sizeof millis);
 	}
 	if (err == 0 && (err = module_enter(m)) != 0)
-		(void)call(s, BSLT_OP_MODULE_UNLOAD, &(struct bslt_module_unload){a.module}, sizeof(struct bslt_module_unload));
+		(void)unload(s, m);
 	if (err) {
 		object_put(m);
 		return err;
@@ -249,7 +336,7 @@ int module_load(const void *image, size_t size, unsigned int options, const CUji
 	uint64_t context;
 
 	TRY(context_current(&context));
-	return module_load_into(context, image, size, options, keys, values, out);
+	return module_load_into(context, image, size, options, keys, values, NULL, out);
 }
 
 CUDA_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions, CUjit_option *options,
@@ -320,21 +407,22 @@ CUDA_API CUresult cuModuleLoad(CUmodule *module, const char *fname)
 
 CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 {
-	struct bslt_module_unload a = {(uintptr_t)hmod};
 	struct module *m;
+	int err;
 
 	SESSION(s);
 	if (!(m = object_get(hmod, KIND_MODULE)))
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (!object_remove(a.module, KIND_MODULE)) {
+	if (!object_remove(m->o.id, KIND_MODULE)) {
 		object_put(m);
 		return CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
 	}
 	for (uint32_t i = 0; i < m->info.function_count; i++)
 		(void)object_remove(m->first_function + i, KIND_FUNCTION);
 	drop_globals(m, m->info.global_count);
+	err = unload(s, m);
 	object_put(m);
-	return call(s, BSLT_OP_MODULE_UNLOAD, &a, sizeof a).result;
+	return err;
 }
 
 CUDA_API CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
@@ -390,24 +478,20 @@ CUDA_API CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned int
 	return 0;
 }
 
-CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+static int find_global(CUmodule h, const char *name, bool managed, CUdeviceptr *address, size_t *bytes)
 {
-	struct module *m;
+	struct module *m = object_get(h, KIND_MODULE);
 	int err = CUDA_ERROR_NOT_FOUND;
 
-	SESSION(s);
-	(void)s;
-	if (!name || (!dptr && !bytes))
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!(m = object_get(hmod, KIND_MODULE)))
+	if (!m)
 		return CUDA_ERROR_INVALID_HANDLE;
 	for (uint32_t i = 0; i < m->info.global_count; i++) {
 		const struct global_info *g = &m->info.globals[i];
 
-		if (strcmp(g->name, name) != 0)
+		if (strcmp(g->name, name) != 0 || (managed && !is_managed(g)))
 			continue;
-		if (dptr)
-			*dptr = g->address;
+		if (address)
+			*address = g->address;
 		if (bytes)
 			*bytes = g->size;
 		err = 0;
@@ -415,4 +499,18 @@ CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodul
 	}
 	object_put(m);
 	return err;
+}
+
+CUDA_API CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)
+{
+	SESSION(s);
+	(void)s;
+	if (!name || (!dptr && !bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	return find_global(hmod, name, false, dptr, bytes);
+}
+
+int module_managed(CUmodule h, const char *name, CUdeviceptr *address, size_t *bytes)
+{
+	return find_global(h, name, true, address, bytes);
 }

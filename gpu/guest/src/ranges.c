@@ -179,6 +179,19 @@ void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r))
 	pthread_mutex_unlock(&lock);
 }
 
+uint64_t range_variables(uint64_t context)
+{
+	const struct table *t = &tables[SPACE_HOST];
+	uint64_t address = 0;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < t->n && !address; i++)
+		if (t->r[i].variables && t->r[i].context == context)
+			address = t->r[i].address;
+	pthread_mutex_unlock(&lock);
+	return address;
+}
+
 void ranges_abandon(void)
 {
 	pthread_mutex_init(&lock, NULL);

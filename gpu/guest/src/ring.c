@@ -112,6 +112,8 @@ int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, cons
 	s->head += length;
 	if (slot == BSLT_NO_SLOT && visible(op, flags))
 		atomic_store_explicit(&s->work, work_count(s) + 1, memory_order_relaxed);
+	if (op == BSLT_OP_STREAM_SET_ATTRIBUTE || op == BSLT_OP_STREAM_COPY_ATTRIBUTES)
+		atomic_store_explicit(&s->stream_attributes, true, memory_order_relaxed);
 	atomic_store_explicit(word64(s, BSLT_OFF_HEAD), s->head, memory_order_release);
 	pthread_mutex_unlock(&s->ring_lock);
 	ring_doorbell(s);

@@ -119,6 +119,7 @@ struct function {
 struct module {
 	struct object o;
 	uint64_t first_function;
+	uint64_t managed; /* where its managed variables lie, if they are its own */
 	struct module_info info; /* names and params of functions have moved into them */
 	char **names;
 };
@@ -170,9 +171,20 @@ int launch_parameters(const struct function *f, void **params, void **extra, uin
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,
 		CUmodule *out);
-/* The same into a context that need not be the current one. */
+/* Memory for the managed variables of a library, whose modules share it. */
+struct managed_variables {
+	pthread_mutex_t lock; /* held while a module with some is loaded */
+	uint64_t address;     /* 0: none has been loaded */
+};
+/* A managed variable of a module. */
+int module_managed(CUmodule h, const char *name, CUdeviceptr *address, size_t *bytes);
+/* The same into a context that need not be the current one; shared: NULL where a
+ * module has its variables for itself. */
 int module_load_into(uint64_t context, const void *image, size_t size, unsigned int options, const CUjit_option *keys,
-		     void **values, CUmodule *out);
+		     void **values, struct managed_variables *shared, CUmodule *out);
+/* The kernels of an image, as the worker reads them; free_module_info. No context is
+ * needed and nothing is loaded. CUDA_ERROR_NOT_SUPPORTED: the worker is too old. */
+int image_read(const void *image, size_t size, struct module_info *info);
 /* The optimization level and the registers a thread that JIT options ask for. */
 void jit_numbers(unsigned int n, const CUjit_option *keys, void **values, uint32_t *opt_level, uint32_t *max_registers);
 /* Empties the log buffers among JIT options: a program reads them after any error. */
@@ -192,6 +204,9 @@ int image_check(const void *image, size_t size);
 int read_file(const char *name, void **bytes, size_t *size);
 int function_resolve(CUfunction h, struct function **f);
 
+/* function.c: one parameter of a kernel, or CUDA_ERROR_INVALID_VALUE. */
+int param_info_of(const struct function_info *f, size_t index, size_t *offset, size_t *size);
+
 /* library.c: a context is new; where programs ask for it, libraries go there. */
 void libraries_enter(uint64_t context);
 
@@ -202,7 +217,8 @@ struct range {
 	struct region region; /* pinned host memory with a region of its own */
 	bool owned;           /* host: allocated by us, not registered */
 	bool mapped;          /* host: the device uses it at its address */
-	bool managed;         /* host: of cuMemAllocManaged; mapped too */
+	bool managed;         /* host: of cuMemAllocManaged, or variables; mapped too */
+	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
@@ -216,6 +232,8 @@ bool range_find(enum space space, uint64_t address, struct range *r);
 /* Whether n bytes from address on lie in one piece of host memory that the device
  * uses at its address. */
 bool host_range(uint64_t address, uint64_t n);
+/* The address of variables in host memory that are a context's; 0: there are none. */
+uint64_t range_variables(uint64_t context);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
 /* Takes out all of a context; gone is called for each, with the table locked. */
@@ -234,6 +252,9 @@ void pools_abandon(void);
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);
 int copy_from_device(CUstream h, void *dst, CUdeviceptr src, size_t n, bool wait);
 int copy_on_device(CUstream h, CUdeviceptr dst, CUdeviceptr src, size_t n);
+/* Puts the first bytes of a copy from the program's memory into a stream of the
+ * wire; *staged: how many. wait: with all of them, until they are on the device. */
+int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src, size_t n, bool wait, size_t *staged);
 /* By what the addresses are. */
 int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait);
 int stream_wait(CUstream h);
@@ -250,8 +271,13 @@ int host_allocate(struct session *s, struct range *r, bool reached);
 /* Frees what host_allocate made, when no work can use it any more. */
 int host_release(struct session *s, uint64_t address, bool managed);
 
-/* managed.c. Frees managed memory. */
+/* managed.c. Frees managed memory that the program has allocated. */
 int managed_free(struct session *s, uint64_t address);
+/* Memory for managed variables of a context or, 0, of all. */
+int managed_variables_allocate(struct session *s, uint64_t context, uint64_t size, uint64_t *address);
+int managed_variables_free(struct session *s, uint64_t address);
+/* Frees those of a context that has gone. */
+void managed_variables_drop(struct session *s, uint64_t context);
 
 /* advice.c: what the program has said of pages of managed memory. */
 struct advice {

@@ -1081,23 +1081,6 @@ CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launc
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuLibraryGetManaged(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
-{
-	(void)dptr;
-	(void)bytes;
-	(void)library;
-	(void)name;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLibraryGetUnifiedFunction(void **fptr, CUlibrary library, const char *symbol)
-{
-	(void)fptr;
-	(void)library;
-	(void)symbol;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues)
 {
 	return cuLinkAddData_v2(state, type, data, size, name, numOptions, options, optionValues);
@@ -1881,20 +1864,7 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 
 CUDA_API CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	(void)stream;
-	(void)count;
-	(void)paramArray;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
-{
-	(void)stream;
-	(void)count;
-	(void)paramArray;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamCopyAttributes(CUstream dstStream, CUstream srcStream)
@@ -2700,12 +2670,12 @@ CUDA_API CUresult cuStreamAttachMemAsync_ptsz(CUstream hStream, CUdeviceptr dptr
 
 CUDA_API CUresult cuStreamBatchMemOp_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	return cuStreamBatchMemOp(stream, count, paramArray, flags);
+	return cuStreamBatchMemOp(per_thread(stream), count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp_v2_ptsz(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	return cuStreamBatchMemOp_v2(stream, count, paramArray, flags);
+	return cuStreamBatchMemOp_v2(per_thread(stream), count, paramArray, flags);
 }
 
 CUDA_API CUresult cuStreamBeginCapture_ptsz(CUstream hStream)

@@ -349,8 +349,77 @@ static void capture_modes(void)
 	CHECK(cuStreamEndCapture(w.s, &g));
 }
 
+static CUkernelNodeAttrValue attribute(CUgraph g, size_t i, int id)
+{
+	CUkernelNodeAttrValue v;
+	CUgraphNode nodes[8];
+	size_t n = 8;
+
+	memset(&v, 0xee, sizeof v);
+	CHECK(cuGraphGetNodes(g, nodes, &n));
+	EXPECT(i < n);
+	CHECK(cuGraphKernelNodeGetAttribute(nodes[i], id, &v));
+	return v;
+}
+
+/* A kernel has the attributes that its stream had when it was captured; those of the
+ * stream alone stay there. */
+static void capture_attributes(void)
+{
+	struct work w = start();
+	CUstreamAttrValue window = {.accessPolicyWindow = {(void *)(uintptr_t)w.p, 64, 0.5f, 2, 1}}, none = {{0}}, v;
+	CUgraphNode nodes[8];
+	CUgraph g, clone;
+	CUgraphExec x;
+	CUstream fast;
+	size_t n = 8;
+
+	/* A priority, before any stream has been given an attribute. */
+	CHECK(cuStreamCreateWithPriority(&fast, CU_STREAM_NON_BLOCKING, -3));
+	CHECK(cuStreamBeginCapture(fast, CU_STREAM_CAPTURE_MODE_RELAXED));
+	add(&w, fast, 0, 1);
+	CHECK(cuStreamEndCapture(fast, &g));
+	EXPECT(attribute(g, 0, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -3);
+	EXPECT(attribute(g, 0, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).accessPolicyWindow.num_bytes == 0);
+
+	v.syncPolicy = CU_SYNC_POLICY_YIELD;
+	CHECK(cuStreamSetAttribute(fast, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+	CHECK(cuStreamSetAttribute(fast, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
+	CHECK(cuStreamBeginCapture(fast, CU_STREAM_CAPTURE_MODE_RELAXED));
+	add(&w, fast, 0, 1);
+	CHECK(cuStreamSetAttribute(fast, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &none));
+	add(&w, fast, 0, 2);
+	CHECK(cuStreamEndCapture(fast, &g));
+	EXPECT(attribute(g, 0, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -3 && attribute(g, 1, CU_LAUNCH_ATTRIBUTE_PRIORITY).priority == -3);
+	v = attribute(g, 0, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+	EXPECT(memcmp(&v.accessPolicyWindow, &window.accessPolicyWindow, 28) == 0);
+	EXPECT(attribute(g, 1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).accessPolicyWindow.num_bytes == 0);
+	CHECK(cuGraphClone(&clone, g));
+	v = attribute(clone, 0, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW);
+	EXPECT(memcmp(&v.accessPolicyWindow, &window.accessPolicyWindow, 28) == 0);
+	CHECK(cuGraphGetNodes(g, nodes, &n));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphKernelNodeGetAttribute(nodes[0], CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &v));
+
+	/* As a program changes them by itself; parameters change none. */
+	CHECK(cuGraphKernelNodeSetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
+	window.accessPolicyWindow.num_bytes = 65;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuGraphKernelNodeSetAttribute(nodes[1], CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &window));
+	CUDA_KERNEL_NODE_PARAMS k;
+
+	CHECK(cuGraphKernelNodeGetParams_v2(nodes[1], &k));
+	CHECK(cuGraphKernelNodeSetParams_v2(nodes[1], &k));
+	EXPECT(attribute(g, 1, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW).accessPolicyWindow.num_bytes == 64);
+	EXPECT(attribute(g, 1, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP).memSyncDomainMap.remote == 1);
+	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
+	CHECK(cuGraphKernelNodeGetParams_v2(nodes[1], &k)); /* the parameters before are gone */
+	CHECK(cuGraphExecKernelNodeSetParams_v2(x, nodes[1], &k));
+	CHECK(cuGraphLaunch(x, fast));
+	CHECK(cuStreamSynchronize(fast));
+	EXPECT(word(&w, 0) == 3);
+}
+
 const struct test capture_tests[] = {
 	{"capture_fork", capture_fork}, {"capture_kinds", capture_kinds}, {"capture_into", capture_into},
 	{"capture_forbidden", capture_forbidden}, {"capture_edges", capture_edges}, {"capture_legacy", capture_legacy},
-	{"capture_modes", capture_modes}, {NULL, NULL},
+	{"capture_modes", capture_modes}, {"capture_attributes", capture_attributes}, {NULL, NULL},
 };

@@ -241,6 +241,7 @@ static void good_streams(void)
 	unsigned long long id = 0, other = 0;
 	unsigned int flags = 77, got[2] = {0};
 	int priority = 77;
+	CUstreamBatchMemOpParams ops[3] = {0};
 	CUdeviceptr p;
 	CUstream s;
 	CUevent e;
@@ -269,6 +270,21 @@ static void good_streams(void)
 		CHECK(cuStreamSynchronize(s));
 		CHECK(cuMemcpyDtoH_v2(got, p, sizeof got));
 		EXPECT(got[0] == (r ? 1 : wide ? 8 : 7) && got[1] == 1);
+	}
+	ops[0].writeValue.address = p;
+	ops[1].operation = CU_STREAM_MEM_OP_BARRIER;
+	ops[2].writeValue.address = p + 4;
+	for (int form = 0; form < 4; form++) {
+		CUstream in = form < 2 ? s : NULL;
+
+		for (unsigned int i = 0; i < 3; i += 2) {
+			ops[i].operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+			ops[i].writeValue.value = 20 + 2 * (unsigned int)form + i / 2;
+		}
+		CHECK((form & 1 ? form == 1 ? cuStreamBatchMemOp_v2 : cuStreamBatchMemOp_v2_ptsz : form ? cuStreamBatchMemOp_ptsz : cuStreamBatchMemOp)(in, 3, ops, 0));
+		CHECK(cuCtxSynchronize());
+		CHECK(cuMemcpyDtoH_v2(got, p, sizeof got));
+		EXPECT(got[0] == 20 + 2 * (unsigned int)form && got[1] == got[0] + 1);
 	}
 	CHECK(cuEventCreate(&e, 0));
 	CHECK(cuEventDestroy(e));

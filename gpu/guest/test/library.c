@@ -432,8 +432,197 @@ static void enumerates(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelSetCacheConfig(all[0], 1, 0));
 }
 
+/* The handle of a context is not needed to know what an image has. */
+static void names_without_context(void)
+{
+	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b)\n{\nfrobnicate.u32 %r1;\nret;\n}\n";
+	static const unsigned char head[80] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, [16] = 1, [20] = 64};
+	char *text = library_text(100), *fatbin = malloc(sizeof head + strlen(text));
+	uint64_t size = strlen(text), all = size + 64;
+	CUkernel k, same, list[101] = {0};
+	unsigned int count = 0;
+	size_t before, offset, bytes;
+	const char *name;
+	CUlibrary l, bad;
+	CUfunction f;
+	CUcontext c;
+
+	memcpy(fatbin, head, sizeof head);
+	memcpy(fatbin + 8, &all, 8);
+	memcpy(fatbin + 24, &size, 8);
+	memcpy(fatbin + 80, text, size);
+	before = start(&c);
+	CHECK(cuCtxPopCurrent(&c));
+	for (int packed = 0; packed < 2; packed++) {
+		l = library_of(packed ? fatbin : text);
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetKernel(&k, l, "k100"));
+		CHECK(cuLibraryGetKernel(&k, l, "k57"));
+		CHECK(cuLibraryGetKernelCount(&count, l));
+		EXPECT(count == 100);
+		CHECK(cuLibraryEnumerateKernels(list, 101, l));
+		EXPECT(list[57] == k && list[99] && !list[100]);
+		CHECK(cuKernelGetName(&name, k));
+		EXPECT(strcmp(name, "k57") == 0);
+		CHECK(cuKernelGetParamInfo(k, 0, &offset, &bytes));
+		EXPECT(offset == 0 && bytes == 8);
+		GIVES(CUDA_ERROR_INVALID_VALUE, cuKernelGetParamInfo(k, 1, &offset, &bytes));
+		GIVES(CUDA_ERROR_INVALID_CONTEXT, cuKernelGetFunction(&f, k));
+		CHECK(cuCtxPushCurrent(c));
+		EXPECT(loaded_since(before) == 0);
+		CHECK(cuLibraryGetKernel(&same, l, "k57"));
+		EXPECT(same == k && result_of(k) == 57 && loaded_since(before) == 1);
+		CHECK(cuLibraryUnload(l));
+		CHECK(cuCtxPopCurrent(&c));
+		GIVES(CUDA_ERROR_INVALID_HANDLE, cuKernelGetName(&name, k));
+	}
+	bad = library_of(bad_body); /* what is wrong shows when it is used */
+	CHECK(cuLibraryGetKernel(&k, bad, "k"));
+	CHECK(cuKernelGetParamInfo(k, 1, &offset, &bytes));
+	EXPECT(offset == 8 && bytes == 8);
+	CHECK(cuCtxPushCurrent(c));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuKernelGetFunction(&f, k));
+	GIVES(CUDA_ERROR_INVALID_PTX, cuLaunchKernel((CUfunction)(void *)k, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	free(text);
+	free(fatbin);
+}
+
+/* A module in which both sides use the same variables. */
+static const char managed_ptx[] =
+	".version 6.0\n.target sm_50\n.address_size 64\n.visible .global .align 4 .u32 answer = 42;\n"
+	".visible .global .attribute(.managed) .align 4 .u32 both = 7;\n.visible .global .attribute(.managed) .align 8 .u64 list[3] = {1, both, 3};\n"
+	".visible .entry bump(.param .u64 out)\n{\n.reg .u32 %v;\n.reg .u64 %p;\nld.global.u32 %v, [both];\nadd.u32 %v, %v, 1;\n"
+	"st.global.u32 [both], %v;\nld.param.u64 %p, [out];\nst.global.u32 [%p], %v;\nret;\n}\n";
+
+static unsigned int bump(CUfunction f)
+{
+	unsigned int got;
+	CUdeviceptr p;
+	void *params[] = {&p};
+
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	CHECK(cuMemFree(p));
+	return got;
+}
+
+/* A library's managed variables are one for all contexts, with their first values
+ * once; they go with the library. */
+static void library_managed(void)
+{
+	volatile unsigned int *both;
+	volatile uint64_t *list;
+	CUdeviceptr p, again, variable;
+	size_t bytes, before;
+	CUcontext a, b;
+	CUlibrary l;
+	CUkernel k;
+	unsigned int managed;
+
+	before = start(&a);
+	l = library_of(managed_ptx);
+	CHECK(cuCtxPopCurrent(&a));
+	GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, &bytes, l, "both")); /* in no context yet */
+	CHECK(cuCtxPushCurrent(a));
+	CHECK(cuLibraryGetManaged(&p, &bytes, l, "both"));
+	EXPECT(bytes == 4);
+	both = (volatile unsigned int *)(uintptr_t)p;
+	EXPECT(*both == 7);
+	CHECK(cuLibraryGetManaged(&variable, &bytes, l, "list"));
+	list = (volatile uint64_t *)(uintptr_t)variable;
+	EXPECT(bytes == 24 && list[0] == 1 && list[1] == p && list[2] == 3);
+	CHECK(cuPointerGetAttribute(&managed, 8, p)); /* IS_MANAGED */
+	EXPECT(managed == 1);
+	CHECK(cuLibraryGetKernel(&k, l, "bump"));
+	EXPECT(bump((CUfunction)(void *)k) == 8 && *both == 8);
+	*both = 100;
+	EXPECT(bump((CUfunction)(void *)k) == 101);
+	CHECK(cuCtxCreate(&b, 0, 0));
+	EXPECT(bump((CUfunction)(void *)k) == 102 && *both == 102); /* loaded there now, and not reset */
+	CHECK(cuLibraryGetManaged(&again, NULL, l, "both"));
+	EXPECT(again == p);
+	CHECK(cuLibraryGetGlobal(&again, &bytes, l, "answer")); /* the device's alone */
+	GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&again, &bytes, l, "answer"));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p)); /* not the program's */
+	CHECK(cuCtxDestroy(b));
+	EXPECT(*both == 102);
+	CHECK(cuCtxPopCurrent(&a));
+	CHECK(cuLibraryGetManaged(&again, &bytes, l, "both")); /* in a */
+	EXPECT(again == p);
+	CHECK(cuCtxPushCurrent(a));
+	CHECK(cuLibraryUnload(l));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&managed, 8, p));
+	EXPECT(free_bytes() == before);
+}
+
+/* A module has its own, until it or its context goes. */
+static void module_managed(void)
+{
+	enum { MANY = 1500 }; /* more than there are regions */
+	CUdeviceptr p, q;
+	CUmodule m, n;
+	CUfunction f;
+	CUcontext c;
+	size_t bytes;
+
+	(void)start(&c);
+	CHECK(cuModuleLoadData(&m, managed_ptx));
+	CHECK(cuModuleLoadData(&n, managed_ptx));
+	CHECK(cuModuleGetGlobal(&p, &bytes, m, "both"));
+	CHECK(cuModuleGetGlobal(&q, &bytes, n, "both"));
+	EXPECT(p != q);
+	CHECK(cuModuleGetFunction(&f, m, "bump"));
+	EXPECT(bump(f) == 8 && *(unsigned int *)(uintptr_t)p == 8 && *(unsigned int *)(uintptr_t)q == 7);
+	CHECK(cuMemcpyHtoD(p, &(unsigned int){50}, 4)); /* as cudaMemcpyToSymbol */
+	EXPECT(bump(f) == 51);
+	CHECK(cuModuleUnload(n));
+	EXPECT(bump(f) == 52);
+	for (int i = 0; i < MANY; i++) {
+		CHECK(cuModuleLoadData(&n, managed_ptx));
+		CHECK(cuModuleUnload(n));
+	}
+	for (int i = 0; i < MANY / 100; i++) {
+		CHECK(cuCtxCreate(&c, 0, 0));
+		for (int k = 0; k < 100; k++)
+			CHECK(cuModuleLoadData(&n, managed_ptx));
+		CHECK(cuCtxDestroy(c));
+	}
+	EXPECT(*(unsigned int *)(uintptr_t)p == 52);
+}
+
+/* Nothing of the name, and functions that the host can call: there are none. */
+static void nothing_shared(void)
+{
+	char *text = library_text(1);
+	CUdeviceptr p = 77;
+	size_t bytes;
+	void *function;
+	CUcontext c;
+	CUlibrary l;
+
+	(void)start(&c);
+	l = library_of(text);
+	for (int current = 1; current >= 0; current--) {
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, &bytes, l, "answer"));
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetManaged(&p, NULL, l, "none"));
+		GIVES(CUDA_ERROR_NOT_FOUND, cuLibraryGetUnifiedFunction(&function, l, "k0"));
+		if (current)
+			CHECK(cuCtxPopCurrent(&c));
+	}
+	EXPECT(p == 77);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetManaged(NULL, NULL, l, "answer"));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetManaged(&p, &bytes, l, NULL));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetUnifiedFunction(NULL, l, "k0"));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLibraryGetUnifiedFunction(&function, l, NULL));
+	CHECK(cuLibraryUnload(l));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetManaged(&p, &bytes, l, "answer"));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLibraryGetUnifiedFunction(&function, l, "k0"));
+	free(text);
+}
+
 const struct test library_tests[] = {
 	{"library_lazy", lazy}, {"library_first_uses", first_uses}, {"library_unused", unused}, {"library_preserved", preserved},
 	{"library_contexts", contexts}, {"library_unload_in_use", unload_in_use}, {"library_threads", threads_ask},
-	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {NULL, NULL},
+	{"library_unload_races", unload_races}, {"library_eager", eager}, {"library_enumerates", enumerates}, {"library_nothing_shared", nothing_shared},
+	{"library_managed", library_managed}, {"module_managed", module_managed}, {"library_names_without_context", names_without_context}, {NULL, NULL},
 };

@@ -192,8 +192,139 @@ static void dead_worker_full(void)
 	GIVES(f.end, cuCtxSynchronize());
 }
 
+#define BATCH 255 /* the most that CUDA allows */
+
+/* A batch comes in the stream's order, whole or not at all. */
+static void batches(void)
+{
+	struct filler f = {.count = demo_start("count")};
+	unsigned int rounds = 1u << 14, got[2 * BATCH];
+	CUstreamBatchMemOpParams ops[BATCH + 1] = {0}, bad[2] = {0};
+	const struct {
+		int operation;
+		unsigned int flags;
+		CUdeviceptr address;
+		CUresult want;
+	} wrong[] = {
+		{0, 0, 0, CUDA_ERROR_INVALID_VALUE}, {7, 0, 0, CUDA_ERROR_INVALID_VALUE}, {-1, 0, 0, CUDA_ERROR_INVALID_VALUE},
+		{CU_STREAM_MEM_OP_WRITE_VALUE_32, 0, 0, CUDA_ERROR_INVALID_VALUE}, {CU_STREAM_MEM_OP_WRITE_VALUE_32, 0, 2, CUDA_ERROR_INVALID_VALUE},
+		{CU_STREAM_MEM_OP_WRITE_VALUE_64, 0, 4, CUDA_ERROR_INVALID_VALUE}, {CU_STREAM_MEM_OP_WRITE_VALUE_32, 2, 8, CUDA_ERROR_INVALID_VALUE},
+		{CU_STREAM_MEM_OP_WAIT_VALUE_32, 0, 8, CUDA_ERROR_NOT_SUPPORTED}, {CU_STREAM_MEM_OP_WAIT_VALUE_64, 0, 8, CUDA_ERROR_NOT_SUPPORTED},
+		{CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES, 0, 0, CUDA_ERROR_NOT_SUPPORTED},
+	};
+	CUgraph graph;
+	void *params[] = {&f.counter, &rounds};
+	CUdeviceptr p;
+
+	CHECK(cuStreamCreate(&f.stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc(&f.counter, 4));
+	CHECK(cuMemsetD32(f.counter, 0, 1));
+	CHECK(cuMemAlloc(&p, sizeof got));
+	CHECK(cuMemsetD32(p, 0, 2 * BATCH));
+	CHECK(cuCtxSynchronize());
+	for (unsigned int i = 0; i < BATCH; i++) {
+		ops[i].operation = i % 3 == 0 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 : i % 3 == 1 ? CU_STREAM_MEM_OP_BARRIER : CU_STREAM_MEM_OP_WRITE_VALUE_32;
+		if (i % 3 == 1)
+			continue;
+		ops[i].writeValue.address = p + 8 * i;
+		ops[i].writeValue.value64 = 7ull << 32 | i;
+		ops[i].writeValue.flags = CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
+	}
+	CHECK(cuLaunchKernel(f.count, 1, 1, 1, 32, 1, 1, 0, f.stream, params, NULL));
+	ops[2].writeValue.address = f.counter; /* after the kernel, which adds to it */
+	CHECK(cuStreamBatchMemOp(f.stream, BATCH, ops, 0));
+	CHECK(cuStreamSynchronize(f.stream));
+	CHECK(cuMemcpyDtoH(got, p, sizeof got));
+	for (unsigned int i = 3; i < BATCH; i++)
+		EXPECT(i % 3 == 1 || (got[2 * i] == i && got[2 * i + 1] == (i % 3 ? 0 : 7)));
+	CHECK(cuMemcpyDtoH(got, f.counter, 4));
+	EXPECT(got[0] == 2);
+	CHECK(cuStreamBatchMemOp(f.stream, 0, NULL, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(f.stream, BATCH + 1, ops, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(f.stream, 1, NULL, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(f.stream, 1, ops, 1));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamBatchMemOp((CUstream)(void *)12345, 1, ops, 0));
+	bad[0] = ops[0];
+	bad[0].writeValue.value64 = 99;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		bad[1].operation = wrong[i].operation;
+		bad[1].writeValue.flags = wrong[i].flags;
+		bad[1].writeValue.address = wrong[i].address ? p + wrong[i].address : 0;
+		GIVES(wrong[i].want, cuStreamBatchMemOp(f.stream, 2, bad, 0));
+	}
+	bad[1] = ops[1];
+	bad[1].memoryBarrier.flags = 2;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamBatchMemOp(f.stream, 2, bad, 0));
+	CHECK(cuStreamBeginCapture(f.stream, 1));
+	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamBatchMemOp(f.stream, 1, bad, 0));
+	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(f.stream, &graph));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuMemcpyDtoH(got, p, 8));
+	EXPECT(got[0] == 0 && got[1] == 7);
+}
+
+#define LARGE (100u << 20)
+
+/* Copies into a stream that does not go on, until the thread's calls wait. */
+static void *stuff(void *p)
+{
+	struct filler *f = p;
+	char *bytes = calloc(1, 1 << 20);
+
+	CHECK(cuCtxSetCurrent(f->context));
+	for (;;) {
+		f->put++;
+		CHECK(cuMemcpyHtoDAsync(f->counter, bytes, 1 << 20, f->stream));
+	}
+	return NULL;
+}
+
+static void until_still(struct filler *f)
+{
+	for (unsigned int seen = 0, same = 0; same < 20; seen = f->put) {
+		same = f->put > 0 && f->put == seen ? same + 1 : 0;
+		usleep(10000);
+	}
+}
+
+/* However much of the staging memory streams keep that stand still, others copy,
+ * both ways, ask and load. */
+static void stuck_copies(void)
+{
+	enum { STUCK = 5 };
+	static struct filler f[STUCK];
+	CUfunction count = demo_start("count");
+	unsigned int one = 1, *large = malloc(LARGE), *back = calloc(1, LARGE);
+	pthread_t t[STUCK];
+	CUdeviceptr p;
+	CUstream s;
+
+	for (int i = 0; i < STUCK; i++) {
+		void *params[] = {&f[i].counter, &one};
+
+		CHECK(cuCtxGetCurrent(&f[i].context));
+		CHECK(cuMemAlloc(&f[i].counter, 1 << 20));
+		CHECK(cuStreamCreate(&f[i].stream, CU_STREAM_NON_BLOCKING));
+		CHECK(cuLaunchKernel(count, ENDLESS, 1, 1, 32, 1, 1, 0, f[i].stream, params, NULL));
+		EXPECT(pthread_create(&t[i], NULL, stuff, &f[i]) == 0);
+	}
+	for (int i = 0; i < STUCK; i++)
+		until_still(&f[i]);
+	for (unsigned int i = 0; i < LARGE / 4; i++)
+		large[i] = i * 2654435761u;
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemAlloc(&p, LARGE));
+	CHECK(cuMemcpyHtoDAsync(p, large, LARGE, s));
+	CHECK(cuMemcpyDtoHAsync(back, p, LARGE, s));
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(memcmp(large, back, LARGE) == 0);
+	CHECK(cuMemFreeAsync(p, s));
+	others_go_on();
+	_exit(0); /* the kernels do not end otherwise */
+}
+
 const struct test stream_tests[] = {
-	{"full_streams", full_streams}, {"many_launches", many_launches}, {"thousands_of_streams", thousands_of_streams},
+	{"full_streams", full_streams}, {"many_launches", many_launches}, {"thousands_of_streams", thousands_of_streams}, {"batches", batches}, {"stuck_copies", stuck_copies},
 	{"dead_worker_full", dead_worker_full},
 	{NULL, NULL},
 };

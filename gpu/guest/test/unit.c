@@ -178,6 +178,10 @@ static void arena(void)
 		n++;
 	EXPECT(n == 8);
 	EXPECT(!arena_try(s, 1, &q));
+	EXPECT(!s->crowded && arena_take(s, 1, &q) == RES_NOT_READY && s->crowded); /* nobody waits for ever */
+	arena_free(s, &p[2]);
+	EXPECT(arena_take(s, 1, &q) == 0 && q.off == p[2].off && !s->crowded);
+	arena_free(s, &q);
 	arena_free(s, &p[2]);
 	arena_free(s, &p[3]);
 	EXPECT(arena_try(s, 3 * 4096, &q)); /* two are together: a piece may be shorter */

@@ -73,6 +73,58 @@ func linkImages(o abi.LinkObject) ([][]byte, error) {
 	return fatbin.Objects(o.Image)
 }
 
+// Signatures lists the kernels of an image with their parameters. It reads no
+// instructions and links nothing: what is wrong there, Parse finds. An error
+// wraps an abi.Result.
+func Signatures(image []byte) ([]abi.FunctionInfo, error) {
+	if !abi.IsLinkImage(image) {
+		return signatures(image)
+	}
+	link, err := abi.DecodeLinkImage(image)
+	if err != nil {
+		return nil, err
+	}
+	if linked := link.Linked(); linked != nil {
+		if list, err := signatures(linked); !errors.Is(err, abi.ErrNoBinaryForGPU) {
+			return list, err
+		}
+	}
+	var list []abi.FunctionInfo
+	for _, o := range link.Objects {
+		images, err := linkImages(o)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", abi.ErrInvalidImage, o.Name, err)
+		}
+		for _, image := range images {
+			more, err := signatures(image)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", o.Name, err)
+			}
+			list = append(list, more...)
+		}
+	}
+	return list, nil
+}
+
+func signatures(image []byte) (list []abi.FunctionInfo, err error) {
+	src, err := ptxOf(image)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := ptx.Signatures(src)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
+	}
+	for _, k := range kernels {
+		f := abi.FunctionInfo{Name: k.Name}
+		for _, p := range k.Params {
+			f.Params = append(f.Params, abi.ParamInfo(p))
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
 func parsePTX(src string) (*ptx.Module, error) {
 	mod, err := ptx.Parse(src)
 	if err != nil {

@@ -36,7 +36,10 @@ type Module struct {
 type Memory interface {
 	// Place returns the device address of a variable's new memory, which is zero.
 	Place(name string, size uint64) (address uint64, err error)
-	// Bytes returns that memory.
+	// PlaceManaged is Place for a managed variable. It is called for those that
+	// Managed lists, in order.
+	PlaceManaged(name string, size uint64) (address uint64, err error)
+	// Bytes returns that memory; nil: nothing is to be written there.
 	Bytes(address uint64) []byte
 	// Code returns an address for one more function. None is one of memory.
 	Code() uint64
@@ -89,19 +92,40 @@ func (l *Module) Link(at exec.Spaces, mem Memory) error {
 	return l.relocate(mem)
 }
 
-func (l *Module) placeVars(mem Memory) error {
-	vars := l.mod.Vars
+// variables are those that have an address, in order.
+func (l *Module) variables() (vars []*ptx.Var) {
+	all := l.mod.Vars
 	for _, f := range l.mod.Funcs {
-		vars = append(vars, f.Vars...)
+		all = append(all, f.Vars...)
 	}
-	for _, v := range vars {
-		if v.Space != ptx.Global && v.Space != ptx.Const {
-			continue
+	for _, v := range all {
+		if v.Space == ptx.Global || v.Space == ptx.Const {
+			vars = append(vars, v)
 		}
+	}
+	return vars
+}
+
+// Managed lists the managed variables: their memory is the program's too.
+func (l *Module) Managed() (list []abi.GlobalInfo) {
+	for _, v := range l.variables() {
+		if v.Managed && !v.Extern {
+			list = append(list, abi.GlobalInfo{Name: v.Name, Size: v.Size})
+		}
+	}
+	return list
+}
+
+func (l *Module) placeVars(mem Memory) error {
+	for _, v := range l.variables() {
 		if v.Extern {
 			return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
 		}
-		addr, err := mem.Place(v.Name, v.Size)
+		place := mem.Place
+		if v.Managed {
+			place = mem.PlaceManaged
+		}
+		addr, err := place(v.Name, v.Size)
 		if err != nil {
 			return err
 		}
@@ -160,6 +184,9 @@ func (l *Module) relocate(mem Memory) error {
 				return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "initialiser of " + v.Name + " names " + r.Symbol + ", which has no fixed address"}
 			}
 			b := mem.Bytes(l.address[v])
+			if b == nil {
+				continue
+			}
 			if size := uint64(len(b)); r.Offset > size || size-r.Offset < 8 {
 				return fmt.Errorf("%w: initialiser of %s at %d", abi.ErrInvalidPTX, v.Name, r.Offset)
 			}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -75,6 +76,12 @@ func (d *device) Info() abi.DeviceInfoReply {
 		TotalMemory: d.o.VRAM, UUID: d.o.UUID, Attributes: attributes(d.o),
 		Name: d.o.Name, DriverVersion: "550.163.01", CUDAVersion: 12040,
 	}
+}
+
+// ImageInfo implements worker.Driver.
+func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
+	info.Functions, err = compile.Signatures(image)
+	return info, err
 }
 
 // Evicts implements worker.Driver.

@@ -53,7 +53,11 @@ func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Modul
 
 func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) (*module, error) {
 	m := &module{c: c}
-	if err := c.link(m, parsed, info); err != nil {
+	if list := parsed.Managed(); len(list) > 0 && o.Managed == nil {
+		info.Globals = list
+		return nil, fmt.Errorf("%w: %d variables are managed, the first is %s, and the guest's library has given no memory for them", abi.ErrNotSupported, len(list), list[0].Name)
+	}
+	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
 	}
 	kernels, err := parsed.Kernels() // without mu: it takes long
@@ -84,13 +88,13 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 }
 
 // link gives a module's symbols their places and first values.
-func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo) error {
+func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, managed *worker.ManagedMemory) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usableLocked(); err != nil {
 		return err
 	}
-	err := parsed.Link(c.spaces, symbols{m, info})
+	err := parsed.Link(c.spaces, &symbols{m: m, info: info, managed: managed})
 	if err != nil {
 		c.freeVars(m)
 	}
@@ -110,12 +114,14 @@ func (c *Context) usableLocked() error {
 
 // symbols is the compile.Memory of a module that is being loaded; Context.mu is held.
 type symbols struct {
-	m    *module
-	info *abi.ModuleInfo
+	m       *module
+	info    *abi.ModuleInfo
+	managed *worker.ManagedMemory // nil if there are no managed variables
+	next    uint64                // its offset from where the next one lies
 }
 
 // Place implements compile.Memory.
-func (s symbols) Place(name string, size uint64) (uint64, error) {
+func (s *symbols) Place(name string, size uint64) (uint64, error) {
 	addr, err := s.m.c.allocLocked(max(size, 1))
 	if err != nil {
 		return 0, err
@@ -125,15 +131,35 @@ func (s symbols) Place(name string, size uint64) (uint64, error) {
 	return addr, nil
 }
 
-// Bytes implements compile.Memory.
-func (s symbols) Bytes(addr uint64) []byte { return s.m.c.backing(addr) }
+// PlaceManaged implements compile.Memory.
+func (s *symbols) PlaceManaged(name string, size uint64) (uint64, error) {
+	at := s.next
+	if room := uint64(len(s.managed.Bytes)); at > room || size > room-at {
+		return 0, fmt.Errorf("%w: %d bytes for managed variables; %s needs %d from %d on", abi.ErrInvalidValue, room, name, size, at)
+	}
+	s.next = (at + size + abi.ManagedAlign - 1) &^ (abi.ManagedAlign - 1)
+	s.info.Globals = append(s.info.Globals, abi.GlobalInfo{Name: name, Address: s.managed.Base + at, Size: size})
+	return s.managed.Base + at, nil
+}
+
+// Bytes implements compile.Memory. Variables that have been used stay as they are.
+func (s *symbols) Bytes(addr uint64) []byte {
+	m := s.managed
+	if m == nil || addr < m.Base || addr-m.Base >= uint64(len(m.Bytes)) {
+		return s.m.c.backing(addr)
+	}
+	if !m.Fresh {
+		return nil
+	}
+	return m.Bytes[addr-m.Base:]
+}
 
 // codeStep is between the addresses of two functions. They lie below every
 // address window, so none is an address of memory.
 const codeStep = 16
 
 // Code implements compile.Memory. The addresses are those of one module in the context.
-func (s symbols) Code() uint64 {
+func (s *symbols) Code() uint64 {
 	s.m.c.lastCode += codeStep
 	return s.m.c.lastCode
 }

@@ -90,6 +90,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"LoadsAside", testLoadsAside, false},
 		{"DestroyDuringLoads", testDestroyDuringLoads, false},
 		{"ManyCommands", testManyCommands, false},
+		{"ImageInfo", testImageInfo, true},
 		{"ModuleInfo", testModuleInfo, true},
 		{"Globals", testGlobals, true},
 		{"Grid", testGrid, true},

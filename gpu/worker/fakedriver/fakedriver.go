@@ -90,6 +90,14 @@ func (d *Driver) Info() abi.DeviceInfoReply {
 // Evicts implements worker.Driver.
 func (d *Driver) Evicts() bool { return !d.o.Pinned }
 
+// ImageInfo implements worker.Driver.
+func (d *Driver) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
+	for name := range strings.FieldsSeq(string(image)) {
+		info.Functions = append(info.Functions, abi.FunctionInfo{Name: name})
+	}
+	return info, nil
+}
+
 // Close implements worker.Driver.
 func (d *Driver) Close() error { return nil }
 
