@@ -190,8 +190,16 @@ func TestLinkedImage(t *testing.T) {
 	out := r.buffer(make([]byte, 4*32))
 	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, out)
 	r.expect(out, 32, func(i int) uint32 { return uint32(2*i + 500) })
+	r, err = load("", callKernel("frob.u32 %out, 1;"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.c.Launch(nil, r.funcs["k"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(out)}, nil)
+	if want := "object1: line 7: unsupported instruction: frob.u32 %out, 1;"; !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 	for _, c := range []struct{ a, b, want string }{
-		{callKernel("frob.u32 %out, 1;"), "", "object0: line 7: unsupported instruction: frob.u32 %out, 1;"},
+		{callKernel("frob.u32 %out 1;"), "", "object0: line 7: expected"},
 		{"", ".func f() { .reg .u32 %r; bad }", "object1: line 4: "},
 		{".extern .func f(); .entry k() { call f; ret; }", "", "object0: line 4: unresolved extern function f"},
 		{".visible .func f() { ret; }", ".visible .func f() { ret; }", "object1: line 4: function f is already defined in object0, line 4"},

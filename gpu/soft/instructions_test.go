@@ -151,19 +151,6 @@ st.global.v4.u32 [%o], {%r1, %r2, %r3, %r4}; st.global.v4.u32 [%o+16], {%r5, %r6
 }
 
 func TestRegisterTypesAreChecked(t *testing.T) {
-	d, err := device.New(device.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	c, err := d.NewContext(0, nil, testWindow)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for inst, ok := range map[string]bool{
 		"add.u16 %h0, %h0, %r0;": false, "add.u16 %r0, %h0, %h0;": false, "add.f32 %r0, %r0, %u0;": false,
 		"add.s32 %u0, %u0, %f0;": false, "mul.wide.u32 %r0, %r0, %r0;": false, "mul.wide.u16 %h0, %h0, %h0;": false,
@@ -175,12 +162,12 @@ func TestRegisterTypesAreChecked(t *testing.T) {
 		"ld.global.u16 %r0, [%d0];": true, "cvt.u16.u32 %r0, %u0;": true, "st.global.u8 [%d0], %u0;": true, "mad.wide.u32 %d0, %r0, %u0, %d0;": true,
 	} {
 		src := ptxHead + ".entry k() {\n.reg .b16 %h<2>; .reg .b32 %r<2>; .reg .u32 %u<2>; .reg .f32 %f<2>; .reg .f64 %g<2>; .reg .b64 %d<2>;\n" + inst + "\n}"
-		_, _, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+		log, err := refusal(t, src)
 		if ok && err != nil {
 			t.Errorf("%s: %v", inst, err)
 		}
-		if !ok && (!errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(info.ErrorLog, "line 6") || !strings.Contains(info.ErrorLog, inst)) {
-			t.Errorf("%s: error %v, log %q", inst, err, info.ErrorLog)
+		if !ok && (!errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "line 6") || !strings.Contains(log, inst)) {
+			t.Errorf("%s: error %v, log %q", inst, err, log)
 		}
 	}
 }

@@ -118,6 +118,7 @@ static void function_destroy(struct object *o)
 
 	free(f->info.name);
 	free(f->info.params);
+	free(f->info.refused);
 }
 
 /* Gives each function an object of its own, with what was in the record. */

@@ -162,6 +162,9 @@ int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(
 /* Calls run when all that the context has been given is done; context 0: soon. */
 int callbacks_after(uint64_t context, void (*run)(void *, int), void *data);
 
+/* refused.c: 0, or CUDA_ERROR_NO_BINARY_FOR_GPU when the device cannot run it. */
+int function_usable(const struct function *f);
+
 /* parameters.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
 int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);
 

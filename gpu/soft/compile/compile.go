@@ -71,9 +71,6 @@ func compile(l *Module, f *ptx.Func) (*exec.Program, error) {
 	if err := c.collect(f); err != nil {
 		return nil, err
 	}
-	if err := l.expand(f, c.frames); err != nil {
-		return nil, err
-	}
 	p.Entry = c.frames[f].number[0]
 	for _, fr := range c.frames {
 		if err := named(c.emitFrame(fr), fr.f); err != nil {
@@ -94,6 +91,9 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+	}
+	if err := c.mod.expand(f); err != nil {
+		return err
 	}
 	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
 	c.frames[f] = fr
