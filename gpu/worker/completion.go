@@ -81,8 +81,7 @@ func (s *Session) asyncError(ctx *contextObject, err error) abi.Result {
 	if fresh {
 		s.log.Debug("asynchronous error", "error", err)
 		s.guard(func() {
-			for n := s.shared.Load32(abi.OffAsyncCount); !s.shared.CAS32(abi.OffAsyncCount, n, n+1); n = s.shared.Load32(abi.OffAsyncCount) {
-			}
+			s.increment(abi.OffAsyncCount)
 			s.shared.CAS32(abi.OffAsyncError, 0, uint32(r))
 		})
 	}

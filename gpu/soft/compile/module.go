@@ -129,7 +129,7 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	for _, f := range l.mod.Funcs {
 		for i := range f.Body {
 			in := &f.Body[i]
-			if b := builtinOf(in); b != nil && b.Name != "vprintf" {
+			if b := builtinOf(in); b != nil && (b.Name == "malloc" || b.Name == "free") {
 				heap = true
 			}
 			if in.Op == "call" {

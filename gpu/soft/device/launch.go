@@ -33,7 +33,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.p, &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs),
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output,
 		})
 	}})
 }
