@@ -69,6 +69,28 @@ B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7;
 	}
 }
 
+// Forms that are not in ops.txt, or that the random generator does not make.
+func TestFormsAgainstOracle(t *testing.T) {
+	var set, convert []string
+	for i, cmp := range []string{"eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu", "num", "nan"} {
+		r, s, h, p := fmt.Sprintf("%%r%d", i%8), fmt.Sprintf("%%r%d", (i+3)%8), fmt.Sprintf("%%h%d", i%6), fmt.Sprintf("%%p%d", i%4)
+		set = append(set,
+			fmt.Sprintf("set.%s.f16.f16 %s, %s, %%h1", cmp, h, h), fmt.Sprintf("set.%s.ftz.u32.f16 %s, %%h2, %s", cmp, r, h),
+			fmt.Sprintf("set.%s.bf16.bf16 %s, %%h3, %s", cmp, h, h), fmt.Sprintf("set.%s.s32.bf16 %s, %s, %%h4", cmp, r, h),
+			fmt.Sprintf("set.%s.f16x2.f16x2 %s, %s, %%r1", cmp, r, s), fmt.Sprintf("set.%s.ftz.u32.f16x2 %s, %s, %%r2", cmp, s, r),
+			fmt.Sprintf("set.%s.bf16x2.bf16x2 %s, %s, %%r3", cmp, r, s), fmt.Sprintf("set.%s.and.f16x2.f16x2 %s, %s, %%r4, %s", cmp, s, r, p),
+			fmt.Sprintf("set.%s.or.f32.f32 %s, %s, %%r5, !%s", cmp, r, s, p), fmt.Sprintf("set.%s.xor.f16.f32 %s, %s, %s, %s", cmp, h, r, s, p))
+	}
+	for _, round := range []string{"rn", "rz", "rn.relu", "rz.relu"} {
+		convert = append(convert, "cvt."+round+".f16x2.f32 %r0, %r1, %r2", "cvt."+round+".bf16x2.f32 %r3, %r4, %r5", "cvt."+round+".f16.f32 %h0, %r6", "cvt."+round+".bf16.f32 %h1, %r7")
+	}
+	for name, list := range map[string][]string{"set": set, "cvt": convert} {
+		for _, inst := range list {
+			t.Run(name+"/"+strings.Fields(inst)[0], func(t *testing.T) { differOnce(t, inst+";\n") })
+		}
+	}
+}
+
 // Lanes for which all members have come go on, also when other lanes at the
 // same instruction have to wait: here for lanes that wait for the first.
 func TestWarpsGoOnAlone(t *testing.T) {

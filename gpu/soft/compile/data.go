@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -250,33 +249,6 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 		}
 	}
 	return []exec.Step{s, exec.LogicPair(rp, rq, r, other, ops.Bitwise(op))}, nil
-}
-
-// set gives all ones or 1.0 instead of a predicate. The type of the result comes
-// before that of the operands, or, as GCC writes it, first.
-func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
-	op, mods := boolOp(in.Mods)
-	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	if _, ok := ptx.TypeByName(mods[0]); ok {
-		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
-	}
-	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
-	t, ok2 := ptx.TypeByName(mods[len(mods)-1])
-	if !ok1 || !ok2 || dt != ptx.U32 && dt != ptx.S32 && dt != ptx.F32 || t == ptx.F16x2 || t == ptx.BF16x2 {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	s, p, err := c.compare(append(mods[:len(mods)-2:len(mods)-2], mods[len(mods)-1]), &in.Args[1], &in.Args[2], t)
-	if err != nil {
-		return nil, err
-	}
-	yes := ^uint32(0)
-	if dt == ptx.F32 {
-		yes = 0x3f800000
-	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, uint64(yes)), c.constant(exec.Class32, 0), exec.PredOf(p, false))
-	return []exec.Step{s, sel}, err
 }
 
 func (c *compiler) selp(in *ptx.Inst) ([]exec.Step, error) {
