@@ -84,7 +84,18 @@ func TestFormsAgainstOracle(t *testing.T) {
 	for _, round := range []string{"rn", "rz", "rn.relu", "rz.relu"} {
 		convert = append(convert, "cvt."+round+".f16x2.f32 %r0, %r1, %r2", "cvt."+round+".bf16x2.f32 %r3, %r4, %r5", "cvt."+round+".f16.f32 %h0, %r6", "cvt."+round+".bf16.f32 %h1, %r7")
 	}
-	for name, list := range map[string][]string{"set": set, "cvt": convert} {
+	var video []string
+	for _, op := range []string{"vadd", "vsub", "vabsdiff", "vmin", "vmax"} {
+		for _, types := range []string{".u32.u32.u32", ".s32.u32.u32", ".u32.s32.u32", ".s32.s32.s32", ".u32.s32.s32"} {
+			for _, then := range []string{".sat %r0, %r1, %r2", " %r1, %r2, %r3", ".add %r2, %r3, %r4, %r5", ".sat.add %r3, %r4, %r5, %r6", ".sat.min %r4, %r5, %r6, %r7", ".sat.max %r5, %r6, %r7, %r0"} {
+				video = append(video, op+types+then)
+			}
+			for _, parts := range []string{"2", "4"} {
+				video = append(video, op+parts+types+" %r0, %r1, %r2, %r3", op+parts+types+".sat %r1, %r2, %r3, %r4", op+parts+types+".add %r2, %r3, %r4, %r5", "vavrg"+parts+types+" %r3, %r4, %r5, %r6")
+			}
+		}
+	}
+	for name, list := range map[string][]string{"set": set, "cvt": convert, "video": video} {
 		for _, inst := range list {
 			t.Run(name+"/"+strings.Fields(inst)[0], func(t *testing.T) { differOnce(t, inst+";\n") })
 		}

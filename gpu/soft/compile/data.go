@@ -77,23 +77,6 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error)
 	return append(read, write...), nil
 }
 
-// video is vadd and vsub on whole 32-bit words without saturation, with or
-// without a second addition (PTX ISA, "Scalar Video Instructions"). Their
-// results are wrapped to 32 bits, whatever the signs of the operands.
-func (c *compiler) video(in *ptx.Inst) ([]exec.Step, error) {
-	then := len(in.Mods) == 4 && in.Mods[3] == "add"
-	if len(in.Mods) != 3 && !then {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	for _, m := range in.Mods[:3] {
-		if m != "u32" && m != "s32" {
-			return nil, in.Errorf("unsupported instruction")
-		}
-	}
-	minus := in.Op == "vsub"
-	return c.apply(ops.Video(minus, then), in.Args, ptx.B32)
-}
-
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
 func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
 	r, err := c.dest(d, classOf(t))
