@@ -20,6 +20,8 @@ const (
 	OpCtxCreate                                 Op = 8
 	OpCtxDestroy                                Op = 9
 	OpCtxSynchronize                            Op = 10
+	OpCtxReadOutput                             Op = 11
+	OpCtxSetLimit                               Op = 12
 	OpModuleLoad                                Op = 16
 	OpModuleUnload                              Op = 17
 	OpFuncSetAttribute                          Op = 18
@@ -86,6 +88,10 @@ func (o Op) String() string {
 		return "CtxDestroy"
 	case OpCtxSynchronize:
 		return "CtxSynchronize"
+	case OpCtxReadOutput:
+		return "CtxReadOutput"
+	case OpCtxSetLimit:
+		return "CtxSetLimit"
 	case OpModuleLoad:
 		return "ModuleLoad"
 	case OpModuleUnload:
@@ -203,6 +209,10 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpCtxSynchronize:
 		return 8, true
+	case OpCtxReadOutput:
+		return 32, true
+	case OpCtxSetLimit:
+		return 24, true
 	case OpModuleLoad:
 		return 80, true
 	case OpModuleUnload:
@@ -425,6 +435,63 @@ func DecodeCtxSynchronize(b []byte) (a CtxSynchronize) {
 // Append appends the arguments to b.
 func (a CtxSynchronize) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	return b
+}
+
+// CtxReadOutput is the fixed part of the command. Takes the oldest of what the context's kernels have printed, as much as fits and goes to one place. It completes at once, in a context that has failed too. OffOutputCount says when there may be some.
+type CtxReadOutput struct {
+	Ctx       uint64 // handle
+	OutOff    uint64 // text: offset in its region
+	OutLen    uint64 // text: bytes
+	OutRegion uint32 // text: region number
+	OutZero   uint32 // zero
+}
+
+// DecodeCtxReadOutput reads the arguments from b, which has at least 32 bytes.
+func DecodeCtxReadOutput(b []byte) (a CtxReadOutput) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.OutOff = binary.LittleEndian.Uint64(b[8:])
+	a.OutLen = binary.LittleEndian.Uint64(b[16:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[24:])
+	a.OutZero = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a CtxReadOutput) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
+	return b
+}
+
+// CtxSetLimit is the fixed part of the command. Sets LimitPrintfFIFO, the bytes that the context keeps of what its kernels print; CUDA_ERROR_INVALID_VALUE once one has printed. Others are CUDA_ERROR_UNSUPPORTED_LIMIT.
+type CtxSetLimit struct {
+	Ctx   uint64 // handle
+	Value uint64 // as cuCtxSetLimit
+	Limit uint32 // CUlimit
+	Zero  uint32 // zero
+}
+
+// DecodeCtxSetLimit reads the arguments from b, which has at least 24 bytes.
+func DecodeCtxSetLimit(b []byte) (a CtxSetLimit) {
+	_ = b[23]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Value = binary.LittleEndian.Uint64(b[8:])
+	a.Limit = binary.LittleEndian.Uint32(b[16:])
+	a.Zero = binary.LittleEndian.Uint32(b[20:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a CtxSetLimit) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Value)
+	b = binary.LittleEndian.AppendUint32(b, a.Limit)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }
 

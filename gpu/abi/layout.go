@@ -61,6 +61,7 @@ const (
 	OffError        = 0x184 // u32: CUresult that every later call returns once the state is StateDead
 	OffAsyncError   = 0x188 // u32: first asynchronous error (CUresult), sticky
 	OffAsyncCount   = 0x18c // u32: how many contexts have had an asynchronous error; 0 from a worker that does not count
+	OffOutputCount  = 0x190 // u32: how often kernels' output has become available (CtxReadOutput); 0 from a worker that has none
 	OffErrorText    = 0x1c0 // 256 bytes, NUL-terminated: why the state is StateDead
 	ErrorTextSize   = 256
 
@@ -191,6 +192,18 @@ const (
 	// lies in the arena of region 0; when its bytes have been used, or the
 	// command has failed, the worker marks the chunks that it spans free.
 	FlagReleaseChunks uint16 = 1
+)
+
+// Where a kernel's output goes to (CtxReadOutput).
+const (
+	OutputStdout uint32 = 1
+	OutputStderr uint32 = 2
+)
+
+// LimitPrintfFIFO is CU_LIMIT_PRINTF_FIFO_SIZE, and what it is at first, bytes.
+const (
+	LimitPrintfFIFO   uint32 = 1
+	DefaultPrintfFIFO        = 1 << 20
 )
 
 // Graphs (graph_codec.go). A worker that does not know their commands, of

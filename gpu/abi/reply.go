@@ -45,6 +45,8 @@ type DeviceInfoReply struct {
 //	per global: string name, u32 zero padding where the offset from the
 //	  record's start is not a multiple of 8, u64 address, u64 size
 //	string info log, string error log
+//	u32 number of functions that the device cannot run, then per one u32 index,
+//	  string why; none where the record ends before it
 //
 // That of a load that failed has logs only or, with CUDA_ERROR_NOT_SUPPORTED, also
 // the image's managed variables as globals with address 0 (ModuleLoadManaged).
@@ -60,6 +62,9 @@ type FunctionInfo struct {
 	Name       string
 	Params     []ParamInfo
 	Attributes [FunctionAttributes]int32 // CUfunction_attribute
+	// Refused is why the device cannot run the kernel, which is there all the
+	// same: its first use is CUDA_ERROR_NO_BINARY_FOR_GPU. Empty: it can.
+	Refused string
 }
 
 // FunctionAttributes is how many CUfunction_attribute values travel.

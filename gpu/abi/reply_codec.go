@@ -78,7 +78,27 @@ func (m ModuleInfo) Append(b []byte) []byte {
 	}
 	w.str(m.InfoLog)
 	w.str(m.ErrorLog)
+	m.appendRefused(w)
 	return w.end()
+}
+
+func (m ModuleInfo) appendRefused(w *recordWriter) {
+	refused := uint32(0)
+	for _, f := range m.Functions {
+		if f.Refused != "" {
+			refused++
+		}
+	}
+	if refused == 0 {
+		return
+	}
+	w.u32(refused)
+	for i, f := range m.Functions {
+		if f.Refused != "" {
+			w.u32(uint32(i))
+			w.str(f.Refused)
+		}
+	}
 }
 
 // DecodeModuleInfo reads a record; errors wrap ErrRecord.
@@ -106,7 +126,21 @@ func DecodeModuleInfo(b []byte) (m ModuleInfo, err error) {
 	}
 	m.InfoLog = d.str()
 	m.ErrorLog = d.str()
+	if d.err == nil && len(d.b)-d.pos >= 4 {
+		m.decodeRefused(d)
+	}
 	return m, d.err
+}
+
+func (m *ModuleInfo) decodeRefused(d *recordReader) {
+	for n := d.count(8, len(m.Functions)); n > 0 && d.err == nil; n-- {
+		i, why := d.u32(), d.str()
+		if uint64(i) >= uint64(len(m.Functions)) {
+			d.fail("function %d of %d", i, len(m.Functions))
+			return
+		}
+		m.Functions[i].Refused = why
+	}
 }
 
 // Append appends the record to b.

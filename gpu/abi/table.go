@@ -101,6 +101,13 @@ var Commands = []Command{
 		Doc: "Waits for the context's work and frees everything made under it.",
 		API: []string{"cuCtxDestroy_v2", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset"}},
 	{Op: 10, Name: "CtxSynchronize", Sync: true, Args: u64("ctx", "handle"), API: []string{"cuCtxSynchronize"}},
+	{Op: 11, Name: "CtxReadOutput", Sync: true, Args: fields(u64("ctx", "handle"), buf("out", "text")),
+		Doc:    "Takes the oldest of what the context's kernels have printed, as much as fits and goes to one place. It completes at once, in a context that has failed too. OffOutputCount says when there may be some.",
+		Value0: "bytes written; 0: there is nothing", Value1: "Output…: where they go",
+		API: []string{"cuCtxSynchronize", "cuStreamSynchronize", "cuEventSynchronize", "cuLaunchKernel", "cuMemcpyDtoH_v2", "cuCtxDestroy_v2"}},
+	{Op: 12, Name: "CtxSetLimit", Sync: true, Args: fields(u64("ctx", "handle"), u64("value", "as cuCtxSetLimit"), u32s("limit", "CUlimit", "zero", "zero")),
+		Doc:    "Sets LimitPrintfFIFO, the bytes that the context keeps of what its kernels print; CUDA_ERROR_INVALID_VALUE once one has printed. Others are CUDA_ERROR_UNSUPPORTED_LIMIT.",
+		Value0: "the value in force", API: []string{"cuCtxSetLimit"}},
 
 	// Modules.
 	{Op: 16, Name: "ModuleLoad", Sync: true,

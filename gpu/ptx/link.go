@@ -52,8 +52,8 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 const noArch = "no .target directive with an architecture, such as sm_70"
 
 // builtin are functions that no object defines: the device brings them (CUDA
-// C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output").
-var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true}
+// C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion").
+var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true}
 
 // Builtin reports whether a function without a body is one of the device's own.
 func (f *Func) Builtin() bool { return f.Extern && builtin[f.Name] }

@@ -107,6 +107,31 @@ func TestRecursion(t *testing.T) {
 	})
 }
 
+// Each call has .local variables of its own, whose addresses are good in what it
+// calls: every level adds to a variable of the level before, by a generic address
+// and by one of local memory.
+func TestRecursionWithLocalVariables(t *testing.T) {
+	src := ptxHead + `
+.func down (.param .u32 n, .param .u64 sum, .param .u32 count) {
+	.local .align 16 .b8 own[48]; .local .u32 depth;
+	.reg .u32 %n, %m, %v, %c, %a; .reg .u64 %to, %at; .reg .pred %p;
+	ld.param.u32 %n, [n]; ld.param.u64 %to, [sum]; ld.param.u32 %c, [count];
+	st.local.u32 [own+4], %n; st.local.u32 [depth], 0; mov.u32 %a, depth;
+	setp.eq.u32 %p, %n, 0; @%p bra DONE;
+	sub.u32 %m, %n, 1; mov.u64 %at, own; cvta.local.u64 %at, %at; add.u64 %at, %at, 4;
+	{ .param .u32 x, z; .param .u64 y; st.param.u32 [x], %m; st.param.u64 [y], %at; st.param.u32 [z], %a; call down, (x, y, z); }
+	DONE:
+	ld.local.u32 %v, [own+4]; ld.u32 %m, [%to]; add.u32 %m, %m, %v; st.u32 [%to], %m;
+	ld.local.u32 %v, [depth]; add.u32 %v, %v, 1; ld.local.u32 %m, [%c]; add.u32 %m, %m, %v; st.local.u32 [%c], %m;
+	ret;
+}` + callKernel(`
+	.local .u32 sum, count; .reg .u64 %at; .reg .u32 %c;
+	st.local.u32 [sum], 0; st.local.u32 [count], 0; mov.u64 %at, sum; cvta.local.u64 %at, %at; mov.u32 %c, count;
+	{ .param .u32 x, z; .param .u64 y; st.param.u32 [x], %tid; st.param.u64 [y], %at; st.param.u32 [z], %c; call down, (x, y, z); }
+	ld.local.u32 %out, [sum]; ld.local.u32 %r0, [count]; mad.lo.u32 %out, %r0, 100000, %out;`)
+	runCalls(t, src, 70, func(n uint32) uint32 { return 100000*(n+1) + n*(n+1)/2 })
+}
+
 // A result may also be a register, and a function may call itself by its address.
 func TestRecursionByAddress(t *testing.T) {
 	src := ptxHead + `
@@ -136,10 +161,9 @@ func TestCallFaults(t *testing.T) {
 		{"other parameters", threeFunctions + callKernel(`mov.u64 %d0, triple; { .param .u32 a; call %d0, (a), P; } P: .callprototype _;`),
 			abi.ErrInvalidPC, "line 15: call %d0, (a), P;"},
 		{"endless", `.func f() { call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f is called 1024 calls deep"},
-		{"local variables", `.func f() { .local .u32 x; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f calls itself and has .local variables: not supported"},
+		{"stack", `.func f() { .local .b8 x[4096]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f needs more than the 32768 bytes of a thread's stack"},
+		{"large frame", `.func f() { .local .b8 x[40000]; call f; ret; }` + callKernel(`call f;`), abi.ErrLaunchFailed, "function f needs more than the 32768 bytes of a thread's stack"},
 		{"free", `.extern .func free(.param .u64 p);` + callKernel(`{ .param .u64 a; st.param.u64 [a], %to; call free, (a); }`), abi.ErrIllegalAddress, "which malloc has not returned"},
-		{"vprintf", `.extern .func (.param .u32 r) vprintf(.param .u64 f, .param .u64 a);` + callKernel(`{ .param .u64 a, b; .param .u32 c; call (c), vprintf, (a, b); }`),
-			abi.ErrLaunchFailed, "vprintf: a soft GPU cannot print"},
 	} {
 		if err := fault(t, ptxHead+c.src); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v; want %v with %q", c.name, err, c.want, c.text)
@@ -190,8 +214,16 @@ func TestLinkedImage(t *testing.T) {
 	out := r.buffer(make([]byte, 4*32))
 	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, out)
 	r.expect(out, 32, func(i int) uint32 { return uint32(2*i + 500) })
+	r, err = load("", callKernel("frob.u32 %out, 1;"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.c.Launch(nil, r.funcs["k"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{32, 1, 1}, Params: pack(out)}, nil)
+	if want := "object1: line 7: unsupported instruction: frob.u32 %out, 1;"; !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
 	for _, c := range []struct{ a, b, want string }{
-		{callKernel("frob.u32 %out, 1;"), "", "object0: line 7: unsupported instruction: frob.u32 %out, 1;"},
+		{callKernel("frob.u32 %out 1;"), "", "object0: line 7: expected"},
 		{"", ".func f() { .reg .u32 %r; bad }", "object1: line 4: "},
 		{".extern .func f(); .entry k() { call f; ret; }", "", "object0: line 4: unresolved extern function f"},
 		{".visible .func f() { ret; }", ".visible .func f() { ret; }", "object1: line 4: function f is already defined in object0, line 4"},

@@ -11,13 +11,14 @@ import (
 
 // FuzzModuleLoad: whatever a tenant loads is a module or an error with a log.
 func FuzzModuleLoad(f *testing.F) {
-	for _, file := range []string{"basic", "flow", "block"} {
+	for _, file := range []string{"basic", "flow", "block", "print"} {
 		src := kernelFile(f, file)
 		parts := strings.Split(src, ".visible .entry")
 		for _, p := range parts[1:] {
 			f.Add([]byte(ptxHead + ".visible .entry" + p))
 		}
 	}
+	f.Add([]byte(kernelFile(f, "print")))
 	f.Add([]byte("\x50\xed\x55\xba\x01\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	calls := ptxHead + threeFunctions + `.extern .func (.param .u64 r) malloc (.param .u64 n);` + callKernel(
 		`{ .param .u64 n, r; call (r), malloc, (n); } mov.u64 %d2, triple; { .param .u32 a, b; call (b), %d2, (a), P; } P: .callprototype _;`)

@@ -50,6 +50,18 @@ func newRig(t testing.TB, src string) *rig {
 	return r
 }
 
+// refusal loads a module into a new context and returns how the launch of its first
+// kernel fails, and the error log of the load.
+func refusal(t testing.TB, src string) (string, error) {
+	t.Helper()
+	r := newRig(t, ptxHead)
+	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatalf("the module does not load: %v", err)
+	}
+	return info.ErrorLog, r.c.Launch(nil, funcs[0], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil)
+}
+
 func kernelFile(t testing.TB, name string) string {
 	t.Helper()
 	src, err := os.ReadFile("testdata/kernels/" + name + ".ptx")

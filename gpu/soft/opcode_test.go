@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -171,21 +170,55 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 		"cp.async.wait_all;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
 		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e4m3x2.f32 %r1, %r1, %r1;",
 	} {
-		d, err := device.New(device.Options{})
-		if err != nil {
-			t.Fatal(err)
+		log, err := refusal(t, ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}")
+		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "kernel k cannot run on this device: line 6") || !strings.Contains(log, inst) {
+			t.Errorf("%s: error %v, log %q", inst, err, log)
 		}
-		c, err := d.NewContext(0, nil, testWindow)
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// A kernel with something unknown, in itself or in what it calls, is refused
+// alone, whatever is asked of it, and the context goes on.
+func TestRefusedKernels(t *testing.T) {
+	r := newRig(t, ptxHead+`
+.func unknown() { frobnicate.b32 1; ret; }
+.func unused() { frobnicate.b32 2; ret; }
+.visible .entry calls() { call unknown; ret; }
+.visible .entry reads() { .reg .b32 %r<2>; mov.u32 %r1, %newspecial; ret; }
+.visible .entry much() { .local .b8 a[1000000]; ret; }`+callKernel("mov.u32 %out, 5;"))
+	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	for name, want := range map[string]string{
+		"calls": "kernel calls: line 5: unsupported instruction: frobnicate.b32 1;",
+		"reads": "%newspecial", "much": "line 9: too much local memory",
+	} {
+		f := r.funcs[name]
+		_, occupancy := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(f, 32, 0)
+		_, available := r.c.OccupancyAvailableDynamicSMemPerBlock(f, 1, 32)
+		for what, err := range map[string]error{
+			"launch": r.c.Launch(nil, f, l, nil), "attribute": r.c.FuncSetAttribute(f, 8, 0), "occupancy": occupancy, "available": available,
+		} {
+			if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of %s: %v, want %q", what, name, err, want)
+			}
 		}
-		_, _, info, err := c.ModuleLoad([]byte(ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}"), worker.ModuleOptions{})
-		if !errors.Is(err, abi.ErrInvalidPTX) || !strings.Contains(info.ErrorLog, "line 6") || !strings.Contains(info.ErrorLog, inst) {
-			t.Errorf("%s: error %v, log %q", inst, err, info.ErrorLog)
-		}
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+	out := r.buffer(make([]byte, 4))
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
+	r.expect(out, 1, func(int) uint32 { return 5 })
+}
+
+// A module of a thousand kernels that call one large function: as many as fit run.
+func TestExpansionIsLimited(t *testing.T) {
+	var src strings.Builder
+	src.WriteString(ptxHead + ".func f() {\n.reg .b32 %r<2>;\n" + strings.Repeat("add.s32 %r1, %r1, 1;\n", 10_000) + "ret; }\n")
+	for i := range 1000 {
+		fmt.Fprintf(&src, ".visible .entry k%d() { call f; ret; }\n", i)
+	}
+	r := newRig(t, src.String())
+	r.launch("k0", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0)
+	err := r.c.Launch(nil, r.funcs["k999"], worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}, nil)
+	if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(err.Error(), "module too large") {
+		t.Errorf("the launch of the last kernel: %v", err)
 	}
 }
 

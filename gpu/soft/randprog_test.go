@@ -433,14 +433,23 @@ func randBits(rnd *rand.Rand, bytes int) uint64 {
 	return v
 }
 
-// video is a scalar video instruction on whole words.
+// video is a video instruction on whole registers.
 func (g *randProg) video() string {
-	s := fmt.Sprintf("%s.%s.%s.%s", g.one("vadd", "vsub"), g.one("u32", "s32"), g.one("u32", "s32"), g.one("u32", "s32"))
-	args := fmt.Sprintf(" %s, %s, %s", g.reg("r"), g.src(ptx.U32), g.src(ptx.U32))
-	if g.rnd.Intn(2) == 0 {
-		return s + ".add" + args + ", " + g.src(ptx.U32)
+	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg"), g.one("", "2", "4")
+	if op == "vavrg" {
+		parts = g.one("2", "4")
 	}
-	return s + args
+	s := fmt.Sprintf("%s%s.%s.%s.%s", op, parts, g.one("u32", "s32"), g.one("u32", "s32"), g.one("u32", "s32"))
+	args := fmt.Sprintf(" %s, %s, %s", g.reg("r"), g.src(ptx.U32), g.src(ptx.U32))
+	with := ", " + g.src(ptx.U32)
+	if parts != "" {
+		return s + g.one("", ".sat", ".add") + args + with
+	}
+	then := g.one("", ".sat", ".add", ".sat.add", ".sat.min", ".sat.max")
+	if then == "" || then == ".sat" {
+		with = ""
+	}
+	return s + then + args + with
 }
 
 // extended is arithmetic with the carry flag.

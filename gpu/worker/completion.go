@@ -56,7 +56,7 @@ func (t *ticket) done(err error) {
 		t.count.Add(t.bytes)
 	}
 	if err != nil && t.ctx != nil {
-		r = t.s.asyncError(t.ctx, r)
+		r = t.s.asyncError(t.ctx, err)
 	}
 	t.s.guard(func() {
 		t.s.releaseChunks(t.release)
@@ -75,13 +75,13 @@ func (t *ticket) end() {
 // asyncError keeps the first asynchronous error of a context, and publishes in the
 // header the first of the session and how many contexts have had one. Whoever
 // reads either word finds the context's error kept.
-func (s *Session) asyncError(ctx *contextObject, r abi.Result) abi.Result {
+func (s *Session) asyncError(ctx *contextObject, err error) abi.Result {
+	r := resultOf(err)
 	first, fresh := ctx.poison(r)
 	if fresh {
-		s.log.Debug("asynchronous error", "result", r)
+		s.log.Debug("asynchronous error", "error", err)
 		s.guard(func() {
-			for n := s.shared.Load32(abi.OffAsyncCount); !s.shared.CAS32(abi.OffAsyncCount, n, n+1); n = s.shared.Load32(abi.OffAsyncCount) {
-			}
+			s.increment(abi.OffAsyncCount)
 			s.shared.CAS32(abi.OffAsyncError, 0, uint32(r))
 		})
 	}

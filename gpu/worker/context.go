@@ -19,6 +19,8 @@ type contextObject struct {
 	destroy func()              // what is left to do once there are none; nil: not yet
 	leaving bool                // the driver has been asked to destroy it
 
+	output output // what its kernels have printed
+
 	lanes       []Stream // graphs of it share them
 	graphMemory uint64   // its part of Session.graphMemory
 

@@ -149,6 +149,14 @@ type Context interface {
 	Destroy() error
 }
 
+// Printer is a Context whose kernels print. PrintTo is called once, before any
+// other use; output is then called from any goroutine while a kernel runs, with
+// abi.OutputStdout or OutputStderr, must be done with the text when it returns, and
+// may be called until Destroy returns.
+type Printer interface {
+	PrintTo(output func(to uint32, text []byte))
+}
+
 // AllocUnit is what memory is accounted in, bytes: the alignment of device
 // addresses, so that many small pieces cannot take more than they count.
 const AllocUnit = 256

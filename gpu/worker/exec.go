@@ -20,6 +20,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpCtxCreate:      (*Session).ctxCreate,
 	abi.OpCtxDestroy:     (*Session).ctxDestroy,
 	abi.OpCtxSynchronize: (*Session).ctxSynchronize,
+	abi.OpCtxReadOutput:  (*Session).ctxReadOutput,
+	abi.OpCtxSetLimit:    (*Session).ctxSetLimit,
 
 	abi.OpModuleLoad:        (*Session).moduleLoad,
 	abi.OpModuleLoadManaged: (*Session).moduleLoadManaged,

@@ -163,12 +163,32 @@ func (s *Session) enterModule(c *command, l *loading) error {
 		s.handles.add(h, l.ctx, &functionObject{l.ctx, f})
 	}
 	s.handles.add(a.Module, l.ctx, m)
+	s.logRefused(l.info)
 	return nil
 }
 
 func (m *ManagedMemory) holds(address uint64) bool {
 	return m != nil && address >= m.Base && address-m.Base < uint64(len(m.Bytes))
 }
+
+// maxRefusals is of how many modules of a session the log says which kernels the
+// device cannot run: a guest may load as many as it likes.
+const maxRefusals = 16
+
+func (s *Session) logRefused(info abi.ModuleInfo) {
+	for _, f := range info.Functions {
+		if f.Refused == "" {
+			continue
+		}
+		if s.refusals++; s.refusals <= maxRefusals {
+			s.log.Info("module with kernels that the device cannot run", "why", cut(info.ErrorLog, max(0, len(info.ErrorLog)-maxRefusalText)))
+		}
+		return
+	}
+}
+
+// maxRefusalText is how many bytes of a module's error log go into ours.
+const maxRefusalText = 2048
 
 // cutLogs encodes the record of a failed load with logs cut to fit n bytes.
 func cutLogs(info abi.ModuleInfo, n int) []byte {
@@ -190,6 +210,9 @@ func cutLogs(info abi.ModuleInfo, n int) []byte {
 
 // cut takes n bytes and a little more off the end of s, at a character's edge.
 func cut(s string, n int) string {
+	if n <= 0 {
+		return s
+	}
 	return strings.ToValidUTF8(s[:max(0, len(s)-n-3)], "")
 }
 

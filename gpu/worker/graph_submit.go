@@ -192,7 +192,7 @@ func (l *graphLaunch) put(total *atomic.Uint64, n uint64, op func(done func(erro
 			return
 		}
 		if err != nil {
-			_ = l.s.asyncError(l.g.ctx, resultOf(err))
+			_ = l.s.asyncError(l.g.ctx, err)
 		} else if total != nil {
 			total.Add(n)
 		}

@@ -69,6 +69,7 @@ type Session struct {
 	loads     loads
 	blocked   *flow // a stream that has too much in the driver: the ring waits for it
 
+	refusals    int    // modules with kernels that the device cannot run
 	graphMemory uint64 // bytes that executable graphs take in this process
 	account     *Account
 	returned    uint64    // times that memory was given back to the account

@@ -75,7 +75,7 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 }
 
 mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,basalt-installer}
-add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console
+add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console basalt-ptx
 add_programs "$work/basalt-installer" basalt-installer
 # Basalt starts Open vSwitch and OVN itself. The links are the package's own
 # files: they are there before the other packages' scripts start anything, and

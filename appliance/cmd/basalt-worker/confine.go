@@ -21,6 +21,9 @@ func confine() error {
 	if os.Args[0] == confinedName {
 		return restrict()
 	}
+	if err := dropStdout(); err != nil {
+		return err
+	}
 	if err := cgroup.SetVictim(cgroup.VictimFirst); err != nil {
 		return err
 	}
@@ -46,6 +49,20 @@ func confine() error {
 }
 
 const confinedName = "basalt-worker: confined"
+
+// dropStdout leaves stdout to nobody. A card's driver writes there what tenants'
+// kernels print, as much as they like, and our parent's stdout is a log of the host.
+func dropStdout() error {
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer nowhere.Close()
+	if err := unix.Dup3(int(nowhere.Fd()), 1, 0); err != nil {
+		return fmt.Errorf("stdout: %w", err)
+	}
+	return nil
+}
 
 // dieWithParent asks for SIGKILL when the parent ends, unless it has asked
 // already. It survives the exec.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -24,12 +25,13 @@ func TestMain(m *testing.M) {
 	}
 	runtime.LockOSThread()
 	if err := confine(); err != nil {
-		fmt.Println(err)
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	fmt.Println("nobody reads this: stdout leads nowhere")
 	for _, what := range os.Args[2:] {
 		verb, object, _ := strings.Cut(what, " ")
-		fmt.Println(attempts[verb](object))
+		fmt.Fprintln(os.Stderr, attempts[verb](object))
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	os.Exit(0)
@@ -62,7 +64,8 @@ var attempts = map[string]func(string) error{
 	},
 }
 
-// takenOver starts one; its output is its answers, a line each.
+// takenOver starts one; what it writes to stderr is its answers, a line each, and
+// what it writes to stdout is not to be seen.
 func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", append([]string{"taken-over"}, tries...)...)
@@ -71,14 +74,22 @@ func takenOver(t *testing.T, tries ...string) (pid int, lines []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	out, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+		if stdout.Len() > 0 {
+			t.Errorf("its stdout has %q", stdout.String())
+		}
+	})
 	if len(tries) > 0 {
 		_ = in.Close()
 		b, err := io.ReadAll(out)

@@ -29,6 +29,7 @@
 #define BSLT_OFF_ERROR 0x184u
 #define BSLT_OFF_ASYNC_ERROR 0x188u
 #define BSLT_OFF_ASYNC_COUNT 0x18cu
+#define BSLT_OFF_OUTPUT_COUNT 0x190u
 #define BSLT_OFF_ERROR_TEXT 0x1c0u
 #define BSLT_ERROR_TEXT_SIZE 0x100u
 #define BSLT_OFF_WINDOWS 0x2c0u
@@ -76,6 +77,10 @@
 #define BSLT_ENTRY_HEADER_SIZE 0x10u
 #define BSLT_NO_SLOT 0xffffffffu
 #define BSLT_FLAG_RELEASE_CHUNKS 0x1u
+#define BSLT_OUTPUT_STDOUT 0x1u
+#define BSLT_OUTPUT_STDERR 0x2u
+#define BSLT_LIMIT_PRINTF_FIFO 0x1u
+#define BSLT_DEFAULT_PRINTF_FIFO 0x100000u
 #define BSLT_MAX_GRAPH_NODES 0x10000u
 #define BSLT_MAX_GRAPH_EDGES 0x40000u
 #define BSLT_MAX_GRAPH_BYTES 0x4000000u
@@ -129,6 +134,8 @@ struct bslt_entry {
 #define BSLT_OP_CTX_CREATE 8
 #define BSLT_OP_CTX_DESTROY 9
 #define BSLT_OP_CTX_SYNCHRONIZE 10
+#define BSLT_OP_CTX_READ_OUTPUT 11
+#define BSLT_OP_CTX_SET_LIMIT 12
 #define BSLT_OP_MODULE_LOAD 16
 #define BSLT_OP_MODULE_UNLOAD 17
 #define BSLT_OP_FUNC_SET_ATTRIBUTE 18
@@ -211,6 +218,23 @@ struct bslt_ctx_synchronize {
 	uint64_t ctx; /* handle */
 };
 _Static_assert(sizeof(struct bslt_ctx_synchronize) == 8, "bslt_ctx_synchronize");
+
+struct bslt_ctx_read_output {
+	uint64_t ctx; /* handle */
+	uint64_t out_off; /* text: offset in its region */
+	uint64_t out_len; /* text: bytes */
+	uint32_t out_region; /* text: region number */
+	uint32_t out_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_ctx_read_output) == 32, "bslt_ctx_read_output");
+
+struct bslt_ctx_set_limit {
+	uint64_t ctx; /* handle */
+	uint64_t value; /* as cuCtxSetLimit */
+	uint32_t limit; /* CUlimit */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_ctx_set_limit) == 24, "bslt_ctx_set_limit");
 
 struct bslt_module_load {
 	uint64_t ctx; /* handle */

@@ -33,6 +33,8 @@ static void perform(const struct job *j)
 {
 	int err = j->slot == BSLT_NO_SLOT ? 0 : slot_wait(j->session, j->slot).result;
 
+	if (!j->run && j->slot != BSLT_NO_SLOT)
+		output_show(j->session, j->context);
 	if (j->run)
 		j->run(j->data, err);
 	else if (!j->function)

@@ -43,6 +43,7 @@ static int create(unsigned int flags, unsigned int api, bool is_primary, uint64_
 
 static int destroy(uint64_t id)
 {
+	struct bslt_ctx_synchronize ends = {id};
 	struct bslt_ctx_destroy a = {id};
 	int err;
 
@@ -50,6 +51,8 @@ static int destroy(uint64_t id)
 	if (capturing())
 		capture_context_gone(id);
 	TRY(callbacks_wait(0, id, true));
+	(void)call(s, BSLT_OP_CTX_SYNCHRONIZE, &ends, sizeof ends); /* what is under way may print */
+	output_show(s, id);
 	if (!object_remove(id, KIND_CONTEXT))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
@@ -267,6 +270,7 @@ CUDA_API CUresult cuCtxDetach(CUcontext ctx)
 CUDA_API CUresult cuCtxSynchronize(void)
 {
 	struct bslt_ctx_synchronize a;
+	int err;
 
 	SESSION(s);
 	TRY(context_current(&a.ctx));
@@ -275,5 +279,7 @@ CUDA_API CUresult cuCtxSynchronize(void)
 		TRY(capture_unsafe());
 	}
 	TRY(callbacks_wait(0, a.ctx, true));
-	return call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
+	err = call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
+	output_show(s, a.ctx);
+	return err;
 }

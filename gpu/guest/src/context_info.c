@@ -79,16 +79,21 @@ CUDA_API CUresult cuCtxGetLimit(size_t *pvalue, int limit)
 
 CUDA_API CUresult cuCtxSetLimit(int limit, size_t value)
 {
+	uint64_t in_force = value;
 	struct context *c;
+	int err = 0;
 
 	SESSION(s);
 	(void)s;
 	if (limit < 0 || limit >= 7)
 		return CUDA_ERROR_UNSUPPORTED_LIMIT;
 	TRY(context_object(&c));
-	c->limits[limit] = value;
+	if (limit == (int)BSLT_LIMIT_PRINTF_FIFO)
+		err = output_limit(c->o.id, &in_force);
+	if (err == 0)
+		c->limits[limit] = in_force;
 	object_put(c);
-	return 0;
+	return err;
 }
 
 CUDA_API CUresult cuCtxGetCacheConfig(int *pconfig)

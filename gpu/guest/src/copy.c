@@ -287,12 +287,12 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 
 CUDA_API CUresult cuMemcpyHtoD_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount)
 {
-	return copy_to_device(NULL, dstDevice, srcHost, ByteCount, true);
+	return output_after(NULL, copy_to_device(NULL, dstDevice, srcHost, ByteCount, true));
 }
 
 CUDA_API CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t ByteCount)
 {
-	return copy_from_device(NULL, dstHost, srcDevice, ByteCount, true);
+	return output_after(NULL, copy_from_device(NULL, dstHost, srcDevice, ByteCount, true));
 }
 
 CUDA_API CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
@@ -302,7 +302,7 @@ CUDA_API CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, 
 
 CUDA_API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)
 {
-	return copy_any(NULL, dst, src, ByteCount, true);
+	return output_after(NULL, copy_any(NULL, dst, src, ByteCount, true));
 }
 
 CUDA_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)

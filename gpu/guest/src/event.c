@@ -91,7 +91,10 @@ static int ask(CUevent h, uint16_t op)
 	object_put(e);
 	TRY(err);
 	TRY(context_fault(context));
-	return recorded ? call(s, op, &a, sizeof a).result : 0;
+	err = recorded ? call(s, op, &a, sizeof a).result : 0;
+	if (op == BSLT_OP_EVENT_SYNCHRONIZE)
+		output_show(s, context);
+	return err;
 }
 
 CUDA_API CUresult cuEventSynchronize(CUevent hEvent)

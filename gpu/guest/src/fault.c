@@ -23,10 +23,12 @@ int context_fault(uint64_t context)
 		err = call(s, BSLT_OP_STREAM_QUERY, &a, sizeof a).result;
 		if (err == CUDA_ERROR_NOT_READY)
 			err = 0;
-		if (err)
+		if (err) {
 			atomic_store(&c->fault, err);
-		else
+			output_show(s, context); /* perhaps the line of an assertion */
+		} else {
 			atomic_store(&c->well_at, count);
+		}
 	}
 	object_put(c);
 	return err;

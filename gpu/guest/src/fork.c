@@ -16,6 +16,7 @@ static void forked(void)
 	pools_abandon();
 	primary_abandon();
 	callbacks_abandon();
+	output_abandon();
 	context_storage_abandon();
 	captures_abandon();
 }

@@ -11,7 +11,9 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 	if (!pi || attrib < 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_resolve(hfunc, &f));
-	if (attrib < FUNCTION_ATTRIBUTES)
+	if ((err = function_usable(f)) != 0)
+		;
+	else if (attrib < FUNCTION_ATTRIBUTES)
 		*pi = f->info.attributes[attrib];
 	else if (attrib < 16) /* clusters: none */
 		*pi = 0;
@@ -32,7 +34,7 @@ CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_resolve(hfunc, &f));
 	a.function = f->o.id;
-	if ((err = call(s, BSLT_OP_FUNC_SET_ATTRIBUTE, &a, sizeof a).result) == 0)
+	if ((err = function_usable(f)) == 0 && (err = call(s, BSLT_OP_FUNC_SET_ATTRIBUTE, &a, sizeof a).result) == 0)
 		__atomic_store_n(&f->info.attributes[attrib], value, __ATOMIC_RELAXED);
 	object_put(f);
 	return err;
@@ -116,16 +118,29 @@ CUDA_API CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t 
 
 CUDA_API CUresult cuFuncIsLoaded(int *state, CUfunction function)
 {
+	struct function *f;
+
+	SESSION(s);
+	(void)s;
 	if (!state)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(valid(function));
-	*state = 1; /* CU_FUNCTION_LOADING_STATE_LOADED */
+	TRY(function_resolve(function, &f));
+	*state = f->info.refused == NULL; /* CU_FUNCTION_LOADING_STATE_LOADED, or _UNLOADED */
+	object_put(f);
 	return 0;
 }
 
 CUDA_API CUresult cuFuncLoad(CUfunction function)
 {
-	return valid(function);
+	struct function *f;
+	int err;
+
+	SESSION(s);
+	(void)s;
+	TRY(function_resolve(function, &f));
+	err = function_usable(f);
+	object_put(f);
+	return err;
 }
 
 CUDA_API CUresult cuKernelGetAttribute(int *pi, int attrib, CUkernel kernel, CUdevice dev)

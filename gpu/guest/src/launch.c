@@ -60,6 +60,7 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 			return 0;
 	}
 	TRY(stream_resolve(h, &a->stream, &context));
+	output_show(s, context);
 	TRY(function_resolve(func, &f));
 	a->function = f->o.id;
 	if (f->o.context != context)

@@ -145,6 +145,7 @@ static void function_destroy(struct object *o)
 	free(f->info.name);
 	free(f->info.params);
 	free(f->state);
+	free(f->info.refused);
 }
 
 /* Gives each function an object of its own, with what was in the record. */
@@ -306,6 +307,7 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 	SESSION(s);
 	if (size == 0 || size > BSLT_MAX_MODULE_IMAGE)
 		return CUDA_ERROR_INVALID_IMAGE;
+	output_show(s, context);
 	a.module = object_ids(1);
 	a.first_function = object_ids(FUNCTION_LIMIT); /* their number is not known yet */
 	if (!(m = object_new(sizeof *m, KIND_MODULE, a.module, a.ctx)))
@@ -417,6 +419,7 @@ CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 		object_put(m);
 		return CUDA_ERROR_INVALID_HANDLE; /* another thread was first */
 	}
+	output_show(s, m->o.context);
 	for (uint32_t i = 0; i < m->info.function_count; i++)
 		(void)object_remove(m->first_function + i, KIND_FUNCTION);
 	drop_globals(m, m->info.global_count);

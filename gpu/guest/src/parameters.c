@@ -8,6 +8,7 @@ int launch_parameters(const struct function *f, void **params, void **extra, uin
 	const void *buffer = NULL;
 	size_t size = 0;
 
+	TRY(function_usable(f));
 	*n = f->param_bytes;
 	if (*n > BSLT_MAX_PARAM_BYTES)
 		return CUDA_ERROR_NOT_SUPPORTED;

@@ -139,6 +139,24 @@ static void read_global(struct reader *r, struct global_info *g)
 	g->size = u64(r);
 }
 
+/* Which functions the device cannot run. An old worker does not say. */
+static void read_refused(struct reader *r, struct module_info *m)
+{
+	uint32_t n = r->bad || r->n - r->pos < 4 ? 0 : count(r, 8, m->function_count);
+
+	while (n-- > 0 && !r->bad) {
+		uint32_t i = u32(r);
+		char *why = string(r);
+
+		if (i >= m->function_count || m->functions[i].refused) {
+			r->bad = true;
+			free(why);
+		} else {
+			m->functions[i].refused = why;
+		}
+	}
+}
+
 int decode_module_info(const uint8_t *b, size_t n, struct module_info *out)
 {
 	struct reader r = open_record(b, n);
@@ -157,6 +175,7 @@ int decode_module_info(const uint8_t *b, size_t n, struct module_info *out)
 		m.info_log = string(&r);
 	if (!r.bad)
 		m.error_log = string(&r);
+	read_refused(&r, &m);
 	*out = m;
 	if (r.bad)
 		free_module_info(out);
@@ -168,6 +187,7 @@ void free_module_info(struct module_info *m)
 	for (uint32_t i = 0; m->functions && i < m->function_count; i++) {
 		free(m->functions[i].name);
 		free(m->functions[i].params);
+		free(m->functions[i].refused);
 	}
 	for (uint32_t i = 0; m->globals && i < m->global_count; i++)
 		free(m->globals[i].name);

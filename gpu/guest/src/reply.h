@@ -26,6 +26,7 @@ struct function_info {
 	uint32_t param_count;
 	struct param_info *params;
 	int32_t attributes[FUNCTION_ATTRIBUTES];
+	char *refused; /* why the device cannot run it; NULL: it can */
 };
 struct global_info {
 	char *name;

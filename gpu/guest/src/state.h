@@ -95,6 +95,7 @@ struct context {
 	_Atomic int cache_config, shared_config;
 	_Atomic int fault;        /* its asynchronous error, once it is known */
 	_Atomic uint32_t well_at; /* it had none when so many contexts had one */
+	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
 };
 struct stream {
@@ -164,6 +165,18 @@ int callbacks_add(CUstream h, CUhostFn function, CUstreamCallback callback, void
 int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(void *, int), void *data);
 /* Calls run when all that the context has been given is done; context 0: soon. */
 int callbacks_after(uint64_t context, void (*run)(void *, int), void *data);
+
+/* refused.c: 0, or CUDA_ERROR_NO_BINARY_FOR_GPU when the device cannot run it. */
+int function_usable(const struct function *f);
+
+/* printf.c: writes what the context's kernels have printed to this process's stdout,
+ * and failed assertions to stderr. */
+void output_show(struct session *s, uint64_t context);
+/* The same for the context of a stream, at the end of a call that returns err. */
+int output_after(CUstream h, int err);
+/* Sets how many bytes are kept; *value becomes what they are. */
+int output_limit(uint64_t context, uint64_t *value);
+void output_abandon(void);
 
 /* parameters.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
 int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);

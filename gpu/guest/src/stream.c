@@ -56,7 +56,7 @@ CUDA_API CUresult cuStreamDestroy_v2(CUstream hStream)
 
 CUDA_API CUresult cuStreamSynchronize(CUstream hStream)
 {
-	return stream_wait(hStream);
+	return output_after(hStream, stream_wait(hStream));
 }
 
 CUDA_API CUresult cuStreamQuery(CUstream hStream)

@@ -213,7 +213,7 @@ static void library(void)
 	CHECK(cuLinkDestroy(link));
 }
 
-#define BAD_PTX ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1;\nret;\n}\n"
+#define BAD_PTX ".version 7.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n"
 
 /* The log of a library and of a linker comes where the program waits for it. */
 static void jit_logs(void)
@@ -638,7 +638,7 @@ static const struct test tests[] = {
 };
 
 static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, host_tests, stream_tests, graph_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
-	good_graph_tests, library_tests};
+	good_graph_tests, library_tests, kernel_tests};
 
 /* Those that wait until the Go test has done something to their worker. */
 static bool needs_a_hand(const char *name)

@@ -145,7 +145,7 @@ static void first_uses(void)
 /* What is never used is never sent: not even its errors show. */
 static void unused(void)
 {
-	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1;\nret;\n}\n";
+	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
 	static const unsigned char bad_elf[128] = {0177, 'E', 'L', 'F', 2, 1, 1}, host_elf[128] = {0177, 'E', 'L', 'F', 2, 1, 1, [18] = 62, [58] = 64, [60] = 1, [40] = 64};
 	static const unsigned char no_fatbin[16] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16};
 	static const struct {
@@ -371,7 +371,7 @@ static void unload_races(void)
  * before and those to come; errors come at the call. */
 static void eager(void)
 {
-	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1;\nret;\n}\n";
+	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
 	char *text = library_text(3);
 	CUmoduleLoadingMode mode;
 	CUcontext a, b, c;

@@ -3,7 +3,6 @@ package compile
 import (
 	"fmt"
 
-	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
@@ -23,45 +22,72 @@ func builtinOf(in *ptx.Inst) *ptx.Func {
 
 func builtinCall(in *ptx.Inst) bool { return builtinOf(in) != nil }
 
-// callBuiltin compiles a call of malloc, free or vprintf (CUDA C++ Programming
-// Guide, "Dynamic Global Memory Allocation and Operations", "Formatted Output").
+// callBuiltin compiles a call of malloc, free, vprintf or __assertfail (CUDA C++
+// Programming Guide, "Dynamic Global Memory Allocation and Operations", "Formatted
+// Output", "Assertion"; vprintf's and __assertfail's parameters are those of "PTX
+// Writer's Guide to Interoperability", "System Calls").
 func (c *compiler) callBuiltin(in *ptx.Inst) ([]exec.Step, error) {
 	s, err := callParts(in)
 	if err != nil {
 		return nil, err
 	}
-	switch s.fn.Name {
-	case "malloc":
-		size, err := c.word(s.args)
-		if err != nil {
-			return nil, err
-		}
-		result, err := c.word(s.rets)
-		if err != nil {
-			return nil, err
-		}
-		return []exec.Step{exec.Malloc(c.mod.heap, result, size)}, nil
-	case "free":
-		at, err := c.word(s.args)
-		if err != nil || len(s.rets) != 0 {
-			return nil, in.Errorf("free takes one address")
-		}
-		return []exec.Step{exec.Free(c.mod.heap, at)}, nil
+	b := systemCalls[s.fn.Name]
+	args, err := c.words(s.args, b.args)
+	if err != nil {
+		return nil, err
 	}
-	return []exec.Step{exec.Fail(fmt.Errorf("%w: vprintf: a soft GPU cannot print", abi.ErrLaunchFailed))}, nil
+	returns, err := c.words(s.rets, b.returns)
+	if err != nil {
+		return nil, err
+	}
+	return []exec.Step{b.step(c.mod.heap, returns, args)}, nil
 }
 
-// word takes the only operand of a list.
-func (c *compiler) word(list []ptx.Operand) (exec.Word, error) {
-	if len(list) == 1 {
-		switch a := &list[0]; {
-		case a.Kind == ptx.KindVar && a.Var.Size == 8:
-			if at, ok := c.fr.vars[a.Var]; ok {
-				return exec.Word{Reg: exec.None, Local: at}, nil
-			}
-		case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].Class == exec.Class64:
-			return exec.Word{Reg: c.fr.regs[a.Reg]}, nil
-		}
+// systemCall is a function that the device brings: the bytes of its parameters and
+// results, and what it does.
+type systemCall struct {
+	args, returns []uint64
+	step          func(h *exec.Heap, returns, args []exec.Word) exec.Step
+}
+
+var systemCalls = map[string]systemCall{
+	"malloc": {[]uint64{8}, []uint64{8}, func(h *exec.Heap, r, a []exec.Word) exec.Step { return exec.Malloc(h, r[0], a[0]) }},
+	"free":   {[]uint64{8}, nil, func(h *exec.Heap, _, a []exec.Word) exec.Step { return exec.Free(h, a[0]) }},
+	"vprintf": {[]uint64{8, 8}, []uint64{4}, func(_ *exec.Heap, r, a []exec.Word) exec.Step {
+		return exec.Print(r[0], a[0], a[1])
+	}},
+	"__assertfail": {[]uint64{8, 8, 4, 8, 8}, nil, func(_ *exec.Heap, _, a []exec.Word) exec.Step {
+		return exec.Assertion{Message: a[0], File: a[1], Line: a[2], Function: a[3]}.Step()
+	}},
+}
+
+// words takes the operands of a list, of which each has a size in bytes.
+func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]exec.Word, error) {
+	if len(list) != len(sizes) {
+		return nil, c.in.Errorf("wrong number of arguments for a function of the device")
 	}
-	return exec.Word{}, c.in.Errorf("a function of the device takes and returns one 64-bit value")
+	var words []exec.Word
+	for i := range list {
+		w, ok := c.word(&list[i], sizes[i])
+		if !ok {
+			return nil, c.in.Errorf(fmt.Sprintf("argument or result %d of a function of the device must have %d bytes", i+1, sizes[i]))
+		}
+		words = append(words, w)
+	}
+	return words, nil
+}
+
+func (c *compiler) word(a *ptx.Operand, size uint64) (exec.Word, bool) {
+	cl := exec.Class64
+	if size == 4 {
+		cl = exec.Class32
+	}
+	switch {
+	case a.Kind == ptx.KindVar && a.Var.Size == size:
+		at, ok := c.fr.vars[a.Var]
+		return exec.Word{Reg: exec.None, Local: at, Half: size == 4}, ok
+	case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].Class == cl:
+		return exec.Word{Reg: c.fr.regs[a.Reg]}, true
+	}
+	return exec.Word{}, false
 }

@@ -51,9 +51,11 @@ type frame struct {
 	index  int
 
 	callsAddress bool
-	from, to     uint32       // its part of local memory
-	prologue     int          // the block where it takes its arguments over
-	callee       *exec.Callee // of one that is called dynamically
+	from, to     uint32                    // its part of local memory
+	stack        map[*ptx.Var]uint32       // .local variables on the lanes' stack: offsets in its frame there
+	addresses    map[stackAddress]exec.Ref // of those
+	prologue     int                       // the block where it takes its arguments over
+	callee       *exec.Callee              // of one that is called dynamically
 }
 
 // compile makes the program of a kernel.
@@ -69,9 +71,6 @@ func compile(l *Module, f *ptx.Func) (*exec.Program, error) {
 	}
 	p.ReqThreads = f.ReqTID
 	if err := c.collect(f); err != nil {
-		return nil, err
-	}
-	if err := l.expand(f, c.frames); err != nil {
 		return nil, err
 	}
 	p.Entry = c.frames[f].number[0]
@@ -94,6 +93,9 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+	}
+	if err := c.mod.expand(f); err != nil {
+		return err
 	}
 	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
 	c.frames[f] = fr
@@ -329,6 +331,9 @@ func (c *compiler) source(a *ptx.Operand, cl exec.Class, t ptx.Type) (exec.Ref, 
 			return c.constant(cl, uint64(math.Float32bits(float32(math.Float64frombits(a.Bits))))), nil
 		}
 	case ptx.KindVar:
+		if r, ok := c.stacked(a.Var, a.Off, cl); ok {
+			return r, nil
+		}
 		at, err := c.address(a.Var)
 		if err != nil {
 			return exec.Ref{}, err

@@ -1,7 +1,6 @@
 package compile
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -76,23 +75,6 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error)
 		write = append(write, exec.Loop(loop, dst, between))
 	}
 	return append(read, write...), nil
-}
-
-// video is vadd and vsub on whole 32-bit words without saturation, with or
-// without a second addition (PTX ISA, "Scalar Video Instructions"). Their
-// results are wrapped to 32 bits, whatever the signs of the operands.
-func (c *compiler) video(in *ptx.Inst) ([]exec.Step, error) {
-	then := len(in.Mods) == 4 && in.Mods[3] == "add"
-	if len(in.Mods) != 3 && !then {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	for _, m := range in.Mods[:3] {
-		if m != "u32" && m != "s32" {
-			return nil, in.Errorf("unsupported instruction")
-		}
-	}
-	minus := in.Op == "vsub"
-	return c.apply(ops.Video(minus, then), in.Args, ptx.B32)
 }
 
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
@@ -250,33 +232,6 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 		}
 	}
 	return []exec.Step{s, exec.LogicPair(rp, rq, r, other, ops.Bitwise(op))}, nil
-}
-
-// setValues are what set gives for true: all bits, or 1.0.
-var setValues = map[ptx.Type]uint64{ptx.U32: 0xffffffff, ptx.S32: 0xffffffff, ptx.F32: 0x3f800000, ptx.F16: 0x3c00, ptx.BF16: 0x3f80}
-
-// set gives all ones or 1.0 instead of a predicate. The type of the result comes
-// before that of the operands, or, as GCC writes it, first.
-func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
-	op, mods := boolOp(in.Mods)
-	if len(mods) < 3 || op != "" || len(in.Args) != 3 {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	if _, ok := ptx.TypeByName(mods[0]); ok {
-		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
-	}
-	dt, ok1 := ptx.TypeByName(mods[len(mods)-2])
-	t, ok2 := ptx.TypeByName(mods[len(mods)-1])
-	yes, ok3 := setValues[dt]
-	if !ok1 || !ok2 || !ok3 || t == ptx.F16x2 || t == ptx.BF16x2 {
-		return nil, in.Errorf("unsupported instruction")
-	}
-	s, p, err := c.compare(append(mods[:len(mods)-2:len(mods)-2], mods[len(mods)-1]), &in.Args[1], &in.Args[2], t)
-	if err != nil {
-		return nil, err
-	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, yes), c.constant(exec.Class32, 0), exec.PredOf(p, false))
-	return []exec.Step{s, sel}, err
 }
 
 func (c *compiler) selp(in *ptx.Inst) ([]exec.Step, error) {

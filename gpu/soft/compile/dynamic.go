@@ -1,9 +1,6 @@
 package compile
 
-import (
-	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
-)
+import "github.com/basalt-gpu/basalt/gpu/soft/exec"
 
 // dynamic reports whether a function is called dynamically.
 func (fr *frame) dynamic() bool { return fr.callee != nil }
@@ -53,6 +50,7 @@ func (c *compiler) dynamics() {
 			c.p.Code[c.mod.code[f]] = fr.callee
 		}
 	}
+	c.layStacks(list)
 	for _, fr := range list {
 		if fr.dynamic() {
 			c.handOverMost = max(c.handOverMost, handOverSize(fr.f.Params), handOverSize(fr.f.Returns))
@@ -66,9 +64,6 @@ func (c *compiler) dynamics() {
 func (fr *frame) enter(recursive bool) {
 	if fr.callee == nil {
 		fr.callee = &exec.Callee{Name: fr.f.Name, Signature: signatureOf(fr.f), Entry: fr.prologue, Regs: fr.regs, From: fr.from, To: fr.to}
-		for _, v := range fr.f.Vars {
-			fr.callee.Local = fr.callee.Local || v.Space == ptx.Local
-		}
 	}
 	fr.callee.Recursive = recursive
 }

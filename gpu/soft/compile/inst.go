@@ -28,8 +28,9 @@ func init() {
 		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
-		"call": (*compiler).callBuiltin, "vadd": (*compiler).video, "vsub": (*compiler).video,
+		"call": (*compiler).callBuiltin,
 	}
+	addVideo()
 }
 
 // nothing is for hints, and for fences: the lanes of a block run in order on

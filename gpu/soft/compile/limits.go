@@ -9,13 +9,12 @@ import "github.com/basalt-gpu/basalt/gpu/ptx"
 // while a module is compiled; what its tables take is limited in gpu/ptx.
 const maxExpanded = 512 << 10
 
-// expand counts a kernel with what it calls, before it is compiled.
-func (l *Module) expand(f *ptx.Func, frames map[*ptx.Func]*frame) error {
-	for called := range frames {
-		l.expanded += len(called.Body) + len(called.Regs)
-	}
+// expand counts a function before a kernel has it compiled into itself. Kernels
+// that come after the limit has been reached are refused at once.
+func (l *Module) expand(f *ptx.Func) error {
+	l.expanded += len(f.Body) + len(f.Regs)
 	if l.expanded > maxExpanded {
-		return &ptx.Error{Line: f.Line, Msg: "module too large: with what they call, its kernels up to " + f.Name + " have too many instructions and registers"}
+		return &ptx.Error{Line: f.Line, Msg: "module too large: with what they call, its kernels have too many instructions and registers up to function " + f.Name}
 	}
 	return nil
 }

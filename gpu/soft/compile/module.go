@@ -45,10 +45,12 @@ type Memory interface {
 	Code() uint64
 }
 
-// Kernel is a compiled kernel.
+// Kernel is a kernel of a module: its program, or why the device cannot run it.
 type Kernel struct {
-	Program *exec.Program
+	Name    string
 	Params  []abi.ParamInfo
+	Program *exec.Program // nil when Err says why
+	Err     error         // a *ptx.Error, which names the instruction and its line
 }
 
 // Parse reads an image: PTX, a fatbin, or several of them to be linked. An
@@ -156,7 +158,7 @@ func (l *Module) functions(mem Memory) (heap bool) {
 	for _, f := range l.mod.Funcs {
 		for i := range f.Body {
 			in := &f.Body[i]
-			if b := builtinOf(in); b != nil && b.Name != "vprintf" {
+			if b := builtinOf(in); b != nil && (b.Name == "malloc" || b.Name == "free") {
 				heap = true
 			}
 			if in.Op == "call" {
@@ -196,22 +198,20 @@ func (l *Module) relocate(mem Memory) error {
 	return nil
 }
 
-// Kernels compiles the kernels of a linked module.
-func (l *Module) Kernels() ([]Kernel, error) {
+// Kernels compiles the kernels of a linked module. One that has something the
+// device does not know, in itself or in what it calls, is refused alone.
+func (l *Module) Kernels() []Kernel {
 	var list []Kernel
 	for _, f := range l.mod.Funcs {
 		if !f.Entry || f.Extern {
 			continue
 		}
-		p, err := compile(l, f)
-		if err != nil {
-			return nil, err
-		}
-		k := Kernel{Program: p}
+		k := Kernel{Name: f.Name}
+		k.Program, k.Err = compile(l, f)
 		for _, v := range f.Params {
 			k.Params = append(k.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
 		}
 		list = append(list, k)
 	}
-	return list, nil
+	return list
 }

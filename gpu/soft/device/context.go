@@ -20,6 +20,7 @@ type Context struct {
 	d       *device
 	gate    worker.Gate
 	spaces  exec.Spaces
+	output  exec.Output // set before the first launch, or nil
 	stop    atomic.Bool // ends kernels between instructions
 	engine  sync.Mutex  // one kernel at a time has the device
 	issue   sync.Mutex  // order of enqueueing; before mu
@@ -47,6 +48,9 @@ func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
 	c.streams = []*stream{c.legacy}
 	return c
 }
+
+// PrintTo implements worker.Printer.
+func (c *Context) PrintTo(output func(to uint32, text []byte)) { c.output = output }
 
 // MemAlloc implements worker.Context.
 func (c *Context) MemAlloc(size uint64) (uint64, error) {

@@ -14,9 +14,9 @@ const maxOptInBytes = 96 << 10
 
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {
-	f, ok := fn.(*function)
-	if !ok || f == nil || f.m.c != c {
-		return abi.ErrInvalidHandle
+	f, err := c.function(fn)
+	if err != nil {
+		return err
 	}
 	if err := c.checkLaunch(f, &l); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.p, &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs),
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output,
 		})
 	}})
 }

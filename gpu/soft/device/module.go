@@ -3,6 +3,7 @@ package device
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -21,7 +22,8 @@ type module struct {
 // function is one kernel.
 type function struct {
 	m          *module
-	p          *exec.Program
+	p          *exec.Program // nil when refused says why
+	refused    error
 	registers  uint32 // NUM_REGS
 	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
 }
@@ -60,23 +62,21 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
 	}
-	kernels, err := parsed.Kernels() // without mu: it takes long
-	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.freeVars(m)
-		return nil, err
-	}
-	for i := range kernels {
-		p := kernels[i].Program
-		fn := &function{
-			m: m, p: p, registers: registers(p, o.MaxRegisters, parsed.MaxRegisters()),
-			maxDynamic: compile.MaxSharedBytes - min(p.SharedBytes, compile.MaxSharedBytes),
+	var refused refusals
+	for _, k := range parsed.Kernels() { // without mu: it takes long
+		fn := &function{m: m, p: k.Program}
+		if k.Err != nil {
+			fn.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
+			refused.add(k)
+		} else {
+			fn.registers = registers(k.Program, o.MaxRegisters, parsed.MaxRegisters())
+			fn.maxDynamic = compile.MaxSharedBytes - min(k.Program.SharedBytes, compile.MaxSharedBytes)
 		}
 		m.funcs = append(m.funcs, fn)
-		info.Functions = append(info.Functions, describe(&kernels[i], fn, parsed))
+		info.Functions = append(info.Functions, describe(&k, fn, parsed))
 	}
-	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs))
+	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs)-refused.count)
+	info.ErrorLog = refused.log.String()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usableLocked(); err != nil {
@@ -85,6 +85,25 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	}
 	c.modules[m] = true
 	return m, nil
+}
+
+// refusals is the log of a module's kernels that the device cannot run.
+type refusals struct {
+	count int
+	log   strings.Builder
+}
+
+// maxRefusals is of how many kernels the log says why; each has what is wrong
+// with it in its FunctionInfo.
+const maxRefusals = 64
+
+func (r *refusals) add(k compile.Kernel) {
+	switch r.count++; {
+	case r.count <= maxRefusals:
+		fmt.Fprintf(&r.log, "ptx: kernel %s cannot run on this device: %v\n", k.Name, k.Err)
+	case r.count == maxRefusals+1:
+		r.log.WriteString("ptx: there are more such kernels\n")
+	}
 }
 
 // link gives a module's symbols their places and first values.
@@ -166,6 +185,9 @@ func (s *symbols) Code() uint64 {
 
 // describe gives a kernel's attributes, the CUfunction_attribute values 0 to 9.
 func describe(k *compile.Kernel, fn *function, of *compile.Module) abi.FunctionInfo {
+	if fn.refused != nil {
+		return abi.FunctionInfo{Name: k.Name, Params: k.Params, Refused: k.Err.Error()}
+	}
 	// PTX_VERSION is the architecture that the PTX is for, not the version of
 	// the language: libraries choose by it which of their tunings was compiled.
 	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
@@ -208,6 +230,15 @@ func (c *Context) ModuleUnload(mod worker.Module) error {
 	return nil
 }
 
+// function returns a kernel of the context, or why it cannot be used.
+func (c *Context) function(fn worker.Function) (*function, error) {
+	f, ok := fn.(*function)
+	if !ok || f == nil || f.m.c != c {
+		return nil, abi.ErrInvalidHandle
+	}
+	return f, f.refused
+}
+
 // CUfunction_attribute 8 and 9.
 const (
 	attrMaxDynamicShared = 8
@@ -216,9 +247,9 @@ const (
 
 // FuncSetAttribute implements worker.Context.
 func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) error {
-	f, ok := fn.(*function)
-	if !ok || f == nil || f.m.c != c {
-		return abi.ErrInvalidHandle
+	f, err := c.function(fn)
+	if err != nil {
+		return err
 	}
 	switch attribute {
 	case attrMaxDynamicShared:
@@ -237,9 +268,9 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 
 // OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
 func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
-	f, ok := fn.(*function)
-	if !ok || f == nil || f.m.c != c {
-		return 0, abi.ErrInvalidHandle
+	f, err := c.function(fn)
+	if err != nil {
+		return 0, err
 	}
 	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
 		return 0, abi.ErrInvalidValue

@@ -25,6 +25,9 @@ type barrier struct {
 func (m *machine) runBlock(x, y, z uint32) error {
 	m.ctaid = [3]uint32{x, y, z}
 	m.blockSpecials()
+	if m.p.StackTo > 0 {
+		fill(m.v32(m.p.StackPointer.Slot, 0, m.warps), m.p.StackFrom)
+	}
 	g := m.newGroup()
 	g.pc = m.p.Entry
 	for w := range m.warps {

@@ -135,6 +135,9 @@ func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bo
 func ReturnDynamic(f *Callee) End {
 	return func(m *machine, g *group) bool {
 		top := len(g.stack) - 1
+		if f.Stack > 0 {
+			m.pop(f, g.act[:m.warps])
+		}
 		if g.stack[top].saved {
 			m.restoreFrame(top, f, g.act[:m.warps])
 		}

@@ -51,6 +51,8 @@ type machine struct {
 	meet   exchange // the meeting of lanes in work
 	fault  error    // of the end of a block
 
+	printed []byte // room for a lane's text
+
 	saved      map[frameKey][]uint64
 	savedBytes int
 }

@@ -23,18 +23,23 @@ func CopyLocal(to, from, size uint32) Step {
 	})
 }
 
-// Word is a 64-bit value of each lane: a register, or a place in local memory
-// when the register is of ClassNone.
+// Word is a value of each lane, of 64 bits or, when Half, of 32: a register, or a
+// place in local memory when the register is of ClassNone.
 type Word struct {
 	Reg   Ref
 	Local uint32
+	Half  bool
 }
 
 func (w Word) get(m *machine, lane int) uint64 {
 	if w.Reg.Class != ClassNone {
 		return m.get(w.Reg, lane)
 	}
-	return binary.LittleEndian.Uint64(m.local[uint32(lane)*m.stride+w.Local:])
+	b := m.local[uint32(lane)*m.stride+w.Local:]
+	if w.Half {
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
 }
 
 func (w Word) set(m *machine, lane int, v uint64) {
@@ -42,7 +47,12 @@ func (w Word) set(m *machine, lane int, v uint64) {
 		m.set(w.Reg, lane, v)
 		return
 	}
-	binary.LittleEndian.PutUint64(m.local[uint32(lane)*m.stride+w.Local:], v)
+	b := m.local[uint32(lane)*m.stride+w.Local:]
+	if w.Half {
+		binary.LittleEndian.PutUint32(b, uint32(v))
+		return
+	}
+	binary.LittleEndian.PutUint64(b, v)
 }
 
 // CopyWord returns the step that copies between a register and local memory.

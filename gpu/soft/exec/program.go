@@ -31,7 +31,10 @@ type Program struct {
 	Const32        map[int]uint32
 	Const64        map[int]uint64
 	Specials       map[string]int // Class32 slots of special registers
-	LocalBytes     uint32         // per thread
+	LocalBytes     uint32         // per thread, with its stack
+	StackPointer   Ref            // when there is a stack: where its free part begins
+	StackFrom      uint32         // the stack's part of local memory
+	StackTo        uint32         // 0: there is none
 	SharedBytes    uint32         // static; dynamic memory follows
 	MaxThreads     uint32
 	ReqThreads     [3]uint32

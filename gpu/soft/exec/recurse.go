@@ -22,7 +22,11 @@ type Callee struct {
 	Regs      []Ref
 	From, To  uint32 // its part of local memory
 	Recursive bool   // it may be entered again before it returns
-	Local     bool   // it has .local variables, whose addresses it may hand on
+
+	// Of its .local variables when it may be entered again: their bytes on the lane's
+	// stack, their alignment, and the register with the first one's address.
+	Stack, Align uint32
+	Base         Ref
 }
 
 // call is one entry of a group's stack.
@@ -50,18 +54,38 @@ func (m *machine) enter(g *group, f *Callee, back int) bool {
 			return false
 		}
 	}
+	if f.Stack > 0 {
+		if m.fault = m.push(f, g.act[:m.warps]); m.fault != nil {
+			return false
+		}
+	}
 	g.stack = append(g.stack, call{back: back, fn: f, saved: again})
 	g.pc = f.Entry
 	return true
+}
+
+// push makes room for a function's variables on the stack of each lane.
+func (m *machine) push(f *Callee, act []uint32) error {
+	return eachLaneErr(act, func(l int) error {
+		at := (uint32(m.get(m.p.StackPointer, l)) + f.Align - 1) &^ (f.Align - 1)
+		if f.Stack > m.p.StackTo-min(at, m.p.StackTo) {
+			return fmt.Errorf("%w: function %s needs more than the %d bytes of a thread's stack", abi.ErrLaunchFailed, f.Name, m.p.StackTo-m.p.StackFrom)
+		}
+		m.set(f.Base, l, uint64(at))
+		m.set(m.p.StackPointer, l, uint64(at+f.Stack))
+		return nil
+	})
+}
+
+// pop gives the room back.
+func (m *machine) pop(f *Callee, act []uint32) {
+	eachLane(act, func(l int) { m.set(m.p.StackPointer, l, m.get(f.Base, l)) })
 }
 
 // words is what a lane's frame takes when saved.
 func (f *Callee) words() int { return len(f.Regs) + int(f.To-f.From+7)/8 }
 
 func (m *machine) saveFrame(depth int, f *Callee, act []uint32) error {
-	if f.Local {
-		return fmt.Errorf("%w: function %s calls itself and has .local variables: not supported", abi.ErrLaunchFailed, f.Name)
-	}
 	key := frameKey{depth, f}
 	store := m.saved[key]
 	if store == nil {

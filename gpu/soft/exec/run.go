@@ -14,6 +14,7 @@ type Launch struct {
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
+	Output      Output // nil: what kernels write is lost
 
 	threads int      // of a block
 	table   []Region // device memory of the context

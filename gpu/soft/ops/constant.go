@@ -2,30 +2,6 @@ package ops
 
 // Loops that depend on a constant of the instruction.
 
-// Video returns the loop of vadd, or of vsub with minus, without saturation and
-// with or without a second addition.
-func Video(minus, then bool) any {
-	if !then {
-		return func(d, a, b []uint32) {
-			for i := range d {
-				d[i] = plusMinus(a[i], b[i], minus)
-			}
-		}
-	}
-	return func(d, a, b, e []uint32) {
-		for i := range d {
-			d[i] = plusMinus(a[i], b[i], minus) + e[i]
-		}
-	}
-}
-
-func plusMinus(a, b uint32, minus bool) uint32 {
-	if minus {
-		return a - b
-	}
-	return a + b
-}
-
 // Lop3 returns the loop of lop3 with a table.
 func Lop3(table uint32) any {
 	return func(d, x, y, z []uint32) {

@@ -31,6 +31,49 @@ func toBF16(x float64) uint32 { return narrow(x, 7, 8, Nearest) }
 // fromF32 takes the upper half of an f32 that is a bfloat16.
 func fromF32(a uint32) uint32 { return a >> 16 }
 
+// truncF16 and truncBF16 round an f32 towards zero.
+func truncF16(a uint32) uint32  { return narrow(float64(f32(a)), 10, 5, TowardZero) }
+func truncBF16(a uint32) uint32 { return narrow(float64(f32(a)), 7, 8, TowardZero) }
+
+// reluHalves makes what is below zero zero, in one or two halves of either format. A
+// result is never a NaN with a sign.
+func reluHalves(v uint32) uint32 {
+	if v&0x8000 != 0 {
+		v &^= 0xffff
+	}
+	if v&0x80000000 != 0 {
+		v &= 0xffff
+	}
+	return v
+}
+
+// flushHalves makes denormals zero, in one or two f16.
+func flushHalves(v uint32) uint32 {
+	if v&0x7c00 == 0 {
+		v &^= 0x03ff
+	}
+	if v&0x7c000000 == 0 {
+		v &^= 0x03ff0000
+	}
+	return v
+}
+
+// saturateHalves clamps one or two f16 to [0, 1]; a NaN becomes 0.
+func saturateHalves(v uint32) uint32 {
+	return saturateHalf(v&0xffff) | saturateHalf(v>>16)<<16
+}
+
+func saturateHalf(v uint32) uint32 {
+	const one, inf = 0x3c00, 0x7c00
+	if v > inf { // a NaN, or below zero
+		return 0
+	}
+	return min(v, one)
+}
+
+func minNaNF16(a, b uint32) uint32 { return toF16(float64(f32(minNaNF32(b32(f16(a)), b32(f16(b)))))) }
+func maxNaNF16(a, b uint32) uint32 { return toF16(float64(f32(maxNaNF32(b32(f16(a)), b32(f16(b)))))) }
+
 func minF16(a, b uint32) uint32 { return toF16(float64(f32(minF32(b32(f16(a)), b32(f16(b)))))) }
 func maxF16(a, b uint32) uint32 { return toF16(float64(f32(maxF32(b32(f16(a)), b32(f16(b)))))) }
 

@@ -3232,8 +3232,41 @@ func vec290(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
-// sub{,.rn}.f16
+// add{,.rn}.f16/ftz
 func vec291(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a) + f16(b))))
+	}
+}
+
+// add{,.rn}.f16/sat
+func vec292(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a) + f16(b))))
+	}
+}
+
+// add{,.rn}.f16/ftz/sat
+func vec293(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a) + f16(b)))))
+	}
+}
+
+// sub{,.rn}.f16
+func vec294(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3243,8 +3276,41 @@ func vec291(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// sub{,.rn}.f16/ftz
+func vec295(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a) - f16(b))))
+	}
+}
+
+// sub{,.rn}.f16/sat
+func vec296(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a) - f16(b))))
+	}
+}
+
+// sub{,.rn}.f16/ftz/sat
+func vec297(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a) - f16(b)))))
+	}
+}
+
 // mul{,.rn}.f16
-func vec292(d []uint32, as []uint32, bs []uint32) {
+func vec298(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3254,8 +3320,41 @@ func vec292(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// mul{,.rn}.f16/ftz
+func vec299(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a) * f16(b))))
+	}
+}
+
+// mul{,.rn}.f16/sat
+func vec300(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a) * f16(b))))
+	}
+}
+
+// mul{,.rn}.f16/ftz/sat
+func vec301(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a) * f16(b)))))
+	}
+}
+
 // fma.rn.f16
-func vec293(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec302(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3267,8 +3366,73 @@ func vec293(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
-// neg.{f16,bf16}
-func vec294(d []uint32, as []uint32) {
+// fma.rn.f16/ftz
+func vec303(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))))
+	}
+}
+
+// fma.rn.f16/sat
+func vec304(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = saturateHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))))
+	}
+}
+
+// fma.rn.f16/ftz/sat
+func vec305(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(saturateHalves(toF16(fmaOdd(f16(a), f16(b), f16(c)))))
+	}
+}
+
+// fma.rn.relu.f16
+func vec306(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = reluHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))))
+	}
+}
+
+// fma.rn.relu.f16/ftz
+func vec307(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(reluHalves(toF16(fmaOdd(f16(a), f16(b), f16(c)))))
+	}
+}
+
+// neg.f16
+func vec308(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3276,8 +3440,17 @@ func vec294(d []uint32, as []uint32) {
 	}
 }
 
-// abs.{f16,bf16}
-func vec295(d []uint32, as []uint32) {
+// neg.f16/ftz
+func vec309(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		d[i] = flushHalves(a ^ 0x8000)
+	}
+}
+
+// abs.f16
+func vec310(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3285,8 +3458,35 @@ func vec295(d []uint32, as []uint32) {
 	}
 }
 
-// neg.{f16x2,bf16x2}
-func vec296(d []uint32, as []uint32) {
+// abs.f16/ftz
+func vec311(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		d[i] = flushHalves(a & 0x7fff)
+	}
+}
+
+// neg.bf16
+func vec312(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = a ^ 0x8000
+	}
+}
+
+// abs.bf16
+func vec313(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = a & 0x7fff
+	}
+}
+
+// neg.f16x2
+func vec314(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3294,8 +3494,44 @@ func vec296(d []uint32, as []uint32) {
 	}
 }
 
-// abs.{f16x2,bf16x2}
-func vec297(d []uint32, as []uint32) {
+// neg.f16x2/ftz
+func vec315(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		d[i] = flushHalves(a ^ 0x80008000)
+	}
+}
+
+// abs.f16x2
+func vec316(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = a & 0x7fff7fff
+	}
+}
+
+// abs.f16x2/ftz
+func vec317(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		d[i] = flushHalves(a & 0x7fff7fff)
+	}
+}
+
+// neg.bf16x2
+func vec318(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = a ^ 0x80008000
+	}
+}
+
+// abs.bf16x2
+func vec319(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3304,7 +3540,7 @@ func vec297(d []uint32, as []uint32) {
 }
 
 // min.f16
-func vec298(d []uint32, as []uint32, bs []uint32) {
+func vec320(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3314,8 +3550,41 @@ func vec298(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// min.f16/ftz
+func vec321(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(minF16(a, b))
+	}
+}
+
+// min.NaN.f16
+func vec322(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = minNaNF16(a, b)
+	}
+}
+
+// min.NaN.f16/ftz
+func vec323(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(minNaNF16(a, b))
+	}
+}
+
 // max.f16
-func vec299(d []uint32, as []uint32, bs []uint32) {
+func vec324(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3325,8 +3594,41 @@ func vec299(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// max.f16/ftz
+func vec325(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(maxF16(a, b))
+	}
+}
+
+// max.NaN.f16
+func vec326(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = maxNaNF16(a, b)
+	}
+}
+
+// max.NaN.f16/ftz
+func vec327(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(maxNaNF16(a, b))
+	}
+}
+
 // add{,.rn}.f16x2
-func vec300(d []uint32, as []uint32, bs []uint32) {
+func vec328(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3336,8 +3638,41 @@ func vec300(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// add{,.rn}.f16x2/ftz
+func vec329(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a)+f16(b))) | toF16(float64(f16(a>>16)+f16(b>>16)))<<16)
+	}
+}
+
+// add{,.rn}.f16x2/sat
+func vec330(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a)+f16(b))) | toF16(float64(f16(a>>16)+f16(b>>16)))<<16)
+	}
+}
+
+// add{,.rn}.f16x2/ftz/sat
+func vec331(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a)+f16(b))) | toF16(float64(f16(a>>16)+f16(b>>16)))<<16))
+	}
+}
+
 // sub{,.rn}.f16x2
-func vec301(d []uint32, as []uint32, bs []uint32) {
+func vec332(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3347,8 +3682,41 @@ func vec301(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// sub{,.rn}.f16x2/ftz
+func vec333(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a)-f16(b))) | toF16(float64(f16(a>>16)-f16(b>>16)))<<16)
+	}
+}
+
+// sub{,.rn}.f16x2/sat
+func vec334(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a)-f16(b))) | toF16(float64(f16(a>>16)-f16(b>>16)))<<16)
+	}
+}
+
+// sub{,.rn}.f16x2/ftz/sat
+func vec335(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a)-f16(b))) | toF16(float64(f16(a>>16)-f16(b>>16)))<<16))
+	}
+}
+
 // mul{,.rn}.f16x2
-func vec302(d []uint32, as []uint32, bs []uint32) {
+func vec336(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3358,8 +3726,41 @@ func vec302(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// mul{,.rn}.f16x2/ftz
+func vec337(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(toF16(float64(f16(a)*f16(b))) | toF16(float64(f16(a>>16)*f16(b>>16)))<<16)
+	}
+}
+
+// mul{,.rn}.f16x2/sat
+func vec338(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = saturateHalves(toF16(float64(f16(a)*f16(b))) | toF16(float64(f16(a>>16)*f16(b>>16)))<<16)
+	}
+}
+
+// mul{,.rn}.f16x2/ftz/sat
+func vec339(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(saturateHalves(toF16(float64(f16(a)*f16(b))) | toF16(float64(f16(a>>16)*f16(b>>16)))<<16))
+	}
+}
+
 // fma.rn.f16x2
-func vec303(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec340(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3371,8 +3772,73 @@ func vec303(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
+// fma.rn.f16x2/ftz
+func vec341(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))) | toF16(fmaOdd(f16(a>>16), f16(b>>16), f16(c>>16)))<<16)
+	}
+}
+
+// fma.rn.f16x2/sat
+func vec342(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = saturateHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))) | toF16(fmaOdd(f16(a>>16), f16(b>>16), f16(c>>16)))<<16)
+	}
+}
+
+// fma.rn.f16x2/ftz/sat
+func vec343(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(saturateHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))) | toF16(fmaOdd(f16(a>>16), f16(b>>16), f16(c>>16)))<<16))
+	}
+}
+
+// fma.rn.relu.f16x2
+func vec344(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = reluHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))) | toF16(fmaOdd(f16(a>>16), f16(b>>16), f16(c>>16)))<<16)
+	}
+}
+
+// fma.rn.relu.f16x2/ftz
+func vec345(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		c := flushHalves(cs[i])
+		d[i] = flushHalves(reluHalves(toF16(fmaOdd(f16(a), f16(b), f16(c))) | toF16(fmaOdd(f16(a>>16), f16(b>>16), f16(c>>16)))<<16))
+	}
+}
+
 // min.f16x2
-func vec304(d []uint32, as []uint32, bs []uint32) {
+func vec346(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3382,8 +3848,41 @@ func vec304(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// min.f16x2/ftz
+func vec347(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(minF16(a, b) | minF16(a>>16, b>>16)<<16)
+	}
+}
+
+// min.NaN.f16x2
+func vec348(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = minNaNF16(a, b) | minNaNF16(a>>16, b>>16)<<16
+	}
+}
+
+// min.NaN.f16x2/ftz
+func vec349(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(minNaNF16(a, b) | minNaNF16(a>>16, b>>16)<<16)
+	}
+}
+
 // max.f16x2
-func vec305(d []uint32, as []uint32, bs []uint32) {
+func vec350(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3393,8 +3892,41 @@ func vec305(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// max.f16x2/ftz
+func vec351(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(maxF16(a, b) | maxF16(a>>16, b>>16)<<16)
+	}
+}
+
+// max.NaN.f16x2
+func vec352(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = maxNaNF16(a, b) | maxNaNF16(a>>16, b>>16)<<16
+	}
+}
+
+// max.NaN.f16x2/ftz
+func vec353(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		b := flushHalves(bs[i])
+		d[i] = flushHalves(maxNaNF16(a, b) | maxNaNF16(a>>16, b>>16)<<16)
+	}
+}
+
 // add{,.rn}.bf16
-func vec306(d []uint32, as []uint32, bs []uint32) {
+func vec354(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3405,7 +3937,7 @@ func vec306(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16
-func vec307(d []uint32, as []uint32, bs []uint32) {
+func vec355(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3416,7 +3948,7 @@ func vec307(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16
-func vec308(d []uint32, as []uint32, bs []uint32) {
+func vec356(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3426,8 +3958,41 @@ func vec308(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// add{,.rn}.bf16x2
+func vec357(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = toBF16(float64(bf16(a))+float64(bf16(b))) | toBF16(float64(bf16(a>>16))+float64(bf16(b>>16)))<<16
+	}
+}
+
+// sub{,.rn}.bf16x2
+func vec358(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = toBF16(float64(bf16(a))-float64(bf16(b))) | toBF16(float64(bf16(a>>16))-float64(bf16(b>>16)))<<16
+	}
+}
+
+// mul{,.rn}.bf16x2
+func vec359(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = toBF16(float64(bf16(a))*float64(bf16(b))) | toBF16(float64(bf16(a>>16))*float64(bf16(b>>16)))<<16
+	}
+}
+
 // fma.rn.bf16
-func vec309(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3439,8 +4004,21 @@ func vec309(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
+// fma.rn.relu.bf16
+func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = reluHalves(toBF16(fmaOdd(bf16(a), bf16(b), bf16(c))))
+	}
+}
+
 // fma.rn.bf16x2
-func vec310(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3452,8 +4030,21 @@ func vec310(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
+// fma.rn.relu.bf16x2
+func vec363(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = reluHalves(toBF16(fmaOdd(bf16(a), bf16(b), bf16(c))) | toBF16(fmaOdd(bf16(a>>16), bf16(b>>16), bf16(c>>16)))<<16)
+	}
+}
+
 // min.bf16
-func vec311(d []uint32, as []uint32, bs []uint32) {
+func vec364(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3463,8 +4054,41 @@ func vec311(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// min.bf16x2
+func vec365(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(minF32(a<<16, b<<16)) | minF32(a&0xffff0000, b&0xffff0000)&0xffff0000
+	}
+}
+
+// min.NaN.bf16
+func vec366(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(minNaNF32(a<<16, b<<16))
+	}
+}
+
+// min.NaN.bf16x2
+func vec367(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(minNaNF32(a<<16, b<<16)) | minNaNF32(a&0xffff0000, b&0xffff0000)&0xffff0000
+	}
+}
+
 // max.bf16
-func vec312(d []uint32, as []uint32, bs []uint32) {
+func vec368(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3474,8 +4098,41 @@ func vec312(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
+// max.bf16x2
+func vec369(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(maxF32(a<<16, b<<16)) | maxF32(a&0xffff0000, b&0xffff0000)&0xffff0000
+	}
+}
+
+// max.NaN.bf16
+func vec370(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(maxNaNF32(a<<16, b<<16))
+	}
+}
+
+// max.NaN.bf16x2
+func vec371(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = fromF32(maxNaNF32(a<<16, b<<16)) | maxNaNF32(a&0xffff0000, b&0xffff0000)&0xffff0000
+	}
+}
+
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
-func vec313(d []uint32, as []uint32) {
+func vec372(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3484,7 +4141,7 @@ func vec313(d []uint32, as []uint32) {
 }
 
 // mov.{b64,u64,s64,f64}
-func vec314(d []uint64, as []uint64) {
+func vec373(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3493,7 +4150,7 @@ func vec314(d []uint64, as []uint64) {
 }
 
 // cvt.{u64.u32,s64.u32}
-func vec315(d []uint64, as []uint32) {
+func vec374(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3502,7 +4159,7 @@ func vec315(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s32,s64.s32}
-func vec316(d []uint64, as []uint32) {
+func vec375(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3511,7 +4168,7 @@ func vec316(d []uint64, as []uint32) {
 }
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
-func vec317(d []uint32, as []uint64) {
+func vec376(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3520,7 +4177,7 @@ func vec317(d []uint32, as []uint64) {
 }
 
 // cvt.{u32.u16,s32.u16}
-func vec318(d []uint32, as []uint32) {
+func vec377(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3529,7 +4186,7 @@ func vec318(d []uint32, as []uint32) {
 }
 
 // cvt.{u32.s16,s32.s16}
-func vec319(d []uint32, as []uint32) {
+func vec378(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3538,7 +4195,7 @@ func vec319(d []uint32, as []uint32) {
 }
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
-func vec320(d []uint32, as []uint32) {
+func vec379(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3547,7 +4204,7 @@ func vec320(d []uint32, as []uint32) {
 }
 
 // cvt.{u64.u16,s64.u16}
-func vec321(d []uint64, as []uint32) {
+func vec380(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3556,7 +4213,7 @@ func vec321(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s16,s64.s16}
-func vec322(d []uint64, as []uint32) {
+func vec381(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3565,7 +4222,7 @@ func vec322(d []uint64, as []uint32) {
 }
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
-func vec323(d []uint32, as []uint64) {
+func vec382(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3574,7 +4231,7 @@ func vec323(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.s32
-func vec324(d []uint32, as []uint32) {
+func vec383(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3583,7 +4240,7 @@ func vec324(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f32.u32
-func vec325(d []uint32, as []uint32) {
+func vec384(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3592,7 +4249,7 @@ func vec325(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f64.s32 cvt.f64.s32
-func vec326(d []uint64, as []uint32) {
+func vec385(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3601,7 +4258,7 @@ func vec326(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f64.u32 cvt.f64.u32
-func vec327(d []uint64, as []uint32) {
+func vec386(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3610,7 +4267,7 @@ func vec327(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32
-func vec328(d []uint64, as []uint32) {
+func vec387(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3619,7 +4276,7 @@ func vec328(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32/ftz
-func vec329(d []uint64, as []uint32) {
+func vec388(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -3628,7 +4285,7 @@ func vec329(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f32.f64
-func vec330(d []uint32, as []uint64) {
+func vec389(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3637,7 +4294,7 @@ func vec330(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.f64/ftz
-func vec331(d []uint32, as []uint64) {
+func vec390(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3646,7 +4303,7 @@ func vec331(d []uint32, as []uint64) {
 }
 
 // cvt.f32.f16
-func vec332(d []uint32, as []uint32) {
+func vec391(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3655,7 +4312,7 @@ func vec332(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16.f32
-func vec333(d []uint32, as []uint32) {
+func vec392(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3664,7 +4321,7 @@ func vec333(d []uint32, as []uint32) {
 }
 
 // cvt.f32.bf16
-func vec334(d []uint32, as []uint32) {
+func vec393(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3673,7 +4330,7 @@ func vec334(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.f32
-func vec335(d []uint32, as []uint32, bs []uint32) {
+func vec394(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3684,7 +4341,7 @@ func vec335(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16x2.f32
-func vec336(d []uint32, as []uint32, bs []uint32) {
+func vec395(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3695,7 +4352,7 @@ func vec336(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16.f32
-func vec337(d []uint32, as []uint32) {
+func vec396(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3703,8 +4360,110 @@ func vec337(d []uint32, as []uint32) {
 	}
 }
 
+// cvt.rz.f16x2.f32
+func vec397(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = truncF16(a)<<16 | truncF16(b)
+	}
+}
+
+// cvt.rz.bf16x2.f32
+func vec398(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = truncBF16(a)<<16 | truncBF16(b)
+	}
+}
+
+// cvt.rn.relu.f16.f32
+func vec399(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(toF16(float64(f32(a))))
+	}
+}
+
+// cvt.rn.relu.bf16.f32
+func vec400(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(toBF16(float64(f32(a))))
+	}
+}
+
+// cvt.rn.relu.f16x2.f32
+func vec401(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(toF16(float64(f32(a)))<<16 | toF16(float64(f32(b))))
+	}
+}
+
+// cvt.rn.relu.bf16x2.f32
+func vec402(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(toBF16(float64(f32(a)))<<16 | toBF16(float64(f32(b))))
+	}
+}
+
+// cvt.rz.relu.f16.f32
+func vec403(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(truncF16(a))
+	}
+}
+
+// cvt.rz.relu.bf16.f32
+func vec404(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(truncBF16(a))
+	}
+}
+
+// cvt.rz.relu.f16x2.f32
+func vec405(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(truncF16(a)<<16 | truncF16(b))
+	}
+}
+
+// cvt.rz.relu.bf16x2.f32
+func vec406(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(truncBF16(a)<<16 | truncBF16(b))
+	}
+}
+
 // cvt.rna.tf32.f32
-func vec338(d []uint32, as []uint32) {
+func vec407(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3713,7 +4472,7 @@ func vec338(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec339(d Predicate, as []uint32, bs []uint32) {
+func vec408(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3729,7 +4488,7 @@ func vec339(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec340(d Predicate, as []uint32, bs []uint32) {
+func vec409(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3744,8 +4503,24 @@ func vec340(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.eq.f16/ftz
+func vec410(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) == f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.eq.f32
-func vec341(d Predicate, as []uint32, bs []uint32) {
+func vec411(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3761,7 +4536,7 @@ func vec341(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec342(d Predicate, as []uint32, bs []uint32) {
+func vec412(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3777,7 +4552,7 @@ func vec342(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec343(d Predicate, as []uint64, bs []uint64) {
+func vec413(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3793,7 +4568,7 @@ func vec343(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec344(d Predicate, as []uint32, bs []uint32) {
+func vec414(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3809,7 +4584,7 @@ func vec344(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec345(d Predicate, as []uint32, bs []uint32) {
+func vec415(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3825,7 +4600,7 @@ func vec345(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec346(d Predicate, as []uint64, bs []uint64) {
+func vec416(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3841,7 +4616,7 @@ func vec346(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec347(d Predicate, as []uint32, bs []uint32) {
+func vec417(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3857,7 +4632,7 @@ func vec347(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec348(d Predicate, as []uint32, bs []uint32) {
+func vec418(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3873,7 +4648,7 @@ func vec348(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec349(d Predicate, as []uint64, bs []uint64) {
+func vec419(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3889,7 +4664,7 @@ func vec349(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec350(d Predicate, as []uint32, bs []uint32) {
+func vec420(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3905,7 +4680,7 @@ func vec350(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec351(d Predicate, as []uint32, bs []uint32) {
+func vec421(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3920,8 +4695,24 @@ func vec351(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.equ.f16/ftz
+func vec422(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(!(f16(a) < f16(b) || f16(a) > f16(b))) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.equ.f32
-func vec352(d Predicate, as []uint32, bs []uint32) {
+func vec423(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3937,7 +4728,7 @@ func vec352(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec353(d Predicate, as []uint32, bs []uint32) {
+func vec424(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3953,7 +4744,7 @@ func vec353(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec354(d Predicate, as []uint64, bs []uint64) {
+func vec425(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3969,7 +4760,7 @@ func vec354(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec355(d Predicate, as []uint32, bs []uint32) {
+func vec426(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -3985,7 +4776,7 @@ func vec355(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec356(d Predicate, as []uint32, bs []uint32) {
+func vec427(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4000,8 +4791,24 @@ func vec356(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.ge.f16/ftz
+func vec428(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) >= f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.ge.f32
-func vec357(d Predicate, as []uint32, bs []uint32) {
+func vec429(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4017,7 +4824,7 @@ func vec357(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec358(d Predicate, as []uint32, bs []uint32) {
+func vec430(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4033,7 +4840,7 @@ func vec358(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec359(d Predicate, as []uint64, bs []uint64) {
+func vec431(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4049,7 +4856,7 @@ func vec359(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec360(d Predicate, as []uint32, bs []uint32) {
+func vec432(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4065,7 +4872,7 @@ func vec360(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec361(d Predicate, as []uint32, bs []uint32) {
+func vec433(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4081,7 +4888,7 @@ func vec361(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec362(d Predicate, as []uint64, bs []uint64) {
+func vec434(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4097,7 +4904,7 @@ func vec362(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec363(d Predicate, as []uint32, bs []uint32) {
+func vec435(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4113,7 +4920,7 @@ func vec363(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec364(d Predicate, as []uint32, bs []uint32) {
+func vec436(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4129,7 +4936,7 @@ func vec364(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec365(d Predicate, as []uint64, bs []uint64) {
+func vec437(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4145,7 +4952,7 @@ func vec365(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec366(d Predicate, as []uint32, bs []uint32) {
+func vec438(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4161,7 +4968,7 @@ func vec366(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec367(d Predicate, as []uint32, bs []uint32) {
+func vec439(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4176,8 +4983,24 @@ func vec367(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.geu.f16/ftz
+func vec440(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(!(f16(a) < f16(b))) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.geu.f32
-func vec368(d Predicate, as []uint32, bs []uint32) {
+func vec441(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4193,7 +5016,7 @@ func vec368(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec369(d Predicate, as []uint32, bs []uint32) {
+func vec442(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4209,7 +5032,7 @@ func vec369(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec370(d Predicate, as []uint64, bs []uint64) {
+func vec443(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4225,7 +5048,7 @@ func vec370(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec371(d Predicate, as []uint32, bs []uint32) {
+func vec444(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4241,7 +5064,7 @@ func vec371(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec372(d Predicate, as []uint32, bs []uint32) {
+func vec445(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4256,8 +5079,24 @@ func vec372(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.gt.f16/ftz
+func vec446(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) > f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.gt.f32
-func vec373(d Predicate, as []uint32, bs []uint32) {
+func vec447(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4273,7 +5112,7 @@ func vec373(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec374(d Predicate, as []uint32, bs []uint32) {
+func vec448(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4289,7 +5128,7 @@ func vec374(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec375(d Predicate, as []uint64, bs []uint64) {
+func vec449(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4305,7 +5144,7 @@ func vec375(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec376(d Predicate, as []uint32, bs []uint32) {
+func vec450(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4321,7 +5160,7 @@ func vec376(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec377(d Predicate, as []uint32, bs []uint32) {
+func vec451(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4337,7 +5176,7 @@ func vec377(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec378(d Predicate, as []uint64, bs []uint64) {
+func vec452(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4353,7 +5192,7 @@ func vec378(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec379(d Predicate, as []uint32, bs []uint32) {
+func vec453(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4369,7 +5208,7 @@ func vec379(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec380(d Predicate, as []uint32, bs []uint32) {
+func vec454(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4385,7 +5224,7 @@ func vec380(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec381(d Predicate, as []uint64, bs []uint64) {
+func vec455(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4401,7 +5240,7 @@ func vec381(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec382(d Predicate, as []uint32, bs []uint32) {
+func vec456(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4417,7 +5256,7 @@ func vec382(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec383(d Predicate, as []uint32, bs []uint32) {
+func vec457(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4432,8 +5271,24 @@ func vec383(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.gtu.f16/ftz
+func vec458(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(!(f16(a) <= f16(b))) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.gtu.f32
-func vec384(d Predicate, as []uint32, bs []uint32) {
+func vec459(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4449,7 +5304,7 @@ func vec384(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec385(d Predicate, as []uint32, bs []uint32) {
+func vec460(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4465,7 +5320,7 @@ func vec385(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec386(d Predicate, as []uint64, bs []uint64) {
+func vec461(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4481,7 +5336,7 @@ func vec386(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec387(d Predicate, as []uint32, bs []uint32) {
+func vec462(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4497,7 +5352,7 @@ func vec387(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec388(d Predicate, as []uint32, bs []uint32) {
+func vec463(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4512,8 +5367,24 @@ func vec388(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.le.f16/ftz
+func vec464(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) <= f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.le.f32
-func vec389(d Predicate, as []uint32, bs []uint32) {
+func vec465(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4529,7 +5400,7 @@ func vec389(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec390(d Predicate, as []uint32, bs []uint32) {
+func vec466(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4545,7 +5416,7 @@ func vec390(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec391(d Predicate, as []uint64, bs []uint64) {
+func vec467(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4561,7 +5432,7 @@ func vec391(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec392(d Predicate, as []uint32, bs []uint32) {
+func vec468(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4577,7 +5448,7 @@ func vec392(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec393(d Predicate, as []uint32, bs []uint32) {
+func vec469(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4593,7 +5464,7 @@ func vec393(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec394(d Predicate, as []uint64, bs []uint64) {
+func vec470(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4609,7 +5480,7 @@ func vec394(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec395(d Predicate, as []uint32, bs []uint32) {
+func vec471(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4625,7 +5496,7 @@ func vec395(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec396(d Predicate, as []uint32, bs []uint32) {
+func vec472(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4641,7 +5512,7 @@ func vec396(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec397(d Predicate, as []uint64, bs []uint64) {
+func vec473(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4657,7 +5528,7 @@ func vec397(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec398(d Predicate, as []uint32, bs []uint32) {
+func vec474(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4673,7 +5544,7 @@ func vec398(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec399(d Predicate, as []uint32, bs []uint32) {
+func vec475(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4688,8 +5559,24 @@ func vec399(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.leu.f16/ftz
+func vec476(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(!(f16(a) > f16(b))) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.leu.f32
-func vec400(d Predicate, as []uint32, bs []uint32) {
+func vec477(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4705,7 +5592,7 @@ func vec400(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec401(d Predicate, as []uint32, bs []uint32) {
+func vec478(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4721,7 +5608,7 @@ func vec401(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec402(d Predicate, as []uint64, bs []uint64) {
+func vec479(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4737,7 +5624,7 @@ func vec402(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec403(d Predicate, as []uint32, bs []uint32) {
+func vec480(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4753,7 +5640,7 @@ func vec403(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec404(d Predicate, as []uint32, bs []uint32) {
+func vec481(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4768,8 +5655,24 @@ func vec404(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.lt.f16/ftz
+func vec482(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) < f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.lt.f32
-func vec405(d Predicate, as []uint32, bs []uint32) {
+func vec483(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4785,7 +5688,7 @@ func vec405(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec406(d Predicate, as []uint32, bs []uint32) {
+func vec484(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4801,7 +5704,7 @@ func vec406(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec407(d Predicate, as []uint64, bs []uint64) {
+func vec485(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4817,7 +5720,7 @@ func vec407(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec408(d Predicate, as []uint32, bs []uint32) {
+func vec486(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4833,7 +5736,7 @@ func vec408(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec409(d Predicate, as []uint32, bs []uint32) {
+func vec487(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4849,7 +5752,7 @@ func vec409(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec410(d Predicate, as []uint64, bs []uint64) {
+func vec488(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4865,7 +5768,7 @@ func vec410(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec411(d Predicate, as []uint32, bs []uint32) {
+func vec489(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4881,7 +5784,7 @@ func vec411(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec412(d Predicate, as []uint32, bs []uint32) {
+func vec490(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4897,7 +5800,7 @@ func vec412(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec413(d Predicate, as []uint64, bs []uint64) {
+func vec491(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4913,7 +5816,7 @@ func vec413(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec414(d Predicate, as []uint32, bs []uint32) {
+func vec492(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4929,7 +5832,7 @@ func vec414(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec415(d Predicate, as []uint32, bs []uint32) {
+func vec493(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4944,8 +5847,24 @@ func vec415(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.ltu.f16/ftz
+func vec494(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(!(f16(a) >= f16(b))) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.ltu.f32
-func vec416(d Predicate, as []uint32, bs []uint32) {
+func vec495(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4961,7 +5880,7 @@ func vec416(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec417(d Predicate, as []uint32, bs []uint32) {
+func vec496(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4977,7 +5896,7 @@ func vec417(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec418(d Predicate, as []uint64, bs []uint64) {
+func vec497(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4993,7 +5912,7 @@ func vec418(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec419(d Predicate, as []uint32, bs []uint32) {
+func vec498(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5009,7 +5928,7 @@ func vec419(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec420(d Predicate, as []uint32, bs []uint32) {
+func vec499(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5024,8 +5943,24 @@ func vec420(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.nan.f16/ftz
+func vec500(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) != f16(a) || f16(b) != f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.nan.f32
-func vec421(d Predicate, as []uint32, bs []uint32) {
+func vec501(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5041,7 +5976,7 @@ func vec421(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec422(d Predicate, as []uint32, bs []uint32) {
+func vec502(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5057,7 +5992,7 @@ func vec422(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec423(d Predicate, as []uint64, bs []uint64) {
+func vec503(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5073,7 +6008,7 @@ func vec423(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec424(d Predicate, as []uint32, bs []uint32) {
+func vec504(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5089,7 +6024,7 @@ func vec424(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec425(d Predicate, as []uint32, bs []uint32) {
+func vec505(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5104,8 +6039,24 @@ func vec425(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.ne.f16/ftz
+func vec506(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) < f16(b) || f16(a) > f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.ne.f32
-func vec426(d Predicate, as []uint32, bs []uint32) {
+func vec507(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5121,7 +6072,7 @@ func vec426(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec427(d Predicate, as []uint32, bs []uint32) {
+func vec508(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5137,7 +6088,7 @@ func vec427(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec428(d Predicate, as []uint64, bs []uint64) {
+func vec509(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5153,7 +6104,7 @@ func vec428(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec429(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5169,7 +6120,7 @@ func vec429(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec430(d Predicate, as []uint32, bs []uint32) {
+func vec511(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5185,7 +6136,7 @@ func vec430(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec431(d Predicate, as []uint64, bs []uint64) {
+func vec512(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5201,7 +6152,7 @@ func vec431(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec432(d Predicate, as []uint32, bs []uint32) {
+func vec513(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5217,7 +6168,7 @@ func vec432(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec433(d Predicate, as []uint32, bs []uint32) {
+func vec514(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5233,7 +6184,7 @@ func vec433(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec434(d Predicate, as []uint64, bs []uint64) {
+func vec515(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5249,7 +6200,7 @@ func vec434(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec435(d Predicate, as []uint32, bs []uint32) {
+func vec516(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5265,7 +6216,7 @@ func vec435(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec436(d Predicate, as []uint32, bs []uint32) {
+func vec517(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5280,8 +6231,24 @@ func vec436(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.neu.f16/ftz
+func vec518(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) != f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.neu.f32
-func vec437(d Predicate, as []uint32, bs []uint32) {
+func vec519(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5297,7 +6264,7 @@ func vec437(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec438(d Predicate, as []uint32, bs []uint32) {
+func vec520(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5313,7 +6280,7 @@ func vec438(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec439(d Predicate, as []uint64, bs []uint64) {
+func vec521(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5329,7 +6296,7 @@ func vec439(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec440(d Predicate, as []uint32, bs []uint32) {
+func vec522(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5345,7 +6312,7 @@ func vec440(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec441(d Predicate, as []uint32, bs []uint32) {
+func vec523(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5360,8 +6327,24 @@ func vec441(d Predicate, as []uint32, bs []uint32) {
 	}
 }
 
+// setp.num.f16/ftz
+func vec524(d Predicate, as []uint32, bs []uint32) {
+	as = as[:len(d)*32]
+	bs = bs[:len(d)*32]
+	for w := range d {
+		var m uint32
+		for l := range 32 {
+			i := w*32 + l
+			a := flushHalves(as[i])
+			b := flushHalves(bs[i])
+			m |= bit(f16(a) == f16(a) && f16(b) == f16(b)) << l
+		}
+		d[w] = m
+	}
+}
+
 // setp.num.f32
-func vec442(d Predicate, as []uint32, bs []uint32) {
+func vec525(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5377,7 +6360,7 @@ func vec442(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec443(d Predicate, as []uint32, bs []uint32) {
+func vec526(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5393,7 +6376,7 @@ func vec443(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec444(d Predicate, as []uint64, bs []uint64) {
+func vec527(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5410,575 +6393,675 @@ func vec444(d Predicate, as []uint64, bs []uint64) {
 
 // vectorOps maps an operation's key to its loop.
 var vectorOps = map[string]any{
-	"add.u16":              vec0,
-	"add.s16":              vec0,
-	"add.u32":              vec1,
-	"add.s32":              vec1,
-	"add.u64":              vec2,
-	"add.s64":              vec2,
-	"add.s32/sat":          vec3,
-	"sub.u16":              vec4,
-	"sub.s16":              vec4,
-	"sub.u32":              vec5,
-	"sub.s32":              vec5,
-	"sub.u64":              vec6,
-	"sub.s64":              vec6,
-	"sub.s32/sat":          vec7,
-	"mul.lo.u16":           vec8,
-	"mul.lo.s16":           vec8,
-	"mul.lo.u32":           vec9,
-	"mul.lo.s32":           vec9,
-	"mul.lo.u64":           vec10,
-	"mul.lo.s64":           vec10,
-	"mul.hi.u16":           vec11,
-	"mul.hi.s16":           vec12,
-	"mul.hi.u32":           vec13,
-	"mul.hi.s32":           vec14,
-	"mul.hi.u64":           vec15,
-	"mul.hi.s64":           vec16,
-	"mul.wide.u16":         vec17,
-	"mul.wide.s16":         vec18,
-	"mul.wide.u32":         vec19,
-	"mul.wide.s32":         vec20,
-	"mad.lo.u16":           vec21,
-	"mad.lo.s16":           vec21,
-	"mad.lo.u32":           vec22,
-	"mad.lo.s32":           vec22,
-	"mad.lo.u64":           vec23,
-	"mad.lo.s64":           vec23,
-	"mad.hi.u32":           vec24,
-	"mad.hi.s32":           vec25,
-	"mad.hi.u64":           vec26,
-	"mad.hi.s64":           vec27,
-	"mad.wide.u16":         vec28,
-	"mad.wide.s16":         vec29,
-	"mad.wide.u32":         vec30,
-	"mad.wide.s32":         vec31,
-	"mul24.lo.u32":         vec32,
-	"mul24.lo.s32":         vec33,
-	"mul24.hi.u32":         vec34,
-	"mul24.hi.s32":         vec35,
-	"mad24.lo.u32":         vec36,
-	"mad24.lo.s32":         vec37,
-	"sad.u32":              vec38,
-	"sad.s32":              vec39,
-	"div.u16":              vec40,
-	"div.s16":              vec41,
-	"div.u32":              vec42,
-	"div.s32":              vec43,
-	"div.u64":              vec44,
-	"div.s64":              vec45,
-	"rem.u16":              vec46,
-	"rem.s16":              vec47,
-	"rem.u32":              vec48,
-	"rem.s32":              vec49,
-	"rem.u64":              vec50,
-	"rem.s64":              vec51,
-	"abs.s16":              vec52,
-	"abs.s32":              vec53,
-	"abs.s64":              vec54,
-	"neg.s16":              vec55,
-	"neg.s32":              vec56,
-	"neg.s64":              vec57,
-	"min.u16":              vec58,
-	"min.s16":              vec59,
-	"min.u32":              vec60,
-	"min.s32":              vec61,
-	"min.u64":              vec62,
-	"min.s64":              vec63,
-	"max.u16":              vec64,
-	"max.s16":              vec65,
-	"max.u32":              vec66,
-	"max.s32":              vec67,
-	"max.u64":              vec68,
-	"max.s64":              vec69,
-	"popc.b32":             vec70,
-	"popc.b64":             vec71,
-	"clz.b32":              vec72,
-	"clz.b64":              vec73,
-	"bfind.u32":            vec74,
-	"bfind.s32":            vec75,
-	"bfind.u64":            vec76,
-	"bfind.s64":            vec77,
-	"bfind.shiftamt.u32":   vec78,
-	"bfind.shiftamt.s32":   vec79,
-	"bfind.shiftamt.u64":   vec80,
-	"bfind.shiftamt.s64":   vec81,
-	"brev.b32":             vec82,
-	"brev.b64":             vec83,
-	"bfe.u32":              vec84,
-	"bfe.s32":              vec85,
-	"bfe.u64":              vec86,
-	"bfe.s64":              vec87,
-	"bfi.b32":              vec88,
-	"bfi.b64":              vec89,
-	"dp4a.u32.u32":         vec90,
-	"dp4a.s32.s32":         vec91,
-	"dp4a.u32.s32":         vec92,
-	"dp4a.s32.u32":         vec93,
-	"dp2a.lo.u32.u32":      vec94,
-	"dp2a.lo.s32.s32":      vec95,
-	"dp2a.lo.u32.s32":      vec96,
-	"dp2a.lo.s32.u32":      vec97,
-	"dp2a.hi.u32.u32":      vec98,
-	"dp2a.hi.s32.s32":      vec99,
-	"dp2a.hi.u32.s32":      vec100,
-	"dp2a.hi.s32.u32":      vec101,
-	"and.b16":              vec102,
-	"and.b32":              vec102,
-	"and.b64":              vec103,
-	"or.b16":               vec104,
-	"or.b32":               vec104,
-	"or.b64":               vec105,
-	"xor.b16":              vec106,
-	"xor.b32":              vec106,
-	"xor.b64":              vec107,
-	"not.b16":              vec108,
-	"not.b32":              vec109,
-	"not.b64":              vec110,
-	"cnot.b16":             vec111,
-	"cnot.b32":             vec112,
-	"cnot.b64":             vec113,
-	"shl.b16":              vec114,
-	"shl.b32":              vec115,
-	"shl.b64":              vec116,
-	"shr.u16":              vec117,
-	"shr.b16":              vec117,
-	"shr.s16":              vec118,
-	"shr.u32":              vec119,
-	"shr.b32":              vec119,
-	"shr.s32":              vec120,
-	"shr.u64":              vec121,
-	"shr.b64":              vec121,
-	"shr.s64":              vec122,
-	"shf.l.wrap.b32":       vec123,
-	"shf.l.clamp.b32":      vec124,
-	"shf.r.wrap.b32":       vec125,
-	"shf.r.clamp.b32":      vec126,
-	"prmt.b32":             vec127,
-	"prmt.b32.f4e":         vec128,
-	"prmt.b32.b4e":         vec129,
-	"prmt.b32.rc8":         vec130,
-	"testp.finite.f32":     vec131,
-	"testp.infinite.f32":   vec132,
-	"testp.number.f32":     vec133,
-	"testp.notanumber.f32": vec134,
-	"testp.normal.f32":     vec135,
-	"testp.subnormal.f32":  vec136,
-	"testp.finite.f64":     vec137,
-	"testp.infinite.f64":   vec138,
-	"testp.number.f64":     vec139,
-	"testp.notanumber.f64": vec140,
-	"testp.normal.f64":     vec141,
-	"testp.subnormal.f64":  vec142,
-	"copysign.f32":         vec143,
-	"copysign.f64":         vec144,
-	"add.f32":              vec145,
-	"add.rn.f32":           vec145,
-	"add.f32/ftz":          vec146,
-	"add.rn.f32/ftz":       vec146,
-	"add.f32/sat":          vec147,
-	"add.rn.f32/sat":       vec147,
-	"add.f32/ftz/sat":      vec148,
-	"add.rn.f32/ftz/sat":   vec148,
-	"sub.f32":              vec149,
-	"sub.rn.f32":           vec149,
-	"sub.f32/ftz":          vec150,
-	"sub.rn.f32/ftz":       vec150,
-	"sub.f32/sat":          vec151,
-	"sub.rn.f32/sat":       vec151,
-	"sub.f32/ftz/sat":      vec152,
-	"sub.rn.f32/ftz/sat":   vec152,
-	"mul.f32":              vec153,
-	"mul.rn.f32":           vec153,
-	"mul.f32/ftz":          vec154,
-	"mul.rn.f32/ftz":       vec154,
-	"mul.f32/sat":          vec155,
-	"mul.rn.f32/sat":       vec155,
-	"mul.f32/ftz/sat":      vec156,
-	"mul.rn.f32/ftz/sat":   vec156,
-	"fma.rn.f32":           vec157,
-	"mad.rn.f32":           vec157,
-	"mad.f32":              vec157,
-	"fma.rn.f32/ftz":       vec158,
-	"mad.rn.f32/ftz":       vec158,
-	"mad.f32/ftz":          vec158,
-	"fma.rn.f32/sat":       vec159,
-	"mad.rn.f32/sat":       vec159,
-	"mad.f32/sat":          vec159,
-	"fma.rn.f32/ftz/sat":   vec160,
-	"mad.rn.f32/ftz/sat":   vec160,
-	"mad.f32/ftz/sat":      vec160,
-	"add.rz.f32":           vec161,
-	"add.rz.f32/ftz":       vec162,
-	"add.rz.f32/sat":       vec163,
-	"add.rz.f32/ftz/sat":   vec164,
-	"add.rm.f32":           vec165,
-	"add.rm.f32/ftz":       vec166,
-	"add.rm.f32/sat":       vec167,
-	"add.rm.f32/ftz/sat":   vec168,
-	"add.rp.f32":           vec169,
-	"add.rp.f32/ftz":       vec170,
-	"add.rp.f32/sat":       vec171,
-	"add.rp.f32/ftz/sat":   vec172,
-	"sub.rz.f32":           vec173,
-	"sub.rz.f32/ftz":       vec174,
-	"sub.rz.f32/sat":       vec175,
-	"sub.rz.f32/ftz/sat":   vec176,
-	"sub.rm.f32":           vec177,
-	"sub.rm.f32/ftz":       vec178,
-	"sub.rm.f32/sat":       vec179,
-	"sub.rm.f32/ftz/sat":   vec180,
-	"sub.rp.f32":           vec181,
-	"sub.rp.f32/ftz":       vec182,
-	"sub.rp.f32/sat":       vec183,
-	"sub.rp.f32/ftz/sat":   vec184,
-	"mul.rz.f32":           vec185,
-	"mul.rz.f32/ftz":       vec186,
-	"mul.rz.f32/sat":       vec187,
-	"mul.rz.f32/ftz/sat":   vec188,
-	"mul.rm.f32":           vec189,
-	"mul.rm.f32/ftz":       vec190,
-	"mul.rm.f32/sat":       vec191,
-	"mul.rm.f32/ftz/sat":   vec192,
-	"mul.rp.f32":           vec193,
-	"mul.rp.f32/ftz":       vec194,
-	"mul.rp.f32/sat":       vec195,
-	"mul.rp.f32/ftz/sat":   vec196,
-	"fma.rz.f32":           vec197,
-	"mad.rz.f32":           vec197,
-	"fma.rz.f32/ftz":       vec198,
-	"mad.rz.f32/ftz":       vec198,
-	"fma.rz.f32/sat":       vec199,
-	"mad.rz.f32/sat":       vec199,
-	"fma.rz.f32/ftz/sat":   vec200,
-	"mad.rz.f32/ftz/sat":   vec200,
-	"fma.rm.f32":           vec201,
-	"mad.rm.f32":           vec201,
-	"fma.rm.f32/ftz":       vec202,
-	"mad.rm.f32/ftz":       vec202,
-	"fma.rm.f32/sat":       vec203,
-	"mad.rm.f32/sat":       vec203,
-	"fma.rm.f32/ftz/sat":   vec204,
-	"mad.rm.f32/ftz/sat":   vec204,
-	"fma.rp.f32":           vec205,
-	"mad.rp.f32":           vec205,
-	"fma.rp.f32/ftz":       vec206,
-	"mad.rp.f32/ftz":       vec206,
-	"fma.rp.f32/sat":       vec207,
-	"mad.rp.f32/sat":       vec207,
-	"fma.rp.f32/ftz/sat":   vec208,
-	"mad.rp.f32/ftz/sat":   vec208,
-	"div.rn.f32":           vec209,
-	"div.approx.f32":       vec209,
-	"div.full.f32":         vec209,
-	"div.rn.f32/ftz":       vec210,
-	"div.approx.f32/ftz":   vec210,
-	"div.full.f32/ftz":     vec210,
-	"div.rz.f32":           vec211,
-	"div.rz.f32/ftz":       vec212,
-	"div.rm.f32":           vec213,
-	"div.rm.f32/ftz":       vec214,
-	"div.rp.f32":           vec215,
-	"div.rp.f32/ftz":       vec216,
-	"rcp.rn.f32":           vec217,
-	"rcp.approx.f32":       vec217,
-	"rcp.rn.f32/ftz":       vec218,
-	"rcp.approx.f32/ftz":   vec218,
-	"rcp.rz.f32":           vec219,
-	"rcp.rz.f32/ftz":       vec220,
-	"rcp.rm.f32":           vec221,
-	"rcp.rm.f32/ftz":       vec222,
-	"rcp.rp.f32":           vec223,
-	"rcp.rp.f32/ftz":       vec224,
-	"sqrt.rn.f32":          vec225,
-	"sqrt.approx.f32":      vec225,
-	"sqrt.rn.f32/ftz":      vec226,
-	"sqrt.approx.f32/ftz":  vec226,
-	"sqrt.rz.f32":          vec227,
-	"sqrt.rz.f32/ftz":      vec228,
-	"sqrt.rm.f32":          vec229,
-	"sqrt.rm.f32/ftz":      vec230,
-	"sqrt.rp.f32":          vec231,
-	"sqrt.rp.f32/ftz":      vec232,
-	"rsqrt.approx.f32":     vec233,
-	"rsqrt.approx.f32/ftz": vec234,
-	"sin.approx.f32":       vec235,
-	"sin.approx.f32/ftz":   vec236,
-	"cos.approx.f32":       vec237,
-	"cos.approx.f32/ftz":   vec238,
-	"ex2.approx.f32":       vec239,
-	"ex2.approx.f32/ftz":   vec240,
-	"lg2.approx.f32":       vec241,
-	"lg2.approx.f32/ftz":   vec242,
-	"tanh.approx.f32":      vec243,
-	"tanh.approx.f32/ftz":  vec244,
-	"abs.f32":              vec245,
-	"abs.f32/ftz":          vec246,
-	"neg.f32":              vec247,
-	"neg.f32/ftz":          vec248,
-	"min.f32":              vec249,
-	"min.f32/ftz":          vec250,
-	"max.f32":              vec251,
-	"max.f32/ftz":          vec252,
-	"min.NaN.f32":          vec253,
-	"min.NaN.f32/ftz":      vec254,
-	"max.NaN.f32":          vec255,
-	"max.NaN.f32/ftz":      vec256,
-	"add.f64":              vec257,
-	"add.rn.f64":           vec257,
-	"sub.f64":              vec258,
-	"sub.rn.f64":           vec258,
-	"mul.f64":              vec259,
-	"mul.rn.f64":           vec259,
-	"fma.rn.f64":           vec260,
-	"mad.rn.f64":           vec260,
-	"add.rz.f64":           vec261,
-	"add.rm.f64":           vec262,
-	"add.rp.f64":           vec263,
-	"sub.rz.f64":           vec264,
-	"sub.rm.f64":           vec265,
-	"sub.rp.f64":           vec266,
-	"mul.rz.f64":           vec267,
-	"mul.rm.f64":           vec268,
-	"mul.rp.f64":           vec269,
-	"fma.rz.f64":           vec270,
-	"mad.rz.f64":           vec270,
-	"fma.rm.f64":           vec271,
-	"mad.rm.f64":           vec271,
-	"fma.rp.f64":           vec272,
-	"mad.rp.f64":           vec272,
-	"div.rn.f64":           vec273,
-	"div.rz.f64":           vec274,
-	"div.rm.f64":           vec275,
-	"div.rp.f64":           vec276,
-	"rcp.rn.f64":           vec277,
-	"rcp.approx.ftz.f64":   vec277,
-	"rcp.rz.f64":           vec278,
-	"rcp.rm.f64":           vec279,
-	"rcp.rp.f64":           vec280,
-	"sqrt.rn.f64":          vec281,
-	"sqrt.rz.f64":          vec282,
-	"sqrt.rm.f64":          vec283,
-	"sqrt.rp.f64":          vec284,
-	"rsqrt.approx.f64":     vec285,
-	"rsqrt.approx.ftz.f64": vec285,
-	"abs.f64":              vec286,
-	"neg.f64":              vec287,
-	"min.f64":              vec288,
-	"max.f64":              vec289,
-	"add.f16":              vec290,
-	"add.rn.f16":           vec290,
-	"sub.f16":              vec291,
-	"sub.rn.f16":           vec291,
-	"mul.f16":              vec292,
-	"mul.rn.f16":           vec292,
-	"fma.rn.f16":           vec293,
-	"neg.f16":              vec294,
-	"neg.bf16":             vec294,
-	"abs.f16":              vec295,
-	"abs.bf16":             vec295,
-	"neg.f16x2":            vec296,
-	"neg.bf16x2":           vec296,
-	"abs.f16x2":            vec297,
-	"abs.bf16x2":           vec297,
-	"min.f16":              vec298,
-	"max.f16":              vec299,
-	"add.f16x2":            vec300,
-	"add.rn.f16x2":         vec300,
-	"sub.f16x2":            vec301,
-	"sub.rn.f16x2":         vec301,
-	"mul.f16x2":            vec302,
-	"mul.rn.f16x2":         vec302,
-	"fma.rn.f16x2":         vec303,
-	"min.f16x2":            vec304,
-	"max.f16x2":            vec305,
-	"add.bf16":             vec306,
-	"add.rn.bf16":          vec306,
-	"sub.bf16":             vec307,
-	"sub.rn.bf16":          vec307,
-	"mul.bf16":             vec308,
-	"mul.rn.bf16":          vec308,
-	"fma.rn.bf16":          vec309,
-	"fma.rn.bf16x2":        vec310,
-	"min.bf16":             vec311,
-	"max.bf16":             vec312,
-	"mov.b16":              vec313,
-	"mov.u16":              vec313,
-	"mov.s16":              vec313,
-	"mov.f16":              vec313,
-	"mov.b32":              vec313,
-	"mov.u32":              vec313,
-	"mov.s32":              vec313,
-	"mov.f32":              vec313,
-	"mov.f16x2":            vec313,
-	"mov.b64":              vec314,
-	"mov.u64":              vec314,
-	"mov.s64":              vec314,
-	"mov.f64":              vec314,
-	"cvt.u64.u32":          vec315,
-	"cvt.s64.u32":          vec315,
-	"cvt.u64.s32":          vec316,
-	"cvt.s64.s32":          vec316,
-	"cvt.u32.u64":          vec317,
-	"cvt.s32.u64":          vec317,
-	"cvt.u32.s64":          vec317,
-	"cvt.s32.s64":          vec317,
-	"cvt.u32.u16":          vec318,
-	"cvt.s32.u16":          vec318,
-	"cvt.u32.s16":          vec319,
-	"cvt.s32.s16":          vec319,
-	"cvt.u16.u32":          vec320,
-	"cvt.s16.u32":          vec320,
-	"cvt.u16.s32":          vec320,
-	"cvt.s16.s32":          vec320,
-	"cvt.u64.u16":          vec321,
-	"cvt.s64.u16":          vec321,
-	"cvt.u64.s16":          vec322,
-	"cvt.s64.s16":          vec322,
-	"cvt.u16.u64":          vec323,
-	"cvt.s16.u64":          vec323,
-	"cvt.u16.s64":          vec323,
-	"cvt.s16.s64":          vec323,
-	"cvt.rn.f32.s32":       vec324,
-	"cvt.rn.f32.u32":       vec325,
-	"cvt.rn.f64.s32":       vec326,
-	"cvt.f64.s32":          vec326,
-	"cvt.rn.f64.u32":       vec327,
-	"cvt.f64.u32":          vec327,
-	"cvt.f64.f32":          vec328,
-	"cvt.f64.f32/ftz":      vec329,
-	"cvt.rn.f32.f64":       vec330,
-	"cvt.rn.f32.f64/ftz":   vec331,
-	"cvt.f32.f16":          vec332,
-	"cvt.rn.f16.f32":       vec333,
-	"cvt.f32.bf16":         vec334,
-	"cvt.rn.f16x2.f32":     vec335,
-	"cvt.rn.bf16x2.f32":    vec336,
-	"cvt.rn.bf16.f32":      vec337,
-	"cvt.rna.tf32.f32":     vec338,
-	"setp.eq.bf16":         vec339,
-	"setp.eq.f16":          vec340,
-	"setp.eq.f32":          vec341,
-	"setp.eq.f32/ftz":      vec342,
-	"setp.eq.f64":          vec343,
-	"setp.eq.s16":          vec344,
-	"setp.eq.s32":          vec345,
-	"setp.eq.s64":          vec346,
-	"setp.eq.u16":          vec347,
-	"setp.eq.b16":          vec347,
-	"setp.eq.u32":          vec348,
-	"setp.eq.b32":          vec348,
-	"setp.eq.u64":          vec349,
-	"setp.eq.b64":          vec349,
-	"setp.equ.bf16":        vec350,
-	"setp.equ.f16":         vec351,
-	"setp.equ.f32":         vec352,
-	"setp.equ.f32/ftz":     vec353,
-	"setp.equ.f64":         vec354,
-	"setp.ge.bf16":         vec355,
-	"setp.ge.f16":          vec356,
-	"setp.ge.f32":          vec357,
-	"setp.ge.f32/ftz":      vec358,
-	"setp.ge.f64":          vec359,
-	"setp.ge.s16":          vec360,
-	"setp.ge.s32":          vec361,
-	"setp.ge.s64":          vec362,
-	"setp.ge.u16":          vec363,
-	"setp.hs.u16":          vec363,
-	"setp.ge.u32":          vec364,
-	"setp.hs.u32":          vec364,
-	"setp.ge.u64":          vec365,
-	"setp.hs.u64":          vec365,
-	"setp.geu.bf16":        vec366,
-	"setp.geu.f16":         vec367,
-	"setp.geu.f32":         vec368,
-	"setp.geu.f32/ftz":     vec369,
-	"setp.geu.f64":         vec370,
-	"setp.gt.bf16":         vec371,
-	"setp.gt.f16":          vec372,
-	"setp.gt.f32":          vec373,
-	"setp.gt.f32/ftz":      vec374,
-	"setp.gt.f64":          vec375,
-	"setp.gt.s16":          vec376,
-	"setp.gt.s32":          vec377,
-	"setp.gt.s64":          vec378,
-	"setp.gt.u16":          vec379,
-	"setp.hi.u16":          vec379,
-	"setp.gt.u32":          vec380,
-	"setp.hi.u32":          vec380,
-	"setp.gt.u64":          vec381,
-	"setp.hi.u64":          vec381,
-	"setp.gtu.bf16":        vec382,
-	"setp.gtu.f16":         vec383,
-	"setp.gtu.f32":         vec384,
-	"setp.gtu.f32/ftz":     vec385,
-	"setp.gtu.f64":         vec386,
-	"setp.le.bf16":         vec387,
-	"setp.le.f16":          vec388,
-	"setp.le.f32":          vec389,
-	"setp.le.f32/ftz":      vec390,
-	"setp.le.f64":          vec391,
-	"setp.le.s16":          vec392,
-	"setp.le.s32":          vec393,
-	"setp.le.s64":          vec394,
-	"setp.le.u16":          vec395,
-	"setp.ls.u16":          vec395,
-	"setp.le.u32":          vec396,
-	"setp.ls.u32":          vec396,
-	"setp.le.u64":          vec397,
-	"setp.ls.u64":          vec397,
-	"setp.leu.bf16":        vec398,
-	"setp.leu.f16":         vec399,
-	"setp.leu.f32":         vec400,
-	"setp.leu.f32/ftz":     vec401,
-	"setp.leu.f64":         vec402,
-	"setp.lt.bf16":         vec403,
-	"setp.lt.f16":          vec404,
-	"setp.lt.f32":          vec405,
-	"setp.lt.f32/ftz":      vec406,
-	"setp.lt.f64":          vec407,
-	"setp.lt.s16":          vec408,
-	"setp.lt.s32":          vec409,
-	"setp.lt.s64":          vec410,
-	"setp.lt.u16":          vec411,
-	"setp.lo.u16":          vec411,
-	"setp.lt.u32":          vec412,
-	"setp.lo.u32":          vec412,
-	"setp.lt.u64":          vec413,
-	"setp.lo.u64":          vec413,
-	"setp.ltu.bf16":        vec414,
-	"setp.ltu.f16":         vec415,
-	"setp.ltu.f32":         vec416,
-	"setp.ltu.f32/ftz":     vec417,
-	"setp.ltu.f64":         vec418,
-	"setp.nan.bf16":        vec419,
-	"setp.nan.f16":         vec420,
-	"setp.nan.f32":         vec421,
-	"setp.nan.f32/ftz":     vec422,
-	"setp.nan.f64":         vec423,
-	"setp.ne.bf16":         vec424,
-	"setp.ne.f16":          vec425,
-	"setp.ne.f32":          vec426,
-	"setp.ne.f32/ftz":      vec427,
-	"setp.ne.f64":          vec428,
-	"setp.ne.s16":          vec429,
-	"setp.ne.s32":          vec430,
-	"setp.ne.s64":          vec431,
-	"setp.ne.u16":          vec432,
-	"setp.ne.b16":          vec432,
-	"setp.ne.u32":          vec433,
-	"setp.ne.b32":          vec433,
-	"setp.ne.u64":          vec434,
-	"setp.ne.b64":          vec434,
-	"setp.neu.bf16":        vec435,
-	"setp.neu.f16":         vec436,
-	"setp.neu.f32":         vec437,
-	"setp.neu.f32/ftz":     vec438,
-	"setp.neu.f64":         vec439,
-	"setp.num.bf16":        vec440,
-	"setp.num.f16":         vec441,
-	"setp.num.f32":         vec442,
-	"setp.num.f32/ftz":     vec443,
-	"setp.num.f64":         vec444,
+	"add.u16":                vec0,
+	"add.s16":                vec0,
+	"add.u32":                vec1,
+	"add.s32":                vec1,
+	"add.u64":                vec2,
+	"add.s64":                vec2,
+	"add.s32/sat":            vec3,
+	"sub.u16":                vec4,
+	"sub.s16":                vec4,
+	"sub.u32":                vec5,
+	"sub.s32":                vec5,
+	"sub.u64":                vec6,
+	"sub.s64":                vec6,
+	"sub.s32/sat":            vec7,
+	"mul.lo.u16":             vec8,
+	"mul.lo.s16":             vec8,
+	"mul.lo.u32":             vec9,
+	"mul.lo.s32":             vec9,
+	"mul.lo.u64":             vec10,
+	"mul.lo.s64":             vec10,
+	"mul.hi.u16":             vec11,
+	"mul.hi.s16":             vec12,
+	"mul.hi.u32":             vec13,
+	"mul.hi.s32":             vec14,
+	"mul.hi.u64":             vec15,
+	"mul.hi.s64":             vec16,
+	"mul.wide.u16":           vec17,
+	"mul.wide.s16":           vec18,
+	"mul.wide.u32":           vec19,
+	"mul.wide.s32":           vec20,
+	"mad.lo.u16":             vec21,
+	"mad.lo.s16":             vec21,
+	"mad.lo.u32":             vec22,
+	"mad.lo.s32":             vec22,
+	"mad.lo.u64":             vec23,
+	"mad.lo.s64":             vec23,
+	"mad.hi.u32":             vec24,
+	"mad.hi.s32":             vec25,
+	"mad.hi.u64":             vec26,
+	"mad.hi.s64":             vec27,
+	"mad.wide.u16":           vec28,
+	"mad.wide.s16":           vec29,
+	"mad.wide.u32":           vec30,
+	"mad.wide.s32":           vec31,
+	"mul24.lo.u32":           vec32,
+	"mul24.lo.s32":           vec33,
+	"mul24.hi.u32":           vec34,
+	"mul24.hi.s32":           vec35,
+	"mad24.lo.u32":           vec36,
+	"mad24.lo.s32":           vec37,
+	"sad.u32":                vec38,
+	"sad.s32":                vec39,
+	"div.u16":                vec40,
+	"div.s16":                vec41,
+	"div.u32":                vec42,
+	"div.s32":                vec43,
+	"div.u64":                vec44,
+	"div.s64":                vec45,
+	"rem.u16":                vec46,
+	"rem.s16":                vec47,
+	"rem.u32":                vec48,
+	"rem.s32":                vec49,
+	"rem.u64":                vec50,
+	"rem.s64":                vec51,
+	"abs.s16":                vec52,
+	"abs.s32":                vec53,
+	"abs.s64":                vec54,
+	"neg.s16":                vec55,
+	"neg.s32":                vec56,
+	"neg.s64":                vec57,
+	"min.u16":                vec58,
+	"min.s16":                vec59,
+	"min.u32":                vec60,
+	"min.s32":                vec61,
+	"min.u64":                vec62,
+	"min.s64":                vec63,
+	"max.u16":                vec64,
+	"max.s16":                vec65,
+	"max.u32":                vec66,
+	"max.s32":                vec67,
+	"max.u64":                vec68,
+	"max.s64":                vec69,
+	"popc.b32":               vec70,
+	"popc.b64":               vec71,
+	"clz.b32":                vec72,
+	"clz.b64":                vec73,
+	"bfind.u32":              vec74,
+	"bfind.s32":              vec75,
+	"bfind.u64":              vec76,
+	"bfind.s64":              vec77,
+	"bfind.shiftamt.u32":     vec78,
+	"bfind.shiftamt.s32":     vec79,
+	"bfind.shiftamt.u64":     vec80,
+	"bfind.shiftamt.s64":     vec81,
+	"brev.b32":               vec82,
+	"brev.b64":               vec83,
+	"bfe.u32":                vec84,
+	"bfe.s32":                vec85,
+	"bfe.u64":                vec86,
+	"bfe.s64":                vec87,
+	"bfi.b32":                vec88,
+	"bfi.b64":                vec89,
+	"dp4a.u32.u32":           vec90,
+	"dp4a.s32.s32":           vec91,
+	"dp4a.u32.s32":           vec92,
+	"dp4a.s32.u32":           vec93,
+	"dp2a.lo.u32.u32":        vec94,
+	"dp2a.lo.s32.s32":        vec95,
+	"dp2a.lo.u32.s32":        vec96,
+	"dp2a.lo.s32.u32":        vec97,
+	"dp2a.hi.u32.u32":        vec98,
+	"dp2a.hi.s32.s32":        vec99,
+	"dp2a.hi.u32.s32":        vec100,
+	"dp2a.hi.s32.u32":        vec101,
+	"and.b16":                vec102,
+	"and.b32":                vec102,
+	"and.b64":                vec103,
+	"or.b16":                 vec104,
+	"or.b32":                 vec104,
+	"or.b64":                 vec105,
+	"xor.b16":                vec106,
+	"xor.b32":                vec106,
+	"xor.b64":                vec107,
+	"not.b16":                vec108,
+	"not.b32":                vec109,
+	"not.b64":                vec110,
+	"cnot.b16":               vec111,
+	"cnot.b32":               vec112,
+	"cnot.b64":               vec113,
+	"shl.b16":                vec114,
+	"shl.b32":                vec115,
+	"shl.b64":                vec116,
+	"shr.u16":                vec117,
+	"shr.b16":                vec117,
+	"shr.s16":                vec118,
+	"shr.u32":                vec119,
+	"shr.b32":                vec119,
+	"shr.s32":                vec120,
+	"shr.u64":                vec121,
+	"shr.b64":                vec121,
+	"shr.s64":                vec122,
+	"shf.l.wrap.b32":         vec123,
+	"shf.l.clamp.b32":        vec124,
+	"shf.r.wrap.b32":         vec125,
+	"shf.r.clamp.b32":        vec126,
+	"prmt.b32":               vec127,
+	"prmt.b32.f4e":           vec128,
+	"prmt.b32.b4e":           vec129,
+	"prmt.b32.rc8":           vec130,
+	"testp.finite.f32":       vec131,
+	"testp.infinite.f32":     vec132,
+	"testp.number.f32":       vec133,
+	"testp.notanumber.f32":   vec134,
+	"testp.normal.f32":       vec135,
+	"testp.subnormal.f32":    vec136,
+	"testp.finite.f64":       vec137,
+	"testp.infinite.f64":     vec138,
+	"testp.number.f64":       vec139,
+	"testp.notanumber.f64":   vec140,
+	"testp.normal.f64":       vec141,
+	"testp.subnormal.f64":    vec142,
+	"copysign.f32":           vec143,
+	"copysign.f64":           vec144,
+	"add.f32":                vec145,
+	"add.rn.f32":             vec145,
+	"add.f32/ftz":            vec146,
+	"add.rn.f32/ftz":         vec146,
+	"add.f32/sat":            vec147,
+	"add.rn.f32/sat":         vec147,
+	"add.f32/ftz/sat":        vec148,
+	"add.rn.f32/ftz/sat":     vec148,
+	"sub.f32":                vec149,
+	"sub.rn.f32":             vec149,
+	"sub.f32/ftz":            vec150,
+	"sub.rn.f32/ftz":         vec150,
+	"sub.f32/sat":            vec151,
+	"sub.rn.f32/sat":         vec151,
+	"sub.f32/ftz/sat":        vec152,
+	"sub.rn.f32/ftz/sat":     vec152,
+	"mul.f32":                vec153,
+	"mul.rn.f32":             vec153,
+	"mul.f32/ftz":            vec154,
+	"mul.rn.f32/ftz":         vec154,
+	"mul.f32/sat":            vec155,
+	"mul.rn.f32/sat":         vec155,
+	"mul.f32/ftz/sat":        vec156,
+	"mul.rn.f32/ftz/sat":     vec156,
+	"fma.rn.f32":             vec157,
+	"mad.rn.f32":             vec157,
+	"mad.f32":                vec157,
+	"fma.rn.f32/ftz":         vec158,
+	"mad.rn.f32/ftz":         vec158,
+	"mad.f32/ftz":            vec158,
+	"fma.rn.f32/sat":         vec159,
+	"mad.rn.f32/sat":         vec159,
+	"mad.f32/sat":            vec159,
+	"fma.rn.f32/ftz/sat":     vec160,
+	"mad.rn.f32/ftz/sat":     vec160,
+	"mad.f32/ftz/sat":        vec160,
+	"add.rz.f32":             vec161,
+	"add.rz.f32/ftz":         vec162,
+	"add.rz.f32/sat":         vec163,
+	"add.rz.f32/ftz/sat":     vec164,
+	"add.rm.f32":             vec165,
+	"add.rm.f32/ftz":         vec166,
+	"add.rm.f32/sat":         vec167,
+	"add.rm.f32/ftz/sat":     vec168,
+	"add.rp.f32":             vec169,
+	"add.rp.f32/ftz":         vec170,
+	"add.rp.f32/sat":         vec171,
+	"add.rp.f32/ftz/sat":     vec172,
+	"sub.rz.f32":             vec173,
+	"sub.rz.f32/ftz":         vec174,
+	"sub.rz.f32/sat":         vec175,
+	"sub.rz.f32/ftz/sat":     vec176,
+	"sub.rm.f32":             vec177,
+	"sub.rm.f32/ftz":         vec178,
+	"sub.rm.f32/sat":         vec179,
+	"sub.rm.f32/ftz/sat":     vec180,
+	"sub.rp.f32":             vec181,
+	"sub.rp.f32/ftz":         vec182,
+	"sub.rp.f32/sat":         vec183,
+	"sub.rp.f32/ftz/sat":     vec184,
+	"mul.rz.f32":             vec185,
+	"mul.rz.f32/ftz":         vec186,
+	"mul.rz.f32/sat":         vec187,
+	"mul.rz.f32/ftz/sat":     vec188,
+	"mul.rm.f32":             vec189,
+	"mul.rm.f32/ftz":         vec190,
+	"mul.rm.f32/sat":         vec191,
+	"mul.rm.f32/ftz/sat":     vec192,
+	"mul.rp.f32":             vec193,
+	"mul.rp.f32/ftz":         vec194,
+	"mul.rp.f32/sat":         vec195,
+	"mul.rp.f32/ftz/sat":     vec196,
+	"fma.rz.f32":             vec197,
+	"mad.rz.f32":             vec197,
+	"fma.rz.f32/ftz":         vec198,
+	"mad.rz.f32/ftz":         vec198,
+	"fma.rz.f32/sat":         vec199,
+	"mad.rz.f32/sat":         vec199,
+	"fma.rz.f32/ftz/sat":     vec200,
+	"mad.rz.f32/ftz/sat":     vec200,
+	"fma.rm.f32":             vec201,
+	"mad.rm.f32":             vec201,
+	"fma.rm.f32/ftz":         vec202,
+	"mad.rm.f32/ftz":         vec202,
+	"fma.rm.f32/sat":         vec203,
+	"mad.rm.f32/sat":         vec203,
+	"fma.rm.f32/ftz/sat":     vec204,
+	"mad.rm.f32/ftz/sat":     vec204,
+	"fma.rp.f32":             vec205,
+	"mad.rp.f32":             vec205,
+	"fma.rp.f32/ftz":         vec206,
+	"mad.rp.f32/ftz":         vec206,
+	"fma.rp.f32/sat":         vec207,
+	"mad.rp.f32/sat":         vec207,
+	"fma.rp.f32/ftz/sat":     vec208,
+	"mad.rp.f32/ftz/sat":     vec208,
+	"div.rn.f32":             vec209,
+	"div.approx.f32":         vec209,
+	"div.full.f32":           vec209,
+	"div.rn.f32/ftz":         vec210,
+	"div.approx.f32/ftz":     vec210,
+	"div.full.f32/ftz":       vec210,
+	"div.rz.f32":             vec211,
+	"div.rz.f32/ftz":         vec212,
+	"div.rm.f32":             vec213,
+	"div.rm.f32/ftz":         vec214,
+	"div.rp.f32":             vec215,
+	"div.rp.f32/ftz":         vec216,
+	"rcp.rn.f32":             vec217,
+	"rcp.approx.f32":         vec217,
+	"rcp.rn.f32/ftz":         vec218,
+	"rcp.approx.f32/ftz":     vec218,
+	"rcp.rz.f32":             vec219,
+	"rcp.rz.f32/ftz":         vec220,
+	"rcp.rm.f32":             vec221,
+	"rcp.rm.f32/ftz":         vec222,
+	"rcp.rp.f32":             vec223,
+	"rcp.rp.f32/ftz":         vec224,
+	"sqrt.rn.f32":            vec225,
+	"sqrt.approx.f32":        vec225,
+	"sqrt.rn.f32/ftz":        vec226,
+	"sqrt.approx.f32/ftz":    vec226,
+	"sqrt.rz.f32":            vec227,
+	"sqrt.rz.f32/ftz":        vec228,
+	"sqrt.rm.f32":            vec229,
+	"sqrt.rm.f32/ftz":        vec230,
+	"sqrt.rp.f32":            vec231,
+	"sqrt.rp.f32/ftz":        vec232,
+	"rsqrt.approx.f32":       vec233,
+	"rsqrt.approx.f32/ftz":   vec234,
+	"sin.approx.f32":         vec235,
+	"sin.approx.f32/ftz":     vec236,
+	"cos.approx.f32":         vec237,
+	"cos.approx.f32/ftz":     vec238,
+	"ex2.approx.f32":         vec239,
+	"ex2.approx.f32/ftz":     vec240,
+	"lg2.approx.f32":         vec241,
+	"lg2.approx.f32/ftz":     vec242,
+	"tanh.approx.f32":        vec243,
+	"tanh.approx.f32/ftz":    vec244,
+	"abs.f32":                vec245,
+	"abs.f32/ftz":            vec246,
+	"neg.f32":                vec247,
+	"neg.f32/ftz":            vec248,
+	"min.f32":                vec249,
+	"min.f32/ftz":            vec250,
+	"max.f32":                vec251,
+	"max.f32/ftz":            vec252,
+	"min.NaN.f32":            vec253,
+	"min.NaN.f32/ftz":        vec254,
+	"max.NaN.f32":            vec255,
+	"max.NaN.f32/ftz":        vec256,
+	"add.f64":                vec257,
+	"add.rn.f64":             vec257,
+	"sub.f64":                vec258,
+	"sub.rn.f64":             vec258,
+	"mul.f64":                vec259,
+	"mul.rn.f64":             vec259,
+	"fma.rn.f64":             vec260,
+	"mad.rn.f64":             vec260,
+	"add.rz.f64":             vec261,
+	"add.rm.f64":             vec262,
+	"add.rp.f64":             vec263,
+	"sub.rz.f64":             vec264,
+	"sub.rm.f64":             vec265,
+	"sub.rp.f64":             vec266,
+	"mul.rz.f64":             vec267,
+	"mul.rm.f64":             vec268,
+	"mul.rp.f64":             vec269,
+	"fma.rz.f64":             vec270,
+	"mad.rz.f64":             vec270,
+	"fma.rm.f64":             vec271,
+	"mad.rm.f64":             vec271,
+	"fma.rp.f64":             vec272,
+	"mad.rp.f64":             vec272,
+	"div.rn.f64":             vec273,
+	"div.rz.f64":             vec274,
+	"div.rm.f64":             vec275,
+	"div.rp.f64":             vec276,
+	"rcp.rn.f64":             vec277,
+	"rcp.approx.ftz.f64":     vec277,
+	"rcp.rz.f64":             vec278,
+	"rcp.rm.f64":             vec279,
+	"rcp.rp.f64":             vec280,
+	"sqrt.rn.f64":            vec281,
+	"sqrt.rz.f64":            vec282,
+	"sqrt.rm.f64":            vec283,
+	"sqrt.rp.f64":            vec284,
+	"rsqrt.approx.f64":       vec285,
+	"rsqrt.approx.ftz.f64":   vec285,
+	"abs.f64":                vec286,
+	"neg.f64":                vec287,
+	"min.f64":                vec288,
+	"max.f64":                vec289,
+	"add.f16":                vec290,
+	"add.rn.f16":             vec290,
+	"add.f16/ftz":            vec291,
+	"add.rn.f16/ftz":         vec291,
+	"add.f16/sat":            vec292,
+	"add.rn.f16/sat":         vec292,
+	"add.f16/ftz/sat":        vec293,
+	"add.rn.f16/ftz/sat":     vec293,
+	"sub.f16":                vec294,
+	"sub.rn.f16":             vec294,
+	"sub.f16/ftz":            vec295,
+	"sub.rn.f16/ftz":         vec295,
+	"sub.f16/sat":            vec296,
+	"sub.rn.f16/sat":         vec296,
+	"sub.f16/ftz/sat":        vec297,
+	"sub.rn.f16/ftz/sat":     vec297,
+	"mul.f16":                vec298,
+	"mul.rn.f16":             vec298,
+	"mul.f16/ftz":            vec299,
+	"mul.rn.f16/ftz":         vec299,
+	"mul.f16/sat":            vec300,
+	"mul.rn.f16/sat":         vec300,
+	"mul.f16/ftz/sat":        vec301,
+	"mul.rn.f16/ftz/sat":     vec301,
+	"fma.rn.f16":             vec302,
+	"fma.rn.f16/ftz":         vec303,
+	"fma.rn.f16/sat":         vec304,
+	"fma.rn.f16/ftz/sat":     vec305,
+	"fma.rn.relu.f16":        vec306,
+	"fma.rn.relu.f16/ftz":    vec307,
+	"neg.f16":                vec308,
+	"neg.f16/ftz":            vec309,
+	"abs.f16":                vec310,
+	"abs.f16/ftz":            vec311,
+	"neg.bf16":               vec312,
+	"abs.bf16":               vec313,
+	"neg.f16x2":              vec314,
+	"neg.f16x2/ftz":          vec315,
+	"abs.f16x2":              vec316,
+	"abs.f16x2/ftz":          vec317,
+	"neg.bf16x2":             vec318,
+	"abs.bf16x2":             vec319,
+	"min.f16":                vec320,
+	"min.f16/ftz":            vec321,
+	"min.NaN.f16":            vec322,
+	"min.NaN.f16/ftz":        vec323,
+	"max.f16":                vec324,
+	"max.f16/ftz":            vec325,
+	"max.NaN.f16":            vec326,
+	"max.NaN.f16/ftz":        vec327,
+	"add.f16x2":              vec328,
+	"add.rn.f16x2":           vec328,
+	"add.f16x2/ftz":          vec329,
+	"add.rn.f16x2/ftz":       vec329,
+	"add.f16x2/sat":          vec330,
+	"add.rn.f16x2/sat":       vec330,
+	"add.f16x2/ftz/sat":      vec331,
+	"add.rn.f16x2/ftz/sat":   vec331,
+	"sub.f16x2":              vec332,
+	"sub.rn.f16x2":           vec332,
+	"sub.f16x2/ftz":          vec333,
+	"sub.rn.f16x2/ftz":       vec333,
+	"sub.f16x2/sat":          vec334,
+	"sub.rn.f16x2/sat":       vec334,
+	"sub.f16x2/ftz/sat":      vec335,
+	"sub.rn.f16x2/ftz/sat":   vec335,
+	"mul.f16x2":              vec336,
+	"mul.rn.f16x2":           vec336,
+	"mul.f16x2/ftz":          vec337,
+	"mul.rn.f16x2/ftz":       vec337,
+	"mul.f16x2/sat":          vec338,
+	"mul.rn.f16x2/sat":       vec338,
+	"mul.f16x2/ftz/sat":      vec339,
+	"mul.rn.f16x2/ftz/sat":   vec339,
+	"fma.rn.f16x2":           vec340,
+	"fma.rn.f16x2/ftz":       vec341,
+	"fma.rn.f16x2/sat":       vec342,
+	"fma.rn.f16x2/ftz/sat":   vec343,
+	"fma.rn.relu.f16x2":      vec344,
+	"fma.rn.relu.f16x2/ftz":  vec345,
+	"min.f16x2":              vec346,
+	"min.f16x2/ftz":          vec347,
+	"min.NaN.f16x2":          vec348,
+	"min.NaN.f16x2/ftz":      vec349,
+	"max.f16x2":              vec350,
+	"max.f16x2/ftz":          vec351,
+	"max.NaN.f16x2":          vec352,
+	"max.NaN.f16x2/ftz":      vec353,
+	"add.bf16":               vec354,
+	"add.rn.bf16":            vec354,
+	"sub.bf16":               vec355,
+	"sub.rn.bf16":            vec355,
+	"mul.bf16":               vec356,
+	"mul.rn.bf16":            vec356,
+	"add.bf16x2":             vec357,
+	"add.rn.bf16x2":          vec357,
+	"sub.bf16x2":             vec358,
+	"sub.rn.bf16x2":          vec358,
+	"mul.bf16x2":             vec359,
+	"mul.rn.bf16x2":          vec359,
+	"fma.rn.bf16":            vec360,
+	"fma.rn.relu.bf16":       vec361,
+	"fma.rn.bf16x2":          vec362,
+	"fma.rn.relu.bf16x2":     vec363,
+	"min.bf16":               vec364,
+	"min.bf16x2":             vec365,
+	"min.NaN.bf16":           vec366,
+	"min.NaN.bf16x2":         vec367,
+	"max.bf16":               vec368,
+	"max.bf16x2":             vec369,
+	"max.NaN.bf16":           vec370,
+	"max.NaN.bf16x2":         vec371,
+	"mov.b16":                vec372,
+	"mov.u16":                vec372,
+	"mov.s16":                vec372,
+	"mov.f16":                vec372,
+	"mov.b32":                vec372,
+	"mov.u32":                vec372,
+	"mov.s32":                vec372,
+	"mov.f32":                vec372,
+	"mov.f16x2":              vec372,
+	"mov.b64":                vec373,
+	"mov.u64":                vec373,
+	"mov.s64":                vec373,
+	"mov.f64":                vec373,
+	"cvt.u64.u32":            vec374,
+	"cvt.s64.u32":            vec374,
+	"cvt.u64.s32":            vec375,
+	"cvt.s64.s32":            vec375,
+	"cvt.u32.u64":            vec376,
+	"cvt.s32.u64":            vec376,
+	"cvt.u32.s64":            vec376,
+	"cvt.s32.s64":            vec376,
+	"cvt.u32.u16":            vec377,
+	"cvt.s32.u16":            vec377,
+	"cvt.u32.s16":            vec378,
+	"cvt.s32.s16":            vec378,
+	"cvt.u16.u32":            vec379,
+	"cvt.s16.u32":            vec379,
+	"cvt.u16.s32":            vec379,
+	"cvt.s16.s32":            vec379,
+	"cvt.u64.u16":            vec380,
+	"cvt.s64.u16":            vec380,
+	"cvt.u64.s16":            vec381,
+	"cvt.s64.s16":            vec381,
+	"cvt.u16.u64":            vec382,
+	"cvt.s16.u64":            vec382,
+	"cvt.u16.s64":            vec382,
+	"cvt.s16.s64":            vec382,
+	"cvt.rn.f32.s32":         vec383,
+	"cvt.rn.f32.u32":         vec384,
+	"cvt.rn.f64.s32":         vec385,
+	"cvt.f64.s32":            vec385,
+	"cvt.rn.f64.u32":         vec386,
+	"cvt.f64.u32":            vec386,
+	"cvt.f64.f32":            vec387,
+	"cvt.f64.f32/ftz":        vec388,
+	"cvt.rn.f32.f64":         vec389,
+	"cvt.rn.f32.f64/ftz":     vec390,
+	"cvt.f32.f16":            vec391,
+	"cvt.rn.f16.f32":         vec392,
+	"cvt.f32.bf16":           vec393,
+	"cvt.rn.f16x2.f32":       vec394,
+	"cvt.rn.bf16x2.f32":      vec395,
+	"cvt.rn.bf16.f32":        vec396,
+	"cvt.rz.f16x2.f32":       vec397,
+	"cvt.rz.bf16x2.f32":      vec398,
+	"cvt.rn.relu.f16.f32":    vec399,
+	"cvt.rn.relu.bf16.f32":   vec400,
+	"cvt.rn.relu.f16x2.f32":  vec401,
+	"cvt.rn.relu.bf16x2.f32": vec402,
+	"cvt.rz.relu.f16.f32":    vec403,
+	"cvt.rz.relu.bf16.f32":   vec404,
+	"cvt.rz.relu.f16x2.f32":  vec405,
+	"cvt.rz.relu.bf16x2.f32": vec406,
+	"cvt.rna.tf32.f32":       vec407,
+	"setp.eq.bf16":           vec408,
+	"setp.eq.f16":            vec409,
+	"setp.eq.f16/ftz":        vec410,
+	"setp.eq.f32":            vec411,
+	"setp.eq.f32/ftz":        vec412,
+	"setp.eq.f64":            vec413,
+	"setp.eq.s16":            vec414,
+	"setp.eq.s32":            vec415,
+	"setp.eq.s64":            vec416,
+	"setp.eq.u16":            vec417,
+	"setp.eq.b16":            vec417,
+	"setp.eq.u32":            vec418,
+	"setp.eq.b32":            vec418,
+	"setp.eq.u64":            vec419,
+	"setp.eq.b64":            vec419,
+	"setp.equ.bf16":          vec420,
+	"setp.equ.f16":           vec421,
+	"setp.equ.f16/ftz":       vec422,
+	"setp.equ.f32":           vec423,
+	"setp.equ.f32/ftz":       vec424,
+	"setp.equ.f64":           vec425,
+	"setp.ge.bf16":           vec426,
+	"setp.ge.f16":            vec427,
+	"setp.ge.f16/ftz":        vec428,
+	"setp.ge.f32":            vec429,
+	"setp.ge.f32/ftz":        vec430,
+	"setp.ge.f64":            vec431,
+	"setp.ge.s16":            vec432,
+	"setp.ge.s32":            vec433,
+	"setp.ge.s64":            vec434,
+	"setp.ge.u16":            vec435,
+	"setp.hs.u16":            vec435,
+	"setp.ge.u32":            vec436,
+	"setp.hs.u32":            vec436,
+	"setp.ge.u64":            vec437,
+	"setp.hs.u64":            vec437,
+	"setp.geu.bf16":          vec438,
+	"setp.geu.f16":           vec439,
+	"setp.geu.f16/ftz":       vec440,
+	"setp.geu.f32":           vec441,
+	"setp.geu.f32/ftz":       vec442,
+	"setp.geu.f64":           vec443,
+	"setp.gt.bf16":           vec444,
+	"setp.gt.f16":            vec445,
+	"setp.gt.f16/ftz":        vec446,
+	"setp.gt.f32":            vec447,
+	"setp.gt.f32/ftz":        vec448,
+	"setp.gt.f64":            vec449,
+	"setp.gt.s16":            vec450,
+	"setp.gt.s32":            vec451,
+	"setp.gt.s64":            vec452,
+	"setp.gt.u16":            vec453,
+	"setp.hi.u16":            vec453,
+	"setp.gt.u32":            vec454,
+	"setp.hi.u32":            vec454,
+	"setp.gt.u64":            vec455,
+	"setp.hi.u64":            vec455,
+	"setp.gtu.bf16":          vec456,
+	"setp.gtu.f16":           vec457,
+	"setp.gtu.f16/ftz":       vec458,
+	"setp.gtu.f32":           vec459,
+	"setp.gtu.f32/ftz":       vec460,
+	"setp.gtu.f64":           vec461,
+	"setp.le.bf16":           vec462,
+	"setp.le.f16":            vec463,
+	"setp.le.f16/ftz":        vec464,
+	"setp.le.f32":            vec465,
+	"setp.le.f32/ftz":        vec466,
+	"setp.le.f64":            vec467,
+	"setp.le.s16":            vec468,
+	"setp.le.s32":            vec469,
+	"setp.le.s64":            vec470,
+	"setp.le.u16":            vec471,
+	"setp.ls.u16":            vec471,
+	"setp.le.u32":            vec472,
+	"setp.ls.u32":            vec472,
+	"setp.le.u64":            vec473,
+	"setp.ls.u64":            vec473,
+	"setp.leu.bf16":          vec474,
+	"setp.leu.f16":           vec475,
+	"setp.leu.f16/ftz":       vec476,
+	"setp.leu.f32":           vec477,
+	"setp.leu.f32/ftz":       vec478,
+	"setp.leu.f64":           vec479,
+	"setp.lt.bf16":           vec480,
+	"setp.lt.f16":            vec481,
+	"setp.lt.f16/ftz":        vec482,
+	"setp.lt.f32":            vec483,
+	"setp.lt.f32/ftz":        vec484,
+	"setp.lt.f64":            vec485,
+	"setp.lt.s16":            vec486,
+	"setp.lt.s32":            vec487,
+	"setp.lt.s64":            vec488,
+	"setp.lt.u16":            vec489,
+	"setp.lo.u16":            vec489,
+	"setp.lt.u32":            vec490,
+	"setp.lo.u32":            vec490,
+	"setp.lt.u64":            vec491,
+	"setp.lo.u64":            vec491,
+	"setp.ltu.bf16":          vec492,
+	"setp.ltu.f16":           vec493,
+	"setp.ltu.f16/ftz":       vec494,
+	"setp.ltu.f32":           vec495,
+	"setp.ltu.f32/ftz":       vec496,
+	"setp.ltu.f64":           vec497,
+	"setp.nan.bf16":          vec498,
+	"setp.nan.f16":           vec499,
+	"setp.nan.f16/ftz":       vec500,
+	"setp.nan.f32":           vec501,
+	"setp.nan.f32/ftz":       vec502,
+	"setp.nan.f64":           vec503,
+	"setp.ne.bf16":           vec504,
+	"setp.ne.f16":            vec505,
+	"setp.ne.f16/ftz":        vec506,
+	"setp.ne.f32":            vec507,
+	"setp.ne.f32/ftz":        vec508,
+	"setp.ne.f64":            vec509,
+	"setp.ne.s16":            vec510,
+	"setp.ne.s32":            vec511,
+	"setp.ne.s64":            vec512,
+	"setp.ne.u16":            vec513,
+	"setp.ne.b16":            vec513,
+	"setp.ne.u32":            vec514,
+	"setp.ne.b32":            vec514,
+	"setp.ne.u64":            vec515,
+	"setp.ne.b64":            vec515,
+	"setp.neu.bf16":          vec516,
+	"setp.neu.f16":           vec517,
+	"setp.neu.f16/ftz":       vec518,
+	"setp.neu.f32":           vec519,
+	"setp.neu.f32/ftz":       vec520,
+	"setp.neu.f64":           vec521,
+	"setp.num.bf16":          vec522,
+	"setp.num.f16":           vec523,
+	"setp.num.f16/ftz":       vec524,
+	"setp.num.f32":           vec525,
+	"setp.num.f32/ftz":       vec526,
+	"setp.num.f64":           vec527,
 }

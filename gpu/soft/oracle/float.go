@@ -241,7 +241,9 @@ func set(in *ptx.Inst, d ptx.Type, v []uint64) (uint64, error) {
 	if half == ptx.NoType {
 		return one(holds(in, t, v[0], v[1])), nil
 	}
-	if d = half; !in.Has("f16x2") || in.Mods[len(in.Mods)-2] == "u32" || in.Mods[len(in.Mods)-2] == "s32" {
+	if d.Float() { // else all ones in each half
+		d = half
+	} else {
 		d = ptx.U16
 	}
 	lo := one(holds(in, half, v[0]&0xffff, v[1]&0xffff))

@@ -55,6 +55,9 @@ func limits(t ptx.Type) (lo, hi *big.Int) {
 // eval is one instruction of one thread. v are the sources as bits.
 func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, error) {
 	t := types[1]
+	if in.Op[0] == 'v' {
+		return video(in, types, v), nil
+	}
 	switch in.Op {
 	case "selp":
 		if v[2] != 0 {
@@ -74,16 +77,6 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 			return v[1], nil
 		}
 		return v[0], nil
-	case "vadd", "vsub":
-		x, y := integer(v[0], types[1]), integer(v[1], types[2])
-		if in.Op == "vsub" {
-			y.Neg(y)
-		}
-		x.Add(x, y)
-		if in.Has("add") {
-			x.Add(x, integer(v[2], types[0]))
-		}
-		return wrap(x, 32), nil
 	case "set":
 		return set(in, types[0], v)
 	case "cvt":

@@ -87,6 +87,8 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		{"WriteValue", testWriteValue, false},
 		{"ErrorsPoisonTheContext", whereKernelsRun(testPoison), false},
 		{"ModuleErrors", testModuleErrors, false},
+		{"PrintAndAssert", whereKernelsRun(testPrintAndAssert), true},
+		{"UnknownInstruction", whereKernelsRun(testUnknownInstruction), true},
 		{"LoadsAside", testLoadsAside, false},
 		{"DestroyDuringLoads", testDestroyDuringLoads, false},
 		{"ManyCommands", testManyCommands, false},

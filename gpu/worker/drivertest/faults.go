@@ -3,6 +3,7 @@ package drivertest
 import (
 	"bytes"
 	"errors"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -39,16 +40,15 @@ func testPoison(x *tester) {
 func testModuleErrors(x *tester) {
 	ctx := x.context()
 	for name, image := range map[string]string{
-		"nothing":          "",
-		"no PTX":           "this is no image",
-		"cut":              Kernels[:len(Kernels)/2],
-		"bad instruction":  ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\tfrobnicate.u32 1, 2;\n\tret;\n}\n",
-		"unknown register": ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\tmov.u32 %r1, 2;\n\tret;\n}\n",
+		"nothing":  "",
+		"no PTX":   "this is no image",
+		"cut":      Kernels[:len(Kernels)/2],
+		"no comma": ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\tmov.u32 1 2;\n\tret;\n}\n",
 	} {
 		if x.o.Image != nil && name == "nothing" {
 			continue
 		}
-		if x.o.NoData && (name == "bad instruction" || name == "unknown register") {
+		if x.o.NoData && name == "no comma" {
 			continue // it does not look at bodies
 		}
 		m, _, info, err := ctx.ModuleLoad([]byte(image), worker.ModuleOptions{})
@@ -58,6 +58,33 @@ func testModuleErrors(x *tester) {
 		}
 		if info.ErrorLog == "" && name != "nothing" && name != "no PTX" {
 			x.Errorf("%s: the error log is empty", name)
+		}
+	}
+	x.check(x.sync(ctx)) // no harm done
+}
+
+// A device that does not know an instruction refuses the module, or only the
+// kernel that has it, when that is used; and it says which.
+func testUnknownInstruction(x *tester) {
+	ctx := x.context()
+	for _, inst := range []string{"frobnicate.u32 1, 2;", "mov.u32 %r1, 2;"} {
+		image := ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\n\t" + inst + "\n\tret;\n}\n.visible .entry good()\n{\n\tret;\n}\n"
+		_, funcs, info, err := ctx.ModuleLoad([]byte(image), worker.ModuleOptions{})
+		if info.ErrorLog == "" {
+			x.Errorf("%s: the error log is empty", inst)
+		}
+		if errors.Is(err, abi.ErrInvalidPTX) {
+			continue // as libcuda does
+		}
+		x.check(err)
+		for i, f := range info.Functions {
+			err := x.do(func(done func(error)) error { return ctx.Launch(nil, funcs[i], one(), done) })
+			if f.Name == "k" && (!errors.Is(err, abi.ErrNoBinaryForGPU) || f.Refused == "" || !strings.Contains(err.Error(), inst)) {
+				x.Errorf("%s: the launch gives %v, the kernel's record says %q", inst, err, f.Refused)
+			}
+			if f.Name != "k" && err != nil {
+				x.Errorf("the other kernel gives %v after that", err)
+			}
 		}
 	}
 	x.check(x.sync(ctx)) // no harm done

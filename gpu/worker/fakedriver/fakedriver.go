@@ -27,6 +27,8 @@ const (
 	KernelStore = "store"
 	// KernelDelay sleeps for parameter 2, u64 nanoseconds, and then stores.
 	KernelDelay = "delay"
+	// KernelPrint prints as many lines as parameter 1 says to where parameter 0 says.
+	KernelPrint = "print"
 )
 
 // Options of the driver.
@@ -146,6 +148,7 @@ type Context struct {
 	gate    worker.Gate
 	end     chan struct{}
 	stopped chan struct{}
+	output  func(to uint32, text []byte)
 
 	mu      sync.Mutex // guards the following
 	wake    *sync.Cond
@@ -292,7 +295,7 @@ func (c *Context) ModuleLoad(image []byte, _ worker.ModuleOptions) (worker.Modul
 	m := &module{}
 	for _, name := range strings.Fields(strings.TrimRight(string(image), "\x00")) {
 		switch name {
-		case KernelNop, KernelSleep, KernelFault, KernelHang, KernelStore, KernelDelay:
+		case KernelNop, KernelSleep, KernelFault, KernelHang, KernelStore, KernelDelay, KernelPrint:
 			info.Functions = append(info.Functions, abi.FunctionInfo{Name: name, Params: []abi.ParamInfo{{Offset: 0, Size: 8}, {Offset: 8, Size: 8}}})
 			functions = append(functions, &function{name})
 		case "global":
@@ -353,9 +356,19 @@ func (c *Context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 			binary.LittleEndian.PutUint64(to, second)
 			return nil
 		}
+	case KernelPrint:
+		op.work = func() error {
+			for i := range second {
+				c.output(uint32(first), fmt.Appendf(nil, "line %d\n", i))
+			}
+			return nil
+		}
 	}
 	return c.enqueue(s, op)
 }
+
+// PrintTo implements worker.Printer.
+func (c *Context) PrintTo(output func(to uint32, text []byte)) { c.output = output }
 
 // StreamCreate implements worker.Context.
 func (c *Context) StreamCreate(uint32, int32) (worker.Stream, error) { return &stream{}, nil }

@@ -6,7 +6,7 @@
 // widths, result first: "64=32,32" is a 64-bit result of two 32-bit sources,
 // "p=32,32" a predicate. Flags: F also makes the variant that flushes
 // denormal f32 inputs and results ("/ftz"), S the one that clamps an f32
-// result to [0, 1] ("/sat").
+// result to [0, 1] ("/sat"); with h they do so to one or two f16.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 		for _, v := range variants(f[2]) {
 			name := fmt.Sprintf("vec%d", n)
 			n++
-			loop(&out, name, f[0]+v, f[1], f[3], v)
+			loop(&out, name, f[0]+v, f[1], f[3], v, strings.Contains(f[2], "h"))
 			for _, k := range strings.Fields(f[0]) {
 				for _, key := range expand(k) {
 					fmt.Fprintf(&table, "%q: %s,\n", key+v, name)
@@ -89,7 +89,11 @@ func expand(k string) []string {
 	return list
 }
 
-func loop(out *bytes.Buffer, name, comment, shape, expr, variant string) {
+func loop(out *bytes.Buffer, name, comment, shape, expr, variant string, halves bool) {
+	flush, saturate := "flush(", "saturate("
+	if halves {
+		flush, saturate = "flushHalves(", "saturateHalves("
+	}
 	dst, src, _ := strings.Cut(shape, "=")
 	widths := strings.Split(src, ",")
 	names := []string{"a", "b", "c", "e"}[:len(widths)]
@@ -105,7 +109,7 @@ func loop(out *bytes.Buffer, name, comment, shape, expr, variant string) {
 	for i, n := range names {
 		v := n + "s[i]"
 		if strings.Contains(variant, "/ftz") && widths[i] == "32" {
-			v = "flush(" + v + ")"
+			v = flush + v + ")"
 		}
 		fmt.Fprintf(&load, "%s := %s\n", n, v)
 	}
@@ -120,10 +124,10 @@ func loop(out *bytes.Buffer, name, comment, shape, expr, variant string) {
 		fmt.Fprintf(out, "%ss = %ss[:len(d)]\n", n, n)
 	}
 	if strings.Contains(variant, "/sat") {
-		expr = "saturate(" + expr + ")"
+		expr = saturate + expr + ")"
 	}
 	if strings.Contains(variant, "/ftz") && dst == "32" {
-		expr = "flush(" + expr + ")"
+		expr = flush + expr + ")"
 	}
 	fmt.Fprintf(out, "for i := range d {\n%sd[i] = %s\n}\n}\n\n", load.String(), expr)
 }
@@ -151,7 +155,7 @@ func compares() []string {
 		}
 	}
 	floats := []struct{ t, width, conv, flags string }{
-		{"f32", "32", "f32(%s)", "F"}, {"f64", "64", "f64(%s)", ""}, {"f16", "32", "f16(%s)", ""}, {"bf16", "32", "bf16(%s)", ""},
+		{"f32", "32", "f32(%s)", "F"}, {"f64", "64", "f64(%s)", ""}, {"f16", "32", "f16(%s)", "Fh"}, {"bf16", "32", "bf16(%s)", ""},
 	}
 	negated := map[string]string{"equ": "!=", "ltu": ">=", "leu": ">", "gtu": "<=", "geu": "<"}
 	for _, t := range floats {

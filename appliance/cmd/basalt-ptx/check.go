@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+)
+
+// Image is one module of a file.
+type Image struct {
+	File    string   `json:"file"`
+	Number  int      `json:"number"`          // of several in a program, from 0 on
+	Error   string   `json:"error,omitempty"` // why the module is refused
+	Kernels []Kernel `json:"kernels"`
+}
+
+// Kernel is one kernel of a module.
+type Kernel struct {
+	Name string `json:"name"`
+	Runs bool   `json:"runs"`
+	Line int    `json:"line,omitempty"` // of the PTX, where it is refused
+	Why  string `json:"why,omitempty"`
+}
+
+// sections are where compilers put a program's fatbins.
+var sections = []string{".nv_fatbin", "__nv_relfatbin"}
+
+func check(name string) ([]Image, error) {
+	file, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	images, err := imagesOf(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var list []Image
+	for n, b := range images {
+		i := judge(b)
+		i.File, i.Number = name, n
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// imagesOf finds the modules of a file.
+func imagesOf(file []byte) ([][]byte, error) {
+	if !fatbin.IsELF(file) {
+		return [][]byte{file}, nil
+	}
+	f, err := elf.NewFile(bytes.NewReader(file))
+	if err != nil {
+		return nil, err
+	}
+	var list [][]byte
+	for _, s := range f.Sections {
+		for _, name := range sections {
+			if s.Name != name {
+				continue
+			}
+			data, err := s.Data()
+			if err != nil {
+				return nil, fmt.Errorf("section %s: %w", name, err)
+			}
+			more, err := fatbin.Split(data)
+			if err != nil {
+				return nil, fmt.Errorf("section %s: %w", name, err)
+			}
+			list = append(list, more...)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("the ELF file has no fatbin: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
+	}
+	return list, nil
+}
+
+// judge compiles a module as a soft GPU does.
+func judge(image []byte) (i Image) {
+	kernels, err := compile.Check(image)
+	if err != nil {
+		i.Error = err.Error()
+	}
+	for _, k := range kernels {
+		v := Kernel{Name: k.Name, Runs: k.Err == nil}
+		if k.Err != nil {
+			v.Why = k.Err.Error()
+		}
+		var where *ptx.Error
+		if errors.As(k.Err, &where) {
+			v.Line = where.Line
+		}
+		i.Kernels = append(i.Kernels, v)
+	}
+	return i
+}
+
+func (i Image) refused() (n int) {
+	for _, k := range i.Kernels {
+		if !k.Runs {
+			n++
+		}
+	}
+	return n
+}
+
+func (i Image) refuses() bool { return i.Error != "" || i.refused() > 0 }
+
+func (i Image) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s", i.File)
+	if i.Number > 0 {
+		fmt.Fprintf(&b, ", image %d", i.Number)
+	}
+	if i.Error != "" {
+		fmt.Fprintf(&b, ": refused: %s\n", i.Error)
+		return b.String()
+	}
+	fmt.Fprintf(&b, ": %d of %d kernels refused\n", i.refused(), len(i.Kernels))
+	for _, k := range i.Kernels {
+		if k.Runs {
+			fmt.Fprintf(&b, "  runs     %s\n", k.Name)
+		} else {
+			fmt.Fprintf(&b, "  refused  %s: %s\n", k.Name, k.Why)
+		}
+	}
+	return b.String()
+}

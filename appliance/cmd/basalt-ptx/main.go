@@ -1,0 +1,92 @@
+// Command basalt-ptx says which kernels of a program a soft GPU runs.
+//
+//	basalt-ptx check [-json] FILE…
+//
+// A file is PTX, a fatbin, or a program or library with fatbins in it. The exit
+// status is 0 when every kernel runs, 1 when a kernel or a module is refused, and 2
+// when a file cannot be read or holds none of these.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+const usage = `usage: basalt-ptx check [-json] FILE…
+
+Lists the kernels of PTX, of a fatbin, or of a program or library with fatbins in
+it, and says which of them a soft GPU refuses, with instruction and line.
+Exit status: 0 every kernel runs; 1 a kernel or a module is refused; 2 a file
+cannot be read.
+
+`
+
+// The exit statuses.
+const (
+	allRun  = 0
+	refused = 1
+	failed  = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, out, errs io.Writer) int {
+	if len(args) == 0 || args[0] != "check" {
+		fmt.Fprint(errs, usage)
+		return failed
+	}
+	flags := flag.NewFlagSet("basalt-ptx check", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() { fmt.Fprint(errs, usage); flags.PrintDefaults() }
+	asJSON := flags.Bool("json", false, "print one JSON document")
+	switch err := flags.Parse(args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		return allRun
+	case err != nil:
+		return failed
+	case flags.NArg() == 0:
+		flags.Usage()
+		return failed
+	}
+	status := allRun
+	var all []Image
+	for _, name := range flags.Args() {
+		images, err := check(name)
+		if err != nil {
+			fmt.Fprintf(errs, "basalt-ptx: %v\n", err)
+			status = failed
+			continue
+		}
+		for _, i := range images {
+			if status == allRun && i.refuses() {
+				status = refused
+			}
+		}
+		all = append(all, images...)
+	}
+	if err := print(out, all, *asJSON); err != nil {
+		fmt.Fprintf(errs, "basalt-ptx: %v\n", err)
+		return failed
+	}
+	return status
+}
+
+func print(out io.Writer, all []Image, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			Images []Image `json:"images"`
+		}{all})
+	}
+	for _, i := range all {
+		if _, err := io.WriteString(out, i.text()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

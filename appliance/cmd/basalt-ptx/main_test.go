@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const head = ".version 6.4\n.target sm_61\n.address_size 64\n"
+
+var files = map[string]string{
+	"good.ptx":  head + ".global .u64 table[2] = {f, 1};\n.func f() { ret; }\n.visible .entry k() { ret; }\n",
+	"mixed.ptx": head + ".visible .entry good() { ret; }\n.visible .entry bad()\n{\nfrobnicate.u32 1;\nret;\n}\n",
+	"wrong.ptx": head + ".visible .entry k() { add.u32 1 2; }\n",
+	"lib.fatbin": fatbins(head+".visible .entry k() { ret; }\n") +
+		"\x00\x00\x00", // an image ends where its header says
+	"program": program(fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry tex() { .reg .b32 %r<9>; tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%r5, {%r6}]; ret; }\n")),
+	"host":    program(""),
+	"text":    "hello\n",
+}
+
+// fatbins makes one fatbin a text, one after the other.
+func fatbins(texts ...string) string {
+	var b []byte
+	le := binary.LittleEndian
+	for _, text := range texts {
+		text += strings.Repeat("\x00", 8-len(text)%8)
+		b = le.AppendUint32(b, 0xBA55ED50)
+		b = le.AppendUint16(b, 1)
+		b = le.AppendUint16(b, 16)
+		b = le.AppendUint64(b, uint64(64+len(text)))
+		entry := make([]byte, 64)
+		le.PutUint16(entry, 1) // PTX
+		le.PutUint32(entry[4:], 64)
+		le.PutUint64(entry[8:], uint64(len(text)))
+		le.PutUint32(entry[28:], 61)
+		b = append(append(b, entry...), text...)
+	}
+	return string(b)
+}
+
+// program is an ELF file with a section .nv_fatbin, where there is something in it.
+func program(section string) string {
+	const names = "\x00.nv_fatbin\x00"
+	le := binary.LittleEndian
+	header := make([]byte, 64)
+	copy(header, "\x7fELF\x02\x01\x01")
+	le.PutUint16(header[16:], 2)
+	le.PutUint16(header[18:], 62)
+	le.PutUint32(header[20:], 1)
+	le.PutUint64(header[40:], uint64(64+len(names)+len(section)))
+	le.PutUint16(header[52:], 64)
+	le.PutUint16(header[58:], 64)
+	le.PutUint16(header[60:], 3)
+	le.PutUint16(header[62:], 1)
+	entry := func(name, kind uint32, at, size int) []byte {
+		h := make([]byte, 64)
+		le.PutUint32(h, name)
+		le.PutUint32(h[4:], kind)
+		le.PutUint64(h[24:], uint64(at))
+		le.PutUint64(h[32:], uint64(size))
+		return h
+	}
+	name := uint32(1)
+	if section == "" {
+		name = 0
+	}
+	return string(header) + names + section + string(make([]byte, 64)) +
+		string(entry(0, 3, 64, len(names))) + string(entry(name, 1, 64+len(names), len(section)))
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for _, c := range []struct {
+		args   string
+		status int
+		out    string // the whole of it
+		errs   string // a part
+	}{
+		{"check good.ptx", 0, "good.ptx: 0 of 1 kernels refused\n  runs     k\n", ""},
+		{"check lib.fatbin", 0, "lib.fatbin: 0 of 1 kernels refused\n  runs     k\n", ""},
+		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", ""},
+		{"check good.ptx wrong.ptx", 1, "good.ptx: 0 of 1 kernels refused\n  runs     k\nwrong.ptx: refused: line 4: expected \";\", found \"2\": add.u32 1 2\n", ""},
+		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  tex: line 4: unsupported instruction: tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%r5, {%r6}];\n", ""},
+		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
+		{"check host", 2, "", "host: the ELF file has no fatbin"},
+		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},
+		{"check", 2, "", "usage: basalt-ptx check"},
+		{"run", 2, "", "usage: basalt-ptx check"},
+		{"check -json mixed.ptx wrong.ptx", 1, "", ""},
+	} {
+		var out, errs bytes.Buffer
+		status := run(strings.Fields(c.args), &out, &errs)
+		if status != c.status || !strings.Contains(errs.String(), c.errs) || !strings.Contains(c.args, "-json") && out.String() != c.out {
+			t.Errorf("basalt-ptx %s: status %d, want %d\n%s%s", c.args, status, c.status, out.String(), errs.String())
+		}
+		if strings.Contains(c.args, "-json") {
+			checkJSON(t, out.Bytes())
+		}
+	}
+}
+
+func checkJSON(t *testing.T, out []byte) {
+	t.Helper()
+	var doc struct{ Images []Image }
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if len(doc.Images) != 2 || len(doc.Images[0].Kernels) != 2 || doc.Images[0].Kernels[1] != (Kernel{Name: "bad", Line: 7, Why: "line 7: unsupported instruction: frobnicate.u32 1;"}) || doc.Images[1].Error == "" {
+		t.Errorf("%+v", doc.Images)
+	}
+}

@@ -1,0 +1,107 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// set (PTX ISA, "Comparison and Selection Instructions": set, also of "Half
+// Precision") compares as setp does and gives a value instead of a predicate. The
+// type of the result comes before that of the operands, or, as GCC writes it, first.
+func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
+	op, mods := boolOp(in.Mods)
+	if len(mods) < 3 || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	if _, ok := ptx.TypeByName(mods[0]); ok {
+		mods = slices.Insert(mods[1:], len(mods)-2, mods[0])
+	}
+	dt, ok := ptx.TypeByName(mods[len(mods)-2])
+	t, err := c.last(in)
+	yes, known := setValue(dt)
+	two := t == ptx.F16x2 || t == ptx.BF16x2
+	if !ok || err != nil || !known || two && dt != t && dt != ptx.U32 && dt != ptx.S32 || !two && (dt == ptx.F16x2 || dt == ptx.BF16x2) {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	mods = slices.Delete(slices.Clone(mods), len(mods)-2, len(mods)-1)
+	if two {
+		return c.setHalves(mods, op, t, yes)
+	}
+	s, p, err := c.compare(mods, &in.Args[1], &in.Args[2], t)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := c.combined([]exec.Step{s}, op, p)
+	if err != nil {
+		return nil, err
+	}
+	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, uint64(yes)), c.constant(exec.Class32, 0), exec.PredOf(p, false))
+	return append(steps, sel), err
+}
+
+// setValue is what a comparison that holds gives for the type of the result: 1.0, or
+// all ones.
+func setValue(t ptx.Type) (v uint32, ok bool) {
+	switch t {
+	case ptx.U32, ptx.S32:
+		return ^uint32(0), true
+	case ptx.F32:
+		return 0x3f800000, true
+	case ptx.U16, ptx.S16:
+		return 0xffff, true
+	case ptx.F16:
+		return 0x3c00, true
+	case ptx.BF16:
+		return 0x3f80, true
+	case ptx.F16x2:
+		return 0x3c003c00, true
+	case ptx.BF16x2:
+		return 0x3f803f80, true
+	}
+	return 0, false
+}
+
+// combined appends the step that combines a comparison with the instruction's last
+// operand, where there is an operator.
+func (c *compiler) combined(steps []exec.Step, op string, p exec.Ref) ([]exec.Step, error) {
+	if op == "" {
+		return steps, nil
+	}
+	other, err := c.predSource(&c.in.Args[3])
+	return append(steps, exec.Logic(p, exec.PredOf(p, false), other, ops.Bitwise(op))), err
+}
+
+// setHalves compares each half of its operands, for the same half of the result. yes
+// has both halves.
+func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) ([]exec.Step, error) {
+	args := c.in.Args
+	half := map[ptx.Type]string{ptx.F16x2: "f16", ptx.BF16x2: "bf16"}[t]
+	compare, ok := ops.Find("setp", append(slices.Clone(mods[:len(mods)-1]), half)...)
+	if !ok {
+		return nil, c.in.Errorf("unsupported comparison")
+	}
+	var steps []exec.Step
+	var parts [2][]exec.Ref // of each source: low, high
+	for i := range parts {
+		src, err := c.source(&args[i+1], exec.Class32, ptx.B32)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = []exec.Ref{c.fresh(exec.Class32), c.fresh(exec.Class32)}
+		steps = append(steps, exec.Unpack(parts[i], src, 16))
+	}
+	result := []exec.Ref{c.fresh(exec.Class32), c.fresh(exec.Class32)}
+	for i, r := range result {
+		p := c.fresh(exec.ClassPred)
+		var err error
+		if steps, err = c.combined(append(steps, exec.Scratch(compare, p, parts[0][i], parts[1][i])), op, p); err != nil {
+			return nil, err
+		}
+		steps = append(steps, exec.Select(r, c.constant(exec.Class32, uint64(yes&0xffff)), c.constant(exec.Class32, 0), exec.PredOf(p, false)))
+	}
+	d, err := c.dest(&args[0], exec.Class32)
+	return append(steps, exec.Pack(d, result, 16)), err
+}

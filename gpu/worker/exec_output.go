@@ -1,0 +1,66 @@
+package worker
+
+import "github.com/basalt-gpu/basalt/gpu/abi"
+
+// listen keeps what a new context's kernels print, and tells the guest, which
+// looks at the header when it has waited for something.
+func (s *Session) listen(ctx *contextObject) {
+	p, ok := ctx.driver.(Printer)
+	if !ok {
+		return
+	}
+	p.PrintTo(func(to uint32, text []byte) {
+		if ctx.output.add(to, text) {
+			s.guard(func() { s.increment(abi.OffOutputCount) })
+		}
+	})
+}
+
+// increment adds one to a word of the header, which several goroutines may do.
+func (s *Session) increment(word uint64) {
+	for n := s.shared.Load32(word); !s.shared.CAS32(word, n, n+1); n = s.shared.Load32(word) {
+	}
+}
+
+// ctxReadOutput works in a context that has failed, too: an assertion's line says
+// what the error does not.
+func (s *Session) ctxReadOutput(c *command) error {
+	a := abi.DecodeCtxReadOutput(c.argBytes)
+	ctx, err := lookup[*contextObject](&s.handles, a.Ctx)
+	if err != nil {
+		return err
+	}
+	out, _, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	n, to := ctx.output.take(out)
+	c.value0, c.value1 = uint64(n), uint64(to)
+	return nil
+}
+
+func (s *Session) ctxSetLimit(c *command) error {
+	a := abi.DecodeCtxSetLimit(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	if a.Limit != abi.LimitPrintfFIFO {
+		return abi.ErrUnsupportedLimit
+	}
+	size := min(max(a.Value, minOutput), maxOutput)
+	all := size
+	for other := range s.contexts {
+		if other != ctx {
+			all += other.output.size()
+		}
+	}
+	if all > maxOutputs {
+		return abi.ErrOutOfMemory
+	}
+	if !ctx.output.resize(size) {
+		return abi.ErrInvalidValue
+	}
+	c.value0 = size
+	return nil
+}

@@ -1,0 +1,82 @@
+package worker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
+)
+
+// output takes what a context's kernels have printed, and where it goes.
+func (r *rig) output(ctx uint64) (text string, to uint64) {
+	r.Helper()
+	n, to := r.call(abi.OpCtxReadOutput, abi.CtxReadOutput{Ctx: ctx, OutOff: r.Arena, OutLen: r.Layout.ChunkSize})
+	return string(r.Shm.Bytes(r.Arena, n)), to
+}
+
+func TestKernelsPrint(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx, other := r.context(), r.context()
+	_, print := r.module(ctx, "print fault")
+	if text, to := r.output(ctx); text != "" || to != 0 || r.Shm.Load32(abi.OffOutputCount) != 0 {
+		t.Errorf("before anything: %q to %d", text, to)
+	}
+	if err := r.launch(ctx, print, uint64(abi.OutputStdout), 3); err != nil {
+		t.Fatal(err)
+	}
+	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
+	if n := r.Shm.Load32(abi.OffOutputCount); n != 1 {
+		t.Errorf("the header counts %d, want 1", n)
+	}
+	if text, _ := r.output(other); text != "" {
+		t.Errorf("the other context has %q", text)
+	}
+	if text, to := r.output(ctx); text != "line 0\nline 1\nline 2\n" || to != uint64(abi.OutputStdout) {
+		t.Errorf("%q to %d", text, to)
+	}
+	// What was printed before a fault can be read after it.
+	for _, err := range []error{r.launch(ctx, print, uint64(abi.OutputStderr), 1), r.launch(ctx, print+1)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.fails(abi.ErrIllegalAddress, abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
+	if n := r.Shm.Load32(abi.OffOutputCount); n != 2 {
+		t.Errorf("the header counts %d, want 2", n)
+	}
+	if text, to := r.output(ctx); text != "line 0\n" || to != uint64(abi.OutputStderr) {
+		t.Errorf("%q to %d", text, to)
+	}
+	r.fails(abi.ErrInvalidHandle, abi.OpCtxReadOutput, abi.CtxReadOutput{Ctx: print, OutOff: r.Arena, OutLen: 100})
+	r.fails(abi.ErrInvalidValue, abi.OpCtxReadOutput, abi.CtxReadOutput{Ctx: ctx, OutOff: r.Arena, OutLen: 1 << 40})
+}
+
+func TestPrintfFIFO(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	ctx := r.context()
+	set := func(ctx, value uint64) abi.CtxSetLimit {
+		return abi.CtxSetLimit{Ctx: ctx, Limit: abi.LimitPrintfFIFO, Value: value}
+	}
+	for value, want := range map[uint64]uint64{0: 64 << 10, 100_000: 100_000, 1 << 60: 16 << 20} {
+		if got, _ := r.call(abi.OpCtxSetLimit, set(ctx, value)); got != want {
+			t.Errorf("a FIFO of %d bytes is %d, want %d", value, got, want)
+		}
+	}
+	r.fails(abi.ErrUnsupportedLimit, abi.OpCtxSetLimit, abi.CtxSetLimit{Ctx: ctx, Limit: 0, Value: 1})
+	for range 6 {
+		r.call(abi.OpCtxSetLimit, set(r.context(), 16<<20))
+	}
+	r.call(abi.OpCtxSetLimit, set(r.context(), 8<<20))
+	r.fails(abi.ErrOutOfMemory, abi.OpCtxSetLimit, set(r.context(), 16<<20))
+	r.call(abi.OpCtxSetLimit, set(ctx, 64<<10))
+	_, print := r.module(ctx, "print")
+	if err := r.launch(ctx, print, uint64(abi.OutputStdout), 10_000); err != nil {
+		t.Fatal(err)
+	}
+	r.call(abi.OpCtxSynchronize, abi.CtxSynchronize{Ctx: ctx})
+	if text, _ := r.output(ctx); len(text) > 64<<10 || !strings.HasSuffix(text, "line 9999\n") || strings.HasPrefix(text, "line 0\n") {
+		t.Errorf("%d bytes: %.20q", len(text), text)
+	}
+	r.fails(abi.ErrInvalidValue, abi.OpCtxSetLimit, set(ctx, 1<<20))
+}
