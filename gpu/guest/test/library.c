@@ -2,6 +2,7 @@
  * shows in the free memory of the vGPU: each library here has a variable of BIG
  * bytes. */
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "api.h"
 
@@ -517,7 +518,7 @@ static void library_managed(void)
 	CUcontext a, b;
 	CUlibrary l;
 	CUkernel k;
-	unsigned int managed;
+	bool managed = false;
 
 	before = start(&a);
 	l = library_of(managed_ptx);
@@ -532,7 +533,7 @@ static void library_managed(void)
 	list = (volatile uint64_t *)(uintptr_t)variable;
 	EXPECT(bytes == 24 && list[0] == 1 && list[1] == p && list[2] == 3);
 	CHECK(cuPointerGetAttribute(&managed, 8, p)); /* IS_MANAGED */
-	EXPECT(managed == 1);
+	EXPECT(managed);
 	CHECK(cuLibraryGetKernel(&k, l, "bump"));
 	EXPECT(bump((CUfunction)(void *)k) == 8 && *both == 8);
 	*both = 100;
