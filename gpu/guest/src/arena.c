@@ -130,13 +130,16 @@ static int region_piece(struct session *s, uint64_t len, struct piece *p)
 /* From min chunks on. While there are neither chunks nor regions it waits for either. */
 static int get(struct session *s, uint32_t min, uint64_t len, struct piece *p)
 {
+	unsigned step = 0;
 	int err;
 
-	do {
+	for (;;) {
 		if ((err = take_soon(s, min, chunks(s, len), len, p)) == RES_NOT_READY)
 			err = region_piece(s, len, p);
-	} while (err == RES_OUT_OF_MEMORY);
-	return err;
+		if (err != RES_OUT_OF_MEMORY)
+			return err;
+		backoff(&step);
+	}
 }
 
 int piece_get(struct session *s, uint64_t len, struct piece *p)

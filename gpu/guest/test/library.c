@@ -2,6 +2,7 @@
  * shows in the free memory of the vGPU: each library here has a variable of BIG
  * bytes. */
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "api.h"
 
@@ -435,7 +436,7 @@ static void enumerates(void)
 /* The handle of a context is not needed to know what an image has. */
 static void names_without_context(void)
 {
-	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b)\n{\nfrobnicate.u32 %r1;\nret;\n}\n";
+	static const char bad_body[] = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k(.param .u32 a, .param .u64 b)\n{\nfrobnicate.u32 %r1 %r2;\nret;\n}\n";
 	static const unsigned char head[80] = {0x50, 0xed, 0x55, 0xba, 1, 0, 16, [16] = 1, [20] = 64};
 	char *text = library_text(100), *fatbin = malloc(sizeof head + strlen(text));
 	uint64_t size = strlen(text), all = size + 64;
@@ -517,7 +518,7 @@ static void library_managed(void)
 	CUcontext a, b;
 	CUlibrary l;
 	CUkernel k;
-	unsigned int managed;
+	bool managed = false;
 
 	before = start(&a);
 	l = library_of(managed_ptx);
@@ -532,7 +533,7 @@ static void library_managed(void)
 	list = (volatile uint64_t *)(uintptr_t)variable;
 	EXPECT(bytes == 24 && list[0] == 1 && list[1] == p && list[2] == 3);
 	CHECK(cuPointerGetAttribute(&managed, 8, p)); /* IS_MANAGED */
-	EXPECT(managed == 1);
+	EXPECT(managed);
 	CHECK(cuLibraryGetKernel(&k, l, "bump"));
 	EXPECT(bump((CUfunction)(void *)k) == 8 && *both == 8);
 	*both = 100;
