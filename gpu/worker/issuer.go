@@ -98,7 +98,8 @@ func (s *Session) issueOne(head uint64) error {
 	if err != nil {
 		return err
 	}
-	c := command{entry: e}
+	c := &s.command
+	*c = command{entry: e}
 	if e.known && e.op != abi.OpNop {
 		body := s.entry[:e.length-abi.EntryHeaderSize]
 		copy(body, s.ring[at+abi.EntryHeaderSize:])
@@ -106,7 +107,7 @@ func (s *Session) issueOne(head uint64) error {
 	}
 	s.tail += e.length
 	s.shared.Store64(abi.OffTail, s.tail)
-	return s.execute(&c)
+	return s.execute(c)
 }
 
 // poll looks at the ring for d; true: there is something to do.

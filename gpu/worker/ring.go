@@ -72,8 +72,9 @@ func inlineLimit(op abi.Op) uint64 {
 	return abi.MaxInline
 }
 
-// command is one entry being executed. args and inline lie in the issuer's
-// buffer and are good only until the next entry.
+// command is one entry being executed. It and its args and inline, which lie in
+// the issuer's buffer, are good only until the next entry: who completes it later
+// keeps a copy.
 type command struct {
 	entry
 	argBytes, inlineBytes []byte

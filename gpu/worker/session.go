@@ -57,6 +57,7 @@ type Session struct {
 	ring      []byte
 	tail      uint64
 	entry     [maxEntry]byte
+	command   command // that is being executed; nobody keeps a pointer to it
 	regions   map[uint32]*region
 	runs      atomic.Int64 // mappings that regions take
 	drops     []drop
