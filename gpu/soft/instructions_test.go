@@ -58,6 +58,9 @@ redux.sync.add.u32 %r3, %r3, %r6; shfl.sync.down.b32 %r4|%p3, %r4, 1, 0x1c1f, %r
 		"apart": `and.b32 %r7, %tid, 1; setp.ne.u32 %c, %r7, 0; @%c bra A; redux.sync.add.u32 %r0, %r1, -1; shfl.sync.idx.b32 %r2, %r3, 1, 31, -1; bra B;
 A: redux.sync.add.u32 %r4, %r5, -1; shfl.sync.idx.b32 %r6, %r0, 0, 31, -1;
 B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7; bar.warp.sync -1; match.any.sync.b64 %r3, %d1, %r7;`,
+		"cp.async": `cp.async.ca.shared.global [%sa], [%mem], 4; cp.async.ca.shared::cta.global.L2::128B [%sa+8], [%mem+8], 8; cp.async.cg.shared.global [%sa+16], [%mem+32], 16;
+cp.async.commit_group; and.b32 %r7, %tid, 15; cp.async.cg.shared.global [%sa+32], [%mem+16], 16, %r7; cp.async.ca.shared.global [%sa+48], [%mem+40], 8, %p0; cp.async.ca.shared.global [%sa+56], [%mem], 8, 3;
+cp.async.wait_group 0; cp.async.wait_all; ld.shared.b64 %d0, [%sa]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+32]; ld.shared.b64 %d3, [%sa+40]; ld.shared.b64 %d4, [%sa+48]; ld.shared.b64 %d5, [%sa+56];`,
 		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
 		"brx":        "and.b32 %r0, %tid, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %tid;\nZ: add.u32 %r1, %r1, 3;",
 		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",

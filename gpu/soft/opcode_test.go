@@ -167,7 +167,7 @@ st.global.%s [%%o], %%d; ret; }
 func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 	for _, inst := range []string{
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
-		"cp.async.wait_all;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
+		"cp.async.bulk.commit_group;", "cp.async.mbarrier.arrive.shared.b64 [%rd1];", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
 		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e4m3x2.f32 %r1, %r1, %r1;",
 	} {
 		log, err := refusal(t, ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}")
@@ -234,6 +234,10 @@ func TestBadAccessesPoison(t *testing.T) {
 		{"ld.u32 %r1, [0];", abi.ErrIllegalAddress},
 		{"ld.shared.u32 %r1, [64];", abi.ErrIllegalAddress},
 		{"ld.local.u32 %r1, [1024];", abi.ErrIllegalAddress},
+		{"{ .shared .align 16 .b8 s[16]; cp.async.cg.shared.global [s], [%rd1+16], 16; }", abi.ErrIllegalAddress},
+		{"{ .shared .align 16 .b8 s[16]; cp.async.cg.shared.global [s+16], [%rd1], 16; }", abi.ErrIllegalAddress},
+		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s], [%rd1+4], 8; }", abi.ErrMisaligned},
+		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s+4], [%rd1], 8; }", abi.ErrMisaligned},
 		{"trap;", abi.ErrLaunchFailed},
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.sync 1; B: }", abi.ErrLaunchFailed},
 		// Lanes outside their own member mask, and members that never come.

@@ -53,7 +53,7 @@ func run(args []string, out, errs io.Writer) int {
 		return failed
 	}
 	status := allRun
-	var all []Image
+	all := []Image{}
 	for _, name := range flags.Args() {
 		images, err := check(name)
 		if err != nil {

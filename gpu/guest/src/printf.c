@@ -17,6 +17,19 @@ void output_abandon(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
+/* Room for a piece. Copies that wait for what the caller is about to do may hold all of
+ * the arena, so nothing waits for that. */
+static int room(struct session *s, struct piece *p)
+{
+	if (arena_try(s, PIECE, p))
+		return 0;
+	*p = (struct piece){.len = PIECE};
+	TRY(session_region(s, PIECE, &p->region));
+	p->bytes = p->region.base;
+	p->number = p->region.number;
+	return 0;
+}
+
 /* Takes pieces until there are none; false: there may be more. */
 static bool show(struct session *s, uint64_t context, const struct piece *p)
 {
@@ -41,7 +54,7 @@ void output_show(struct session *s, uint64_t context)
 
 	if (count == 0 || !(c = object_get(handle_of(context), KIND_CONTEXT)))
 		return;
-	if (atomic_load(&c->shown_at) != count && piece_get(s, PIECE, &p) == 0) {
+	if (atomic_load(&c->shown_at) != count && room(s, &p) == 0) {
 		pthread_mutex_lock(&lock);
 		if (show(s, context, &p))
 			atomic_store(&c->shown_at, count);

@@ -88,6 +88,37 @@ func put(b []byte, v uint64) {
 	copy(b, x[:])
 }
 
+// copyAsync is cp.async; the copy happens at once, which is one of its times.
+func (t *thread) copyAsync(in *ptx.Inst) error {
+	if len(in.Args) < 3 {
+		return nil // of groups
+	}
+	size := t.val(&in.Args[2], ptx.U32)
+	n := size
+	if len(in.Args) > 3 {
+		last := &in.Args[3]
+		if v := t.val(last, ptx.U32); last.Kind == ptx.KindReg && t.top().f.Regs[last.Reg].Type == ptx.Pred {
+			n *= 1 - v
+		} else {
+			n = min(v, size)
+		}
+	}
+	dst, err := t.bytes(&ptx.Inst{Mods: []string{"shared"}}, &in.Args[0], size)
+	if err != nil {
+		return err
+	}
+	src, err := t.bytes(&ptx.Inst{Mods: []string{"global"}}, &in.Args[1], size)
+	if err != nil {
+		return err
+	}
+	for i := range dst {
+		if dst[i] = 0; uint64(i) < n {
+			dst[i] = src[i]
+		}
+	}
+	return nil
+}
+
 func (t *thread) load(in *ptx.Inst) error {
 	ty, list := memType(in), elements(&in.Args[0])
 	n := uint64(ty.Size())

@@ -247,6 +247,8 @@ func (t *thread) plain(in *ptx.Inst) error {
 	switch in.Op {
 	case "ld", "ldu":
 		return t.load(in)
+	case "cp":
+		return t.copyAsync(in)
 	case "st":
 		return t.store(in)
 	case "atom", "red":

@@ -1,0 +1,67 @@
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// copyAsync is cp.async with its groups (PTX ISA, "Data Movement and Conversion
+// Instructions: Asynchronous copy": the forms that are not bulk copies). Copies are
+// done at once, so there is nothing to commit or to wait for.
+func (c *compiler) copyAsync(in *ptx.Inst) ([]exec.Step, error) {
+	mods := in.Mods
+	if len(mods) < 2 || mods[0] != "async" {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	switch mods[1] {
+	case "commit_group", "wait_group", "wait_all":
+		return nil, nil
+	case "ca", "cg":
+	default:
+		return nil, in.Errorf("unsupported instruction")
+	}
+	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") && m != "L2::cache_hint" })
+	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" || len(in.Args) < 3 || len(in.Args) > 4 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	k := exec.CopyAsync{Count: exec.None}
+	var err error
+	if k.To, err = c.copied(in, rest[0], 0); err != nil {
+		return nil, err
+	}
+	if k.From, err = c.copied(in, rest[1], 1); err != nil {
+		return nil, err
+	}
+	if len(in.Args) == 4 {
+		if err := c.copiedPart(&k, &in.Args[3]); err != nil {
+			return nil, err
+		}
+	}
+	return []exec.Step{k.Step()}, nil
+}
+
+// copied is one side of the copy.
+func (c *compiler) copied(in *ptx.Inst, space string, arg int) (exec.Access, error) {
+	size := in.Args[2]
+	if size.Kind != ptx.KindInt || size.Bits != 4 && size.Bits != 8 && size.Bits != 16 {
+		return exec.Access{}, in.Errorf("a copy has 4, 8 or 16 bytes")
+	}
+	side := *in
+	side.Mods = []string{space, "b32"}
+	a, err := c.access(&side, &in.Args[arg], nil)
+	a.Size = size.Bits
+	return a.Access, err
+}
+
+// copiedPart is the last operand: how many bytes are copied, or whether none are.
+func (c *compiler) copiedPart(k *exec.CopyAsync, o *ptx.Operand) (err error) {
+	if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == exec.ClassPred {
+		k.Ignore, k.Ignores = exec.PredOf(c.fr.regs[o.Reg], o.Not), true
+		return nil
+	}
+	k.Count, err = c.source(o, exec.Class32, ptx.U32)
+	return err
+}
