@@ -144,9 +144,10 @@ fuzz: setup
 gpu-check: setup build
 	@gpu/conformance/pack.sh $(BUILD)/gpu-check
 
-## test-vendor: NVIDIA's CUDA samples, built by nvcc in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN some
+## test-vendor: NVIDIA's CUDA samples, pycuda and numba in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN, PROGRAMS=PATTERN some
 test-vendor: setup build
 	@installer/dev/vendor/samples.sh
+	@installer/dev/vendor/python.sh
 
 ## deb: Debian packages of what is built, in build/deb
 deb: build

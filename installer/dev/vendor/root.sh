@@ -1,20 +1,28 @@
 #!/usr/bin/env bash
 # Makes a Debian 13 root in $BASALT_BUILD/vendor/root with NVIDIA's compiler and
-# samples from Debian's non-free section, unless it is there. They are under
-# NVIDIA's licence, which is yours to read: nothing of them leaves that folder.
+# samples from Debian's non-free section, pycuda and numba, unless it is there. What
+# is non-free is under NVIDIA's licence, which is yours to read: nothing of it
+# leaves that folder.
 set -euo pipefail
 root=$BASALT_BUILD/vendor/root
-[ ! -e "$root/.complete" ] || exit 0
+complete=$root/.complete-2 # one more when something else goes into it
+[ ! -e "$complete" ] || exit 0
 # From where this machine has its own packages.
 mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT) $(RELEASE)' 'Identifier: Packages' 'Origin: Debian' |
 	awk '$2 == "main" && $3 !~ /security|backports/ { print $1; exit }')
 [ -n "$mirror" ] || { echo "vendor: no Debian archive in this machine's apt sources" >&2; exit 1; }
-echo "vendor: a Debian 13 root with nvidia-cuda-toolkit and nvidia-cuda-samples of contrib and non-free (6 GB) in $root" >&2
+echo "vendor: a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda and numba of contrib and non-free (6.5 GB) in $root" >&2
 rm -rf "$root"
 mkdir -p "$(dirname "$root")"
 # In a mount namespace of its own: see installer/guest/build.sh.
 unshare --mount --propagation private mmdebstrap --quiet --variant=minbase --components=main,contrib,non-free \
 	--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Retries "3"' \
-	--include=ca-certificates,g++,make,nvidia-cuda-toolkit,nvidia-cuda-samples \
+	--dpkgopt=force-unsafe-io \
+	--include=ca-certificates,g++,make,libopenmpi-dev,nvidia-cuda-toolkit,nvidia-cuda-samples,python3-numba,python3-pycuda \
 	trixie "$root" "$mirror"
-touch "$root/.complete"
+# Where numba looks for libcudadevrt, and then for all else too.
+mkdir -p "$root/usr/local/cuda/nvvm"
+ln -s /usr/lib/nvidia-cuda-toolkit/libdevice "$root/usr/local/cuda/nvvm/libdevice"
+ln -s /usr/lib/x86_64-linux-gnu "$root/usr/local/cuda/nvvm/lib64"
+ln -s /usr/lib/x86_64-linux-gnu "$root/usr/local/cuda/lib64"
+touch "$complete"

@@ -1,67 +1,68 @@
 #!/usr/bin/env bash
-# Builds NVIDIA's CUDA samples with nvcc and the shared runtime library and runs
-# them on a soft GPU, with Basalt's libcuda and libcudart in place of NVIDIA's.
-# Writes a table of what each said to $BASALT_BUILD/vendor/samples.md.
+# Builds NVIDIA's CUDA samples by their own Makefiles with nvcc and runs them on
+# a soft GPU, with Basalt's libcuda and libcudart in place of NVIDIA's. Writes a
+# table of what each said to $BASALT_BUILD/vendor/samples-$RUNTIME.md and its
+# output to $BASALT_BUILD/vendor/log/.
 #
 #   SAMPLES=PATTERN   only those whose path matches (a shell pattern)
-#   LIMIT=SECONDS     how long one may run (60): the soft GPU is a CPU
+#   LIMIT=SECONDS     how long one may run (120): the soft GPU is a CPU
+#   RUNTIME=static    links NVIDIA's own runtime library, which refuses to run
+#                     without an answer that only NVIDIA's driver gives (shared)
 set -euo pipefail
-cd "$(dirname "$0")/../../.."
-dir=$BASALT_BUILD/vendor
-root=$dir/root
-limit=${LIMIT:-60}
-examples=usr/share/doc/nvidia-cuda-samples/examples
-installer/dev/vendor/root.sh
-mkdir -p "$root/opt/basalt" "$root/opt/samples"
-cp -a "$BASALT_BUILD/guest/lib" "$root/opt/basalt/"
+. "$(dirname "$0")/gpu.sh"
+limit=${LIMIT:-120}
+runtime=${RUNTIME:-shared}
+case $runtime in
+shared | static) ;;
+*) echo "vendor: RUNTIME is $runtime, want shared or static" >&2; exit 1 ;;
+esac
+tree=/opt/samples-$runtime
+if [ ! -e "$root$tree" ]; then
+	cp -rL "$root/usr/share/doc/nvidia-cuda-samples/examples" "$root$tree.new"
+	# The samples with NVRTC compile to machine code, which a soft GPU does not run.
+	sed -i -e 's/architecture=sm_/architecture=compute_/' -e 's/nvrtcGetCUBIN/nvrtcGetPTX/g' "$root$tree.new/Common/nvrtc_helper.h"
+	# Some link the static runtime by name.
+	[ $runtime = static ] || find "$root$tree.new" -name Makefile -exec sed -i 's/-lcudart_static/-lcudart/' {} +
+	mv "$root$tree.new" "$root$tree"
+fi
+mkdir -p "$dir/log"
 
-# A vGPU whose socket lies in the root.
-rm -f "$root/opt/basalt/gpu"
-"$BASALT_BUILD/bin/basalt-gpud" --standalone --no-nvidia --soft-gpu vram=1GiB --socket "$root/opt/basalt/gpu" \
-	--state "$dir/state" >"$dir/gpud.log" 2>&1 &
-gpud=$!
-trap 'kill $gpud 2>/dev/null || true' EXIT
-until [ -S "$root/opt/basalt/gpu" ]; do
-	kill -0 $gpud || { cat "$dir/gpud.log" >&2; exit 1; }
-	sleep 0.1
-done
-
-# build PATH NAME: says in $dir/NAME.log why not. A sample's Makefile names its libraries.
+# build PATH: the sample's own program. Its first architecture is 6.1, which is
+# what the soft GPU says it is, or the lowest that the sample names.
 build() {
-	local libraries
-	libraries=$(sed -n 's/^LIBRARIES *+= *//p' "$root/$examples/$1/Makefile" | grep -oE -e '-l[a-z_0-9]+' | tr '\n' ' ' || true)
-	chroot "$root" sh -c "cd /$examples/$1 && set --; for f in *.cu *.cpp; do [ ! -e \"\$f\" ] || set -- \"\$@\" \"\$f\"; done;
-		exec nvcc -w -std=c++14 -arch=sm_61 -cudart shared -I/$examples/Common -L/opt/basalt/lib -o /opt/samples/$2 \"\$@\" $libraries -lcuda" >"$dir/$2.log" 2>&1
+	arch=$(sed -n 's/^SMS ?= *//p' "$root$tree/$1/Makefile" | tail -n 1 | tr ' ' '\n' | awk '$1 >= 61 { print; exit }')
+	inside "$tree/$1" 900 nice make CUDA_PATH=/usr SMS="${arch:-61}" CUDALIB="$basalt/lib" \
+		EXTRA_NVCCFLAGS="-w -cudart $runtime -L$basalt/lib" build >"$log" 2>&1 &&
+		[ -x "$root$tree/$1/$(basename "$1")" ]
 }
 
-run() {
-	chroot "$root" sh -c "cd /$examples/$1 && LD_LIBRARY_PATH=/opt/basalt/lib BASALT_GPU=unix:/opt/basalt/gpu \
-		exec timeout $limit /opt/samples/$2" >"$dir/$2.log" 2>&1 </dev/null
-}
-
-# why NAME: the last line that says something, safe in a table.
-why() { { grep -iE 'error|fail|not supported|unsupported|waiv' "$dir/$1.log" || tail -n 1 "$dir/$1.log"; } | tail -n 1 | tr '|`' '/' | cut -c1-120; }
+# why WORDS: the last line of the log that has one of the words or, without any,
+# the last line; safe in a table.
+why() { { grep -aiE "$1" "$log" || tail -n 1 "$log"; } | tail -n 1 | tr '|`' '/' | cut -c1-160; }
 
 passed=0 failed=0 unbuilt=0
-{
-	echo "| sample | result | why |"
-	echo "|---|---|---|"
-} >"$dir/samples.md"
-for path in $(cd "$root/$examples" && find Samples -name Makefile -path "*${SAMPLES:-}*" -printf '%h\n' | sort); do
-	name=$(basename "$path") result=passes reason=
-	if ! build "$path" "$name"; then
-		unbuilt=$((unbuilt + 1)) result="not built" reason=$(why "$name")
+table=$dir/samples-$runtime.md
+printf '| sample | sm | result | why |\n|---|---|---|---|\n' >"$table"
+for path in $(cd "$root$tree" && find Samples/[0-6]* -name Makefile -path "*${SAMPLES:-}*" -printf '%h\n' | sort); do
+	name=$(basename "$path") reason=
+	log=$dir/log/$runtime-$name.log
+	if ! build "$path"; then
+		unbuilt=$((unbuilt + 1)) result="not built" reason=$(why 'error|>>> W')
 	else
 		code=0
-		run "$path" "$name" || code=$?
+		inside "$tree/$path" "$limit" "./$name" >"$log" 2>&1 || code=$?
+		reason=$(why 'error|fail|not support|unsupported|waiv')
 		case $code in
-		0) passed=$((passed + 1)) ;;
-		2) result="waives itself" reason=$(why "$name") ;; # EXIT_WAIVED
-		124) failed=$((failed + 1)) result="over $limit s" ;;
-		*) failed=$((failed + 1)) result="exit $code" reason=$(why "$name") ;;
+		0)
+			passed=$((passed + 1)) result=passes reason=
+			! grep -qaE 'FAILED|Result = FAIL' "$log" || result="passes, and says" reason=$(why 'FAILED|Result = FAIL')
+			;;
+		2) result="waives itself" ;; # EXIT_WAIVED
+		124 | 137) failed=$((failed + 1)) result="over $limit s" ;;
+		*) failed=$((failed + 1)) result="exit $code" ;;
 		esac
 	fi
 	echo "$result  $path  $reason"
-	echo "| $path | $result | $reason |" >>"$dir/samples.md"
+	echo "| $path | ${arch:-61} | $result | $reason |" >>"$table"
 done
-echo "$passed pass, $failed do not, $unbuilt were not built: $dir/samples.md"
+echo "$passed pass, $failed do not, $unbuilt were not built: $table"
