@@ -81,8 +81,12 @@ func (a *App) poolsNamed(cmd *cobra.Command, refs []string) (pools []api.GPUPool
 	for _, ref := range refs {
 		i := slices.IndexFunc(all, func(p api.GPUPool) bool { return ref == p.Meta.Name || ref == p.Meta.ID })
 		if i < 0 {
-			_, err := a.pools().get(cmd.Context(), ref)
-			return nil, cmp.Or(err, error(usagef("--pool %s: it was made just now; try again", ref)))
+			p, err := a.pools().get(cmd.Context(), ref) // says that it is not there
+			if err != nil {
+				return nil, err
+			}
+			pools = append(pools, p)
+			continue
 		}
 		pools = append(pools, all[i])
 	}

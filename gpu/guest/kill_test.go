@@ -109,7 +109,7 @@ func (g *gpud) begin(t *testing.T, name string) *program {
 // wait for the program's end. byItself: no signal may be what ended it.
 func (p *program) wait(t *testing.T, byItself bool) {
 	t.Helper()
-	patience.Receive(t, apiPatience, p.name+" ends", p.ended) //nolint:errcheck // how, is looked at below
+	patience.Receive(t, apiPatience, p.name+" ends", p.ended)
 	if s, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && s.Signaled() && (byItself || s.Signal() != syscall.SIGKILL) {
 		t.Errorf("%s ended by %v:\n%s", p.name, s.Signal(), p.out.String())
 	}
