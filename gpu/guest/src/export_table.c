@@ -91,8 +91,9 @@ static unsigned int no_checks(void)
 	return 0;
 }
 
-/* Tells every kernel of a module; the program ends it by returning 0. */
-static CUresult tools_module_each(CUcontext ctx, CUmodule module, int (*tell)(CUfunction, void *), void *data)
+/* Tells every kernel of a module; the program ends it by returning 0. cuFFT writes where
+ * the first argument points, so that is its own data. */
+static CUresult tools_module_each(CUcontext ctx, CUmodule module, int (*tell)(void *, CUfunction), void *data)
 {
 	unsigned int count;
 	CUfunction *all;
@@ -105,7 +106,7 @@ static CUresult tools_module_each(CUcontext ctx, CUmodule module, int (*tell)(CU
 	if (!(all = calloc(count + 1, sizeof *all)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if ((err = cuModuleEnumerateFunctions(all, count, module)) == 0)
-		for (unsigned int i = 0; i < count && tell(all[i], data); i++)
+		for (unsigned int i = 0; i < count && tell(data, all[i]); i++)
 			;
 	free(all);
 	return err;

@@ -153,7 +153,7 @@ static CUresult tools_context(void)
 	return r;
 }
 
-static int tell(CUfunction f, void *told)
+static int tell(void *told, CUfunction f)
 {
 	const char *name = NULL;
 
@@ -166,7 +166,7 @@ static int tell(CUfunction f, void *told)
 static CUresult tools_module(void)
 {
 	int told = 0;
-	CUresult r = ((CUresult(*)(CUcontext, CUmodule, int (*)(CUfunction, void *), void *))function())(context_now(), module_now(), tell, &told);
+	CUresult r = ((CUresult(*)(CUcontext, CUmodule, int (*)(void *, CUfunction), void *))function())(context_now(), module_now(), tell, &told);
 
 	EXPECT(told == 2); /* as many as the image has */
 	return r;
