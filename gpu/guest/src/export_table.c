@@ -91,9 +91,9 @@ static unsigned int no_checks(void)
 	return 0;
 }
 
-/* Tells every kernel of a module, as cuFFT wants it told: the data come first, and
- * nothing is returned. */
-static CUresult tools_module_each(CUcontext ctx, CUmodule module, void (*tell)(void *, CUfunction), void *data)
+/* Tells every kernel of a module; the program ends it by returning 0. cuFFT writes where
+ * the first argument points, so that is its own data. */
+static CUresult tools_module_each(CUcontext ctx, CUmodule module, int (*tell)(void *, CUfunction), void *data)
 {
 	unsigned int count;
 	CUfunction *all;
@@ -106,8 +106,8 @@ static CUresult tools_module_each(CUcontext ctx, CUmodule module, void (*tell)(v
 	if (!(all = calloc(count + 1, sizeof *all)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if ((err = cuModuleEnumerateFunctions(all, count, module)) == 0)
-		for (unsigned int i = 0; i < count; i++)
-			tell(data, all[i]);
+		for (unsigned int i = 0; i < count && tell(data, all[i]); i++)
+			;
 	free(all);
 	return err;
 }

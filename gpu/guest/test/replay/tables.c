@@ -153,20 +153,20 @@ static CUresult tools_context(void)
 	return r;
 }
 
-/* cuFFT's stores what comes second at the first. */
-static void tell(void *told, CUfunction f)
+static int tell(void *told, CUfunction f)
 {
 	const char *name = NULL;
 
 	ASIDE(cuFuncGetName, &name, f);
 	function_found(name, f);
 	++*(int *)told;
+	return 1;
 }
 
 static CUresult tools_module(void)
 {
 	int told = 0;
-	CUresult r = ((CUresult(*)(CUcontext, CUmodule, void (*)(void *, CUfunction), void *))function())(context_now(), module_now(), tell, &told);
+	CUresult r = ((CUresult(*)(CUcontext, CUmodule, int (*)(void *, CUfunction), void *))function())(context_now(), module_now(), tell, &told);
 
 	EXPECT(told == 2); /* as many as the image has */
 	return r;
