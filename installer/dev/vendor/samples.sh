@@ -6,8 +6,7 @@
 #
 #   SAMPLES=PATTERN   only those whose path matches (a shell pattern)
 #   LIMIT=SECONDS     how long one may run (120): the soft GPU is a CPU
-#   RUNTIME=static    links NVIDIA's own runtime library, which refuses to run
-#                     without an answer that only NVIDIA's driver gives (shared)
+#   RUNTIME=static    links NVIDIA's own runtime library (shared)
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
 limit=${LIMIT:-120}
