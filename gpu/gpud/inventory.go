@@ -43,10 +43,12 @@ type cardInfo struct {
 	Driver string
 	VRAM   uint64
 	SMs    int
+	// Capability of a soft GPU, as 61; 0: its usual one.
+	Capability int
 }
 
 func (c cardInfo) device() *wire.Device {
-	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs}
+	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Capability: c.Capability}
 }
 
 // madeKind is a kind of card that configuration makes.
@@ -74,7 +76,7 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 		if _, ok := known[id]; !ok {
 			known[id] = newUUID()
 		}
-		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs})
+		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Capability: g.Capability})
 		return nil
 	}
 	for _, g := range cfg.SoftGPUs {

@@ -133,7 +133,13 @@ func TestParseSoftGPU(t *testing.T) {
 	if g, err := ParseSoftGPU("sms=2,name=x,vram=16MiB", 0); err != nil || g != (SoftGPU{Name: "x", VRAM: 16 << 20, SMs: 2}) {
 		t.Errorf("%+v, %v", g, err)
 	}
-	for _, in := range []string{"", "8GiB", "name=x", "vram=8GB", "vram=1KiB", "vram=5TiB", "vram=8GiB,sms=0", "vram=8GiB,sms=x", "vram=8GiB,color=red", "vram=8GiB,name=a/b", "vram=8GiB,name="} {
+	if g, err := ParseSoftGPU("vram=16MiB,cc=9.0", 0); err != nil || g.Capability != 90 {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if _, err := ParseNullGPU("vram=1GiB,cc=9.0", 0); err == nil {
+		t.Error("a null GPU has no kernels to choose")
+	}
+	for _, in := range []string{"", "8GiB", "name=x", "vram=8GB", "vram=1KiB", "vram=5TiB", "vram=8GiB,sms=0", "vram=8GiB,sms=x", "vram=8GiB,color=red", "vram=8GiB,name=a/b", "vram=8GiB,name=", "vram=8GiB,cc=61", "vram=8GiB,cc=4.2", "vram=8GiB,cc=9.x", "vram=8GiB,cc="} {
 		if g, err := ParseSoftGPU(in, 0); err == nil {
 			t.Errorf("%q is %+v", in, g)
 		}

@@ -11,6 +11,8 @@ type SoftGPU struct {
 	Name string // unique on the node
 	VRAM uint64 // bytes
 	SMs  int    // multiprocessors
+	// Capability that it says it has: 61 is compute capability 6.1; 0: its usual one.
+	Capability int
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -24,7 +26,7 @@ const (
 	maxSoftSMs  = 1024
 )
 
-// ParseSoftGPU reads "name=soft0,vram=8GiB,sms=4". Only vram must be given;
+// ParseSoftGPU reads "name=soft0,vram=8GiB,sms=4,cc=6.1". Only vram must be given;
 // index names a card without a name.
 func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
 
@@ -39,7 +41,7 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 	for _, part := range strings.Split(s, ",") {
 		key, value, ok := strings.Cut(part, "=")
 		if !ok {
-			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,sms=…", kind, s)
+			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,sms=…,cc=…", kind, s)
 		}
 		var err error
 		switch key {
@@ -49,8 +51,10 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.VRAM, err = ParseSize(value)
 		case "sms":
 			g.SMs, err = strconv.Atoi(value)
+		case "cc":
+			g.Capability, err = parseCapability(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram or sms", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, sms or cc", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
@@ -59,8 +63,21 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 	return g, g.check(kind)
 }
 
+// parseCapability reads a compute capability, as 6.1.
+func parseCapability(s string) (int, error) {
+	major, minor, ok := strings.Cut(s, ".")
+	a, err := strconv.Atoi(major)
+	b, err2 := strconv.Atoi(minor)
+	if !ok || err != nil || err2 != nil || a < 5 || a > 12 || b < 0 || b > 9 {
+		return 0, fmt.Errorf("cc is %q, want a compute capability from 5.0 to 12.9, as in cc=9.0", s)
+	}
+	return 10*a + b, nil
+}
+
 func (g SoftGPU) check(kind string) error {
 	switch {
+	case g.Capability != 0 && kind != "soft":
+		return fmt.Errorf("%s GPU %s: cc is for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

@@ -87,6 +87,18 @@ func TestPTXVersion(t *testing.T) {
 	}
 }
 
+// A device is of the capability that it was made with.
+func TestCapability(t *testing.T) {
+	d, err := device.New(device.Options{VRAM: 64 << 20, Capability: 103})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close() //nolint:errcheck // it did nothing
+	if a := d.Info().Attributes; a[75] != 10 || a[76] != 3 {
+		t.Errorf("capability %d.%d, want 10.3", a[75], a[76])
+	}
+}
+
 // A module that is refused says why, and there is nothing of it to launch.
 func TestModuleWithTooMuchIsRefused(t *testing.T) {
 	d, err := device.New(device.Options{VRAM: 64 << 20})

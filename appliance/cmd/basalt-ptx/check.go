@@ -84,7 +84,7 @@ func imagesOf(file []byte) ([][]byte, error) {
 
 // judge compiles a module as a soft GPU does.
 func judge(image []byte) (i Image) {
-	kernels, err := compile.Check(image)
+	kernels, err := compile.DefaultCapability.Check(image)
 	if err != nil {
 		i.Error = err.Error()
 	}

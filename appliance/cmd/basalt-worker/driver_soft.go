@@ -2,12 +2,13 @@ package main
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 func init() {
 	drivers[wire.DriverSoft] = func(d wire.Device) (worker.Driver, error) {
-		return device.New(device.Options{Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID})
+		return device.New(device.Options{Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID, Capability: compile.Capability(d.Capability)})
 	}
 }

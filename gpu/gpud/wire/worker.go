@@ -145,6 +145,7 @@ type Device struct {
 	Name            string   `json:"name"`
 	VRAMBytes       uint64   `json:"vramBytes"`
 	Multiprocessors int      `json:"multiprocessors"`
+	Capability      int      `json:"capability,omitempty"` // of a soft GPU: 61 is compute capability 6.1; 0: its usual one
 }
 
 // ErrLine is a line that breaks a rule; the stream ends.

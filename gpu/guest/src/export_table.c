@@ -75,6 +75,28 @@ static CUresult tools_context_id(CUcontext ctx, unsigned long long *id)
 	return cuCtxGetId(ctx, id);
 }
 
+/* The stream behind a handle of the program's: what stands for a default stream is
+ * made the one that is meant. */
+static CUresult tools_stream(CUcontext ctx, CUstream stream, CUstream *inner, int per_thread)
+{
+	unsigned long long id;
+
+	(void)ctx;
+	if (!inner)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!stream)
+		stream = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	TRY(cuStreamGetId(stream, &id));
+	*inner = stream;
+	return 0;
+}
+
+static CUresult tools_stream_id(CUcontext ctx, CUstream inner, unsigned long long *id)
+{
+	(void)ctx;
+	return inner ? cuStreamGetId(inner, id) : CUDA_ERROR_INVALID_VALUE;
+}
+
 /* Every context may be used. */
 static CUresult context_check(CUcontext ctx, unsigned int *flags, const void **why)
 {
@@ -121,7 +143,7 @@ static slot cudart_interface[13] = {
 static slot callback_hooks[7] = {[2] = SLOT(hooks), [6] = SLOT(marks)};
 static slot tools_tls[3] = {[2] = SLOT(tools_current)};
 static slot context_checks[5] = {[2] = SLOT(context_check), [3] = SLOT(no_checks)};
-static slot tools_context[86] = {[4] = SLOT(tools_context_id)};
+static slot tools_context[86] = {[4] = SLOT(tools_context_id), [39] = SLOT(tools_stream_id), [51] = SLOT(tools_stream)};
 static slot tools_module[92] = {[7] = SLOT(tools_module_each)};
 static slot context_storage[4] = {SLOT(context_storage_put), SLOT(context_storage_delete), SLOT(context_storage_get)};
 

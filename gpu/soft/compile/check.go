@@ -8,8 +8,8 @@ import (
 // Check compiles an image as a context would that loads it, and returns its
 // kernels: which of them a soft GPU runs, and why not the others. The error is
 // why the module itself is refused.
-func Check(image []byte) ([]Kernel, error) {
-	m, err := Parse(image)
+func (c Capability) Check(image []byte) ([]Kernel, error) {
+	m, err := c.Parse(image)
 	if err != nil {
 		return nil, err
 	}

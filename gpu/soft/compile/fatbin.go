@@ -7,31 +7,36 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
 )
 
-// Capability is the compute capability that the device reports, as in sm_61.
+// Capability is a device's compute capability, as in sm_61: it chooses among the
+// PTX of a fatbin.
 //
 // A real driver refuses PTX for a newer target. The soft GPU takes it: it
 // knows many instructions of later architectures (match, redux, bfloat16), so
 // it judges instructions, not the .target line, and names the one it lacks.
-const Capability = 61
+type Capability uint32
+
+// DefaultCapability is a device's that says nothing else: without tensor cores
+// and asynchronous copies, libraries take kernels that need neither.
+const DefaultCapability Capability = 61
 
 // better says whether PTX for architecture a is preferred to that for b: the
 // newest that the device covers, or else the oldest.
-func better(a, b uint32) bool {
-	if a <= Capability && b <= Capability {
+func (c Capability) better(a, b uint32) bool {
+	if a <= uint32(c) && b <= uint32(c) {
 		return a > b
 	}
 	return a < b
 }
 
 // fatbinPTX gives the PTX that suits the device best.
-func fatbinPTX(image []byte) (string, error) {
+func (c Capability) fatbinPTX(image []byte) (string, error) {
 	entries, err := fatbin.Entries(image)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	}
 	var best *fatbin.Entry
 	for i, e := range entries {
-		if e.Kind == fatbin.PTX && (best == nil || better(e.Arch, best.Arch)) {
+		if e.Kind == fatbin.PTX && (best == nil || c.better(e.Arch, best.Arch)) {
 			best = &entries[i]
 		}
 	}

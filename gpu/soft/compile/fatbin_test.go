@@ -64,16 +64,19 @@ func TestFatbins(t *testing.T) {
 	packed := lz4(text)
 	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
 		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
-		if src, err := fatbinPTX(choice); err != nil || src != "arch61" {
+		if src, err := DefaultCapability.fatbinPTX(choice); err != nil || src != "arch61" {
 			t.Errorf("%v: %q %v", e, src, err)
 		}
+		if src, err := Capability(90).fatbinPTX(choice); err != nil || src != "arch80" {
+			t.Errorf("%v on a device of capability 9.0: %q %v", e, src, err)
+		}
 	}
-	if src, err := fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
+	if src, err := DefaultCapability.fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
 		t.Errorf("only newer ones: %q %v", src, err)
 	}
 	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
 	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
-	src, err := fatbinPTX(good)
+	src, err := DefaultCapability.fatbinPTX(good)
 	if err != nil || src != text {
 		t.Fatalf("%v, %q", err, src)
 	}
@@ -84,7 +87,7 @@ func TestFatbins(t *testing.T) {
 		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
 		"short":             good[:len(good)-1],
 	} {
-		if _, err := fatbinPTX(bad); err == nil {
+		if _, err := DefaultCapability.fatbinPTX(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -103,7 +106,7 @@ func TestLinkedLibraries(t *testing.T) {
 		}}).Append(nil)
 	}
 	good := fatbintest.Object([2]string{".nv_fatbin", ptxIn(".visible .func g { ret; }")})
-	mod, _, err := parseImage(image(good))
+	mod, _, err := DefaultCapability.parseImage(image(good))
 	if err != nil || len(mod.Funcs) != 3 {
 		t.Fatalf("module %+v, %v; want k, g and f", mod, err)
 	}
@@ -112,7 +115,7 @@ func TestLinkedLibraries(t *testing.T) {
 		"g.o: .*no PTX":                       fatbintest.Object([2]string{".nv_fatbin", string(makeFatbin([]any{2, 61, 0, []byte("\x7fELF"), 0}))}),
 		"lib.a.*unresolved extern function g": fatbintest.Object(),
 	} {
-		if _, _, err := parseImage(image(g)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+		if _, _, err := DefaultCapability.parseImage(image(g)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

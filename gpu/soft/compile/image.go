@@ -12,9 +12,9 @@ import (
 
 // parseImage reads an image: PTX, a fatbin, or several of them to be linked. The
 // registers are those that the program allows a thread; 0: any number.
-func parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
+func (c Capability) parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 	if !abi.IsLinkImage(image) {
-		src, err := ptxOf(image)
+		src, err := c.ptxOf(image)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -26,7 +26,7 @@ func parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 		return nil, 0, err
 	}
 	if linked := link.Linked(); linked != nil {
-		src, err := ptxOf(linked)
+		src, err := c.ptxOf(linked)
 		if err == nil {
 			mod, err = parsePTX(src)
 		}
@@ -34,11 +34,11 @@ func parseImage(image []byte) (mod *ptx.Module, registers uint32, err error) {
 			return mod, link.MaxRegisters, err
 		}
 	}
-	mod, err = linkObjects(link)
+	mod, err = c.linkObjects(link)
 	return mod, link.MaxRegisters, err
 }
 
-func linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
+func (c Capability) linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
 	var sources []ptx.Source
 	total := 0
 	for _, o := range link.Objects {
@@ -47,7 +47,7 @@ func linkObjects(link *abi.LinkImage) (*ptx.Module, error) {
 			return nil, fmt.Errorf("%w: %s: %w", abi.ErrInvalidImage, o.Name, err)
 		}
 		for _, image := range images {
-			src, err := ptxOf(image)
+			src, err := c.ptxOf(image)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", o.Name, err)
 			}
@@ -76,16 +76,16 @@ func linkImages(o abi.LinkObject) ([][]byte, error) {
 // Signatures lists the kernels of an image with their parameters. It reads no
 // instructions and links nothing: what is wrong there, Parse finds. An error
 // wraps an abi.Result.
-func Signatures(image []byte) ([]abi.FunctionInfo, error) {
+func (c Capability) Signatures(image []byte) ([]abi.FunctionInfo, error) {
 	if !abi.IsLinkImage(image) {
-		return signatures(image)
+		return c.signatures(image)
 	}
 	link, err := abi.DecodeLinkImage(image)
 	if err != nil {
 		return nil, err
 	}
 	if linked := link.Linked(); linked != nil {
-		if list, err := signatures(linked); !errors.Is(err, abi.ErrNoBinaryForGPU) {
+		if list, err := c.signatures(linked); !errors.Is(err, abi.ErrNoBinaryForGPU) {
 			return list, err
 		}
 	}
@@ -96,7 +96,7 @@ func Signatures(image []byte) ([]abi.FunctionInfo, error) {
 			return nil, fmt.Errorf("%w: %s: %w", abi.ErrInvalidImage, o.Name, err)
 		}
 		for _, image := range images {
-			more, err := signatures(image)
+			more, err := c.signatures(image)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", o.Name, err)
 			}
@@ -106,8 +106,8 @@ func Signatures(image []byte) ([]abi.FunctionInfo, error) {
 	return list, nil
 }
 
-func signatures(image []byte) (list []abi.FunctionInfo, err error) {
-	src, err := ptxOf(image)
+func (c Capability) signatures(image []byte) (list []abi.FunctionInfo, err error) {
+	src, err := c.ptxOf(image)
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +137,12 @@ func parsePTX(src string) (*ptx.Module, error) {
 }
 
 // ptxOf finds the PTX in an image: the text itself, or a fatbin's.
-func ptxOf(image []byte) (string, error) {
+func (c Capability) ptxOf(image []byte) (string, error) {
 	switch {
 	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
 		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
 	case fatbin.Is(image):
-		return fatbinPTX(image)
+		return c.fatbinPTX(image)
 	}
 	return string(bytes.TrimRight(image, "\x00")), nil
 }

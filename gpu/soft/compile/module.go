@@ -55,8 +55,8 @@ type Kernel struct {
 
 // Parse reads an image: PTX, a fatbin, or several of them to be linked. An
 // error in PTX is a *ptx.Error.
-func Parse(image []byte) (*Module, error) {
-	mod, registers, err := parseImage(image)
+func (c Capability) Parse(image []byte) (*Module, error) {
+	mod, registers, err := c.parseImage(image)
 	if err != nil {
 		return nil, err
 	}

@@ -51,18 +51,18 @@ func attributes(o Options) []int32 {
 		14: 512,          // TEXTURE_ALIGNMENT
 		15: 1,            // GPU_OVERLAP
 		16: int32(o.SMs),
-		19: 1,                                                    // CAN_MAP_HOST_MEMORY
-		30: 512,                                                  // SURFACE_ALIGNMENT
-		33: 0,                                                    // PCI_BUS_ID
-		34: 0,                                                    // PCI_DEVICE_ID
-		36: 1000000,                                              // MEMORY_CLOCK_RATE, kHz
-		37: 64,                                                   // GLOBAL_MEMORY_BUS_WIDTH, bits
-		38: 1 << 20,                                              // L2_CACHE_SIZE
-		39: maxResidentThreads,                                   // MAX_THREADS_PER_MULTIPROCESSOR
-		40: 1,                                                    // ASYNC_ENGINE_COUNT
-		41: 1,                                                    // UNIFIED_ADDRESSING
-		51: 32,                                                   // TEXTURE_PITCH_ALIGNMENT
-		75: compile.Capability / 10, 76: compile.Capability % 10, // COMPUTE_CAPABILITY_MAJOR, MINOR
+		19: 1,                                                      // CAN_MAP_HOST_MEMORY
+		30: 512,                                                    // SURFACE_ALIGNMENT
+		33: 0,                                                      // PCI_BUS_ID
+		34: 0,                                                      // PCI_DEVICE_ID
+		36: 1000000,                                                // MEMORY_CLOCK_RATE, kHz
+		37: 64,                                                     // GLOBAL_MEMORY_BUS_WIDTH, bits
+		38: 1 << 20,                                                // L2_CACHE_SIZE
+		39: maxResidentThreads,                                     // MAX_THREADS_PER_MULTIPROCESSOR
+		40: 1,                                                      // ASYNC_ENGINE_COUNT
+		41: 1,                                                      // UNIFIED_ADDRESSING
+		51: 32,                                                     // TEXTURE_PITCH_ALIGNMENT
+		75: int32(o.Capability / 10), 76: int32(o.Capability % 10), // COMPUTE_CAPABILITY_MAJOR, MINOR
 		78:  1,                 // STREAM_PRIORITIES_SUPPORTED
 		79:  1,                 // GLOBAL_L1_CACHE_SUPPORTED
 		80:  1,                 // LOCAL_L1_CACHE_SUPPORTED

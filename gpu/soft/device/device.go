@@ -23,6 +23,8 @@ type Options struct {
 	VRAM uint64   // bytes; default 1 GiB
 	SMs  int      // multiprocessors, 0: as many as the host has processors
 	UUID [16]byte // default all zero
+	// Capability is what the device says that it is; default compile.DefaultCapability.
+	Capability compile.Capability
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
 	// Faults lets tests break things.
@@ -61,6 +63,9 @@ func New(o Options) (worker.Driver, error) {
 	if o.SMs <= 0 {
 		o.SMs = runtime.GOMAXPROCS(0)
 	}
+	if o.Capability == 0 {
+		o.Capability = compile.DefaultCapability
+	}
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -80,7 +85,7 @@ func (d *device) Info() abi.DeviceInfoReply {
 
 // ImageInfo implements worker.Driver.
 func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
-	info.Functions, err = compile.Signatures(image)
+	info.Functions, err = d.o.Capability.Signatures(image)
 	return info, err
 }
 

@@ -31,7 +31,7 @@ type function struct {
 // ModuleLoad implements worker.Context.
 func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	parsed, err := compile.Parse(image)
+	parsed, err := c.d.o.Capability.Parse(image)
 	var m *module
 	if err == nil {
 		m, err = c.load(parsed, o, &info)
@@ -192,7 +192,7 @@ func describe(k *compile.Kernel, fn *function, of *compile.Module) abi.FunctionI
 	// the language: libraries choose by it which of their tunings was compiled.
 	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
 		int32(fn.p.MaxThreads), int32(fn.p.SharedBytes), of.ConstBytes(), int32(fn.p.LocalBytes),
-		int32(fn.registers), of.Arch(), compile.Capability, 0, int32(fn.maxDynamic), -1,
+		int32(fn.registers), of.Arch(), int32(fn.m.c.d.o.Capability), 0, int32(fn.maxDynamic), -1,
 	}}
 }
 

@@ -7,6 +7,7 @@
 #   SAMPLES=PATTERN   only those whose path matches (a shell pattern)
 #   LIMIT=SECONDS     how long one may run (120): the soft GPU is a CPU
 #   RUNTIME=static    links NVIDIA's own runtime library (shared)
+#   CAPABILITY=10.0   what the soft GPU says it has (6.1): cuBLAS has PTX for 9.0 only
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
 limit=${LIMIT:-120}
