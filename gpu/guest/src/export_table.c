@@ -113,25 +113,22 @@ static unsigned int no_checks(void)
 	return 0;
 }
 
-/* Tells every kernel of a module; the program ends it by returning 0. cuFFT writes where
- * the first argument points, so that is its own data. */
-static CUresult tools_module_each(CUcontext ctx, CUmodule module, int (*tell)(void *, CUfunction), void *data)
+/* Tells every kernel of a module, the caller's data first, as cuFFT wants it: it
+ * stores the kernel there, and goes on only if this returns 1. */
+static int tools_module_each(CUcontext ctx, CUmodule module, void (*tell)(void *, CUfunction), void *data)
 {
 	unsigned int count;
 	CUfunction *all;
-	int err;
+	bool known;
 
 	(void)ctx;
-	if (!tell)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(cuModuleGetFunctionCount(&count, module));
-	if (!(all = calloc(count + 1, sizeof *all)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if ((err = cuModuleEnumerateFunctions(all, count, module)) == 0)
-		for (unsigned int i = 0; i < count && tell(data, all[i]); i++)
-			;
+	if (!tell || cuModuleGetFunctionCount(&count, module) != 0 || !(all = calloc(count + 1, sizeof *all)))
+		return 0;
+	known = cuModuleEnumerateFunctions(all, count, module) == 0;
+	for (unsigned int i = 0; known && i < count; i++)
+		tell(data, all[i]);
 	free(all);
-	return err;
+	return known;
 }
 
 /* A table whose first slot is its size in bytes; the slots that are not named
