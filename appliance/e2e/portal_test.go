@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
 )
 
@@ -42,6 +44,11 @@ func TestPortal(t *testing.T) {
 			}
 		})
 	}
+	// A machine's volume goes after it.
+	patience.Until(t, time.Minute, "no volume is left", func() bool {
+		page, err := w.operator.Volumes().Page(w.ctx, client.Query{})
+		return err == nil && len(page.Items) == 0
+	})
 	w.stop()
 }
 
