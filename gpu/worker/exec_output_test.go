@@ -58,9 +58,9 @@ func TestPrintfFIFO(t *testing.T) {
 	set := func(ctx, value uint64) abi.CtxSetLimit {
 		return abi.CtxSetLimit{Ctx: ctx, Limit: abi.LimitPrintfFIFO, Value: value}
 	}
-	for value, want := range map[uint64]uint64{0: 64 << 10, 100_000: 100_000, 1 << 60: 16 << 20} {
-		if got, _ := r.call(abi.OpCtxSetLimit, set(ctx, value)); got != want {
-			t.Errorf("a FIFO of %d bytes is %d, want %d", value, got, want)
+	for _, c := range []struct{ value, want uint64 }{{0, 64 << 10}, {100_000, 100_000}, {1 << 60, 16 << 20}} {
+		if got, _ := r.call(abi.OpCtxSetLimit, set(ctx, c.value)); got != c.want {
+			t.Errorf("a FIFO of %d bytes is %d, want %d", c.value, got, c.want)
 		}
 	}
 	r.fails(abi.ErrUnsupportedLimit, abi.OpCtxSetLimit, abi.CtxSetLimit{Ctx: ctx, Limit: 0, Value: 1})
