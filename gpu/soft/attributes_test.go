@@ -93,7 +93,7 @@ func TestCapability(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close() //nolint:errcheck // it did nothing
+	defer d.Close()
 	if a := d.Info().Attributes; a[75] != 10 || a[76] != 3 {
 		t.Errorf("capability %d.%d, want 10.3", a[75], a[76])
 	}
