@@ -119,25 +119,3 @@ func trimZero(b []byte) []byte {
 	}
 	return b
 }
-
-// Split cuts what a linker has put together, the section .nv_fatbin of a
-// program, into its fatbins. The error is ErrMalformed.
-func Split(section []byte) (list [][]byte, err error) {
-	for at := 0; at < len(section); {
-		if section[at] == 0 { // fatbins are aligned
-			at++
-			continue
-		}
-		rest := section[at:]
-		if len(rest) < headerSize || !Is(rest) {
-			return list, ErrMalformed
-		}
-		head, size := uint64(binary.LittleEndian.Uint16(rest[6:])), binary.LittleEndian.Uint64(rest[8:])
-		if head < headerSize || size > uint64(len(rest)) || head > uint64(len(rest))-size {
-			return list, ErrMalformed
-		}
-		list = append(list, rest[:head+size])
-		at += int(head + size)
-	}
-	return list, nil
-}

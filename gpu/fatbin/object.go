@@ -19,8 +19,11 @@ const (
 // maxFatbins bounds the fatbins of one object or archive.
 const maxFatbins = 1 << 12
 
-// Objects finds the fatbins of what a linker gets: a host's object, as nvcc -c
-// makes it, or an archive of them. Members that are no objects are left out. The
+// IsArchive reports whether a file is an archive.
+func IsArchive(image []byte) bool { return bytes.HasPrefix(image, []byte(archiveMark)) }
+
+// Objects finds the fatbins of a host's program, library or object, as nvcc makes
+// them, or of an archive of objects. Members that are no objects are left out. The
 // error wraps ErrMalformed.
 func Objects(image []byte) ([][]byte, error) {
 	rest, isArchive := bytes.CutPrefix(image, []byte(archiveMark))

@@ -36,16 +36,15 @@ type core struct {
 // card is one of the inventory, with its leases.
 type card struct {
 	cardInfo
-	leases     *sched.Leases
-	leased     time.Duration // closed leases since gpud started
-	swap       uint64        // bytes of the host's memory for what does not fit
-	interop    bool          // guests may answer the vendor runtime's authenticity query
-	rate       uint64        // of copies to and from the host, bytes a second, as seen
-	outs       int           // sessions that are out, and those that wait for room
-	waking     bool          // a timer will make room
-	stopped    bool          // the holder has been told that its memory is wanted
-	celsius    uint32
-	milliwatts uint32
+	wire.GPUSpec // what is decided about it
+	leases       *sched.Leases
+	leased       time.Duration // closed leases since gpud started
+	rate         uint64        // of copies to and from the host, bytes a second, as seen
+	outs         int           // sessions that are out, and those that wait for room
+	waking       bool          // a timer will make room
+	stopped      bool          // the holder has been told that its memory is wanted
+	celsius      uint32
+	milliwatts   uint32
 }
 
 func newCore(cfg Config) *core {
@@ -62,7 +61,7 @@ func (c *core) addCards(infos []cardInfo) {
 		if !told {
 			spec = wire.GPUSpec{SwapBytes: c.cfg.SwapBytes, Interop: c.cfg.Interop}
 		}
-		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), swap: spec.SwapBytes, interop: spec.Interop, rate: firstRate}
+		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), GPUSpec: spec, rate: firstRate}
 	}
 	for id := range c.cards {
 		c.reshare(id)
@@ -215,7 +214,7 @@ func (c *core) step(id sched.GPUID, at sched.Time, e sched.Event) {
 
 // admission is a card as gpu/sched sees it, without the vGPU except.
 func (c *core) admission(card *card, except sched.VGPUID) sched.GPU {
-	g := sched.GPU{ID: card.ID, VRAM: card.VRAM + card.swap, Largest: card.VRAM}
+	g := sched.GPU{ID: card.ID, VRAM: card.VRAM + card.SwapBytes, Largest: card.VRAM}
 	for _, v := range c.vgpus {
 		if v.on() == card.ID && v.id != except && !v.deleted {
 			g = g.Take(v.request())
@@ -232,7 +231,7 @@ func (c *core) gpus(at sched.Time) []wire.GPU {
 		g := c.admission(card, "")
 		out := wire.GPU{
 			ID: string(id), UUID: card.UUID.String(), Name: card.Name, Driver: card.Driver,
-			VRAMBytes: card.VRAM, GPUSpec: card.spec(), VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
+			VRAMBytes: card.VRAM, GPUSpec: card.GPUSpec, VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
 			Multiprocessors: card.SMs, VGPUs: g.VGPUs,
 			LeasedNanos: uint64(card.leased), WallNanos: uint64(at - c.started),
 			Temperature: card.celsius, PowerMilliwatts: card.milliwatts,

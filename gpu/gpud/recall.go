@@ -188,7 +188,7 @@ func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 		}
 	}
 	full := g.bytes > card.VRAM-min(onCard, card.VRAM) && !s.presence.out
-	if all := card.VRAM + card.swap; full || g.bytes > all-min(held, all) {
+	if all := card.VRAM + card.SwapBytes; full || g.bytes > all-min(held, all) {
 		for _, o := range c.sessionsOn(card.ID) {
 			if o.mayKeep() && o.held > 0 { // also what it has freed and not given back yet
 				add(o)

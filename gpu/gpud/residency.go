@@ -288,8 +288,8 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 	for _, o := range c.sessionsOn(card.ID) {
 		held += o.held
 	}
-	if all := card.VRAM + card.swap; held > all || g.bytes > all-held {
-		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", g.bytes, held, card.VRAM, card.swap)}
+	if all := card.VRAM + card.SwapBytes; held > all || g.bytes > all-held {
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes wanted, %d of the card's %d and %d of the host's for it in use", g.bytes, held, card.VRAM, card.SwapBytes)}
 	}
 	return nil
 }

@@ -7,10 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// spec is what is decided about a card.
-func (c *card) spec() wire.GPUSpec { return wire.GPUSpec{SwapBytes: c.swap, Interop: c.interop} }
-
-// setCard decides it anew. Less swap than is promised breaks nothing: nothing
+// setCard decides anew about a card. Less swap than is promised breaks nothing: nothing
 // new is promised. Sessions keep the interop that they began with.
 func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
 	card := c.cards[id]
@@ -20,10 +17,10 @@ func (c *core) setCard(id sched.GPUID, spec wire.GPUSpec) *wire.Error {
 	if spec.SwapBytes > 16*card.VRAM {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "more than 16 times the card's memory is not swap"}
 	}
-	if card.spec() == spec {
+	if card.GPUSpec == spec {
 		return nil
 	}
-	card.swap, card.interop, c.told[id] = spec.SwapBytes, spec.Interop, spec
+	card.GPUSpec, c.told[id] = spec, spec
 	c.save.dirty = true
 	c.cfg.Log.Info("GPU set", "gpu", id, "swap", FormatSize(spec.SwapBytes), "interop", spec.Interop)
 	return nil

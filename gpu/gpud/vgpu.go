@@ -61,7 +61,7 @@ func (v *vgpu) limits(c *core) *worker.Limits {
 	case name == "":
 		name = "Basalt vGPU"
 	}
-	return &worker.Limits{Name: name, UUID: v.uuid, VRAM: v.spec.VRAMBytes, Interop: card != nil && card.interop}
+	return &worker.Limits{Name: name, UUID: v.uuid, VRAM: v.spec.VRAMBytes, Interop: card != nil && card.Interop}
 }
 
 // put makes the vGPU what the spec says. What it had used before, also under

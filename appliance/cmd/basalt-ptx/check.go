@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -29,9 +27,6 @@ type Kernel struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// sections are where compilers put a program's fatbins.
-var sections = []string{".nv_fatbin", "__nv_relfatbin"}
-
 func check(name string) ([]Image, error) {
 	file, err := os.ReadFile(name)
 	if err != nil {
@@ -52,34 +47,14 @@ func check(name string) ([]Image, error) {
 
 // imagesOf finds the modules of a file.
 func imagesOf(file []byte) ([][]byte, error) {
-	if !fatbin.IsELF(file) {
+	if !fatbin.IsELF(file) && !fatbin.IsArchive(file) {
 		return [][]byte{file}, nil
 	}
-	f, err := elf.NewFile(bytes.NewReader(file))
-	if err != nil {
-		return nil, err
+	list, err := fatbin.Objects(file)
+	if err == nil && len(list) == 0 {
+		err = errors.New("it has no fatbin: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
 	}
-	var list [][]byte
-	for _, s := range f.Sections {
-		for _, name := range sections {
-			if s.Name != name {
-				continue
-			}
-			data, err := s.Data()
-			if err != nil {
-				return nil, fmt.Errorf("section %s: %w", name, err)
-			}
-			more, err := fatbin.Split(data)
-			if err != nil {
-				return nil, fmt.Errorf("section %s: %w", name, err)
-			}
-			list = append(list, more...)
-		}
-	}
-	if len(list) == 0 {
-		return nil, errors.New("the ELF file has no fatbin: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
-	}
-	return list, nil
+	return list, err
 }
 
 // judge compiles a module as a soft GPU does.

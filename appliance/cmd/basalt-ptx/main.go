@@ -2,7 +2,7 @@
 //
 //	basalt-ptx check [-json] FILE…
 //
-// A file is PTX, a fatbin, or a program or library with fatbins in it. The exit
+// A file is PTX, a fatbin, or a program or library (also an archive) with fatbins in it. The exit
 // status is 0 when every kernel runs, 1 when a kernel or a module is refused, and 2
 // when a file cannot be read or holds none of these.
 package main
@@ -18,8 +18,8 @@ import (
 
 const usage = `usage: basalt-ptx check [-json] FILE…
 
-Lists the kernels of PTX, of a fatbin, or of a program or library with fatbins in
-it, and says which of them a soft GPU refuses, with instruction and line.
+Lists the kernels of PTX, of a fatbin, or of a program or library (also an
+archive) with fatbins in it, and says which of them a soft GPU refuses, with instruction and line.
 Exit status: 0 every kernel runs; 1 a kernel or a module is refused; 2 a file
 cannot be read.
 

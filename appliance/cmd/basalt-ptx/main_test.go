@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ var files = map[string]string{
 	"lib.fatbin": fatbins(head+".visible .entry k() { ret; }\n") +
 		"\x00\x00\x00", // an image ends where its header says
 	"program": program(fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry tex() { .reg .b32 %r<9>; tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%r5, {%r6}]; ret; }\n")),
+	"lib.a":   archive(program(fatbins(head + ".visible .entry k() { ret; }\n"))),
 	"host":    program(""),
 	"text":    "hello\n",
 }
@@ -41,6 +43,11 @@ func fatbins(texts ...string) string {
 		b = append(append(b, entry...), text...)
 	}
 	return string(b)
+}
+
+// archive has one member.
+func archive(member string) string {
+	return "!<arch>\n" + fmt.Sprintf("%-48s%-10d`\n", "k.o/", len(member)) + member
 }
 
 // program is an ELF file with a section .nv_fatbin, where there is something in it.
@@ -89,11 +96,12 @@ func TestCheck(t *testing.T) {
 	}{
 		{"check good.ptx", 0, "good.ptx: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check lib.fatbin", 0, "lib.fatbin: 0 of 1 kernels refused\n  runs     k\n", ""},
+		{"check lib.a", 0, "lib.a: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", ""},
 		{"check good.ptx wrong.ptx", 1, "good.ptx: 0 of 1 kernels refused\n  runs     k\nwrong.ptx: refused: line 4: expected \";\", found \"2\": add.u32 1 2\n", ""},
 		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  tex: line 4: unsupported instruction: tex.1d.v4.s32.s32 {%r1,%r2,%r3,%r4}, [%r5, {%r6}];\n", ""},
 		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
-		{"check host", 2, "", "host: the ELF file has no fatbin"},
+		{"check host", 2, "", "host: it has no fatbin"},
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},
 		{"check", 2, "", "usage: basalt-ptx check"},
 		{"run", 2, "", "usage: basalt-ptx check"},
