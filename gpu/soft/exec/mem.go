@@ -55,6 +55,9 @@ func Load(access Access, dst []Ref, constant bool) Step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
+		if a.Space != Param {
+			m.read(firstOf(addrs, act))
+		}
 		for i, d := range dst {
 			if constant && a.Space == Param {
 				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
@@ -78,6 +81,7 @@ func Store(access Access, src []Ref) Step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
+		m.did |= changed
 		for i, s := range src {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
@@ -94,6 +98,7 @@ func Atomic(access Access, d, b, c Ref, f ops.Update) Step {
 	a, size := access.reached(), access.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
+		m.read(firstOf(addrs, act))
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.Off)
 			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
@@ -104,11 +109,14 @@ func Atomic(access Access, d, b, c Ref, f ops.Update) Step {
 				return err
 			}
 			x, y := m.get(b, l), m.get(c, l)
-			var old uint64
+			var old, now uint64
 			if size == 8 {
-				old = atomic64(mem, func(o uint64) uint64 { return f(o, x, y) })
+				old = atomic64(mem, func(o uint64) uint64 { now = f(o, x, y); return now })
 			} else {
-				old = uint64(atomic32(mem, func(o uint32) uint32 { return uint32(f(uint64(o), x, y)) }))
+				old = uint64(atomic32(mem, func(o uint32) uint32 { now = f(uint64(o), x, y); return uint32(now) }))
+			}
+			if now != old {
+				m.did |= changed
 			}
 			m.set(d, l, old)
 			return nil
@@ -152,6 +160,16 @@ func (m *machine) fixed(s Space) (base uint64, data []byte) {
 		return 0, nil
 	}
 	return m.cache.Base, m.cache.Data
+}
+
+// firstOf returns the first active lane's address, without the offset.
+func firstOf(addrs []uint64, act []uint32) uint64 {
+	for w, bits := range act {
+		if bits != 0 {
+			return addrs[w*WarpSize+mathbits.TrailingZeros32(bits)]
+		}
+	}
+	return 0
 }
 
 // probe makes the first active lane's allocation the one touched last: most

@@ -10,7 +10,7 @@ func HasSpecial(name string) bool {
 		"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
 		"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid",
 		"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-		"%dynamic_smem_size", "%total_smem_size":
+		"%dynamic_smem_size", "%total_smem_size", "%envreg1", "%envreg2":
 		return true
 	}
 	return false
@@ -70,6 +70,10 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 		return m.env.Shared
 	case "%total_smem_size":
 		return uint32(len(m.shared))
+	case "%envreg1": // with %envreg2 the workspace, as cooperative groups read it
+		return uint32(m.env.Workspace >> 32)
+	case "%envreg2":
+		return uint32(m.env.Workspace)
 	}
 	return 0
 }
