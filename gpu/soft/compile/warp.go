@@ -21,6 +21,9 @@ func (c *compiler) activemask(in *ptx.Inst) ([]exec.Step, error) {
 // warpOp compiles bar.warp, shfl, vote, match and redux.
 func (c *compiler) warpOp(in *ptx.Inst) (*exec.WarpOp, error) {
 	o := exec.NewWarpOp(in.Op + "." + strings.Join(in.Mods, "."))
+	if warpWide[in.Op] != nil {
+		return o, c.matrix(o, in)
+	}
 	var err error
 	switch in.Op {
 	case "bar":

@@ -49,7 +49,8 @@ type machine struct {
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
-	fault  error    // of the end of a block
+	matrix matrixRoom
+	fault  error // of the end of a block
 
 	printed []byte // room for a lane's text
 
