@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -83,23 +83,24 @@ func (f *matrixForm) shape(s string) bool {
 }
 
 // warpWide are the instructions that a whole warp executes together.
-var warpWide = map[string]func(c *compiler, o *exec.WarpOp, in *ptx.Inst, f matrixForm) error{
+var warpWide = map[string]func(c *compiler, in *ptx.Inst, f matrixForm) (ir.Op, error){
 	"mma": (*compiler).mma, "wmma": (*compiler).wmma,
 	"ldmatrix": (*compiler).ldmatrix, "stmatrix": (*compiler).stmatrix, "movmatrix": (*compiler).movmatrix,
 }
 
-// matrix compiles one of them. Its kind is its own: lanes meet nowhere else.
-func (c *compiler) matrix(o *exec.WarpOp, in *ptx.Inst) error {
+// aligned compiles one of them. Its kind is its own: lanes meet nowhere else.
+func (c *compiler) aligned(in *ptx.Inst) (*ir.Aligned, error) {
 	if !in.Has("sync") {
-		return in.Errorf("unsupported instruction")
+		return nil, in.Errorf("unsupported instruction")
 	}
-	o.Kind = fmt.Sprintf("%s %p", in.Op, in)
-	o.Constant, o.Mask, o.Members = true, ^uint32(0), c.constant(exec.Class32, 1<<32-1)
-	return warpWide[in.Op](c, o, in, formOf(in.Mods))
+	do, err := warpWide[in.Op](c, in, formOf(in.Mods))
+	o := &ir.Aligned{Exchange: *ir.NewExchange(fmt.Sprintf("%s %p", in.Op, in)), Do: do}
+	o.Constant, o.Mask, o.Members = true, ^uint32(0), c.constant(ir.Class32, 1<<32-1)
+	return o, err
 }
 
 // fragment is the registers of an operand: a list, or one.
-func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]exec.Ref, error) {
+func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]ir.Ref, error) {
 	list := o.List
 	if o.Kind != ptx.KindVec {
 		list = []ptx.Operand{*o}
@@ -107,14 +108,14 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]exe
 	if len(list) != f.Regs {
 		return nil, c.in.Errorf(fmt.Sprintf("an operand has %d registers, want %d", len(list), f.Regs))
 	}
-	class, t := exec.Class32, ptx.B32
+	class, t := ir.Class32, ptx.B32
 	switch f.Type.Name {
 	case "f64":
-		class, t = exec.Class64, ptx.F64
+		class, t = ir.Class64, ptx.F64
 	case "f32":
 		t = ptx.F32
 	}
-	refs := make([]exec.Ref, len(list))
+	refs := make([]ir.Ref, len(list))
 	for i := range list {
 		var err error
 		if result {
@@ -130,86 +131,80 @@ func (c *compiler) fragment(o *ptx.Operand, f *ops.Fragment, result bool) ([]exe
 }
 
 // mma is mma.sync.
-func (c *compiler) mma(o *exec.WarpOp, in *ptx.Inst, f matrixForm) error {
+func (c *compiler) mma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	if len(f.types) != 4 || len(f.rest) > 0 {
-		return in.Errorf("unsupported instruction")
+		return nil, in.Errorf("unsupported instruction")
 	}
-	return c.product(o, in, f, false)
+	return c.product(in, f, false)
 }
 
 // product is an mma, or a wmma.mma, whose four operands and types are there.
-func (c *compiler) product(o *exec.WarpOp, in *ptx.Inst, f matrixForm, wmma bool) error {
+func (c *compiler) product(in *ptx.Inst, f matrixForm, wmma bool) (ir.Op, error) {
 	if len(in.Args) != 4 || len(f.cols) != 2 {
-		return in.Errorf("wrong number of operands")
+		return nil, in.Errorf("wrong number of operands")
 	}
 	p, err := ops.NewMMA(ops.MMAForm{
 		Wmma: wmma, M: f.m, N: f.n, K: f.k, D: f.types[0], A: f.types[1], B: f.types[2], C: f.types[3],
 		RowA: !f.cols[0], RowB: !f.cols[1], Saturate: f.saturate, Bitwise: f.bitwise, Mode: f.mode,
 	})
 	if err != nil {
-		return in.Errorf(err.Error())
+		return nil, in.Errorf(err.Error())
 	}
-	var r [4][]exec.Ref
-	for i, g := range []*ops.Fragment{&p.D, &p.A, &p.B, &p.C} {
-		if r[i], err = c.fragment(&in.Args[i], g, i == 0); err != nil {
-			return err
+	o := &ir.Product{F: p}
+	for i, r := range []*[]ir.Ref{&o.D, &o.A, &o.B, &o.C} {
+		if *r, err = c.fragment(&in.Args[i], []*ops.Fragment{&p.D, &p.A, &p.B, &p.C}[i], i == 0); err != nil {
+			return nil, err
 		}
 	}
-	o.Multiply(p, r[0], r[1], r[2], r[3])
-	return nil
+	return o, nil
 }
 
 // wmma is wmma.load, wmma.store and wmma.mma.
-func (c *compiler) wmma(o *exec.WarpOp, in *ptx.Inst, f matrixForm) error {
+func (c *compiler) wmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	switch {
 	case slices.Equal(f.rest, []string{"mma"}):
 		if f16 := ops.ElementByName("f16"); len(f.types) == 2 { // of D and C; the multiplicands are f16
 			f.types = []*ops.Element{f.types[0], f16, f16, f.types[1]}
 		}
 		if len(f.types) != 4 {
-			return in.Errorf("unsupported instruction")
+			return nil, in.Errorf("unsupported instruction")
 		}
-		return c.product(o, in, f, true)
-	case len(f.rest) == 2 && f.rest[0] == "load" && f.rest[1] >= "a" && f.rest[1] <= "c" && len(f.rest[1]) == 1:
+		return c.product(in, f, true)
+	case len(f.rest) == 2 && f.rest[0] == "load" && (f.rest[1] == "a" || f.rest[1] == "b" || f.rest[1] == "c"):
 		k, err := c.matrixAccess(in, f, f.rest[1], 1)
-		if err == nil {
-			o.LoadMatrix(k)
-		}
-		return err
+		return &ir.LoadMatrix{MatrixAccess: k}, err
 	case slices.Equal(f.rest, []string{"store", "d"}):
 		k, err := c.matrixAccess(in, f, "d", 0)
-		if err == nil {
-			o.StoreMatrix(k)
-		}
-		return err
+		return &ir.StoreMatrix{MatrixAccess: k}, err
 	}
-	return in.Errorf("unsupported instruction")
+	return nil, in.Errorf("unsupported instruction")
 }
 
 // matrixAccess is a wmma.load or a wmma.store, whose address is operand mem.
-func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem int) (k exec.MatrixAccess, err error) {
+func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem int) (k ir.MatrixAccess, err error) {
 	if len(f.types) != 1 || len(f.cols) != 1 || len(in.Args) < 2 || len(in.Args) > 3 || !ops.WmmaShape(which, f.m, f.n, f.k, f.types[0]) {
 		return k, in.Errorf("unsupported instruction")
 	}
-	k.Fragment, k.Col, k.Stride = ops.WmmaFragment(which, f.m, f.n, f.k, f.types[0]), f.cols[0], exec.None
-	if bits := f.types[0].Bits; bits < 8 && k.Col != (which == "b") || f.types[0].Name == "b1" && k.Col != (which == "b") {
+	t := f.types[0]
+	k.Fragment, k.Col, k.Stride = ops.WmmaFragment(which, f.m, f.n, f.k, t), f.cols[0], ir.None
+	if (t.Bits < 8 || t.Name == "b1") && k.Col != (which == "b") {
 		return k, in.Errorf("a matrix of parts of bytes is .row, and B is .col")
 	}
 	if k.Access, err = c.matrixAddress(in, f.space, mem); err != nil {
 		return k, err
 	}
-	k.Access.Size = uint64(max(1, f.types[0].Bits/8))
-	if k.Regs, err = c.fragment(&in.Args[1-mem], &k.Fragment, which != "d"); err != nil {
+	k.Access.Size = uint64(max(1, t.Bits/8))
+	if k.R, err = c.fragment(&in.Args[1-mem], &k.Fragment, which != "d"); err != nil {
 		return k, err
 	}
 	if len(in.Args) == 3 {
-		k.Stride, err = c.source(&in.Args[2], exec.Class32, ptx.U32)
+		k.Stride, err = c.source(&in.Args[2], ir.Class32, ptx.U32)
 	}
 	return k, err
 }
 
 // matrixAddress is a memory operand.
-func (c *compiler) matrixAddress(in *ptx.Inst, space string, arg int) (exec.Access, error) {
+func (c *compiler) matrixAddress(in *ptx.Inst, space string, arg int) (ir.Access, error) {
 	side := *in
 	side.Mods = []string{"b32"}
 	if space != "" {
@@ -220,7 +215,7 @@ func (c *compiler) matrixAddress(in *ptx.Inst, space string, arg int) (exec.Acce
 }
 
 // tiles are the memory operand and the registers of an ldmatrix or a stmatrix.
-func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a exec.Access, regs []exec.Ref, err error) {
+func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a ir.Access, regs []ir.Ref, err error) {
 	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || f.tiles == 0 || f.space == "global" || !slices.Equal(f.rest, []string{"b16"}) || len(f.types) > 0 {
 		return a, nil, in.Errorf("unsupported instruction")
 	}
@@ -232,31 +227,24 @@ func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a exec.Access, re
 	return a, regs, err
 }
 
-func (c *compiler) ldmatrix(o *exec.WarpOp, in *ptx.Inst, f matrixForm) error {
+func (c *compiler) ldmatrix(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	a, regs, err := c.tiles(in, f, 1)
-	if err == nil {
-		o.LoadTiles(a, regs, f.trans)
-	}
-	return err
+	return &ir.LoadTiles{Access: a, D: regs, Trans: f.trans}, err
 }
 
-func (c *compiler) stmatrix(o *exec.WarpOp, in *ptx.Inst, f matrixForm) error {
+func (c *compiler) stmatrix(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	a, regs, err := c.tiles(in, f, 0)
-	if err == nil {
-		o.StoreTiles(a, regs, f.trans)
-	}
-	return err
+	return &ir.StoreTiles{Access: a, S: regs, Trans: f.trans}, err
 }
 
-func (c *compiler) movmatrix(o *exec.WarpOp, in *ptx.Inst, f matrixForm) error {
+func (c *compiler) movmatrix(in *ptx.Inst, f matrixForm) (ir.Op, error) {
 	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || !f.trans || !slices.Equal(f.rest, []string{"b16"}) {
-		return in.Errorf("unsupported instruction")
+		return nil, in.Errorf("unsupported instruction")
 	}
-	s, err := c.source(&in.Args[1], exec.Class32, ptx.B32)
+	s, err := c.source(&in.Args[1], ir.Class32, ptx.B32)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := c.dest(&in.Args[0], exec.Class32)
-	o.TransposeTile(d, s)
-	return err
+	d, err := c.dest(&in.Args[0], ir.Class32)
+	return &ir.TransposeTile{D: d, S: s}, err
 }

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -19,12 +20,12 @@ type matrixRoom struct {
 }
 
 // brought returns the registers of a warp's lanes, in a room that grows with need.
-func (m *machine) brought(room *ops.Registers, w int, list []Ref) ops.Registers {
+func (m *machine) brought(room *ops.Registers, w int, list []ir.Ref) ops.Registers {
 	for len(*room) < len(list) {
-		*room = append(*room, [WarpSize]uint64{})
+		*room = append(*room, [ir.WarpSize]uint64{})
 	}
 	for i, r := range list {
-		if r.Class == Class64 {
+		if r.Class == ir.Class64 {
 			copy((*room)[i][:], m.v64(r.Slot, w, w+1))
 			continue
 		}
@@ -36,9 +37,9 @@ func (m *machine) brought(room *ops.Registers, w int, list []Ref) ops.Registers 
 }
 
 // given writes registers of a warp's lanes.
-func (m *machine) given(w int, list []Ref, from ops.Registers) {
+func (m *machine) given(w int, list []ir.Ref, from ops.Registers) {
 	for i, r := range list {
-		if r.Class == Class64 {
+		if r.Class == ir.Class64 {
 			copy(m.v64(r.Slot, w, w+1), from[i][:])
 			continue
 		}
@@ -49,37 +50,52 @@ func (m *machine) given(w int, list []Ref, from ops.Registers) {
 	}
 }
 
-// Multiply makes the lanes of a warp compute D = A B + C (mma, wmma.mma).
-func (o *WarpOp) Multiply(p *ops.MMA, d, a, b, c []Ref) {
-	o.whole = func(m *machine, w int, _ uint32) error {
+// whole is what a warp does at an instruction that its lanes execute together.
+type whole = func(m *machine, w int, lanes uint32) error
+
+// together makes the instruction of all lanes of a warp.
+func together(o *ir.Aligned) *warpOp {
+	return &warpOp{Exchange: &o.Exchange, whole: newWhole(o.Do)}
+}
+
+func newWhole(op ir.Op) whole {
+	switch o := op.(type) {
+	case *ir.Product:
+		return multiply(o)
+	case *ir.LoadMatrix:
+		return loadMatrix(o)
+	case *ir.StoreMatrix:
+		return storeMatrix(o)
+	case *ir.LoadTiles:
+		return loadTiles(o)
+	case *ir.StoreTiles:
+		return storeTiles(o)
+	case *ir.TransposeTile:
+		return transposeTile(o)
+	}
+	panic(fmt.Sprintf("a warp cannot do %T together", op)) // TestEveryOperation
+}
+
+func multiply(o *ir.Product) whole {
+	return func(m *machine, w int, _ uint32) error {
 		r := &m.matrix
-		va, vb, vc := m.brought(&r.a, w, a), m.brought(&r.b, w, b), m.brought(&r.c, w, c)
-		for len(r.c) < len(d) {
-			r.c = append(r.c, [WarpSize]uint64{})
+		a, b, c := m.brought(&r.a, w, o.A), m.brought(&r.b, w, o.B), m.brought(&r.c, w, o.C)
+		for len(r.c) < len(o.D) {
+			r.c = append(r.c, [ir.WarpSize]uint64{})
 		}
-		p.Multiply(&r.dense, r.c, va, vb, vc)
-		m.given(w, d, r.c)
+		o.F.Multiply(&r.dense, r.c, a, b, c)
+		m.given(w, o.D, r.c)
 		return nil
 	}
 }
 
-// MatrixAccess is a matrix in memory, for wmma.load and wmma.store. Address and
-// stride are the same in all lanes.
-type MatrixAccess struct {
-	Access
-	Fragment ops.Fragment
-	Col      bool // its lines are columns
-	Stride   Ref  // elements from line to line; ClassNone: the lines follow each other
-	Regs     []Ref
-}
-
-// lines gives the memory of each line.
-func (k *MatrixAccess) lines(m *machine, w int, lanes uint32) ([][]byte, error) {
-	a := k.Access.reached()
-	lane := w*WarpSize + bits.TrailingZeros32(lanes)
+// lines gives the memory of each line of a matrix.
+func (m *machine) lines(k *ir.MatrixAccess, w int, lanes uint32) ([][]byte, error) {
+	a := reached(k.Access)
+	lane := w*ir.WarpSize + bits.TrailingZeros32(lanes)
 	n, size := k.Fragment.Lines(k.Col)
 	stride := 8 * size
-	if k.Stride.Class != ClassNone {
+	if k.Stride.Class != ir.ClassNone {
 		stride = m.get(k.Stride, lane) * uint64(k.Fragment.StrideBits())
 	}
 	if stride%8 != 0 {
@@ -97,7 +113,7 @@ func (k *MatrixAccess) lines(m *machine, w int, lanes uint32) ([][]byte, error) 
 }
 
 // stretch gives n bytes at an address, which a.Size aligns.
-func (m *machine) stretch(a *Access, addr, n uint64, lane int) ([]byte, error) {
+func (m *machine) stretch(a *access, addr, n uint64, lane int) ([]byte, error) {
 	b, err := m.window(a.Space, addr, a.Size, lane)
 	if err != nil {
 		return nil, err
@@ -108,53 +124,50 @@ func (m *machine) stretch(a *Access, addr, n uint64, lane int) ([]byte, error) {
 	return b[:n], nil
 }
 
-// LoadMatrix makes the lanes of a warp load a fragment (wmma.load).
-func (o *WarpOp) LoadMatrix(k MatrixAccess) {
-	o.whole = func(m *machine, w int, lanes uint32) error {
-		lines, err := k.lines(m, w, lanes)
+func loadMatrix(k *ir.LoadMatrix) whole {
+	return func(m *machine, w int, lanes uint32) error {
+		lines, err := m.lines(&k.MatrixAccess, w, lanes)
 		if err != nil {
 			return err
 		}
-		v := m.brought(&m.matrix.c, w, k.Regs)
+		v := m.brought(&m.matrix.c, w, k.R)
 		k.Fragment.Load(v, lines, k.Col)
-		m.given(w, k.Regs, v)
+		m.given(w, k.R, v)
 		return nil
 	}
 }
 
-// StoreMatrix makes the lanes of a warp store a fragment (wmma.store).
-func (o *WarpOp) StoreMatrix(k MatrixAccess) {
-	o.whole = func(m *machine, w int, lanes uint32) error {
-		if lane := w*WarpSize + bits.TrailingZeros32(lanes); k.Space == Generic && m.get(k.Base, lane)+k.Off-m.env.Spaces.Param < SpaceSize {
+func storeMatrix(k *ir.StoreMatrix) whole {
+	return func(m *machine, w int, lanes uint32) error {
+		if lane := w*ir.WarpSize + bits.TrailingZeros32(lanes); k.Space == ir.Generic && m.get(k.Base, lane)+k.Off-m.env.Spaces.Param < ir.SpaceSize {
 			return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 		}
-		lines, err := k.lines(m, w, lanes)
+		lines, err := m.lines(&k.MatrixAccess, w, lanes)
 		if err != nil {
 			return err
 		}
-		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.Regs), k.Col)
+		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
 		return nil
 	}
 }
 
 // tileRow gives the memory of a row of a tile: of tile i the address in lane 8i+row.
-func (m *machine) tileRow(a *Access, w, tile, row int) ([]byte, error) {
-	lane := w*WarpSize + 8*tile + row
+func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
+	lane := w*ir.WarpSize + 8*tile + row
 	addr := a.at(m.get(a.Base, lane), a.Off)
-	if a.Space == Generic {
-		if addr -= m.env.Spaces.Shared; addr >= SpaceSize {
+	if a.Space == ir.Generic {
+		if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
 			return nil, fmt.Errorf("%w: a matrix at %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
 		}
 	}
-	return m.window(Shared, addr, 16, lane)
+	return m.window(ir.Shared, addr, 16, lane)
 }
 
-// LoadTiles makes the lanes of a warp load a tile into each register (ldmatrix).
-func (o *WarpOp) LoadTiles(access Access, dst []Ref, trans bool) {
-	a := access.reached()
-	o.whole = func(m *machine, w int, _ uint32) error {
+func loadTiles(o *ir.LoadTiles) whole {
+	a := reached(o.Access)
+	return func(m *machine, w int, _ uint32) error {
 		var tiles [4]ops.Tile // registers may hold addresses: read all first
-		for i := range dst {
+		for i := range o.D {
 			for row := range tiles[i] {
 				b, err := m.tileRow(a, w, i, row)
 				if err != nil {
@@ -165,21 +178,20 @@ func (o *WarpOp) LoadTiles(access Access, dst []Ref, trans bool) {
 				}
 			}
 		}
-		for i, d := range dst {
-			for l := range WarpSize {
-				m.set(d, w*WarpSize+l, uint64(tiles[i].Word(l, trans)))
+		for i, d := range o.D {
+			for l := range ir.WarpSize {
+				m.set(d, w*ir.WarpSize+l, uint64(tiles[i].Word(l, o.Trans)))
 			}
 		}
 		return nil
 	}
 }
 
-// StoreTiles makes the lanes of a warp store a tile of each register (stmatrix).
-func (o *WarpOp) StoreTiles(access Access, src []Ref, trans bool) {
-	a := access.reached()
-	o.whole = func(m *machine, w int, _ uint32) error {
-		for i, s := range src {
-			tile := m.tile(w, s, trans)
+func storeTiles(o *ir.StoreTiles) whole {
+	a := reached(o.Access)
+	return func(m *machine, w int, _ uint32) error {
+		for i, s := range o.S {
+			tile := m.tile(w, s, o.Trans)
 			for row := range tile {
 				b, err := m.tileRow(a, w, i, row)
 				if err != nil {
@@ -195,19 +207,18 @@ func (o *WarpOp) StoreTiles(access Access, src []Ref, trans bool) {
 }
 
 // tile is the tile that a register of a warp's lanes holds.
-func (m *machine) tile(w int, s Ref, trans bool) (t ops.Tile) {
-	for l := range WarpSize {
-		t.SetWord(l, trans, uint32(m.get(s, w*WarpSize+l)))
+func (m *machine) tile(w int, s ir.Ref, trans bool) (t ops.Tile) {
+	for l := range ir.WarpSize {
+		t.SetWord(l, trans, uint32(m.get(s, w*ir.WarpSize+l)))
 	}
 	return t
 }
 
-// TransposeTile makes the lanes of a warp transpose the tile in a register (movmatrix).
-func (o *WarpOp) TransposeTile(d, s Ref) {
-	o.whole = func(m *machine, w int, _ uint32) error {
-		t := m.tile(w, s, false)
-		for l := range WarpSize {
-			m.set(d, w*WarpSize+l, uint64(t.Word(l, true)))
+func transposeTile(o *ir.TransposeTile) whole {
+	return func(m *machine, w int, _ uint32) error {
+		t := m.tile(w, o.S, false)
+		for l := range ir.WarpSize {
+			m.set(o.D, w*ir.WarpSize+l, uint64(t.Word(l, true)))
 		}
 		return nil
 	}

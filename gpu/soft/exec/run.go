@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"sync"
 	"sync/atomic"
 )
@@ -9,12 +10,13 @@ import (
 type Launch struct {
 	Grid, Block [3]uint32
 	Params      []byte
-	Spaces      Spaces
+	Spaces      ir.Spaces
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
+	Heap        *Heap  // for malloc; nil when the module does not use it
 
 	threads int      // of a block
 	table   []Region // device memory of the context
@@ -41,8 +43,8 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
 	total := uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	n := min(most, int(min(total, 1<<16)))
-	if bytes := p.MachineBytes(uint64(l.threads)); bytes > 0 {
-		n = max(1, min(n, int(4*MaxMachineBytes/bytes)))
+	if bytes := p.BlockBytes(uint64(l.threads)); bytes > 0 {
+		n = max(1, min(n, int(4*ir.MaxBlockBytes/bytes)))
 	}
 	return &Run{p: p, env: l, expired: expired, total: total, machines: make([]*machine, n)}
 }

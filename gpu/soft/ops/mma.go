@@ -149,6 +149,11 @@ func newMMA(f MMAForm) *MMA {
 	return p.indexed()
 }
 
+// String returns the product's shape and types.
+func (p *MMA) String() string {
+	return fmt.Sprintf("%s.%s.%s.%s.%s", shapeOf(p.m, p.n, p.k), p.D.Type.Name, p.A.Type.Name, p.B.Type.Name, p.C.Type.Name)
+}
+
 // WmmaFragment returns the fragment of matrix "a", "b", "c" or "d" of a shape and an
 // element type. PTX leaves open how the lanes hold it; here it is as for mma.
 func WmmaFragment(which string, m, n, k int, t *Element) Fragment {
