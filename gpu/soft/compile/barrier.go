@@ -14,6 +14,11 @@ func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
 		b.Sync = o
 		return err
 	}
+	if warpWide[in.Op] != nil {
+		o, err := c.aligned(in)
+		b.Sync = o
+		return err
+	}
 	o, err := c.warpOp(in)
 	b.Sync = o
 	return err

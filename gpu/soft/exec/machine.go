@@ -44,7 +44,8 @@ type machine struct {
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
-	fault  error    // of the end of a block
+	matrix matrixRoom
+	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
 	until uint64   // the clock at the end of the block's turn

@@ -57,6 +57,9 @@ func newBlock(b *ir.Block) block {
 	case *ir.Exchange:
 		x.warp = newWarpOp(o)
 		x.sync = x.warp.sync
+	case *ir.Aligned:
+		x.warp = together(o)
+		x.sync = x.warp.sync
 	case *ir.Barrier:
 		x.sync = (&barrierOp{Barrier: o, source: predOf(o.P)}).sync
 	}

@@ -29,7 +29,15 @@ func TestEveryOperation(t *testing.T) {
 		}
 		have[typeName(op)] = true
 	}
-	have[typeName(&ir.Barrier{})] = true // the beginning of a block only
+	for _, op := range []ir.Op{
+		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{},
+	} {
+		if newWhole(op) == nil {
+			t.Errorf("%T is nothing that a warp does", op)
+		}
+		have[typeName(op)] = true
+	}
+	have[typeName(&ir.Barrier{})], have[typeName(&ir.Aligned{})] = true, true // the beginning of a block only
 	for _, e := range []ir.End{
 		ir.Goto{}, ir.Branch{}, ir.Table{}, ir.Exit{}, ir.Call{}, ir.Return{}, ir.CallDynamic{F: &ir.Callee{}}, ir.CallAddress{}, ir.ReturnDynamic{F: &ir.Callee{}},
 	} {

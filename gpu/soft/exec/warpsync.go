@@ -22,6 +22,9 @@ type warpOp struct {
 	uniform bool // all lanes get the same 32-bit result
 	// combine computes what the lanes get from what they bring; nil for a barrier.
 	combine func(x *exchange)
+	// whole is set instead for an instruction that a whole warp executes together at
+	// one place (.aligned). It may write registers of lanes that have ended.
+	whole whole
 }
 
 // exchange is one meeting: what the lanes bring and what each of them gets.
@@ -42,7 +45,7 @@ type exchange struct {
 // lockstep is the step of an instruction without .sync, which takes the lanes
 // that are there.
 func (o *warpOp) lockstep() step {
-	return masked(func(m *machine, act []uint32) error { o.exchange(m, act); return nil })
+	return masked(o.exchange)
 }
 
 // sync is the syncFunc of an instruction with .sync.
@@ -55,8 +58,7 @@ func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 		return o.gather(m, g)
 	}
 	g.state = runnable
-	o.exchange(m, g.act[:m.warps])
-	return true, nil
+	return true, o.exchange(m, g.act[:m.warps])
 }
 
 // complete reports whether the active lanes of each warp have one mask, which
@@ -115,7 +117,9 @@ func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 			}
 			missing := mask & m.live[w] &^ here
 			if missing == 0 {
-				o.meet(m, w, here)
+				if err := o.meet(m, w, here); err != nil {
+					return false, err
+				}
 			} else if parties := o.elsewhere(m, w, mask, missing); parties != nil {
 				m.meetAmong(w, append(parties, party{g, o, here}))
 				list = letGo(list, w, parties)
@@ -208,24 +212,31 @@ func (o *warpOp) missing(m *machine, g *group) error {
 }
 
 // exchange lets the lanes of each warp meet.
-func (o *warpOp) exchange(m *machine, act []uint32) {
+func (o *warpOp) exchange(m *machine, act []uint32) error {
 	for w, a := range act {
 		if a != 0 {
-			o.meet(m, w, a)
+			if err := o.meet(m, w, a); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // meet lets lanes of one warp meet that stand at this instruction.
-func (o *warpOp) meet(m *machine, w int, lanes uint32) {
+func (o *warpOp) meet(m *machine, w int, lanes uint32) error {
+	if o.whole != nil {
+		return o.whole(m, w, lanes)
+	}
 	if o.combine == nil {
-		return
+		return nil
 	}
 	x := &m.meet
 	x.lanes = lanes
 	o.bring(m, w, x)
 	o.combine(x)
 	o.give(m, w, lanes, x)
+	return nil
 }
 
 // meetAmong lets lanes of one warp meet that may stand at several instructions.

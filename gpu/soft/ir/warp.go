@@ -56,6 +56,19 @@ func (o *Exchange) Registers() (results, sources []Ref) {
 	return registers(o.D, o.OK), sources
 }
 
+// Aligned is an instruction that all lanes of a warp execute together, at one place
+// (.aligned): they meet, and then the warp does something. Only a block begins with it.
+type Aligned struct {
+	Exchange
+	Do Op
+}
+
+// Name implements Op.
+func (o *Aligned) Name() string { return o.Do.Name() }
+
+// Registers implements Op.
+func (o *Aligned) Registers() (results, sources []Ref) { return o.Do.Registers() }
+
 // Barrier is bar.sync, bar.arrive and bar.red.
 type Barrier struct {
 	Number   Ref // of the barrier
