@@ -77,10 +77,11 @@ func spoil(p *ir.Program) *ir.Program {
 	}
 	for i := range q.Blocks {
 		var first []ir.Inst
-		for c, n := range [2]int{p.Regs32, p.Regs64} {
+		alive := live.At(i, 0)
+		for c, n := range [3]int{p.Regs32, p.Regs64, p.Preds} {
 			for slot := range n {
-				if r := (ir.Ref{Class: ir.Class(c), Slot: slot}); !fixed[r] && !live.At(i, 0).Has(r) {
-					first = append(first, ir.Inst{Op: &ir.Arith{F: garbage[c], D: r, S: []ir.Ref{r}}})
+				if r := (ir.Ref{Class: ir.Class(c), Slot: slot}); !fixed[r] && !alive.Has(r) {
+					first = append(first, ir.Inst{Op: garbage(r)})
 				}
 			}
 		}
@@ -89,11 +90,18 @@ func spoil(p *ir.Program) *ir.Program {
 	return &q
 }
 
-var garbage = func() (g [2]ops.Operation) {
-	g[0], _ = ops.Find("not", "b32")
-	g[1], _ = ops.Find("not", "b64")
-	return g
-}()
+// garbage gives a register another value.
+func garbage(r ir.Ref) ir.Op {
+	switch r.Class {
+	case ir.ClassPred:
+		return &ir.Logic{F: "not", D: r, A: ir.PredOf(r, false), B: ir.PredOf(r, false)}
+	case ir.Class64:
+		f, _ := ops.Find("not", "b64")
+		return &ir.Arith{F: f, D: r, S: []ir.Ref{r}}
+	}
+	f, _ := ops.Find("not", "b32")
+	return &ir.Arith{F: f, D: r, S: []ir.Ref{r}}
+}
 
 // A program gives the same when its dead registers hold something else.
 func TestLiveIsEnough(t *testing.T) {
