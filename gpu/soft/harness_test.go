@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -26,7 +27,7 @@ type rig struct {
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2})
+	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2, Engine: exec.Compiled})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	UUID [16]byte // default all zero
 	// Capability is what the device says that it is; default compile.DefaultCapability.
 	Capability compile.Capability
+	// Engine is how instructions run.
+	Engine exec.Engine
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
 	// Faults lets tests break things.

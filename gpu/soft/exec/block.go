@@ -58,6 +58,7 @@ func (m *machine) run() (outcome, error) {
 	m.cache = Region{} // the table may be another one
 	m.until = m.clock + turnBlocks
 	m.wake()
+	m.useCode(checkBlocks)
 	for len(m.groups) > 0 {
 		g, awake := m.pick()
 		if g == nil {
@@ -90,7 +91,7 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		if len(m.groups) > 1 {
 			m.merge(g)
 		}
-		b := &m.p.Blocks[g.pc]
+		b := &m.blocks[g.pc]
 		if b.sync != nil {
 			if ready, err := b.sync(m, g); err != nil {
 				return goesOn, b.wrap(b.syncAt, err)
@@ -151,8 +152,11 @@ func (m *machine) guarded(s *step, g *group) error {
 }
 
 func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
-	if s.masked != nil {
+	switch {
+	case s.masked != nil:
 		return s.masked(m, act)
+	case s.run != nil:
+		return m.runCode(s.run, act)
 	}
 	for _, sp := range spans {
 		if sp.full {

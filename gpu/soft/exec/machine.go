@@ -13,6 +13,7 @@ package exec
 import (
 	"fmt"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/native"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
@@ -45,6 +46,9 @@ type machine struct {
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
 	matrix matrixRoom
+	blocks []block      // of the program, or of its machine code
+	code   *machineCode // nil: none yet
+	native *native.Context
 	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
@@ -68,7 +72,7 @@ type shape struct {
 
 func newMachine(r *Run) *machine {
 	p := r.p
-	m := &machine{p: p, warps: warpsOf(r.env)}
+	m := &machine{p: p, blocks: p.Blocks, warps: warpsOf(r.env)}
 	m.lanes = m.warps * ir.WarpSize
 	m.r32 = make([]uint32, p.Regs32*m.lanes)
 	m.r64 = make([]uint64, p.Regs64*m.lanes)

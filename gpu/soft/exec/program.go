@@ -7,10 +7,11 @@ import (
 )
 
 // Program is a kernel ready to run: a program with a closure for each
-// instruction. It is immutable and shared by machines.
+// instruction, and machine code of what runs often. Machines share it.
 type Program struct {
 	*ir.Program
-	Blocks []block
+	Blocks   []block
+	variants variants
 }
 
 // block is a basic block: what its lanes wait for first, steps, and the end.
@@ -27,6 +28,7 @@ type block struct {
 type step struct {
 	dense    func(m *machine, w0, w1 int)         // all lanes of some warps
 	masked   func(m *machine, act []uint32) error // exactly the active lanes
+	run      *run                                 // instructions that machine code does
 	dst      []ir.Ref                             // what dense writes
 	guard    int                                  // predicate slot, or -1
 	guardNot bool

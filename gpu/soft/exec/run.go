@@ -18,6 +18,7 @@ type Launch struct {
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
+	Engine      Engine
 	Heap        *Heap  // for malloc; nil when the module does not use it
 	Workspace   uint64 // address of a cooperative grid's barrier, or 0
 

@@ -110,6 +110,7 @@ func (m *machine) pick() (g *group, awake bool) {
 // check ends the kernel, or the machine's turn.
 func (m *machine) check() (outcome, error) {
 	r := m.of
+	m.useCode(checkBlocks)
 	switch {
 	case m.env.Stop.Load():
 		return goesOn, errStopped
