@@ -43,7 +43,7 @@ func BenchmarkFMA(b *testing.B) {
 		c.a[i], c.b[i], c.c[i] = math.Float32bits(float32(i)/7), math.Float32bits(0.9), math.Float32bits(1.5)
 	}
 	found, _ := ops.Find("fma", "rn", "f32")
-	loop := found.(func(d, a, b, c []uint32))
+	loop := found.Loop.(func(d, a, b, c []uint32))
 	rate := func(b *testing.B, each int) {
 		b.ReportMetric(float64(b.N)*256*float64(each)/b.Elapsed().Seconds()/1e9, "Glane/s")
 	}
