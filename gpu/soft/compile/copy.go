@@ -19,6 +19,11 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	switch mods[1] {
 	case "commit_group", "wait_group", "wait_all":
 		return nil, nil
+	case "mbarrier":
+		if len(mods) > 3 {
+			return c.copiesArrive(in)
+		}
+		return nil, in.Errorf("unsupported instruction")
 	case "ca", "cg":
 	default:
 		return nil, in.Errorf("unsupported instruction")

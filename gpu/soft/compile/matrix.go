@@ -190,7 +190,7 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	if (t.Bits < 8 || t.Name == "b1") && k.Col != (which == "b") {
 		return k, in.Errorf("a matrix of parts of bytes is .row, and B is .col")
 	}
-	if k.Access, err = c.matrixAddress(in, f.space, mem); err != nil {
+	if k.Access, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return k, err
 	}
 	k.Access.Size = uint64(max(1, t.Bits/8))
@@ -203,14 +203,14 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	return k, err
 }
 
-// matrixAddress is a memory operand.
-func (c *compiler) matrixAddress(in *ptx.Inst, space string, arg int) (ir.Access, error) {
+// spaceAddress is a memory operand of a space, or a generic one.
+func (c *compiler) spaceAddress(in *ptx.Inst, space string, o *ptx.Operand) (ir.Access, error) {
 	side := *in
 	side.Mods = []string{"b32"}
 	if space != "" {
 		side.Mods = []string{space, "b32"}
 	}
-	a, err := c.access(&side, &in.Args[arg], nil)
+	a, err := c.access(&side, o, nil)
 	return a.Access, err
 }
 
@@ -219,7 +219,7 @@ func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a ir.Access, regs
 	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || f.tiles == 0 || f.space == "global" || !slices.Equal(f.rest, []string{"b16"}) || len(f.types) > 0 {
 		return a, nil, in.Errorf("unsupported instruction")
 	}
-	if a, err = c.matrixAddress(in, f.space, mem); err != nil {
+	if a, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return a, nil, err
 	}
 	words := ops.Fragment{Regs: f.tiles, Type: ops.ElementByName("b1")}

@@ -91,8 +91,8 @@ func (m *machine) runGroup(g *group) error {
 		}
 		if len(m.groups) > 1 {
 			if g.pc <= old {
-				if g.ticks++; g.ticks > fairTicks {
-					g.skip = true
+				if g.ticks++; g.ticks > fairTicks || m.waits {
+					g.skip, m.waits = true, false
 				}
 			}
 			return nil

@@ -153,14 +153,7 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 
 // tileRow gives the memory of a row of a tile: of tile i the address in lane 8i+row.
 func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
-	lane := w*ir.WarpSize + 8*tile + row
-	addr := a.at(m.get(a.Base, lane), a.Off)
-	if a.Space == ir.Generic {
-		if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
-			return nil, fmt.Errorf("%w: a matrix at %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
-		}
-	}
-	return m.window(ir.Shared, addr, 16, lane)
+	return m.inShared(a, w*ir.WarpSize+8*tile+row, 16)
 }
 
 func loadTiles(o *ir.LoadTiles) whole {

@@ -90,6 +90,12 @@ func put(b []byte, v uint64) {
 
 // copyAsync is cp.async; the copy happens at once, which is one of its times.
 func (t *thread) copyAsync(in *ptx.Inst) error {
+	if in.Has("mbarrier") {
+		if in.Has("noinc") {
+			return t.mbarrier(&ptx.Inst{Op: "mbarrier", Mods: append([]string{"arrive"}, spaceOf(in)...), Args: in.Args})
+		}
+		return nil // one more is pending, and comes
+	}
 	if len(in.Args) < 3 {
 		return nil // of groups
 	}

@@ -250,6 +250,8 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.load(in)
 	case "cp":
 		return t.copyAsync(in)
+	case "mbarrier":
+		return t.mbarrier(in)
 	case "st":
 		return t.store(in)
 	case "atom", "red":
