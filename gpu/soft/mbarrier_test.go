@@ -65,3 +65,51 @@ func TestMBarrierFaults(t *testing.T) {
 		}
 	}
 }
+
+// Bulk copies and reductions move bytes and complete transactions as in the oracle.
+func TestBulkCopiesAgainstOracle(t *testing.T) {
+	var reduce strings.Builder
+	for _, op := range []string{
+		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32",
+	} {
+		reduce.WriteString("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." + op + " [%sa], [%sa+32], 16, [%b]; bar.sync 0;\n")
+	}
+	for _, op := range []string{
+		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64",
+		"and.b32", "or.b32", "xor.b32", "and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16", "min.f16", "max.f16", "min.bf16", "max.bf16",
+	} {
+		reduce.WriteString("cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa], 32;\n")
+	}
+	for name, body := range map[string]string{
+		"load": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 48;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sa], [%mem], 32, [%b];
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%sa+48], [%mem+32], 16, [%b], 0;
+W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa+16]; ld.shared.v2.b64 {%d2, %d3}, [%sa+48];`,
+		"multicast": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16; .reg .b16 %mask; mov.b16 %mask, 1;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%sa], [%mem], 16, [%b], %mask;
+W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa];`,
+		"shared": mbarrierStart("1") + `and.b32 %n, %r0, 16; @%q mbarrier.arrive.expect_tx.shared.b64 _, [%b], 64; bar.sync 0;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%sa], [%sa+32], %n, [%b]; bar.sync 0;`,
+		"store": `cp.async.bulk.prefetch.L2.global [%mem], 64; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%mem+16], [%sa], 48;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0; setmaxnreg.inc.sync.aligned.u32 240;`,
+		"reduce": mbarrierStart("1") + reduce.String(),
+	} {
+		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+	}
+}
+
+// A bulk copy stays inside of its memory.
+func TestBulkCopyFaults(t *testing.T) {
+	for args, want := range map[string]error{
+		"[sh], [%o], 8": abi.ErrMisaligned, "[sh], [%o], 48": abi.ErrIllegalAddress, "[sh+8], [%o], 16": abi.ErrMisaligned,
+		"[sh], [%o+4096], 16": abi.ErrIllegalAddress, "[sh+64], [%o], 32": abi.ErrIllegalAddress, "[sh], [%o], 0xfffffff0": abi.ErrIllegalAddress,
+	} {
+		r := newRig(t, matrixHead+`.entry k(.param .u64 out) { .reg .b64 %o; .shared .align 16 .b8 sh[64]; .shared .align 8 .b64 mb;
+ld.param.u64 %o, [out]; mbarrier.init.shared.b64 [mb], 1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes `+args+`, [mb]; ret; }`)
+		out := r.buffer(make([]byte, 32))
+		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
+		if _, err := r.read(out, 8); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", args, err, want)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func synchronizes(in *ptx.Inst) bool {
 	switch in.Op {
 	case "bar", "barrier":
 		return true
-	case "shfl", "vote", "match", "redux":
+	case "shfl", "vote", "match", "redux", "elect":
 		return in.Has("sync")
 	}
 	return warpWide[in.Op] != nil

@@ -71,6 +71,21 @@ func (t *thread) mbarrier(in *ptx.Inst) error {
 	return nil
 }
 
+// complete is what the bytes of a copy do to the mbarrier at an address.
+func (t *thread) complete(mem *ptx.Operand, bytes uint64) error {
+	b, err := t.bytes(&ptx.Inst{Mods: []string{"shared"}}, mem, 8)
+	if err != nil {
+		return err
+	}
+	p := t.b.barriers[&b[0]]
+	if p == nil {
+		return errors.New("no mbarrier object")
+	}
+	p.tx -= int64(bytes)
+	p.end()
+	return nil
+}
+
 func (t *thread) arrive(in *ptx.Inst, p *phases, n uint64, mem int) {
 	if mem > 0 {
 		t.set(&in.Args[0], p.state())

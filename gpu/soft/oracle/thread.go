@@ -86,7 +86,7 @@ func (t *thread) step() error {
 		return nil
 	case "trap", "brkpt":
 		return errors.New("trap")
-	case "bar", "barrier", "shfl", "vote", "match", "redux",
+	case "bar", "barrier", "shfl", "vote", "match", "redux", "elect",
 		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix":
 		t.state = waiting
 		return nil
@@ -256,7 +256,7 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.store(in)
 	case "atom", "red":
 		return t.atom(in)
-	case "membar", "fence", "prefetch", "nanosleep":
+	case "membar", "fence", "prefetch", "nanosleep", "setmaxnreg":
 		return nil
 	case "cvta":
 		v := t.val(&in.Args[1], ptx.U64)
