@@ -31,7 +31,7 @@ func synchronizes(in *ptx.Inst) bool {
 	case "shfl", "vote", "match", "redux", "elect":
 		return in.Has("sync")
 	}
-	return warpWide[in.Op] != nil
+	return wholeWarp(in)
 }
 
 func terminates(in *ptx.Inst) bool {

@@ -28,7 +28,7 @@ func init() {
 		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
-		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier,
+		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma,
 	}
 	addVideo()
 }

@@ -84,8 +84,22 @@ func (f *matrixForm) shape(s string) bool {
 
 // warpWide are the instructions that a whole warp executes together.
 var warpWide = map[string]func(c *compiler, in *ptx.Inst, f matrixForm) (ir.Op, error){
-	"mma": (*compiler).mma, "wmma": (*compiler).wmma,
+	"mma": (*compiler).mma, "wmma": (*compiler).wmma, "wgmma": (*compiler).wgmma,
 	"ldmatrix": (*compiler).ldmatrix, "stmatrix": (*compiler).stmatrix, "movmatrix": (*compiler).movmatrix,
+}
+
+// wholeWarp reports whether an instruction is one of them. Those that only order
+// wgmma.mma_async are not.
+func wholeWarp(in *ptx.Inst) bool {
+	return warpWide[in.Op] != nil && (in.Op != "wgmma" || in.Has("mma_async"))
+}
+
+// ordersWgmma is wgmma.fence, wgmma.commit_group and wgmma.wait_group.
+func (c *compiler) ordersWgmma(in *ptx.Inst) ([]ir.Op, error) {
+	if len(in.Mods) == 3 && listedAny(in.Mods[0], "fence", "commit_group", "wait_group") {
+		return nil, nil
+	}
+	return nil, in.Errorf("unsupported instruction")
 }
 
 // aligned compiles one of them. Its kind is its own: lanes meet nowhere else.

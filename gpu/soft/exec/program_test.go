@@ -30,7 +30,7 @@ func TestEveryOperation(t *testing.T) {
 		have[typeName(op)] = true
 	}
 	for _, op := range []ir.Op{
-		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{},
+		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
 	} {
 		if newWhole(op) == nil {
 			t.Errorf("%T is nothing that a warp does", op)

@@ -87,7 +87,7 @@ func (t *thread) step() error {
 	case "trap", "brkpt":
 		return errors.New("trap")
 	case "bar", "barrier", "shfl", "vote", "match", "redux", "elect",
-		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix":
+		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma":
 		t.state = waiting
 		return nil
 	}
