@@ -16,7 +16,7 @@ type wgmmaCase struct {
 
 func wgmmaCases() (list []wgmmaCase) {
 	add := func(inst, options string, regs int) { list = append(list, wgmmaCase{inst, options, regs}) }
-	for _, n := range []int{8, 24, 128} {
+	for _, n := range []int{8, 24, 64} {
 		add(fmt.Sprintf("m64n%dk16.f32.f16.f16", n), "1, 1, 0, 0", 0)
 	}
 	for _, t := range []string{"f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16"} {
@@ -48,8 +48,8 @@ func descriptor(start, leading, stride, mode uint64) uint64 {
 func TestWgmmaAgainstOracle(t *testing.T) {
 	for i, c := range wgmmaCases() {
 		for mode := range uint64(4) {
-			if strings.Contains(c.inst, "n128") && mode != 1 {
-				continue // slow in the oracle
+			if mode != uint64(i%4) && !strings.Contains(c.inst, "m64n16k16.f32.f16") {
+				continue // the oracle is slow: all modes for one type
 			}
 			t.Run(fmt.Sprintf("%s %s regs=%d mode=%d", c.inst, c.options, c.regs, mode), func(t *testing.T) {
 				s := shapePattern.FindStringSubmatch(c.inst)
