@@ -8,7 +8,7 @@ import (
 // Kernels of matrix.cu, which clang made, compute products of matrices of small
 // integers, which are exact in all of their types.
 func TestMatrixKernels(t *testing.T) {
-	const n = 64
+	const n = 128
 	for _, c := range []struct {
 		name       string
 		grid       [3]uint32
@@ -21,6 +21,7 @@ func TestMatrixKernels(t *testing.T) {
 		{"wmmahalf", [3]uint32{n / 16, n / 16, 1}, 32, false, halves, 0, 2, func(x int) any { return float32(x) }},
 		{"wmmachar", [3]uint32{n / 16, n / 16, 1}, 32, false, func(v []int) any { return converted(v, func(x int) int8 { return int8(x) }) }, 3, 1, func(x int) any { return int32(x) }},
 		{"wmmadouble", [3]uint32{n / 8, n / 8, 1}, 32, false, func(v []int) any { return converted(v, func(x int) float64 { return float64(x) }) }, 0, 1, func(x int) any { return float64(x) }},
+		{"wgmmapipe", [3]uint32{n / 64, n / 64, 1}, 128, false, halves, 0, 1, func(x int) any { return float32(x) }},
 		{"mmapipe", [3]uint32{n / 16, n / 32, 1}, 128, true, halves, 0, 1, func(x int) any { return float32(x) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

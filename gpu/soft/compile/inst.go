@@ -23,12 +23,12 @@ func init() {
 		"atom": (*compiler).atom, "red": (*compiler).atom,
 		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
 		"lop3": (*compiler).lop3, "activemask": (*compiler).activemask,
-		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep,
+		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep, "elect": (*compiler).lockstep,
 		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": sleep,
-		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
+		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
-		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync,
+		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma,
 	}
 	addVideo()
 }

@@ -90,6 +90,10 @@ func newStep(op ir.Op) step {
 		return update(o)
 	case *ir.CopyAsync:
 		return copyAsync(o)
+	case *ir.CopyBulk:
+		return copyBulk(o)
+	case *ir.MBarrier:
+		return mbarrier(o)
 	case *ir.Exchange:
 		return newWarpOp(o).lockstep()
 	}
