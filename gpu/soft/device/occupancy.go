@@ -73,7 +73,10 @@ func (c *Context) workspaceOf(f *function, l *worker.Launch) (uint64, error) {
 // clearWorkspace makes the workspace new for the launch that begins. A program
 // that has freed it finds out by its kernel's illegal address.
 func (c *Context) clearWorkspace(address uint64) {
-	if b, err := c.memory(address, workspaceBytes); address != 0 && err == nil {
+	if address == 0 {
+		return
+	}
+	if b, err := c.memory(address, workspaceBytes); err == nil {
 		clear(b)
 	}
 }
