@@ -105,7 +105,7 @@ func TestQueue(t *testing.T) {
 
 func TestRelay(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
-	const blocks = 600
+	const blocks = 3000
 	c := r.buffer(make([]byte, 4*blocks))
 	r.launch("relay", [3]uint32{blocks, 1, 1}, [3]uint32{32, 1, 1}, 0, c)
 	r.expect(c, blocks, func(i int) uint32 { return uint32(blocks - i) })
