@@ -198,6 +198,9 @@ func halfBits(x float64) uint16 {
 	if math.Signbit(x) {
 		sign, x = 0x8000, -x
 	}
+	if x == 0 {
+		return sign
+	}
 	if x >= 65520 {
 		return sign | 0x7c00
 	}

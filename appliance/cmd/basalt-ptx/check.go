@@ -28,13 +28,9 @@ type Kernel struct {
 }
 
 func check(name string) ([]Image, error) {
-	file, err := os.ReadFile(name)
+	images, err := readImages(name)
 	if err != nil {
 		return nil, err
-	}
-	images, err := imagesOf(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var list []Image
 	for n, b := range images {
@@ -43,6 +39,19 @@ func check(name string) ([]Image, error) {
 		list = append(list, i)
 	}
 	return list, nil
+}
+
+// readImages finds the modules in a file.
+func readImages(name string) ([][]byte, error) {
+	file, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	images, err := imagesOf(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return images, nil
 }
 
 // imagesOf finds the modules of a file.

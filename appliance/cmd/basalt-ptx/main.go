@@ -1,6 +1,7 @@
-// Command basalt-ptx says which kernels of a program a soft GPU runs.
+// Command basalt-ptx says which kernels of a program a soft GPU runs, and how.
 //
 //	basalt-ptx check [-json] FILE…
+//	basalt-ptx show FILE [KERNEL]
 //
 // A file is PTX, a fatbin, or a program or library (also an archive) with fatbins in it. The exit
 // status is 0 when every kernel runs, 1 when a kernel or a module is refused, and 2
@@ -17,9 +18,12 @@ import (
 )
 
 const usage = `usage: basalt-ptx check [-json] FILE…
+       basalt-ptx show FILE [KERNEL]
 
-Lists the kernels of PTX, of a fatbin, or of a program or library (also an
+check lists the kernels of PTX, of a fatbin, or of a program or library (also an
 archive) with fatbins in it, and says which of them a soft GPU refuses, with instruction and line.
+show prints the kernels that it runs as its engine sees them: basic blocks,
+registers and operations, and the line of PTX that each operation is of.
 Exit status: 0 every kernel runs; 1 a kernel or a module is refused; 2 a file
 cannot be read.
 
@@ -35,10 +39,17 @@ const (
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, out, errs io.Writer) int {
-	if len(args) == 0 || args[0] != "check" {
-		fmt.Fprint(errs, usage)
-		return failed
+	switch {
+	case len(args) > 0 && args[0] == "check":
+		return runCheck(args, out, errs)
+	case len(args) > 0 && args[0] == "show":
+		return runShow(args[1:], out, errs)
 	}
+	fmt.Fprint(errs, usage)
+	return failed
+}
+
+func runCheck(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("basalt-ptx check", flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() { fmt.Fprint(errs, usage); flags.PrintDefaults() }

@@ -105,6 +105,11 @@ func TestCheck(t *testing.T) {
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},
 		{"check", 2, "", "usage: basalt-ptx check"},
 		{"run", 2, "", "usage: basalt-ptx check"},
+		{"show mixed.ptx good", 0, "kernel good: 0 registers of 32 bits, 0 of 64, 0 predicates; 0 bytes of local, 0 of shared memory\nb0:\n  return\nb1: // entry\n  return" + strings.Repeat(" ", 43) + "// 4: ret;\n", ""},
+		{"show mixed.ptx bad", 1, "", "mixed.ptx: kernel bad: line 7: unsupported instruction"},
+		{"show mixed.ptx neither", 2, "", "mixed.ptx has no kernel neither"},
+		{"show none", 2, "", "none: no such file"},
+		{"show", 2, "", "basalt-ptx show FILE"},
 		{"check -json mixed.ptx wrong.ptx", 1, "", ""},
 	} {
 		var out, errs bytes.Buffer

@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // ld, st and the memory operand of atom and red (PTX ISA, "Data Movement and
@@ -10,14 +10,14 @@ import (
 
 // access is the memory operand of an instruction, whose elements have this type.
 type access struct {
-	exec.Access
+	ir.Access
 	typ ptx.Type
 }
 
 // access parses modifiers and the memory operand of an access. Cache, order
 // and scope modifiers change nothing here: one block runs in program order.
 func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) (access, error) {
-	a := access{Access: exec.Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}}
+	a := access{Access: ir.Access{N: 1, Mask: ^uint64(0), Local: c.mod.spaces.Local}}
 	param := false
 	for _, m := range in.Mods {
 		if t, ok := ptx.TypeByName(m); ok {
@@ -26,11 +26,11 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 		}
 		switch m {
 		case "global", "const":
-			a.Space = exec.Global
+			a.Space = ir.Global
 		case "shared", "shared::cta":
-			a.Space = exec.Shared
+			a.Space = ir.Shared
 		case "local":
-			a.Space = exec.Local
+			a.Space = ir.Local
 		case "param", "param::entry", "param::func":
 			param = true
 		case "v2":
@@ -52,18 +52,18 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 	}
 	a.Off = uint64(mem.Off)
 	if len(mem.List) == 0 {
-		a.Base = c.constant(exec.Class64, 0)
+		a.Base = c.constant(ir.Class64, 0)
 	} else {
 		b := &mem.List[0]
 		var err error
 		switch b.Kind {
 		case ptx.KindReg:
 			a.Base = c.fr.regs[b.Reg]
-			if a.Base.Class == exec.ClassPred {
+			if a.Base.Class == ir.ClassPred {
 				return a, in.Errorf("a predicate is no address")
 			}
 		case ptx.KindVar:
-			a.Base, err = c.source(b, exec.Class64, ptx.U64)
+			a.Base, err = c.source(b, ir.Class64, ptx.U64)
 		default:
 			return a, in.Errorf("unsupported address")
 		}
@@ -71,19 +71,19 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 			return a, err
 		}
 		if param {
-			a.Space = exec.Param
+			a.Space = ir.Param
 			if _, local := c.fr.vars[b.Var]; local || !c.fr.f.Entry {
-				a.Space = exec.Local
+				a.Space = ir.Local
 			}
 			return a, nil
 		}
-		if b.Kind == ptx.KindVar && a.Space == exec.Generic { // ld.u32 %r, [var]
+		if b.Kind == ptx.KindVar && a.Space == ir.Generic { // ld.u32 %r, [var]
 			base, _ := spaceBase(&c.mod.spaces, b.Var.Space.String())
 			a.Off += base
 		}
 	}
 	if param {
-		a.Space = exec.Param
+		a.Space = ir.Param
 	}
 	return a, nil
 }
@@ -102,7 +102,7 @@ func (c *compiler) vector(a *access, o *ptx.Operand) ([]*ptx.Operand, error) {
 	return list, nil
 }
 
-func (c *compiler) load(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) load(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
@@ -114,7 +114,7 @@ func (c *compiler) load(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]exec.Ref, len(elements))
+	dst := make([]ir.Ref, len(elements))
 	for i, o := range elements {
 		if dst[i], err = c.loadDest(o, a.typ); err != nil {
 			return nil, err
@@ -126,15 +126,15 @@ func (c *compiler) load(in *ptx.Inst) ([]exec.Step, error) {
 		}
 	}
 	base := in.Args[1].List
-	return []exec.Step{exec.Load(a.Access, dst, len(base) == 0 || base[0].Kind == ptx.KindVar)}, nil
+	return []ir.Op{&ir.Load{Access: a.Access, D: dst, Fixed: len(base) == 0 || base[0].Kind == ptx.KindVar}}, nil
 }
 
 // loadDest: the register may be wider than what is loaded (PTX ISA, "Operand
 // Size Exceeding Instruction-Type Size").
-func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (exec.Ref, error) {
+func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
-		if r.Class == exec.ClassPred || r.Class == exec.Class32 && t.Size() == 8 {
+		if r.Class == ir.ClassPred || r.Class == ir.Class32 && t.Size() == 8 {
 			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
 		}
 		return r, nil
@@ -142,7 +142,7 @@ func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (exec.Ref, error) {
 	return c.dest(o, classOf(t))
 }
 
-func (c *compiler) store(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) store(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
@@ -150,22 +150,22 @@ func (c *compiler) store(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Space == exec.Param {
+	if a.Space == ir.Param {
 		return nil, in.Errorf("a kernel's parameters are read-only")
 	}
 	elements, err := c.vector(&a, &in.Args[1])
 	if err != nil {
 		return nil, err
 	}
-	src := make([]exec.Ref, len(elements))
+	src := make([]ir.Ref, len(elements))
 	for i, o := range elements {
 		cl := classOf(a.typ)
-		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == exec.Class64 {
-			cl = exec.Class64
+		if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == ir.Class64 {
+			cl = ir.Class64
 		}
 		if src[i], err = c.source(o, cl, a.typ); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{exec.Store(a.Access, src)}, nil
+	return []ir.Op{&ir.Store{Access: a.Access, S: src}}, nil
 }

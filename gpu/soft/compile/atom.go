@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -13,7 +13,7 @@ var atomNames = map[string]bool{
 	"and": true, "or": true, "xor": true, "noftz": true,
 }
 
-func (c *compiler) atom(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	args := in.Args
 	withResult := in.Op == "atom"
 	if withResult {
@@ -40,7 +40,7 @@ func (c *compiler) atom(in *ptx.Inst) ([]exec.Step, error) {
 	if op == "cas" {
 		want = 3
 	}
-	if f == nil || len(args) != want || a.N != 1 || a.Space == exec.Param {
+	if f == nil || len(args) != want || a.N != 1 || a.Space == ir.Param {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	cl := classOf(a.typ)
@@ -54,11 +54,11 @@ func (c *compiler) atom(in *ptx.Inst) ([]exec.Step, error) {
 			return nil, err
 		}
 	}
-	d := exec.Ref{Class: exec.ClassNone}
+	d := ir.None
 	if withResult {
 		if d, err = c.dest(&in.Args[0], cl); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{exec.Atomic(a.Access, d, b, b2, f)}, nil
+	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
 }

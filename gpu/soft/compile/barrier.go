@@ -2,38 +2,44 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // syncInst compiles an instruction at which lanes wait for each other, as the
 // beginning of a block.
-func (c *compiler) syncInst(in *ptx.Inst, b *exec.Block) error {
+func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
+	b.SyncAt = c.place
 	if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
 		o, err := c.blockBarrier(in)
-		b.WaitAt(o, c.place)
+		b.Sync = o
+		return err
+	}
+	if warpWide[in.Op] != nil {
+		o, err := c.aligned(in)
+		b.Sync = o
 		return err
 	}
 	o, err := c.warpOp(in)
-	b.MeetAt(o, c.place)
+	b.Sync = o
 	return err
 }
 
 // blockBarrier is bar.sync, bar.arrive, bar.red and their barrier forms
 // (PTX ISA, "Parallel Synchronization": bar).
-func (c *compiler) blockBarrier(in *ptx.Inst) (*exec.BarrierOp, error) {
+func (c *compiler) blockBarrier(in *ptx.Inst) (*ir.Barrier, error) {
 	args := in.Args
-	o := &exec.BarrierOp{Arrive: in.Has("arrive")}
+	o := &ir.Barrier{Arrive: in.Has("arrive")}
 	var err error
 	if in.Has("red") {
 		if len(args) < 3 {
 			return nil, in.Errorf("wrong number of operands")
 		}
-		cl := exec.ClassPred
-		switch o.Reduce = exec.ReduceOr; {
+		cl := ir.ClassPred
+		switch o.Reduce = ir.ReduceOr; {
 		case in.Has("popc"):
-			cl, o.Reduce = exec.Class32, exec.ReduceCount
+			cl, o.Reduce = ir.Class32, ir.ReduceCount
 		case in.Has("and"):
-			o.Reduce = exec.ReduceAnd
+			o.Reduce = ir.ReduceAnd
 		}
 		if o.D, err = c.dest(&args[0], cl); err != nil {
 			return nil, err
@@ -48,11 +54,11 @@ func (c *compiler) blockBarrier(in *ptx.Inst) (*exec.BarrierOp, error) {
 	if len(args) < 1 || len(args) > 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	if o.Number, err = c.source(&args[0], exec.Class32, ptx.U32); err != nil {
+	if o.Number, err = c.source(&args[0], ir.Class32, ptx.U32); err != nil {
 		return nil, err
 	}
 	if o.Count, o.Counted = o.Number, len(args) == 2; o.Counted {
-		if o.Count, err = c.source(&args[1], exec.Class32, ptx.U32); err != nil {
+		if o.Count, err = c.source(&args[1], ir.Class32, ptx.U32); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // builtinOf returns the function of the device that an instruction calls, or nil.
@@ -26,7 +26,7 @@ func builtinCall(in *ptx.Inst) bool { return builtinOf(in) != nil }
 // Programming Guide, "Dynamic Global Memory Allocation and Operations", "Formatted
 // Output", "Assertion"; vprintf's and __assertfail's parameters are those of "PTX
 // Writer's Guide to Interoperability", "System Calls").
-func (c *compiler) callBuiltin(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) callBuiltin(in *ptx.Inst) ([]ir.Op, error) {
 	s, err := callParts(in)
 	if err != nil {
 		return nil, err
@@ -40,33 +40,33 @@ func (c *compiler) callBuiltin(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []exec.Step{b.step(c.mod.heap, returns, args)}, nil
+	return []ir.Op{b.op(returns, args)}, nil
 }
 
 // systemCall is a function that the device brings: the bytes of its parameters and
 // results, and what it does.
 type systemCall struct {
 	args, returns []uint64
-	step          func(h *exec.Heap, returns, args []exec.Word) exec.Step
+	op            func(returns, args []ir.Word) ir.Op
 }
 
 var systemCalls = map[string]systemCall{
-	"malloc": {[]uint64{8}, []uint64{8}, func(h *exec.Heap, r, a []exec.Word) exec.Step { return exec.Malloc(h, r[0], a[0]) }},
-	"free":   {[]uint64{8}, nil, func(h *exec.Heap, _, a []exec.Word) exec.Step { return exec.Free(h, a[0]) }},
-	"vprintf": {[]uint64{8, 8}, []uint64{4}, func(_ *exec.Heap, r, a []exec.Word) exec.Step {
-		return exec.Print(r[0], a[0], a[1])
+	"malloc": {[]uint64{8}, []uint64{8}, func(r, a []ir.Word) ir.Op { return &ir.Malloc{Result: r[0], Size: a[0]} }},
+	"free":   {[]uint64{8}, nil, func(_, a []ir.Word) ir.Op { return &ir.Free{Address: a[0]} }},
+	"vprintf": {[]uint64{8, 8}, []uint64{4}, func(r, a []ir.Word) ir.Op {
+		return &ir.Print{Result: r[0], Format: a[0], Args: a[1]}
 	}},
-	"__assertfail": {[]uint64{8, 8, 4, 8, 8}, nil, func(_ *exec.Heap, _, a []exec.Word) exec.Step {
-		return exec.Assertion{Message: a[0], File: a[1], Line: a[2], Function: a[3]}.Step()
+	"__assertfail": {[]uint64{8, 8, 4, 8, 8}, nil, func(_, a []ir.Word) ir.Op {
+		return &ir.Assertion{Message: a[0], File: a[1], Line: a[2], Function: a[3]}
 	}},
 }
 
 // words takes the operands of a list, of which each has a size in bytes.
-func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]exec.Word, error) {
+func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]ir.Word, error) {
 	if len(list) != len(sizes) {
 		return nil, c.in.Errorf("wrong number of arguments for a function of the device")
 	}
-	var words []exec.Word
+	var words []ir.Word
 	for i := range list {
 		w, ok := c.word(&list[i], sizes[i])
 		if !ok {
@@ -77,17 +77,17 @@ func (c *compiler) words(list []ptx.Operand, sizes []uint64) ([]exec.Word, error
 	return words, nil
 }
 
-func (c *compiler) word(a *ptx.Operand, size uint64) (exec.Word, bool) {
-	cl := exec.Class64
+func (c *compiler) word(a *ptx.Operand, size uint64) (ir.Word, bool) {
+	cl := ir.Class64
 	if size == 4 {
-		cl = exec.Class32
+		cl = ir.Class32
 	}
 	switch {
 	case a.Kind == ptx.KindVar && a.Var.Size == size:
 		at, ok := c.fr.vars[a.Var]
-		return exec.Word{Reg: exec.None, Local: at, Half: size == 4}, ok
+		return ir.Word{Reg: ir.None, Local: at, Half: size == 4}, ok
 	case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].Class == cl:
-		return exec.Word{Reg: c.fr.regs[a.Reg]}, true
+		return ir.Word{Reg: c.fr.regs[a.Reg]}, true
 	}
-	return exec.Word{}, false
+	return ir.Word{}, false
 }

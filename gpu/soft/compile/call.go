@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // A call of a function by its name copies the arguments into the parameters of
@@ -45,7 +45,7 @@ func callParts(in *ptx.Inst) (s site, err error) {
 	return s, nil
 }
 
-func (c *compiler) call(n *node, b *exec.Block) error {
+func (c *compiler) call(n *node, b *ir.Block) error {
 	s, err := callParts(n.inst)
 	if err != nil {
 		return err
@@ -56,10 +56,10 @@ func (c *compiler) call(n *node, b *exec.Block) error {
 	}
 	callee := c.frames[s.fn]
 	if callee.dynamic() {
-		if b.Steps, err = c.handOver(b.Steps, s.args, s.fn.Params, true); err != nil {
+		if b.Insts, err = c.handOver(b.Insts, s.args, s.fn.Params, true); err != nil {
 			return err
 		}
-		b.End = exec.CallDynamic(callee.callee, back)
+		b.End = ir.CallDynamic{F: callee.callee, Back: back}
 		return nil
 	}
 	for i, v := range s.fn.Params {
@@ -67,89 +67,89 @@ func (c *compiler) call(n *node, b *exec.Block) error {
 		if err != nil {
 			return err
 		}
-		b.Steps = append(b.Steps, st)
+		b.Insts = append(b.Insts, st)
 	}
-	b.End = exec.Call(callee.number[0], back)
+	b.End = ir.Call{To: callee.number[0], Back: back}
 	return nil
 }
 
 // callAddress calls the function whose address is in a register. Lanes with
 // different addresses go on as groups of their own.
-func (c *compiler) callAddress(s *site, b *exec.Block, back int) (err error) {
-	target, err := c.source(&s.target, exec.Class64, ptx.U64)
+func (c *compiler) callAddress(s *site, b *ir.Block, back int) (err error) {
+	target, err := c.source(&s.target, ir.Class64, ptx.U64)
 	if err != nil {
 		return err
 	}
-	if b.Steps, err = c.handOver(b.Steps, s.args, nil, true); err != nil {
+	if b.Insts, err = c.handOver(b.Insts, s.args, nil, true); err != nil {
 		return err
 	}
 	want, err := c.signature(s)
 	if err != nil {
 		return err
 	}
-	b.End = exec.CallAddress(target, want, back)
+	b.End = ir.CallAddress{Target: target, Signature: want, Back: back}
 	return nil
 }
 
 // returned is where a call comes back: it fetches the results.
-func (c *compiler) returned(n *node, b *exec.Block) error {
+func (c *compiler) returned(n *node, b *ir.Block) error {
 	s, err := callParts(n.inst)
 	if err != nil {
 		return err
 	}
 	switch {
 	case s.fn == nil:
-		b.Steps, err = c.handOver(b.Steps, s.rets, nil, false)
+		b.Insts, err = c.handOver(b.Insts, s.rets, nil, false)
 	case c.frames[s.fn].dynamic():
-		b.Steps, err = c.handOver(b.Steps, s.rets, s.fn.Returns, false)
+		b.Insts, err = c.handOver(b.Insts, s.rets, s.fn.Returns, false)
 	default:
 		for i, v := range s.fn.Returns {
 			st, err := c.pass(&s.rets[i], v, c.frames[s.fn], false)
 			if err != nil {
 				return err
 			}
-			b.Steps = append(b.Steps, st)
+			b.Insts = append(b.Insts, st)
 		}
 	}
-	b.End = exec.Goto(c.fr.number[n.succ[0]])
+	b.End = ir.Goto{To: c.fr.number[n.succ[0]]}
 	return err
 }
 
-func (c *compiler) ret(b *exec.Block) error {
+func (c *compiler) ret(b *ir.Block) error {
 	fr := c.fr
 	if !fr.dynamic() {
-		b.End = exec.Return()
+		b.End = ir.Return{}
 		return nil
 	}
 	out, err := c.ownHandOver(fr.f.Returns, true)
 	if err != nil {
 		return err
 	}
-	b.Steps = append(b.Steps, out...)
-	b.End = exec.ReturnDynamic(fr.callee)
+	b.Insts = append(b.Insts, out...)
+	b.End = ir.ReturnDynamic{F: fr.callee}
 	return nil
 }
 
 // pass copies between an actual and a formal parameter, in or out.
-func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (exec.Step, error) {
+func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool) (ir.Inst, error) {
 	if formal.Space == ptx.Register {
 		fr := callee.regs[formal.Reg]
 		actual, err := c.source(a, fr.Class, formal.Type)
 		if !in {
-			return exec.CopyReg(actual, fr).At(c.place), err
+			return c.placed(&ir.CopyReg{To: actual, From: fr}), err
 		}
-		return exec.CopyReg(fr, actual).At(c.place), err
+		return c.placed(&ir.CopyReg{To: fr, From: actual}), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
-		return exec.Step{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
+		return ir.Inst{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
 	}
 	actual, ok := c.fr.vars[a.Var]
 	if !ok {
-		return exec.Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
 	from, to := actual, callee.vars[formal]
 	if !in {
 		from, to = to, from
 	}
-	return exec.CopyLocal(to, from, uint32(formal.Size)).At(c.place), nil
+	return c.placed(&ir.CopyLocal{To: to, From: from, Size: uint32(formal.Size)}), nil
 }

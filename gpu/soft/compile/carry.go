@@ -2,14 +2,14 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // carrying compiles add.cc, addc, sub.cc, subc, mad.cc and madc (PTX ISA,
 // "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a
 // predicate register of the kernel; subtraction keeps its borrow there.
-func (c *compiler) carrying(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) carrying(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	if err != nil || t.Float() || t.Size() < 4 || untyped(t) {
 		return nil, in.Errorf("unsupported instruction")
@@ -29,19 +29,19 @@ func (c *compiler) carrying(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := make([]exec.Ref, n)
+	src := make([]ir.Ref, n)
 	for i := range src {
 		if src[i], err = c.source(&in.Args[i+1], cl, t); err != nil {
 			return nil, err
 		}
 	}
 	if c.carry == nil {
-		r := c.fresh(exec.ClassPred)
+		r := c.fresh(ir.ClassPred)
 		c.carry = &r
 	}
-	k := exec.Carry{D: d, Src: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
+	k := &ir.Carry{D: d, S: src, Flag: *c.carry, In: len(in.Op) == 4, Out: in.Has("cc"), Minus: in.Op[:3] == "sub"}
 	if mad {
-		k.Product = ops.Product(t, in.Has("hi"))
+		k.Product = &ops.Product{Type: t, Upper: in.Has("hi")}
 	}
-	return []exec.Step{k.Step()}, nil
+	return []ir.Op{k}, nil
 }

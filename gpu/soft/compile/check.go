@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Check compiles an image as a context would that loads it, and returns its
@@ -13,7 +13,7 @@ func (c Capability) Check(image []byte) ([]Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Link(exec.NewSpaces(checkedWindow), &checked{next: checkedWindow.Base}); err != nil {
+	if err := m.Link(ir.NewSpaces(checkedWindow), &checked{next: checkedWindow.Base}); err != nil {
 		return nil, err
 	}
 	return m.Kernels(), nil

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Limits of one program; PTX of that size is not a compiler's.
@@ -19,14 +19,14 @@ const (
 // compiler turns one kernel and what it calls into a program.
 type compiler struct {
 	mod    *Module
-	p      *exec.Program
+	p      *ir.Program
 	frames map[*ptx.Func]*frame
-	consts map[constKey]exec.Ref
+	consts map[constKey]ir.Ref
 	shared map[*ptx.Var]uint32
 	in     *ptx.Inst // the instruction in work, for errors
 	fr     *frame    // its function
-	place  *exec.Place
-	carry  *exec.Ref // CC.CF, when used
+	place  *ir.Place
+	carry  *ir.Ref // CC.CF, when used
 
 	callsAddress bool   // somewhere
 	handOverAt   uint32 // the hand-over area in local memory
@@ -34,7 +34,7 @@ type compiler struct {
 }
 
 type constKey struct {
-	class exec.Class
+	class ir.Class
 	bits  uint64
 }
 
@@ -43,7 +43,7 @@ type constKey struct {
 // enters a function again saves what it has there.
 type frame struct {
 	f      *ptx.Func
-	regs   []exec.Ref
+	regs   []ir.Ref
 	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
 	nodes  []node
 	number []int // block number of a node
@@ -51,22 +51,22 @@ type frame struct {
 	index  int
 
 	callsAddress bool
-	from, to     uint32                    // its part of local memory
-	stack        map[*ptx.Var]uint32       // .local variables on the lanes' stack: offsets in its frame there
-	addresses    map[stackAddress]exec.Ref // of those
-	prologue     int                       // the block where it takes its arguments over
-	callee       *exec.Callee              // of one that is called dynamically
+	from, to     uint32                  // its part of local memory
+	stack        map[*ptx.Var]uint32     // .local variables on the lanes' stack: offsets in its frame there
+	addresses    map[stackAddress]ir.Ref // of those
+	prologue     int                     // the block where it takes its arguments over
+	callee       *ir.Callee              // of one that is called dynamically
 }
 
 // compile makes the program of a kernel.
-func compile(l *Module, f *ptx.Func) (*exec.Program, error) {
-	p := &exec.Program{
+func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
+	p := &ir.Program{
 		Name: f.Name, Const32: map[int]uint32{}, Const64: map[int]uint64{}, Specials: map[string]int{},
-		ParamBytes: f.ParamBytes(), Code: map[uint64]*exec.Callee{},
+		ParamBytes: f.ParamBytes(), Code: map[uint64]*ir.Callee{},
 	}
-	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]exec.Ref{}, shared: map[*ptx.Var]uint32{}}
-	p.MaxThreads = exec.MaxThreads
-	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < exec.MaxThreads {
+	c := &compiler{mod: l, p: p, frames: map[*ptx.Func]*frame{}, consts: map[constKey]ir.Ref{}, shared: map[*ptx.Var]uint32{}}
+	p.MaxThreads = ir.MaxThreads
+	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < ir.MaxThreads {
 		p.MaxThreads = n
 	}
 	p.ReqThreads = f.ReqTID
@@ -80,8 +80,8 @@ func compile(l *Module, f *ptx.Func) (*exec.Program, error) {
 		}
 	}
 	p.LocalBytes = (p.LocalBytes + 15) &^ 15
-	if p.MachineBytes(uint64(p.MaxThreads)) > exec.MaxMachineBytes {
-		p.MaxThreads = uint32(exec.MaxMachineBytes/p.LaneBytes()) &^ (exec.WarpSize - 1)
+	if p.BlockBytes(uint64(p.MaxThreads)) > ir.MaxBlockBytes {
+		p.MaxThreads = uint32(ir.MaxBlockBytes/p.LaneBytes()) &^ (ir.WarpSize - 1)
 	}
 	return p, nil
 }
@@ -133,7 +133,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	fr.to = c.p.LocalBytes
 	if !f.Entry {
 		fr.prologue = len(c.p.Blocks)
-		c.p.Blocks = append(c.p.Blocks, exec.Block{})
+		c.p.Blocks = append(c.p.Blocks, ir.Block{})
 	}
 	nodes, err := buildGraph(f)
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	fr.nodes, fr.number = nodes, make([]int, len(nodes))
 	for _, n := range orderNodes(nodes) {
 		fr.number[n] = len(c.p.Blocks)
-		c.p.Blocks = append(c.p.Blocks, exec.Block{})
+		c.p.Blocks = append(c.p.Blocks, ir.Block{})
 	}
 	for i := range f.Body {
 		in := &f.Body[i]
@@ -224,19 +224,19 @@ func (c *compiler) addShared(v *ptx.Var) error {
 	return nil
 }
 
-func classOf(t ptx.Type) exec.Class {
+func classOf(t ptx.Type) ir.Class {
 	switch {
 	case t == ptx.Pred:
-		return exec.ClassPred
+		return ir.ClassPred
 	case t.Size() == 8:
-		return exec.Class64
+		return ir.Class64
 	}
-	return exec.Class32
+	return ir.Class32
 }
 
-func (c *compiler) newReg(t ptx.Type) (exec.Ref, error) {
+func (c *compiler) newReg(t ptx.Type) (ir.Ref, error) {
 	if t == ptx.B128 {
-		return exec.Ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
+		return ir.Ref{}, &ptx.Error{Line: 1, Msg: "128-bit registers are not supported"}
 	}
 	r := c.fresh(classOf(t))
 	if c.p.Regs32+c.p.Regs64+c.p.Preds > maxSlots {
@@ -246,22 +246,22 @@ func (c *compiler) newReg(t ptx.Type) (exec.Ref, error) {
 }
 
 // fresh is a register of the compiler's own.
-func (c *compiler) fresh(cl exec.Class) exec.Ref {
+func (c *compiler) fresh(cl ir.Class) ir.Ref {
 	switch cl {
-	case exec.Class32:
+	case ir.Class32:
 		c.p.Regs32++
-		return exec.Ref{Class: cl, Slot: c.p.Regs32 - 1}
-	case exec.Class64:
+		return ir.Ref{Class: cl, Slot: c.p.Regs32 - 1}
+	case ir.Class64:
 		c.p.Regs64++
-		return exec.Ref{Class: cl, Slot: c.p.Regs64 - 1}
+		return ir.Ref{Class: cl, Slot: c.p.Regs64 - 1}
 	}
 	c.p.Preds++
-	return exec.Ref{Class: exec.ClassPred, Slot: c.p.Preds - 1}
+	return ir.Ref{Class: ir.ClassPred, Slot: c.p.Preds - 1}
 }
 
 // constant is a register that holds the same value in every lane.
-func (c *compiler) constant(cl exec.Class, bits uint64) exec.Ref {
-	if cl == exec.Class32 {
+func (c *compiler) constant(cl ir.Class, bits uint64) ir.Ref {
+	if cl == ir.Class32 {
 		bits &= 1<<32 - 1
 	}
 	k := constKey{cl, bits}
@@ -270,7 +270,7 @@ func (c *compiler) constant(cl exec.Class, bits uint64) exec.Ref {
 	}
 	r := c.fresh(cl)
 	c.consts[k] = r
-	if cl == exec.Class64 {
+	if cl == ir.Class64 {
 		c.p.Const64[r.Slot] = bits
 	} else {
 		c.p.Const32[r.Slot] = uint32(bits)
@@ -303,7 +303,7 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 }
 
 // source is the register that holds an operand. t says how to read constants.
-func (c *compiler) source(a *ptx.Operand, cl exec.Class, t ptx.Type) (exec.Ref, error) {
+func (c *compiler) source(a *ptx.Operand, cl ir.Class, t ptx.Type) (ir.Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
 		r := c.fr.regs[a.Reg]
@@ -313,18 +313,18 @@ func (c *compiler) source(a *ptx.Operand, cl exec.Class, t ptx.Type) (exec.Ref, 
 		return r, nil
 	case ptx.KindInt:
 		bits := a.Bits
-		if t.Size() == 2 || t.Size() == 1 && cl == exec.Class32 {
+		if t.Size() == 2 || t.Size() == 1 && cl == ir.Class32 {
 			bits &= 0xffff
 		}
-		if cl != exec.ClassPred {
+		if cl != ir.ClassPred {
 			return c.constant(cl, bits), nil
 		}
 	case ptx.KindF32:
-		if cl == exec.Class32 {
+		if cl == ir.Class32 {
 			return c.constant(cl, a.Bits), nil
 		}
 	case ptx.KindF64:
-		if cl == exec.Class64 {
+		if cl == ir.Class64 {
 			return c.constant(cl, a.Bits), nil
 		}
 		if t == ptx.F32 {
@@ -336,24 +336,24 @@ func (c *compiler) source(a *ptx.Operand, cl exec.Class, t ptx.Type) (exec.Ref, 
 		}
 		at, err := c.address(a.Var)
 		if err != nil {
-			return exec.Ref{}, err
+			return ir.Ref{}, err
 		}
-		if cl != exec.ClassPred {
+		if cl != ir.ClassPred {
 			return c.constant(cl, at+uint64(a.Off)), nil
 		}
 	case ptx.KindFunc:
-		if at, ok := c.mod.code[a.Func]; ok && cl == exec.Class64 {
+		if at, ok := c.mod.code[a.Func]; ok && cl == ir.Class64 {
 			return c.constant(cl, at), nil
 		}
-		return exec.Ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
+		return ir.Ref{}, c.in.Errorf("the address of function " + a.Func.Name + " cannot be taken")
 	case ptx.KindSpecial:
 		return c.special(a.Name, cl)
 	}
-	return exec.Ref{}, c.in.Errorf("unsupported operand")
+	return ir.Ref{}, c.in.Errorf("unsupported operand")
 }
 
 // dest is the register that an operand names as a result.
-func (c *compiler) dest(a *ptx.Operand, cl exec.Class) (exec.Ref, error) {
+func (c *compiler) dest(a *ptx.Operand, cl ir.Class) (ir.Ref, error) {
 	switch a.Kind {
 	case ptx.KindReg:
 		r := c.fr.regs[a.Reg]
@@ -364,7 +364,7 @@ func (c *compiler) dest(a *ptx.Operand, cl exec.Class) (exec.Ref, error) {
 	case ptx.KindSink:
 		return c.fresh(cl), nil
 	}
-	return exec.Ref{}, c.in.Errorf("the result must be a register")
+	return ir.Ref{}, c.in.Errorf("the result must be a register")
 }
 
 // emitFrame compiles a function's nodes into their blocks.
@@ -384,15 +384,16 @@ func (c *compiler) emitFrame(fr *frame) error {
 		}
 		for _, in := range n.insts {
 			c.at(in)
-			steps, err := c.inst(in)
+			list, err := c.inst(in)
 			if err != nil {
 				return err
 			}
-			for _, s := range steps {
-				if in.Guard >= 0 {
-					s = s.Guarded(fr.regs[in.Guard], in.GuardNot)
-				}
-				b.Steps = append(b.Steps, s.At(c.place))
+			var guard *ir.Pred
+			if in.Guard >= 0 {
+				guard = &ir.Pred{Slot: fr.regs[in.Guard].Slot, Not: in.GuardNot}
+			}
+			for _, op := range list {
+				b.Insts = append(b.Insts, ir.Inst{Op: op, Guard: guard, At: c.place})
 			}
 		}
 		if n.inst != nil {
@@ -408,5 +409,5 @@ func (c *compiler) emitFrame(fr *frame) error {
 
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
-	c.place = &exec.Place{Object: c.fr.f.Object, Function: c.fr.f.Name, Line: in.Line, Text: in.Text}
+	c.place = &ir.Place{Object: c.fr.f.Object, Function: c.fr.f.Name, Line: in.Line, Text: in.Text}
 }

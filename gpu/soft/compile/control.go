@@ -2,17 +2,17 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // terminator compiles the end of a block (PTX ISA, "Control Flow Instructions").
-func (c *compiler) terminator(n *node, b *exec.Block) error {
+func (c *compiler) terminator(n *node, b *ir.Block) error {
 	num := c.fr.number
 	switch n.term {
 	case termJump:
-		b.End = exec.Goto(num[n.succ[0]])
+		b.End = ir.Goto{To: num[n.succ[0]]}
 	case termBranch:
-		b.End = exec.Branch(exec.PredOf(c.fr.regs[n.inst.Guard], n.inst.GuardNot), num[n.succ[0]], num[n.succ[1]])
+		b.End = ir.Branch{P: ir.PredOf(c.fr.regs[n.inst.Guard], n.inst.GuardNot), To: num[n.succ[0]], Else: num[n.succ[1]]}
 	case termTable:
 		return c.branchTable(n, b)
 	case termCall:
@@ -22,14 +22,14 @@ func (c *compiler) terminator(n *node, b *exec.Block) error {
 	case termRet:
 		return c.ret(b)
 	case termExit:
-		b.End = exec.Exit()
+		b.End = ir.Exit{}
 	}
 	return nil
 }
 
 // branchTable is brx.idx. An index past the table has no defined effect in PTX.
-func (c *compiler) branchTable(n *node, b *exec.Block) error {
-	idx, err := c.source(&n.inst.Args[0], exec.Class32, ptx.U32)
+func (c *compiler) branchTable(n *node, b *ir.Block) error {
+	idx, err := c.source(&n.inst.Args[0], ir.Class32, ptx.U32)
 	if err != nil {
 		return err
 	}
@@ -40,6 +40,6 @@ func (c *compiler) branchTable(n *node, b *exec.Block) error {
 	if len(to) == 0 {
 		return n.inst.Errorf("empty branch table")
 	}
-	b.End = exec.Table(idx, to)
+	b.End = ir.Table{Index: idx, To: to}
 	return nil
 }

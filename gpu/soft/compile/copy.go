@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // copyAsync is cp.async with its groups (PTX ISA, "Data Movement and Conversion
 // Instructions: Asynchronous copy": the forms that are not bulk copies). Copies are
 // done at once, so there is nothing to commit or to wait for.
-func (c *compiler) copyAsync(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	mods := in.Mods
 	if len(mods) < 2 || mods[0] != "async" {
 		return nil, in.Errorf("unsupported instruction")
@@ -27,7 +27,7 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]exec.Step, error) {
 	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" || len(in.Args) < 3 || len(in.Args) > 4 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	k := exec.CopyAsync{Count: exec.None}
+	k := &ir.CopyAsync{Count: ir.None}
 	var err error
 	if k.To, err = c.copied(in, rest[0], 0); err != nil {
 		return nil, err
@@ -36,18 +36,18 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]exec.Step, error) {
 		return nil, err
 	}
 	if len(in.Args) == 4 {
-		if err := c.copiedPart(&k, &in.Args[3]); err != nil {
+		if err := c.copiedPart(k, &in.Args[3]); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{k.Step()}, nil
+	return []ir.Op{k}, nil
 }
 
 // copied is one side of the copy.
-func (c *compiler) copied(in *ptx.Inst, space string, arg int) (exec.Access, error) {
+func (c *compiler) copied(in *ptx.Inst, space string, arg int) (ir.Access, error) {
 	size := in.Args[2]
 	if size.Kind != ptx.KindInt || size.Bits != 4 && size.Bits != 8 && size.Bits != 16 {
-		return exec.Access{}, in.Errorf("a copy has 4, 8 or 16 bytes")
+		return ir.Access{}, in.Errorf("a copy has 4, 8 or 16 bytes")
 	}
 	side := *in
 	side.Mods = []string{space, "b32"}
@@ -57,11 +57,11 @@ func (c *compiler) copied(in *ptx.Inst, space string, arg int) (exec.Access, err
 }
 
 // copiedPart is the last operand: how many bytes are copied, or whether none are.
-func (c *compiler) copiedPart(k *exec.CopyAsync, o *ptx.Operand) (err error) {
-	if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == exec.ClassPred {
-		k.Ignore, k.Ignores = exec.PredOf(c.fr.regs[o.Reg], o.Not), true
+func (c *compiler) copiedPart(k *ir.CopyAsync, o *ptx.Operand) (err error) {
+	if o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class == ir.ClassPred {
+		k.Ignore = &ir.Pred{Slot: c.fr.regs[o.Reg].Slot, Not: o.Not}
 		return nil
 	}
-	k.Count, err = c.source(o, exec.Class32, ptx.U32)
+	k.Count, err = c.source(o, ir.Class32, ptx.U32)
 	return err
 }

@@ -2,11 +2,11 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-func (c *compiler) cvt(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 	if f, ok := ops.Find("cvt", in.Mods...); ok && c.fits(in, f) {
 		return c.apply(f, in.Args, ptx.B32)
 	}
@@ -63,7 +63,7 @@ func (c *compiler) cvt(in *ptx.Inst) ([]exec.Step, error) {
 	if o := in.Args[0]; o.Kind == ptx.KindReg && c.fr.f.Regs[o.Reg].Type.Size() == 2 {
 		keep = 0xffff
 	}
-	return []exec.Step{exec.Convert(d, src, keep, v.Convert)}, nil
+	return []ir.Op{&ir.Convert{F: v, D: d, S: src, Keep: keep}}, nil
 }
 
 func convertible(t ptx.Type) bool {
@@ -75,12 +75,12 @@ func convertible(t ptx.Type) bool {
 }
 
 // fits says that the operands have exactly the loop's register widths.
-func (c *compiler) fits(in *ptx.Inst, f any) bool {
-	d, src, _ := exec.ShapeOf(f)
+func (c *compiler) fits(in *ptx.Inst, f ops.Operation) bool {
+	d, src, _ := ir.ShapeOf(f.Loop)
 	if len(in.Args) != len(src)+1 {
 		return false
 	}
-	want := append([]exec.Class{d}, src...)
+	want := append([]ir.Class{d}, src...)
 	for i := range want {
 		if o := in.Args[i]; o.Kind == ptx.KindReg && c.fr.regs[o.Reg].Class != want[i] {
 			return false
@@ -90,10 +90,10 @@ func (c *compiler) fits(in *ptx.Inst, f any) bool {
 }
 
 // cvtReg: registers of a cvt may be wider than its types.
-func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (exec.Ref, error) {
+func (c *compiler) cvtReg(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 	if o.Kind == ptx.KindReg {
 		r := c.fr.regs[o.Reg]
-		if r.Class == exec.ClassPred || r.Class == exec.Class32 && t.Size() == 8 {
+		if r.Class == ir.ClassPred || r.Class == ir.Class32 && t.Size() == 8 {
 			return r, c.in.Errorf("register " + c.fr.f.Regs[o.Reg].Name + " has the wrong size")
 		}
 		return r, nil

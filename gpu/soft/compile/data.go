@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // mov (PTX ISA, "Data Movement": mov): copies, packing and unpacking of
 // vectors, predicates, addresses, special registers.
-func (c *compiler) mov(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) mov(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 2 {
 		return nil, in.Errorf("mov needs a type and two operands")
@@ -38,7 +38,7 @@ func (c *compiler) mov(in *ptx.Inst) ([]exec.Step, error) {
 }
 
 // copying is the loop that copies a register of a type.
-func copying(t ptx.Type) any {
+func copying(t ptx.Type) ops.Operation {
 	if t.Size() == 8 {
 		loop, _ := ops.Find("mov", "b64")
 		return loop
@@ -49,13 +49,13 @@ func copying(t ptx.Type) any {
 
 // movVector copies between vector registers, or from a list of values (PTX ISA,
 // "Vectors"). All values are read before the first is written.
-func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(d.List)
 	if d.Kind != ptx.KindVec || a.Kind != ptx.KindVec || len(a.List) != n || !c.in.Has("v"+strconv.Itoa(n)) || t == ptx.Pred || t.Size() > 8 {
 		return nil, c.in.Errorf("unsupported vector")
 	}
 	loop := copying(t)
-	var read, write []exec.Step
+	var read, write []ir.Op
 	for i := range n {
 		for _, o := range []*ptx.Operand{&d.List[i], &a.List[i]} {
 			if err := c.checkOperand(o, t, agrees); err != nil {
@@ -71,14 +71,14 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error)
 			return nil, err
 		}
 		between := c.fresh(classOf(t))
-		read = append(read, exec.Loop(loop, between, src))
-		write = append(write, exec.Loop(loop, dst, between))
+		read = append(read, &ir.Arith{F: loop, D: between, S: []ir.Ref{src}})
+		write = append(write, &ir.Arith{F: loop, D: dst, S: []ir.Ref{between}})
 	}
 	return append(read, write...), nil
 }
 
 // clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
-func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
 	if strings.HasSuffix(a.Name, "_hi") {
 		shift = 32
 	}
-	return []exec.Step{exec.Clock(r, shift)}, nil
+	return []ir.Op{&ir.Clock{D: r, Shift: shift}}, nil
 }
 
-func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
 		return nil, err
@@ -101,17 +101,17 @@ func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
 		return nil, c.in.Errorf("unsupported vector")
 	}
 	each := width / n
-	src := make([]exec.Ref, n)
+	src := make([]ir.Ref, n)
 	for i := range src {
 		et := map[int]ptx.Type{8: ptx.B8, 16: ptx.B16, 32: ptx.B32}[each]
-		if src[i], err = c.source(&a.List[i], exec.Class32, et); err != nil {
+		if src[i], err = c.source(&a.List[i], ir.Class32, et); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{exec.Pack(r, src, each)}, nil
+	return []ir.Op{&ir.Pack{D: r, S: src, Each: each}}, nil
 }
 
-func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
+func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	n := len(d.List)
 	width := int(t.Size()) * 8
 	if n != 2 && n != 4 || width/n < 8 {
@@ -122,27 +122,27 @@ func (c *compiler) unpack(d, a *ptx.Operand, t ptx.Type) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]exec.Ref, n)
+	dst := make([]ir.Ref, n)
 	for i := range dst {
-		if dst[i], err = c.dest(&d.List[i], exec.Class32); err != nil {
+		if dst[i], err = c.dest(&d.List[i], ir.Class32); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{exec.Unpack(dst, src, each)}, nil
+	return []ir.Op{&ir.Unpack{D: dst, S: src, Each: each}}, nil
 }
 
 // predSource is a predicate operand with its negation.
-func (c *compiler) predSource(a *ptx.Operand) (exec.Pred, error) {
+func (c *compiler) predSource(a *ptx.Operand) (ir.Pred, error) {
 	if a.Kind == ptx.KindInt { // a constant predicate
-		r := c.fresh(exec.ClassPred) // all zero
-		return exec.PredOf(r, a.Bits != 0), nil
+		r := c.fresh(ir.ClassPred) // all zero
+		return ir.PredOf(r, a.Bits != 0), nil
 	}
-	r, err := c.source(a, exec.ClassPred, ptx.Pred)
-	return exec.PredOf(r, a.Not), err
+	r, err := c.source(a, ir.ClassPred, ptx.Pred)
+	return ir.PredOf(r, a.Not), err
 }
 
 // logic is and, or, xor, not, mov of predicates; other types are in the table.
-func (c *compiler) logic(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) logic(in *ptx.Inst) ([]ir.Op, error) {
 	if !in.Has("pred") {
 		return c.tabled(in, in.Mods)
 	}
@@ -150,7 +150,7 @@ func (c *compiler) logic(in *ptx.Inst) ([]exec.Step, error) {
 	if len(in.Args) != 2 && !binary || len(in.Args) != 3 && binary {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	d, err := c.dest(&in.Args[0], exec.ClassPred)
+	d, err := c.dest(&in.Args[0], ir.ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -164,24 +164,24 @@ func (c *compiler) logic(in *ptx.Inst) ([]exec.Step, error) {
 			return nil, err
 		}
 	}
-	return []exec.Step{exec.Logic(d, a, b, ops.Bitwise(in.Op))}, nil
+	return []ir.Op{&ir.Logic{F: in.Op, D: d, A: a, B: b}}, nil
 }
 
 // compare compiles the comparison of setp and set into a fresh predicate.
 // mods are without a boolean operator.
-func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (exec.Step, exec.Ref, error) {
+func (c *compiler) compare(mods []string, a, b *ptx.Operand, t ptx.Type) (ir.Op, ir.Ref, error) {
 	f, ok := ops.Find("setp", mods...)
 	if !ok {
-		return exec.Step{}, exec.Ref{}, c.in.Errorf("unsupported comparison")
+		return nil, ir.Ref{}, c.in.Errorf("unsupported comparison")
 	}
-	d := c.fresh(exec.ClassPred)
-	_, src, _ := exec.ShapeOf(f)
+	d := c.fresh(ir.ClassPred)
+	_, src, _ := ir.ShapeOf(f.Loop)
 	ra, err := c.source(a, src[0], t)
 	if err != nil {
-		return exec.Step{}, d, err
+		return nil, d, err
 	}
 	rb, err := c.source(b, src[1], t)
-	return exec.Scratch(f, d, ra, rb), d, err
+	return &ir.Arith{F: f, D: d, S: []ir.Ref{ra, rb}, Scratch: true}, d, err
 }
 
 // boolOp takes the boolean operator out of the modifiers of setp or set.
@@ -196,7 +196,7 @@ func boolOp(mods []string) (op string, rest []string) {
 	return op, rest
 }
 
-func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) setp(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	op, mods := boolOp(in.Mods)
 	if err != nil || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
@@ -206,7 +206,7 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 	if p.Kind == ptx.KindPair {
 		p, q = p.List[0], p.List[1]
 	}
-	rp, err := c.dest(&p, exec.ClassPred)
+	rp, err := c.dest(&p, ir.ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -215,9 +215,9 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []exec.Step{s, exec.CopyPred(rp, r)}, nil
+		return []ir.Op{s, &ir.Logic{F: "mov", D: rp, A: ir.PredOf(r, false), B: ir.PredOf(r, false)}}, nil
 	}
-	rq, err := c.dest(&q, exec.ClassPred)
+	rq, err := c.dest(&q, ir.ClassPred)
 	if err != nil {
 		return nil, err
 	}
@@ -225,16 +225,16 @@ func (c *compiler) setp(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	other := exec.PredOf(r, false)
+	other := ir.PredOf(r, false)
 	if op != "" {
 		if other, err = c.predSource(&in.Args[3]); err != nil {
 			return nil, err
 		}
 	}
-	return []exec.Step{s, exec.LogicPair(rp, rq, r, other, ops.Bitwise(op))}, nil
+	return []ir.Op{s, &ir.LogicPair{F: op, P: rp, Q: rq, A: r, B: other}}, nil
 }
 
-func (c *compiler) selp(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) selp(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 4 {
 		return nil, in.Errorf("wrong number of operands")
@@ -253,11 +253,11 @@ func (c *compiler) selp(in *ptx.Inst) ([]exec.Step, error) {
 		return nil, err
 	}
 	s, err := c.selectInto(&in.Args[0], a, b, p)
-	return []exec.Step{s}, err
+	return []ir.Op{s}, err
 }
 
 // slct selects by the sign of its third source.
-func (c *compiler) slct(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) slct(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 2 || len(in.Args) != 4 {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -282,16 +282,16 @@ func (c *compiler) slct(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.selectInto(&in.Args[0], a, b, exec.PredOf(p, false))
-	return []exec.Step{cmp, s}, err
+	s, err := c.selectInto(&in.Args[0], a, b, ir.PredOf(p, false))
+	return []ir.Op{cmp, s}, err
 }
 
-func (c *compiler) selectInto(d *ptx.Operand, a, b exec.Ref, p exec.Pred) (exec.Step, error) {
+func (c *compiler) selectInto(d *ptx.Operand, a, b ir.Ref, p ir.Pred) (ir.Op, error) {
 	r, err := c.dest(d, a.Class)
-	return exec.Select(r, a, b, p), err
+	return &ir.Select{D: r, A: a, B: b, P: p}, err
 }
 
-func (c *compiler) lop3(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) lop3(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 5 || in.Args[4].Kind != ptx.KindInt || len(in.Mods) != 1 {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -300,7 +300,7 @@ func (c *compiler) lop3(in *ptx.Inst) ([]exec.Step, error) {
 
 // cvta turns addresses of a space into generic ones and back; isspacep asks
 // (PTX ISA, "Data Movement": cvta, isspacep).
-func (c *compiler) cvta(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) cvta(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 2 || !in.Has("u64") {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -316,7 +316,7 @@ func (c *compiler) cvta(in *ptx.Inst) ([]exec.Step, error) {
 	return c.apply(ops.Plus(delta), in.Args, ptx.U64)
 }
 
-func (c *compiler) isspacep(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) isspacep(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) != 1 || len(in.Args) != 2 {
 		return nil, in.Errorf("unsupported instruction")
 	}

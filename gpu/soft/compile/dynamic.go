@@ -1,6 +1,6 @@
 package compile
 
-import "github.com/basalt-gpu/basalt/gpu/soft/exec"
+import "github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 // dynamic reports whether a function is called dynamically.
 func (fr *frame) dynamic() bool { return fr.callee != nil }
@@ -63,7 +63,7 @@ func (c *compiler) dynamics() {
 // enter makes a function one that is called dynamically.
 func (fr *frame) enter(recursive bool) {
 	if fr.callee == nil {
-		fr.callee = &exec.Callee{Name: fr.f.Name, Signature: signatureOf(fr.f), Entry: fr.prologue, Regs: fr.regs, From: fr.from, To: fr.to}
+		fr.callee = &ir.Callee{Name: fr.f.Name, Signature: signatureOf(fr.f), Entry: fr.prologue, Regs: fr.regs, From: fr.from, To: fr.to}
 	}
 	fr.callee.Recursive = recursive
 }

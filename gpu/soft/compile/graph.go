@@ -31,7 +31,7 @@ func synchronizes(in *ptx.Inst) bool {
 	case "shfl", "vote", "match", "redux":
 		return in.Has("sync")
 	}
-	return false
+	return warpWide[in.Op] != nil
 }
 
 func terminates(in *ptx.Inst) bool {

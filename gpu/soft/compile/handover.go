@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // The arguments and results of a dynamic call lie in the hand-over area of a
@@ -24,11 +24,11 @@ func handOverSize(vars []*ptx.Var) (n uint64) {
 // The formal variables are nil when the function is not known; then the
 // operands are variables or registers, and the function's signature is compared
 // when the call is made.
-func (c *compiler) handOver(steps []exec.Step, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]exec.Step, error) {
+func (c *compiler) handOver(list []ir.Inst, actual []ptx.Operand, formal []*ptx.Var, in bool) ([]ir.Inst, error) {
 	at := uint32(0)
 	for i := range actual {
 		a := &actual[i]
-		var st exec.Step
+		var st ir.Inst
 		var err error
 		size := uint32(8)
 		switch {
@@ -38,7 +38,7 @@ func (c *compiler) handOver(steps []exec.Step, actual []ptx.Operand, formal []*p
 		case a.Kind == ptx.KindReg && formal == nil:
 			st = c.handOverReg(c.fr.regs[a.Reg], at, in)
 		case formal != nil && formal[i].Space == ptx.Register:
-			var r exec.Ref
+			var r ir.Ref
 			if r, err = c.source(a, classOf(formal[i].Type), formal[i].Type); err == nil {
 				st = c.handOverReg(r, at, in)
 			}
@@ -48,62 +48,67 @@ func (c *compiler) handOver(steps []exec.Step, actual []ptx.Operand, formal []*p
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, st)
+		list = append(list, st)
 		at += (max(size, 8) + handOverAlign - 1) &^ (handOverAlign - 1)
 	}
 	if uint64(at) > c.handOverMost {
 		return nil, c.in.Errorf("too many bytes of arguments")
 	}
-	return steps, nil
+	return list, nil
 }
 
 // ownHandOver is handOver in the function that is called: its parameters come
 // out of the area, its results go in.
-func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (steps []exec.Step, err error) {
+func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (list []ir.Inst, err error) {
 	at := uint32(0)
 	for _, v := range vars {
-		var st exec.Step
+		var st ir.Inst
 		if v.Space == ptx.Register {
 			st = c.handOverReg(c.fr.regs[v.Reg], at, in)
 		} else if st, err = c.handOverVar(v, at, in); err != nil {
 			return nil, err
 		}
-		steps = append(steps, st)
+		list = append(list, st)
 		at += (max(uint32(v.Size), 8) + handOverAlign - 1) &^ (handOverAlign - 1)
 	}
-	return steps, nil
+	return list, nil
 }
 
-func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (exec.Step, error) {
+// placed is an instruction that is not the program's own.
+func (c *compiler) placed(op ir.Op) ir.Inst { return ir.Inst{Op: op, At: c.place} }
+
+func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (ir.Inst, error) {
 	own, ok := c.fr.vars[v]
 	if !ok {
-		return exec.Step{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
+		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
 	from, to, size := own, c.handOverAt+at, uint32(v.Size)
 	if !in {
 		from, to = to, from
 	}
-	return exec.CopyLocal(to, from, size).At(c.place), nil
+	return c.placed(&ir.CopyLocal{To: to, From: from, Size: size}), nil
 }
 
-func (c *compiler) handOverReg(r exec.Ref, at uint32, in bool) exec.Step {
-	reg, area := exec.Word{Reg: r}, exec.Word{Reg: exec.None, Local: c.handOverAt + at}
+func (c *compiler) handOverReg(r ir.Ref, at uint32, in bool) ir.Inst {
+	reg, area := ir.Word{Reg: r}, ir.Word{Reg: ir.None, Local: c.handOverAt + at}
 	if !in {
 		reg, area = area, reg
 	}
-	return exec.CopyWord(area, reg).At(c.place)
+	return c.placed(&ir.CopyWord{To: area, From: reg})
 }
 
 // takeArguments makes the block where a function that is called dynamically
 // takes its arguments over.
 func (c *compiler) takeArguments(fr *frame) (err error) {
-	if !fr.dynamic() {
+	if fr.f.Entry {
 		return nil
 	}
-	c.place = &exec.Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
 	b := &c.p.Blocks[fr.prologue]
-	b.Steps, err = c.ownHandOver(fr.f.Params, false)
-	b.End = exec.Goto(fr.number[0])
+	b.End = ir.Goto{To: fr.number[0]}
+	if fr.dynamic() {
+		c.place = &ir.Place{Object: fr.f.Object, Function: fr.f.Name, Line: fr.f.Line}
+		b.Insts, err = c.ownHandOver(fr.f.Params, false)
+	}
 	return err
 }
 

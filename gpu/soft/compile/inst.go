@@ -5,12 +5,12 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // decoder compiles one plain instruction.
-type decoder func(c *compiler, in *ptx.Inst) ([]exec.Step, error)
+type decoder func(c *compiler, in *ptx.Inst) ([]ir.Op, error)
 
 // decoders are the instructions that are more than a line of gpu/soft/ops/ops.txt.
 var decoders map[string]decoder
@@ -35,17 +35,17 @@ func init() {
 
 // nothing is for hints, and for fences: the lanes of a block run in order on
 // one processor, and blocks see each other's memory as that processor's.
-func nothing(*compiler, *ptx.Inst) ([]exec.Step, error) { return nil, nil }
+func nothing(*compiler, *ptx.Inst) ([]ir.Op, error) { return nil, nil }
 
 // sleep waits no time: PTX allows from none to twice what is asked for.
-func sleep(*compiler, *ptx.Inst) ([]exec.Step, error) { return []exec.Step{exec.Nanosleep()}, nil }
+func sleep(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Nanosleep{}}, nil }
 
 var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
 
-func trapped(*compiler, *ptx.Inst) ([]exec.Step, error) { return []exec.Step{exec.Fail(errTrap)}, nil }
+func trapped(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Err: errTrap}}, nil }
 
 // inst compiles a plain instruction: by its decoder, or by the table.
-func (c *compiler) inst(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
 	if err := c.typeCheck(in); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *compiler) last(in *ptx.Inst) (ptx.Type, error) {
 }
 
 // tabled compiles an instruction that ops.txt describes.
-func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]exec.Step, error) {
+func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	f, ok := ops.Find(in.Op, mods...)
 	if !ok {
 		return nil, in.Errorf("unsupported instruction")
@@ -84,13 +84,13 @@ func (c *compiler) tabled(in *ptx.Inst, mods []string) ([]exec.Step, error) {
 	return c.apply(f, in.Args, t)
 }
 
-// apply binds a loop of the table to registers; the loop's type says their widths.
-func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]exec.Step, error) {
-	dst, src, ok := exec.ShapeOf(f)
+// apply binds an operation to registers; its loop's type says their widths.
+func (c *compiler) apply(f ops.Operation, args []ptx.Operand, t ptx.Type) ([]ir.Op, error) {
+	dst, src, ok := ir.ShapeOf(f.Loop)
 	if !ok || len(args) != len(src)+1 {
 		return nil, c.in.Errorf("wrong number of operands")
 	}
-	r := make([]exec.Ref, len(args))
+	r := make([]ir.Ref, len(args))
 	var err error
 	if r[0], err = c.dest(&args[0], dst); err != nil {
 		return nil, err
@@ -107,5 +107,5 @@ func (c *compiler) apply(f any, args []ptx.Operand, t ptx.Type) ([]exec.Step, er
 			return nil, c.in.Errorf("unexpected !")
 		}
 	}
-	return []exec.Step{exec.Loop(f, r...)}, nil
+	return []ir.Op{&ir.Arith{F: f, D: r[0], S: r[1:]}}, nil
 }

@@ -12,20 +12,20 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Module is the PTX of an image. Link gives its symbols their places, and then
 // Kernels compiles it.
 type Module struct {
 	mod     *ptx.Module
-	spaces  exec.Spaces
+	spaces  ir.Spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
 	// code are the addresses of functions; taken are those whose address is
 	// used, in order.
 	code       map[*ptx.Func]uint64
 	taken      []*ptx.Func
-	heap       *exec.Heap // for malloc; nil when no function uses it
+	heap       uint64 // the address of the memory of malloc; 0 when no function uses it
 	constBytes int32
 	registers  uint32
 	// expanded is what the kernels compiled so far come to (limits.go).
@@ -49,8 +49,8 @@ type Memory interface {
 type Kernel struct {
 	Name    string
 	Params  []abi.ParamInfo
-	Program *exec.Program // nil when Err says why
-	Err     error         // a *ptx.Error, which names the instruction and its line
+	Program *ir.Program // nil when Err says why
+	Err     error       // a *ptx.Error, which names the instruction and its line
 }
 
 // Parse reads an image: PTX, a fatbin, or several of them to be linked. An
@@ -73,23 +73,31 @@ func (l *Module) MaxRegisters() uint32 { return l.registers }
 // ConstBytes returns the bytes of the variables in .const.
 func (l *Module) ConstBytes() int32 { return l.constBytes }
 
+// HeapBytes is how much the malloc of a module's kernels has: what CUDA's
+// cudaLimitMallocHeapSize is at first. It is device memory of the module.
+const HeapBytes = 8 << 20
+
+// Heap returns the address of the memory of malloc, or 0 when no function of the
+// linked module uses it.
+func (l *Module) Heap() uint64 { return l.heap }
+
 // heapName is that of the memory of malloc among a module's variables. No
 // variable of PTX can have it.
 const heapName = "malloc heap"
 
 // Link gives the variables, and the heap, memory and their first values, and
 // the functions addresses. It is called once.
-func (l *Module) Link(at exec.Spaces, mem Memory) error {
+func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	l.spaces = at
 	if err := l.placeVars(mem); err != nil {
 		return err
 	}
 	if l.functions(mem) {
-		addr, err := mem.Place(heapName, exec.HeapBytes)
+		addr, err := mem.Place(heapName, HeapBytes)
 		if err != nil {
 			return err
 		}
-		l.heap = exec.NewHeap(addr, exec.HeapBytes)
+		l.heap = addr
 	}
 	return l.relocate(mem)
 }

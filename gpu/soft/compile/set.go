@@ -4,14 +4,14 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // set (PTX ISA, "Comparison and Selection Instructions": set, also of "Half
 // Precision") compares as setp does and gives a value instead of a predicate. The
 // type of the result comes before that of the operands, or, as GCC writes it, first.
-func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) set(in *ptx.Inst) ([]ir.Op, error) {
 	op, mods := boolOp(in.Mods)
 	if len(mods) < 3 || len(in.Args) != 3 && op == "" || len(in.Args) != 4 && op != "" {
 		return nil, in.Errorf("unsupported instruction")
@@ -34,11 +34,11 @@ func (c *compiler) set(in *ptx.Inst) ([]exec.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, err := c.combined([]exec.Step{s}, op, p)
+	steps, err := c.combined([]ir.Op{s}, op, p)
 	if err != nil {
 		return nil, err
 	}
-	sel, err := c.selectInto(&in.Args[0], c.constant(exec.Class32, uint64(yes)), c.constant(exec.Class32, 0), exec.PredOf(p, false))
+	sel, err := c.selectInto(&in.Args[0], c.constant(ir.Class32, uint64(yes)), c.constant(ir.Class32, 0), ir.PredOf(p, false))
 	return append(steps, sel), err
 }
 
@@ -66,42 +66,42 @@ func setValue(t ptx.Type) (v uint32, ok bool) {
 
 // combined appends the step that combines a comparison with the instruction's last
 // operand, where there is an operator.
-func (c *compiler) combined(steps []exec.Step, op string, p exec.Ref) ([]exec.Step, error) {
+func (c *compiler) combined(steps []ir.Op, op string, p ir.Ref) ([]ir.Op, error) {
 	if op == "" {
 		return steps, nil
 	}
 	other, err := c.predSource(&c.in.Args[3])
-	return append(steps, exec.Logic(p, exec.PredOf(p, false), other, ops.Bitwise(op))), err
+	return append(steps, &ir.Logic{F: op, D: p, A: ir.PredOf(p, false), B: other}), err
 }
 
 // setHalves compares each half of its operands, for the same half of the result. yes
 // has both halves.
-func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) ([]exec.Step, error) {
+func (c *compiler) setHalves(mods []string, op string, t ptx.Type, yes uint32) ([]ir.Op, error) {
 	args := c.in.Args
 	half := map[ptx.Type]string{ptx.F16x2: "f16", ptx.BF16x2: "bf16"}[t]
 	compare, ok := ops.Find("setp", append(slices.Clone(mods[:len(mods)-1]), half)...)
 	if !ok {
 		return nil, c.in.Errorf("unsupported comparison")
 	}
-	var steps []exec.Step
-	var parts [2][]exec.Ref // of each source: low, high
+	var steps []ir.Op
+	var parts [2][]ir.Ref // of each source: low, high
 	for i := range parts {
-		src, err := c.source(&args[i+1], exec.Class32, ptx.B32)
+		src, err := c.source(&args[i+1], ir.Class32, ptx.B32)
 		if err != nil {
 			return nil, err
 		}
-		parts[i] = []exec.Ref{c.fresh(exec.Class32), c.fresh(exec.Class32)}
-		steps = append(steps, exec.Unpack(parts[i], src, 16))
+		parts[i] = []ir.Ref{c.fresh(ir.Class32), c.fresh(ir.Class32)}
+		steps = append(steps, &ir.Unpack{D: parts[i], S: src, Each: 16})
 	}
-	result := []exec.Ref{c.fresh(exec.Class32), c.fresh(exec.Class32)}
+	result := []ir.Ref{c.fresh(ir.Class32), c.fresh(ir.Class32)}
 	for i, r := range result {
-		p := c.fresh(exec.ClassPred)
+		p := c.fresh(ir.ClassPred)
 		var err error
-		if steps, err = c.combined(append(steps, exec.Scratch(compare, p, parts[0][i], parts[1][i])), op, p); err != nil {
+		if steps, err = c.combined(append(steps, &ir.Arith{F: compare, D: p, S: []ir.Ref{parts[0][i], parts[1][i]}, Scratch: true}), op, p); err != nil {
 			return nil, err
 		}
-		steps = append(steps, exec.Select(r, c.constant(exec.Class32, uint64(yes&0xffff)), c.constant(exec.Class32, 0), exec.PredOf(p, false)))
+		steps = append(steps, &ir.Select{D: r, A: c.constant(ir.Class32, uint64(yes&0xffff)), B: c.constant(ir.Class32, 0), P: ir.PredOf(p, false)})
 	}
-	d, err := c.dest(&args[0], exec.Class32)
-	return append(steps, exec.Pack(d, result, 16)), err
+	d, err := c.dest(&args[0], ir.Class32)
+	return append(steps, &ir.Pack{D: d, S: result, Each: 16}), err
 }

@@ -3,12 +3,12 @@ package compile
 import (
 	"strings"
 
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // spaceBase returns where a space's addresses begin in the generic space: 0 for
 // device memory, whose addresses are generic ones.
-func spaceBase(s *exec.Spaces, space string) (base uint64, ok bool) {
+func spaceBase(s *ir.Spaces, space string) (base uint64, ok bool) {
 	name, _, _ := strings.Cut(space, "::")
 	switch name {
 	case "shared":
@@ -24,10 +24,10 @@ func spaceBase(s *exec.Spaces, space string) (base uint64, ok bool) {
 }
 
 // spaceArea returns the range of generic addresses of a space.
-func spaceArea(s *exec.Spaces, space string) (base, size uint64, ok bool) {
+func spaceArea(s *ir.Spaces, space string) (base, size uint64, ok bool) {
 	base, ok = spaceBase(s, space)
 	if base == 0 {
 		return s.Device, s.Param - s.Device, ok // host memory is global too
 	}
-	return base, exec.SpaceSize, ok
+	return base, ir.SpaceSize, ok
 }

@@ -3,27 +3,27 @@ package compile
 import (
 	"strings"
 
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // special is the register that holds a special register.
-func (c *compiler) special(name string, cl exec.Class) (exec.Ref, error) {
+func (c *compiler) special(name string, cl ir.Class) (ir.Ref, error) {
 	switch name {
 	case "WARP_SZ":
-		return c.constant(cl, exec.WarpSize), nil
+		return c.constant(cl, ir.WarpSize), nil
 	case "%gridid", "%envreg0":
 		return c.constant(cl, 0), nil
 	}
 	switch {
-	case exec.HasSpecial(name) && cl == exec.Class32:
+	case ir.IsSpecial(name) && cl == ir.Class32:
 		slot, ok := c.p.Specials[name]
 		if !ok {
-			slot = c.fresh(exec.Class32).Slot
+			slot = c.fresh(ir.Class32).Slot
 			c.p.Specials[name] = slot
 		}
-		return exec.Ref{Class: exec.Class32, Slot: slot}, nil
+		return ir.Ref{Class: ir.Class32, Slot: slot}, nil
 	case strings.HasPrefix(name, "%"):
-		return exec.Ref{}, c.in.Errorf("special register " + name + " is not supported here")
+		return ir.Ref{}, c.in.Errorf("special register " + name + " is not supported here")
 	}
-	return exec.Ref{}, c.in.Errorf("unknown name " + name)
+	return ir.Ref{}, c.in.Errorf("unknown name " + name)
 }

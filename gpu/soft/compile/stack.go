@@ -2,7 +2,7 @@ package compile
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // A function that may be entered again before it returns has its .local variables
@@ -20,7 +20,7 @@ const stackAlign = 16
 type stackAddress struct {
 	v     *ptx.Var
 	off   int64
-	class exec.Class
+	class ir.Class
 }
 
 // layStacks gives the functions that may be entered again their frames on the stack.
@@ -35,7 +35,7 @@ func (c *compiler) layStacks(list []*frame) {
 				continue
 			}
 			if fr.stack == nil {
-				fr.stack, fr.addresses = map[*ptx.Var]uint32{}, map[stackAddress]exec.Ref{}
+				fr.stack, fr.addresses = map[*ptx.Var]uint32{}, map[stackAddress]ir.Ref{}
 			}
 			at = (at + v.Align - 1) &^ (v.Align - 1)
 			fr.stack[v] = at
@@ -45,34 +45,31 @@ func (c *compiler) layStacks(list []*frame) {
 			continue
 		}
 		if c.p.StackTo == 0 {
-			c.p.StackPointer = c.fresh(exec.Class32)
+			c.p.StackPointer = c.fresh(ir.Class32)
 			c.p.StackFrom = (c.p.LocalBytes + stackAlign - 1) &^ (stackAlign - 1)
 			c.p.StackTo = c.p.StackFrom + stackBytes
 			c.p.LocalBytes = c.p.StackTo
 		}
-		fr.callee.Stack, fr.callee.Align, fr.callee.Base = at, align, c.fresh(exec.Class32)
-		fr.callee.Regs = append(append([]exec.Ref{}, fr.regs...), fr.callee.Base)
+		fr.callee.Stack, fr.callee.Align, fr.callee.Base = at, align, c.fresh(ir.Class32)
+		fr.callee.Regs = append(append([]ir.Ref{}, fr.regs...), fr.callee.Base)
 	}
 }
 
 // stacked returns the register with the address of a variable on the stack.
-func (c *compiler) stacked(v *ptx.Var, off int64, cl exec.Class) (exec.Ref, bool) {
+func (c *compiler) stacked(v *ptx.Var, off int64, cl ir.Class) (ir.Ref, bool) {
 	fr := c.fr
 	at, ok := fr.stack[v]
-	if !ok || cl == exec.ClassPred {
-		return exec.Ref{}, false
+	if !ok || cl == ir.ClassPred {
+		return ir.Ref{}, false
 	}
 	key := stackAddress{v, off, cl}
 	if r, ok := fr.addresses[key]; ok {
 		return r, true
 	}
-	r, keep := c.fresh(cl), ^uint64(0)
-	if cl == exec.Class32 {
-		keep = 1<<32 - 1
-	}
+	r := c.fresh(cl)
 	from := uint64(at) + uint64(off)
 	b := &c.p.Blocks[fr.prologue]
-	b.Steps = append(b.Steps, exec.Convert(r, fr.callee.Base, keep, func(base uint64) uint64 { return base + from }))
+	b.Insts = append(b.Insts, ir.Inst{Op: &ir.StackAddress{D: r, Base: fr.callee.Base, Off: from}})
 	fr.callee.Regs = append(fr.callee.Regs, r)
 	fr.addresses[key] = r
 	return r, true

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -22,12 +22,12 @@ func addVideo() {
 	for parts, names := range videoOps {
 		for _, name := range names {
 			v := ops.Video{Parts: parts, Op: strings.TrimRight(name[1:], "24")}
-			decoders[name] = func(c *compiler, in *ptx.Inst) ([]exec.Step, error) { return c.video(in, v) }
+			decoders[name] = func(c *compiler, in *ptx.Inst) ([]ir.Op, error) { return c.video(in, v) }
 		}
 	}
 }
 
-func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]exec.Step, error) {
+func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
 	if len(in.Mods) < 3 {
 		return nil, in.Errorf("unsupported instruction")
 	}
@@ -52,5 +52,5 @@ func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]exec.Step, error) {
 	if v.Parts == 1 && v.Then == "" {
 		v.Sources = 2
 	}
-	return c.apply(v.Loop(), in.Args, ptx.B32)
+	return c.apply(v.Operation(), in.Args, ptx.B32)
 }

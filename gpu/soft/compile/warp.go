@@ -4,23 +4,23 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // The instructions of a warp (PTX ISA, "Parallel Synchronization").
 
-func (c *compiler) activemask(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) activemask(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 1 {
 		return nil, in.Errorf("wrong number of operands")
 	}
-	d, err := c.dest(&in.Args[0], exec.Class32)
-	return []exec.Step{exec.ActiveMask(d)}, err
+	d, err := c.dest(&in.Args[0], ir.Class32)
+	return []ir.Op{&ir.ActiveMask{D: d}}, err
 }
 
 // warpOp compiles bar.warp, shfl, vote, match and redux.
-func (c *compiler) warpOp(in *ptx.Inst) (*exec.WarpOp, error) {
-	o := exec.NewWarpOp(in.Op + "." + strings.Join(in.Mods, "."))
+func (c *compiler) warpOp(in *ptx.Inst) (*ir.Exchange, error) {
+	o := ir.NewExchange(in.Op + "." + strings.Join(in.Mods, "."))
 	var err error
 	switch in.Op {
 	case "bar":
@@ -43,34 +43,36 @@ func (c *compiler) warpOp(in *ptx.Inst) (*exec.WarpOp, error) {
 	}
 	mask := &in.Args[len(in.Args)-1]
 	o.Constant, o.Mask = mask.Kind == ptx.KindInt, uint32(mask.Bits)
-	o.Members, err = c.source(mask, exec.Class32, ptx.B32)
+	o.Members, err = c.source(mask, ir.Class32, ptx.B32)
 	return o, err
 }
 
 // lockstep compiles the forms without .sync, which take the lanes that are here.
-func (c *compiler) lockstep(in *ptx.Inst) ([]exec.Step, error) {
+func (c *compiler) lockstep(in *ptx.Inst) ([]ir.Op, error) {
 	o, err := c.warpOp(in)
 	if err != nil {
 		return nil, err
 	}
-	return []exec.Step{o.Lockstep()}, nil
+	return []ir.Op{o}, nil
 }
 
 // results sets where the results of d|p go.
-func (c *compiler) results(o *exec.WarpOp, d *ptx.Operand) (err error) {
+func (c *compiler) results(o *ir.Exchange, d *ptx.Operand) (err error) {
 	value, p := *d, ptx.Operand{Kind: ptx.KindSink}
 	if d.Kind == ptx.KindPair {
 		value, p = d.List[0], d.List[1]
 	}
-	if o.D, err = c.dest(&value, exec.Class32); err != nil || p.Kind == ptx.KindSink {
+	if o.D, err = c.dest(&value, ir.Class32); err != nil || p.Kind == ptx.KindSink {
 		return err
 	}
-	o.OK, err = c.dest(&p, exec.ClassPred)
+	o.OK, err = c.dest(&p, ir.ClassPred)
 	return err
 }
 
+var shuffles = map[string]ir.Exchanged{"up": ir.ShuffleUp, "down": ir.ShuffleDown, "bfly": ir.ShuffleBfly, "idx": ir.ShuffleIdx}
+
 // shuffle is shfl: sources are the value, the lane and the clamp.
-func (c *compiler) shuffle(o *exec.WarpOp, in *ptx.Inst) (err error) {
+func (c *compiler) shuffle(o *ir.Exchange, in *ptx.Inst) (err error) {
 	want := 4
 	if in.Has("sync") {
 		want = 5
@@ -81,26 +83,24 @@ func (c *compiler) shuffle(o *exec.WarpOp, in *ptx.Inst) (err error) {
 	if err := c.results(o, &in.Args[0]); err != nil {
 		return err
 	}
-	o.Src = make([]exec.Ref, 3)
-	for i := range o.Src {
-		if o.Src[i], err = c.source(&in.Args[i+1], exec.Class32, ptx.B32); err != nil {
+	o.S = make([]ir.Ref, 3)
+	for i := range o.S {
+		if o.S[i], err = c.source(&in.Args[i+1], ir.Class32, ptx.B32); err != nil {
 			return err
 		}
 	}
-	mode := ""
 	for _, m := range in.Mods {
-		if m == "up" || m == "down" || m == "bfly" || m == "idx" {
-			mode = m
+		if mode, ok := shuffles[m]; ok {
+			o.What = mode
 		}
 	}
-	if mode == "" {
+	if o.What == ir.Nothing {
 		return in.Errorf("unsupported instruction")
 	}
-	o.Shuffle(mode)
 	return nil
 }
 
-func (c *compiler) vote(o *exec.WarpOp, in *ptx.Inst) error {
+func (c *compiler) vote(o *ir.Exchange, in *ptx.Inst) error {
 	want := 2
 	if in.Has("sync") {
 		want = 3
@@ -112,28 +112,29 @@ func (c *compiler) vote(o *exec.WarpOp, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
+	o.P = &p
 	if in.Has("ballot") {
-		o.Ballot(p)
-		o.D, err = c.dest(&in.Args[0], exec.Class32)
+		o.What = ir.Ballot
+		o.D, err = c.dest(&in.Args[0], ir.Class32)
 		return err
 	}
-	if o.OK, err = c.dest(&in.Args[0], exec.ClassPred); err != nil {
+	if o.OK, err = c.dest(&in.Args[0], ir.ClassPred); err != nil {
 		return err
 	}
 	switch {
 	case in.Has("all"):
-		o.VoteAll(p)
+		o.What = ir.VoteAll
 	case in.Has("any"):
-		o.VoteAny(p)
+		o.What = ir.VoteAny
 	case in.Has("uni"):
-		o.VoteSame(p)
+		o.What = ir.VoteSame
 	default:
 		return in.Errorf("unsupported instruction")
 	}
 	return nil
 }
 
-func (c *compiler) match(o *exec.WarpOp, in *ptx.Inst) error {
+func (c *compiler) match(o *ir.Exchange, in *ptx.Inst) error {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 3 || !in.Has("sync") || in.Has("all") == in.Has("any") {
 		return in.Errorf("unsupported instruction")
@@ -145,20 +146,18 @@ func (c *compiler) match(o *exec.WarpOp, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	if src.Class == exec.Class64 {
+	if src.Class == ir.Class64 {
 		o.Wide = src
 	} else {
-		o.Src = []exec.Ref{src}
+		o.S = []ir.Ref{src}
 	}
-	if in.Has("all") {
-		o.MatchAll()
-	} else {
-		o.MatchAny()
+	if o.What = ir.MatchAny; in.Has("all") {
+		o.What = ir.MatchAll
 	}
 	return nil
 }
 
-func (c *compiler) redux(o *exec.WarpOp, in *ptx.Inst) error {
+func (c *compiler) redux(o *ir.Exchange, in *ptx.Inst) error {
 	t, err := c.last(in)
 	if err != nil || len(in.Args) != 3 || len(in.Mods) != 3 || !in.Has("sync") || t.Size() != 4 || t.Float() {
 		return in.Errorf("unsupported instruction")
@@ -167,14 +166,14 @@ func (c *compiler) redux(o *exec.WarpOp, in *ptx.Inst) error {
 	if f == nil || in.Mods[1] == "cas" || in.Mods[1] == "exch" || in.Mods[1] == "inc" || in.Mods[1] == "dec" {
 		return in.Errorf("unsupported instruction")
 	}
-	if o.D, err = c.dest(&in.Args[0], exec.Class32); err != nil {
+	if o.D, err = c.dest(&in.Args[0], ir.Class32); err != nil {
 		return err
 	}
-	src, err := c.source(&in.Args[1], exec.Class32, t)
+	src, err := c.source(&in.Args[1], ir.Class32, t)
 	if err != nil {
 		return err
 	}
-	o.Src = []exec.Ref{src}
-	o.Reduce(f)
+	o.S = []ir.Ref{src}
+	o.What, o.Reduce = ir.Reduced, f
 	return nil
 }

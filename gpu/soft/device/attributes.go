@@ -2,7 +2,7 @@ package device
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
-	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Limits of a multiprocessor that programs compute with. The soft GPU has no
@@ -19,8 +19,8 @@ const (
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
 // a block of the kernel's largest size can have, and no more than the program
 // allows where it gives a number. Here they cost nothing, so fewer never spill.
-func registers(p *exec.Program, allowed ...uint32) uint32 {
-	most := maxRegisters / roundUp(p.MaxThreads, exec.WarpSize) &^ (registerUnit - 1)
+func registers(p *ir.Program, allowed ...uint32) uint32 {
+	most := maxRegisters / roundUp(p.MaxThreads, ir.WarpSize) &^ (registerUnit - 1)
 	n := min(uint32(p.Regs32+2*p.Regs64), most, maxThreadRegisters)
 	for _, limit := range allowed {
 		if limit > 0 {
@@ -39,12 +39,12 @@ func roundUp(n, unit uint32) uint32 { return (n + unit - 1) &^ (unit - 1) }
 func attributes(o Options) []int32 {
 	a := make([]int32, 146)
 	for i, v := range map[int]int32{
-		1: exec.MaxThreads, // MAX_THREADS_PER_BLOCK
+		1: ir.MaxThreads, // MAX_THREADS_PER_BLOCK
 		2: 1024, 3: 1024, 4: 64,
 		5: 1<<31 - 1, 6: 65535, 7: 65535, // MAX_GRID_DIM
 		8:  compile.MaxSharedBytes, // MAX_SHARED_MEMORY_PER_BLOCK
 		9:  64 << 10,               // TOTAL_CONSTANT_MEMORY
-		10: exec.WarpSize,
+		10: ir.WarpSize,
 		11: 1<<31 - 1,    // MAX_PITCH
 		12: maxRegisters, // MAX_REGISTERS_PER_BLOCK
 		13: 1000000,      // CLOCK_RATE, kHz: %clock counts nanoseconds

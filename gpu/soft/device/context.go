@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -19,7 +20,7 @@ type Context struct {
 
 	d       *device
 	gate    worker.Gate
-	spaces  exec.Spaces
+	spaces  ir.Spaces
 	output  exec.Output // set before the first launch, or nil
 	stop    atomic.Bool // ends kernels between instructions
 	engine  sync.Mutex  // one kernel at a time has the device
@@ -44,7 +45,7 @@ type Context struct {
 }
 
 func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, spaces: exec.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+	c := &Context{d: d, gate: gate, spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}

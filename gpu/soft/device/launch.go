@@ -6,6 +6,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -37,9 +38,9 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 				return err
 			}
 		}
-		return c.runKernel(f.p, &exec.Launch{
+		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
 			Workspace: workspace,
 		})
 	}})
@@ -55,7 +56,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 		}
 		threads *= uint64(l.Block[i])
 	}
-	if threads > exec.MaxThreads {
+	if threads > ir.MaxThreads {
 		return abi.ErrInvalidValue
 	}
 	if threads > uint64(f.p.MaxThreads) {
@@ -70,7 +71,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > maxOptInBytes {
 		return abi.ErrInvalidValue
 	}
-	if f.p.MachineBytes(threads) > exec.MaxMachineBytes {
+	if f.p.BlockBytes(threads) > ir.MaxBlockBytes {
 		return abi.ErrLaunchResources
 	}
 	return nil

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -16,13 +18,15 @@ import (
 type module struct {
 	c     *Context
 	funcs []*function
-	vars  []uint64 // device addresses to free
+	vars  []uint64   // device addresses to free
+	heap  *exec.Heap // for malloc in kernels; nil when none uses it
 }
 
 // function is one kernel.
 type function struct {
 	m          *module
-	p          *exec.Program // nil when refused says why
+	p          *ir.Program          // nil when refused says why
+	ready      func() *exec.Program // p as it runs, made at the first launch
 	refused    error
 	registers  uint32 // NUM_REGS
 	maxDynamic uint32 // bytes of dynamic shared memory allowed, under Context.mu
@@ -64,7 +68,7 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	}
 	var refused refusals
 	for _, k := range parsed.Kernels() { // without mu: it takes long
-		fn := &function{m: m, p: k.Program}
+		fn := &function{m: m, p: k.Program, ready: sync.OnceValue(func() *exec.Program { return exec.NewProgram(k.Program) })}
 		if k.Err != nil {
 			fn.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
 			refused.add(k)
@@ -116,8 +120,12 @@ func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, 
 	err := parsed.Link(c.spaces, &symbols{m: m, info: info, managed: managed})
 	if err != nil {
 		c.freeVars(m)
+		return err
 	}
-	return err
+	if at := parsed.Heap(); at != 0 {
+		m.heap = exec.NewHeap(at, compile.HeapBytes)
+	}
+	return nil
 }
 
 // usableLocked returns why the context takes no more modules, or nil.

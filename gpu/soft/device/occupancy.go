@@ -5,6 +5,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -21,7 +22,7 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	threads := roundUp(uint32(blockSize), exec.WarpSize)
+	threads := roundUp(uint32(blockSize), ir.WarpSize)
 	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.registers, registerUnit)*threads))
 	if dynamicShared > maxOptInBytes {
 		return 0, nil

@@ -1,38 +1,25 @@
 package exec
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
 
 // syncFunc brings a group to an instruction at which lanes wait for each
 // other. It reports whether the group goes on; the group may have lost lanes
 // that stay there.
 type syncFunc = func(m *machine, g *group) (ready bool, err error)
 
-// BarrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
+// barrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
 // so barriers work in divergent code as on Volta and later.
-type BarrierOp struct {
-	Number   Ref // of the barrier
-	Count    Ref // of threads, when Counted; else Number again
-	Counted  bool
-	Constant bool // number and count are the same in all lanes
-	Arrive   bool // without waiting
-	Reduce   Reduction
-	D        Ref  // the result of a reduction
-	P        Pred // its source
+type barrierOp struct {
+	*ir.Barrier
+	source pred
 }
 
-// Reduction is what a barrier does to the predicates of the threads that come.
-type Reduction uint8
-
-// The reductions.
-const (
-	NoReduction Reduction = iota
-	ReduceAnd
-	ReduceOr
-	ReduceCount
-)
-
 // sync is the syncFunc of a barrier.
-func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
+func (o *barrierOp) sync(m *machine, g *group) (bool, error) {
 	if g.state == runnable && !g.passed && !o.Constant {
 		m.splitByBarrier(g, o.Number, o.Count)
 	}
@@ -42,7 +29,7 @@ func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
 		if o.Counted {
 			b.expected = int(m.get(o.Count, g.first()))
 		}
-		if o.Reduce != NoReduction {
+		if o.Reduce != ir.NoReduction {
 			o.bring(m, g, b)
 		}
 		if o.Arrive {
@@ -56,7 +43,7 @@ func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
 		}
 	}
 	g.passed = false
-	if o.Reduce != NoReduction {
+	if o.Reduce != ir.NoReduction {
 		v := o.result(&g.result)
 		eachLane(g.act[:m.warps], func(l int) { m.set(o.D, l, v) })
 	}
@@ -64,21 +51,21 @@ func (o *BarrierOp) sync(m *machine, g *group) (bool, error) {
 }
 
 // bring adds a group's predicates to the reduction.
-func (o *BarrierOp) bring(m *machine, g *group, b *barrier) {
-	v := m.pred(o.P.slot, 0, m.warps)
+func (o *barrierOp) bring(m *machine, g *group, b *barrier) {
+	v := m.pred(o.source.slot, 0, m.warps)
 	for w := range m.warps {
-		yes := (v[w] ^ o.P.not) & g.act[w]
+		yes := (v[w] ^ o.source.not) & g.act[w]
 		b.count += uint32(bits.OnesCount32(yes))
 		b.or = b.or || yes != 0
 		b.and = b.and && yes == g.act[w]
 	}
 }
 
-func (o *BarrierOp) result(b *barrier) uint64 {
+func (o *barrierOp) result(b *barrier) uint64 {
 	switch o.Reduce {
-	case ReduceCount:
+	case ir.ReduceCount:
 		return uint64(b.count)
-	case ReduceAnd:
+	case ir.ReduceAnd:
 		return uint64(bitOf(b.and))
 	}
 	return uint64(bitOf(b.or))
@@ -86,13 +73,13 @@ func (o *BarrierOp) result(b *barrier) uint64 {
 
 // splitByBarrier leaves in a group the lanes whose barrier number and count are
 // those of the first; the others come to their barriers as a group of their own.
-func (m *machine) splitByBarrier(g *group, num, count Ref) {
+func (m *machine) splitByBarrier(g *group, num, count ir.Ref) {
 	key := func(l int) [2]uint64 { return [2]uint64{m.get(num, l) & 15, m.get(count, l)} }
 	want, some := key(g.first()), false
 	var rest [maxWarps]uint32
 	eachLane(g.act[:m.warps], func(l int) {
 		if key(l) != want {
-			rest[l/WarpSize] |= 1 << (l % WarpSize)
+			rest[l/ir.WarpSize] |= 1 << (l % ir.WarpSize)
 			some = true
 		}
 	})
@@ -112,7 +99,7 @@ func (g *group) size() int {
 func (g *group) first() int {
 	for w, a := range g.act {
 		if a != 0 {
-			return w*WarpSize + bits.TrailingZeros32(a)
+			return w*ir.WarpSize + bits.TrailingZeros32(a)
 		}
 	}
 	return 0

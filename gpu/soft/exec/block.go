@@ -3,6 +3,7 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
@@ -31,7 +32,7 @@ func (m *machine) begin(ctaid [3]uint32) {
 	g := m.newGroup()
 	g.pc = m.p.Entry
 	for w := range m.warps {
-		n := min(m.env.threads-w*WarpSize, WarpSize)
+		n := min(m.env.threads-w*ir.WarpSize, ir.WarpSize)
 		g.act[w] = uint32(1<<n - 1)
 		m.live[w] = g.act[w]
 	}
@@ -101,15 +102,15 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 			g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
 			g.fresh = true
 		}
-		for i := range b.Steps {
-			if err := m.step(&b.Steps[i], g); err != nil {
-				return goesOn, b.wrap(b.Steps[i].at, err)
+		for i := range b.steps {
+			if err := m.step(&b.steps[i], g); err != nil {
+				return goesOn, b.wrap(b.steps[i].at, err)
 			}
 		}
 		old := g.pc
-		if alive := b.End(m, g); !alive {
+		if alive := b.end(m, g); !alive {
 			if m.fault != nil {
-				return goesOn, b.wrap(b.EndAt, m.fault)
+				return goesOn, b.wrap(b.endAt, m.fault)
 			}
 			return goesOn, nil
 		}
@@ -120,7 +121,7 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 }
 
 // step runs one instruction for the active lanes of a group.
-func (m *machine) step(s *Step, g *group) error {
+func (m *machine) step(s *step, g *group) error {
 	if s.guard >= 0 {
 		return m.guarded(s, g)
 	}
@@ -129,7 +130,7 @@ func (m *machine) step(s *Step, g *group) error {
 
 // guarded narrows the active lanes to those whose guard holds. It is apart
 // from step so that the others need no room for masks.
-func (m *machine) guarded(s *Step, g *group) error {
+func (m *machine) guarded(s *step, g *group) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
 	p := m.pred(s.guard, 0, m.warps)
@@ -149,7 +150,7 @@ func (m *machine) guarded(s *Step, g *group) error {
 	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
 }
 
-func (m *machine) lanesOf(s *Step, spans []span, act []uint32) error {
+func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
 	if s.masked != nil {
 		return s.masked(m, act)
 	}
@@ -165,7 +166,7 @@ func (m *machine) lanesOf(s *Step, spans []span, act []uint32) error {
 
 // partly runs a dense operation where only some lanes of a span are active:
 // it computes all of them and puts the others' old values back.
-func (m *machine) partly(s *Step, act []uint32, sp span) {
+func (m *machine) partly(s *step, act []uint32, sp span) {
 	if len(s.dst) > 1 {
 		m.partlyMany(s, act, sp)
 		return
@@ -176,19 +177,19 @@ func (m *machine) partly(s *Step, act []uint32, sp span) {
 	}
 	d := s.dst[0]
 	switch d.Class {
-	case Class32:
+	case ir.Class32:
 		v := m.v32(d.Slot, sp.w0, sp.w1)
 		old := m.save32[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
 		restore(v, old, act[sp.w0:sp.w1])
-	case Class64:
+	case ir.Class64:
 		v := m.v64(d.Slot, sp.w0, sp.w1)
 		old := m.save64[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
 		restore(v, old, act[sp.w0:sp.w1])
-	case ClassPred:
+	case ir.ClassPred:
 		v := m.pred(d.Slot, sp.w0, sp.w1)
 		var old [maxWarps]uint32
 		copy(old[:], v)
@@ -202,7 +203,7 @@ func (m *machine) partly(s *Step, act []uint32, sp span) {
 // restore puts old back where a lane is not active.
 func restore[T uint32 | uint64](v, old []T, act []uint32) {
 	for w, a := range act {
-		v, old := v[w*WarpSize:][:WarpSize], old[w*WarpSize:][:WarpSize]
+		v, old := v[w*ir.WarpSize:][:ir.WarpSize], old[w*ir.WarpSize:][:ir.WarpSize]
 		for i := range v {
 			if a>>i&1 == 0 {
 				v[i] = old[i]
@@ -212,12 +213,12 @@ func restore[T uint32 | uint64](v, old []T, act []uint32) {
 }
 
 // partlyMany is partly for instructions with several results.
-func (m *machine) partlyMany(s *Step, act []uint32, sp span) {
+func (m *machine) partlyMany(s *step, act []uint32, sp span) {
 	type saved struct {
-		r    Ref
+		r    ir.Ref
 		vals []uint64
 	}
-	lo, hi := sp.w0*WarpSize, sp.w1*WarpSize
+	lo, hi := sp.w0*ir.WarpSize, sp.w1*ir.WarpSize
 	list := make([]saved, len(s.dst))
 	for i, d := range s.dst {
 		list[i] = saved{d, make([]uint64, hi-lo)}
@@ -268,7 +269,7 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 }
 
 // wrap adds the place to an error.
-func (b *Block) wrap(inst *Place, err error) error {
+func (b *block) wrap(inst *ir.Place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err
 	}

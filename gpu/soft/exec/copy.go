@@ -2,30 +2,21 @@ package exec
 
 import (
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// CopyAsync is cp.async: each lane copies from device memory to shared memory (PTX
-// ISA, "Data Movement and Conversion Instructions: Asynchronous copy"). A program may
-// not look before it has waited; here the copy is done at once.
-type CopyAsync struct {
-	To, From Access // Size: bytes of the copy
-	Count    Ref    // of these so many are copied, the rest becomes zero; ClassNone: all
-	Ignore   Pred   // with Ignores: nothing is copied where it holds
-	Ignores  bool
-}
-
-// Step returns the step of the copy.
-func (k CopyAsync) Step() Step {
-	to, from, size := k.To.reached(), k.From.reached(), k.To.Size
+func copyAsync(k *ir.CopyAsync) step {
+	to, from, size := reached(k.To), reached(k.From), k.To.Size
 	return masked(func(m *machine, act []uint32) error {
+		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			dst, err := m.window(to.Space, to.at(m.get(to.Base, l), to.Off), size, l)
 			if err != nil {
 				return err
 			}
-			n := k.count(m, l)
+			n := copied(k, m, l)
 			at := from.at(m.get(from.Base, l), from.Off)
 			if at&(size-1) != 0 {
 				return fmt.Errorf("%w: copy of %d bytes at %#x", abi.ErrMisaligned, size, at)
@@ -44,11 +35,12 @@ func (k CopyAsync) Step() Step {
 	})
 }
 
-func (k CopyAsync) count(m *machine, lane int) uint64 {
-	if k.Ignores && (m.preds[k.Ignore.slot*maxWarps+lane>>5]^k.Ignore.not)>>(lane&31)&1 != 0 {
+// copied is how many bytes a lane copies.
+func copied(k *ir.CopyAsync, m *machine, lane int) uint64 {
+	if k.Ignore != nil && m.get(k.Ignore.Ref(), lane) != uint64(bitOf(k.Ignore.Not)) {
 		return 0
 	}
-	if k.Count.Class == ClassNone {
+	if k.Count.Class == ir.ClassNone {
 		return k.To.Size
 	}
 	return min(m.get(k.Count, lane), k.To.Size)

@@ -2,22 +2,45 @@ package exec
 
 import (
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// End is how a basic block ends: it moves the group on and reports whether the
+// end is how a basic block ends: it moves the group on and reports whether the
 // group lives; a group that does not may have left machine.fault.
-type End func(m *machine, g *group) bool
+type end func(m *machine, g *group) bool
 
-// Goto ends a block whose lanes go on at another.
-func Goto(to int) End {
-	return func(_ *machine, g *group) bool { g.pc = to; return true }
+// newEnd makes the end of a block.
+func newEnd(e ir.End) end {
+	switch e := e.(type) {
+	case ir.Goto:
+		return func(_ *machine, g *group) bool { g.pc = e.To; return true }
+	case ir.Branch:
+		return branch(predOf(e.P), e.To, e.Else)
+	case ir.Table:
+		return table(e.Index, e.To)
+	case ir.Exit:
+		return func(m *machine, g *group) bool { m.exit(g); return false }
+	case ir.Call:
+		return func(_ *machine, g *group) bool {
+			g.stack = append(g.stack, call{back: e.Back})
+			g.pc = e.To
+			return true
+		}
+	case ir.Return:
+		return leave
+	case ir.CallDynamic:
+		return func(m *machine, g *group) bool { return m.enter(g, e.F, e.Back) }
+	case ir.CallAddress:
+		return callAddress(e.Target, e.Signature, e.Back)
+	case ir.ReturnDynamic:
+		return returnDynamic(e.F)
+	}
+	panic(fmt.Sprintf("no end for %T", e)) // TestEveryOperation
 }
 
-// Branch ends a block whose lanes go to one block where p holds and to another
-// elsewhere.
-func Branch(p Pred, to, otherwise int) End {
+func branch(p pred, to, otherwise int) end {
 	return func(m *machine, g *group) bool {
 		var taken [maxWarps]uint32
 		pred := m.pred(p.slot, 0, m.warps)
@@ -29,20 +52,18 @@ func Branch(p Pred, to, otherwise int) End {
 	}
 }
 
-// Table ends a block whose lanes go where an index says. An index past the
-// table takes its last entry, which keeps the lanes inside the function.
-func Table(idx Ref, to []int) End {
+func table(idx ir.Ref, to []int) end {
 	return func(m *machine, g *group) bool {
 		v := m.v32(idx.Slot, 0, m.warps)
 		for {
 			want := -1
 			var taken [maxWarps]uint32
 			for w := range m.warps {
-				for l := range WarpSize {
+				for l := range ir.WarpSize {
 					if g.act[w]>>l&1 == 0 {
 						continue
 					}
-					t := to[min(int(v[w*WarpSize+l]), len(to)-1)]
+					t := to[min(int(v[w*ir.WarpSize+l]), len(to)-1)]
 					if want < 0 {
 						want = t
 					}
@@ -60,42 +81,19 @@ func Table(idx Ref, to []int) End {
 	}
 }
 
-// Exit ends a block whose lanes end.
-func Exit() End {
-	return func(m *machine, g *group) bool { m.exit(g); return false }
-}
-
-// Call ends a block that calls a function whose frame nobody else uses, and
-// goes on at back after it.
-func Call(to, back int) End {
-	return func(_ *machine, g *group) bool {
-		g.stack = append(g.stack, call{back: back})
-		g.pc = to
-		return true
+// leave is the end of a function that is entered by ir.Call, or of a kernel.
+func leave(m *machine, g *group) bool {
+	top := len(g.stack) - 1
+	if top < 0 {
+		m.exit(g)
+		return false
 	}
+	g.pc, g.stack = g.stack[top].back, g.stack[:top]
+	return true
 }
 
-// Return ends a function that is called by Call, or a kernel.
-func Return() End {
-	return func(m *machine, g *group) bool {
-		top := len(g.stack) - 1
-		if top < 0 {
-			m.exit(g)
-			return false
-		}
-		g.pc, g.stack = g.stack[top].back, g.stack[:top]
-		return true
-	}
-}
-
-// CallDynamic ends a block that calls a function which may be entered again.
-func CallDynamic(f *Callee, back int) End {
-	return func(m *machine, g *group) bool { return m.enter(g, f, back) }
-}
-
-// CallAddress ends a block that calls the function whose address is in a
-// register. Lanes with different addresses go on as groups of their own.
-func CallAddress(target Ref, signature string, back int) End {
+// callAddress lets lanes with different addresses go on as groups of their own.
+func callAddress(target ir.Ref, signature string, back int) end {
 	enter := func(m *machine, g *group, address uint64) bool {
 		f := m.p.Code[address]
 		if f == nil || f.Signature != signature {
@@ -121,9 +119,9 @@ func CallAddress(target Ref, signature string, back int) End {
 
 // lanesWith returns the lanes of a group whose value is x, and whether there are others.
 func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bool) {
-	eachLane(g.act[:len(v)/WarpSize], func(l int) {
+	eachLane(g.act[:len(v)/ir.WarpSize], func(l int) {
 		if v[l] == x {
-			same[l/WarpSize] |= 1 << (l % WarpSize)
+			same[l/ir.WarpSize] |= 1 << (l % ir.WarpSize)
 		} else {
 			others = true
 		}
@@ -131,8 +129,7 @@ func lanesWith(g *group, v []uint64, x uint64) (same [maxWarps]uint32, others bo
 	return same, others
 }
 
-// ReturnDynamic ends a function that is called by CallDynamic or CallAddress.
-func ReturnDynamic(f *Callee) End {
+func returnDynamic(f *ir.Callee) end {
 	return func(m *machine, g *group) bool {
 		top := len(g.stack) - 1
 		if f.Stack > 0 {

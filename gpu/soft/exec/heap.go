@@ -2,16 +2,13 @@ package exec
 
 import (
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"slices"
 	"sort"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
-
-// HeapBytes is how much the malloc of a module's kernels has: what CUDA's
-// cudaLimitMallocHeapSize is at first. It is device memory of the module.
-const HeapBytes = 8 << 20
 
 // heapAlign is the alignment of what malloc returns, as on a card.
 const heapAlign = 16
@@ -21,18 +18,19 @@ type Heap struct {
 	mu   sync.Mutex
 	free []hole // sorted, none next to another
 	used map[uint64]uint64
+	size uint64 // of all
 }
 
 type hole struct{ at, size uint64 }
 
 // NewHeap makes a heap of device memory.
 func NewHeap(at, size uint64) *Heap {
-	return &Heap{free: []hole{{at, size}}, used: map[uint64]uint64{}}
+	return &Heap{size: size, free: []hole{{at, size}}, used: map[uint64]uint64{}}
 }
 
 // alloc returns the address of size bytes, or 0 when there is no room.
 func (h *Heap) alloc(size uint64) uint64 {
-	if size == 0 || size > HeapBytes {
+	if size == 0 || size > h.size {
 		return 0
 	}
 	size = (size + heapAlign - 1) &^ (heapAlign - 1)
@@ -75,19 +73,19 @@ func (h *Heap) release(at uint64) bool {
 	return true
 }
 
-// Malloc returns the step that allocates in each lane; 0 is no room.
-func Malloc(h *Heap, result, size Word) Step {
+func malloc(o *ir.Malloc) step {
+	result, size := word{o.Result}, word{o.Size}
 	return masked(func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) { result.set(m, l, h.alloc(size.get(m, l))) })
+		eachLane(act, func(l int) { result.set(m, l, m.env.Heap.alloc(size.get(m, l))) })
 		return nil
 	})
 }
 
-// Free returns the step that frees in each lane what Malloc has given it.
-func Free(h *Heap, at Word) Step {
+func free(o *ir.Free) step {
+	at := word{o.Address}
 	return masked(func(m *machine, act []uint32) error {
 		return eachLaneErr(act, func(l int) error {
-			if p := at.get(m, l); p != 0 && !h.release(p) {
+			if p := at.get(m, l); p != 0 && !m.env.Heap.release(p) {
 				return fmt.Errorf("%w: free of %#x, which malloc has not returned", abi.ErrIllegalAddress, p)
 			}
 			return nil

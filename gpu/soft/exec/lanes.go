@@ -1,12 +1,16 @@
 package exec
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
 
 // eachLane visits the active lanes.
 func eachLane(act []uint32, f func(lane int)) {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
-			f(w*WarpSize + bits.TrailingZeros32(a))
+			f(w*ir.WarpSize + bits.TrailingZeros32(a))
 		}
 	}
 }
@@ -15,7 +19,7 @@ func eachLane(act []uint32, f func(lane int)) {
 func eachLaneErr(act []uint32, f func(lane int) error) error {
 	for w, a := range act {
 		for ; a != 0; a &= a - 1 {
-			if err := f(w*WarpSize + bits.TrailingZeros32(a)); err != nil {
+			if err := f(w*ir.WarpSize + bits.TrailingZeros32(a)); err != nil {
 				return err
 			}
 		}
@@ -26,7 +30,7 @@ func eachLaneErr(act []uint32, f func(lane int) error) error {
 // having gives the lanes among some whose value is x.
 func having[T uint32 | uint64](v []T, lanes uint32, x T) uint32 {
 	found := uint32(0)
-	for l, y := range v[:WarpSize] {
+	for l, y := range v[:ir.WarpSize] {
 		found |= bitOf(y == x) << l
 	}
 	return found & lanes

@@ -12,20 +12,13 @@ package exec
 
 import (
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// The size of a warp, and the most threads of a block.
-const (
-	WarpSize   = 32
-	MaxThreads = 1024
-	maxWarps   = MaxThreads / WarpSize
-)
-
-// MaxMachineBytes bounds the registers and local memory of one running block.
-const MaxMachineBytes = 1 << 30
+const maxWarps = ir.MaxThreads / ir.WarpSize
 
 // machine runs a block of a launch, and others after it. One goroutine at a time
 // has it. Register files are lane-major: register r of all lanes is one vector.
@@ -52,7 +45,8 @@ type machine struct {
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
-	fault  error    // of the end of a block
+	matrix matrixRoom
+	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
 	until uint64   // the clock at the end of the block's turn
@@ -76,7 +70,7 @@ type shape struct {
 func newMachine(r *Run) *machine {
 	p := r.p
 	m := &machine{p: p, warps: warpsOf(r.env)}
-	m.lanes = m.warps * WarpSize
+	m.lanes = m.warps * ir.WarpSize
 	m.r32 = make([]uint32, p.Regs32*m.lanes)
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
 	m.preds = make([]uint32, p.Preds*maxWarps)
@@ -110,7 +104,7 @@ func (m *machine) leave() {
 	m.saved, m.savedBytes = nil, 0
 }
 
-func warpsOf(l *Launch) int { return (l.threads + WarpSize - 1) / WarpSize }
+func warpsOf(l *Launch) int { return (l.threads + ir.WarpSize - 1) / ir.WarpSize }
 
 func sharedBytes(p *Program, l *Launch) int { return int((p.SharedBytes + l.Shared + 15) &^ 15) }
 
@@ -129,12 +123,12 @@ func fill[T any](d []T, v T) {
 
 func (m *machine) v32(r, w0, w1 int) []uint32 {
 	o := r * m.lanes
-	return m.r32[o+w0*WarpSize : o+w1*WarpSize]
+	return m.r32[o+w0*ir.WarpSize : o+w1*ir.WarpSize]
 }
 
 func (m *machine) v64(r, w0, w1 int) []uint64 {
 	o := r * m.lanes
-	return m.r64[o+w0*WarpSize : o+w1*WarpSize]
+	return m.r64[o+w0*ir.WarpSize : o+w1*ir.WarpSize]
 }
 
 func (m *machine) pred(r, w0, w1 int) ops.Predicate {
@@ -143,23 +137,23 @@ func (m *machine) pred(r, w0, w1 int) ops.Predicate {
 }
 
 // get and set move one lane of a register of either width.
-func (m *machine) get(r Ref, lane int) uint64 {
+func (m *machine) get(r ir.Ref, lane int) uint64 {
 	switch r.Class {
-	case Class32:
+	case ir.Class32:
 		return uint64(m.r32[r.Slot*m.lanes+lane])
-	case Class64:
+	case ir.Class64:
 		return m.r64[r.Slot*m.lanes+lane]
 	}
 	return uint64(m.preds[r.Slot*maxWarps+lane>>5] >> (lane & 31) & 1)
 }
 
-func (m *machine) set(r Ref, lane int, v uint64) {
+func (m *machine) set(r ir.Ref, lane int, v uint64) {
 	switch r.Class {
-	case Class32:
+	case ir.Class32:
 		m.r32[r.Slot*m.lanes+lane] = uint32(v)
-	case Class64:
+	case ir.Class64:
 		m.r64[r.Slot*m.lanes+lane] = v
-	case ClassPred:
+	case ir.ClassPred:
 		w := &m.preds[r.Slot*maxWarps+lane>>5]
 		*w = *w&^(1<<(lane&31)) | uint32(v&1)<<(lane&31)
 	}
@@ -183,24 +177,24 @@ func (m *machine) resolve(addr uint64, size uint64) ([]byte, error) {
 
 // window gives size bytes at an address of the given space for a lane. A
 // generic address picks its space by value.
-func (m *machine) window(sp Space, addr uint64, size uint64, lane int) ([]byte, error) {
-	if sp == Generic {
+func (m *machine) window(sp ir.Space, addr uint64, size uint64, lane int) ([]byte, error) {
+	if sp == ir.Generic {
 		switch at := &m.env.Spaces; {
-		case addr-at.Shared < SpaceSize:
-			sp, addr = Shared, addr-at.Shared
-		case addr-at.Local < SpaceSize:
-			sp, addr = Local, addr-at.Local
-		case addr-at.Param < SpaceSize:
-			sp, addr = Param, addr-at.Param
+		case addr-at.Shared < ir.SpaceSize:
+			sp, addr = ir.Shared, addr-at.Shared
+		case addr-at.Local < ir.SpaceSize:
+			sp, addr = ir.Local, addr-at.Local
+		case addr-at.Param < ir.SpaceSize:
+			sp, addr = ir.Param, addr-at.Param
 		}
 	}
 	var mem []byte
 	switch sp {
-	case Shared:
+	case ir.Shared:
 		mem = m.shared
-	case Local:
+	case ir.Local:
 		mem = m.local[uint32(lane)*m.stride:][:m.stride]
-	case Param:
+	case ir.Param:
 		mem = m.env.Params
 	default:
 		return m.resolve(addr, size)

@@ -3,63 +3,39 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	mathbits "math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Space is how an access finds its memory.
-type Space uint8
-
-// The spaces.
-const (
-	Generic Space = iota
-	Global        // .global and .const: device memory
-	Shared
-	Local
-	Param // a kernel's parameters
-)
-
-func (s Space) String() string {
-	return [...]string{"generic", "global", "shared", "local", "param"}[s]
-}
-
-// Access is the memory operand of a load, a store or an atomic operation.
-type Access struct {
-	Space  Space
-	Base   Ref // of Class32 or Class64
-	Off    uint64
-	Size   uint64 // of one element, bytes
-	Signed bool   // a narrow element is sign-extended
-	N      int    // vector elements
-	Mask   uint64 // of the register's width
-	Local  uint64 // where local memory begins in the generic space
-	reach  uint64 // the highest address of the space, a mask for sums
+// access is the memory operand of a step.
+type access struct {
+	ir.Access
+	reach uint64 // the highest address of the space, a mask for sums
 }
 
 // reached returns an access that knows what its space reaches.
-func (a Access) reached() *Access {
-	if a.reach = 1<<64 - 1; a.Space > Global {
-		a.reach = 1<<32 - 1
+func reached(a ir.Access) *access {
+	x := &access{a, 1<<64 - 1}
+	if a.Space > ir.Global {
+		x.reach = 1<<32 - 1
 	}
-	return &a
+	return x
 }
 
-// Load returns the step of a load into one register for each element. constant
-// says that all lanes have one address.
-func Load(access Access, dst []Ref, constant bool) Step {
-	a, size := access.reached(), access.Size
+func load(o *ir.Load) step {
+	a, size := reached(o.Access), o.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
-		if a.Space != Param {
+		if a.Space != ir.Param {
 			m.read(firstOf(addrs, act))
 		}
-		for i, d := range dst {
-			if constant && a.Space == Param {
+		for i, d := range o.D {
+			if o.Fixed && a.Space == ir.Param {
 				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
 					return err
 				}
@@ -73,16 +49,15 @@ func Load(access Access, dst []Ref, constant bool) Step {
 	})
 }
 
-// Store returns the step of a store of one register for each element.
-func Store(access Access, src []Ref) Step {
-	a, size := access.reached(), access.Size
+func store(o *ir.Store) step {
+	a, size := reached(o.Access), o.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
-		m.did |= changed
-		for i, s := range src {
+		m.did |= didChange
+		for i, s := range o.S {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
 			}
@@ -91,34 +66,31 @@ func Store(access Access, src []Ref) Step {
 	})
 }
 
-// Atomic returns the step of an atomic operation on one element of 4 or 8
-// bytes: f gives the new value of the old and of b and c, and d gets the old
-// one. d may be of ClassNone.
-func Atomic(access Access, d, b, c Ref, f ops.Update) Step {
-	a, size := access.reached(), access.Size
+func update(o *ir.Atomic) step {
+	a, size, f := reached(o.Access), o.Size, o.F
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		m.read(firstOf(addrs, act))
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.Off)
-			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
+			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
 				return fmt.Errorf("%w: atomic on parameters", abi.ErrIllegalAddress)
 			}
 			mem, err := m.window(a.Space, addr, size, l)
 			if err != nil {
 				return err
 			}
-			x, y := m.get(b, l), m.get(c, l)
+			x, y := m.get(o.B, l), m.get(o.C, l)
 			var old, now uint64
 			if size == 8 {
-				old = atomic64(mem, func(o uint64) uint64 { now = f(o, x, y); return now })
+				old = atomic64(mem, func(v uint64) uint64 { now = f(v, x, y); return now })
 			} else {
-				old = uint64(atomic32(mem, func(o uint32) uint32 { now = f(uint64(o), x, y); return uint32(now) }))
+				old = uint64(atomic32(mem, func(v uint32) uint32 { now = f(uint64(v), x, y); return uint32(now) }))
 			}
 			if now != old {
-				m.did |= changed
+				m.did |= didChange
 			}
-			m.set(d, l, old)
+			m.set(o.D, l, old)
 			return nil
 		})
 	})
@@ -129,12 +101,12 @@ func Atomic(access Access, d, b, c Ref, f ops.Update) Step {
 // off. A 32-bit register is zero-extended for the other spaces (PTX ISA,
 // "Addresses as Operands"). The quick paths for whole warps leave addresses
 // that wrap to the slow one.
-func (a *Access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
+func (a *access) at(addr, off uint64) uint64 { return (addr + off) & a.reach }
 
 // addresses gives every lane's address before the offset. The slice is valid
 // until the next call.
-func (m *machine) addresses(a *Access) []uint64 {
-	if a.Base.Class == Class64 {
+func (m *machine) addresses(a *access) []uint64 {
+	if a.Base.Class == ir.Class64 {
 		v := m.v64(a.Base.Slot, 0, m.warps)
 		if a.N == 1 {
 			return v
@@ -150,13 +122,13 @@ func (m *machine) addresses(a *Access) []uint64 {
 
 // fixed is the memory of a space in which all lanes share addresses, for the
 // quick path: device memory means the allocation touched last.
-func (m *machine) fixed(s Space) (base uint64, data []byte) {
+func (m *machine) fixed(s ir.Space) (base uint64, data []byte) {
 	switch s {
-	case Shared:
+	case ir.Shared:
 		return 0, m.shared
-	case Param:
+	case ir.Param:
 		return 0, m.env.Params
-	case Local:
+	case ir.Local:
 		return 0, nil
 	}
 	return m.cache.Base, m.cache.Data
@@ -166,7 +138,7 @@ func (m *machine) fixed(s Space) (base uint64, data []byte) {
 func firstOf(addrs []uint64, act []uint32) uint64 {
 	for w, bits := range act {
 		if bits != 0 {
-			return addrs[w*WarpSize+mathbits.TrailingZeros32(bits)]
+			return addrs[w*ir.WarpSize+mathbits.TrailingZeros32(bits)]
 		}
 	}
 	return 0
@@ -174,13 +146,13 @@ func firstOf(addrs []uint64, act []uint32) uint64 {
 
 // probe makes the first active lane's allocation the one touched last: most
 // instructions stay inside one. A bad address is reported by the access itself.
-func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
-	if a.Space > Global {
+func (m *machine) probe(a *access, addrs []uint64, off uint64, act []uint32) {
+	if a.Space > ir.Global {
 		return
 	}
 	for w, bits := range act {
 		if bits != 0 {
-			addr := addrs[w*WarpSize+mathbits.TrailingZeros32(bits)] + off
+			addr := addrs[w*ir.WarpSize+mathbits.TrailingZeros32(bits)] + off
 			if addr-m.cache.Base >= uint64(len(m.cache.Data)) {
 				if r, ok := FindRegion(m.env.table, addr); ok {
 					m.cache = r
@@ -192,8 +164,8 @@ func (m *machine) probe(a *Access, addrs []uint64, off uint64, act []uint32) {
 }
 
 // uniform loads a kernel parameter: the same value for all lanes.
-func (m *machine) uniform(a *Access, addr uint64, d Ref, act []uint32) error {
-	b, err := m.window(Param, addr, a.Size, 0)
+func (m *machine) uniform(a *access, addr uint64, d ir.Ref, act []uint32) error {
+	b, err := m.window(ir.Param, addr, a.Size, 0)
 	if err != nil {
 		return err
 	}
@@ -207,7 +179,7 @@ func (m *machine) uniform(a *Access, addr uint64, d Ref, act []uint32) error {
 }
 
 // aligned checks vectors, whose alignment is that of the whole.
-func (m *machine) aligned(a *Access, addrs []uint64, act []uint32) error {
+func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 	if a.N == 1 {
 		return nil
 	}
@@ -220,7 +192,7 @@ func (m *machine) aligned(a *Access, addrs []uint64, act []uint32) error {
 	})
 }
 
-func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d Ref, act []uint32) error {
+func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ir.Ref, act []uint32) error {
 	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
@@ -229,45 +201,45 @@ func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d Ref, act []ui
 		if bits == 0 {
 			continue
 		}
-		lane := w * WarpSize
-		if a.Space <= Global {
-			if done, err := m.broadcast(a, addrs[lane:][:WarpSize], off, d, w, bits); done || err != nil {
+		lane := w * ir.WarpSize
+		if a.Space <= ir.Global {
+			if done, err := m.broadcast(a, addrs[lane:][:ir.WarpSize], off, d, w, bits); done || err != nil {
 				if err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		if bits == ^uint32(0) && size == 4 && d.Class == Class32 {
-			v, ad := m.r32[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+		if bits == ^uint32(0) && size == 4 && d.Class == ir.Class32 {
+			v, ad := m.r32[d.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
 			i := 0
-			for from := off - base; i < WarpSize; i++ {
+			for from := off - base; i < ir.WarpSize; i++ {
 				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
 				if at >= uint64(len(whole)) {
 					break
 				}
 				v[i] = whole[at]
 			}
-			if i == WarpSize {
+			if i == ir.WarpSize {
 				continue
 			}
 			bits = bits >> i << i
-		} else if bits == ^uint32(0) && size == 8 && d.Class == Class64 {
-			v, ad := m.r64[d.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+		} else if bits == ^uint32(0) && size == 8 && d.Class == ir.Class64 {
+			v, ad := m.r64[d.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
 			i := 0
-			for ; i < WarpSize; i++ {
+			for ; i < ir.WarpSize; i++ {
 				o := ad[i] + off - base
 				if o >= uint64(len(data)) || o&7 != 0 || uint64(len(data))-o < 8 {
 					break
 				}
 				v[i] = binary.LittleEndian.Uint64(data[o:])
 			}
-			if i == WarpSize {
+			if i == ir.WarpSize {
 				continue
 			}
 			bits = bits >> i << i
 		}
-		for l := range WarpSize {
+		for l := range ir.WarpSize {
 			if bits>>l&1 == 0 {
 				continue
 			}
@@ -286,9 +258,9 @@ func (m *machine) loadOne(a *Access, addrs []uint64, off uint64, d Ref, act []ui
 // broadcast loads for the active lanes of a warp that have one address. Such a
 // load is one load: were it one for each lane, another block could write in
 // between, and lanes that a program keeps in step would see different values.
-func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d Ref, w int, bits uint32) (done bool, err error) {
+func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ir.Ref, w int, bits uint32) (done bool, err error) {
 	first := addrs[mathbits.TrailingZeros32(bits)]
-	if addrs[mathbits.Len32(bits)-1] != first || a.Space == Generic && first+off-a.Local < SpaceSize {
+	if addrs[mathbits.Len32(bits)-1] != first || a.Space == ir.Generic && first+off-a.Local < ir.SpaceSize {
 		return false, nil
 	}
 	for rest := bits; rest != 0; rest &= rest - 1 {
@@ -305,21 +277,21 @@ func (m *machine) broadcast(a *Access, addrs []uint64, off uint64, d Ref, w int,
 }
 
 // spread gives some lanes of a warp one value.
-func (m *machine) spread(d Ref, w int, bits uint32, v uint64) {
+func (m *machine) spread(d ir.Ref, w int, bits uint32, v uint64) {
 	switch {
-	case bits == ^uint32(0) && d.Class == Class32:
+	case bits == ^uint32(0) && d.Class == ir.Class32:
 		fill(m.v32(d.Slot, w, w+1), uint32(v))
-	case bits == ^uint32(0) && d.Class == Class64:
+	case bits == ^uint32(0) && d.Class == ir.Class64:
 		fill(m.v64(d.Slot, w, w+1), v)
 	default:
 		for ; bits != 0; bits &= bits - 1 {
-			m.set(d, w*WarpSize+mathbits.TrailingZeros32(bits), v)
+			m.set(d, w*ir.WarpSize+mathbits.TrailingZeros32(bits), v)
 		}
 	}
 }
 
 // readAs reads one value, extended to the register by its type.
-func readAs(b []byte, a *Access) uint64 {
+func readAs(b []byte, a *access) uint64 {
 	var v uint64
 	switch a.Size {
 	case 1:
@@ -343,7 +315,7 @@ func readAs(b []byte, a *Access) uint64 {
 	return v
 }
 
-func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s Ref, act []uint32) error {
+func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ir.Ref, act []uint32) error {
 	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
@@ -352,31 +324,31 @@ func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s Ref, act []u
 		if bits == 0 {
 			continue
 		}
-		lane := w * WarpSize
-		if a.Space <= Global {
-			bits = a.writers(addrs[lane:][:WarpSize], off, bits)
+		lane := w * ir.WarpSize
+		if a.Space <= ir.Global {
+			bits = a.writers(addrs[lane:][:ir.WarpSize], off, bits)
 		}
-		if bits == ^uint32(0) && size == 4 && s.Class == Class32 {
-			v, ad := m.r32[s.Slot*m.lanes+lane:][:WarpSize], addrs[lane:][:WarpSize]
+		if bits == ^uint32(0) && size == 4 && s.Class == ir.Class32 {
+			v, ad := m.r32[s.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
 			i := 0
-			for from := off - base; i < WarpSize; i++ {
+			for from := off - base; i < ir.WarpSize; i++ {
 				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
 				if at >= uint64(len(whole)) {
 					break
 				}
 				whole[at] = v[i]
 			}
-			if i == WarpSize {
+			if i == ir.WarpSize {
 				continue
 			}
 			bits = bits >> i << i
 		}
-		for l := range WarpSize {
+		for l := range ir.WarpSize {
 			if bits>>l&1 == 0 {
 				continue
 			}
 			addr := a.at(addrs[lane+l], off)
-			if a.Space == Generic && addr-m.env.Spaces.Param < SpaceSize {
+			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
 			b, err := m.window(a.Space, addr, size, lane+l)
@@ -404,7 +376,7 @@ func (m *machine) storeOne(a *Access, addrs []uint64, off uint64, s Ref, act []u
 // address the last. A warp's store to one address is one store: were it one for
 // each lane, a lock that a whole warp releases would be released again when
 // another block has it.
-func (a *Access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
+func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 	if lanes == ^uint32(0) && ascending(addrs) {
 		return lanes
 	}
@@ -420,7 +392,7 @@ func (a *Access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 			lowest = x
 		case x > highest:
 			highest = x
-		case a.Space == Generic && x+off-a.Local < SpaceSize: // each lane has its own
+		case a.Space == ir.Generic && x+off-a.Local < ir.SpaceSize: // each lane has its own
 		case x == lowest || x == highest || having(addrs, writers, x) != 0:
 			continue
 		}

@@ -1,38 +1,43 @@
 package exec
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
 
 // Steps that carry arguments and results of calls.
 
-// CopyReg returns the step that copies a register lane by lane.
-func CopyReg(to, from Ref) Step {
+func copyReg(o *ir.CopyReg) step {
 	return masked(func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) { m.set(to, l, m.get(from, l)) })
+		eachLane(act, func(l int) { m.set(o.To, l, m.get(o.From, l)) })
 		return nil
 	})
 }
 
-// CopyLocal returns the step that copies inside each lane's local memory.
-func CopyLocal(to, from, size uint32) Step {
+func copyLocal(o *ir.CopyLocal) step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) {
 			mem := m.local[uint32(l)*m.stride:][:m.stride]
-			copy(mem[to:to+size], mem[from:from+size])
+			copy(mem[o.To:o.To+o.Size], mem[o.From:o.From+o.Size])
 		})
 		return nil
 	})
 }
 
-// Word is a value of each lane, of 64 bits or, when Half, of 32: a register, or a
-// place in local memory when the register is of ClassNone.
-type Word struct {
-	Reg   Ref
-	Local uint32
-	Half  bool
+func copyWord(o *ir.CopyWord) step {
+	to, from := word{o.To}, word{o.From}
+	return masked(func(m *machine, act []uint32) error {
+		eachLane(act, func(l int) { to.set(m, l, from.get(m, l)) })
+		return nil
+	})
 }
 
-func (w Word) get(m *machine, lane int) uint64 {
-	if w.Reg.Class != ClassNone {
+// word is a value of each lane, in a register or in local memory.
+type word struct{ ir.Word }
+
+func (w word) get(m *machine, lane int) uint64 {
+	if w.Reg.Class != ir.ClassNone {
 		return m.get(w.Reg, lane)
 	}
 	b := m.local[uint32(lane)*m.stride+w.Local:]
@@ -42,8 +47,8 @@ func (w Word) get(m *machine, lane int) uint64 {
 	return binary.LittleEndian.Uint64(b)
 }
 
-func (w Word) set(m *machine, lane int, v uint64) {
-	if w.Reg.Class != ClassNone {
+func (w word) set(m *machine, lane int, v uint64) {
+	if w.Reg.Class != ir.ClassNone {
 		m.set(w.Reg, lane, v)
 		return
 	}
@@ -53,12 +58,4 @@ func (w Word) set(m *machine, lane int, v uint64) {
 		return
 	}
 	binary.LittleEndian.PutUint64(b, v)
-}
-
-// CopyWord returns the step that copies between a register and local memory.
-func CopyWord(to, from Word) Step {
-	return masked(func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) { to.set(m, l, from.get(m, l)) })
-		return nil
-	})
 }

@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
@@ -18,7 +19,7 @@ func (m *machine) text(address uint64, most, lane int) ([]byte, error) {
 	if most == 0 {
 		return nil, nil
 	}
-	b, err := m.window(Generic, address, 1, lane)
+	b, err := m.window(ir.Generic, address, 1, lane)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ type laneArguments struct {
 
 func (a *laneArguments) word(size uint64) (uint64, error) {
 	a.at = (a.at + size - 1) &^ (size - 1)
-	b, err := a.m.window(Generic, a.at, size, a.lane)
+	b, err := a.m.window(ir.Generic, a.at, size, a.lane)
 	if err != nil {
 		return 0, err
 	}
@@ -62,8 +63,8 @@ func readUint(b []byte, size uint64) (v uint64) {
 	return v
 }
 
-// Print returns the step of a call of vprintf in each lane.
-func Print(result, format, args Word) Step {
+func print(o *ir.Print) step {
+	result, format, args := word{o.Result}, word{o.Format}, word{o.Args}
 	return masked(func(m *machine, act []uint32) error {
 		return eachLaneErr(act, func(l int) error {
 			n, err := m.print(format.get(m, l), args.get(m, l), l)
@@ -101,18 +102,15 @@ func (l *Launch) write(to uint32, text []byte) {
 	}
 }
 
-// Assertion is a call of __assertfail: what it is told of the assert that failed.
-type Assertion struct{ Message, File, Line, Function Word }
-
 // maxAsserted is how much of each text of an assertion is printed, in bytes.
 const maxAsserted = 1024
 
-// Step returns the step that prints the line of each lane and ends the kernel.
-func (a Assertion) Step() Step {
+// assertion prints the line of each lane and ends the kernel.
+func assertion(o *ir.Assertion) step {
 	return masked(func(m *machine, act []uint32) error {
 		var first string
 		err := eachLaneErr(act, func(l int) error {
-			line, err := a.line(m, l)
+			line, err := m.asserted(o, l)
 			if err == nil {
 				m.env.write(abi.OutputStderr, []byte(line))
 			}
@@ -128,11 +126,11 @@ func (a Assertion) Step() Step {
 	})
 }
 
-// line is what a card's driver prints (CUDA C++ Programming Guide, "Assertion").
-func (a Assertion) line(m *machine, lane int) (string, error) {
+// asserted is what a card's driver prints (CUDA C++ Programming Guide, "Assertion").
+func (m *machine) asserted(o *ir.Assertion, lane int) (string, error) {
 	var texts [3]string
-	for i, w := range [3]Word{a.File, a.Function, a.Message} {
-		b, err := m.text(w.get(m, lane), maxAsserted, lane)
+	for i, w := range [3]ir.Word{o.File, o.Function, o.Message} {
+		b, err := m.text(word{w}.get(m, lane), maxAsserted, lane)
 		if err != nil {
 			return "", err
 		}
@@ -141,5 +139,5 @@ func (a Assertion) line(m *machine, lane int) (string, error) {
 	block := m.env.Block
 	x, rest := uint32(lane)%block[0], uint32(lane)/block[0]
 	return fmt.Sprintf("%s:%d: %s: block: [%d,%d,%d], thread: [%d,%d,%d] Assertion `%s` failed.\n",
-		texts[0], uint32(a.Line.get(m, lane)), texts[1], m.ctaid[0], m.ctaid[1], m.ctaid[2], x, rest%block[1], rest/block[1], texts[2]), nil
+		texts[0], uint32(word{o.Line}.get(m, lane)), texts[1], m.ctaid[0], m.ctaid[1], m.ctaid[2], x, rest%block[1], rest/block[1], texts[2]), nil
 }

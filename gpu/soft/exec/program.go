@@ -1,101 +1,163 @@
 package exec
 
-// Class is the register file a value lives in.
-type Class uint8
+import (
+	"fmt"
 
-// The classes.
-const (
-	Class32   Class = iota // at most 32 bits, narrower ones zero-extended
-	Class64                // 64 bits
-	ClassPred              // one bit
-	ClassNone              // the sink "_"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// Ref names a register of a program.
-type Ref struct {
-	Class Class
-	Slot  int
-}
-
-// None is the sink as a register: nothing is written there.
-var None = Ref{Class: ClassNone}
-
-// Program is one kernel with everything it calls, ready to run. It is
-// immutable and shared by machines.
+// Program is a kernel ready to run: a program with a closure for each
+// instruction. It is immutable and shared by machines.
 type Program struct {
-	Name           string
-	Blocks         []Block
-	Entry          int
-	Regs32, Regs64 int
-	Preds          int
-	Const32        map[int]uint32
-	Const64        map[int]uint64
-	Specials       map[string]int // Class32 slots of special registers
-	LocalBytes     uint32         // per thread, with its stack
-	StackPointer   Ref            // when there is a stack: where its free part begins
-	StackFrom      uint32         // the stack's part of local memory
-	StackTo        uint32         // 0: there is none
-	SharedBytes    uint32         // static; dynamic memory follows
-	MaxThreads     uint32
-	ReqThreads     [3]uint32
-	ParamBytes     uint32
-	Code           map[uint64]*Callee // functions by address
+	*ir.Program
+	Blocks []block
 }
 
-// MachineBytes returns what the registers and local memory of one block take.
-func (p *Program) MachineBytes(threads uint64) uint64 {
-	lanes := (threads + WarpSize - 1) &^ (WarpSize - 1)
-	return lanes * p.LaneBytes()
+// block is a basic block: what its lanes wait for first, steps, and the end.
+type block struct {
+	sync   syncFunc
+	warp   *warpOp // the instruction of sync, when it is one of a warp
+	syncAt *ir.Place
+	steps  []step
+	end    end
+	endAt  *ir.Place
 }
 
-// LaneBytes returns what the registers and local memory of one lane take.
-func (p *Program) LaneBytes() uint64 {
-	return 4*uint64(p.Regs32) + 8*uint64(p.Regs64) + uint64(p.LocalBytes)
-}
-
-// Place is where an instruction stands, for error messages.
-type Place struct {
-	Object         string // of several that are linked
-	Function, Text string
-	Line           int
-}
-
-// Step is one instruction.
-type Step struct {
+// step is one instruction.
+type step struct {
 	dense    func(m *machine, w0, w1 int)         // all lanes of some warps
 	masked   func(m *machine, act []uint32) error // exactly the active lanes
-	dst      []Ref                                // what dense writes
+	dst      []ir.Ref                             // what dense writes
 	guard    int                                  // predicate slot, or -1
 	guardNot bool
-	at       *Place
+	at       *ir.Place
 }
 
-// At returns the step with the place it is of, for errors.
-func (s Step) At(p *Place) Step {
-	s.at = p
-	return s
+// dense makes a step of what may run for all lanes of some warps; dst is what
+// it writes, which is put back where a lane is not active.
+func dense(f func(m *machine, w0, w1 int), dst ...ir.Ref) step {
+	return step{guard: -1, dense: f, dst: dst}
 }
 
-// Guarded returns the step for the lanes where a predicate holds, or, with not,
-// does not.
-func (s Step) Guarded(p Ref, not bool) Step {
-	s.guard, s.guardNot = p.Slot, not
-	return s
+// masked makes a step of what runs for exactly the active lanes.
+func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1, masked: f} }
+
+// NewProgram makes a program ready to run.
+func NewProgram(p *ir.Program) *Program {
+	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks))}
+	for i := range p.Blocks {
+		x.Blocks[i] = newBlock(&p.Blocks[i])
+	}
+	return x
 }
 
-// Block runs without change of control: an optional synchronizing
-// instruction first, then steps, then the end.
-type Block struct {
-	sync   syncFunc
-	warp   *WarpOp // the instruction of sync, when it is one of a warp
-	syncAt *Place
-	Steps  []Step
-	End    End
-	EndAt  *Place
+func newBlock(b *ir.Block) block {
+	x := block{syncAt: b.SyncAt, endAt: b.EndAt, end: newEnd(b.End), steps: make([]step, len(b.Insts))}
+	switch o := b.Sync.(type) {
+	case *ir.Exchange:
+		x.warp = newWarpOp(o)
+		x.sync = x.warp.sync
+	case *ir.Aligned:
+		x.warp = together(o)
+		x.sync = x.warp.sync
+	case *ir.Barrier:
+		x.sync = (&barrierOp{Barrier: o, source: predOf(o.P)}).sync
+	}
+	for i := range b.Insts {
+		in := &b.Insts[i]
+		s := newStep(in.Op)
+		s.at = in.At
+		if in.Guard != nil {
+			s.guard, s.guardNot = in.Guard.Slot, in.Guard.Not
+		}
+		x.steps[i] = s
+	}
+	return x
 }
 
-// MeetAt makes a block begin with an instruction of the lanes of a warp.
-func (b *Block) MeetAt(o *WarpOp, at *Place) { b.sync, b.warp, b.syncAt = o.sync, o, at }
+// newStep makes the step of an operation.
+func newStep(op ir.Op) step {
+	switch o := op.(type) {
+	case *ir.Arith:
+		return arith(o)
+	case *ir.Load:
+		return load(o)
+	case *ir.Store:
+		return store(o)
+	case *ir.Atomic:
+		return update(o)
+	case *ir.CopyAsync:
+		return copyAsync(o)
+	case *ir.Exchange:
+		return newWarpOp(o).lockstep()
+	}
+	if s, ok := moving(op); ok {
+		return s
+	}
+	if s, ok := calling(op); ok {
+		return s
+	}
+	panic(fmt.Sprintf("no step for %T", op)) // TestEveryOperation
+}
 
-// WaitAt makes a block begin with a barrier.
-func (b *Block) WaitAt(o *BarrierOp, at *Place) { b.sync, b.syncAt = o.sync, at }
+// moving makes the steps that move and combine values of registers.
+func moving(op ir.Op) (step, bool) {
+	switch o := op.(type) {
+	case *ir.Clock:
+		return clock(o), true
+	case *ir.Pack:
+		return pack(o), true
+	case *ir.Unpack:
+		return unpack(o), true
+	case *ir.Logic:
+		return logic(o), true
+	case *ir.LogicPair:
+		return logicPair(o), true
+	case *ir.Select:
+		return selection(o), true
+	case *ir.Convert:
+		return convert(o), true
+	case *ir.StackAddress:
+		return stackAddress(o), true
+	case *ir.Carry:
+		return carry(o), true
+	case *ir.ActiveMask:
+		return activeMask(o), true
+	case *ir.Fail:
+		return fail(o), true
+	case *ir.Nanosleep:
+		return nanosleep(o), true
+	}
+	return step{}, false
+}
+
+// calling makes the steps that carry arguments and results of calls, and those
+// of functions that the device brings.
+func calling(op ir.Op) (step, bool) {
+	switch o := op.(type) {
+	case *ir.CopyReg:
+		return copyReg(o), true
+	case *ir.CopyLocal:
+		return copyLocal(o), true
+	case *ir.CopyWord:
+		return copyWord(o), true
+	case *ir.Malloc:
+		return malloc(o), true
+	case *ir.Free:
+		return free(o), true
+	case *ir.Print:
+		return print(o), true
+	case *ir.Assertion:
+		return assertion(o), true
+	}
+	return step{}, false
+}
+
+// pred is a predicate register as an operand: its value is XORed with not, which
+// is all ones for its negation.
+type pred struct {
+	slot int
+	not  uint32
+}
+
+func predOf(p ir.Pred) pred { return pred{p.Slot, -bitOf(p.Not)} }

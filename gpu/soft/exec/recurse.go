@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -14,36 +15,21 @@ const (
 	maxSaved = 128 << 20 // bytes of saved frames, of one running block
 )
 
-// Callee is what a machine needs to know of a function called dynamically.
-type Callee struct {
-	Name      string
-	Signature string // of its parameters and results; a call has the same
-	Entry     int    // basic block
-	Regs      []Ref
-	From, To  uint32 // its part of local memory
-	Recursive bool   // it may be entered again before it returns
-
-	// Of its .local variables when it may be entered again: their bytes on the lane's
-	// stack, their alignment, and the register with the first one's address.
-	Stack, Align uint32
-	Base         Ref
-}
-
 // call is one entry of a group's stack.
 type call struct {
-	back  int     // basic block to return to
-	fn    *Callee // nil for one that is entered only once at a time
-	saved bool    // the frame's older content is to be restored
+	back  int        // basic block to return to
+	fn    *ir.Callee // nil for one that is entered only once at a time
+	saved bool       // the frame's older content is to be restored
 }
 
 // frameKey names a place for saved frames: each lane has at most one there.
 type frameKey struct {
 	depth int
-	fn    *Callee
+	fn    *ir.Callee
 }
 
 // enter brings a group into a function that is called dynamically.
-func (m *machine) enter(g *group, f *Callee, back int) bool {
+func (m *machine) enter(g *group, f *ir.Callee, back int) bool {
 	if len(g.stack) >= maxStack {
 		m.fault = fmt.Errorf("%w: function %s is called %d calls deep", abi.ErrLaunchFailed, f.Name, len(g.stack))
 		return false
@@ -65,7 +51,7 @@ func (m *machine) enter(g *group, f *Callee, back int) bool {
 }
 
 // push makes room for a function's variables on the stack of each lane.
-func (m *machine) push(f *Callee, act []uint32) error {
+func (m *machine) push(f *ir.Callee, act []uint32) error {
 	return eachLaneErr(act, func(l int) error {
 		at := (uint32(m.get(m.p.StackPointer, l)) + f.Align - 1) &^ (f.Align - 1)
 		if f.Stack > m.p.StackTo-min(at, m.p.StackTo) {
@@ -78,18 +64,18 @@ func (m *machine) push(f *Callee, act []uint32) error {
 }
 
 // pop gives the room back.
-func (m *machine) pop(f *Callee, act []uint32) {
+func (m *machine) pop(f *ir.Callee, act []uint32) {
 	eachLane(act, func(l int) { m.set(m.p.StackPointer, l, m.get(f.Base, l)) })
 }
 
-// words is what a lane's frame takes when saved.
-func (f *Callee) words() int { return len(f.Regs) + int(f.To-f.From+7)/8 }
+// frameWords is what a lane's frame takes when saved.
+func frameWords(f *ir.Callee) int { return len(f.Regs) + int(f.To-f.From+7)/8 }
 
-func (m *machine) saveFrame(depth int, f *Callee, act []uint32) error {
+func (m *machine) saveFrame(depth int, f *ir.Callee, act []uint32) error {
 	key := frameKey{depth, f}
 	store := m.saved[key]
 	if store == nil {
-		n := f.words() * m.lanes
+		n := frameWords(f) * m.lanes
 		if m.savedBytes += 8 * n; m.savedBytes > maxSaved {
 			return fmt.Errorf("%w: recursion of function %s takes more than %d MiB", abi.ErrLaunchFailed, f.Name, maxSaved>>20)
 		}
@@ -100,7 +86,7 @@ func (m *machine) saveFrame(depth int, f *Callee, act []uint32) error {
 		m.saved[key] = store
 	}
 	eachLane(act, func(l int) {
-		v := store[l*f.words():][:f.words()]
+		v := store[l*frameWords(f):][:frameWords(f)]
 		for i, r := range f.Regs {
 			v[i] = m.get(r, l)
 		}
@@ -113,10 +99,10 @@ func (m *machine) saveFrame(depth int, f *Callee, act []uint32) error {
 	return nil
 }
 
-func (m *machine) restoreFrame(depth int, f *Callee, act []uint32) {
+func (m *machine) restoreFrame(depth int, f *ir.Callee, act []uint32) {
 	store := m.saved[frameKey{depth, f}]
 	eachLane(act, func(l int) {
-		v := store[l*f.words():][:f.words()]
+		v := store[l*frameWords(f):][:frameWords(f)]
 		for i, r := range f.Regs {
 			m.set(r, l, v[i])
 		}

@@ -6,18 +6,21 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Launch is what the blocks of one launch share.
 type Launch struct {
 	Grid, Block [3]uint32
 	Params      []byte
-	Spaces      Spaces
+	Spaces      ir.Spaces
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
+	Heap        *Heap  // for malloc; nil when the module does not use it
 	Workspace   uint64 // address of a cooperative grid's barrier, or 0
 
 	threads int      // of a block
@@ -60,15 +63,15 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) 
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
 	r := &Run{p: p, env: l, expired: expired, spare: spare}
 	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
-	r.most = ResidentBlocks(p, uint64(l.threads), uint64(l.Shared))
+	r.most = ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared))
 	r.workers = int(min(uint64(most), uint64(r.most), r.total))
 	return r
 }
 
 // ResidentBlocks returns how many blocks of a launch can have begun and not
 // ended at the same time: at least one.
-func ResidentBlocks(p *Program, threads, shared uint64) int {
-	return int(max(1, MaxLaunchBytes/(p.MachineBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
+func ResidentBlocks(p *ir.Program, threads, shared uint64) int {
+	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
 }
 
 // Finished reports whether the launch has ended, and the error that ended it.

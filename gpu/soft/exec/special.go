@@ -1,20 +1,9 @@
 package exec
 
+import "github.com/basalt-gpu/basalt/gpu/soft/ir"
+
 // Special registers (PTX ISA, "Special Registers") are ordinary registers that
 // the machine fills: once for what a lane is, per block for where the block is.
-
-// HasSpecial reports whether there is a special register of 32 bits of that name.
-func HasSpecial(name string) bool {
-	switch name {
-	case "%tid.x", "%tid.y", "%tid.z", "%ntid.x", "%ntid.y", "%ntid.z",
-		"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
-		"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid",
-		"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-		"%dynamic_smem_size", "%total_smem_size", "%envreg1", "%envreg2":
-		return true
-	}
-	return false
-}
 
 // fixedSpecials fills what is the same for all blocks of a launch.
 func (m *machine) fixedSpecials() {
@@ -28,7 +17,7 @@ func (m *machine) fixedSpecials() {
 
 func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	b, g := m.env.Block, m.env.Grid
-	lane := i % WarpSize
+	lane := i % ir.WarpSize
 	switch name {
 	case "%tid.x":
 		return i % b[0]
@@ -51,7 +40,7 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	case "%laneid":
 		return lane
 	case "%warpid":
-		return i / WarpSize
+		return i / ir.WarpSize
 	case "%nwarpid":
 		return uint32(m.warps)
 	case "%nsmid":

@@ -1,38 +1,19 @@
 package exec
 
 import (
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// Steps that are not a loop of the table. What they do is of the PTX ISA; which
-// registers they do it to is the compiler's business.
+// Steps that are not a loop of the table.
 
-// dense makes a step of what may run for all lanes of some warps; dst is what
-// it writes, which is put back where a lane is not active.
-func dense(f func(m *machine, w0, w1 int), dst ...Ref) Step {
-	return Step{guard: -1, dense: f, dst: dst}
-}
-
-// masked makes a step of what runs for exactly the active lanes.
-func masked(f func(m *machine, act []uint32) error) Step { return Step{guard: -1, masked: f} }
-
-// Pred is a Predicate as an operand: a register, or its negation when not is
-// all ones.
-type Pred struct {
-	slot int
-	not  uint32
-}
-
-// PredOf returns a Predicate register as an operand, or its negation.
-func PredOf(r Ref, not bool) Pred { return Pred{r.Slot, -bitOf(not)} }
-
-// Clock returns the step that reads the clock, shifted right, into a register.
-func Clock(d Ref, shift int) Step {
+func clock(o *ir.Clock) step {
+	d, shift := o.D, o.Shift
 	return dense(func(m *machine, w0, w1 int) {
 		now := uint64(m.env.Clock()) >> shift
-		if d.Class == Class64 {
+		if d.Class == ir.Class64 {
 			fill(m.v64(d.Slot, w0, w1), now)
 		} else {
 			fill(m.v32(d.Slot, w0, w1), uint32(now))
@@ -40,12 +21,11 @@ func Clock(d Ref, shift int) Step {
 	}, d)
 }
 
-// Pack returns the step that puts registers of 32 bits, of which each bits
-// count, into one, the first lowest.
-func Pack(d Ref, src []Ref, each int) Step {
+func pack(o *ir.Pack) step {
+	d, src, each := o.D, o.S, o.Each
 	mask := uint64(1)<<each - 1
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
+		for l := w0 * ir.WarpSize; l < w1*ir.WarpSize; l++ {
 			var v uint64
 			for i, s := range src {
 				v |= uint64(m.r32[s.Slot*m.lanes+l]) & mask << (i * each)
@@ -55,11 +35,11 @@ func Pack(d Ref, src []Ref, each int) Step {
 	}, d)
 }
 
-// Unpack is the reverse of Pack.
-func Unpack(dst []Ref, src Ref, each int) Step {
+func unpack(o *ir.Unpack) step {
+	dst, src, each := o.D, o.S, o.Each
 	mask := uint64(1)<<each - 1
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
+		for l := w0 * ir.WarpSize; l < w1*ir.WarpSize; l++ {
 			v := m.get(src, l)
 			for i, r := range dst {
 				m.r32[r.Slot*m.lanes+l] = uint32(v >> (i * each) & mask)
@@ -68,8 +48,8 @@ func Unpack(dst []Ref, src Ref, each int) Step {
 	}, dst...)
 }
 
-// Logic returns the step of a bitwise operation on predicates.
-func Logic(d Ref, a, b Pred, f func(a, b uint32) uint32) Step {
+func logic(o *ir.Logic) step {
+	d, a, b, f := o.D, predOf(o.A), predOf(o.B), ops.Bitwise(o.F)
 	return dense(func(m *machine, w0, w1 int) {
 		d, p, q := m.pred(d.Slot, w0, w1), m.pred(a.slot, w0, w1), m.pred(b.slot, w0, w1)
 		for i := range d {
@@ -78,16 +58,8 @@ func Logic(d Ref, a, b Pred, f func(a, b uint32) uint32) Step {
 	}, d)
 }
 
-// CopyPred returns the step that copies a Predicate register.
-func CopyPred(d, s Ref) Step {
-	return dense(func(m *machine, w0, w1 int) {
-		copy(m.pred(d.Slot, w0, w1), m.pred(s.Slot, w0, w1))
-	}, d)
-}
-
-// LogicPair returns the step that gives p = f(a, b) and q = f(!a, b), as setp
-// with two results does.
-func LogicPair(p, q, a Ref, b Pred, f func(a, b uint32) uint32) Step {
+func logicPair(o *ir.LogicPair) step {
+	p, q, a, b, f := o.P, o.Q, o.A, predOf(o.B), ops.Bitwise(o.F)
 	return dense(func(m *machine, w0, w1 int) {
 		dp, dq := m.pred(p.Slot, w0, w1), m.pred(q.Slot, w0, w1)
 		v, o := m.pred(a.Slot, w0, w1), m.pred(b.slot, w0, w1)
@@ -98,10 +70,9 @@ func LogicPair(p, q, a Ref, b Pred, f func(a, b uint32) uint32) Step {
 	}, p, q)
 }
 
-// Select returns the step that gives a where p holds and b elsewhere. All three
-// registers are of one class.
-func Select(d, a, b Ref, p Pred) Step {
-	if d.Class == Class64 {
+func selection(o *ir.Select) step {
+	d, a, b, p := o.D, o.A, o.B, predOf(o.P)
+	if d.Class == ir.Class64 {
 		return dense(func(m *machine, u, v int) {
 			choose(m.v64(d.Slot, u, v), m.v64(a.Slot, u, v), m.v64(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
 		}, d)
@@ -114,7 +85,7 @@ func Select(d, a, b Ref, p Pred) Step {
 func choose[T uint32 | uint64](d, a, b []T, p ops.Predicate, not uint32) {
 	for w, bits := range p {
 		bits ^= not
-		d, a, b := d[w*WarpSize:][:WarpSize], a[w*WarpSize:][:WarpSize], b[w*WarpSize:][:WarpSize]
+		d, a, b := d[w*ir.WarpSize:][:ir.WarpSize], a[w*ir.WarpSize:][:ir.WarpSize], b[w*ir.WarpSize:][:ir.WarpSize]
 		for i := range d {
 			v := b[i]
 			if bits>>i&1 != 0 {
@@ -125,44 +96,45 @@ func choose[T uint32 | uint64](d, a, b []T, p ops.Predicate, not uint32) {
 	}
 }
 
-// Convert returns the step that gives a function of each lane's value, and
-// keep of its bits.
-func Convert(d, src Ref, keep uint64, f func(uint64) uint64) Step {
+func convert(o *ir.Convert) step {
+	return mapped(o.D, o.S, o.Keep, o.F.Convert)
+}
+
+func stackAddress(o *ir.StackAddress) step {
+	return mapped(o.D, o.Base, ^uint64(0), func(base uint64) uint64 { return base + o.Off })
+}
+
+// mapped is the step that gives a function of each lane's value, and keep of its
+// bits.
+func mapped(d, src ir.Ref, keep uint64, f func(uint64) uint64) step {
 	return dense(func(m *machine, w0, w1 int) {
-		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
+		for l := w0 * ir.WarpSize; l < w1*ir.WarpSize; l++ {
 			m.set(d, l, f(m.get(src, l))&keep)
 		}
 	}, d)
 }
 
-// Carry is an addition or subtraction of a number of several words.
-type Carry struct {
-	D       Ref
-	Src     []Ref // of D's class: two, or three with Product
-	Flag    Ref   // the Predicate that holds the carry
-	In, Out bool  // it is added; it is set
-	Minus   bool
-	Product func(a, b uint64) uint64 // of the first two, instead of the first, or nil
-}
-
-// Step returns the step of the operation.
-func (k Carry) Step() Step {
+func carry(k *ir.Carry) step {
+	var product func(a, b uint64) uint64
+	if k.Product != nil {
+		product = k.Product.Func()
+	}
 	s := dense(func(m *machine, w0, w1 int) {
-		for l := w0 * WarpSize; l < w1*WarpSize; l++ {
+		for l := w0 * ir.WarpSize; l < w1*ir.WarpSize; l++ {
 			var cf uint64
 			if k.In {
 				cf = m.get(k.Flag, l)
 			}
-			a, b := m.get(k.Src[0], l), m.get(k.Src[1], l)
-			if k.Product != nil {
-				a, b = k.Product(a, b), m.get(k.Src[2], l)
+			a, b := m.get(k.S[0], l), m.get(k.S[1], l)
+			if product != nil {
+				a, b = product(a, b), m.get(k.S[2], l)
 			}
 			var r uint64
 			if k.Minus {
 				r, cf = bits.Sub64(a, b, cf)
 			} else {
 				r, cf = bits.Add64(a, b, cf)
-				if k.D.Class == Class32 {
+				if k.D.Class == ir.Class32 {
 					cf = r >> 32
 				}
 			}
@@ -178,15 +150,13 @@ func (k Carry) Step() Step {
 	return s
 }
 
-// ActiveMask returns the step that gives each lane the active lanes of its warp.
-func ActiveMask(d Ref) Step {
+func activeMask(o *ir.ActiveMask) step {
 	return masked(func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) { m.set(d, l, uint64(act[l>>5])) })
+		eachLane(act, func(l int) { m.set(o.D, l, uint64(act[l>>5])) })
 		return nil
 	})
 }
 
-// Fail returns the step that fails the kernel.
-func Fail(err error) Step {
-	return masked(func(*machine, []uint32) error { return err })
+func fail(o *ir.Fail) step {
+	return masked(func(*machine, []uint32) error { return o.Err })
 }

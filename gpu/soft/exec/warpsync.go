@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -14,22 +15,16 @@ import (
 // the tiles of a warp do, and the lanes of one mask may stand at different
 // instructions. Lanes for which not all have come stay behind.
 
-// WarpOp is an instruction that exchanges values between the lanes of a warp.
-// What it computes, one of its methods sets (combine.go); a barrier has none.
-type WarpOp struct {
-	Kind     string // opcode and qualifiers: lanes meet where these are the same
-	Members  Ref    // the member mask; of ClassNone without .sync
-	Constant bool   // the member mask is Mask in all lanes
-	Mask     uint32
-	Src      []Ref // 32-bit sources
-	Wide     Ref   // a 64-bit source instead, or of ClassNone
-	D        Ref   // the 32-bit result, or of ClassNone
-	OK       Ref   // the resulting predicate, or of ClassNone
-	pred     Pred  // the source predicate, when voting
-	voting   bool
-	uniform  bool // all lanes get the same 32-bit result
+// warpOp is an instruction that exchanges values between the lanes of a warp.
+type warpOp struct {
+	*ir.Exchange
+	source  pred
+	uniform bool // all lanes get the same 32-bit result
 	// combine computes what the lanes get from what they bring; nil for a barrier.
 	combine func(x *exchange)
+	// whole is set instead for an instruction that a whole warp executes together at
+	// one place (.aligned). It may write registers of lanes that have ended.
+	whole whole
 }
 
 // exchange is one meeting: what the lanes bring and what each of them gets.
@@ -40,26 +35,21 @@ type exchange struct {
 	src   [3][]uint32
 	wide  []uint64
 	all   uint32 // the result when it is uniform
-	d     [WarpSize]uint32
+	d     [ir.WarpSize]uint32
 	p     uint32
 	// Room for what is brought from several instructions.
-	room     [3][WarpSize]uint32
-	wideRoom [WarpSize]uint64
+	room     [3][ir.WarpSize]uint32
+	wideRoom [ir.WarpSize]uint64
 }
 
-// NewWarpOp returns a barrier of the lanes of a warp.
-func NewWarpOp(kind string) *WarpOp {
-	return &WarpOp{Kind: kind, Members: None, Wide: None, D: None, OK: None}
-}
-
-// Lockstep returns the step of an instruction without .sync, which takes the
-// lanes that are there.
-func (o *WarpOp) Lockstep() Step {
-	return masked(func(m *machine, act []uint32) error { o.exchange(m, act); return nil })
+// lockstep is the step of an instruction without .sync, which takes the lanes
+// that are there.
+func (o *warpOp) lockstep() step {
+	return masked(o.exchange)
 }
 
 // sync is the syncFunc of an instruction with .sync.
-func (o *WarpOp) sync(m *machine, g *group) (bool, error) {
+func (o *warpOp) sync(m *machine, g *group) (bool, error) {
 	if g.passed {
 		g.passed = false
 		return true, nil
@@ -68,13 +58,12 @@ func (o *WarpOp) sync(m *machine, g *group) (bool, error) {
 		return o.gather(m, g)
 	}
 	g.state = runnable
-	o.exchange(m, g.act[:m.warps])
-	return true, nil
+	return true, o.exchange(m, g.act[:m.warps])
 }
 
 // complete reports whether the active lanes of each warp have one mask, which
 // names them and no other live lane. Most often they do.
-func (o *WarpOp) complete(m *machine, g *group) bool {
+func (o *warpOp) complete(m *machine, g *group) bool {
 	if o.Constant {
 		for w, a := range g.act[:m.warps] {
 			if a != 0 && o.Mask&m.live[w] != a {
@@ -88,7 +77,7 @@ func (o *WarpOp) complete(m *machine, g *group) bool {
 		if a == 0 {
 			continue
 		}
-		v := masks[w*WarpSize:][:WarpSize]
+		v := masks[w*ir.WarpSize:][:ir.WarpSize]
 		mask := v[bits.TrailingZeros32(a)]
 		if mask&m.live[w] != a || having(v, a, mask) != a {
 			return false
@@ -100,7 +89,7 @@ func (o *WarpOp) complete(m *machine, g *group) bool {
 // party is the lanes of one warp that a group brings to a meeting.
 type party struct {
 	g     *group
-	o     *WarpOp // at which its lanes stand
+	o     *warpOp // at which its lanes stand
 	lanes uint32
 }
 
@@ -112,13 +101,13 @@ type freed struct {
 
 // gather lets every set of lanes meet that is complete. The group keeps these
 // lanes; the others stay at the instruction, in a group that waits.
-func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
+func (o *warpOp) gather(m *machine, g *group) (bool, error) {
 	masks := m.v32(o.Members.Slot, 0, m.warps)
 	var stay [maxWarps]uint32
 	var list []freed
 	some, all := false, true
 	for w := range m.warps {
-		v := masks[w*WarpSize:][:WarpSize]
+		v := masks[w*ir.WarpSize:][:ir.WarpSize]
 		for rest := g.act[w]; rest != 0; {
 			mask := v[bits.TrailingZeros32(rest)]
 			here := having(v, rest, mask)
@@ -128,10 +117,12 @@ func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
 			}
 			missing := mask & m.live[w] &^ here
 			if missing == 0 {
-				o.meet(m, w, here)
+				if err := o.meet(m, w, here); err != nil {
+					return false, err
+				}
 			} else if parties := o.elsewhere(m, w, mask, missing); parties != nil {
 				m.meetAmong(w, append(parties, party{g, o, here}))
-				list = free(list, w, parties)
+				list = letGo(list, w, parties)
 			} else {
 				stay[w] |= here
 				all = false
@@ -156,7 +147,7 @@ func (o *WarpOp) gather(m *machine, g *group) (bool, error) {
 
 // elsewhere gives the missing lanes as parties of groups that wait with this
 // mask at an instruction of this kind, or nil when some are not there.
-func (o *WarpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
+func (o *warpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []party) {
 	for _, h := range m.groups {
 		if h.state != atWarp || h.act[w]&missing == 0 {
 			continue
@@ -177,8 +168,8 @@ func (o *WarpOp) elsewhere(m *machine, w int, mask, missing uint32) (parties []p
 	return parties
 }
 
-// free notes that the lanes of some parties have met.
-func free(list []freed, w int, parties []party) []freed {
+// letGo notes that the lanes of some parties have met.
+func letGo(list []freed, w int, parties []party) []freed {
 next:
 	for _, p := range parties {
 		for i := range list {
@@ -207,7 +198,7 @@ func (m *machine) letPass(f *freed) {
 
 // missing is the error of a group that waits where nothing can run any more:
 // the kernel would hang.
-func (o *WarpOp) missing(m *machine, g *group) error {
+func (o *warpOp) missing(m *machine, g *group) error {
 	for w := range m.warps {
 		for a := g.act[w]; a != 0; a &= a - 1 {
 			lane := bits.TrailingZeros32(a)
@@ -221,24 +212,31 @@ func (o *WarpOp) missing(m *machine, g *group) error {
 }
 
 // exchange lets the lanes of each warp meet.
-func (o *WarpOp) exchange(m *machine, act []uint32) {
+func (o *warpOp) exchange(m *machine, act []uint32) error {
 	for w, a := range act {
 		if a != 0 {
-			o.meet(m, w, a)
+			if err := o.meet(m, w, a); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // meet lets lanes of one warp meet that stand at this instruction.
-func (o *WarpOp) meet(m *machine, w int, lanes uint32) {
+func (o *warpOp) meet(m *machine, w int, lanes uint32) error {
+	if o.whole != nil {
+		return o.whole(m, w, lanes)
+	}
 	if o.combine == nil {
-		return
+		return nil
 	}
 	x := &m.meet
 	x.lanes = lanes
 	o.bring(m, w, x)
 	o.combine(x)
 	o.give(m, w, lanes, x)
+	return nil
 }
 
 // meetAmong lets lanes of one warp meet that may stand at several instructions.
@@ -253,10 +251,10 @@ func (m *machine) meetAmong(w int, parties []party) {
 		p.o.bring(m, w, x)
 		x.lanes |= p.lanes
 		yes |= x.yes & p.lanes
-		for i := range p.o.Src {
+		for i := range p.o.S {
 			copyLanes(x.room[i][:], x.src[i], p.lanes)
 		}
-		if p.o.Wide.Class == Class64 {
+		if p.o.Wide.Class == ir.Class64 {
 			copyLanes(x.wideRoom[:], x.wide, p.lanes)
 		}
 	}
@@ -279,21 +277,21 @@ func copyLanes[T any](d, s []T, lanes uint32) {
 
 // bring shows the sources of a warp's lanes; lanes that do not take part may
 // have set bits in yes.
-func (o *WarpOp) bring(m *machine, w int, x *exchange) {
-	for i, s := range o.Src {
+func (o *warpOp) bring(m *machine, w int, x *exchange) {
+	for i, s := range o.S {
 		x.src[i] = m.v32(s.Slot, w, w+1)
 	}
-	if o.Wide.Class == Class64 {
+	if o.Wide.Class == ir.Class64 {
 		x.wide = m.v64(o.Wide.Slot, w, w+1)
 	}
-	if o.voting {
-		x.yes = m.pred(o.pred.slot, w, w+1)[0] ^ o.pred.not
+	if o.P != nil {
+		x.yes = m.pred(o.source.slot, w, w+1)[0] ^ o.source.not
 	}
 }
 
 // give writes the results of some lanes.
-func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
-	if o.D.Class == Class32 {
+func (o *warpOp) give(m *machine, w int, lanes uint32, x *exchange) {
+	if o.D.Class == ir.Class32 {
 		out := m.v32(o.D.Slot, w, w+1)
 		switch {
 		case o.uniform && lanes == ^uint32(0):
@@ -307,7 +305,7 @@ func (o *WarpOp) give(m *machine, w int, lanes uint32, x *exchange) {
 			copyLanes(out, x.d[:], lanes)
 		}
 	}
-	if o.OK.Class == ClassPred {
+	if o.OK.Class == ir.ClassPred {
 		p := m.pred(o.OK.Slot, w, w+1)
 		p[0] = p[0]&^lanes | x.p&lanes
 	}

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"math/rand"
 	"testing"
 )
@@ -10,8 +11,8 @@ func TestWriters(t *testing.T) {
 	rnd := rand.New(rand.NewSource(1))
 	const device = uint64(0x400000000000)
 	for n := range 2000 {
-		a := Access{Space: Global}
-		addrs := make([]uint64, WarpSize)
+		a := access{Access: ir.Access{Space: ir.Global}}
+		addrs := make([]uint64, ir.WarpSize)
 		for l := range addrs {
 			switch addrs[l] = device + 4*uint64(rnd.Intn(1+n%40)); n % 5 {
 			case 0:
@@ -35,7 +36,7 @@ func TestWriters(t *testing.T) {
 			t.Fatalf("lanes %#x of addresses %#x: writers %#x, want %#x", lanes, addrs, got, want)
 		}
 	}
-	a := Access{Space: Generic, Local: device}
+	a := access{Access: ir.Access{Space: ir.Generic, Local: device}}
 	if got := a.writers([]uint64{31: 8, 0: 8, 1: 8}, device, 0x80000003); got != 0x80000003 {
 		t.Errorf("lanes %#x write to their local memory, want 0x80000003", got)
 	}

@@ -1,28 +1,28 @@
 package ops
 
-// Loops that depend on a constant of the instruction.
+// Operations that depend on constants of the instruction.
 
-// Lop3 returns the loop of lop3 with a table.
-func Lop3(table uint32) any {
-	return func(d, x, y, z []uint32) {
+// Lop3 returns lop3 with a table.
+func Lop3(table uint32) Operation {
+	return Operation{Name: "lop3.b32", Constants: []uint64{uint64(table)}, Loop: func(d, x, y, z []uint32) {
 		for i := range d {
 			d[i] = lop3(x[i], y[i], z[i], table)
 		}
-	}
+	}}
 }
 
-// Plus returns the loop that adds a constant.
-func Plus(delta uint64) any {
-	return func(d, a []uint64) {
+// Plus returns the addition of a constant.
+func Plus(delta uint64) Operation {
+	return Operation{Name: "plus.b64", Constants: []uint64{delta}, Loop: func(d, a []uint64) {
 		for i := range d {
 			d[i] = a[i] + delta
 		}
-	}
+	}}
 }
 
-// Within returns the loop that tells which values lie in a range.
-func Within(base, size uint64) any {
-	return func(d Predicate, a []uint64) {
+// Within returns what tells which values lie in a range.
+func Within(base, size uint64) Operation {
+	return Operation{Name: "within.b64", Constants: []uint64{base, size}, Loop: func(d Predicate, a []uint64) {
 		for w := range d {
 			var bits uint32
 			for l := range 32 {
@@ -30,7 +30,7 @@ func Within(base, size uint64) any {
 			}
 			d[w] = bits
 		}
-	}
+	}}
 }
 
 // Bitwise returns the operation of a bitwise instruction on predicates; any

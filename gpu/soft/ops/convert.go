@@ -16,6 +16,20 @@ type Conversion struct {
 	FTZ, Sat  bool
 }
 
+// String returns the conversion's types and modifiers.
+func (v Conversion) String() string {
+	s := map[Rounding]string{Nearest: "rn", TowardZero: "rz", TowardMinus: "rm", TowardPlus: "rp"}[v.Mode]
+	for _, m := range []struct {
+		on   bool
+		name string
+	}{{v.ToInteger, "i"}, {v.FTZ, ".ftz"}, {v.Sat, ".sat"}} {
+		if m.on {
+			s += m.name
+		}
+	}
+	return s + "." + v.To.String() + "." + v.From.String()
+}
+
 // Convert gives the target's bits for the source's, each in the low bits of a word.
 func (v Conversion) Convert(a uint64) uint64 {
 	switch {

@@ -2,9 +2,23 @@ package ops
 
 import "github.com/basalt-gpu/basalt/gpu/ptx"
 
-// Product returns what gives the upper or the lower half of a product of two
-// integers of 32 or 64 bits.
-func Product(t ptx.Type, upper bool) func(a, b uint64) uint64 {
+// Product is a half of a product of two integers of 32 or 64 bits.
+type Product struct {
+	Type  ptx.Type
+	Upper bool
+}
+
+// String returns the modifiers of the product.
+func (p Product) String() string {
+	if p.Upper {
+		return "hi." + p.Type.String()
+	}
+	return "lo." + p.Type.String()
+}
+
+// Func returns the function of the product.
+func (p Product) Func() func(a, b uint64) uint64 {
+	t, upper := p.Type, p.Upper
 	switch {
 	case !upper && t.Size() == 4:
 		return func(a, b uint64) uint64 { return uint64(uint32(a * b)) }

@@ -1,5 +1,7 @@
 package ops
 
+import "fmt"
+
 // Video is a video instruction on whole registers (PTX ISA, "Video Instructions"):
 // one operation on a register's 32 bits, two halves or four bytes.
 type Video struct {
@@ -11,8 +13,12 @@ type Video struct {
 	Sources int     // 2 or 3
 }
 
-// Loop returns the loop of the instruction.
-func (v Video) Loop() any {
+// Operation returns what the instruction computes.
+func (v Video) Operation() Operation {
+	return Operation{Name: fmt.Sprintf("v%s%+v", v.Op, v), Loop: v.loop()}
+}
+
+func (v Video) loop() any {
 	if v.Sources == 2 {
 		return func(d, a, b []uint32) {
 			for i := range d {

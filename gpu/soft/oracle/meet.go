@@ -122,6 +122,15 @@ func (b *block) warp(t *thread, in *ptx.Inst) (bool, error) {
 		lanes[i] = o
 		members |= 1 << i
 	}
+	if warpWide(in.Op) {
+		if err := matrix(in, lanes); err != nil {
+			return false, err
+		}
+		for _, o := range lanes {
+			o.pass()
+		}
+		return true, nil
+	}
 	var d, p [warpSize]uint64
 	for i, o := range lanes {
 		if o != nil {
@@ -150,6 +159,9 @@ func alike(a, b *ptx.Inst) bool { return a.Op == b.Op && slices.Equal(a.Mods, b.
 
 // memberMask is the last operand of the instruction at which a thread waits.
 func (t *thread) memberMask() uint64 {
+	if warpWide(t.inst().Op) {
+		return 1<<warpSize - 1
+	}
 	args := t.inst().Args
 	return t.val(&args[len(args)-1], ptx.B32)
 }

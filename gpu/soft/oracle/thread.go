@@ -86,7 +86,8 @@ func (t *thread) step() error {
 		return nil
 	case "trap", "brkpt":
 		return errors.New("trap")
-	case "bar", "barrier", "shfl", "vote", "match", "redux":
+	case "bar", "barrier", "shfl", "vote", "match", "redux",
+		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix":
 		t.state = waiting
 		return nil
 	}

@@ -1,4 +1,4 @@
-package exec
+package ir
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
@@ -13,8 +13,8 @@ import "github.com/basalt-gpu/basalt/gpu/abi"
 type Spaces struct{ Device, Host, Param, Local, Shared uint64 }
 
 // SpaceSize is how many bytes of addresses a space has: as much as a thread can
-// have of local memory (MaxMachineBytes for a warp), and more than the others.
-const SpaceSize = uint64(MaxMachineBytes / WarpSize)
+// have of local memory (MaxBlockBytes for a warp), and more than the others.
+const SpaceSize = uint64(MaxBlockBytes / WarpSize)
 
 // NewSpaces lays the address space out in a session's window.
 func NewSpaces(w abi.Window) Spaces {

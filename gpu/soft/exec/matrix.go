@@ -1,0 +1,227 @@
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// The instructions of matrices that a whole warp executes together (PTX ISA, "Warp
+// Level Matrix Instructions"). They are .aligned: lanes meet at one place only.
+
+// matrixRoom is where a warp's registers lie while one of these instructions runs.
+type matrixRoom struct {
+	a, b, c ops.Registers
+	dense   ops.Workspace
+}
+
+// brought returns the registers of a warp's lanes, in a room that grows with need.
+func (m *machine) brought(room *ops.Registers, w int, list []ir.Ref) ops.Registers {
+	for len(*room) < len(list) {
+		*room = append(*room, [ir.WarpSize]uint64{})
+	}
+	for i, r := range list {
+		if r.Class == ir.Class64 {
+			copy((*room)[i][:], m.v64(r.Slot, w, w+1))
+			continue
+		}
+		for l, v := range m.v32(r.Slot, w, w+1) {
+			(*room)[i][l] = uint64(v)
+		}
+	}
+	return (*room)[:len(list)]
+}
+
+// given writes registers of a warp's lanes.
+func (m *machine) given(w int, list []ir.Ref, from ops.Registers) {
+	for i, r := range list {
+		if r.Class == ir.Class64 {
+			copy(m.v64(r.Slot, w, w+1), from[i][:])
+			continue
+		}
+		v := m.v32(r.Slot, w, w+1)
+		for l := range v {
+			v[l] = uint32(from[i][l])
+		}
+	}
+}
+
+// whole is what a warp does at an instruction that its lanes execute together.
+type whole = func(m *machine, w int, lanes uint32) error
+
+// together makes the instruction of all lanes of a warp.
+func together(o *ir.Aligned) *warpOp {
+	return &warpOp{Exchange: &o.Exchange, whole: newWhole(o.Do)}
+}
+
+func newWhole(op ir.Op) whole {
+	switch o := op.(type) {
+	case *ir.Product:
+		return multiply(o)
+	case *ir.LoadMatrix:
+		return loadMatrix(o)
+	case *ir.StoreMatrix:
+		return storeMatrix(o)
+	case *ir.LoadTiles:
+		return loadTiles(o)
+	case *ir.StoreTiles:
+		return storeTiles(o)
+	case *ir.TransposeTile:
+		return transposeTile(o)
+	}
+	panic(fmt.Sprintf("a warp cannot do %T together", op)) // TestEveryOperation
+}
+
+func multiply(o *ir.Product) whole {
+	return func(m *machine, w int, _ uint32) error {
+		r := &m.matrix
+		a, b, c := m.brought(&r.a, w, o.A), m.brought(&r.b, w, o.B), m.brought(&r.c, w, o.C)
+		for len(r.c) < len(o.D) {
+			r.c = append(r.c, [ir.WarpSize]uint64{})
+		}
+		o.F.Multiply(&r.dense, r.c, a, b, c)
+		m.given(w, o.D, r.c)
+		return nil
+	}
+}
+
+// lines gives the memory of each line of a matrix.
+func (m *machine) lines(k *ir.MatrixAccess, w int, lanes uint32) ([][]byte, error) {
+	a := reached(k.Access)
+	lane := w*ir.WarpSize + bits.TrailingZeros32(lanes)
+	n, size := k.Fragment.Lines(k.Col)
+	stride := 8 * size
+	if k.Stride.Class != ir.ClassNone {
+		stride = m.get(k.Stride, lane) * uint64(k.Fragment.StrideBits())
+	}
+	if stride%8 != 0 {
+		return nil, fmt.Errorf("%w: lines of a matrix %d bits apart", abi.ErrMisaligned, stride)
+	}
+	lines := make([][]byte, n)
+	base := m.get(a.Base, lane)
+	for i := range lines {
+		var err error
+		if lines[i], err = m.stretch(a, a.at(base, a.Off+uint64(i)*stride/8), size, lane); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// stretch gives n bytes at an address, which a.Size aligns.
+func (m *machine) stretch(a *access, addr, n uint64, lane int) ([]byte, error) {
+	b, err := m.window(a.Space, addr, a.Size, lane)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(len(b)) < n {
+		return nil, fmt.Errorf("%w: %d bytes at %#x", abi.ErrIllegalAddress, n, addr)
+	}
+	return b[:n], nil
+}
+
+func loadMatrix(k *ir.LoadMatrix) whole {
+	return func(m *machine, w int, lanes uint32) error {
+		lines, err := m.lines(&k.MatrixAccess, w, lanes)
+		if err != nil {
+			return err
+		}
+		v := m.brought(&m.matrix.c, w, k.R)
+		k.Fragment.Load(v, lines, k.Col)
+		m.given(w, k.R, v)
+		return nil
+	}
+}
+
+func storeMatrix(k *ir.StoreMatrix) whole {
+	return func(m *machine, w int, lanes uint32) error {
+		if lane := w*ir.WarpSize + bits.TrailingZeros32(lanes); k.Space == ir.Generic && m.get(k.Base, lane)+k.Off-m.env.Spaces.Param < ir.SpaceSize {
+			return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
+		}
+		lines, err := m.lines(&k.MatrixAccess, w, lanes)
+		if err != nil {
+			return err
+		}
+		m.did |= didChange
+		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
+		return nil
+	}
+}
+
+// tileRow gives the memory of a row of a tile: of tile i the address in lane 8i+row.
+func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
+	lane := w*ir.WarpSize + 8*tile + row
+	addr := a.at(m.get(a.Base, lane), a.Off)
+	if a.Space == ir.Generic {
+		if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
+			return nil, fmt.Errorf("%w: a matrix at %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
+		}
+	}
+	return m.window(ir.Shared, addr, 16, lane)
+}
+
+func loadTiles(o *ir.LoadTiles) whole {
+	a := reached(o.Access)
+	return func(m *machine, w int, _ uint32) error {
+		var tiles [4]ops.Tile // registers may hold addresses: read all first
+		for i := range o.D {
+			for row := range tiles[i] {
+				b, err := m.tileRow(a, w, i, row)
+				if err != nil {
+					return err
+				}
+				for j := range tiles[i][row] {
+					tiles[i][row][j] = binary.LittleEndian.Uint16(b[2*j:])
+				}
+			}
+		}
+		for i, d := range o.D {
+			for l := range ir.WarpSize {
+				m.set(d, w*ir.WarpSize+l, uint64(tiles[i].Word(l, o.Trans)))
+			}
+		}
+		return nil
+	}
+}
+
+func storeTiles(o *ir.StoreTiles) whole {
+	a := reached(o.Access)
+	return func(m *machine, w int, _ uint32) error {
+		m.did |= didChange
+		for i, s := range o.S {
+			tile := m.tile(w, s, o.Trans)
+			for row := range tile {
+				b, err := m.tileRow(a, w, i, row)
+				if err != nil {
+					return err
+				}
+				for j, v := range tile[row] {
+					binary.LittleEndian.PutUint16(b[2*j:], v)
+				}
+			}
+		}
+		return nil
+	}
+}
+
+// tile is the tile that a register of a warp's lanes holds.
+func (m *machine) tile(w int, s ir.Ref, trans bool) (t ops.Tile) {
+	for l := range ir.WarpSize {
+		t.SetWord(l, trans, uint32(m.get(s, w*ir.WarpSize+l)))
+	}
+	return t
+}
+
+func transposeTile(o *ir.TransposeTile) whole {
+	return func(m *machine, w int, _ uint32) error {
+		t := m.tile(w, o.S, false)
+		for l := range ir.WarpSize {
+			m.set(o.D, w*ir.WarpSize+l, uint64(t.Word(l, true)))
+		}
+		return nil
+	}
+}

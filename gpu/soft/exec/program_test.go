@@ -1,0 +1,89 @@
+package exec
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// Every operation and every end of gpu/soft/ir has a step here: a type that is
+// added there and not here would stop the worker that meets it.
+func TestEveryOperation(t *testing.T) {
+	add, _ := ops.Find("add", "u32")
+	have := map[string]bool{}
+	for _, op := range []ir.Op{
+		&ir.Arith{F: add, S: make([]ir.Ref, 2)}, &ir.Clock{}, &ir.Pack{}, &ir.Unpack{}, &ir.Logic{}, &ir.LogicPair{}, &ir.Select{},
+		&ir.Convert{}, &ir.StackAddress{}, &ir.Carry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
+		&ir.CopyAsync{}, ir.NewExchange("vote"), &ir.CopyReg{}, &ir.CopyLocal{}, &ir.CopyWord{}, &ir.Malloc{}, &ir.Free{}, &ir.Print{},
+		&ir.Assertion{}, &ir.Nanosleep{},
+	} {
+		if s := newStep(op); s.dense == nil && s.masked == nil {
+			t.Errorf("%T has no step", op)
+		}
+		have[typeName(op)] = true
+	}
+	for _, op := range []ir.Op{
+		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{},
+	} {
+		if newWhole(op) == nil {
+			t.Errorf("%T is nothing that a warp does", op)
+		}
+		have[typeName(op)] = true
+	}
+	have[typeName(&ir.Barrier{})], have[typeName(&ir.Aligned{})] = true, true // the beginning of a block only
+	for _, e := range []ir.End{
+		ir.Goto{}, ir.Branch{}, ir.Table{}, ir.Exit{}, ir.Call{}, ir.Return{}, ir.CallDynamic{F: &ir.Callee{}}, ir.CallAddress{}, ir.ReturnDynamic{F: &ir.Callee{}},
+	} {
+		if newEnd(e) == nil {
+			t.Errorf("%T has no end", e)
+		}
+		have[typeName(e)] = true
+	}
+	for name := range namedTypes(t) {
+		if !have[name] {
+			t.Errorf("ir.%s is not in this test", name)
+		}
+	}
+}
+
+// namedTypes are the types of gpu/soft/ir that have a method Name.
+func namedTypes(t *testing.T) map[string]bool {
+	files, err := filepath.Glob("../ir/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, path := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || fn.Name.Name != "Name" {
+				continue
+			}
+			x := fn.Recv.List[0].Type
+			if p, ok := x.(*ast.StarExpr); ok {
+				x = p.X
+			}
+			names[x.(*ast.Ident).Name] = true
+		}
+	}
+	if len(names) < 20 {
+		t.Fatalf("only %d types found", len(names))
+	}
+	return names
+}
+
+func typeName(v any) string {
+	name := fmt.Sprintf("%T", v)
+	return name[strings.LastIndex(name, ".")+1:]
+}

@@ -1,0 +1,100 @@
+package ir
+
+import "fmt"
+
+// Callee is a function that is called dynamically: by its address, or again
+// before it has returned.
+type Callee struct {
+	Name      string
+	Signature string // of its parameters and results; a call has the same
+	Entry     int    // basic block
+	Regs      []Ref
+	From, To  uint32 // its part of local memory
+	Recursive bool   // it may be entered again before it returns
+
+	// Of its .local variables when it may be entered again: their bytes on the lane's
+	// stack, their alignment, and the register with the first one's address.
+	Stack, Align uint32
+	Base         Ref
+}
+
+// Word is a value of each lane, of 64 bits or, when Half, of 32: a register, or a
+// place in local memory when the register is None.
+type Word struct {
+	Reg   Ref
+	Local uint32
+	Half  bool
+}
+
+// CopyReg copies a register lane by lane.
+type CopyReg struct{ To, From Ref }
+
+// Name implements Op.
+func (o *CopyReg) Name() string { return "copy" }
+
+// Registers implements Op.
+func (o *CopyReg) Registers() (results, sources []Ref) { return registers(o.To), registers(o.From) }
+
+// CopyLocal copies inside each lane's local memory.
+type CopyLocal struct{ To, From, Size uint32 }
+
+// Name implements Op.
+func (o *CopyLocal) Name() string {
+	return fmt.Sprintf("copy local[%d]=local[%d] %d bytes", o.To, o.From, o.Size)
+}
+
+// Registers implements Op.
+func (o *CopyLocal) Registers() (results, sources []Ref) { return nil, nil }
+
+// CopyWord copies between a register and local memory.
+type CopyWord struct{ To, From Word }
+
+// Name implements Op.
+func (o *CopyWord) Name() string { return "copy word" }
+
+// Registers implements Op.
+func (o *CopyWord) Registers() (results, sources []Ref) {
+	return registers(o.To.Reg), registers(o.From.Reg)
+}
+
+// Malloc allocates device memory in each lane; 0 is no room.
+type Malloc struct{ Result, Size Word }
+
+// Name implements Op.
+func (o *Malloc) Name() string { return "malloc" }
+
+// Registers implements Op.
+func (o *Malloc) Registers() (results, sources []Ref) {
+	return registers(o.Result.Reg), registers(o.Size.Reg)
+}
+
+// Free frees in each lane what Malloc has given it.
+type Free struct{ Address Word }
+
+// Name implements Op.
+func (o *Free) Name() string { return "free" }
+
+// Registers implements Op.
+func (o *Free) Registers() (results, sources []Ref) { return nil, registers(o.Address.Reg) }
+
+// Print is a call of vprintf in each lane.
+type Print struct{ Result, Format, Args Word }
+
+// Name implements Op.
+func (o *Print) Name() string { return "vprintf" }
+
+// Registers implements Op.
+func (o *Print) Registers() (results, sources []Ref) {
+	return registers(o.Result.Reg), registers(o.Format.Reg, o.Args.Reg)
+}
+
+// Assertion is a call of __assertfail in each lane: it ends the kernel.
+type Assertion struct{ Message, File, Line, Function Word }
+
+// Name implements Op.
+func (o *Assertion) Name() string { return "__assertfail" }
+
+// Registers implements Op.
+func (o *Assertion) Registers() (results, sources []Ref) {
+	return nil, registers(o.Message.Reg, o.File.Reg, o.Line.Reg, o.Function.Reg)
+}

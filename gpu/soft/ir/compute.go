@@ -1,0 +1,213 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// Operations on registers. What they compute is of the PTX ISA; only ActiveMask
+// and Fail depend on which lanes are active.
+
+// Arith is an operation of the table, and its registers.
+type Arith struct {
+	F       ops.Operation
+	D       Ref
+	S       []Ref
+	Scratch bool // only instructions next to this one read D, in the same lanes
+}
+
+// Name implements Op.
+func (o *Arith) Name() string { return o.F.String() }
+
+// Registers implements Op.
+func (o *Arith) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S...) }
+
+// Clock reads the clock in nanoseconds, shifted right.
+type Clock struct {
+	D     Ref
+	Shift int
+}
+
+// Name implements Op.
+func (o *Clock) Name() string { return fmt.Sprintf("clock>>%d", o.Shift) }
+
+// Registers implements Op.
+func (o *Clock) Registers() (results, sources []Ref) { return registers(o.D), nil }
+
+// Pack puts registers of 32 bits, of which Each bits count, into one, the first
+// lowest.
+type Pack struct {
+	D    Ref
+	S    []Ref
+	Each int
+}
+
+// Name implements Op.
+func (o *Pack) Name() string { return fmt.Sprintf("pack.b%d", o.Each) }
+
+// Registers implements Op.
+func (o *Pack) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S...) }
+
+// Unpack is the reverse of Pack.
+type Unpack struct {
+	D    []Ref
+	S    Ref
+	Each int
+}
+
+// Name implements Op.
+func (o *Unpack) Name() string { return fmt.Sprintf("unpack.b%d", o.Each) }
+
+// Registers implements Op.
+func (o *Unpack) Registers() (results, sources []Ref) { return registers(o.D...), registers(o.S) }
+
+// Logic is a bitwise operation on predicates: and, or, xor, not, or mov.
+type Logic struct {
+	F    string
+	D    Ref
+	A, B Pred
+}
+
+// Name implements Op.
+func (o *Logic) Name() string { return o.F + ".pred" + negations(o.A, o.B) }
+
+// Registers implements Op.
+func (o *Logic) Registers() (results, sources []Ref) {
+	return registers(o.D), registers(o.A.Ref(), o.B.Ref())
+}
+
+// LogicPair gives P = F(A, B) and Q = F(!A, B), as setp with two results does.
+type LogicPair struct {
+	F       string
+	P, Q, A Ref
+	B       Pred
+}
+
+// Name implements Op.
+func (o *LogicPair) Name() string { return o.F + ".pair.pred" + negations(o.B) }
+
+// Registers implements Op.
+func (o *LogicPair) Registers() (results, sources []Ref) {
+	return registers(o.P, o.Q), registers(o.A, o.B.Ref())
+}
+
+func negations(list ...Pred) string {
+	var b strings.Builder
+	for i, p := range list {
+		if p.Not {
+			fmt.Fprintf(&b, "[!%d]", i)
+		}
+	}
+	return b.String()
+}
+
+// Select gives A where P holds and B elsewhere. D, A and B are of one class.
+type Select struct {
+	D, A, B Ref
+	P       Pred
+}
+
+// Name implements Op.
+func (o *Select) Name() string { return "selp" + negations(o.P) }
+
+// Registers implements Op.
+func (o *Select) Registers() (results, sources []Ref) {
+	return registers(o.D), registers(o.A, o.B, o.P.Ref())
+}
+
+// Convert is a cvt that the table does not have. Of the result the bits in Keep
+// stay.
+type Convert struct {
+	F    ops.Conversion
+	D, S Ref
+	Keep uint64
+}
+
+// Name implements Op.
+func (o *Convert) Name() string { return "cvt." + o.F.String() }
+
+// Registers implements Op.
+func (o *Convert) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S) }
+
+// StackAddress gives the address of a variable on the lanes' stack, of D's width.
+type StackAddress struct {
+	D, Base Ref
+	Off     uint64
+}
+
+// Name implements Op.
+func (o *StackAddress) Name() string { return fmt.Sprintf("stack+%d", o.Off) }
+
+// Registers implements Op.
+func (o *StackAddress) Registers() (results, sources []Ref) {
+	return registers(o.D), registers(o.Base)
+}
+
+// Carry is an addition or subtraction of a number of several words.
+type Carry struct {
+	D       Ref
+	S       []Ref // of D's class: two, or three with a product
+	Flag    Ref   // the predicate that holds the carry
+	In, Out bool  // it is added; it is set
+	Minus   bool
+	Product *ops.Product // of the first two, instead of the first; nil: none
+}
+
+// Name implements Op.
+func (o *Carry) Name() string {
+	name := "add"
+	switch {
+	case o.Minus:
+		name = "sub"
+	case o.Product != nil:
+		name = "mad." + o.Product.String()
+	}
+	if o.In {
+		name += ".in"
+	}
+	if o.Out {
+		name += ".out"
+	}
+	return name
+}
+
+// Registers implements Op.
+func (o *Carry) Registers() (results, sources []Ref) {
+	results, sources = registers(o.D), registers(o.S...)
+	if o.Out {
+		results = append(results, o.Flag)
+	}
+	if o.In {
+		sources = append(sources, o.Flag)
+	}
+	return results, sources
+}
+
+// ActiveMask gives each lane the active lanes of its warp.
+type ActiveMask struct{ D Ref }
+
+// Name implements Op.
+func (o *ActiveMask) Name() string { return "activemask" }
+
+// Registers implements Op.
+func (o *ActiveMask) Registers() (results, sources []Ref) { return registers(o.D), nil }
+
+// Fail ends the kernel with an error.
+type Fail struct{ Err error }
+
+// Name implements Op.
+func (o *Fail) Name() string { return fmt.Sprintf("fail %q", o.Err) }
+
+// Registers implements Op.
+func (o *Fail) Registers() (results, sources []Ref) { return nil, nil }
+
+// Nanosleep gives others a turn.
+type Nanosleep struct{}
+
+// Name implements Op.
+func (o *Nanosleep) Name() string { return "nanosleep" }
+
+// Registers implements Op.
+func (o *Nanosleep) Registers() (results, sources []Ref) { return nil, nil }

@@ -1,0 +1,100 @@
+package ir
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// What a warp does with matrices that its lanes hold together (PTX ISA, "Warp Level
+// Matrix Instructions"). Each is the Do of an Aligned.
+
+// Product is D = A B + C (mma, wmma.mma).
+type Product struct {
+	F          *ops.MMA
+	D, A, B, C []Ref
+}
+
+// Name implements Op.
+func (o *Product) Name() string { return "mma." + o.F.String() }
+
+// Registers implements Op.
+func (o *Product) Registers() (results, sources []Ref) {
+	return registers(o.D...), append(append(registers(o.A...), registers(o.B...)...), registers(o.C...)...)
+}
+
+// MatrixAccess is a fragment and its matrix in memory. Address and stride are the same
+// in all lanes. Access.Size is what aligns a line.
+type MatrixAccess struct {
+	Access
+	Fragment ops.Fragment
+	Col      bool // its lines are columns
+	Stride   Ref  // elements from line to line; None: the lines follow each other
+	R        []Ref
+}
+
+func (k *MatrixAccess) text() string {
+	return fmt.Sprintf("%s.%d.%d.%s.%s", map[bool]string{true: "col", false: "row"}[k.Col], k.Fragment.Rows, k.Fragment.Cols, k.Fragment.Type.Name, k.Access.text())
+}
+
+// LoadMatrix loads a fragment (wmma.load).
+type LoadMatrix struct{ MatrixAccess }
+
+// Name implements Op.
+func (o *LoadMatrix) Name() string { return "ld.matrix." + o.text() }
+
+// Registers implements Op.
+func (o *LoadMatrix) Registers() (results, sources []Ref) {
+	return registers(o.R...), registers(o.Base, o.Stride)
+}
+
+// StoreMatrix stores a fragment (wmma.store).
+type StoreMatrix struct{ MatrixAccess }
+
+// Name implements Op.
+func (o *StoreMatrix) Name() string { return "st.matrix." + o.text() }
+
+// Registers implements Op.
+func (o *StoreMatrix) Registers() (results, sources []Ref) {
+	return nil, append(registers(o.Base, o.Stride), registers(o.R...)...)
+}
+
+// LoadTiles loads a tile of 8 by 8 elements of 16 bits into each register (ldmatrix): of
+// tile i the lanes from 8i on have the addresses of its rows, in shared memory.
+type LoadTiles struct {
+	Access
+	D     []Ref
+	Trans bool
+}
+
+// Name implements Op.
+func (o *LoadTiles) Name() string { return "ld.tiles" + transposed(o.Trans) + "." + o.text() }
+
+// Registers implements Op.
+func (o *LoadTiles) Registers() (results, sources []Ref) { return registers(o.D...), registers(o.Base) }
+
+// StoreTiles stores a tile of each register (stmatrix).
+type StoreTiles struct {
+	Access
+	S     []Ref
+	Trans bool
+}
+
+// Name implements Op.
+func (o *StoreTiles) Name() string { return "st.tiles" + transposed(o.Trans) + "." + o.text() }
+
+// Registers implements Op.
+func (o *StoreTiles) Registers() (results, sources []Ref) {
+	return nil, append(registers(o.Base), registers(o.S...)...)
+}
+
+func transposed(trans bool) string { return map[bool]string{true: ".trans"}[trans] }
+
+// TransposeTile transposes the tile in a register (movmatrix).
+type TransposeTile struct{ D, S Ref }
+
+// Name implements Op.
+func (o *TransposeTile) Name() string { return "mov.tile.trans" }
+
+// Registers implements Op.
+func (o *TransposeTile) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S) }

@@ -1,0 +1,73 @@
+package soft_test
+
+import (
+	"math/rand"
+	"testing"
+)
+
+// Kernels of matrix.cu, which clang made, compute products of matrices of small
+// integers, which are exact in all of their types.
+func TestMatrixKernels(t *testing.T) {
+	const n = 64
+	for _, c := range []struct {
+		name       string
+		grid       [3]uint32
+		threads    uint32
+		rows       bool // b by rows
+		convert    func(v []int) any
+		add, scale int
+		result     func(sum int) any
+	}{
+		{"wmmahalf", [3]uint32{n / 16, n / 16, 1}, 32, false, halves, 0, 2, func(x int) any { return float32(x) }},
+		{"wmmachar", [3]uint32{n / 16, n / 16, 1}, 32, false, func(v []int) any { return converted(v, func(x int) int8 { return int8(x) }) }, 3, 1, func(x int) any { return int32(x) }},
+		{"wmmadouble", [3]uint32{n / 8, n / 8, 1}, 32, false, func(v []int) any { return converted(v, func(x int) float64 { return float64(x) }) }, 0, 1, func(x int) any { return float64(x) }},
+		{"mmapipe", [3]uint32{n / 16, n / 32, 1}, 128, true, halves, 0, 1, func(x int) any { return float32(x) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, kernelFile(t, "matrix"))
+			rnd := rand.New(rand.NewSource(1))
+			a, b := make([]int, n*n), make([]int, n*n)
+			for i := range a {
+				a[i], b[i] = rnd.Intn(17)-8, rnd.Intn(17)-8
+			}
+			var want []byte
+			for i := range n {
+				for j := range n {
+					sum := c.add
+					for k := range n {
+						if c.rows {
+							sum += a[i*n+k] * b[k*n+j]
+						} else {
+							sum += a[i*n+k] * b[j*n+k]
+						}
+					}
+					want = append(want, raw(c.result(sum*c.scale))...)
+				}
+			}
+			dc := r.buffer(make([]byte, len(want)))
+			r.launch(c.name, c.grid, [3]uint32{c.threads, 1, 1}, 0, r.buffer(raw(c.convert(a))), r.buffer(raw(c.convert(b))), dc, n)
+			got, err := r.read(dc, len(want))
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := len(want) / (n * n)
+			for i := range n * n {
+				if string(got[i*size:][:size]) != string(want[i*size:][:size]) {
+					t.Fatalf("(%d, %d) = %x, want %x", i/n, i%n, got[i*size:][:size], want[i*size:][:size])
+				}
+			}
+		})
+	}
+}
+
+func converted[T any](v []int, f func(int) T) []T {
+	out := make([]T, len(v))
+	for i, x := range v {
+		out[i] = f(x)
+	}
+	return out
+}
+
+func halves(v []int) any {
+	return converted(v, func(x int) uint16 { return halfBits(float64(x)) })
+}

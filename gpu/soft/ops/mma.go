@@ -1,0 +1,298 @@
+package ops
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// MMA is a product of matrices D = A B + C that a warp computes (PTX ISA, "Warp Level
+// Matrix Instructions": mma, wmma.mma; "Asynchronous Warpgroup Level Matrix
+// Instructions": wgmma.mma_async).
+//
+// PTX leaves the order and the rounding of the sums open. Here products are exact and
+// added in f64, in the order of the depth beginning with the element of C, and the sum
+// is rounded once to the type of D; integers are exact. An f64 product is one fma for
+// each step of the depth, as PTX says.
+type MMA struct {
+	A, B, C, D Fragment
+
+	batch, m, n, k int
+	row            func(acc []float64, a float64, b []float64) // acc += a * b
+	indexA, indexB []uint16
+	indexC, indexD []uint16
+}
+
+// Registers are those of the lanes of a warp for one operand.
+type Registers [][WarpLanes]uint64
+
+// WarpLanes is the size of a warp.
+const WarpLanes = 32
+
+// MMAForm is what the qualifiers of an mma or a wmma.mma say.
+type MMAForm struct {
+	Wmma       bool
+	M, N, K    int
+	D, A, B, C *Element
+	RowA, RowB bool   // A, B: .row
+	Saturate   bool   // .satfinite
+	Bitwise    string // of single bits: "xor", "and"
+	Mode       Rounding
+}
+
+// The shapes of the multiplicands' types.
+var (
+	mmaShapes = map[string]string{
+		"f16": "m8n8k4 m16n8k8 m16n8k16", "bf16": "m16n8k8 m16n8k16", "tf32": "m16n8k4 m16n8k8",
+		"e4m3": "m16n8k16 m16n8k32", "e5m2": "m16n8k16 m16n8k32",
+		"f64": "m8n8k4 m16n8k4 m16n8k8 m16n8k16",
+		"s8":  "m8n8k16 m16n8k16 m16n8k32", "u8": "m8n8k16 m16n8k16 m16n8k32",
+		"s4": "m8n8k32 m16n8k32 m16n8k64", "u4": "m8n8k32 m16n8k32 m16n8k64",
+		"b1": "m8n8k128 m16n8k128 m16n8k256",
+	}
+	wmmaShapes = map[string]string{
+		"f16": "m16n16k16 m8n32k16 m32n8k16", "bf16": "m16n16k16 m8n32k16 m32n8k16", "tf32": "m16n16k8",
+		"s8": "m16n16k16 m8n32k16 m32n8k16", "u8": "m16n16k16 m8n32k16 m32n8k16",
+		"f64": "m8n8k4", "s4": "m8n8k32", "u4": "m8n8k32", "b1": "m8n8k128",
+	}
+	// resultTypes are those of C and D.
+	resultTypes = map[string]string{
+		"f16": "f16 f32", "bf16": "f32", "tf32": "f32", "e4m3": "f16 f32", "e5m2": "f16 f32", "f64": "f64",
+		"s8": "s32", "u8": "s32", "s4": "s32", "u4": "s32", "b1": "s32",
+	}
+)
+
+var errForm = errors.New("there is no such product of matrices")
+
+// shapeOf is a shape as qualifiers write it.
+func shapeOf(m, n, k int) string { return fmt.Sprintf("m%dn%dk%d", m, n, k) }
+
+func listed(list, word string) bool { return slices.Contains(strings.Fields(list), word) }
+
+// check reports whether PTX has the form.
+func (f *MMAForm) check() error {
+	shapes := mmaShapes
+	if f.Wmma {
+		shapes = wmmaShapes
+	}
+	results := resultTypes[f.A.Name]
+	switch {
+	case !listed(shapes[f.A.Name], shapeOf(f.M, f.N, f.K)), !listed(results, f.C.Name), !listed(results, f.D.Name):
+		return errForm
+	case f.A.Bits != f.B.Bits, f.A.Whole() != f.B.Whole(), f.A.Bits != 8 && !f.A.Whole() && f.A != f.B:
+		return errForm
+	case (f.A.Name == "b1") != (f.Bitwise != ""), f.Saturate && (!f.A.Whole() || f.Bitwise != "") && !f.Wmma:
+		return errForm
+	case f.quad():
+		return nil
+	case !f.Wmma || f.A.Bits < 8 || f.Bitwise != "":
+		if !f.RowA || f.RowB {
+			return errForm
+		}
+	}
+	return nil
+}
+
+// quad reports whether the form is that of four products.
+func (f *MMAForm) quad() bool { return !f.Wmma && f.K == 4 && f.A.Name == "f16" }
+
+// products are those that were asked for: there are as many as forms.
+var products sync.Map // of MMAForm: *MMA
+
+// NewMMA returns the product of a form, or an error when PTX has no such form.
+func NewMMA(f MMAForm) (*MMA, error) {
+	if p, ok := products.Load(f); ok {
+		return p.(*MMA), nil
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	p, _ := products.LoadOrStore(f, newMMA(f))
+	return p.(*MMA), nil
+}
+
+func newMMA(f MMAForm) *MMA {
+	if f.Saturate && f.D.Name == "s32" {
+		f.D = elements["s32.satfinite"]
+	}
+	p := &MMA{batch: 1, m: f.M, n: f.N, k: f.K, row: addRow}
+	switch {
+	case f.quad():
+		p.batch = 4
+		p.A, p.B, p.C, p.D = quadA(f.A, f.RowA), quadB(f.B, f.RowB), quadC(f.C), quadC(f.D)
+		return p.indexed()
+	case f.Bitwise != "":
+		p.k /= 32
+		p.row = countAnd
+		if f.Bitwise == "xor" {
+			p.row = countXor
+		}
+	case f.D.Name == "f64":
+		p.row = fmaRow
+		if f.Mode != Nearest {
+			p.row = func(acc []float64, a float64, b []float64) {
+				for i, x := range b {
+					acc[i] = f64(directed64(opFMA, math.Float64bits(a), math.Float64bits(x), math.Float64bits(acc[i]), f.Mode))
+				}
+			}
+		}
+	}
+	p.A, p.B = fragmentA(p.m, p.k, f.A), fragmentB(p.k, p.n, f.B)
+	if f.Wmma {
+		p.A, p.B = WmmaFragment("a", p.m, p.n, f.K, f.A), WmmaFragment("b", p.m, p.n, f.K, f.B)
+	}
+	p.C, p.D = fragmentC(p.m, p.n, f.C), fragmentC(p.m, p.n, f.D)
+	return p.indexed()
+}
+
+// String returns the product's shape and types.
+func (p *MMA) String() string {
+	return fmt.Sprintf("%s.%s.%s.%s.%s", shapeOf(p.m, p.n, p.k), p.D.Type.Name, p.A.Type.Name, p.B.Type.Name, p.C.Type.Name)
+}
+
+// WmmaFragment returns the fragment of matrix "a", "b", "c" or "d" of a shape and an
+// element type. PTX leaves open how the lanes hold it; here it is as for mma.
+func WmmaFragment(which string, m, n, k int, t *Element) Fragment {
+	if t.Name == "b1" {
+		k /= 32
+	}
+	var f Fragment
+	switch which {
+	case "a":
+		f = fragmentA(m, k, t)
+	case "b":
+		f = fragmentB(k, n, t)
+	default:
+		return fragmentC(m, n, t)
+	}
+	if t.Name == "f16" {
+		f = f.repeated(8)
+	}
+	return f
+}
+
+// WmmaShape reports whether wmma has a shape for a matrix whose elements have this type.
+func WmmaShape(which string, m, n, k int, t *Element) bool {
+	if which == "a" || which == "b" {
+		return listed(wmmaShapes[t.Name], shapeOf(m, n, k))
+	}
+	for multiplicand, results := range resultTypes {
+		if listed(results, t.Name) && listed(wmmaShapes[multiplicand], shapeOf(m, n, k)) {
+			return true
+		}
+	}
+	return false
+}
+
+// indexed fills in where the elements of the operands lie in dense matrices.
+func (p *MMA) indexed() *MMA {
+	p.indexA, p.indexB, p.indexC, p.indexD = p.A.index(), p.B.index(), p.C.index(), p.D.index()
+	return p
+}
+
+// index is where each element lies in a dense matrix, row by row: for each register
+// of each lane.
+func (f *Fragment) index() []uint16 {
+	each := f.Each()
+	list := make([]uint16, 0, f.Regs*WarpLanes*each)
+	for reg := range f.Regs {
+		for lane := range WarpLanes {
+			for e := range each {
+				row, col := f.place(lane, reg, e)
+				list = append(list, uint16(row*f.Cols+col))
+			}
+		}
+	}
+	return list
+}
+
+// gather reads a fragment into a dense matrix.
+func (f *Fragment) gather(dense []float64, index []uint16, r Registers) {
+	each, width := f.Each(), f.Type.Bits
+	mask := ^uint64(0) >> (64 - width)
+	for reg := range f.Regs {
+		for _, v := range &r[reg] {
+			for e := range each {
+				dense[index[e]] = f.Type.decode(v >> (e * width) & mask)
+			}
+			index = index[each:]
+		}
+	}
+}
+
+// scatter rounds a dense matrix into a fragment.
+func (f *Fragment) scatter(dense []float64, index []uint16, r Registers) {
+	each, width := f.Each(), f.Type.Bits
+	for reg := range f.Regs {
+		for lane := range WarpLanes {
+			v := uint64(0)
+			for e := range each {
+				v |= f.Type.encode(dense[index[e]]) << (e * width)
+			}
+			r[reg][lane] = v
+			index = index[each:]
+		}
+	}
+}
+
+// Workspace is room for the dense matrices of a product.
+type Workspace struct{ a, b, c []float64 }
+
+func room(v *[]float64, n int) []float64 {
+	if len(*v) < n {
+		*v = make([]float64, n)
+	}
+	return (*v)[:n]
+}
+
+// Multiply computes the product of the lanes' registers. d may be one of the others.
+func (p *MMA) Multiply(w *Workspace, d, a, b, c Registers) {
+	da, db, dc := room(&w.a, p.batch*p.m*p.k), room(&w.b, p.batch*p.k*p.n), room(&w.c, p.batch*p.m*p.n)
+	p.A.gather(da, p.indexA, a)
+	p.B.gather(db, p.indexB, b)
+	p.C.gather(dc, p.indexC, c)
+	for i := range p.batch {
+		p.product(dc[i*p.m*p.n:], da[i*p.m*p.k:], db[i*p.k*p.n:])
+	}
+	p.D.scatter(dc, p.indexD, d)
+}
+
+// product adds A B to C.
+func (p *MMA) product(c, a, b []float64) {
+	for i := range p.m {
+		acc := c[i*p.n:][:p.n]
+		for k, x := range a[i*p.k:][:p.k] {
+			p.row(acc, x, b[k*p.n:][:p.n])
+		}
+	}
+}
+
+// addRow is for elements whose products an f64 holds.
+func addRow(acc []float64, a float64, b []float64) {
+	acc = acc[:len(b)]
+	for i, x := range b {
+		acc[i] += a * x
+	}
+}
+
+func fmaRow(acc []float64, a float64, b []float64) {
+	for i, x := range b {
+		acc[i] = math.FMA(a, x, acc[i])
+	}
+}
+
+func countAnd(acc []float64, a float64, b []float64) {
+	for i, x := range b {
+		acc[i] += float64(bits.OnesCount32(uint32(a) & uint32(x)))
+	}
+}
+
+func countXor(acc []float64, a float64, b []float64) {
+	for i, x := range b {
+		acc[i] += float64(bits.OnesCount32(uint32(a) ^ uint32(x)))
+	}
+}

@@ -1,0 +1,232 @@
+package ops
+
+import (
+	"fmt"
+	"math/bits"
+	"testing"
+)
+
+// forms are all products that PTX has, with one way of signs.
+func forms(t *testing.T) map[string]*MMA {
+	t.Helper()
+	all := map[string]*MMA{}
+	for _, wmma := range []bool{false, true} {
+		shapes := mmaShapes
+		if wmma {
+			shapes = wmmaShapes
+		}
+		for typ, results := range resultTypes {
+			for _, d := range []string{"f16", "f32", "f64", "s32"} {
+				if !listed(results, d) {
+					continue
+				}
+				for _, n := range []int{8, 16, 32} {
+					for _, m := range []int{8, 16, 32} {
+						for k := 4; k <= 256; k *= 2 {
+							if !listed(shapes[typ], shapeOf(m, n, k)) {
+								continue
+							}
+							f := MMAForm{Wmma: wmma, M: m, N: n, K: k, A: elements[typ], B: elements[typ], C: elements[d], D: elements[d], RowA: true}
+							if typ == "b1" {
+								f.Bitwise = "xor"
+							}
+							p, err := NewMMA(f)
+							if err != nil {
+								t.Fatalf("%s %s: %v", shapeOf(m, n, k), typ, err)
+							}
+							all[fmt.Sprintf("wmma=%v %s %s %s", wmma, shapeOf(m, n, k), typ, d)] = p
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// covers checks that each element of a matrix is in the lanes' registers equally often.
+func (f *Fragment) covers(t *testing.T, times int) {
+	t.Helper()
+	seen := make([]int, f.Rows*f.Cols)
+	for lane := range WarpLanes {
+		for reg := range f.Regs {
+			for e := range f.Each() {
+				row, col := f.Place(lane, reg, e)
+				if row < 0 || row >= f.Rows || col < 0 || col >= f.Cols {
+					t.Fatalf("lane %d, register %d, element %d is (%d, %d) of %d by %d", lane, reg, e, row, col, f.Rows, f.Cols)
+				}
+				seen[row*f.Cols+col]++
+			}
+		}
+	}
+	for i, n := range seen {
+		if n != times {
+			t.Fatalf("element (%d, %d) of %d by %d is there %d times, want %d", i/f.Cols, i%f.Cols, f.Rows, f.Cols, n, times)
+		}
+	}
+}
+
+// Each fragment has each element of its matrix once; wmma's of f16 as often as eight
+// registers hold them.
+func TestFragmentsCoverMatrices(t *testing.T) {
+	for name, p := range forms(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range []*Fragment{&p.A, &p.B, &p.C, &p.D} {
+				f.covers(t, f.Regs*f.Each()*WarpLanes/(f.Rows*f.Cols))
+				if f.Regs*f.Each()*WarpLanes != f.Rows*f.Cols && f.Type.Name != "f16" {
+					t.Errorf("%d registers for %d by %d", f.Regs, f.Rows, f.Cols)
+				}
+			}
+		})
+	}
+	for _, across := range []bool{false, true} {
+		a, b := quadA(elements["f16"], across), quadB(elements["f16"], across)
+		a.covers(t, 1)
+		b.covers(t, 1)
+	}
+}
+
+// Places as the formulas of the PTX ISA have them, under "Matrix Fragments for mma".
+func TestFragmentPlaces(t *testing.T) {
+	for name, want := range map[string][4][2]int{ // lane 13, the last element of a register: of A0, A's last, B's last, C's last
+		"wmma=false m16n8k16 f16 f32":  {{3, 3}, {11, 11}, {11, 3}, {11, 3}},
+		"wmma=false m16n8k8 tf32 f32":  {{3, 1}, {11, 5}, {5, 3}, {11, 3}},
+		"wmma=false m16n8k32 s8 s32":   {{3, 7}, {11, 23}, {23, 3}, {11, 3}},
+		"wmma=false m16n8k64 u4 s32":   {{3, 15}, {11, 47}, {47, 3}, {11, 3}},
+		"wmma=false m16n8k16 f64 f64":  {{3, 1}, {11, 13}, {13, 3}, {11, 3}},
+		"wmma=false m8n8k16 s8 s32":    {{3, 7}, {3, 7}, {7, 3}, {3, 3}},
+		"wmma=false m8n8k4 f16 f32":    {{25, 1}, {25, 3}, {15, 1}, {27, 5}},
+		"wmma=false m16n8k256 b1 s32":  {{3, 1}, {11, 5}, {5, 3}, {11, 3}},
+		"wmma=false m16n8k8 bf16 f32":  {{3, 3}, {11, 3}, {3, 3}, {11, 3}},
+		"wmma=false m16n8k16 f16 f16":  {{3, 3}, {11, 11}, {11, 3}, {11, 3}},
+		"wmma=false m8n8k4 f64 f64":    {{3, 1}, {3, 1}, {1, 3}, {3, 3}},
+		"wmma=false m16n8k32 e4m3 f32": {{3, 7}, {11, 23}, {23, 3}, {11, 3}},
+	} {
+		p := forms(t)[name]
+		if p == nil {
+			t.Errorf("no product %s", name)
+			continue
+		}
+		last := func(f *Fragment, reg int) [2]int {
+			row, col := f.Place(13, reg, f.Each()-1)
+			return [2]int{row, col}
+		}
+		got := [4][2]int{last(&p.A, 0), last(&p.A, p.A.Regs-1), last(&p.B, p.B.Regs-1), last(&p.C, p.C.Regs-1)}
+		if got != want {
+			t.Errorf("%s: places %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A product of small integers, which all types have exactly, is the product.
+func TestMultiply(t *testing.T) {
+	for name, p := range forms(t) {
+		if p.A.Type.Name == "b1" { // TestMultiplyBits
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			a, b, c, d := p.A.of(value(3)), p.B.of(value(5)), p.C.of(value(7)), make(Registers, p.D.Regs)
+			p.Multiply(&Workspace{}, d, a, b, c)
+			each, width := p.D.Each(), p.D.Type.Bits
+			for lane := range WarpLanes {
+				for reg := range d {
+					for e := range each {
+						row, col := p.D.Place(lane, reg, e)
+						want := value(7)(row, col)
+						for k := range p.k {
+							want += value(3)(row, k) * value(5)(row/p.m*p.k+k, col)
+						}
+						got := p.D.Type.decode(d[reg][lane] >> (e * width) & (^uint64(0) >> (64 - width)))
+						if got != want {
+							t.Fatalf("(%d, %d) = %v, want %v", row, col, got, want)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A product of single bits counts where both, or where exactly one, are set.
+func TestMultiplyBits(t *testing.T) {
+	for _, op := range []string{"and", "xor"} {
+		p, err := NewMMA(MMAForm{M: 16, N: 8, K: 256, A: elements["b1"], B: elements["b1"], C: elements["s32"], D: elements["s32"], RowA: true, Bitwise: op})
+		if err != nil {
+			t.Fatal(err)
+		}
+		word := func(row, col int) float64 { return float64(uint32(row*0x9e3779b1 + col*0x85ebca6b)) }
+		a, b, c, d := p.A.of(word), p.B.of(word), p.C.of(value(1)), make(Registers, p.D.Regs)
+		p.Multiply(&Workspace{}, d, a, b, c)
+		for lane := range WarpLanes {
+			for reg := range d {
+				row, col := p.D.Place(lane, reg, 0)
+				want := int(value(1)(row, col))
+				for k := range 8 {
+					x, y := uint32(word(row, k)), uint32(word(k, col))
+					if op == "and" {
+						want += bits.OnesCount32(x & y)
+					} else {
+						want += bits.OnesCount32(x ^ y)
+					}
+				}
+				if got := int(d[reg][lane]); got != want {
+					t.Fatalf("%s: (%d, %d) = %d, want %d", op, row, col, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Sums of integers wrap, or with .satfinite are cut off.
+func TestMultiplySaturates(t *testing.T) {
+	for sat, want := range map[bool]uint64{false: 0x8000000f, true: 0x7fffffff} {
+		p, err := NewMMA(MMAForm{M: 8, N: 8, K: 16, A: elements["u8"], B: elements["s8"], C: elements["s32"], D: elements["s32"], RowA: true, Saturate: sat})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := p.A.of(func(int, int) float64 { return 1 })
+		c := p.C.of(func(int, int) float64 { return 0x7fffffff })
+		d := make(Registers, p.D.Regs)
+		p.Multiply(&Workspace{}, d, one, one, c)
+		if d[0][0] != want {
+			t.Errorf("satfinite %v: %#x, want %#x", sat, d[0][0], want)
+		}
+	}
+}
+
+// value gives each element a number of at most three.
+func value(seed int) func(row, col int) float64 {
+	return func(row, col int) float64 { return float64((row*seed + col*(seed+2) + row*col) % 4) }
+}
+
+// of is a fragment with these elements.
+func (f *Fragment) of(value func(row, col int) float64) Registers {
+	r := make(Registers, f.Regs)
+	code := map[float64]uint64{}
+	for v := range uint64(1) << min(f.Type.Bits, 16) {
+		code[f.Type.decode(v)] = v
+	}
+	wide := f.Type.Name == "tf32" || f.Type.Name == "b1"
+	for lane := range WarpLanes {
+		for reg := range r {
+			for e := range f.Each() {
+				x := value(f.Place(lane, reg, e))
+				v, ok := code[x]
+				if f.Type.encode != nil {
+					v, ok = f.Type.encode(x), true
+				}
+				if wide {
+					v, ok = uint64(uint32(x)), true
+				}
+				if f.Type.Name == "tf32" {
+					v = uint64(b32(float32(x)))
+				}
+				if !ok {
+					panic(fmt.Sprint(f.Type.Name, " has no ", x))
+				}
+				r[reg][lane] |= v << (e * f.Type.Bits)
+			}
+		}
+	}
+	return r
+}
