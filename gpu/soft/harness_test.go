@@ -40,15 +40,21 @@ func newRig(t testing.TB, src string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
-	}
 	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	r.load(src)
+	return r
+}
+
+// load adds the kernels of a module.
+func (r *rig) load(src string) {
+	r.Helper()
+	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if err != nil {
+		r.Fatalf("%v\n%s", err, info.ErrorLog)
+	}
 	for i, f := range info.Functions {
 		r.funcs[f.Name] = funcs[i]
 	}
-	return r
 }
 
 // refusal loads a module into a new context and returns how the launch of its first

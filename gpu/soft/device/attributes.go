@@ -72,6 +72,7 @@ func attributes(o Options) []int32 {
 		87:  2,                 // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
 		89:  1,                 // CONCURRENT_MANAGED_ACCESS
 		90:  1,                 // COMPUTE_PREEMPTION_SUPPORTED
+		95:  1,                 // COOPERATIVE_LAUNCH
 		97:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 		106: maxResidentBlocks, // MAX_BLOCKS_PER_MULTIPROCESSOR
 	} {

@@ -40,6 +40,7 @@ type Context struct {
 	lastCode uint64            // the highest address of a function
 	allocs   map[uint64]extent // by device address, those not freed yet
 	hosts    map[uint64]bool   // by address: host memory
+	barrier  uint64            // workspace of cooperative launches, 0: none yet
 	away     away
 }
 

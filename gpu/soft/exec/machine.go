@@ -34,7 +34,8 @@ type machine struct {
 	r64    []uint64
 	preds  []uint32 // [register][maxWarps]
 	live   [maxWarps]uint32
-	ctaid  [3]uint32
+	block  uint64    // its number in the grid
+	ctaid  [3]uint32 // its place
 	shared []byte
 	local  []byte // [lane][p.localBytes]
 	stride uint32 // bytes of local memory per lane

@@ -33,7 +33,7 @@ func mbarrier(o *ir.MBarrier) step {
 				}
 				m.set(o.D, l, uint64(bitOf(ended)))
 				if !ended { // others are to bring it on
-					m.did |= slept
+					m.did |= didSleep
 				}
 				return nil
 			}
@@ -41,7 +41,7 @@ func mbarrier(o *ir.MBarrier) step {
 			if err != nil {
 				return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
 			}
-			m.did |= changed
+			m.did |= didChange
 			binary.LittleEndian.PutUint64(mem, uint64(now))
 			m.set(o.D, l, uint64(old))
 			return nil
