@@ -2,6 +2,7 @@ package gpud_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand"
@@ -115,6 +116,23 @@ func kill9(t *testing.T, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	_, _ = cmd.Process.Wait()
+}
+
+// freeze stops a process and waits until it is stopped: the signal is sent before
+// the threads that run have heard of it.
+func freeze(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var state unix.WaitStatus
+	_, err := unix.Wait4(cmd.Process.Pid, &state, unix.WUNTRACED, nil)
+	for errors.Is(err, unix.EINTR) {
+		_, err = unix.Wait4(cmd.Process.Pid, &state, unix.WUNTRACED, nil)
+	}
+	if err != nil || !state.Stopped() {
+		t.Fatalf("process %d is not stopped: status %#x, %v", cmd.Process.Pid, state, err)
+	}
 }
 
 // gpud is killed again and again while a worker works. What it answers never
@@ -269,7 +287,7 @@ func TestWorkerWithoutASessionIsKilled(t *testing.T) {
 	// The next gpud kills one that does not come back to it.
 	n.cfg.DetachGrace = 300 * time.Millisecond
 	w := n.worker(t, "a")
-	_ = w.Process.Signal(syscall.SIGSTOP)
+	freeze(t, w)
 	n.stop()
 	n.start()
 	wantKilled(t, w)
