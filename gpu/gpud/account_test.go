@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -289,9 +288,7 @@ func TestHungWorkerWithACushion(t *testing.T) {
 	if used := n.vgpu("a").VRAMUsed; used <= gib {
 		t.Errorf("%d bytes held, want more than 1 GiB: the cushion", used)
 	}
-	if err := w.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, w)
 	b := n.account("a")
 	start := time.Now()
 	if err := b.alloc(gib); !errors.Is(err, abi.ErrOutOfMemory) { // the cushion is held: never more than there is
