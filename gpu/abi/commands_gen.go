@@ -46,6 +46,7 @@ const (
 	OpStreamQuery                               Op = 59
 	OpStreamWaitEvent                           Op = 60
 	OpStreamMark                                Op = 61
+	OpStreamWaitValue                           Op = 62
 	OpEventCreate                               Op = 64
 	OpEventDestroy                              Op = 65
 	OpEventRecord                               Op = 66
@@ -140,6 +141,8 @@ func (o Op) String() string {
 		return "StreamWaitEvent"
 	case OpStreamMark:
 		return "StreamMark"
+	case OpStreamWaitValue:
+		return "StreamWaitValue"
 	case OpEventCreate:
 		return "EventCreate"
 	case OpEventDestroy:
@@ -261,6 +264,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpStreamMark:
 		return 8, true
+	case OpStreamWaitValue:
+		return 32, true
 	case OpEventCreate:
 		return 24, true
 	case OpEventDestroy:
@@ -1131,6 +1136,36 @@ func DecodeStreamMark(b []byte) (a StreamMark) {
 // Append appends the arguments to b.
 func (a StreamMark) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	return b
+}
+
+// StreamWaitValue is the fixed part of the command. The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.
+type StreamWaitValue struct {
+	Stream  uint64 // handle
+	Address uint64 // device address
+	Value   uint64 // to compare with
+	Width   uint32 // bytes of the value: 4 or 8
+	Flags   uint32 // CUstreamWaitValue_flags
+}
+
+// DecodeStreamWaitValue reads the arguments from b, which has at least 32 bytes.
+func DecodeStreamWaitValue(b []byte) (a StreamWaitValue) {
+	_ = b[31]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Address = binary.LittleEndian.Uint64(b[8:])
+	a.Value = binary.LittleEndian.Uint64(b[16:])
+	a.Width = binary.LittleEndian.Uint32(b[24:])
+	a.Flags = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamWaitValue) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Value)
+	b = binary.LittleEndian.AppendUint32(b, a.Width)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
 	return b
 }
 

@@ -181,6 +181,11 @@ var Commands = []Command{
 	{Op: 61, Name: "StreamMark", Sync: true, Args: u64("stream", "handle"),
 		Doc: "Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own."},
 
+	{Op: 62, Name: "StreamWaitValue", Args: fields(u64("stream", "handle"), u64("address", "device address"), u64("value", "to compare with"),
+		u32s("width", "bytes of the value: 4 or 8", "flags", "CUstreamWaitValue_flags")),
+		Doc: "The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.",
+		API: []string{"cuStreamWaitValue32_v2", "cuStreamWaitValue64_v2", "cuStreamBatchMemOp_v2"}},
+
 	// Events.
 	{Op: 64, Name: "EventCreate", Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u32s("flags", "CUevent_flags", "zero", "zero")), API: []string{"cuEventCreate"}},
 	{Op: 65, Name: "EventDestroy", Args: u64("event", "handle"), API: []string{"cuEventDestroy_v2"}},

@@ -95,6 +95,34 @@ func TestCushionIsNotMissed(t *testing.T) {
 	}
 }
 
+// What a guest keeps of what it has freed is not missing either: its worker frees it
+// before it answers a recall.
+func TestKeptMemoryIsNotMissed(t *testing.T) {
+	n := newTestNode(t)
+	const limit = 8 << 20
+	n.put("v", limit, 0)
+	a, b := n.account("v"), n.account("v")
+	if err := a.alloc(mib); err != nil {
+		t.Fatal(err)
+	}
+	var kept atomic.Uint64
+	kept.Store(mib)
+	a.Reclaimable(func(done func()) {
+		go func() { // the issuer
+			if bytes := kept.Swap(0); bytes > 0 && a.a.Put(bytes) {
+				a.Settle()
+			}
+			done()
+		}()
+	})
+	if err := b.alloc(limit); err != nil {
+		t.Errorf("all memory of the vGPU, of which the other keeps some that it has freed: %v", err)
+	}
+	if left := kept.Load(); left != 0 {
+		t.Errorf("%d bytes are kept after a recall", left)
+	}
+}
+
 // One process of a vGPU allocates and asks without gpud, and stops when a second
 // one has memory.
 func TestAloneInItsVGPU(t *testing.T) {
@@ -192,7 +220,7 @@ func TestMemoryIsExact(t *testing.T) {
 				t.Fatalf("%s: %d bytes free, %v, want %d", where, free, err, limit-used)
 			}
 		case k < 94 && w.a != nil:
-			if w.a.Rest() {
+			if _, surplus := w.a.Rest(); surplus {
 				w.Settle()
 			}
 		case k < 97:

@@ -50,6 +50,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpStreamSynchronize: (*Session).streamSynchronize,
 	abi.OpStreamQuery:       (*Session).streamQuery,
 	abi.OpStreamWaitEvent:   (*Session).streamWaitEvent,
+	abi.OpStreamWaitValue:   (*Session).streamWaitValue,
 	abi.OpStreamMark:        (*Session).streamMark,
 
 	abi.OpEventCreate:      (*Session).eventCreate,

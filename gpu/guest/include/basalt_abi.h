@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x3u
+#define BSLT_MINOR 0x4u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -38,6 +38,9 @@
 #define BSLT_OFF_WINDOW_SIZE 0x348u
 #define BSLT_OFF_WORKER_MINOR 0x350u
 #define BSLT_OFF_FEATURES 0x354u
+#define BSLT_OFF_KEEP_MOST 0x380u
+#define BSLT_OFF_KEPT 0x400u
+#define BSLT_MAX_KEPT 0x20u
 #define BSLT_FEATURE_INTEROP 0x1u
 #define BSLT_MAX_WINDOWS 0x8u
 #define BSLT_WINDOW_UNIT 0x200000u
@@ -160,6 +163,7 @@ struct bslt_entry {
 #define BSLT_OP_STREAM_QUERY 59
 #define BSLT_OP_STREAM_WAIT_EVENT 60
 #define BSLT_OP_STREAM_MARK 61
+#define BSLT_OP_STREAM_WAIT_VALUE 62
 #define BSLT_OP_EVENT_CREATE 64
 #define BSLT_OP_EVENT_DESTROY 65
 #define BSLT_OP_EVENT_RECORD 66
@@ -425,6 +429,15 @@ struct bslt_stream_mark {
 	uint64_t stream; /* handle */
 };
 _Static_assert(sizeof(struct bslt_stream_mark) == 8, "bslt_stream_mark");
+
+struct bslt_stream_wait_value {
+	uint64_t stream; /* handle */
+	uint64_t address; /* device address */
+	uint64_t value; /* to compare with */
+	uint32_t width; /* bytes of the value: 4 or 8 */
+	uint32_t flags; /* CUstreamWaitValue_flags */
+};
+_Static_assert(sizeof(struct bslt_stream_wait_value) == 32, "bslt_stream_wait_value");
 
 struct bslt_event_create {
 	uint64_t ctx; /* handle */

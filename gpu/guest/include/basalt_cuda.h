@@ -223,6 +223,11 @@ struct CUaccessPolicyWindow {
 #define CU_STREAM_MEM_OP_WRITE_VALUE_64 5
 #define CU_STREAM_MEM_OP_BARRIER 6
 #define CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER 1
+#define CU_STREAM_WAIT_VALUE_GEQ 0
+#define CU_STREAM_WAIT_VALUE_EQ 1
+#define CU_STREAM_WAIT_VALUE_AND 2
+#define CU_STREAM_WAIT_VALUE_NOR 3
+#define CU_STREAM_WAIT_VALUE_FLUSH (1 << 30)
 union CUstreamBatchMemOpParams_union {
 	int operation;
 	struct {

@@ -4,7 +4,7 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: library (state.c), callbacks (callback.c), objects (object.c),
+ * Lock order: library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
  * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
@@ -97,6 +97,7 @@ struct context {
 	_Atomic uint32_t well_at; /* it had none when so many contexts had one */
 	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
+	_Atomic uint64_t drained_staged; /* likewise of staged_count */
 };
 struct stream {
 	struct object o;
@@ -148,6 +149,12 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 int stream_per_thread(uint64_t context, uint64_t *stream);
 /* context.c */
 int primary_retain(CUcontext *c);
+/* Waits until all that the context has been given is done. */
+int context_drain(struct session *s, struct context *c);
+/* Whether nothing is under way in it whose end the program could see. */
+bool context_quiet(struct session *s, struct context *c);
+/* Whether nothing is under way in it at all. */
+bool context_untouched(struct session *s, struct context *c);
 void primary_abandon(void);
 int primary_release(void);
 bool primary_active(void);
@@ -252,6 +259,15 @@ bool range_take(enum space space, uint64_t address, struct range *r);
 /* Takes out all of a context; gone is called for each, with the table locked. */
 void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r));
 void ranges_abandon(void);
+
+/* kept.c. Keeps a range of device memory, which nothing can use any more; false: it
+ * is to be freed. */
+bool kept_put(struct session *s, const struct range *r);
+/* Memory of just that size that is kept in the context. */
+bool kept_take(struct session *s, uint64_t context, uint64_t size, uint64_t *address);
+/* A context is going, and its memory with it; it is in the table of objects no longer. */
+void kept_drop_context(struct session *s, uint64_t context);
+void kept_abandon(void);
 
 /* pool.c. Counts size bytes in a pool, NULL the device's, before they are allocated. */
 int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id);

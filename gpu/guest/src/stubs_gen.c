@@ -1932,38 +1932,12 @@ CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, co
 
 CUDA_API CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWaitValue32_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWaitValue64_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
@@ -2780,22 +2754,22 @@ CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsig
 
 CUDA_API CUresult cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWaitValue32(stream, addr, value, flags);
+	return cuStreamWaitValue32(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+	return cuStreamWaitValue32_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWaitValue64(stream, addr, value, flags);
+	return cuStreamWaitValue64(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+	return cuStreamWaitValue64_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)

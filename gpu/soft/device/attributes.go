@@ -72,9 +72,14 @@ func attributes(o Options) []int32 {
 		87:  2,                 // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
 		89:  1,                 // CONCURRENT_MANAGED_ACCESS
 		90:  1,                 // COMPUTE_PREEMPTION_SUPPORTED
+		92:  1,                 // CAN_USE_STREAM_MEM_OPS_V1
+		93:  1,                 // CAN_USE_64_BIT_STREAM_MEM_OPS_V1
+		94:  1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
 		95:  1,                 // COOPERATIVE_LAUNCH
 		97:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 		106: maxResidentBlocks, // MAX_BLOCKS_PER_MULTIPROCESSOR
+		122: 1,                 // CAN_USE_64_BIT_STREAM_MEM_OPS
+		123: 1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR
 	} {
 		a[i] = v
 	}

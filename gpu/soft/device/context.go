@@ -320,6 +320,7 @@ func (c *Context) Destroy() error {
 	}
 	c.mu.Unlock()
 	c.issue.Unlock()
+	c.d.waits.notice()
 	c.running.Wait()
 	c.move.Lock() // stop ends a move under way
 	defer c.move.Unlock()

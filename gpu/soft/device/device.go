@@ -3,7 +3,8 @@
 //
 // Stream operations are a graph: each names the operations that must finish
 // before it (stream.go). A launch runs in slices, between which the gate may
-// take the device away (launch.go). Lock order: Context.mu before memory.mu.
+// take the device away (launch.go). Lock order: Context.mu before memory.mu; waits.mu
+// is held while no other is taken.
 package device
 
 import (
@@ -44,8 +45,9 @@ type Faults struct {
 
 // device is the Driver.
 type device struct {
-	o   Options
-	mem *memory
+	o     Options
+	mem   *memory
+	waits waits
 
 	mu       sync.Mutex
 	contexts map[*Context]bool
