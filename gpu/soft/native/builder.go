@@ -38,8 +38,9 @@ type builder struct {
 	flats   map[id]id        // others without them
 	wide    map[id][2]id     // masks of eight lanes as two of four
 	layout  layout
-	memos   int // of the loads so far
-	left    int // where in code.Insts the last is that may leave
+	memos   int   // of the loads so far
+	globals []int // instructions that access device memory
+	left    int   // where in code.Insts the last is that may leave
 }
 
 func newBuilder() *builder {

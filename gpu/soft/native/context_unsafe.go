@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
-	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Files are a machine's register files: register r of all lanes is one vector, of
@@ -16,9 +15,11 @@ type Files struct {
 	Preds  []uint32
 	Active []uint32 // the lanes that take part, a word for each warp
 
-	Global Window // one allocation of device memory: accesses to others leave the run
-	Shared []byte
-	Params []byte
+	// Globals has for each access of the run to device memory one allocation.
+	// An access to another one leaves the run.
+	Globals []Window
+	Shared  []byte
+	Params  []byte
 }
 
 // Window is memory and its address.
@@ -31,7 +32,8 @@ type Window struct {
 type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
-	windows                 [3]window
+	shared, params          window
+	globals                 [maxGlobals]window
 	saved                   uint64
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
@@ -51,6 +53,9 @@ type window struct {
 // those that a program keeps in step would see different values.
 type memo struct{ key, address, value uint64 }
 
+// maxGlobals is how many accesses to device memory a run has.
+const maxGlobals = 32
+
 // maxMemos is how many elements all loads of a run have.
 const maxMemos = 64
 
@@ -68,6 +73,9 @@ const (
 	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
+
+	sharedOffset = int32(unsafe.Offsetof(Context{}.shared))
+	paramsOffset = int32(unsafe.Offsetof(Context{}.params))
 
 	windowBase = int32(unsafe.Offsetof(window{}.base))
 	windowData = int32(unsafe.Offsetof(window{}.data))
@@ -88,10 +96,9 @@ func memoOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.memos)) + int32(i)*int32(unsafe.Sizeof(memo{}))
 }
 
-// windowOffset is the window of a space.
-func windowOffset(s ir.Space) int32 {
-	n := map[ir.Space]int32{ir.Shared: 1, ir.Param: 2}[s]
-	return int32(unsafe.Offsetof(Context{}.windows)) + n*int32(unsafe.Sizeof(window{}))
+// globalOffset is the window of an access to device memory.
+func globalOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
 // Run runs the function of a run for the lanes of the tiles from one on to another.
@@ -100,14 +107,16 @@ func windowOffset(s ir.Space) int32 {
 // instruction, and those behind it nothing. When all are through, tile is to.
 //
 // The files must be those of a machine with the number of lanes that the function
-// was compiled for, and as many registers as the instructions name.
+// was compiled for, with the registers that the instructions name and a window for
+// each of its Globals.
 func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst int) {
 	c.r32, c.r64 = address(files.R32), address(files.R64)
 	c.preds, c.active = address(files.Preds), address(files.Active)
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
-	for i, w := range []Window{files.Global, {0, files.Shared}, {0, files.Params}} {
-		c.windows[i] = window{w.Base, address(w.Data), uint64(len(w.Data))}
+	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	for i, w := range files.Globals {
+		c.globals[i] = w.window()
 	}
 	left := f.Call(unsafe.Pointer(c))
 	runtime.KeepAlive(files)
@@ -116,5 +125,7 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	}
 	return int(c.tile), int(left) - 1
 }
+
+func (w Window) window() window { return window{w.Base, address(w.Data), uint64(len(w.Data))} }
 
 func address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }

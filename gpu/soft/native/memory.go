@@ -75,7 +75,7 @@ func (b *builder) address(a *ir.Access) value {
 // access prepares one: what the instructions before it have computed goes to the
 // register files, and the mask of the lanes that take part to the operands.
 func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (access, []id) {
-	x := access{Access: a, window: windowOffset(a.Space), exit: index}
+	x := access{Access: a, window: b.window(a, index), exit: index}
 	v := b.address(a)
 	uses := []id{v.lo, v.hi}
 	var mask []id
@@ -93,6 +93,18 @@ func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (acce
 	}
 	b.flushResults(o)
 	return x, uses
+}
+
+// window is where the context has the window of an access.
+func (b *builder) window(a *ir.Access, index int) int32 {
+	switch a.Space {
+	case ir.Shared:
+		return sharedOffset
+	case ir.Param:
+		return paramsOffset
+	}
+	b.globals = append(b.globals, index)
+	return globalOffset(len(b.globals) - 1)
 }
 
 func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value {

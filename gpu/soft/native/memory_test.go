@@ -21,7 +21,7 @@ func accessOf(op ir.Op) *ir.Access {
 
 // memory is a lane's memory of an access; nil: it must leave.
 func (f *Files) memory(a *ir.Access, l int) []byte {
-	at, w := f.lane(a.Base, l)+a.Off, f.Global
+	at, w := f.lane(a.Base, l)+a.Off, f.Globals[0]
 	switch a.Space {
 	case ir.Shared:
 		at, w = at&(1<<32-1), Window{0, f.Shared}
@@ -157,19 +157,19 @@ func TestWarpLoadsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := amd64.Load(code)
+	loaded, err := amd64.Load(code.Code)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer loaded.Close()
 	f := newFiles(rand.New(rand.NewPCG(1, 7)))
 	for l := range testLanes {
-		f.R64[l] = f.Global.Base + 8
+		f.R64[l] = f.Globals[0].Base + 8
 	}
-	first := binary.LittleEndian.Uint32(f.Global.Data[8:])
+	first := binary.LittleEndian.Uint32(f.Globals[0].Data[8:])
 	c := new(Context)
 	c.Run(loaded.Function(0), f, 0, 2)
-	binary.LittleEndian.PutUint32(f.Global.Data[8:], first+1)
+	binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
 	c.generation -= 64 // as of the same run
 	c.Run(loaded.Function(0), f, 2, testLanes/8)
 	for l := range testLanes {

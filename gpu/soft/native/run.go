@@ -25,27 +25,34 @@ type Options struct {
 // tile goes through a run before the next: so that lanes see one another's stores as
 // if they ran in step, a run has one store and no load before or after it, or none.
 func Known(insts []ir.Inst) int {
-	loads, stores, elements := 0, 0, 0
+	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
 		case *ir.Store:
 			stores++
 		case *ir.Load:
 			elements += op.N
+			globals++
 			if op.Space != ir.Param { // what no store can change
 				loads++
 			}
 		}
-		if i == MaxRun || !known(insts[i].Op) || elements > maxMemos || stores > 1 || stores == 1 && loads > 0 {
+		if i == MaxRun || !known(insts[i].Op) || elements > maxMemos || globals >= maxGlobals || stores > 1 || stores == 1 && loads > 0 {
 			return i
 		}
 	}
 	return len(insts)
 }
 
+// Function is the code of a run, to be loaded.
+type Function struct {
+	Code    []byte
+	Globals []int // its accesses to device memory, by instruction
+}
+
 // Compile makes a function of instructions that are all known. It does for the
 // lanes of each tile what they do, one after another.
-func Compile(insts []ir.Inst, o Options) ([]byte, error) {
+func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if n := Known(insts); n < len(insts) {
 		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
 	}
@@ -68,7 +75,8 @@ func Compile(insts []ir.Inst, o Options) ([]byte, error) {
 			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
 		}
 	}
-	return b.assemble(steps, o.Masked)
+	code, err := b.assemble(steps, o.Masked)
+	return &Function{code, b.globals}, err
 }
 
 // known reports whether an operation has a lowering.

@@ -69,8 +69,9 @@ func newFiles(r *rand.Rand) *Files {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
 	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
-	f.Global = Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
-	for _, m := range [][]byte{f.Global.Data, f.Shared, f.Params} {
+	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
+	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
+	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
 		for i := range m {
 			m[i] = byte(r.Uint32())
 		}
@@ -82,9 +83,10 @@ func newFiles(r *rand.Rand) *Files {
 }
 
 func (f *Files) clone() *Files {
+	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
 	return &Files{
 		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
-		Window{f.Global.Base, slices.Clone(f.Global.Data)}, slices.Clone(f.Shared), slices.Clone(f.Params),
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params),
 	}
 }
 
@@ -279,7 +281,7 @@ func (f *Files) point(r *rand.Rand) {
 		for c := range ir.Class(2) {
 			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 4, -4}[r.IntN(9)])
 			if c == ir.Class64 && r.IntN(4) > 0 {
-				base += f.Global.Base
+				base += f.Globals[0].Base
 			}
 			for l := range testLanes {
 				v := base + stride*uint64(l)
@@ -298,7 +300,7 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := amd64.Load(code)
+	c, err := amd64.Load(code.Code)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +372,7 @@ func compare(t *testing.T, insts []ir.Inst, start, want, got *Files) {
 	if !slices.Equal(want.Active, got.Active) {
 		t.Error("the mask has changed")
 	}
-	if !slices.Equal(want.Global.Data, got.Global.Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) {
+	if !slices.Equal(want.Globals[0].Data, got.Globals[0].Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) {
 		t.Error("memory differs")
 	}
 }
