@@ -94,7 +94,7 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		b := &m.blocks[g.pc]
 		if b.sync != nil {
 			if ready, err := b.sync(m, g); err != nil {
-				return goesOn, b.wrap(b.syncAt, err)
+				return goesOn, wrap(b.syncAt, err)
 			} else if !ready {
 				return goesOn, nil
 			}
@@ -105,13 +105,13 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		}
 		for i := range b.steps {
 			if err := m.step(&b.steps[i], g); err != nil {
-				return goesOn, b.wrap(b.steps[i].at, err)
+				return goesOn, wrap(b.steps[i].at, err)
 			}
 		}
 		old := g.pc
 		if alive := b.end(m, g); !alive {
 			if m.fault != nil {
-				return goesOn, b.wrap(b.endAt, m.fault)
+				return goesOn, wrap(b.endAt, m.fault)
 			}
 			return goesOn, nil
 		}
@@ -124,19 +124,28 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 // step runs one instruction for the active lanes of a group.
 func (m *machine) step(s *step, g *group) error {
 	if s.guard >= 0 {
-		return m.guarded(s, g)
+		return m.guarded(s, g.act[:m.warps])
 	}
 	return m.lanesOf(s, g.spans, g.act[:m.warps])
 }
 
+// stepFor runs one instruction for some of the active lanes of a group.
+func (m *machine) stepFor(s *step, act []uint32) error {
+	if s.guard >= 0 {
+		return m.guarded(s, act)
+	}
+	var buf [maxWarps]span
+	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
+}
+
 // guarded narrows the active lanes to those whose guard holds. It is apart
 // from step so that the others need no room for masks.
-func (m *machine) guarded(s *step, g *group) error {
+func (m *machine) guarded(s *step, among []uint32) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
 	p := m.pred(s.guard, 0, m.warps)
 	any := uint32(0)
-	for w, a := range g.act[:m.warps] {
+	for w, a := range among {
 		v := p[w]
 		if s.guardNot {
 			v = ^v
@@ -273,7 +282,7 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 }
 
 // wrap adds the place to an error.
-func (b *block) wrap(inst *ir.Place, err error) error {
+func wrap(inst *ir.Place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err
 	}

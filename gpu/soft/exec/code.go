@@ -38,13 +38,18 @@ type variants struct {
 // it is made of.
 type machineCode struct {
 	blocks []block
+	runs   int
 	code   *amd64.Code
 }
 
 // run is instructions that machine code does.
 type run struct {
+	number    int            // in its program
 	all, some amd64.Function // for tiles of which all lanes take part; with a mask
+	windows   [2][]int       // the accesses to device memory of both, by instruction
 	steps     []step         // the same, interpreted
+	loads     []ir.Ref       // what loads and what follows them write, when there are loads
+	stores    bool
 }
 
 // warm counts basic blocks that a machine has run, and returns machine code when
@@ -98,13 +103,10 @@ func (p *Program) compile(warps int) *machineCode {
 	for n, r := range c.runs {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
-	m := &machineCode{c.blocks, code}
+	m := &machineCode{c.blocks, len(c.runs), code}
 	runtime.AddCleanup(m, func(code *amd64.Code) { _ = code.Close() }, code)
 	return m
 }
-
-// minRun is the fewest instructions that are worth a call.
-const minRun = 2
 
 // compilation makes the blocks of one variant.
 type compilation struct {
@@ -117,21 +119,19 @@ type compilation struct {
 	bytes     int
 }
 
+// block puts runs in the place of a block's steps.
 func (c *compilation) block(number int) {
 	b := c.p.Blocks[number]
 	insts := c.p.Program.Blocks[number].Insts
 	var steps []step
 	for at := 0; at < len(insts); {
 		n := native.Known(insts[at:])
-		if n >= minRun {
-			if s, ok := c.run(number, at, n); ok {
-				steps = append(steps, s)
-				at += n
-				continue
-			}
+		if s, ok := c.run(number, at, n); ok {
+			steps = append(steps, s)
+		} else {
+			n = max(n, 1)
+			steps = append(steps, b.steps[at:at+n]...)
 		}
-		n = max(n, 1)
-		steps = append(steps, b.steps[at:at+n]...)
 		at += n
 	}
 	b.steps = steps
@@ -140,57 +140,40 @@ func (c *compilation) block(number int) {
 
 // run makes the step of n instructions.
 func (c *compilation) run(block, at, n int) (step, bool) {
+	if n == 0 || c.bytes > amd64.MaxLoad/2 {
+		return step{}, false
+	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
+	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
 	o := native.Options{Lanes: c.lanes, Live: c.live.At(block, at+n).Has}
-	all, err := native.Compile(insts, o)
-	if err != nil || c.bytes > amd64.MaxLoad/2 {
-		return step{}, false
+	var codes [2][]byte
+	for i := range codes {
+		o.Masked = i == 1
+		f, err := native.Compile(insts, o)
+		if err != nil {
+			return step{}, false
+		}
+		codes[i], r.windows[i] = f.Code, f.Globals
+		c.bytes += len(f.Code)
 	}
-	o.Masked = true
-	some, err := native.Compile(insts, o)
-	if err != nil {
-		return step{}, false
-	}
-	c.bytes += len(all) + len(some)
-	r := &run{steps: c.p.Blocks[block].steps[at : at+n]}
+	r.notes(insts)
 	c.runs = append(c.runs, r)
-	c.functions = append(c.functions, all, some)
+	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
 }
 
-// runCode does a run for the active lanes.
-func (m *machine) runCode(r *run, act []uint32) error {
-	if m.native == nil {
-		m.native = &native.Context{}
-	}
-	files := native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Active: act}
-	for w := 0; w < len(act); {
-		f, end := r.some, w+1
-		if act[w] == 0 {
-			w++
-			continue
+// notes finds what a run does to memory.
+func (r *run) notes(insts []ir.Inst) {
+	loads := false
+	for i := range insts {
+		switch o := insts[i].Op.(type) {
+		case *ir.Store:
+			r.stores = true
+		case *ir.Load:
+			loads = loads || o.Space != ir.Param
 		}
-		if act[w] == ^uint32(0) {
-			f = r.all
+		if results, _ := insts[i].Op.Registers(); loads {
+			r.loads = append(r.loads, results...)
 		}
-		for end < len(act) && act[end] != 0 && (act[end] == ^uint32(0)) == (act[w] == ^uint32(0)) {
-			end++
-		}
-		m.native.Run(f, &files, w*tiles, end*tiles)
-		w = end
-	}
-	return nil
-}
-
-// tiles is how many a warp has.
-const tiles = ir.WarpSize / ir.Tile
-
-// useCode lets a machine go on with machine code where there is some.
-func (m *machine) useCode(blocks int) {
-	if m.code != nil {
-		return
-	}
-	if c := m.p.warm(m.env.Engine, m.warps, blocks); c != nil {
-		m.code, m.blocks = c, c.blocks
 	}
 }

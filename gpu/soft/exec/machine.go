@@ -13,7 +13,6 @@ package exec
 import (
 	"fmt"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
-	"github.com/basalt-gpu/basalt/gpu/soft/native"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
@@ -47,9 +46,8 @@ type machine struct {
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
 	matrix matrixRoom
-	blocks []block      // of the program, or of its machine code
-	code   *machineCode // nil: none yet
-	native *native.Context
+	blocks []block // of the program, or of its machine code
+	native codeState
 	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
@@ -105,6 +103,7 @@ func (m *machine) join(r *Run) {
 // leave forgets the launch that the machine was of.
 func (m *machine) leave() {
 	m.of, m.env, m.cache = nil, nil, Region{}
+	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
 }
 

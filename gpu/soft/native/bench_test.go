@@ -64,7 +64,7 @@ func BenchmarkRun(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			loaded, err := amd64.Load(code)
+			loaded, err := amd64.Load(code.Code)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -31,13 +31,16 @@ type builder struct {
 	places  []place          // of slots
 	loaded  map[place]id     // of register files
 	current map[ir.Ref]value // what registers hold, where it is not in the files
-	order   []ir.Ref         // of current
+	dirty   []ir.Ref         // registers that the files do not have yet
 	loose   map[id]ir.Class  // may be a NaN that is not the one PTX gives
 	strict  map[id]id        // loose ones with that NaN
 	flat    map[id]bool      // has no denormals of 32 bits
 	flats   map[id]id        // others without them
 	wide    map[id][2]id     // masks of eight lanes as two of four
 	layout  layout
+	memos   int   // of the loads so far
+	globals []int // instructions that access device memory
+	left    int   // where in code.Insts the last is that may leave
 }
 
 func newBuilder() *builder {

@@ -3,6 +3,7 @@ package native
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -20,26 +21,45 @@ type Options struct {
 	Live   func(ir.Ref) bool // what is read after the run; nil: all of it
 }
 
-// Known returns how many of some instructions, from the first on, can be a run.
+// Known returns how many of some instructions, from the first on, can be a run. One
+// tile goes through a run before the next: so that lanes see one another's stores as
+// if they ran in step, a run has one store and no load before or after it, or none.
 func Known(insts []ir.Inst) int {
+	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
-		if i == MaxRun || !known(insts[i].Op) {
+		switch op := insts[i].Op.(type) {
+		case *ir.Store:
+			stores++
+		case *ir.Load:
+			elements += op.N
+			globals++
+			if op.Space != ir.Param { // what no store can change
+				loads++
+			}
+		}
+		if i == MaxRun || !known(insts[i].Op) || elements > maxMemos || globals >= maxGlobals || stores > 1 || stores == 1 && loads > 0 {
 			return i
 		}
 	}
 	return len(insts)
 }
 
+// Function is the code of a run, to be loaded.
+type Function struct {
+	Code    []byte
+	Globals []int // its accesses to device memory, by instruction
+}
+
 // Compile makes a function of instructions that are all known. It does for the
 // lanes of each tile what they do, one after another.
-func Compile(insts []ir.Inst, o Options) ([]byte, error) {
+func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if n := Known(insts); n < len(insts) {
 		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
 	}
 	b := newBuilder()
 	b.layout = layout{uint64(o.Lanes)}
 	for i := range insts {
-		b.inst(&insts[i])
+		b.inst(&insts[i], i, &o)
 	}
 	b.finish(&o)
 	b.code.FirstFree = len(b.places)
@@ -55,7 +75,8 @@ func Compile(insts []ir.Inst, o Options) ([]byte, error) {
 			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
 		}
 	}
-	return b.assemble(steps, o.Masked)
+	code, err := b.assemble(steps, o.Masked)
+	return &Function{code, b.globals}, err
 }
 
 // known reports whether an operation has a lowering.
@@ -64,6 +85,10 @@ func known(op ir.Op) bool {
 	case *ir.Arith:
 		_, ok := find(o.F)
 		return ok
+	case *ir.Load:
+		return loadable(o)
+	case *ir.Store:
+		return storable(o)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -71,9 +96,17 @@ func known(op ir.Op) bool {
 }
 
 // inst adds an instruction of the program.
-func (b *builder) inst(in *ir.Inst) {
+func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	results, _ := in.Op.Registers()
-	values := b.results(in.Op)
+	var values []value
+	switch op := in.Op.(type) {
+	case *ir.Load:
+		values = b.load(op, in, index, o)
+	case *ir.Store:
+		b.store(op, in, index, o)
+	default:
+		values = b.results(in.Op)
+	}
 	if in.Guard != nil {
 		mask := b.pred(*in.Guard) // before it is written
 		for i, v := range values {
@@ -161,8 +194,12 @@ func (b *builder) pred(p ir.Pred) id {
 }
 
 func (b *builder) write(r ir.Ref, v value) {
-	if _, ok := b.current[r]; !ok {
-		b.order = append(b.order, r)
+	v.lo = b.copied(v.lo)
+	if r.Class == ir.Class64 {
+		v.hi = b.copied(v.hi)
+	}
+	if !slices.Contains(b.dirty, r) {
+		b.dirty = append(b.dirty, r)
 	}
 	b.current[r] = v
 }

@@ -68,6 +68,14 @@ func newFiles(r *rand.Rand) *Files {
 	for i := range f.Active {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
+	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
+	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
+	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
+	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
+		for i := range m {
+			m[i] = byte(r.Uint32())
+		}
+	}
 	if r.IntN(2) == 0 {
 		f.Active[0] &^= 0xff00
 	}
@@ -75,7 +83,11 @@ func newFiles(r *rand.Rand) *Files {
 }
 
 func (f *Files) clone() *Files {
-	return &Files{slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active)}
+	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
+	return &Files{
+		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params),
+	}
 }
 
 // lane is the value of a register in a lane.
@@ -101,25 +113,48 @@ func (f *Files) set(r ir.Ref, l int, v uint64) {
 	}
 }
 
-// interpret runs instructions one after another, each for all lanes that take part.
-func interpret(insts []ir.Inst, f *Files, masked bool) {
+// lanes are those of some tiles that take part.
+func (f *Files) lanes(from, to int, masked bool) (list []int) {
+	for l := from * 8; l < to*8; l++ {
+		if !masked || f.Active[l/32]>>(l%32)&1 != 0 {
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// interpret runs instructions one after another, each for some lanes, and reports
+// whether a run may do all accesses. Those that it may not do nothing.
+func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
+	allowed = true
 	for i := range insts {
 		in := &insts[i]
 		results, _ := in.Op.Registers()
 		after := f.clone()
-		compute(in.Op, f, after)
-		for l := range testLanes {
-			takes := !masked || f.Active[l/32]>>(l%32)&1 != 0
-			if g := in.Guard; g != nil {
-				takes = takes && (f.lane(g.Ref(), l) == 1) != g.Not
-			}
+		active := f.guarded(in, lanes)
+		if a := accessOf(in.Op); a != nil {
+			allowed = allowed && f.allowed(in.Op, a, active)
+			perform(in.Op, a, f, after, active)
+		} else {
+			compute(in.Op, f, after)
+		}
+		for _, l := range active {
 			for _, r := range results {
-				if takes {
-					f.set(r, l, after.lane(r, l))
-				}
+				f.set(r, l, after.lane(r, l))
 			}
 		}
 	}
+	return allowed
+}
+
+// guarded are the lanes for which an instruction is.
+func (f *Files) guarded(in *ir.Inst, lanes []int) (list []int) {
+	for _, l := range lanes {
+		if g := in.Guard; g == nil || (f.lane(g.Ref(), l) == 1) != g.Not {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // compute does an operation in all lanes.
@@ -230,24 +265,84 @@ func candidates() (list []ops.Operation) {
 
 func check(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
 	t.Helper()
+	checkFrom(t, insts, masked, r, func(*Files) {})
+}
+
+// checkAccess has addresses in the registers.
+func checkAccess(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
+	t.Helper()
+	checkFrom(t, insts, masked, r, func(f *Files) { f.point(r) })
+}
+
+// point makes registers addresses: consecutive ones, equal ones, others, and some
+// that are nowhere.
+func (f *Files) point(r *rand.Rand) {
+	for slot := range testRegs {
+		for c := range ir.Class(2) {
+			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 4, -4}[r.IntN(9)])
+			if c == ir.Class64 && r.IntN(4) > 0 {
+				base += f.Globals[0].Base
+			}
+			for l := range testLanes {
+				v := base + stride*uint64(l)
+				if stride == 16 || r.IntN(300) == 0 {
+					v = base + uint64(r.IntN(200))
+				}
+				f.set(ir.Ref{Class: c, Slot: slot}, l, v)
+			}
+		}
+	}
+}
+
+func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare func(*Files)) {
+	t.Helper()
 	code, err := Compile(insts, Options{Lanes: testLanes, Masked: masked})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := amd64.Load(code)
+	c, err := amd64.Load(code.Code)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	for range 4 {
 		start := newFiles(r)
+		prepare(start)
 		want, got := start.clone(), start.clone()
-		interpret(insts, want, masked)
-		new(Context).Run(c.Function(0), got, 0, testLanes/8)
+		through(t, insts, masked, c.Function(0), want, got)
 		compare(t, insts, start, want, got)
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// through runs the function for all tiles, and where it leaves checks that it had to
+// and that everything is as it should be, and goes on behind the run. want is
+// interpreted.
+func through(t *testing.T, insts []ir.Inst, masked bool, f amd64.Function, want, got *Files) {
+	t.Helper()
+	start := want.clone()
+	for from := 0; from < testLanes/8; {
+		tile, inst := new(Context).Run(f, got, from, testLanes/8)
+		for ; from < tile; from++ {
+			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
+				t.Errorf("tile %d is through, and should have left", from)
+			}
+		}
+		if tile == testLanes/8 {
+			return
+		}
+		lanes := want.lanes(tile, tile+1, masked)
+		interpret(insts[:inst], want, lanes)
+		compare(t, insts, start, want, got)
+		if a := accessOf(insts[inst].Op); a == nil || want.allowed(insts[inst].Op, a, want.guarded(&insts[inst], lanes)) {
+			t.Errorf("tile %d has left at instruction %d, %s, without need", tile, inst, insts[inst].Op.Name())
+			return
+		}
+		interpret(insts[inst:], want, lanes)
+		interpret(insts[inst:], got, lanes)
+		from = tile + 1
 	}
 }
 
@@ -277,6 +372,9 @@ func compare(t *testing.T, insts []ir.Inst, start, want, got *Files) {
 	if !slices.Equal(want.Active, got.Active) {
 		t.Error("the mask has changed")
 	}
+	if !slices.Equal(want.Globals[0].Data, got.Globals[0].Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) {
+		t.Error("memory differs")
+	}
 }
 
 func requireProcessor(t testing.TB) {
@@ -293,7 +391,7 @@ func TestOperations(t *testing.T) {
 	for i, o := range list {
 		r := rand.New(rand.NewPCG(uint64(i), 3))
 		t.Run(o.String(), func(t *testing.T) {
-			for n := range 24 {
+			for n := range 12 {
 				check(t, []ir.Inst{randomArith(r, o, n%3 == 2)}, n%2 == 1, r)
 				if t.Failed() {
 					return
@@ -321,7 +419,7 @@ func randomArith(r *rand.Rand, o ops.Operation, guarded bool) ir.Inst {
 func TestRuns(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
-	for seed := range uint64(500) {
+	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		var insts []ir.Inst
 		for range 1 + r.IntN(60) {
