@@ -74,9 +74,18 @@ func attributes(o Options) []int32 {
 		90:  1,                 // COMPUTE_PREEMPTION_SUPPORTED
 		95:  1,                 // COOPERATIVE_LAUNCH
 		97:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		120: clusters(o),       // CLUSTER_LAUNCH
 		106: maxResidentBlocks, // MAX_BLOCKS_PER_MULTIPROCESSOR
 	} {
 		a[i] = v
 	}
 	return a
+}
+
+// clusters is 1 when the device says that it has clusters.
+func clusters(o Options) int32 {
+	if o.Capability >= firstWithClusters {
+		return 1
+	}
+	return 0
 }
