@@ -62,6 +62,7 @@ type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32
 	Cooperative bool
+	Cluster     [3]uint32 // blocks of a cluster; 0: as the kernel requires, or none
 	Params      []byte
 	// Attributes that a stream and a launch can both have: hints, which a device
 	// may leave out.

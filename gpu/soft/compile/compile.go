@@ -69,7 +69,7 @@ func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
 	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < ir.MaxThreads {
 		p.MaxThreads = n
 	}
-	p.ReqThreads = f.ReqTID
+	p.ReqThreads, p.Cluster = f.ReqTID, f.Cluster
 	if err := c.collect(f); err != nil {
 		return nil, err
 	}

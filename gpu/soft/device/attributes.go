@@ -77,6 +77,7 @@ func attributes(o Options) []int32 {
 		94:  1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
 		95:  1,                 // COOPERATIVE_LAUNCH
 		97:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		120: clusters(o),       // CLUSTER_LAUNCH
 		106: maxResidentBlocks, // MAX_BLOCKS_PER_MULTIPROCESSOR
 		122: 1,                 // CAN_USE_64_BIT_STREAM_MEM_OPS
 		123: 1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR
@@ -84,4 +85,12 @@ func attributes(o Options) []int32 {
 		a[i] = v
 	}
 	return a
+}
+
+// clusters is 1 when the device says that it has clusters.
+func clusters(o Options) int32 {
+	if o.Capability >= firstWithClusters {
+		return 1
+	}
+	return 0
 }

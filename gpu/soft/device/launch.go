@@ -41,7 +41,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
 			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
-			Workspace: workspace,
+			Workspace: workspace, Cluster: l.Cluster,
 		})
 	}})
 }
@@ -64,6 +64,9 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	}
 	if f.p.ReqThreads[0] != 0 && f.p.ReqThreads != l.Block {
 		return abi.ErrLaunchResources
+	}
+	if err := c.checkCluster(f, l); err != nil {
+		return err
 	}
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic

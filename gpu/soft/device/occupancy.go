@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// How many blocks of a kernel can wait for each other. What occupancy says is
+// Which blocks of a kernel can wait for each other, and how many. What occupancy says is
 // kept: blocks that wait are set aside, so it does not matter that fewer run at
 // a time; it is bounded by what they take of the host's memory.
 
@@ -80,4 +80,29 @@ func (c *Context) clearWorkspace(address uint64) {
 	if b, err := c.memory(address, workspaceBytes); err == nil {
 		clear(b)
 	}
+}
+
+// firstWithClusters is the compute capability from which devices have clusters.
+const firstWithClusters = 90
+
+// checkCluster completes and checks the cluster of a launch: the kernel may have
+// one that it requires.
+func (c *Context) checkCluster(f *function, l *worker.Launch) error {
+	if l.Cluster == [3]uint32{} {
+		l.Cluster = f.p.Cluster
+	}
+	size := uint64(1)
+	for i, n := range l.Cluster {
+		if n == 0 && l.Cluster != [3]uint32{} || n > exec.MaxCluster || n > 0 && l.Grid[i]%n != 0 {
+			return fmt.Errorf("%w: a cluster of %d blocks for a grid of %d", abi.ErrInvalidClusterSize, l.Cluster, l.Grid)
+		}
+		size *= uint64(n)
+	}
+	if required := f.p.Cluster; size > exec.MaxCluster || required != [3]uint32{} && required != l.Cluster {
+		return fmt.Errorf("%w: a cluster of %d blocks, kernel %s requires %d and at most %d are possible", abi.ErrInvalidClusterSize, l.Cluster, f.p.Name, required, exec.MaxCluster)
+	}
+	if size > 1 && c.d.o.Capability < firstWithClusters {
+		return fmt.Errorf("%w: a cluster on a device of compute capability %d", abi.ErrNotSupported, c.d.o.Capability)
+	}
+	return nil
 }

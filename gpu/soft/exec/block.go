@@ -32,6 +32,7 @@ func (m *machine) begin(ctaid [3]uint32) {
 	g := m.newGroup()
 	g.pc = m.p.Entry
 	for w := range m.warps {
+		m.parity[w] = ^uint32(0) // of the phase before the first
 		n := min(m.env.threads-w*ir.WarpSize, ir.WarpSize)
 		g.act[w] = uint32(1<<n - 1)
 		m.live[w] = g.act[w]
@@ -59,13 +60,16 @@ func (m *machine) run() (outcome, error) {
 	m.until = m.clock + turnBlocks
 	m.wake()
 	m.useCode(checkBlocks)
+	m.look()
 	for len(m.groups) > 0 {
 		g, awake := m.pick()
 		if g == nil {
-			if err := m.unblock(); err != nil {
+			if err := m.unblock(); err == nil {
+				continue
+			} else if !m.awaits() {
 				return goesOn, err
 			}
-			continue
+			return waiting, nil
 		}
 		if !awake {
 			return waiting, nil
@@ -260,6 +264,7 @@ func (m *machine) exit(g *group) {
 			h.state = runnable
 		}
 	}
+	m.quit(g)
 	m.drop(g)
 }
 

@@ -35,6 +35,7 @@ type machine struct {
 	live   [maxWarps]uint32
 	block  uint64    // its number in the grid
 	ctaid  [3]uint32 // its place
+	rank   uint32    // its place in the cluster
 	shared []byte
 	local  []byte // [lane][p.localBytes]
 	stride uint32 // bytes of local memory per lane
@@ -55,6 +56,11 @@ type machine struct {
 	did   activity // of the group that runs, in this iteration of its loop
 	reads uint64   // what it has read in it: a hash of the addresses
 
+	cluster *cluster
+	alone   cluster          // of a block that is in none
+	parity  [maxWarps]uint32 // of each lane's latest phase at the cluster's barrier
+
+	placed  []placed
 	shape   shape  // that the special registers are for
 	printed []byte // room for a lane's text
 
@@ -64,7 +70,8 @@ type machine struct {
 
 // shape is what the special registers of a launch depend on.
 type shape struct {
-	grid, block [3]uint32
+	grid, block, cluster [3]uint32
+
 	shared, sms uint32
 	workspace   uint64
 }
@@ -87,6 +94,11 @@ func newMachine(r *Run) *machine {
 	for slot, v := range p.Const64 {
 		fill(m.v64(slot, 0, m.warps), v)
 	}
+	for name, slot := range p.Specials {
+		if f := placedSpecials[name]; f != nil {
+			m.placed = append(m.placed, placed{slot, f})
+		}
+	}
 	m.join(r)
 	return m
 }
@@ -94,7 +106,7 @@ func newMachine(r *Run) *machine {
 // join makes a machine that of a launch.
 func (m *machine) join(r *Run) {
 	m.of, m.env = r, r.env
-	if s := (shape{m.env.Grid, m.env.Block, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
+	if s := (shape{m.env.Grid, m.env.Block, m.env.Cluster, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
 		m.shape = s
 		m.fixedSpecials()
 	}
@@ -102,7 +114,7 @@ func (m *machine) join(r *Run) {
 
 // leave forgets the launch that the machine was of.
 func (m *machine) leave() {
-	m.of, m.env, m.cache = nil, nil, Region{}
+	m.of, m.env, m.cluster, m.cache = nil, nil, nil, Region{}
 	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
 }
@@ -194,7 +206,10 @@ func (m *machine) window(sp ir.Space, addr uint64, size uint64, lane int) ([]byt
 	var mem []byte
 	switch sp {
 	case ir.Shared:
-		mem = m.shared
+		var err error
+		if mem, addr, err = m.sharedOf(addr); err != nil {
+			return nil, err
+		}
 	case ir.Local:
 		mem = m.local[uint32(lane)*m.stride:][:m.stride]
 	case ir.Param:

@@ -62,6 +62,8 @@ func newBlock(b *ir.Block) block {
 	case *ir.Aligned:
 		x.warp = together(o)
 		x.sync = x.warp.sync
+	case *ir.ClusterBarrier:
+		x.sync = clusterBarrier{o}.sync
 	case *ir.Barrier:
 		x.sync = (&barrierOp{Barrier: o, source: predOf(o.P)}).sync
 	}

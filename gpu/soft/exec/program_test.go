@@ -38,6 +38,7 @@ func TestEveryOperation(t *testing.T) {
 		have[typeName(op)] = true
 	}
 	have[typeName(&ir.Barrier{})], have[typeName(&ir.Aligned{})] = true, true // the beginning of a block only
+	have[typeName(&ir.ClusterBarrier{})] = true                               // the beginning of a block only
 	for _, e := range []ir.End{
 		ir.Goto{}, ir.Branch{}, ir.Table{}, ir.Exit{}, ir.Call{}, ir.Return{}, ir.CallDynamic{F: &ir.Callee{}}, ir.CallAddress{}, ir.ReturnDynamic{F: &ir.Callee{}},
 	} {

@@ -19,10 +19,11 @@ type Launch struct {
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
-	Output      Output // nil: what kernels write is lost
+	Output      Output    // nil: what kernels write is lost
 	Engine      Engine
-	Heap        *Heap  // for malloc; nil when the module does not use it
-	Workspace   uint64 // address of a cooperative grid's barrier, or 0
+	Heap        *Heap     // for malloc; nil when the module does not use it
+	Cluster     [3]uint32 // blocks of a cluster, which divide the grid's; 0: each block is one
+	Workspace   uint64    // address of a cooperative grid's barrier, or 0
 
 	threads int      // of a block
 	table   []Region // device memory of the context
@@ -41,6 +42,7 @@ type Run struct {
 	expired func() bool
 	workers int
 	total   uint64 // blocks
+	size    uint32 // of a cluster
 	pause   atomic.Bool
 
 	mu    sync.Mutex
@@ -48,7 +50,7 @@ type Run struct {
 	ended uint64     // how many have
 	begun int        // blocks with a machine
 	most  int        // of begun
-	half  []*machine // of blocks that ran when the slice ended: they go on first
+	half  []*machine // of blocks that go on first: the slice ended, or their cluster has begun
 	aside []*machine // of blocks that wait, in the order of their blocks
 	at    uint64     // the block that was taken from them last
 	down  bool       // the next one is before it
@@ -62,9 +64,12 @@ type Run struct {
 // a slice when expired says so. It uses and leaves machines in spare.
 func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
-	r := &Run{p: p, env: l, expired: expired, spare: spare}
+	if l.Cluster == [3]uint32{} {
+		l.Cluster = [3]uint32{1, 1, 1}
+	}
+	r := &Run{p: p, env: l, expired: expired, spare: spare, size: l.Cluster[0] * l.Cluster[1] * l.Cluster[2]}
 	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
-	r.most = ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared))
+	r.most = max(int(r.size), ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared)))
 	r.workers = int(min(uint64(most), uint64(r.most), r.total))
 	return r
 }
@@ -145,7 +150,7 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	// A block that waits may wait for one that has begun or for one that has
 	// not: they take turns. Without that, a grid whose blocks wait for the one
 	// before them would have most of its blocks set aside.
-	fresh := r.next < r.total && r.begun < r.most
+	fresh := r.next < r.total && r.begun+int(r.size) <= r.most
 	if len(r.aside) > 0 && (r.again || !fresh) {
 		r.again = false
 		return r.resume()
@@ -153,15 +158,8 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	if !fresh {
 		return nil
 	}
-	m = r.machine()
-	g := r.env.Grid
-	x, rest := uint32(r.next%uint64(g[0])), r.next/uint64(g[0])
-	m.block = r.next
-	m.begin([3]uint32{x, uint32(rest % uint64(g[1])), uint32(rest / uint64(g[1]))})
-	r.next++
-	r.begun++
 	r.again = len(r.aside) > 0
-	return m
+	return r.beginCluster()
 }
 
 // resume takes the next block that was set aside; mu is held. Up and down again
