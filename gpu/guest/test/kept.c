@@ -4,14 +4,6 @@
 
 #include "api.h"
 
-static size_t free_bytes(void)
-{
-	size_t free, total;
-
-	CHECK(cuMemGetInfo(&free, &total));
-	return free;
-}
-
 /* The next allocation of the size gets the memory; to the program it is free
  * meanwhile. */
 static void kept_reuse(void)
