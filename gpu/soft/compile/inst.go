@@ -31,6 +31,7 @@ func init() {
 		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync,
 	}
 	addVideo()
+	addTextures()
 }
 
 // nothing is for hints, and for fences: the lanes of a block run in order on

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -41,8 +42,9 @@ type Faults struct {
 
 // device is the Driver.
 type device struct {
-	o   Options
-	mem *memory
+	o       Options
+	mem     *memory
+	objects atomic.Uint64 // texture and surface objects so far: a number is of one context
 
 	mu       sync.Mutex
 	contexts map[*Context]bool

@@ -20,6 +20,9 @@ type Launch struct {
 	Output      Output // nil: what kernels write is lost
 	Heap        *Heap  // for malloc; nil when the module does not use it
 	Workspace   uint64 // address of a cooperative grid's barrier, or 0
+	// Textures finds a texture or surface object of the context, or nil. It is
+	// called from any goroutine; nil: there are none.
+	Textures func(object uint64) *Texture
 
 	threads int      // of a block
 	table   []Region // device memory of the context

@@ -25,7 +25,11 @@ const (
 	MaxCubes    = 2046 // faces of a layered cube map
 	MaxLinear   = 1 << 28
 	MaxLevels   = 18
+	MaxPitch    = 1<<31 - 1 // bytes
 )
+
+// rowAlign is in bytes: the widest access of a surface instruction.
+const rowAlign = 16
 
 // Level is one size of an image.
 type Level struct {
@@ -57,7 +61,8 @@ type Size struct {
 
 var errSize = errors.New("no image has this size")
 
-// NewImage returns an image whose levels lie one after the other without gaps.
+// NewImage returns an image whose levels lie one after the other. Rows begin at
+// multiples of 16 bytes.
 func NewImage(f Format, s Size) (*Image, error) {
 	if !f.Valid() {
 		return nil, fmt.Errorf("no texel has %d channels of %d bits", f.Channels, f.Bits)
@@ -80,7 +85,7 @@ func NewImage(f Format, s Size) (*Image, error) {
 		d = uint32(s.Depth)
 	}
 	for range max(1, s.Levels) {
-		l := Level{Offset: im.Bytes, Width: w, Height: h, Depth: d, Pitch: uint64(w) * f.Bytes()}
+		l := Level{Offset: im.Bytes, Width: w, Height: h, Depth: d, Pitch: (uint64(w)*f.Bytes() + rowAlign - 1) &^ (rowAlign - 1)}
 		l.Slice = l.Pitch * uint64(h)
 		im.Bytes += l.Slice * uint64(d) * uint64(im.Layers)
 		im.Levels = append(im.Levels, l)
@@ -130,7 +135,7 @@ func NewLinear(f Format, texels uint64) (*Image, error) {
 
 // NewPitched returns an image of two dimensions with pitch bytes from row to row.
 func NewPitched(f Format, width, height, pitch uint64) (*Image, error) {
-	if !f.Valid() || width == 0 || height == 0 || width > MaxWidth2D || height > MaxHeight2D || pitch < width*f.Bytes() || pitch > 1<<31 {
+	if !f.Valid() || width == 0 || height == 0 || width > MaxWidth2D || height > MaxHeight2D || pitch < width*f.Bytes() || pitch > MaxPitch {
 		return nil, fmt.Errorf("%w: %d × %d with a pitch of %d bytes", errSize, width, height, pitch)
 	}
 	n := pitch*(height-1) + width*f.Bytes()

@@ -70,6 +70,7 @@ type plain struct {
 	size       [3]int64
 	dims       int
 	texels     []float64 // x fastest
+	row        int64     // texels from row to row
 	border     float64
 	mode       [3]texture.Address
 	normalized bool
@@ -82,7 +83,7 @@ func (p *plain) texel(i [3]int64) float64 {
 			return p.border
 		}
 	}
-	return p.texels[(at[2]*p.size[1]+at[1])*p.size[0]+at[0]]
+	return p.texels[(at[2]*p.size[1]+at[1])*p.row+at[0]]
 }
 
 func (p *plain) nearest(u [3]float32) float64 {

@@ -28,6 +28,17 @@ func image(t testing.TB, r *rand.Rand, s texture.Size) (*texture.Image, []byte) 
 	return im, mem
 }
 
+// number gives the texels of one level their numbers.
+func number(im *texture.Image, mem []byte) {
+	l, n := im.Levels[0], 0
+	for row := range uint64(im.Layers) * uint64(l.Height) {
+		for x := range uint64(l.Width) {
+			binary.LittleEndian.PutUint32(mem[row*l.Pitch+4*x:], single(float64(n)))
+			n++
+		}
+	}
+}
+
 func numbers(mem []byte) (all []float64) {
 	for ; len(mem) >= 4; mem = mem[4:] {
 		all = append(all, float64(math.Float32frombits(binary.LittleEndian.Uint32(mem))))
@@ -67,7 +78,7 @@ func TestFetchAgainstProgrammingGuide(t *testing.T) {
 func against(t *testing.T, size [3]int64, normalized bool, mode texture.Address) {
 	r := rand.New(rand.NewSource(1))
 	im, mem := image(t, r, texture.Size{Width: uint64(size[0]), Height: uint64(size[1]), Depth: uint64(size[2])})
-	p := plain{dims: im.Dims, texels: numbers(mem), border: 77, normalized: normalized}
+	p := plain{dims: im.Dims, texels: numbers(mem), row: int64(im.Levels[0].Pitch / 4), border: 77, normalized: normalized}
 	x := texture.Texture{Image: im, Sampler: texture.Sampler{Normalized: normalized, Border: [4]float32{77}}}
 	for d := range 3 {
 		p.size[d] = max(1, size[d])
@@ -222,9 +233,7 @@ func TestCube(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem := make([]byte, im.Bytes)
-	for i := range im.Bytes / 4 {
-		binary.LittleEndian.PutUint32(mem[4*i:], single(float64(i)))
-	}
+	number(im, mem)
 	x := texture.Texture{Image: im, Sampler: texture.Sampler{Normalized: true}}
 	for _, c := range []struct {
 		at    [3]float32
@@ -250,9 +259,7 @@ func TestGather(t *testing.T) {
 		t.Fatal(err)
 	}
 	mem := make([]byte, im.Bytes)
-	for i := range im.Bytes / 4 {
-		binary.LittleEndian.PutUint32(mem[4*i:], single(float64(i)))
-	}
+	number(im, mem)
 	x := texture.Texture{Image: im, Sampler: texture.Sampler{Address: [3]texture.Address{texture.Clamp, texture.Clamp}}}
 	if got, want := x.Gather(mem, &texture.Query{At: [3]float32{1.7, 1}}, 0), [4]uint32{single(4), single(5), single(2), single(1)}; got != want {
 		t.Errorf("gathered %x, want %x", got, want)
@@ -271,11 +278,11 @@ func TestLocate(t *testing.T) {
 		at         uint64
 		ok, fails  bool
 	}{
-		{p: texture.Place{X: 8, Y: 1, Layer: 1}, unit: 1, size: 4, at: 24 + 12 + 8, ok: true},
-		{p: texture.Place{X: 2, Y: 1}, unit: 4, size: 4, at: 12 + 8, ok: true},
+		{p: texture.Place{X: 8, Y: 1, Layer: 1}, unit: 1, size: 4, at: 32 + 16 + 8, ok: true},
+		{p: texture.Place{X: 2, Y: 1}, unit: 4, size: 4, at: 16 + 8, ok: true},
 		{p: texture.Place{X: 12}, unit: 1, size: 4, fails: true},
 		{p: texture.Place{X: 12}, unit: 1, size: 4, o: texture.Nothing},
-		{p: texture.Place{X: 12, Y: -1, Layer: 9}, unit: 1, size: 4, o: texture.Nearest, at: 24 + 8, ok: true},
+		{p: texture.Place{X: 12, Y: -1, Layer: 9}, unit: 1, size: 4, o: texture.Nearest, at: 32 + 8, ok: true},
 		{p: texture.Place{X: 2}, unit: 1, size: 4, o: texture.Nearest, fails: true}, // misaligned
 		{p: texture.Place{X: 8}, unit: 1, size: 8, o: texture.Nearest, at: 0, ok: true},
 		{p: texture.Place{X: 0}, unit: 1, size: 16, o: texture.Nearest, fails: true}, // wider than a row
@@ -329,7 +336,7 @@ func TestSizes(t *testing.T) {
 		t.Error("a view with smaller texels")
 	}
 	v, err := im.View(texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 4}, 1, 2, 2, 2)
-	if err != nil || v.Layers != 1 || len(v.Levels) != 2 || v.Levels[0].Offset != 3*16+2*8 {
+	if err != nil || v.Layers != 1 || len(v.Levels) != 2 || v.Levels[0].Offset != 3*16+2*16 {
 		t.Errorf("view = %+v, %v", v, err)
 	}
 }
