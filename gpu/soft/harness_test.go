@@ -20,6 +20,7 @@ var testWindow = worker.NewWindow(abi.Windows()[0])
 // rig is one context with a module, for tests.
 type rig struct {
 	testing.TB
+	d     worker.Driver
 	c     worker.Context
 	funcs map[string]worker.Function
 }
@@ -43,7 +44,7 @@ func newRig(t testing.TB, src string) *rig {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, info.ErrorLog)
 	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	r := &rig{TB: t, d: d, c: c, funcs: map[string]worker.Function{}}
 	for i, f := range info.Functions {
 		r.funcs[f.Name] = funcs[i]
 	}
