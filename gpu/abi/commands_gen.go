@@ -980,7 +980,7 @@ func (a TextureCreate) Append(b []byte) []byte {
 	return b
 }
 
-// TextureDestroy is the fixed part of the command.
+// TextureDestroy is the fixed part of the command. Destroys it when the context's work so far is done.
 type TextureDestroy struct {
 	Texture uint64 // handle
 }

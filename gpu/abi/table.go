@@ -162,7 +162,7 @@ var Commands = []Command{
 			u32s("view", "CUresourceViewFormat; 0: there is no view", "first_level", "of the view", "last_level", "of the view", "first_layer", "of the view", "last_layer", "of the view")),
 		Doc: "Makes a texture or a surface object.", Value0: "what kernels are given: the CUtexObject or CUsurfObject",
 		API: []string{"cuTexObjectCreate", "cuSurfObjectCreate"}},
-	{Op: 28, Name: "TextureDestroy", Sync: true, Args: u64("texture", "handle"), API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
+	{Op: 28, Name: "TextureDestroy", Args: u64("texture", "handle"), Doc: "Destroys it when the context's work so far is done.", API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
 
 	// Memory.
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",

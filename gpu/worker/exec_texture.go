@@ -161,6 +161,8 @@ func (s *Session) textured(ctx *contextObject, a *abi.TextureCreate) (Array, err
 	return o.array, nil
 }
 
+// textureDestroy takes the handle at once; the object goes when the device has done
+// the work that may use it.
 func (s *Session) textureDestroy(c *command) error {
 	handle := abi.DecodeTextureDestroy(c.argBytes).Texture
 	o, err := lookup[*textureObject](&s.handles, handle)
@@ -169,5 +171,12 @@ func (s *Session) textureDestroy(c *command) error {
 	}
 	c.ctx = o.ctx
 	s.handles.remove(handle, o.ctx)
-	return o.ctx.driver.(Textures).TextureDestroy(o.object)
+	return s.afterwards(c, o.ctx.driver.Notify, func() {
+		if o.ctx.dead { // it has gone with its context
+			return
+		}
+		if err := o.ctx.driver.(Textures).TextureDestroy(o.object); err != nil {
+			s.log.Debug("texture not destroyed", "object", o.object, "error", err)
+		}
+	})
 }

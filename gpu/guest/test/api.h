@@ -25,12 +25,12 @@
 		}                                                                                                      \
 	} while (0)
 
-/* work.c, robust.c, window.c, pool.c, host.c, streams.c, graph.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, kernels.c */
+/* work.c, robust.c, window.c, pool.c, host.c, streams.c, graph.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, kernels.c, texture.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
 extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[], host_tests[], stream_tests[], graph_tests[], capture_tests[],
-	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], kernel_tests[]; /* the last has no name */
+	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], kernel_tests[], texture_tests[]; /* the last has no name */
 
 #endif
