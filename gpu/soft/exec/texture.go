@@ -182,6 +182,7 @@ func surfaceLoad(k *ir.SurfaceLoad) step {
 
 func surfaceStore(k *ir.SurfaceStore) step {
 	return masked(func(m *machine, act []uint32) error {
+		m.did |= changed
 		return eachLaneErr(act, func(l int) error {
 			b, t, err := find(&k.Surface, m, l, len(k.S))
 			if err != nil || b == nil {
@@ -207,6 +208,7 @@ func surfaceStore(k *ir.SurfaceStore) step {
 
 func surfaceReduce(k *ir.SurfaceReduce) step {
 	return masked(func(m *machine, act []uint32) error {
+		m.did |= changed
 		return eachLaneErr(act, func(l int) error {
 			b, t, err := find(&k.Surface, m, l, 1)
 			if err != nil || b == nil {
