@@ -215,7 +215,7 @@ func TestTexturesThatAreNone(t *testing.T) {
 		"nothing": {fetch, func(*rig) uint64 { return 1 << 40 }},
 		"destroyed": {fetch, func(r *rig) uint64 {
 			o := r.object(abi.TextureCreate{Base: r.buffer(make([]byte, 64)), Resource: abi.ResourceLinear, Width: 4, Format: formatFloat, Channels: 1}, nil)
-			if err := r.textures().TextureDestroy(o); err != nil {
+			if err := r.textures().TextureDestroy(o, false); err != nil {
 				r.Fatal(err)
 			}
 			return o

@@ -2,6 +2,13 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
+// minArray is the least that an array counts: a card may give one no less than a page,
+// and a session may have many handles.
+const minArray = 64 << 10
+
+// arrayBytes is what an array counts.
+func arrayBytes(a *abi.ArrayCreate) uint64 { return Accounted(max(minArray, a.Bytes())) }
+
 func (s *Session) arrayCreate(c *command) error {
 	a := abi.DecodeArrayCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
@@ -18,7 +25,7 @@ func (s *Session) arrayCreate(c *command) error {
 	if err := s.handles.free(a.Array, 1); err != nil {
 		return err
 	}
-	bytes := Accounted(a.Bytes())
+	bytes := arrayBytes(&a)
 	if bytes > s.host.Limits().VRAM {
 		return abi.ErrOutOfMemory
 	}
@@ -71,7 +78,7 @@ func (s *Session) arrayDestroy(c *command) error {
 	}
 	s.handles.remove(handle, ctx)
 	s.frees++
-	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(ctx, Accounted(o.desc.Bytes())) })
+	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(ctx, arrayBytes(&o.desc)) })
 }
 
 // arraySide finds the array of one side of a copy, nil for device memory.
@@ -141,7 +148,7 @@ func (s *Session) textureCreate(c *command) error {
 		return err
 	}
 	c.value0 = object
-	s.handles.add(a.Texture, ctx, &textureObject{ctx, object})
+	s.handles.add(a.Texture, ctx, &textureObject{ctx, object, a.Surface == 1})
 	return nil
 }
 
@@ -175,7 +182,7 @@ func (s *Session) textureDestroy(c *command) error {
 		if o.ctx.dead { // it has gone with its context
 			return
 		}
-		if err := o.ctx.driver.(Textures).TextureDestroy(o.object); err != nil {
+		if err := o.ctx.driver.(Textures).TextureDestroy(o.object, o.surface); err != nil {
 			s.log.Debug("texture not destroyed", "object", o.object, "error", err)
 		}
 	})

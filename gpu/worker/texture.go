@@ -21,7 +21,8 @@ type Textures interface {
 	// are given. It is called with nil for a texture of device memory. Its memory may
 	// go before it does: then kernels must not read what is no memory of the context.
 	TextureCreate(a abi.TextureCreate, of Array) (uint64, error)
-	TextureDestroy(object uint64) error
+	// TextureDestroy destroys one; surfaces may be numbered apart from textures.
+	TextureDestroy(object uint64, surface bool) error
 }
 
 type (
@@ -31,8 +32,9 @@ type (
 		desc  abi.ArrayCreate
 	}
 	textureObject struct {
-		ctx    *contextObject
-		object uint64
+		ctx     *contextObject
+		object  uint64
+		surface bool
 	}
 )
 

@@ -131,11 +131,11 @@ func (c *Context) TextureCreate(a abi.TextureCreate, of worker.Array) (uint64, e
 }
 
 // TextureDestroy implements worker.Textures.
-func (c *Context) TextureDestroy(object uint64) error {
+func (c *Context) TextureDestroy(object uint64, surface bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := *c.textures.Load()
-	if old[object] == nil {
+	if t := old[object]; t == nil || t.Surface != surface {
 		return abi.ErrInvalidHandle
 	}
 	table := maps.Clone(old)

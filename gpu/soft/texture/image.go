@@ -154,6 +154,7 @@ func (im *Image) View(f Format, firstLevel, lastLevel, firstLayer, lastLayer uin
 	}
 	v := *im
 	v.Format, v.Layers, v.Levels = f, lastLayer-firstLayer+1, nil
+	v.Cube = im.Cube && v.Layers%6 == 0 // else its layers are layers
 	for _, l := range im.Levels[firstLevel : lastLevel+1] {
 		l.Offset += uint64(firstLayer) * l.Slice
 		v.Levels = append(v.Levels, l)

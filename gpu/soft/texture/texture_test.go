@@ -251,6 +251,10 @@ func TestCube(t *testing.T) {
 		}
 	}
 	x.Fetch(mem, &texture.Query{Cube: true}) // no direction at all
+	if x.Image, err = im.View(floats, 0, 0, 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	x.Fetch(mem, &texture.Query{At: [3]float32{1, 0, 0}, Cube: true, Layer: 9}) // three faces are no cube
 }
 
 func TestGather(t *testing.T) {
