@@ -21,6 +21,7 @@ var testWindow = worker.NewWindow(abi.Windows()[0])
 // rig is one context with a module, for tests.
 type rig struct {
 	testing.TB
+	d     worker.Driver
 	c     worker.Context
 	funcs map[string]worker.Function
 }
@@ -40,7 +41,7 @@ func newRig(t testing.TB, src string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	r := &rig{TB: t, d: d, c: c, funcs: map[string]worker.Function{}}
 	r.load(src)
 	return r
 }

@@ -1,7 +1,7 @@
 /* Device memory. */
 #include "capture.h"
 
-static int allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
+int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
 {
 	struct bslt_mem_alloc a = {context, size};
 	struct range range = {.size = size, .context = context, .pool = pool};
@@ -32,7 +32,7 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&context));
-	return allocate(s, context, 0, bytesize, dptr);
+	return device_allocate(s, context, 0, bytesize, dptr);
 }
 
 CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -102,7 +102,7 @@ static int allocate_in(CUmemoryPool pool, CUdeviceptr *dptr, size_t size, CUstre
 		TRY(capture_refuse(h));
 	TRY(stream_resolve(h, &stream, &context));
 	TRY(pool_take(pool, size, &r.pool));
-	if ((err = allocate(s, context, r.pool, size, dptr)) != 0)
+	if ((err = device_allocate(s, context, r.pool, size, dptr)) != 0)
 		pool_give(&r);
 	else
 		pool_taken(r.pool);

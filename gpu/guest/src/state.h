@@ -46,7 +46,7 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE };
 
 struct object {
 	uint64_t id, context;
@@ -276,6 +276,33 @@ void pool_taken(uint64_t id);
 /* A range's bytes are in use no longer, or were not allocated. */
 void pool_give(const struct range *r);
 void pools_abandon(void);
+
+/* memory.c: device memory of a context; cuMemFree and cuMemFreeAsync free it. */
+int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out);
+
+/* array.c: an array, a level of one, or a whole one with levels. */
+struct array {
+	struct object o; /* KIND_ARRAY or KIND_MIPMAP */
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	uint64_t wire; /* the worker's array, of which it is a level */
+	uint32_t level, levels;
+	uint64_t first; /* KIND_MIPMAP: the handle of its first level; the others count up */
+};
+
+/* texture.c: bytes of one channel of a CUarray_format; 0: no vGPU knows it. */
+uint64_t channel_bytes(int format);
+
+/* copy_array.c: a copy with an array on one side or both. */
+int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait);
+
+/* copy_rect.c: what a side of a copy is that is no array, and where it begins. */
+struct side {
+	uint64_t address, pitch;
+	bool host;
+};
+int copy_side(struct side *out, unsigned int type, const void *host, CUdeviceptr dev, uint64_t offset, size_t pitch);
+/* Rows of width bytes from src to dst. */
+int copy_rows(CUstream h, struct side dst, struct side src, size_t width, size_t height, bool wait);
 
 /* copy.c. stream is the program's handle. */
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);

@@ -32,6 +32,7 @@ func init() {
 		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma,
 	}
 	addVideo()
+	addTextures()
 }
 
 // nothing is for hints, and for fences: the lanes of a block run in order on

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -45,9 +46,10 @@ type Faults struct {
 
 // device is the Driver.
 type device struct {
-	o     Options
-	mem   *memory
-	waits waits
+	o       Options
+	mem     *memory
+	waits   waits
+	objects atomic.Uint64 // texture and surface objects so far: a number is of one context
 
 	mu       sync.Mutex
 	contexts map[*Context]bool

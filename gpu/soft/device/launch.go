@@ -41,7 +41,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
 			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
-			Workspace: workspace, Cluster: l.Cluster,
+			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
 		})
 	}})
 }

@@ -42,6 +42,7 @@ type machine struct {
 	save32 []uint32
 	save64 []uint64
 	cache  Region // the allocation touched last
+	bound  bound  // the texture used last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
@@ -114,7 +115,7 @@ func (m *machine) join(r *Run) {
 
 // leave forgets the launch that the machine was of.
 func (m *machine) leave() {
-	m.of, m.env, m.cluster, m.cache = nil, nil, nil, Region{}
+	m.of, m.env, m.cluster, m.cache, m.bound = nil, nil, nil, Region{}, bound{}
 	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
 }

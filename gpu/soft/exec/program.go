@@ -105,6 +105,9 @@ func newStep(op ir.Op) step {
 	if s, ok := calling(op); ok {
 		return s
 	}
+	if s, ok := textured(op); ok {
+		return s
+	}
 	panic(fmt.Sprintf("no step for %T", op)) // TestEveryOperation
 }
 
@@ -157,6 +160,25 @@ func calling(op ir.Op) (step, bool) {
 		return print(o), true
 	case *ir.Assertion:
 		return assertion(o), true
+	}
+	return step{}, false
+}
+
+// textured makes the steps of textures and surfaces.
+func textured(op ir.Op) (step, bool) {
+	switch o := op.(type) {
+	case *ir.Fetch:
+		return fetch(o), true
+	case *ir.TextureProperty:
+		return property(o), true
+	case *ir.IsTexture:
+		return isTexture(o), true
+	case *ir.SurfaceLoad:
+		return surfaceLoad(o), true
+	case *ir.SurfaceStore:
+		return surfaceStore(o), true
+	case *ir.SurfaceReduce:
+		return surfaceReduce(o), true
 	}
 	return step{}, false
 }

@@ -23,6 +23,7 @@ func TestEveryOperation(t *testing.T) {
 		&ir.Convert{}, &ir.StackAddress{}, &ir.Carry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
 		&ir.CopyAsync{}, ir.NewExchange("vote"), &ir.CopyReg{}, &ir.CopyLocal{}, &ir.CopyWord{}, &ir.Malloc{}, &ir.Free{}, &ir.Print{},
 		&ir.Assertion{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{},
+		&ir.Fetch{}, &ir.TextureProperty{}, &ir.IsTexture{}, &ir.SurfaceLoad{}, &ir.SurfaceStore{}, &ir.SurfaceReduce{},
 	} {
 		if s := newStep(op); s.dense == nil && s.masked == nil {
 			t.Errorf("%T has no step", op)
