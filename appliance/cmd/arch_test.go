@@ -69,6 +69,8 @@ var rules = []rule{
 	{"gpu/soft/compile", []string{"gpu/abi", "gpu/ptx", "gpu/fatbin", "gpu/soft/ir", "gpu/soft/ops"}, "it makes programs and does not run them"},
 	{"gpu/soft/ir", []string{"gpu/abi", "gpu/soft/ops"}, "a program as data, which nobody runs here"},
 	{"gpu/soft/exec", []string{"gpu/abi", "gpu/soft/ir", "gpu/soft/ops"}, "it runs programs and does not know PTX"},
+	{"gpu/soft/amd64", nil, "machine code, and nothing of what it is for"},
+	{"gpu/soft/regalloc", nil, "registers and values are numbers"},
 	{"gpu/soft/ops", []string{"gpu/ptx"}, "arithmetic, by PTX's types"},
 	{"gpu/soft/oracle", []string{"gpu/ptx"}, "what the others are compared with shares nothing with them but the parser"},
 	{"gpu/null", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},

@@ -7,8 +7,8 @@
 // Who asks is known by two things that the guest cannot choose: the network,
 // by the socket that the question arrived on, and the source address, which
 // port security lets nobody else use. Networks may overlap, so each has a
-// namespace, which lives as long as this process holds it and leaves nothing
-// behind when it is killed. Questions for names arrive the same way, at port
+// namespace, which lives as long as this process holds it; what a killed one
+// leaves behind, the next sweeps away. Questions for names arrive the same way, at port
 // 53, and are handed to who answers them (package resolver).
 //
 // Files: server.go says what is answered and is pure; service.go makes

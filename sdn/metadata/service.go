@@ -135,7 +135,9 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	return all
 }
 
-// sweep takes from the switch what a former process left there.
+// sweep removes what a former process left: its ports from the switch, and its
+// links. A link goes with its namespace, but that may take minutes: the kernel
+// keeps it while it still has to tell a guest that a connection has ended.
 func (s *Service) sweep(ctx context.Context, want map[api.NetworkID]Network) error {
 	if s.swept {
 		return nil
@@ -151,6 +153,17 @@ func (s *Service) sweep(ctx context.Context, want map[api.NetworkID]Network) err
 	for _, p := range strings.Fields(ports) {
 		if strings.HasPrefix(p, prefix) && !keep[p] {
 			if _, err := s.vsctl(ctx, "--if-exists", "del-port", s.config.Bridge, p); err != nil {
+				return err
+			}
+		}
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		return fmt.Errorf("list the links of a former process: %w", err)
+	}
+	for _, l := range links {
+		if strings.HasPrefix(l.Name, prefix) && !keep[l.Name] {
+			if err := unlink(ctx, l.Name); err != nil {
 				return err
 			}
 		}
@@ -182,16 +195,14 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 	if mtu == 0 {
 		mtu = sdn.DefaultMTU
 	}
-	// One that a killed process left goes when its namespace does, in a moment.
+	// One that a killed process left goes when its namespace does, sooner or later.
 	// The switch must let go of it first, and know: under the same name it would
 	// not look for a new one.
 	if _, err := command(ctx, "ovs-vsctl", "--db="+s.config.Switch, "--timeout=15", "--", "--if-exists", "del-port", s.config.Bridge, device); err != nil {
 		return nil, err
 	}
-	if _, err := net.InterfaceByName(device); err == nil {
-		if _, err := command(ctx, "ip", "link", "del", "dev", device); err != nil && exists(device) {
-			return nil, err
-		}
+	if err := unlink(ctx, device); err != nil {
+		return nil, err
 	}
 	if _, err := command(ctx, "ip", "link", "add", "dev", device, "mtu", strconv.Itoa(mtu), "type", "veth",
 		"peer", "name", "eth0", "address", n.MAC, "mtu", strconv.Itoa(mtu), "netns", ns.path()); err != nil {
@@ -280,13 +291,18 @@ func (s *Service) stop(ctx context.Context, r *running) error {
 	}
 	device := Device(r.network.ID)
 	_, portErr := s.vsctl(ctx, "--if-exists", "del-port", s.config.Bridge, device)
-	var linkErr error
-	if exists(device) {
-		if _, linkErr = command(ctx, "ip", "link", "del", "dev", device); !exists(device) {
-			linkErr = nil
-		}
+	return errors.Join(err, portErr, unlink(ctx, device), r.namespace.file.Close())
+}
+
+// unlink removes a device. It may vanish meanwhile, with its namespace.
+func unlink(ctx context.Context, device string) error {
+	if !exists(device) {
+		return nil
 	}
-	return errors.Join(err, portErr, linkErr, r.namespace.file.Close())
+	if _, err := command(ctx, "ip", "link", "del", "dev", device); err != nil && exists(device) {
+		return err
+	}
+	return nil
 }
 
 func exists(device string) bool {

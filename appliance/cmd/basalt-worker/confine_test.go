@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 )
 
 // TestMain: the test binary is also a worker that was taken over, and tries
@@ -56,6 +58,20 @@ var attempts = map[string]func(string) error{
 		_, _ = fmt.Sscan(family, &n)
 		_, err := unix.Socket(n, unix.SOCK_STREAM, 0)
 		return err
+	},
+	"code": func(string) error {
+		if !amd64.Available() {
+			return nil
+		}
+		code, err := amd64.Load([]byte{0xb8, 7, 0, 0, 0, 0xc3}) // mov eax, 7; ret
+		if err != nil {
+			return err
+		}
+		defer code.Close()
+		if got := code.Function(0).Call(nil); got != 7 {
+			return fmt.Errorf("the code returned %d", got)
+		}
+		return nil
 	},
 	"kill": func(pid string) error {
 		var n int
@@ -133,6 +149,7 @@ func TestTakenOverWorkerGainsNothing(t *testing.T) {
 		{"read /etc/passwd", true, 1},
 		{"read /proc/self/maps", true, 1},
 		{"write /dev/null", true, 1},
+		{"code of its own", true, 1}, // of the soft GPU's compiled kernels
 		{"read " + secret, false, 1},
 		{"write " + secret, false, 1},
 		{"write " + secret + ".new", false, 1},

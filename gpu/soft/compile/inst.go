@@ -24,7 +24,7 @@ func init() {
 		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
 		"lop3": (*compiler).lop3, "activemask": (*compiler).activemask,
 		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep, "elect": (*compiler).lockstep,
-		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": nothing,
+		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": sleep,
 		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
@@ -36,6 +36,9 @@ func init() {
 // nothing is for hints, and for fences: the lanes of a block run in order on
 // one processor, and blocks see each other's memory as that processor's.
 func nothing(*compiler, *ptx.Inst) ([]ir.Op, error) { return nil, nil }
+
+// sleep waits no time: PTX allows from none to twice what is asked for.
+func sleep(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Nanosleep{}}, nil }
 
 var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
 

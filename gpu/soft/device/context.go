@@ -24,6 +24,7 @@ type Context struct {
 	output  exec.Output // set before the first launch, or nil
 	stop    atomic.Bool // ends kernels between instructions
 	engine  sync.Mutex  // one kernel at a time has the device
+	spare   exec.Spare  // under engine
 	issue   sync.Mutex  // order of enqueueing; before mu
 	table   atomic.Pointer[[]exec.Region]
 	running sync.WaitGroup // stream goroutines

@@ -78,7 +78,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
 	c.engine.Lock()
 	defer c.engine.Unlock()
-	r := exec.NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired)
+	r := exec.NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired, &c.spare)
 	for {
 		if err := c.enter(); err != nil {
 			return err

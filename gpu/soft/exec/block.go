@@ -22,9 +22,9 @@ type barrier struct {
 	count    uint32 // bar.red.popc
 }
 
-// runBlock runs one thread block to its end.
-func (m *machine) runBlock(x, y, z uint32) error {
-	m.ctaid = [3]uint32{x, y, z}
+// begin puts the machine at the start of a block.
+func (m *machine) begin(ctaid [3]uint32) {
+	m.ctaid = ctaid
 	m.blockSpecials()
 	if m.p.StackTo > 0 {
 		fill(m.v32(m.p.StackPointer.Slot, 0, m.warps), m.p.StackFrom)
@@ -41,26 +41,51 @@ func (m *machine) runBlock(x, y, z uint32) error {
 	for i := range m.bars {
 		m.bars[i].and = true
 	}
+}
+
+// outcome is why a machine stopped.
+type outcome uint8
+
+const (
+	goesOn  outcome = iota // it has not
+	ended                  // the block has
+	waiting                // all of its groups that could run wait, or it has run for long
+	paused                 // the slice has ended
+)
+
+// run advances the block until it ends, waits for other blocks, or its turn is over.
+func (m *machine) run() (outcome, error) {
+	m.cache = Region{} // the table may be another one
+	m.until = m.clock + turnBlocks
+	m.wake()
 	for len(m.groups) > 0 {
-		g := m.pick()
+		g, awake := m.pick()
 		if g == nil {
 			if err := m.unblock(); err != nil {
-				return err
+				return goesOn, err
 			}
 			continue
 		}
-		if err := m.runGroup(g); err != nil {
-			return err
+		if !awake {
+			return waiting, nil
 		}
+		m.did, m.reads = g.did, g.reads
+		how, err := m.runGroup(g)
+		if err != nil || how != goesOn {
+			return how, err
+		}
+		g.did, g.reads = m.did, m.reads
 	}
-	return nil
+	return ended, nil
 }
 
 // runGroup advances a group until it ends, waits, or another may be behind it.
-func (m *machine) runGroup(g *group) error {
+func (m *machine) runGroup(g *group) (outcome, error) {
 	for {
-		if m.env.Stop.Load() {
-			return errStopped
+		if m.clock++; m.clock%checkBlocks == 0 {
+			if how, err := m.check(); how != goesOn || err != nil {
+				return how, err
+			}
 		}
 		if len(m.groups) > 1 {
 			m.merge(g)
@@ -68,9 +93,9 @@ func (m *machine) runGroup(g *group) error {
 		b := &m.p.Blocks[g.pc]
 		if b.sync != nil {
 			if ready, err := b.sync(m, g); err != nil {
-				return b.wrap(b.syncAt, err)
+				return goesOn, b.wrap(b.syncAt, err)
 			} else if !ready {
-				return nil
+				return goesOn, nil
 			}
 		}
 		if !g.fresh {
@@ -79,23 +104,18 @@ func (m *machine) runGroup(g *group) error {
 		}
 		for i := range b.steps {
 			if err := m.step(&b.steps[i], g); err != nil {
-				return b.wrap(b.steps[i].at, err)
+				return goesOn, b.wrap(b.steps[i].at, err)
 			}
 		}
 		old := g.pc
 		if alive := b.end(m, g); !alive {
 			if m.fault != nil {
-				return b.wrap(b.endAt, m.fault)
+				return goesOn, b.wrap(b.endAt, m.fault)
 			}
-			return nil
+			return goesOn, nil
 		}
-		if len(m.groups) > 1 {
-			if g.pc <= old {
-				if g.ticks++; g.ticks > fairTicks || m.waits {
-					g.skip, m.waits = true, false
-				}
-			}
-			return nil
+		if m.rests(g, g.pc <= old) || len(m.groups) > 1 {
+			return goesOn, nil
 		}
 	}
 }

@@ -19,8 +19,14 @@ type group struct {
 	// it through, a barrier with this result; it has still to finish it.
 	passed bool
 	result barrier
-	ticks  int // backward branches since others had a turn
-	skip   bool
+	// For waiting.go.
+	did    activity // in this iteration of its loop
+	reads  uint64   // addresses in it
+	last   uint64   // addresses in the one before
+	idle   int      // iterations in a row without effect
+	ticks  int      // backward branches since others had a turn
+	rested int      // rests since it changed something
+	until  uint64   // it rests until the machine's clock shows this
 	// spans are the warps with active lanes, as runs.
 	spans []span
 	fresh bool // spans are valid
@@ -91,7 +97,7 @@ func (m *machine) newGroup() *group {
 // split moves some of a group's lanes, not all, into a new group at the same place.
 func (m *machine) split(g *group, lanes *[maxWarps]uint32) *group {
 	h := m.newGroup()
-	h.pc, h.ticks = g.pc, g.ticks
+	h.pc, h.ticks, h.did, h.reads, h.last = g.pc, g.ticks, g.did, g.reads, g.last
 	h.stack = append(h.stack, g.stack...)
 	for w := range m.warps {
 		h.act[w] = lanes[w]
@@ -133,27 +139,4 @@ func (m *machine) merge(g *group) {
 		g.fresh, g.state = false, runnable
 		m.drop(h)
 	}
-}
-
-// fairTicks is how many backward branches a group may take while others wait:
-// enough for ordinary loops to stay together, few enough for a spin lock.
-const fairTicks = 4096
-
-// pick is the runnable group furthest behind, or nil.
-func (m *machine) pick() *group {
-	for range 2 {
-		var best *group
-		for _, g := range m.groups {
-			if g.state == runnable && !g.skip && (best == nil || g.before(best)) {
-				best = g
-			}
-		}
-		if best != nil {
-			return best
-		}
-		for _, g := range m.groups { // all had their turn
-			g.skip, g.ticks = false, 0
-		}
-	}
-	return nil
 }

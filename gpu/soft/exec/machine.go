@@ -5,8 +5,9 @@
 // work on. A block's threads run as groups of lanes that are at the same place
 // (group.go): a step is a loop over the lanes of some warps, with masks where
 // lanes diverge (block.go). Lanes of a warp meet by their member masks
-// (warpsync.go), threads at barriers (barrier.go). Blocks run to their end,
-// several at a time on several goroutines (run.go).
+// (warpsync.go), threads at barriers (barrier.go). Several blocks run at a time,
+// on several goroutines; one that waits for others through memory is set aside
+// (waiting.go, run.go).
 package exec
 
 import (
@@ -19,11 +20,12 @@ import (
 
 const maxWarps = ir.MaxThreads / ir.WarpSize
 
-// machine runs the blocks of one launch, one after another, on one goroutine.
-// Register files are lane-major: register r of all lanes is one vector.
+// machine runs a block of a launch, and others after it. One goroutine at a time
+// has it. Register files are lane-major: register r of all lanes is one vector.
 type machine struct {
 	p     *Program
 	env   *Launch
+	of    *Run
 	warps int
 	lanes int // warps * 32: the stride of a register
 
@@ -46,20 +48,33 @@ type machine struct {
 	waits  bool  // an mbarrier's phase that a lane asked for has not ended
 	fault  error // of the end of a block
 
+	clock uint64   // basic blocks that have begun
+	until uint64   // the clock at the end of the block's turn
+	did   activity // of the group that runs, in this iteration of its loop
+	reads uint64   // what it has read in it: a hash of the addresses
+
+	shape   shape  // that the special registers are for
 	printed []byte // room for a lane's text
 
 	saved      map[frameKey][]uint64
 	savedBytes int
 }
 
-func newMachine(p *Program, env *Launch) *machine {
-	m := &machine{p: p, env: env}
-	m.warps = (env.threads + ir.WarpSize - 1) / ir.WarpSize
+// shape is what the special registers of a launch depend on.
+type shape struct {
+	grid, block [3]uint32
+	shared, sms uint32
+	workspace   uint64
+}
+
+func newMachine(r *Run) *machine {
+	p := r.p
+	m := &machine{p: p, warps: warpsOf(r.env)}
 	m.lanes = m.warps * ir.WarpSize
 	m.r32 = make([]uint32, p.Regs32*m.lanes)
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
 	m.preds = make([]uint32, p.Preds*maxWarps)
-	m.shared = make([]byte, (p.SharedBytes+env.Shared+15)&^15)
+	m.shared = make([]byte, sharedBytes(p, r.env))
 	m.stride = p.LocalBytes
 	m.local = make([]byte, int(m.stride)*m.lanes)
 	m.save32 = make([]uint32, m.lanes)
@@ -70,8 +85,34 @@ func newMachine(p *Program, env *Launch) *machine {
 	for slot, v := range p.Const64 {
 		fill(m.v64(slot, 0, m.warps), v)
 	}
-	m.fixedSpecials()
+	m.join(r)
 	return m
+}
+
+// join makes a machine that of a launch.
+func (m *machine) join(r *Run) {
+	m.of, m.env = r, r.env
+	if s := (shape{m.env.Grid, m.env.Block, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
+		m.shape = s
+		m.fixedSpecials()
+	}
+}
+
+// leave forgets the launch that the machine was of.
+func (m *machine) leave() {
+	m.of, m.env, m.cache = nil, nil, Region{}
+	m.saved, m.savedBytes = nil, 0
+}
+
+func warpsOf(l *Launch) int { return (l.threads + ir.WarpSize - 1) / ir.WarpSize }
+
+func sharedBytes(p *Program, l *Launch) int { return int((p.SharedBytes + l.Shared + 15) &^ 15) }
+
+// machineBytes is about what a machine takes besides registers and memory.
+const machineBytes = 16 << 10
+
+func (m *machine) bytes() int {
+	return machineBytes + 4*(len(m.r32)+len(m.preds)) + 8*len(m.r64) + len(m.shared) + len(m.local)
 }
 
 func fill[T any](d []T, v T) {

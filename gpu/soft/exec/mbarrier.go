@@ -32,13 +32,16 @@ func mbarrier(o *ir.MBarrier) step {
 					ended = old.EndedParity(uint32(n))
 				}
 				m.set(o.D, l, uint64(bitOf(ended)))
-				m.waits = m.waits || !ended
+				if !ended {
+					m.did |= slept
+				}
 				return nil
 			}
-			now, err := changed(o.What, old, n)
+			now, err := after(o.What, old, n)
 			if err != nil {
 				return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
 			}
+			m.did |= changed
 			binary.LittleEndian.PutUint64(mem, uint64(now))
 			m.set(o.D, l, uint64(old))
 			return nil
@@ -46,8 +49,8 @@ func mbarrier(o *ir.MBarrier) step {
 	})
 }
 
-// changed is the object after an operation.
-func changed(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
+// after is the object after an operation.
+func after(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
 	switch what {
 	case ir.MBarrierInit:
 		return ops.NewMBarrier(uint32(n))

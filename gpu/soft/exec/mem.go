@@ -31,6 +31,9 @@ func load(o *ir.Load) step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
+		if a.Space != ir.Param {
+			m.read(firstOf(addrs, act))
+		}
 		for i, d := range o.D {
 			if o.Fixed && a.Space == ir.Param {
 				if err := m.uniform(a, a.at(addrs[0], a.Off+uint64(i)*size), d, act); err != nil {
@@ -53,6 +56,7 @@ func store(o *ir.Store) step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
+		m.did |= changed
 		for i, s := range o.S {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
@@ -66,6 +70,7 @@ func update(o *ir.Atomic) step {
 	a, size, f := reached(o.Access), o.Size, o.F
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
+		m.read(firstOf(addrs, act))
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.Off)
 			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
@@ -76,11 +81,14 @@ func update(o *ir.Atomic) step {
 				return err
 			}
 			x, y := m.get(o.B, l), m.get(o.C, l)
-			var old uint64
+			var old, now uint64
 			if size == 8 {
-				old = atomic64(mem, func(old uint64) uint64 { return f(old, x, y) })
+				old = atomic64(mem, func(v uint64) uint64 { now = f(v, x, y); return now })
 			} else {
-				old = uint64(atomic32(mem, func(old uint32) uint32 { return uint32(f(uint64(old), x, y)) }))
+				old = uint64(atomic32(mem, func(v uint32) uint32 { now = f(uint64(v), x, y); return uint32(now) }))
+			}
+			if now != old {
+				m.did |= changed
 			}
 			m.set(o.D, l, old)
 			return nil
@@ -124,6 +132,16 @@ func (m *machine) fixed(s ir.Space) (base uint64, data []byte) {
 		return 0, nil
 	}
 	return m.cache.Base, m.cache.Data
+}
+
+// firstOf returns the first active lane's address, without the offset.
+func firstOf(addrs []uint64, act []uint32) uint64 {
+	for w, bits := range act {
+		if bits != 0 {
+			return addrs[w*ir.WarpSize+mathbits.TrailingZeros32(bits)]
+		}
+	}
+	return 0
 }
 
 // probe makes the first active lane's allocation the one touched last: most

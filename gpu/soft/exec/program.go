@@ -129,6 +129,8 @@ func moving(op ir.Op) (step, bool) {
 		return activeMask(o), true
 	case *ir.Fail:
 		return fail(o), true
+	case *ir.Nanosleep:
+		return nanosleep(o), true
 	}
 	return step{}, false
 }

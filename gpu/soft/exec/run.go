@@ -2,6 +2,8 @@ package exec
 
 import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -17,82 +19,169 @@ type Launch struct {
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
 	Heap        *Heap  // for malloc; nil when the module does not use it
+	Workspace   uint64 // address of a cooperative grid's barrier, or 0
 
 	threads int      // of a block
 	table   []Region // device memory of the context
 }
 
-// Run is one launch in progress.
-type Run struct {
-	p        *Program
-	env      *Launch
-	expired  func() bool
-	machines []*machine
-	total    uint64
-	next     atomic.Uint64 // first block that nobody has taken
-	pause    atomic.Bool
+// MaxLaunchBytes bounds what the blocks of one launch take that have begun and
+// not ended, unless a single one takes more.
+const MaxLaunchBytes = 1 << 30
 
-	mu  sync.Mutex
-	err error // the first
+// Run is one launch in progress. Blocks that have begun have a machine each. As
+// many as there are workers run; the others are set aside, because they wait for
+// other blocks or because the slice ended.
+type Run struct {
+	p       *Program
+	env     *Launch
+	expired func() bool
+	workers int
+	total   uint64 // blocks
+	pause   atomic.Bool
+
+	mu    sync.Mutex
+	next  uint64     // the first block that has not begun
+	ended uint64     // how many have
+	begun int        // blocks with a machine
+	most  int        // of begun
+	aside []*machine // the one that runs next first
+	free  []*machine // of blocks that have ended
+	again bool       // the next turn is of a block that was set aside
+	spare *Spare
+	err   error // the first
 }
 
-// NewRun prepares a launch that runs at most so many blocks at a time, and
-// takes no more blocks in a slice when expired says so. Blocks of a program
-// with much memory run one after another.
-func NewRun(p *Program, l *Launch, most int, expired func() bool) *Run {
+// NewRun prepares a launch that runs at most so many blocks at a time, and ends
+// a slice when expired says so. It uses and leaves machines in spare.
+func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
-	total := uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
-	n := min(most, int(min(total, 1<<16)))
-	if bytes := p.BlockBytes(uint64(l.threads)); bytes > 0 {
-		n = max(1, min(n, int(4*ir.MaxBlockBytes/bytes)))
-	}
-	return &Run{p: p, env: l, expired: expired, total: total, machines: make([]*machine, n)}
+	r := &Run{p: p, env: l, expired: expired, spare: spare}
+	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
+	r.most = ResidentBlocks(p, uint64(l.threads), uint64(l.Shared))
+	r.workers = int(min(uint64(most), uint64(r.most), r.total))
+	return r
+}
+
+// ResidentBlocks returns how many blocks of a launch can have begun and not
+// ended at the same time: at least one.
+func ResidentBlocks(p *Program, threads, shared uint64) int {
+	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
 }
 
 // Finished reports whether the launch has ended, and the error that ended it.
 // It is called between slices.
-func (r *Run) Finished() (bool, error) { return r.err != nil || r.next.Load() >= r.total, r.err }
+func (r *Run) Finished() (bool, error) { return r.err != nil || r.ended == r.total, r.err }
 
 // Slice runs blocks on device memory until all are done, one fails, or the time
 // is up.
 func (r *Run) Slice(memory []Region) {
 	r.env.table = memory
 	r.pause.Store(false)
+	r.workAll()
+	if finished, _ := r.Finished(); finished {
+		r.spare.put(r.free)
+		r.free = nil
+	}
+}
+
+func (r *Run) workAll() {
+	if r.workers == 1 { // a small launch starts no goroutine
+		r.work()
+		return
+	}
 	var wg sync.WaitGroup
-	for i := 1; i < len(r.machines); i++ {
+	for range r.workers - 1 {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			r.blocks(&r.machines[i])
+			r.work()
 		}()
 	}
-	r.blocks(&r.machines[0])
+	r.work()
 	wg.Wait()
 }
 
-func (r *Run) blocks(m **machine) {
-	for !r.pause.Load() {
-		i := r.next.Add(1) - 1
-		if i >= r.total {
-			r.next.Store(r.total)
+// work runs one block after another.
+func (r *Run) work() {
+	var m *machine
+	how, err := goesOn, error(nil)
+	for fruitless := 0; ; {
+		if m = r.turn(m, how, err); m == nil {
 			return
 		}
-		if *m == nil {
-			*m = newMachine(r.p, r.env)
+		if how, err = m.run(); how != waiting {
+			fruitless = 0
+		} else if fruitless++; fruitless > 2 { // for another worker's block, perhaps
+			runtime.Gosched()
 		}
-		g := r.env.Grid
-		x, rest := uint32(i%uint64(g[0])), i/uint64(g[0])
-		if err := (*m).runBlock(x, uint32(rest%uint64(g[1])), uint32(rest/uint64(g[1]))); err != nil {
-			r.mu.Lock()
-			if r.err == nil {
-				r.err = err
-			}
-			r.mu.Unlock()
-			r.pause.Store(true)
-			return
-		}
-		if r.expired() {
+		if how == ended && err == nil && r.expired() {
 			r.pause.Store(true)
 		}
+	}
+}
+
+// turn takes back a machine, if there is one, and returns the one that runs
+// next, or nil.
+func (r *Run) turn(m *machine, how outcome, err error) *machine {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m != nil {
+		r.back(m, how, err)
+	}
+	if r.pause.Load() {
+		return nil
+	}
+	// A block that waits may wait for one that has begun or for one that has
+	// not: they take turns. Without that, a grid whose blocks wait for the one
+	// before them would have most of its blocks set aside.
+	fresh := r.next < r.total && r.begun < r.most
+	if len(r.aside) > 0 && (r.again || !fresh) {
+		m, r.aside, r.again = r.aside[0], r.aside[1:], false
+		return m
+	}
+	if !fresh {
+		return nil
+	}
+	m = r.machine()
+	g := r.env.Grid
+	x, rest := uint32(r.next%uint64(g[0])), r.next/uint64(g[0])
+	m.begin([3]uint32{x, uint32(rest % uint64(g[1])), uint32(rest / uint64(g[1]))})
+	r.next++
+	r.begun++
+	r.again = len(r.aside) > 0
+	return m
+}
+
+// machine returns one for a block that begins; mu is held.
+func (r *Run) machine() *machine {
+	if last := len(r.free) - 1; last >= 0 {
+		m := r.free[last]
+		r.free = r.free[:last]
+		return m
+	}
+	if m := r.spare.take(r); m != nil {
+		m.join(r)
+		return m
+	}
+	return newMachine(r)
+}
+
+// back takes a machine from a worker; mu is held.
+func (r *Run) back(m *machine, how outcome, err error) {
+	switch {
+	case err != nil:
+		if r.err == nil {
+			r.err = err
+		}
+		r.pause.Store(true)
+	case how == ended:
+		r.begun--
+		r.ended++
+		r.free = append(r.free, m)
+	case how == paused:
+		r.aside = slices.Insert(r.aside, 0, m)
+	default:
+		r.aside = append(r.aside, m)
 	}
 }

@@ -59,6 +59,10 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 		return m.env.Shared
 	case "%total_smem_size":
 		return uint32(len(m.shared))
+	case "%envreg1": // with %envreg2 the workspace, as cooperative groups read it
+		return uint32(m.env.Workspace >> 32)
+	case "%envreg2":
+		return uint32(m.env.Workspace)
 	}
 	return 0
 }

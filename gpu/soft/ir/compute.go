@@ -202,3 +202,12 @@ func (o *Fail) Name() string { return fmt.Sprintf("fail %q", o.Err) }
 
 // Registers implements Op.
 func (o *Fail) Registers() (results, sources []Ref) { return nil, nil }
+
+// Nanosleep gives others a turn.
+type Nanosleep struct{}
+
+// Name implements Op.
+func (o *Nanosleep) Name() string { return "nanosleep" }
+
+// Registers implements Op.
+func (o *Nanosleep) Registers() (results, sources []Ref) { return nil, nil }

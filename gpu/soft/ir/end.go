@@ -134,5 +134,10 @@ func (e ReturnDynamic) Name() string { return "return from " + e.F.Name }
 // Next implements End.
 func (e ReturnDynamic) Next() []int { return nil }
 
-// Source implements End.
-func (e ReturnDynamic) Source() Ref { return None }
+// Source implements End: a frame on the lanes' stack is given back.
+func (e ReturnDynamic) Source() Ref {
+	if e.F.Stack > 0 {
+		return e.F.Base
+	}
+	return None
+}

@@ -9,7 +9,7 @@ func IsSpecial(name string) bool {
 		"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
 		"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid",
 		"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-		"%dynamic_smem_size", "%total_smem_size":
+		"%dynamic_smem_size", "%total_smem_size", "%envreg1", "%envreg2":
 		return true
 	}
 	return false

@@ -1,0 +1,27 @@
+//go:build linux && amd64
+
+#include "textflag.h"
+
+// func enter(code uintptr, context unsafe.Pointer) uint64
+//
+// The frame is only there for the assembler to save RBP in and to point it at, so
+// that a profiler that follows frame pointers finds its way. Generated code uses
+// none of the stack but the address to return to.
+TEXT ·enter(SB), NOSPLIT, $8-24
+	MOVQ code+0(FP), AX
+	MOVQ context+8(FP), DI
+	CALL AX
+	VZEROUPPER
+	MOVQ AX, ret+16(FP)
+	RET
+
+// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	MOVL sub+4(FP), CX
+	CPUID
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET

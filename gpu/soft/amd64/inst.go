@@ -1,0 +1,138 @@
+package amd64
+
+// Inst is an instruction: a name and the encodings that it has, of which the
+// first that takes the operands is used. The tables of this package have all
+// there are; the same rows are what the tests compare with the GNU assembler.
+type Inst struct {
+	name      string
+	encodings []encoding
+}
+
+// Name returns the mnemonic.
+func (in *Inst) Name() string { return in.name }
+
+// encoding is one row of the manual (Intel SDM volume 2, "Instruction Format").
+type encoding struct {
+	form form
+	op   byte
+	pp   prefix
+	mp   opmap
+	w    width
+	ext  uint8 // the digit in ModRM.reg where no operand is there
+	vex  bool
+}
+
+type prefix uint8
+
+// The prefixes that belong to the opcode, as VEX.pp numbers them.
+const (
+	pNone prefix = iota
+	p66
+	pF3
+	pF2
+)
+
+type opmap uint8
+
+// The opcode maps, as VEX.mmmmm numbers them.
+const (
+	mOne opmap = iota // one byte, without VEX only
+	m0F
+	m0F38
+	m0F3A
+)
+
+type width uint8
+
+const (
+	w0    width = iota // or ignored
+	w1                 // always set
+	wSize              // set when the general registers have 64 bits
+)
+
+// form is the operands in the order of Intel's syntax.
+type form []slot
+
+// slot is where one operand goes and what it may be.
+type slot struct {
+	role  role
+	class class
+	mem   memory
+}
+
+type role uint8
+
+const (
+	inReg    role = iota // ModRM.reg
+	inRM                 // ModRM.rm, with SIB and displacement
+	inVVVV               // VEX.vvvv
+	inIs4                // the high half of an immediate byte
+	inOpcode             // the low three bits of the opcode
+	inImm
+	inCL // the register CL, not encoded
+)
+
+type class uint8
+
+const (
+	vec class = iota // X or Y, which sets VEX.L; all of an instruction agree
+	gpr              // D or Q, which sets W; all of an instruction agree
+	xmm              // these only
+	ymm
+	r8
+	r16
+	r32
+	r64
+	imm8  // any byte
+	imm8s // a byte that is sign-extended
+	imm32 // sign-extended to the size of the operation
+	imm64
+)
+
+// memory tells whether a slot takes memory, and of how many bytes: a number, or
+// a part of the instruction's vector or general register.
+type memory uint8
+
+const (
+	noMem memory = 0
+	full  memory = 100 + iota // all of the register
+	half
+	quarter
+	eighth
+	gatherX // with a vector of indices
+	gatherY
+)
+
+func reg(c class) slot          { return slot{inReg, c, noMem} }
+func vvvv(c class) slot         { return slot{inVVVV, c, noMem} }
+func rm(c class, m memory) slot { return slot{inRM, c, m} }
+func only(m memory) slot        { return slot{inRM, noReg, m} }
+func imm(c class) slot          { return slot{inImm, c, noMem} }
+
+// noReg is the class of slots for memory only.
+const noReg class = 0xff
+
+// all has every instruction in the order of the tables.
+var all []*Inst
+
+func define(name string, e ...encoding) *Inst {
+	in := &Inst{name, e}
+	all = append(all, in)
+	return in
+}
+
+// legacy makes an encoding without VEX.
+func legacy(op byte, pp prefix, mp opmap, w width, f ...slot) encoding {
+	return encoding{form: f, op: op, pp: pp, mp: mp, w: w}
+}
+
+// vex makes an encoding with VEX.
+func vex(op byte, pp prefix, mp opmap, w width, f ...slot) encoding {
+	return encoding{form: f, op: op, pp: pp, mp: mp, w: w, vex: true}
+}
+
+// digit gives an encoding its ModRM.reg.
+func (e encoding) digit(n uint8) encoding {
+	e.ext = n
+	return e
+}

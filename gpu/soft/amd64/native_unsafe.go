@@ -1,0 +1,31 @@
+//go:build linux && amd64
+
+package amd64
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Available reports whether this processor and its kernel have what the
+// instructions of this package need. (cpu.X86 has AVX2 only if the kernel saves
+// the registers.) LZCNT came with BMI1 and F16C before AVX2 in every processor,
+// but each has a bit of its own.
+func Available() bool {
+	x := &cpu.X86
+	if !x.HasAVX2 || !x.HasFMA || !x.HasBMI1 || !x.HasBMI2 || !x.HasPOPCNT {
+		return false
+	}
+	const f16c, lzcnt = 1 << 29, 1 << 5
+	_, _, c, _ := cpuid(1, 0)
+	_, _, extended, _ := cpuid(0x80000001, 0)
+	return c&f16c != 0 && extended&lzcnt != 0
+}
+
+// cpuid is the instruction (enter_amd64.s).
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+
+// enter calls code with the context's address in RDI (enter_amd64.s). The context
+// escapes to the heap: on a goroutine's stack, which moves, it must not be.
+func enter(code uintptr, context unsafe.Pointer) uint64

@@ -1,0 +1,19 @@
+//go:build !linux || !amd64
+
+package amd64
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// Available reports whether this processor can run the code: another one cannot.
+func Available() bool { return false }
+
+var errOther = errors.New("generated code for amd64: this is another processor or system")
+
+func mapCode([]byte) ([]byte, error) { return nil, errOther }
+
+func unmapCode([]byte) error { return errOther }
+
+func enter(uintptr, unsafe.Pointer) uint64 { panic(errOther) }
