@@ -87,6 +87,14 @@ func TestFormsAgainstOracle(t *testing.T) {
 	for _, round := range []string{"rn", "rz", "rn.relu", "rz.relu"} {
 		convert = append(convert, "cvt."+round+".f16x2.f32 %r0, %r1, %r2", "cvt."+round+".bf16x2.f32 %r3, %r4, %r5", "cvt."+round+".f16.f32 %h0, %r6", "cvt."+round+".bf16.f32 %h1, %r7")
 	}
+	for _, t := range []string{"e4m3x2", "e5m2x2"} {
+		for _, relu := range []string{"", ".relu"} {
+			convert = append(convert, "cvt.rn.satfinite"+relu+"."+t+".f32 %h0, %r1, %r2", "cvt.rn.satfinite"+relu+"."+t+".f16x2 %h0, %r1", "cvt.rn"+relu+".f16x2."+t+" %r0, %h1")
+		}
+	}
+	for _, how := range []string{"rna", "rna.satfinite", "rn", "rz", "rn.relu", "rz.relu"} {
+		convert = append(convert, "cvt."+how+".tf32.f32 %r0, %r1")
+	}
 	var video []string
 	for _, op := range []string{"vadd", "vsub", "vabsdiff", "vmin", "vmax"} {
 		for _, types := range []string{".u32.u32.u32", ".s32.u32.u32", ".u32.s32.u32", ".s32.s32.s32", ".u32.s32.s32"} {
