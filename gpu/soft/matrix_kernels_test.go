@@ -98,3 +98,15 @@ ld.param.u64 %o, [out]; mov.u32 %r0, %tid.x; st.shared.u32 [dyn+232444], 77; ld.
 	}
 	r.expect(out, 1, func(int) uint32 { return 77 })
 }
+
+// Atomic operations on halves count also where an allocation ends with one.
+func TestAtomicHalves(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 out) { .reg .b64 %o; .reg .b16 %h<3>; ld.param.u64 %o, [out]; mov.b16 %h1, 0x3c00;
+red.global.add.noftz.f16 [%o], %h1; red.global.add.noftz.f16 [%o+2], %h1; red.global.add.noftz.f16 [%o+4], %h1; ret; }`)
+	out := r.buffer(make([]byte, 6))
+	r.launch("k", [3]uint32{8, 1, 1}, [3]uint32{64, 1, 1}, 0, out)
+	got, err := r.read(out, 6)
+	if want := raw([]uint16{0x6000, 0x6000, 0x6000}); err != nil || string(got) != string(want) { // 512
+		t.Errorf("%x, %v, want %x", got, err, want)
+	}
+}

@@ -14,7 +14,6 @@ type bulkForm struct {
 	spaces    []string // of the destination and the source: "shared", "global"
 	completes string   // "mbarrier", "bulk_group"
 	multicast bool     // to the blocks of a cluster: a mask follows
-	policy    bool     // a cache policy follows
 	rest      []string
 }
 
@@ -31,8 +30,6 @@ func bulkFormOf(mods []string) (f bulkForm) {
 			f.completes = m
 		case m == "multicast::cluster":
 			f.multicast = true
-		case m == "L2::cache_hint":
-			f.policy = true
 		default:
 			f.rest = append(f.rest, m)
 		}
@@ -42,7 +39,7 @@ func bulkFormOf(mods []string) (f bulkForm) {
 
 // operands is how many a form has after the first so many.
 func (f *bulkForm) operands(n int) int {
-	for _, more := range []bool{f.completes == "mbarrier", f.multicast, f.policy} {
+	for _, more := range []bool{f.completes == "mbarrier", f.multicast} {
 		if more {
 			n++
 		}
