@@ -54,6 +54,9 @@ func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	case "commit_group", "wait_group", "prefetch":
 		return nil, nil
 	}
+	if mods[0] == "tensor" {
+		return c.copyTensor(in, mods[1:], "")
+	}
 	f := bulkFormOf(mods)
 	if len(f.rest) > 0 {
 		return nil, in.Errorf("unsupported instruction")
@@ -90,6 +93,9 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 func (c *compiler) reduceBulk(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 4 || in.Mods[0] != "async" || in.Mods[1] != "bulk" {
 		return nil, in.Errorf("unsupported instruction")
+	}
+	if in.Mods[2] == "tensor" {
+		return c.reduceTensor(in, in.Mods[3:])
 	}
 	f := bulkFormOf(in.Mods[2:])
 	if f.rest = slices.DeleteFunc(f.rest, func(m string) bool { return m == "noftz" }); len(f.rest) != 2 {
