@@ -45,7 +45,6 @@ type machine struct {
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
 	matrix matrixRoom
-	waits  bool  // an mbarrier's phase that a lane asked for has not ended
 	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun

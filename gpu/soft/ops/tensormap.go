@@ -3,7 +3,6 @@ package ops
 import (
 	"encoding/binary"
 	"errors"
-	"math"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -161,16 +160,16 @@ func (t *TensorMap) Outside(b []byte) {
 	if !t.NaN {
 		return
 	}
-	switch size := t.Type.Size(); {
-	case size == 8:
+	size := int(t.Type.Size())
+	if size == 8 {
 		for ; len(b) > 0; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, math.Float64bits(math.NaN())|1<<51)
+			binary.LittleEndian.PutUint64(b, nan64)
 		}
-	default:
-		for i := range b { // the NaNs of f16, bf16 and f32 that instructions give
-			if b[i] = 0xff; uint64(i)%size == size-1 {
-				b[i] = 0x7f
-			}
+		return
+	}
+	for i := range b { // the NaNs of f16, bf16 and f32 that instructions give
+		if b[i] = 0xff; i%size == size-1 {
+			b[i] = 0x7f
 		}
 	}
 }
