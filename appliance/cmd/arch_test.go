@@ -65,7 +65,7 @@ var rules = []rule{
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
 	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},
 	{"gpu/soft", nil, "tests of the soft GPU as a whole: no package of ours is built on them"},
-	{"gpu/soft/device", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft/compile", "gpu/soft/exec", "gpu/soft/ir", "gpu/soft/texture"}, "a Driver, which does not know what an instruction is"},
+	{"gpu/soft/device", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft/compile", "gpu/soft/exec", "gpu/soft/ir", "gpu/soft/ops", "gpu/soft/texture"}, "a Driver, which does not know what an instruction is; of ops it has tensor maps"},
 	{"gpu/soft/compile", []string{"gpu/abi", "gpu/ptx", "gpu/fatbin", "gpu/soft/ir", "gpu/soft/ops", "gpu/soft/texture"}, "it makes programs and does not run them"},
 	{"gpu/soft/ir", []string{"gpu/abi", "gpu/soft/ops", "gpu/soft/texture"}, "a program as data, which nobody runs here"},
 	{"gpu/soft/exec", []string{"gpu/abi", "gpu/soft/amd64", "gpu/soft/ir", "gpu/soft/native", "gpu/soft/ops", "gpu/soft/texture"}, "it runs programs and does not know PTX"},

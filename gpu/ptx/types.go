@@ -27,6 +27,8 @@ const (
 	F32
 	F64
 	Pred
+	E4M3x2
+	E5M2x2
 	TexRef // opaque types: a variable of one is bound to an image or a sampler
 	SamplerRef
 	SurfRef
@@ -37,7 +39,7 @@ var typeNames = map[string]Type{
 	"u8": U8, "u16": U16, "u32": U32, "u64": U64,
 	"s8": S8, "s16": S16, "s32": S32, "s64": S64,
 	"f16": F16, "f16x2": F16x2, "bf16": BF16, "bf16x2": BF16x2, "tf32": TF32,
-	"f32": F32, "f64": F64, "pred": Pred,
+	"f32": F32, "f64": F64, "pred": Pred, "e4m3x2": E4M3x2, "e5m2x2": E5M2x2,
 	"texref": TexRef, "samplerref": SamplerRef, "surfref": SurfRef,
 }
 
@@ -58,7 +60,7 @@ func (t Type) Size() uint32 {
 	switch t {
 	case B8, U8, S8, Pred:
 		return 1
-	case B16, U16, S16, F16, BF16:
+	case B16, U16, S16, F16, BF16, E4M3x2, E5M2x2:
 		return 2
 	case B32, U32, S32, F32, F16x2, BF16x2, TF32:
 		return 4

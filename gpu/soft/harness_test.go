@@ -28,7 +28,12 @@ type rig struct {
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2, Engine: exec.Compiled})
+	return newRigOf(t, device.Options{VRAM: 256 << 20, SMs: 2, Engine: exec.Compiled}, src)
+}
+
+func newRigOf(t testing.TB, o device.Options, src string) *rig {
+	t.Helper()
+	d, err := device.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

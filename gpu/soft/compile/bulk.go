@@ -14,7 +14,6 @@ type bulkForm struct {
 	spaces    []string // of the destination and the source: "shared", "global"
 	completes string   // "mbarrier", "bulk_group"
 	multicast bool     // to the blocks of a cluster: a mask follows
-	policy    bool     // a cache policy follows
 	rest      []string
 }
 
@@ -31,8 +30,6 @@ func bulkFormOf(mods []string) (f bulkForm) {
 			f.completes = m
 		case m == "multicast::cluster":
 			f.multicast = true
-		case m == "L2::cache_hint":
-			f.policy = true
 		default:
 			f.rest = append(f.rest, m)
 		}
@@ -42,7 +39,7 @@ func bulkFormOf(mods []string) (f bulkForm) {
 
 // operands is how many a form has after the first so many.
 func (f *bulkForm) operands(n int) int {
-	for _, more := range []bool{f.completes == "mbarrier", f.multicast, f.policy} {
+	for _, more := range []bool{f.completes == "mbarrier", f.multicast} {
 		if more {
 			n++
 		}
@@ -56,6 +53,9 @@ func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	switch mods[0] {
 	case "commit_group", "wait_group", "prefetch":
 		return nil, nil
+	}
+	if mods[0] == "tensor" {
+		return c.copyTensor(in, mods[1:], "")
 	}
 	f := bulkFormOf(mods)
 	if len(f.rest) > 0 {
@@ -93,6 +93,9 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 func (c *compiler) reduceBulk(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Mods) < 4 || in.Mods[0] != "async" || in.Mods[1] != "bulk" {
 		return nil, in.Errorf("unsupported instruction")
+	}
+	if in.Mods[2] == "tensor" {
+		return c.reduceTensor(in, in.Mods[3:])
 	}
 	f := bulkFormOf(in.Mods[2:])
 	if f.rest = slices.DeleteFunc(f.rest, func(m string) bool { return m == "noftz" }); len(f.rest) != 2 {

@@ -38,7 +38,7 @@ func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	default:
 		return nil, in.Errorf("unsupported instruction")
 	}
-	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") && m != "L2::cache_hint" })
+	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") })
 	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" || len(in.Args) < 3 || len(in.Args) > 4 {
 		return nil, in.Errorf("unsupported instruction")
 	}

@@ -29,7 +29,7 @@ func init() {
 		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
-		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma,
+		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma, "createpolicy": (*compiler).createPolicy,
 	}
 	addVideo()
 	addTextures()
@@ -48,6 +48,10 @@ func trapped(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Er
 
 // inst compiles a plain instruction: by its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
+	in, err := c.withoutPolicy(in)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.typeCheck(in); err != nil {
 		return nil, err
 	}

@@ -34,12 +34,11 @@ var roundings = map[string]ops.Rounding{"rn": ops.Nearest, "rz": ops.TowardZero,
 func formOf(mods []string) (f matrixForm) {
 	f.mode = ops.Nearest
 	for _, m := range mods {
-		e, rounding, known := ops.ElementByName(m), ops.Nearest, false
-		if rounding, known = roundings[m]; known {
-			f.mode = rounding
-			continue
-		}
+		e := ops.ElementByName(m)
+		rounding, known := roundings[m]
 		switch {
+		case known:
+			f.mode = rounding
 		case f.shape(m):
 		case m == "row" || m == "col":
 			f.cols = append(f.cols, m == "col")
@@ -207,7 +206,7 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	if k.Access, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return k, err
 	}
-	k.Access.Size = uint64(max(1, t.Bits/8))
+	k.Size = uint64(max(1, t.Bits/8))
 	if k.R, err = c.fragment(&in.Args[1-mem], &k.Fragment, which != "d"); err != nil {
 		return k, err
 	}

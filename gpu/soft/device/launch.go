@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB.
-const maxOptInBytes = 96 << 10
+// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB, as on a
+// device of compute capability 9.0.
+const maxOptInBytes = 227 << 10
 
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {

@@ -70,14 +70,23 @@ func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error)
 	return 0, nil // inval
 }
 
-// inShared gives so many bytes, a power of two, of shared memory at a lane's address. A
-// generic address has to be in shared memory.
+// inShared gives so many bytes, a power of two, of shared memory at a lane's address.
 func (m *machine) inShared(a *access, lane int, size uint64) ([]byte, error) {
-	addr := a.at(m.get(a.Base, lane), a.Off)
-	if a.Space == ir.Generic {
-		if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
-			return nil, fmt.Errorf("%w: %d bytes at %#x, which is not in shared memory", abi.ErrIllegalAddress, size, addr+m.env.Spaces.Shared)
-		}
+	addr, err := m.sharedAddress(a, lane)
+	if err != nil {
+		return nil, err
 	}
 	return m.window(ir.Shared, addr, size, lane)
+}
+
+// sharedAddress is a lane's address in shared memory. A generic address has to be there.
+func (m *machine) sharedAddress(a *access, lane int) (uint64, error) {
+	addr := a.at(m.get(a.Base, lane), a.Off)
+	if a.Space != ir.Generic {
+		return addr, nil
+	}
+	if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
+		return 0, fmt.Errorf("%w: address %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
+	}
+	return addr, nil
 }

@@ -92,6 +92,8 @@ func newStep(op ir.Op) step {
 		return update(o)
 	case *ir.CopyAsync:
 		return copyAsync(o)
+	case *ir.CopyTensor:
+		return copyTensor(o)
 	case *ir.CopyBulk:
 		return copyBulk(o)
 	case *ir.MBarrier:

@@ -11,7 +11,7 @@ type Update func(old, b, c uint64) uint64
 
 // UpdateFor returns the update of an operation and a type, or nil for combinations that do not exist or are not supported.
 func UpdateFor(op string, t ptx.Type) Update {
-	if n := t.Size(); n != 4 && n != 8 {
+	if n := t.Size(); n != 4 && n != 8 && (n != 2 || !t.Float() && (t != ptx.B16 || op != "cas")) {
 		return nil
 	}
 	if t.Float() {
@@ -78,6 +78,10 @@ func UpdateFor(op string, t ptx.Type) Update {
 var floatUpdates = map[ptx.Type]map[string]Update{
 	ptx.F32: {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
 	ptx.F64: {"add": func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }},
+	ptx.F16: {"add": func(o, b, _ uint64) uint64 { return uint64(toF16(float64(f16(uint32(o)) + f16(uint32(b))))) }},
+	ptx.BF16: {"add": func(o, b, _ uint64) uint64 {
+		return uint64(toBF16(float64(bf16(uint32(o))) + float64(bf16(uint32(b)))))
+	}},
 	ptx.F16x2: {
 		"add": inHalves(func(a, b uint32) uint32 { return toF16(float64(f16(a) + f16(b))) }),
 		"min": inHalves(minF16), "max": inHalves(maxF16),

@@ -79,7 +79,7 @@ func NewWarpgroupMMA(f WarpgroupForm) (*MMA, error) {
 	if f.Saturate {
 		d = elements["s32.satfinite"]
 	}
-	p := &MMA{batch: 1, m: 16, n: f.N, k: f.K, row: addRow}
+	p := &MMA{batch: 1, m: 16, n: f.N, k: f.K}
 	if f.Bitwise != "" {
 		p.k, p.row = p.k/32, countAnd
 	}

@@ -71,7 +71,7 @@ func (l *Launch) Run() error {
 }
 
 func (l *Launch) block(at [3]uint32) error {
-	b := &block{l: l, at: at, shared: make([]byte, 96<<10), place: map[*ptx.Var]uint64{}, barriers: map[*byte]*phases{}}
+	b := &block{l: l, at: at, shared: make([]byte, 227<<10), place: map[*ptx.Var]uint64{}, barriers: map[*byte]*phases{}}
 	b.layout(l.Func, map[*ptx.Func]bool{})
 	for i := range l.Block[0] * l.Block[1] * l.Block[2] {
 		t := &thread{b: b, index: i}

@@ -256,7 +256,7 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.store(in)
 	case "atom", "red":
 		return t.atom(in)
-	case "membar", "fence", "prefetch", "nanosleep", "setmaxnreg":
+	case "membar", "fence", "prefetch", "nanosleep", "setmaxnreg", "createpolicy":
 		return nil
 	case "cvta":
 		v := t.val(&in.Args[1], ptx.U64)
