@@ -166,6 +166,13 @@ struct CUmemPoolProps {
 	unsigned char reserved[56];
 };
 
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+	CUmemPoolProps poolProps;
+	const CUmemAccessDesc *accessDescs;
+	size_t accessDescCount, bytesize;
+	CUdeviceptr dptr;
+};
+
 struct CUDA_MEMCPY2D {
 	size_t srcXInBytes, srcY;
 	unsigned int srcMemoryType;
@@ -365,6 +372,8 @@ struct CUgraphNodeParams {
 			int ownership;
 		} graph;
 		CUevent event; /* eventWait, eventRecord */
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		CUdeviceptr free;
 	};
 	long long reserved2;
 };
