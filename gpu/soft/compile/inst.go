@@ -19,6 +19,7 @@ func init() {
 	decoders = map[string]decoder{
 		"mov": (*compiler).mov, "setp": (*compiler).setp, "set": (*compiler).set, "selp": (*compiler).selp, "slct": (*compiler).slct,
 		"cvt": (*compiler).cvt, "cvta": (*compiler).cvta, "isspacep": (*compiler).isspacep,
+		"mapa": (*compiler).mapa, "getctarank": (*compiler).getCTARank,
 		"ld": (*compiler).load, "ldu": (*compiler).load, "st": (*compiler).store,
 		"atom": (*compiler).atom, "red": (*compiler).atom,
 		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
@@ -31,6 +32,7 @@ func init() {
 		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma, "createpolicy": (*compiler).createPolicy,
 	}
 	addVideo()
+	addTextures()
 }
 
 // nothing is for hints, and for fences: the lanes of a block run in order on

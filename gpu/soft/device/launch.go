@@ -27,6 +27,12 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	if copy(params, l.Params) < len(params) {
 		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(params))
 	}
+	workspace := uint64(0)
+	if l.Cooperative {
+		if workspace, err = c.workspaceOf(f, &l); err != nil {
+			return err
+		}
+	}
 	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
 		if fault := c.d.o.Faults.Launch; fault != nil {
 			if err := fault(f.p.Name); err != nil {
@@ -35,7 +41,8 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
+			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
 		})
 	}})
 }
@@ -59,8 +66,8 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	if f.p.ReqThreads[0] != 0 && f.p.ReqThreads != l.Block {
 		return abi.ErrLaunchResources
 	}
-	if l.Cooperative && l.Grid != [3]uint32{1, 1, 1} {
-		return abi.ErrNotSupported
+	if err := c.checkCluster(f, l); err != nil {
+		return err
 	}
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic
@@ -80,11 +87,14 @@ func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
 	c.engine.Lock()
 	defer c.engine.Unlock()
 	r := exec.NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired, &c.spare)
-	for {
+	for first := true; ; first = false {
 		if err := c.enter(); err != nil {
 			return err
 		}
 		start := c.d.o.Clock()
+		if first {
+			c.clearWorkspace(env.Workspace)
+		}
 		r.Slice(*c.table.Load())
 		busy := max(0, c.d.o.Clock().Sub(start).Nanoseconds())
 		finished, err := r.Finished()

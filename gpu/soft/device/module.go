@@ -273,36 +273,3 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	}
 	return nil
 }
-
-// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
-func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
-	f, err := c.function(fn)
-	if err != nil {
-		return 0, err
-	}
-	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
-		return 0, abi.ErrInvalidValue
-	}
-	threads := roundUp(uint32(blockSize), ir.WarpSize)
-	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.registers, registerUnit)*threads))
-	if dynamicShared > maxOptInBytes {
-		return 0, nil
-	}
-	if shared := uint64(f.p.SharedBytes) + dynamicShared; shared > 0 {
-		n = uint32(min(uint64(n), maxOptInBytes/shared))
-	}
-	return int32(n), nil
-}
-
-// OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
-// blocks leave of a multiprocessor's shared memory, and of a block's limit.
-func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, blocks, blockSize int32) (uint64, error) {
-	most, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(fn, blockSize, 0)
-	if err != nil {
-		return 0, err
-	}
-	if blocks <= 0 || blocks > most {
-		return 0, abi.ErrInvalidValue
-	}
-	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.SharedBytes), nil
-}

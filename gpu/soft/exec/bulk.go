@@ -19,7 +19,7 @@ func copyBulk(o *ir.CopyBulk) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
-		m.did |= changed
+		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			n := m.get(o.Bytes, l)
 			if n%bulkUnit != 0 {

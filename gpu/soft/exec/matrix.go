@@ -174,7 +174,7 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 		if err != nil {
 			return err
 		}
-		m.did |= changed
+		m.did |= didChange
 		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
 		return nil
 	}
@@ -212,7 +212,7 @@ func loadTiles(o *ir.LoadTiles) whole {
 func storeTiles(o *ir.StoreTiles) whole {
 	a := reached(o.Access)
 	return func(m *machine, w int, _ uint32) error {
-		m.did |= changed
+		m.did |= didChange
 		for i, s := range o.S {
 			tile := m.tile(w, s, o.Trans)
 			for row := range tile {

@@ -32,16 +32,16 @@ func mbarrier(o *ir.MBarrier) step {
 					ended = old.EndedParity(uint32(n))
 				}
 				m.set(o.D, l, uint64(bitOf(ended)))
-				if !ended {
-					m.did |= slept
+				if !ended { // others are to bring it on
+					m.did |= didSleep
 				}
 				return nil
 			}
-			now, err := after(o.What, old, n)
+			now, err := applied(o.What, old, n)
 			if err != nil {
 				return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
 			}
-			m.did |= changed
+			m.did |= didChange
 			binary.LittleEndian.PutUint64(mem, uint64(now))
 			m.set(o.D, l, uint64(old))
 			return nil
@@ -49,8 +49,8 @@ func mbarrier(o *ir.MBarrier) step {
 	})
 }
 
-// after is the object after an operation.
-func after(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
+// applied is the object after an operation.
+func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
 	switch what {
 	case ir.MBarrierInit:
 		return ops.NewMBarrier(uint32(n))

@@ -56,7 +56,7 @@ func store(o *ir.Store) step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
-		m.did |= changed
+		m.did |= didChange
 		for i, s := range o.S {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
@@ -95,7 +95,7 @@ func update(o *ir.Atomic) step {
 				old = uint64(atomic16(mem, word, addr&2 != 0, func(v uint16) uint16 { now = f(uint64(v), x, y); return uint16(now) }))
 			}
 			if now != old {
-				m.did |= changed
+				m.did |= didChange
 			}
 			m.set(o.D, l, old)
 			return nil

@@ -19,7 +19,7 @@ func copyTensor(o *ir.CopyTensor) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
-		m.did |= changed
+		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			b, err := m.window(mapAt.Space, mapAt.at(m.get(mapAt.Base, l), mapAt.Off), 64, l)
 			if err != nil {

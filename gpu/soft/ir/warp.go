@@ -83,6 +83,20 @@ type Barrier struct {
 	P        Pred // its source
 }
 
+// ClusterBarrier is barrier.cluster.arrive, or barrier.cluster.wait.
+type ClusterBarrier struct{ Wait bool }
+
+// Name implements Op.
+func (o *ClusterBarrier) Name() string {
+	if o.Wait {
+		return "barrier.cluster.wait"
+	}
+	return "barrier.cluster.arrive"
+}
+
+// Registers implements Op.
+func (o *ClusterBarrier) Registers() (results, sources []Ref) { return nil, nil }
+
 // Reduction is what a barrier does to the predicates of the threads that come.
 type Reduction uint8
 
