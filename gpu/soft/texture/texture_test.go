@@ -359,3 +359,17 @@ func TestSizes(t *testing.T) {
 		t.Errorf("view = %+v, %v", v, err)
 	}
 }
+
+func BenchmarkFetch(b *testing.B) {
+	im, mem := image(b, rand.New(rand.NewSource(5)), texture.Size{Width: 256, Height: 256})
+	for name, filtered := range map[string]bool{"nearest": false, "linear": true} {
+		b.Run(name, func(b *testing.B) {
+			x := texture.Texture{Image: im, Sampler: texture.Sampler{Filtered: filtered, Normalized: true}}
+			q := texture.Query{}
+			for b.Loop() {
+				q.At[0] += 1. / 256
+				x.Fetch(mem, &q)
+			}
+		})
+	}
+}
