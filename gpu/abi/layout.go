@@ -17,14 +17,15 @@ package abi
 //	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
 //	1.3  an eventfd as doorbell (MsgReady), OffWorkerSleeps counts; kernels of
 //	     graphs have attributes
+//	1.5  launches have clusters
 //
-// What 1.2 and 1.3 add is asked for or used by the guest alone, so a library announces itself
+// What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
 // before it uses more: an older worker serves it as before, and an older
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 3
+	Minor        = 5
 	LibraryMinor = 1
 )
 
