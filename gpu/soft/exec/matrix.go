@@ -146,7 +146,7 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 		if err != nil {
 			return err
 		}
-		m.did |= didChange
+		m.did |= changed
 		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
 		return nil
 	}
@@ -191,7 +191,7 @@ func loadTiles(o *ir.LoadTiles) whole {
 func storeTiles(o *ir.StoreTiles) whole {
 	a := reached(o.Access)
 	return func(m *machine, w int, _ uint32) error {
-		m.did |= didChange
+		m.did |= changed
 		for i, s := range o.S {
 			tile := m.tile(w, s, o.Trans)
 			for row := range tile {

@@ -56,7 +56,7 @@ func store(o *ir.Store) step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
-		m.did |= didChange
+		m.did |= changed
 		for i, s := range o.S {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
@@ -88,7 +88,7 @@ func update(o *ir.Atomic) step {
 				old = uint64(atomic32(mem, func(v uint32) uint32 { now = f(uint64(v), x, y); return uint32(now) }))
 			}
 			if now != old {
-				m.did |= didChange
+				m.did |= changed
 			}
 			m.set(o.D, l, old)
 			return nil
