@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -20,13 +21,19 @@ var testWindow = worker.NewWindow(abi.Windows()[0])
 // rig is one context with a module, for tests.
 type rig struct {
 	testing.TB
+	d     worker.Driver
 	c     worker.Context
 	funcs map[string]worker.Function
 }
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2})
+	return newRigOf(t, device.Options{VRAM: 256 << 20, SMs: 2, Engine: exec.Compiled}, src)
+}
+
+func newRigOf(t testing.TB, o device.Options, src string) *rig {
+	t.Helper()
+	d, err := device.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +46,7 @@ func newRig(t testing.TB, src string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	r := &rig{TB: t, d: d, c: c, funcs: map[string]worker.Function{}}
 	r.load(src)
 	return r
 }

@@ -158,6 +158,16 @@ type Printer interface {
 	PrintTo(output func(to uint32, text []byte))
 }
 
+// ValueWaiter is a Context whose streams can wait for a value in memory. The device's
+// attributes say so (CAN_USE_STREAM_MEM_OPS and its kin, CUdevice_attribute).
+type ValueWaiter interface {
+	// StreamWaitValue lets the stream go on when the value of width bytes, 4 or 8, at
+	// an address, which is a multiple of that, compares with value as
+	// CUstreamWaitValue_flags says; whoever writes it. What waits needs no turn on the
+	// device, holds up no other stream, and ends with the context.
+	StreamWaitValue(s Stream, address, value uint64, width, flags uint32, done func(error)) error
+}
+
 // AllocUnit is what memory is accounted in, bytes: the alignment of device
 // addresses, so that many small pieces cannot take more than they count.
 const AllocUnit = 256

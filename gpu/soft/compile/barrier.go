@@ -19,7 +19,7 @@ func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
 		b.Sync = o
 		return err
 	}
-	if warpWide[in.Op] != nil {
+	if wholeWarp(in) {
 		o, err := c.aligned(in)
 		b.Sync = o
 		return err

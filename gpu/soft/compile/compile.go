@@ -283,6 +283,9 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	if a, ok := c.fr.vars[v]; ok {
 		return uint64(a), nil
 	}
+	if v.Type.Opaque() {
+		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " has nothing bound to it: only texture and surface objects are supported")
+	}
 	switch v.Space {
 	case ptx.Shared:
 		if v.Extern {

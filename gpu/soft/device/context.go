@@ -18,17 +18,19 @@ const maxStreams = 4096
 type Context struct {
 	worker.NoCalls
 
-	d       *device
-	gate    worker.Gate
-	spaces  ir.Spaces
-	output  exec.Output // set before the first launch, or nil
-	stop    atomic.Bool // ends kernels between instructions
-	engine  sync.Mutex  // one kernel at a time has the device
-	spare   exec.Spare  // under engine
-	issue   sync.Mutex  // order of enqueueing; before mu
-	table   atomic.Pointer[[]exec.Region]
-	running sync.WaitGroup // stream goroutines
-	move    sync.Mutex     // one Evict or Restore at a time; before mu
+	d      *device
+	gate   worker.Gate
+	spaces ir.Spaces
+	output exec.Output // set before the first launch, or nil
+	stop   atomic.Bool // ends kernels between instructions
+	engine sync.Mutex  // one kernel at a time has the device
+	spare  exec.Spare  // under engine
+	issue  sync.Mutex  // order of enqueueing; before mu
+	table  atomic.Pointer[[]exec.Region]
+	// texture and surface objects by their numbers; replaced, never changed
+	textures atomic.Pointer[map[uint64]*exec.Texture]
+	running  sync.WaitGroup // stream goroutines
+	move     sync.Mutex     // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex
 	legacy   *stream
@@ -47,6 +49,7 @@ type Context struct {
 func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
 	c := &Context{d: d, gate: gate, spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
+	c.textures.Store(&map[uint64]*exec.Texture{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
 	return c
@@ -320,6 +323,7 @@ func (c *Context) Destroy() error {
 	}
 	c.mu.Unlock()
 	c.issue.Unlock()
+	c.d.waits.notice()
 	c.running.Wait()
 	c.move.Lock() // stop ends a move under way
 	defer c.move.Unlock()

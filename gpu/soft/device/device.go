@@ -3,17 +3,20 @@
 //
 // Stream operations are a graph: each names the operations that must finish
 // before it (stream.go). A launch runs in slices, between which the gate may
-// take the device away (launch.go). Lock order: Context.mu before memory.mu.
+// take the device away (launch.go). Lock order: Context.mu before memory.mu; waits.mu
+// is held while no other is taken.
 package device
 
 import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -25,6 +28,8 @@ type Options struct {
 	UUID [16]byte // default all zero
 	// Capability is what the device says that it is; default compile.DefaultCapability.
 	Capability compile.Capability
+	// Engine is how instructions run.
+	Engine exec.Engine
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
 	// Faults lets tests break things.
@@ -41,8 +46,10 @@ type Faults struct {
 
 // device is the Driver.
 type device struct {
-	o   Options
-	mem *memory
+	o       Options
+	mem     *memory
+	waits   waits
+	objects atomic.Uint64 // texture and surface objects so far: a number is of one context
 
 	mu       sync.Mutex
 	contexts map[*Context]bool

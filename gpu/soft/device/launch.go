@@ -10,8 +10,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB.
-const maxOptInBytes = 96 << 10
+// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB, as on a
+// device of compute capability 9.0.
+const maxOptInBytes = 227 << 10
 
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {
@@ -40,8 +41,8 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
-			Workspace: workspace, Cluster: l.Cluster,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
+			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
 		})
 	}})
 }

@@ -144,7 +144,7 @@ func (m *machine) unblock() error {
 	for _, g := range m.groups {
 		if g.state == atWarp {
 			b := &m.p.Blocks[g.pc]
-			return b.wrap(b.syncAt, b.warp.missing(m, g))
+			return wrap(b.syncAt, b.warp.missing(m, g))
 		}
 	}
 	return errDeadlock

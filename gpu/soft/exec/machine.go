@@ -42,11 +42,14 @@ type machine struct {
 	save32 []uint32
 	save64 []uint64
 	cache  Region // the allocation touched last
+	bound  bound  // the texture used last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
 	matrix matrixRoom
+	blocks []block // of the program, or of its machine code
+	native codeState
 	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
@@ -76,7 +79,7 @@ type shape struct {
 
 func newMachine(r *Run) *machine {
 	p := r.p
-	m := &machine{p: p, warps: warpsOf(r.env)}
+	m := &machine{p: p, blocks: p.Blocks, warps: warpsOf(r.env)}
 	m.lanes = m.warps * ir.WarpSize
 	m.r32 = make([]uint32, p.Regs32*m.lanes)
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
@@ -112,7 +115,8 @@ func (m *machine) join(r *Run) {
 
 // leave forgets the launch that the machine was of.
 func (m *machine) leave() {
-	m.of, m.env, m.cluster, m.cache = nil, nil, nil, Region{}
+	m.of, m.env, m.cluster, m.cache, m.bound = nil, nil, nil, Region{}, bound{}
+	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
 	if m.grown() > machineBytes {
 		m.groups, m.pool = nil, nil

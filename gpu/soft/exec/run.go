@@ -21,10 +21,14 @@ type Launch struct {
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
 	SMs         uint32
-	Output      Output    // nil: what kernels write is lost
+	Output      Output // nil: what kernels write is lost
+	Engine      Engine
 	Heap        *Heap     // for malloc; nil when the module does not use it
 	Cluster     [3]uint32 // blocks of a cluster, which divide the grid's; 0: each block is one
 	Workspace   uint64    // address of a cooperative grid's barrier, or 0
+	// Textures finds a texture or surface object of the context, or nil. It is
+	// called from any goroutine; nil: there are none.
+	Textures func(object uint64) *Texture
 
 	threads int      // of a block
 	table   []Region // device memory of the context

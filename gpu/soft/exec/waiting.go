@@ -17,9 +17,9 @@ import (
 type activity uint8
 
 const (
-	changed activity = 1 << iota // memory is not what it was
-	slept                        // nanosleep
-	hasRead
+	didChange activity = 1 << iota // memory is not what it was
+	didSleep                       // nanosleep
+	didRead
 )
 
 const (
@@ -54,26 +54,26 @@ func (m *machine) read(addrs []uint64, act []uint32) {
 	if act[first] == 0 {
 		return
 	}
-	m.did |= hasRead
+	m.did |= didRead
 	m.reads = (m.reads + addrs[first*ir.WarpSize+bits.TrailingZeros32(act[first])]) * 0x9e3779b97f4a7c15
 	m.reads = (m.reads + addrs[last*ir.WarpSize+bits.Len32(act[last])-1]) * 0x9e3779b97f4a7c15
 }
 
 // rests is called at the end of a basic block, and reports whether the group rests.
 func (m *machine) rests(g *group, back bool) bool {
-	if m.did&changed != 0 {
+	if m.did&didChange != 0 {
 		g.idle, g.rested = 0, 0
 	}
-	if m.did&slept != 0 {
-		m.did &^= slept
+	if m.did&didSleep != 0 {
+		m.did &^= didSleep
 		m.rest(g, firstRest<<g.rested)
 		return true
 	}
 	if !back {
 		return false
 	}
-	if m.did&(changed|hasRead) != 0 {
-		if m.did&changed == 0 && m.reads == g.last {
+	if m.did&(didChange|didRead) != 0 {
+		if m.did&didChange == 0 && m.reads == g.last {
 			g.idle++
 		} else {
 			g.idle = 0
@@ -126,6 +126,7 @@ func (m *machine) pick() (g *group, awake bool) {
 // check ends the kernel, or the machine's turn.
 func (m *machine) check() (outcome, error) {
 	r := m.of
+	m.useCode(checkBlocks)
 	switch {
 	case m.env.Stop.Load():
 		return goesOn, errStopped
@@ -142,5 +143,5 @@ func (m *machine) check() (outcome, error) {
 
 // nanosleep gives others a turn.
 func nanosleep(*ir.Nanosleep) step {
-	return dense(func(m *machine, _, _ int) { m.did |= slept })
+	return dense(func(m *machine, _, _ int) { m.did |= didSleep })
 }

@@ -23,9 +23,9 @@ func TestRests(t *testing.T) {
 		{"reads a word of each lane", func(m *machine, _ uint64) { m.read(at(func(l uint64) uint64 { return 4 * l }), all) }, idleTurns},
 		{"walks", func(m *machine, i uint64) { m.read(at(func(l uint64) uint64 { return 4*l + 128*i }), all) }, 0},
 		{"walks in strides of the lane", func(m *machine, i uint64) { m.read(at(func(l uint64) uint64 { return 4 * l * i }), all) }, 0},
-		{"changes memory", func(m *machine, _ uint64) { m.read(word, all); m.did |= changed }, 0},
+		{"changes memory", func(m *machine, _ uint64) { m.read(word, all); m.did |= didChange }, 0},
 		{"computes", func(*machine, uint64) {}, 0},
-		{"sleeps", func(m *machine, _ uint64) { m.did |= slept }, 1},
+		{"sleeps", func(m *machine, _ uint64) { m.did |= didSleep }, 1},
 	} {
 		g := &group{}
 		m := &machine{groups: []*group{g}}
@@ -53,7 +53,7 @@ func TestRestsDouble(t *testing.T) {
 	m := &machine{groups: []*group{g, {}}}
 	var last uint64
 	for i := range 20 {
-		m.did |= slept
+		m.did |= didSleep
 		m.rests(g, false)
 		if want := uint64(firstRest) << min(i, maxRests); g.until-m.clock != want {
 			t.Fatalf("rest %d is of %d basic blocks, want %d", i, g.until-m.clock, want)
@@ -64,7 +64,7 @@ func TestRestsDouble(t *testing.T) {
 		t.Error("nobody runs while one group rests")
 	}
 	m.clock = last
-	m.did |= changed | slept
+	m.did |= didChange | didSleep
 	m.rests(g, false)
 	if g.until-m.clock != firstRest {
 		t.Errorf("the rest after a change is of %d basic blocks, want %d", g.until-m.clock, firstRest)

@@ -16,8 +16,9 @@ type Exchange struct {
 	Wide     Ref    // a 64-bit source instead, or None
 	P        *Pred  // the source of a vote
 	Reduce   ops.Update
-	D        Ref // the 32-bit result, or None
-	OK       Ref // the resulting predicate, or None
+	Alone    bool // Reduce changes a value also when it is the only one: of two that are it
+	D        Ref  // the 32-bit result, or None
+	OK       Ref  // the resulting predicate, or None
 }
 
 // Exchanged is what an Exchange computes.
@@ -37,6 +38,7 @@ const (
 	MatchAll // all get whether they have one value, and all of the lanes if so
 	MatchAny // each lane gets the lanes that have its value
 	Reduced  // all get what Reduce makes of all of their values
+	Elected  // all get the lowest lane, and that one a predicate
 )
 
 // NewExchange returns a barrier of the lanes of a warp.
