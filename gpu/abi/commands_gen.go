@@ -1260,7 +1260,7 @@ type Launch struct {
 	BlockY   uint32 // threads
 	BlockZ   uint32 // threads
 	Shared   uint32 // dynamic shared memory, bytes
-	Flags    uint32 // 1 = cooperative
+	Flags    uint32 // 1 = cooperative, from bit 8 on the cluster
 }
 
 // DecodeLaunch reads the arguments from b, which has at least 48 bytes.

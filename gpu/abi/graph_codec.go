@@ -41,7 +41,7 @@ type GraphKernel struct {
 	Function    uint64
 	Grid, Block [3]uint32
 	Shared      uint32
-	Flags       uint32 // 1 = cooperative
+	Flags       uint32 // as of Launch
 	Params      []byte
 	// Attributes are those that a stream and a launch can both have; hints.
 	Attributes []StreamAttrValue

@@ -18,6 +18,7 @@ package abi
 //	1.3  an eventfd as doorbell (MsgReady), OffWorkerSleeps counts; kernels of
 //	     graphs have attributes
 //	1.4  StreamWaitValue
+//	1.5  launches have clusters
 //
 // What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -25,7 +26,7 @@ package abi
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 4
+	Minor        = 5
 	LibraryMinor = 1
 )
 

@@ -198,9 +198,9 @@ var Commands = []Command{
 	// Execution.
 	{Op: 48, Name: "Launch", Args: fields(u64("stream", "handle"), u64("function", "handle"),
 		u32s("grid_x", "blocks", "grid_y", "blocks", "grid_z", "blocks", "block_x", "threads", "block_y", "threads", "block_z", "threads",
-			"shared", "dynamic shared memory, bytes", "flags", "1 = cooperative")),
+			"shared", "dynamic shared memory, bytes", "flags", "1 = cooperative, from bit 8 on the cluster")),
 		Inline: "kernel parameters, laid out as the kernel's parameter space",
-		API:    []string{"cuLaunchKernel", "cuLaunchCooperativeKernel"}},
+		API:    []string{"cuLaunchKernel", "cuLaunchKernelEx", "cuLaunchCooperativeKernel"}},
 
 	// Streams.
 	{Op: 56, Name: "StreamCreate", Args: fields(u64("ctx", "handle"), u64("stream", "new handle"), []Field{{Name: "flags", Kind: U32, Doc: "CUstream_flags"}, {Name: "priority", Kind: I32, Doc: "as CUDA"}}),

@@ -345,6 +345,25 @@ func TestCooperativeLaunch(t *testing.T) {
 	}
 }
 
+// So has one in clusters.
+func TestClusterLaunch(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	_, f, _, err := c.ModuleLoad([]byte(source), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.take(t)
+	l := worker.Launch{Grid: [3]uint32{4, 2, 2}, Block: [3]uint32{32, 1, 1}, Cooperative: true, Cluster: [3]uint32{4, 2, 1}, Params: []byte{1, 2, 3, 4}}
+	if err := wait(t, func(done func(error)) error { return c.Launch(nil, f[1], l, done) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cooperative", "cluster 4 2 1", "launch second grid 4 2 2 block 32 1 1 shared 0 stream 0 params 01020304"}
+	if got := d.take(t); !slices.Equal(got, want) {
+		t.Errorf("libcuda saw %q, want %q", got, want)
+	}
+}
+
 // A launch's attributes reach libcuda, but for a window that is not over the
 // program's memory.
 func TestLaunchAttributes(t *testing.T) {

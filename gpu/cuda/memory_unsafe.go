@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"runtime"
 	"unsafe"
 
@@ -114,14 +115,18 @@ type launchConfig struct {
 	stream      uintptr
 	attributes  uintptr
 	count       uint32
-	attribute   [1 + abi.MaxGraphAttributes]struct {
+	attribute   [2 + abi.MaxGraphAttributes]struct {
 		id    int32
 		_     uint32
 		value [abi.StreamAttrValueWire]byte
 	}
 }
 
-const launchAttributeCooperative = 2
+// Of CUlaunchAttributeID.
+const (
+	launchAttributeCooperative = 2
+	launchAttributeCluster     = 4
+)
 
 // withConfig calls f with the address of a launch's configuration.
 func withConfig(l worker.Launch, attributes []abi.StreamAttrValue, stream uintptr, f func(config uintptr) error) error {
@@ -132,6 +137,14 @@ func withConfig(l worker.Launch, attributes []abi.StreamAttrValue, stream uintpt
 	if l.Cooperative {
 		c.attribute[0].id, c.attribute[0].value[0] = launchAttributeCooperative, 1
 		c.count = 1
+	}
+	if l.Cluster != [3]uint32{} {
+		a := &c.attribute[c.count]
+		a.id = launchAttributeCluster
+		for i, n := range l.Cluster {
+			binary.LittleEndian.PutUint32(a.value[4*i:], n)
+		}
+		c.count++
 	}
 	for _, a := range attributes {
 		c.attribute[c.count].id, c.attribute[c.count].value = a.Case, a.Bytes()

@@ -221,7 +221,7 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 	attributes := c.attributesOf(l)
 	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
 		return withExtra(params, func(extra uintptr) error {
-			if l.Cooperative || len(attributes) > 0 {
+			if l.Cooperative || l.Cluster != [3]uint32{} || len(attributes) > 0 {
 				// cuLaunchCooperativeKernel takes no parameter buffer.
 				return withConfig(l, attributes, cu, func(config uintptr) error {
 					return c.passOn(cuLaunchKernelEx, config, k.handle, 0, extra)

@@ -177,6 +177,11 @@ func TestAPI(t *testing.T) {
 	}
 }
 
+func TestClusters(t *testing.T) {
+	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,cc=9.0")
+	g.run(t, object("api"), "clusters")
+}
+
 // What NVIDIA's libraries and their users were seen to ask of the driver, call by
 // call (testdata/sequences).
 func TestReplay(t *testing.T) {

@@ -106,7 +106,7 @@ func TestClusterMemory(t *testing.T) {
 			}
 			a = next
 		}
-		r.expect(c, len(a), func(i int) uint32 { return uint32(a[i] + 11000) })
+		r.expect(c, len(a), func(i int) uint32 { return uint32(a[i] + 211000) })
 		r.expect(counts, len(sums), func(i int) uint32 { return uint32(sums[i]) })
 	}
 }

@@ -195,7 +195,7 @@ type ManagedMemory struct {
 
 // Gate is where device work asks for its turn. A driver calls Enter before it
 // puts work on the device and Leave after that work is finished; between, it
-// asks Expired at safe points (soft: between blocks) and, when true, leaves
+// asks Expired at safe points (soft: every few basic blocks) and, when true, leaves
 // and enters again. Enter fails when the session ends.
 type Gate interface {
 	Enter() error

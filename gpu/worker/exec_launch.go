@@ -17,7 +17,7 @@ func (s *Session) launch(c *command) error {
 	}
 	l := Launch{
 		Grid: [3]uint32{a.GridX, a.GridY, a.GridZ}, Block: [3]uint32{a.BlockX, a.BlockY, a.BlockZ},
-		Shared: a.Shared, Cooperative: a.Flags&1 != 0, Params: c.inlineBytes,
+		Shared: a.Shared, Cooperative: a.Flags&abi.LaunchCooperative != 0, Cluster: abi.LaunchCluster(a.Flags), Params: c.inlineBytes,
 	}
 	for i := range 3 {
 		if l.Grid[i] == 0 || l.Block[i] == 0 {

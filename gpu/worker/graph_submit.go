@@ -99,7 +99,10 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 		if err != nil {
 			return err
 		}
-		launch := Launch{Grid: b.Grid, Block: b.Block, Shared: b.Shared, Cooperative: b.Flags&1 != 0, Params: b.Params, Attributes: b.Attributes}
+		launch := Launch{
+			Grid: b.Grid, Block: b.Block, Shared: b.Shared, Cooperative: b.Flags&abi.LaunchCooperative != 0,
+			Cluster: abi.LaunchCluster(b.Flags), Params: b.Params, Attributes: b.Attributes,
+		}
 		return l.put(nil, 0, func(done func(error)) error { return d.Launch(stream, f.function, launch, done) })
 	case abi.GraphCopy:
 		return l.copy(stream, mergeRows(b))

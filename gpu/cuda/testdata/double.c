@@ -311,7 +311,7 @@ EXPORT int cuLaunchKernel(u f, unsigned gx, unsigned gy, unsigned gz, unsigned b
 	return 0;
 }
 struct policy { u base, bytes; float ratio; int hit, miss; };
-struct attribute { int id; char pad[4]; union { char bytes[64]; int number; struct policy policy; } value; };
+struct attribute { int id; char pad[4]; union { char bytes[64]; int number; unsigned cluster[3]; struct policy policy; } value; };
 struct config {
 	unsigned grid[3], block[3], shared;
 	u stream;
@@ -325,6 +325,7 @@ EXPORT int cuLaunchKernelEx(const struct config *c, u f, void **params, void **e
 		switch (a->id) {
 		case 1: SAY("window of %llu bytes, hit %.2f %d miss %d", p->bytes, p->ratio, p->hit, p->miss); break;
 		case 2: if (a->value.number != 1) return 1; SAY("cooperative"); break;
+		case 4: SAY("cluster %u %u %u", a->value.cluster[0], a->value.cluster[1], a->value.cluster[2]); break;
 		case 8: SAY("priority %d", a->value.number); break;
 		default: return 1;
 		}

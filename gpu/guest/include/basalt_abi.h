@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x4u
+#define BSLT_MINOR 0x5u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -468,7 +468,7 @@ struct bslt_launch {
 	uint32_t block_y; /* threads */
 	uint32_t block_z; /* threads */
 	uint32_t shared; /* dynamic shared memory, bytes */
-	uint32_t flags; /* 1 = cooperative */
+	uint32_t flags; /* 1 = cooperative, from bit 8 on the cluster */
 };
 _Static_assert(sizeof(struct bslt_launch) == 48, "bslt_launch");
 

@@ -1,8 +1,9 @@
-/* Attributes of kernels in graphs. All but cooperative are hints that a stream has
+/* Attributes of kernels in graphs. All but those of launch_flags.h are hints that a stream has
  * too, and a kernel that is captured takes its stream's. */
 #include <string.h>
 
 #include "graph.h"
+#include "launch_flags.h"
 
 /* What a kernel may have, in the order of kernel_params.attributes. Source: CUDA
  * driver API, CUlaunchAttributeID: "Valid for streams, graph nodes, launches". */
@@ -30,11 +31,11 @@ int kernel_attribute_get(const struct kernel_params *k, int id, CUkernelNodeAttr
 {
 	int i = place_of(id);
 
-	if (i < 0 && id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+	if (i < 0 && id != CU_LAUNCH_ATTRIBUTE_COOPERATIVE && id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	*out = (CUkernelNodeAttrValue){{0}};
 	if (i < 0)
-		out->cooperative = k->flags & 1;
+		launch_flags_get(k->flags, id, out);
 	else if (k->given & 1u << i)
 		*out = k->attributes[i];
 	else if (id == CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)
@@ -49,7 +50,8 @@ int kernel_attribute_set(struct kernel_params *k, int id, const CUkernelNodeAttr
 
 	switch (id) {
 	case CU_LAUNCH_ATTRIBUTE_IGNORE: return 0;
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: k->flags = value->cooperative != 0; return 0;
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return launch_flags_set(&k->flags, id, value);
 	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 		if (!window_good(&value->accessPolicyWindow))
 			return CUDA_ERROR_INVALID_VALUE;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph.h"
+#include "launch_flags.h"
 
 #define RECORD_VERSION 1 /* abi.RecordVersion */
 
@@ -11,6 +12,7 @@ struct wire {
 	size_t n, room;
 	bool failed;
 	bool attributes; /* of kernels, which the worker knows */
+	bool clusters;	 /* too */
 };
 
 static void put(struct wire *w, const void *p, size_t n)
@@ -111,7 +113,11 @@ static void set(struct wire *w, const CUDA_MEMSET_NODE_PARAMS *m)
 static int body(struct wire *w, const struct node_params *p)
 {
 	switch (p->kind) {
-	case CU_GRAPH_NODE_TYPE_KERNEL: kernel(w, &p->kernel); break;
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		if (p->kernel.flags >> CLUSTER_SHIFT && !w->clusters)
+			return CUDA_ERROR_NOT_SUPPORTED;
+		kernel(w, &p->kernel);
+		break;
 	case CU_GRAPH_NODE_TYPE_MEMCPY: return copy(w, &p->copy);
 	case CU_GRAPH_NODE_TYPE_MEMSET: set(w, &p->set); break;
 	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
@@ -177,7 +183,7 @@ int wire_instantiate(struct session *s, const struct order *o, const struct step
 {
 	struct bslt_graph_instantiate a = {.ctx = context, .exec = st->part};
 	uint32_t *deps = NULL;
-	struct wire w = {.attributes = worker_minor(s) >= 3};
+	struct wire w = {.attributes = worker_minor(s) >= 3, .clusters = worker_minor(s) >= 5};
 	size_t room = 0;
 	int err = 0;
 
@@ -214,7 +220,7 @@ int wire_instantiate(struct session *s, const struct order *o, const struct step
 int wire_update(struct session *s, const struct order *o, const struct step *st, const size_t *changed, size_t n)
 {
 	struct bslt_graph_update a = {.exec = st->part};
-	struct wire w = {.attributes = worker_minor(s) >= 3};
+	struct wire w = {.attributes = worker_minor(s) >= 3, .clusters = worker_minor(s) >= 5};
 
 	begin(&w, n);
 	for (size_t i = 0; i < n; i++) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "capture.h"
+#include "launch_flags.h"
 
 static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, void **params, void **extra, bool *done)
 {
@@ -58,6 +59,21 @@ static int check_cooperative(CUfunction func, const struct bslt_launch *a)
 	return (uint64_t)a->grid_x * a->grid_y > most / a->grid_z ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : 0;
 }
 
+/* An older worker would leave the cluster out, and so would a device that has none. */
+static int check_cluster(const struct session *s, const struct bslt_launch *a)
+{
+	CUlaunchAttributeValue v;
+	int has;
+
+	if (worker_minor(s) < 5)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	launch_flags_get(a->flags, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &v);
+	TRY(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0));
+	if (!has && v.clusterDim.x * v.clusterDim.y * v.clusterDim.z > 1)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	return a->grid_x % v.clusterDim.x || a->grid_y % v.clusterDim.y || a->grid_z % v.clusterDim.z ? CUDA_ERROR_INVALID_CLUSTER_SIZE : 0;
+}
+
 static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **params, void **extra)
 {
 	struct function *f;
@@ -82,7 +98,9 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else if (a->flags)
+	if (!err && a->flags >> CLUSTER_SHIFT)
+		err = check_cluster(s, a);
+	if (!err && a->flags & LAUNCH_COOPERATIVE)
 		err = check_cooperative(func, a);
 	if (!err)
 		err = f->param_bytes <= FEW_BYTES ? put_few(s, a, f, params, extra) : put_many(s, a, f, params, extra);
@@ -117,8 +135,12 @@ CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, v
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
 		switch (config->attrs[i].id) {
-		case CU_LAUNCH_ATTRIBUTE_IGNORE: break;
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: a.flags = config->attrs[i].value.cooperative != 0; break;
+		case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: break;
+		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+			TRY(launch_flags_set(&a.flags, config->attrs[i].id, &config->attrs[i].value));
+			break;
 		default: return CUDA_ERROR_NOT_SUPPORTED;
 		}
 	}

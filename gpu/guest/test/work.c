@@ -259,6 +259,85 @@ static void cooperative(void)
 	CHECK(cuCtxSynchronize());
 }
 
+/* A device without clusters refuses them where they are asked for. */
+static void no_clusters(void)
+{
+	CUlaunchAttribute attributes[2] = {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE},
+					   {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}};
+	CUlaunchConfig config = {4, 1, 1, 1, 1, 1, 0, NULL, attributes, 2};
+	CUfunction f = demo_start("count");
+	CUdeviceptr p;
+	unsigned int n = 4;
+	void *params[] = {&p, &n, &n, &n};
+
+	CHECK(cuMemAlloc(&p, 64));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, f, params, NULL));
+	attributes[1].value.clusterDim.y = 0;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, f, params, NULL));
+	attributes[1].value.clusterDim.y = 256;
+	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuLaunchKernelEx(&config, f, params, NULL));
+	CHECK(cuCtxSynchronize());
+}
+
+static void with_clusters(void)
+{
+	static const char ptx[] =
+		".version 7.8\n.target sm_90\n.address_size 64\n"
+		".visible .entry neighbour(.param .u64 out) {\n"
+		"	.reg .u64 %a;\n	.reg .u32 %r, %n, %at, %v;\n	.shared .u32 own;\n"
+		"	mov.u32 %r, %cluster_ctarank;\n	add.u32 %v, %r, 10;\n	st.shared.u32 [own], %v;\n"
+		"	barrier.cluster.arrive;\n	barrier.cluster.wait;\n"
+		"	xor.b32 %n, %r, 1;\n	mov.u32 %at, own;\n	mapa.shared::cluster.u32 %at, %at, %n;\n	ld.shared::cluster.u32 %v, [%at];\n"
+		"	barrier.cluster.arrive;\n	barrier.cluster.wait;\n"
+		"	ld.param.u64 %a, [out];\n	mov.u32 %n, %ctaid.x;\n	mad.wide.u32 %a, %n, 4, %a;\n	st.global.u32 [%a], %v;\n	ret;\n}\n";
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}};
+	CUlaunchConfig config = {4, 1, 1, 1, 1, 1, 0, NULL, &attribute, 1};
+	unsigned int back[4];
+	CUkernelNodeAttrValue got;
+	CUdeviceptr out;
+	CUfunction f;
+	CUgraph g;
+	CUgraphExec e;
+	CUgraphNode n;
+	CUmodule m;
+	void *params[] = {&out};
+	CUDA_KERNEL_NODE_PARAMS k = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = params};
+
+	(void)demo_start("count");
+	CHECK(cuModuleLoadData(&m, ptx));
+	CHECK(cuModuleGetFunction(&f, m, "neighbour"));
+	CHECK(cuMemAlloc(&out, sizeof back));
+	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
+	CHECK(cuMemcpyDtoH(back, out, sizeof back));
+	EXPECT(back[0] == 11 && back[1] == 10 && back[2] == 11 && back[3] == 10);
+	CHECK(cuMemsetD8(out, 0, sizeof back));
+	k.func = f;
+	CHECK(cuGraphCreate(&g, 0));
+	CHECK(cuGraphAddKernelNode(&n, g, NULL, 0, &k));
+	CHECK(cuGraphKernelNodeSetAttribute(n, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &attribute.value));
+	CHECK(cuGraphKernelNodeGetAttribute(n, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &got));
+	EXPECT(got.clusterDim.x == 2 && got.clusterDim.y == 1 && got.clusterDim.z == 1);
+	CHECK(cuGraphInstantiateWithFlags(&e, g, 0));
+	CHECK(cuGraphLaunch(e, NULL));
+	CHECK(cuMemcpyDtoH(back, out, sizeof back));
+	EXPECT(back[0] == 11 && back[1] == 10 && back[2] == 11 && back[3] == 10);
+	config.gridDimX = 5;
+	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuLaunchKernelEx(&config, f, params, NULL));
+}
+
+/* A soft GPU that says it is a 9.0 has clusters (TestClusters), the usual one has not. */
+static void clusters(void)
+{
+	int has;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0));
+	if (has)
+		with_clusters();
+	else
+		no_clusters();
+}
+
 /* Parameters of the greatest size that CUDA allows. */
 static void large_parameters(void)
 {
@@ -490,6 +569,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"cooperative", cooperative}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"cooperative", cooperative}, {"clusters", clusters}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // spaceBase returns where a space's addresses begin in the generic space: 0 for
@@ -28,6 +29,9 @@ func spaceArea(s *ir.Spaces, space string) (base, size uint64, ok bool) {
 	base, ok = spaceBase(s, space)
 	if base == 0 {
 		return s.Device, s.Param - s.Device, ok // host memory is global too
+	}
+	if space == "shared" || space == "shared::cta" { // the block's own, not all of its cluster's
+		return base, 1 << ops.ClusterShift, ok
 	}
 	return base, ir.SpaceSize, ok
 }

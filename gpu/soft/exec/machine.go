@@ -118,17 +118,40 @@ func (m *machine) leave() {
 	m.of, m.env, m.cluster, m.cache, m.bound = nil, nil, nil, Region{}, bound{}
 	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
+	if m.grown() > machineBytes {
+		m.groups, m.pool = nil, nil
+	}
 }
 
 func warpsOf(l *Launch) int { return (l.threads + ir.WarpSize - 1) / ir.WarpSize }
 
 func sharedBytes(p *Program, l *Launch) int { return int((p.SharedBytes + l.Shared + 15) &^ 15) }
 
-// machineBytes is about what a machine takes besides registers and memory.
-const machineBytes = 16 << 10
+// What a machine takes besides its registers and memory, about.
+const (
+	machineBytes = 16 << 10
+	groupBytes   = 512
+	callBytes    = 24 // of a group's stack
+)
 
-func (m *machine) bytes() int {
-	return machineBytes + 4*(len(m.r32)+len(m.preds)) + 8*len(m.r64) + len(m.shared) + len(m.local)
+// bytesOf is what a machine takes when its block begins.
+func bytesOf(p *ir.Program, threads, shared uint64) uint64 {
+	return machineBytes + p.BlockBytes(threads) + 4*maxWarps*uint64(p.Preds) + uint64(p.SharedBytes) + shared
+}
+
+func (m *machine) size() uint64 {
+	return bytesOf(m.p.Program, uint64(m.lanes), uint64(len(m.shared))-uint64(m.p.SharedBytes))
+}
+
+// grown is what it takes more by now: groups with their calls, and saved frames.
+func (m *machine) grown() int {
+	n := m.savedBytes
+	for _, list := range [2][]*group{m.groups, m.pool} {
+		for _, g := range list {
+			n += groupBytes + callBytes*cap(g.stack)
+		}
+	}
+	return n
 }
 
 func fill[T any](d []T, v T) {

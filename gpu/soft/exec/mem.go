@@ -32,7 +32,7 @@ func load(o *ir.Load) step {
 			return err
 		}
 		if a.Space != ir.Param {
-			m.read(firstOf(addrs, act))
+			m.read(addrs, act)
 		}
 		for i, d := range o.D {
 			if o.Fixed && a.Space == ir.Param {
@@ -70,7 +70,7 @@ func update(o *ir.Atomic) step {
 	a, size, f := reached(o.Access), o.Size, o.F
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
-		m.read(firstOf(addrs, act))
+		m.read(addrs, act)
 		return eachLaneErr(act, func(l int) error {
 			addr := a.at(addrs[l], a.Off)
 			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
@@ -139,16 +139,6 @@ func (m *machine) fixed(s ir.Space) (base uint64, data []byte) {
 		return 0, nil
 	}
 	return m.cache.Base, m.cache.Data
-}
-
-// firstOf returns the first active lane's address, without the offset.
-func firstOf(addrs []uint64, act []uint32) uint64 {
-	for w, bits := range act {
-		if bits != 0 {
-			return addrs[w*ir.WarpSize+mathbits.TrailingZeros32(bits)]
-		}
-	}
-	return 0
 }
 
 // probe makes the first active lane's allocation the one touched last: most

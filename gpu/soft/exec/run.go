@@ -2,11 +2,13 @@ package exec
 
 import (
 	"cmp"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
@@ -53,6 +55,7 @@ type Run struct {
 	ended uint64     // how many have
 	begun int        // blocks with a machine
 	most  int        // of begun
+	grown int        // bytes by which blocks that are set aside have grown
 	half  []*machine // of blocks that go on first: the slice ended, or their cluster has begun
 	aside []*machine // of blocks that wait, in the order of their blocks
 	at    uint64     // the block that was taken from them last
@@ -80,7 +83,7 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) 
 // ResidentBlocks returns how many blocks of a launch can have begun and not
 // ended at the same time: at least one.
 func ResidentBlocks(p *ir.Program, threads, shared uint64) int {
-	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
+	return int(max(1, MaxLaunchBytes/bytesOf(p, threads, shared)))
 }
 
 // Finished reports whether the launch has ended, and the error that ended it.
@@ -180,6 +183,7 @@ func (r *Run) resume() *machine {
 	m := r.aside[i]
 	r.aside = slices.Delete(r.aside, i, i+1)
 	r.at = m.block
+	r.grown -= m.grown()
 	return m
 }
 
@@ -203,14 +207,19 @@ func (r *Run) machine() *machine {
 	return newMachine(r)
 }
 
+// fail ends the launch; mu is held.
+func (r *Run) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.pause.Store(true)
+}
+
 // back takes a machine from a worker; mu is held.
 func (r *Run) back(m *machine, how outcome, err error) {
 	switch {
 	case err != nil:
-		if r.err == nil {
-			r.err = err
-		}
-		r.pause.Store(true)
+		r.fail(err)
 	case how == ended:
 		r.begun--
 		r.ended++
@@ -219,5 +228,8 @@ func (r *Run) back(m *machine, how outcome, err error) {
 		r.half = append(r.half, m)
 	default:
 		r.aside = slices.Insert(r.aside, r.place(m.block), m)
+		if r.grown += m.grown(); r.grown > MaxLaunchBytes {
+			r.fail(fmt.Errorf("%w: %d blocks of kernel %s wait, and their calls take more than %d MiB", abi.ErrLaunchResources, len(r.aside), r.p.Name, MaxLaunchBytes>>20))
+		}
 	}
 }

@@ -6,7 +6,7 @@ package exec
 // it is on a card. One launch at a time uses it.
 type Spare struct {
 	list  []*machine // the one used last is the last
-	bytes int
+	bytes uint64
 }
 
 // Limits of what is kept.
@@ -27,7 +27,7 @@ func (s *Spare) take(r *Run) *machine {
 }
 
 func (s *Spare) remove(i int) {
-	s.bytes -= s.list[i].bytes()
+	s.bytes -= s.list[i].size()
 	s.list = append(s.list[:i], s.list[i+1:]...)
 }
 
@@ -35,12 +35,12 @@ func (s *Spare) remove(i int) {
 // used for the longest time where there are too many.
 func (s *Spare) put(list []*machine) {
 	for _, m := range list {
-		if m.bytes() > maxSpareBytes {
+		if m.size() > maxSpareBytes {
 			continue
 		}
 		m.leave()
 		s.list = append(s.list, m)
-		s.bytes += m.bytes()
+		s.bytes += m.size()
 		for len(s.list) > maxSpare || s.bytes > maxSpareBytes {
 			s.remove(0)
 		}

@@ -1,6 +1,10 @@
 package exec
 
-import "github.com/basalt-gpu/basalt/gpu/soft/ir"
+import (
+	"math/bits"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
 
 // Threads wait for each other through memory: they read until somebody has
 // written. Who that is cannot be known, so a group that goes round a loop without
@@ -36,11 +40,23 @@ const (
 	checkBlocks = 32
 )
 
-// read notes the address that a load or an atomic operation has in the first
-// active lane.
-func (m *machine) read(address uint64) {
+// read notes the addresses that a load or an atomic operation has in the first and
+// the last active lane. One lane would not do: it may read one place, as the others
+// walk through memory in strides of their number.
+func (m *machine) read(addrs []uint64, act []uint32) {
+	first, last := 0, len(act)-1
+	for first < last && act[first] == 0 {
+		first++
+	}
+	for last > first && act[last] == 0 {
+		last--
+	}
+	if act[first] == 0 {
+		return
+	}
 	m.did |= didRead
-	m.reads = (m.reads + address) * 0x9e3779b97f4a7c15
+	m.reads = (m.reads + addrs[first*ir.WarpSize+bits.TrailingZeros32(act[first])]) * 0x9e3779b97f4a7c15
+	m.reads = (m.reads + addrs[last*ir.WarpSize+bits.Len32(act[last])-1]) * 0x9e3779b97f4a7c15
 }
 
 // rests is called at the end of a basic block, and reports whether the group rests.

@@ -26,7 +26,8 @@ KERNEL ring(const s32 *a, s32 *c, s32 *counts, int rounds) {
     __nvvm_atom_add_gen_i(first, x & 7);
     csync();
   }
-  c[GID] = v[l] + 1000 * (__nvvm_getctarank(next) == (crank + 1) % csize) + 10000 * (__nvvm_getctarank(v) == crank);
+  c[GID] = v[l] + 1000 * (__nvvm_getctarank(next) == (crank + 1) % csize) + 10000 * (__nvvm_getctarank(v) == crank)
+    + 100000 * __nvvm_isspacep_shared(next) + 200000 * __nvvm_isspacep_shared_cluster(next);
   if (crank == 0 && l == 0) counts[bidx / csize] = count;
 }
 // The same through addresses of 32 bits, in a cluster that the test makes required;
