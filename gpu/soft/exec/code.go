@@ -145,7 +145,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
-	o := native.Options{Lanes: c.lanes, Live: c.live.At(block, at+n).Has}
+	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n)}
 	var codes [2][]byte
 	for i := range codes {
 		o.Masked = i == 1
@@ -160,6 +160,23 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// liveIn tells what is live where lanes leave a run of n instructions: before its
+// accesses and at its end.
+func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
+	insts := c.p.Program.Blocks[block].Insts[at : at+n]
+	sets := make([]ir.Set, n+1)
+	s := c.live.At(block, at+n)
+	sets[n] = s.Clone()
+	for i := n - 1; i >= 0; i-- {
+		s.Before(&insts[i])
+		switch insts[i].Op.(type) {
+		case *ir.Load, *ir.Store:
+			sets[i] = s.Clone()
+		}
+	}
+	return func(inst int, r ir.Ref) bool { return sets[inst].Has(r) }
 }
 
 // notes finds what a run does to memory.

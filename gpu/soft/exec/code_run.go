@@ -69,60 +69,82 @@ func (m *machine) runCode(r *run, act []uint32) error {
 	return nil
 }
 
-// runTiles does a run for some tiles. Where the code leaves a tile, its lanes do
-// the rest interpreted.
+// leftLanes are the lanes that have left a run at an instruction.
+type leftLanes struct {
+	inst int
+	act  [maxWarps]uint32
+}
+
+// runTiles does a run for some tiles. Lanes of tiles that the code leaves do the rest
+// interpreted, all that have left at an instruction together: it may be one store,
+// or one load, of a whole warp.
 func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error {
 	f, windows := r.some, r.windows[1]
 	if full {
 		f, windows = r.all, r.windows[0]
 	}
+	var left []leftLanes
 	for from < to {
 		tile, inst := m.native.context.Run(f, &m.native.files, from, to)
 		if tile == to {
-			return nil
+			break
 		}
-		if from = tile + 1; r.stores {
-			from = (tile/tiles + 1) * tiles // lanes of a warp that store to one address store once
-		}
-		if err := m.finish(r, windows, act, tile, inst, from); err != nil {
-			return err
+		left = addLeft(left, inst, act, tile, tile+1)
+		if from = tile + 1; r.stores { // of two lanes that store to one address the later one wins
+			left = addLeft(left, 0, act, from, to)
+			break
 		}
 	}
-	return nil
+	if len(left) == 0 {
+		return nil
+	}
+	return m.interpretLeft(r, windows, left)
 }
 
-// finish does what is left of a run from a tile on, whose lanes have come to an
-// instruction, to another in the same warp. The access that it has come to gets
-// the allocation that it uses now.
-func (m *machine) finish(r *run, windows []int, act []uint32, tile, inst, to int) error {
-	var here, behind [maxWarps]uint32
-	w := tile / tiles
-	here[w] = act[w] & lanesOf(tile, tile+1)
-	behind[w] = act[w] & lanesOf(tile+1, to)
-	for i := range r.steps {
-		lanes := &behind
-		if i == inst {
-			here[w] |= behind[w]
-		}
-		if i >= inst {
-			lanes = &here
-		}
-		if lanes[w] == 0 {
-			continue
+// addLeft adds the lanes of some tiles to those that have left at an instruction.
+func addLeft(left []leftLanes, inst int, act []uint32, from, to int) []leftLanes {
+	if from == to {
+		return left
+	}
+	i := slices.IndexFunc(left, func(l leftLanes) bool { return l.inst == inst })
+	if i < 0 {
+		i, left = len(left), append(left, leftLanes{inst: inst})
+	}
+	for tile := from; tile < to; tile++ {
+		left[i].act[tile/tiles] |= act[tile/tiles] & (0xff << (tile % tiles * ir.Tile))
+	}
+	return left
+}
+
+// interpretLeft does the rest of a run for lanes that have left it.
+func (m *machine) interpretLeft(r *run, windows []int, left []leftLanes) error {
+	slices.SortFunc(left, func(a, b leftLanes) int { return a.inst - b.inst })
+	var lanes [maxWarps]uint32
+	for i := left[0].inst; i < len(r.steps); i++ {
+		leaves := len(left) > 0 && left[0].inst == i
+		if leaves {
+			for w, l := range left[0].act {
+				lanes[w] |= l
+			}
+			left = left[1:]
 		}
 		if err := m.stepFor(&r.steps[i], lanes[:m.warps]); err != nil {
 			return wrap(r.steps[i].at, err)
 		}
-		if at := slices.Index(windows, i); i == inst && at >= 0 {
-			m.native.windows[r.number][at] = native.Window{Base: m.cache.Base, Data: m.cache.Data}
+		if leaves {
+			m.widen(r, windows, i)
 		}
 	}
 	return nil
 }
 
-// lanesOf are the lanes of some tiles of one warp.
-func lanesOf(from, to int) uint32 {
-	return uint32(1<<((to-1)%tiles*ir.Tile+ir.Tile)-1) &^ (1<<(from%tiles*ir.Tile) - 1) & -bitOf(from < to)
+// widen gives an access the allocation that it has just used.
+func (m *machine) widen(r *run, windows []int, inst int) {
+	for i, at := range windows {
+		if at == inst {
+			m.native.windows[r.number][i] = native.Window{Base: m.cache.Base, Data: m.cache.Data}
+		}
+	}
 }
 
 // activity is what a run did, for threads that wait.

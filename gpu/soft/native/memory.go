@@ -91,7 +91,7 @@ func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (acce
 	case 2:
 		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
 	}
-	b.flushResults(o)
+	b.flushResults(index, o)
 	return x, uses
 }
 

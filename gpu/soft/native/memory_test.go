@@ -82,7 +82,7 @@ func extended(b []byte, signed bool) uint64 {
 // TestAccesses compares loads and stores at addresses of all shapes.
 func TestAccesses(t *testing.T) {
 	requireProcessor(t)
-	for seed := range uint64(1500) {
+	for seed := range uint64(600) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		insts := []ir.Inst{randomAccess(r, r.IntN(3) == 0)}
 		checkAccess(t, insts, r.IntN(2) == 0, r)
@@ -96,7 +96,7 @@ func TestAccesses(t *testing.T) {
 func TestRunsWithAccesses(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
-	for seed := range uint64(400) {
+	for seed := range uint64(250) {
 		r := rand.New(rand.NewPCG(seed, 6))
 		var insts []ir.Inst
 		for range 1 + r.IntN(30) {

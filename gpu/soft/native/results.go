@@ -14,11 +14,11 @@ type result struct {
 
 // finish stores what is live, in the lanes that take part, each vector as soon as
 // nothing needs the old one.
-func (b *builder) finish(o *Options) { b.insert(b.pending(o, o.Live)) }
+func (b *builder) finish(inst int, o *Options) { b.insert(b.pending(inst, o)) }
 
-// flushResults stores what there is before an instruction that may leave.
-func (b *builder) flushResults(o *Options) {
-	for _, r := range b.pending(o, nil) {
+// flushResults stores what is live before an instruction that may leave.
+func (b *builder) flushResults(inst int, o *Options) {
+	for _, r := range b.pending(inst, o) {
 		b.keep(r)
 	}
 	b.left = len(b.code.Insts)
@@ -29,10 +29,11 @@ func (b *builder) keep(r result) {
 	b.add(regalloc.Inst{Uses: []id{r.v}}, 0, func(a *amd64.Assembler, x regs) { b.layout.store(a, r.to, x.use[0]) })
 }
 
-// pending are the results that the files do not have yet.
-func (b *builder) pending(o *Options, live func(ir.Ref) bool) (list []result) {
+// pending are the results that are live at an instruction and that the files do not
+// have yet.
+func (b *builder) pending(inst int, o *Options) (list []result) {
 	for _, r := range b.dirty {
-		if live != nil && !live(r) {
+		if o.Live != nil && !o.Live(inst, r) {
 			continue
 		}
 		v, to := b.settle(b.current[r]), b.outside(r)

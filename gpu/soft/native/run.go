@@ -16,9 +16,11 @@ const MaxRun = 256
 
 // Options say what a run is compiled for.
 type Options struct {
-	Lanes  int               // of the machine: the stride of its registers
-	Masked bool              // lanes may not take part, by Files.Active; else all do
-	Live   func(ir.Ref) bool // what is read after the run; nil: all of it
+	Lanes  int  // of the machine: the stride of its registers
+	Masked bool // lanes may not take part, by Files.Active; else all do
+	// Live reports whether a register may be read from an instruction of the run on,
+	// or, by their number, after the run. nil: all are.
+	Live func(inst int, r ir.Ref) bool
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -61,7 +63,7 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	for i := range insts {
 		b.inst(&insts[i], i, &o)
 	}
-	b.finish(&o)
+	b.finish(len(insts), &o)
 	b.code.FirstFree = len(b.places)
 	steps, spills, err := regalloc.Allocate(&b.code)
 	if err != nil {

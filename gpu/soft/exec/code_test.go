@@ -1,0 +1,49 @@
+package exec
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/native"
+)
+
+// TestLanesThatLeaveGoOnTogether stores to one address from all lanes of two warps,
+// which leaves the code in each tile. That it is one store for a warp, the step sees
+// to, if it has all of its lanes at once.
+func TestLanesThatLeaveGoOnTogether(t *testing.T) {
+	if !amd64.Available() {
+		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
+	}
+	const lanes = 64
+	base := ir.Ref{Class: ir.Class64}
+	store := &ir.Store{Access: ir.Access{Space: ir.Global, Base: base, Size: 4, N: 1, Mask: 1<<32 - 1}, S: []ir.Ref{{Class: ir.Class32}}}
+	f, err := native.Compile([]ir.Inst{{Op: store}}, native.Options{Lanes: lanes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := amd64.Load(f.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer code.Close()
+	var calls [][]uint32
+	one := masked(func(_ *machine, act []uint32) error {
+		calls = append(calls, slices.Clone(act))
+		return nil
+	})
+	m := &machine{warps: 2, lanes: lanes, r32: make([]uint32, lanes), r64: make([]uint64, lanes), preds: make([]uint32, maxWarps)}
+	m.native = codeState{context: &native.Context{}, windows: make([][]native.Window, 1)}
+	m.native.windows[0] = []native.Window{{Base: 0, Data: make([]byte, 64)}}
+	m.native.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Globals: m.native.windows[0]}
+	act := []uint32{^uint32(0), ^uint32(0)}
+	r := &run{steps: []step{one}, stores: true, all: code.Function(0)}
+	r.windows[0] = f.Globals
+	if err := m.runTiles(r, true, 0, lanes/ir.Tile, act); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 1 || !slices.Equal(calls[0], act) {
+		t.Errorf("the store is done %d times, for the lanes %#x; want once for %#x", len(calls), calls, act)
+	}
+}
