@@ -48,7 +48,7 @@ func (f *bulkForm) operands(n int) int {
 }
 
 // copyBulk is cp.async.bulk. Copies are done at once, so there is nothing to commit or
-// to wait for. A block is a cluster of its own: a multicast reaches it alone.
+// to wait for.
 func (c *compiler) copyBulk(in *ptx.Inst, mods []string) ([]ir.Op, error) {
 	switch mods[0] {
 	case "commit_group", "wait_group", "prefetch":
@@ -71,7 +71,7 @@ func (c *compiler) bulk(in *ptx.Inst, f *bulkForm) (o *ir.CopyBulk, err error) {
 	if len(f.spaces) != 2 || !slices.Contains(ways, f.spaces[0]+" "+f.spaces[1]+" "+f.completes) || len(in.Args) != f.operands(3) {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	o = &ir.CopyBulk{}
+	o = &ir.CopyBulk{Multicast: f.multicast}
 	if o.To, err = c.spaceAddress(in, f.spaces[0], &in.Args[0]); err != nil {
 		return nil, err
 	}

@@ -34,8 +34,7 @@ var mbarrierForms = map[string]mbarrierForm{
 	"try_wait parity":        {ir.MBarrierEndedParity, ir.ClassPred, ir.Class32, false},
 }
 
-// sharedSpace reports whether a qualifier names shared memory. A block is a cluster of
-// its own, so that a cluster's shared memory is the block's.
+// sharedSpace reports whether a qualifier names shared memory, of the block or the cluster.
 func sharedSpace(m string) bool { return m == "shared" || m == "shared::cta" || m == "shared::cluster" }
 
 // mbarrier compiles the instructions of mbarrier objects (PTX ISA, "Parallel

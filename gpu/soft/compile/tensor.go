@@ -32,7 +32,7 @@ func (c *compiler) copyTensor(in *ptx.Inst, mods []string, reduce string) ([]ir.
 	if !load {
 		tensor, box = box, tensor
 	}
-	o := &ir.CopyTensor{Reduce: reduce}
+	o := &ir.CopyTensor{Reduce: reduce, Multicast: f.multicast}
 	var err error
 	if o.Box, err = c.spaceAddress(in, "shared", box); err != nil {
 		return nil, err

@@ -12,6 +12,10 @@ import (
 // bulkUnit aligns a bulk copy: its addresses and its size.
 const bulkUnit = 16
 
+// errMulticast is a copy to several blocks: each would write to the shared memory of
+// others while they run.
+var errMulticast = fmt.Errorf("%w: a multicast to the blocks of a cluster is not supported", abi.ErrLaunchFailed)
+
 func copyBulk(o *ir.CopyBulk) step {
 	to, from := reached(o.To), reached(o.From)
 	var barrier *access
@@ -19,6 +23,9 @@ func copyBulk(o *ir.CopyBulk) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
+		if o.Multicast && m.cluster != nil && len(m.cluster.shared) > 1 {
+			return errMulticast
+		}
 		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			n := m.get(o.Bytes, l)
@@ -80,10 +87,6 @@ func (m *machine) transacted(barrier *access, lane int, n uint64) error {
 	if err != nil {
 		return err
 	}
-	b, err := ops.MBarrier(binary.LittleEndian.Uint64(mem)).Complete(int64(n))
-	if err != nil {
-		return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
-	}
-	binary.LittleEndian.PutUint64(mem, uint64(b))
-	return nil
+	_, err = changeBarrier(mem, func(b ops.MBarrier) (ops.MBarrier, error) { return b.Complete(int64(n)) })
+	return err
 }

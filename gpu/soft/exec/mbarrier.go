@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -9,9 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// mbarrier makes the step of an operation on an mbarrier. Lanes come one after another,
-// and threads of a block in turns, so nothing interrupts one. A wait never blocks: it
-// says whether the phase has ended, and the kernel asks again.
+// mbarrier makes the step of an operation on an mbarrier. A wait never blocks: it says whether the phase has ended, and the kernel asks again.
 func mbarrier(o *ir.MBarrier) step {
 	a := reached(o.Access)
 	return masked(func(m *machine, act []uint32) error {
@@ -20,13 +17,15 @@ func mbarrier(o *ir.MBarrier) step {
 			if err != nil {
 				return err
 			}
-			old := ops.MBarrier(binary.LittleEndian.Uint64(mem))
 			n := uint64(1)
 			if o.N.Class != ir.ClassNone {
 				n = m.get(o.N, l)
 			}
-			switch o.What {
-			case ir.MBarrierEnded, ir.MBarrierEndedParity:
+			old, err := changeBarrier(mem, func(b ops.MBarrier) (ops.MBarrier, error) { return applied(o.What, b, n) })
+			switch {
+			case err != nil:
+				return err
+			case o.What == ir.MBarrierEnded || o.What == ir.MBarrierEndedParity:
 				ended := old.Ended(ops.MBarrier(n))
 				if o.What == ir.MBarrierEndedParity {
 					ended = old.EndedParity(uint32(n))
@@ -35,18 +34,28 @@ func mbarrier(o *ir.MBarrier) step {
 				if !ended { // others are to bring it on
 					m.did |= didSleep
 				}
-				return nil
+			default:
+				m.did |= didChange
+				m.set(o.D, l, uint64(old))
 			}
-			now, err := applied(o.What, old, n)
-			if err != nil {
-				return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
-			}
-			m.did |= didChange
-			binary.LittleEndian.PutUint64(mem, uint64(now))
-			m.set(o.D, l, uint64(old))
 			return nil
 		})
 	})
+}
+
+// changeBarrier changes the object in some memory, which other blocks of a cluster may
+// change at the same time, and returns it as it was.
+func changeBarrier(mem []byte, f func(ops.MBarrier) (ops.MBarrier, error)) (ops.MBarrier, error) {
+	var err error
+	old := atomic64(mem, func(old uint64) uint64 {
+		var now ops.MBarrier
+		if now, err = f(ops.MBarrier(old)); err != nil {
+			err = fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
+			return old
+		}
+		return uint64(now)
+	})
+	return ops.MBarrier(old), err
 }
 
 // applied is the object after an operation.
@@ -66,8 +75,10 @@ func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error)
 			return b, err
 		}
 		return b.Arrive(1, what == ir.MBarrierDropExpect)
+	case ir.MBarrierInval:
+		return 0, nil
 	}
-	return 0, nil // inval
+	return b, nil
 }
 
 // inShared gives so many bytes, a power of two, of shared memory at a lane's address.

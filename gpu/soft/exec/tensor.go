@@ -19,6 +19,9 @@ func copyTensor(o *ir.CopyTensor) step {
 		barrier = reached(*o.Barrier)
 	}
 	return masked(func(m *machine, act []uint32) error {
+		if o.Multicast && m.cluster != nil && len(m.cluster.shared) > 1 {
+			return errMulticast
+		}
 		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			b, err := m.window(mapAt.Space, mapAt.at(m.get(mapAt.Base, l), mapAt.Off), 64, l)

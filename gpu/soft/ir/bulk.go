@@ -11,6 +11,8 @@ type CopyBulk struct {
 	Barrier  *Access    // the mbarrier whose transactions it completes; nil: none
 	F        ops.Update // of elements of To.Size bytes; nil: a copy
 	What     string     // F's operation and type
+	// Multicast: it goes to blocks of the cluster that a mask names.
+	Multicast bool
 }
 
 // Name implements Op.

@@ -10,7 +10,9 @@ type CopyTensor struct {
 	Coords  []Ref // of the box, dimension 0 first
 	Box     Access
 	Barrier *Access // of a load: the mbarrier whose transactions it completes; nil: a store
-	Reduce  string  // what a store does to the elements that are there; "": it replaces them
+	// Multicast: it goes to blocks of the cluster that a mask names.
+	Multicast bool
+	Reduce    string // what a store does to the elements that are there; "": it replaces them
 }
 
 // Name implements Op.
