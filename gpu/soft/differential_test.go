@@ -68,38 +68,42 @@ func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic ui
 
 // Every kernel in testdata gives the same bits in the oracle.
 func TestKernelsAgainstOracle(t *testing.T) {
-	for _, k := range slices.Concat(kernelCases, tileCases) {
-		t.Run(k.name, func(t *testing.T) {
-			r := newRig(t, kernelFile(t, k.file))
-			block, n := 64, 192
-			if k.blocks != nil {
-				block = k.blocks[len(k.blocks)-1]
-				n = 2 * block
-			}
-			rnd := rand.New(rand.NewSource(7))
-			a, b := make([]byte, n*k.elem), make([]byte, n*k.elem)
-			rnd.Read(a)
-			rnd.Read(b)
-			da, db, dc := r.buffer(a), r.buffer(b), r.buffer(make([]byte, n*k.elem))
-			args := []any{da, db, dc, n}
-			if k.extra != nil {
-				args = append(args, k.extra)
-			}
-			grid := [3]uint32{uint32((n/max(k.per, 1) + block - 1) / block), 1, 1}
-			blocks := [3]uint32{uint32(block), 1, 1}
-			r.launch(k.name, grid, blocks, uint32(4*block), args...)
-			got, err := r.read(dc, n*k.elem)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := make([]byte, n*k.elem)
-			oracleRun(t, kernelFile(t, k.file), k.name, grid, blocks, uint32(4*block), pack(args...), oracleMemory{da: a, db: b, dc: want})
-			for i := 0; i < len(want); i += k.elem {
-				if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) {
-					t.Fatalf("element %d: %x, the oracle says %x", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
-				}
-			}
-		})
+	for name, engine := range map[string]exec.Engine{"interpreted": exec.Interpreted, "compiled": exec.Compiled} {
+		for _, k := range slices.Concat(kernelCases, tileCases) {
+			t.Run(k.name+"/"+name, func(t *testing.T) { kernelAgainstOracle(t, &k, engine) })
+		}
+	}
+}
+
+func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
+	r := newRigOf(t, device.Options{VRAM: 256 << 20, SMs: 2, Engine: engine}, kernelFile(t, k.file))
+	block, n := 64, 192
+	if k.blocks != nil {
+		block = k.blocks[len(k.blocks)-1]
+		n = 2 * block
+	}
+	rnd := rand.New(rand.NewSource(7))
+	a, b := make([]byte, n*k.elem), make([]byte, n*k.elem)
+	rnd.Read(a)
+	rnd.Read(b)
+	da, db, dc := r.buffer(a), r.buffer(b), r.buffer(make([]byte, n*k.elem))
+	args := []any{da, db, dc, n}
+	if k.extra != nil {
+		args = append(args, k.extra)
+	}
+	grid := [3]uint32{uint32((n/max(k.per, 1) + block - 1) / block), 1, 1}
+	blocks := [3]uint32{uint32(block), 1, 1}
+	r.launch(k.name, grid, blocks, uint32(4*block), args...)
+	got, err := r.read(dc, n*k.elem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, n*k.elem)
+	oracleRun(t, kernelFile(t, k.file), k.name, grid, blocks, uint32(4*block), pack(args...), oracleMemory{da: a, db: b, dc: want})
+	for i := 0; i < len(want); i += k.elem {
+		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) {
+			t.Fatalf("element %d: %x, the oracle says %x", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
+		}
 	}
 }
 
@@ -185,7 +189,7 @@ func TestOperationsAgainstOracle(t *testing.T) {
 	}
 }
 
-// FuzzDifferential: the vector interpreter agrees with the oracle bit for bit.
+// FuzzDifferential: interpreter and machine code agree with the oracle bit for bit.
 func FuzzDifferential(f *testing.F) {
 	n := int64(300)
 	if testing.Short() {
@@ -194,14 +198,22 @@ func FuzzDifferential(f *testing.F) {
 	for seed := range n {
 		f.Add(seed)
 	}
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: exec.Compiled})
-	if err != nil {
-		f.Fatal(err)
+	var engines []worker.Driver
+	for _, e := range []exec.Engine{exec.Interpreted, exec.Compiled} {
+		d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: e})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				f.Error(err)
+			}
+		})
+		engines = append(engines, d)
 	}
-	f.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			f.Error(err)
+	f.Fuzz(func(t *testing.T, seed int64) {
+		for _, d := range engines {
+			differ(t, d, randomProgram(seed), seed)
 		}
 	})
-	f.Fuzz(func(t *testing.T, seed int64) { differ(t, d, randomProgram(seed), seed) })
 }
