@@ -26,7 +26,12 @@ type rig struct {
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 256 << 20, SMs: 2})
+	return newRigOn(t, device.Options{VRAM: 256 << 20, SMs: 2}, src)
+}
+
+func newRigOn(t testing.TB, o device.Options, src string) *rig {
+	t.Helper()
+	d, err := device.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -14,21 +15,39 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // Options describe a soft GPU. The zero value is a small one.
 type Options struct {
-	Name string   // default "Basalt Soft GPU"
-	VRAM uint64   // bytes; default 1 GiB
-	SMs  int      // multiprocessors, 0: as many as the host has processors
-	UUID [16]byte // default all zero
-	// Capability is what the device says that it is; default compile.DefaultCapability.
+	// Model is what the device says that it is; default model.Default().
+	Model model.Model
+	Name  string   // default the model's
+	VRAM  uint64   // bytes; default 1 GiB
+	SMs   int      // multiprocessors; default the model's, or as many as the host has processors
+	UUID  [16]byte // default all zero
+	// Capability chooses among the PTX of a fatbin; default the model's.
 	Capability compile.Capability
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
 	// Faults lets tests break things.
 	Faults Faults
+}
+
+func (o *Options) setDefaults() {
+	if o.Model == (model.Model{}) {
+		o.Model = model.Default()
+	}
+	o.Name = cmp.Or(o.Name, o.Model.Name)
+	o.VRAM = cmp.Or(o.VRAM, 1<<30)
+	if o.SMs <= 0 {
+		o.SMs = cmp.Or(o.Model.Multiprocessors, runtime.GOMAXPROCS(0))
+	}
+	o.Capability = cmp.Or(o.Capability, compile.Capability(o.Model.Capability))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 }
 
 // Faults are asked before an operation; an error makes it fail.
@@ -51,23 +70,9 @@ type device struct {
 
 // New makes a soft GPU. It reserves address space, not memory.
 func New(o Options) (worker.Driver, error) {
-	if o.Name == "" {
-		o.Name = "Basalt Soft GPU"
-	}
-	if o.VRAM == 0 {
-		o.VRAM = 1 << 30
-	}
+	o.setDefaults()
 	if o.VRAM > 1<<40 {
 		return nil, fmt.Errorf("a soft GPU of %d bytes is larger than 1 TiB", o.VRAM)
-	}
-	if o.SMs <= 0 {
-		o.SMs = runtime.GOMAXPROCS(0)
-	}
-	if o.Capability == 0 {
-		o.Capability = compile.DefaultCapability
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
 	}
 	mem, err := newMemory(o.VRAM)
 	if err != nil {

@@ -10,9 +10,6 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB.
-const maxOptInBytes = 96 << 10
-
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {
 	f, err := c.function(fn)
@@ -34,7 +31,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, MHz: uint64(c.d.o.Model.Clock), SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
 		})
 	}})
 }
@@ -64,7 +61,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic
 	f.m.c.mu.Unlock()
-	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > maxOptInBytes {
+	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > c.d.optIn() {
 		return abi.ErrInvalidValue
 	}
 	if f.p.BlockBytes(threads) > ir.MaxBlockBytes {

@@ -261,7 +261,7 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	}
 	switch attribute {
 	case attrMaxDynamicShared:
-		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > maxOptInBytes {
+		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > c.d.optIn() {
 			return abi.ErrInvalidValue
 		}
 		c.mu.Lock()
@@ -283,16 +283,19 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	threads := roundUp(uint32(blockSize), ir.WarpSize)
-	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.registers, registerUnit)*threads))
-	if dynamicShared > maxOptInBytes {
+	threads, m := roundUp(uint32(blockSize), ir.WarpSize), c.d.o.Model
+	n := min(uint32(m.Threads)/threads, uint32(m.Blocks), maxRegisters/(roundUp(f.registers, registerUnit)*threads))
+	if dynamicShared > c.d.optIn() || dynamicShared+uint64(f.p.SharedBytes) > c.d.optIn() {
 		return 0, nil
 	}
-	if shared := uint64(f.p.SharedBytes) + dynamicShared; shared > 0 {
-		n = uint32(min(uint64(n), maxOptInBytes/shared))
+	if shared := uint64(f.p.SharedBytes) + dynamicShared + uint64(m.ReservedShared); shared > 0 {
+		n = uint32(min(uint64(n), uint64(m.SharedBytes)/shared))
 	}
 	return int32(n), nil
 }
+
+// optIn is the most shared memory of a block, bytes.
+func (d *device) optIn() uint64 { return uint64(d.o.Model.BlockShared) }
 
 // OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
 // blocks leave of a multiprocessor's shared memory, and of a block's limit.
@@ -304,5 +307,7 @@ func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, bloc
 	if blocks <= 0 || blocks > most {
 		return 0, abi.ErrInvalidValue
 	}
-	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.SharedBytes), nil
+	m := c.d.o.Model
+	each := uint64(m.SharedBytes)/uint64(blocks) - uint64(m.ReservedShared)
+	return min(each, c.d.optIn()) - uint64(fn.(*function).p.SharedBytes), nil
 }

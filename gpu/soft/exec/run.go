@@ -16,6 +16,7 @@ type Launch struct {
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
+	MHz         uint64       // of %clock
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
 	Heap        *Heap  // for malloc; nil when the module does not use it
