@@ -21,11 +21,12 @@ type Context struct {
 	d       *device
 	gate    worker.Gate
 	spaces  ir.Spaces
-	output  exec.Output // set before the first launch, or nil
-	stop    atomic.Bool // ends kernels between instructions
-	engine  sync.Mutex  // one kernel at a time has the device
-	spare   exec.Spare  // under engine
-	issue   sync.Mutex  // order of enqueueing; before mu
+	output  exec.Output   // set before the first launch, or nil
+	stop    atomic.Bool   // ends kernels between instructions
+	ended   chan struct{} // closed with stop
+	engine  *engine
+	spare   exec.Spare
+	issue   sync.Mutex // order of enqueueing; before mu
 	table   atomic.Pointer[[]exec.Region]
 	running sync.WaitGroup // stream goroutines
 	move    sync.Mutex     // one Evict or Restore at a time; before mu
@@ -43,8 +44,8 @@ type Context struct {
 	away     away
 }
 
-func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
+	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
@@ -310,6 +311,7 @@ func (c *Context) Destroy() error {
 		return nil
 	}
 	c.closed = true
+	close(c.ended)
 	if c.poisoned == nil {
 		c.poisoned = abi.ErrInvalidContext
 	}

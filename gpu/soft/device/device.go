@@ -3,7 +3,9 @@
 //
 // Stream operations are a graph: each names the operations that must finish
 // before it (stream.go). A launch runs in slices, between which the gate may
-// take the device away (launch.go). Lock order: Context.mu before memory.mu.
+// take the device away (launch.go) and other kernels the processors (engine.go).
+// Copies are done by their streams' goroutines, beside kernels. Lock order:
+// Context.mu before memory.mu.
 package device
 
 import (
@@ -106,9 +108,19 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
-	c := newContext(d, gate, w)
+	c := newContext(d, gate, d.engine(gate), w)
 	d.contexts[c] = true
 	return c, nil
+}
+
+// engine is that of the contexts which pass the same gate; callers hold mu.
+func (d *device) engine(gate worker.Gate) *engine {
+	for c := range d.contexts {
+		if c.gate == gate {
+			return c.engine
+		}
+	}
+	return newEngine(min(runtime.NumCPU(), d.o.SMs))
 }
 
 func (d *device) Close() error {

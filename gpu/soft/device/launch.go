@@ -2,7 +2,6 @@ package device
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
@@ -70,27 +69,41 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	return nil
 }
 
-// runKernel runs all blocks of a launch. It holds the device while the gate
-// allows, and accounts exactly for the time between Enter and Leave.
+// runKernel runs all blocks of a launch, beside other kernels where processors
+// are free. It holds the device while the gate allows, and accounts exactly for
+// the time between Enter and Leave.
 func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
-	c.engine.Lock()
-	defer c.engine.Unlock()
-	r := exec.NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired, &c.spare)
+	if err := c.engine.begin(c.ended); err != nil {
+		return err
+	}
+	defer c.engine.end()
+	var turn *slice
+	r := exec.NewRun(p, env, c.engine.processors, func() bool { return c.gate.Expired() || turn.over() }, &c.spare)
 	for {
-		if err := c.enter(); err != nil {
+		var err error
+		if turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {
 			return err
 		}
-		start := c.d.o.Clock()
-		r.Slice(*c.table.Load())
-		busy := max(0, c.d.o.Clock().Sub(start).Nanoseconds())
-		finished, err := r.Finished()
-		launches := uint64(0)
-		if finished && err == nil {
-			launches = 1
-		}
-		c.leave(uint64(busy), launches)
-		if finished {
+		finished, err := c.slice(r, turn.has)
+		turn.release()
+		if finished || err != nil {
 			return err
 		}
 	}
+}
+
+// slice runs a launch on some processors until it ends or has to leave.
+func (c *Context) slice(r *exec.Run, processors int) (finished bool, err error) {
+	if err := c.enter(); err != nil {
+		return false, err
+	}
+	c.engine.enter(c.d.o.Clock())
+	r.Slice(*c.table.Load(), processors)
+	finished, err = r.Finished()
+	launches := uint64(0)
+	if finished && err == nil {
+		launches = 1
+	}
+	c.leave(c.engine.leave(c.d.o.Clock()), launches)
+	return finished, err
 }

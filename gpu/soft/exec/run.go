@@ -74,25 +74,28 @@ func ResidentBlocks(p *Program, threads, shared uint64) int {
 // It is called between slices.
 func (r *Run) Finished() (bool, error) { return r.err != nil || r.ended == r.total, r.err }
 
-// Slice runs blocks on device memory until all are done, one fails, or the time
-// is up.
-func (r *Run) Slice(memory []Region) {
+// Workers returns how many blocks the launch can run at a time.
+func (r *Run) Workers() int { return r.workers }
+
+// Slice runs blocks, at most so many at a time, on device memory until all are
+// done, one fails, or the time is up.
+func (r *Run) Slice(memory []Region, most int) {
 	r.env.table = memory
 	r.pause.Store(false)
-	r.workAll()
+	r.workAll(min(most, r.workers))
 	if finished, _ := r.Finished(); finished {
 		r.spare.put(r.free)
 		r.free = nil
 	}
 }
 
-func (r *Run) workAll() {
-	if r.workers == 1 { // a small launch starts no goroutine
+func (r *Run) workAll(workers int) {
+	if workers == 1 { // a small launch starts no goroutine
 		r.work()
 		return
 	}
 	var wg sync.WaitGroup
-	for range r.workers - 1 {
+	for range workers - 1 {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
