@@ -62,15 +62,37 @@ func (e *engine) end() { <-e.begun }
 
 // acquire waits for processors and returns a slice with at most as many as are
 // wanted, to be released.
-func (e *engine) acquire(want int, ended <-chan struct{}) (*slice, error) {
+func (e *engine) acquire(want int, ended <-chan struct{}) (slice, error) {
+	n, err := e.atOnce(want), error(nil)
+	if n == 0 {
+		n, err = e.wait(want, ended)
+	}
+	return slice{e: e, has: n, wants: want, began: time.Now()}, err
+}
+
+// atOnce returns processors that are free, or 0.
+func (e *engine) atOnce(want int) int {
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.line) > 0 {
+		return 0
+	}
+	n := min(want, e.free)
+	e.free -= n
+	e.idle.Store(int32(e.free))
+	return n
+}
+
+// wait stands in line.
+func (e *engine) wait(want int, ended <-chan struct{}) (int, error) {
 	c := &claim{want: want, grant: make(chan int, 1)}
+	e.mu.Lock()
 	e.line = append(e.line, c)
 	e.share()
 	e.mu.Unlock()
 	select {
 	case n := <-c.grant:
-		return &slice{e: e, has: n, wants: want, began: time.Now()}, nil
+		return n, nil
 	case <-ended:
 	}
 	e.mu.Lock()
@@ -82,7 +104,7 @@ func (e *engine) acquire(want int, ended <-chan struct{}) (*slice, error) {
 		e.line = slices.DeleteFunc(e.line, func(o *claim) bool { return o == c })
 	}
 	e.share()
-	return nil, abi.ErrInvalidContext
+	return 0, abi.ErrInvalidContext
 }
 
 // share grants what is free, first come, first served; mu is held.

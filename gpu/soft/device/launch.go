@@ -77,7 +77,7 @@ func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
 		return err
 	}
 	defer c.engine.end()
-	var turn *slice
+	var turn slice
 	r := exec.NewRun(p, env, c.engine.processors, func() bool { return c.gate.Expired() || turn.over() }, &c.spare)
 	for {
 		var err error
