@@ -18,6 +18,8 @@ type SoftGPU struct {
 	SMs   int // multiprocessors
 	// Capability that it says it has: 61 is compute capability 6.1; 0: the model's.
 	Capability int
+	// Fault is what is wrong with it, for tests and demonstrations.
+	Fault model.Fault
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -63,8 +65,10 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.SMs, err = parseSMs(value)
 		case "cc":
 			g.Capability, err = parseCapability(value)
+		case "fault":
+			g.Fault = model.Fault(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram, model, sms or cc", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc or fault", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
@@ -101,9 +105,12 @@ func (g SoftGPU) check(kind string) error {
 	if _, err := model.Find(g.Model); err != nil {
 		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
 	}
+	if err := g.Fault.Check(); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
 	switch {
-	case (g.Capability != 0 || g.Model != "") && kind != "soft":
-		return fmt.Errorf("%s GPU %s: model and cc are for soft GPUs", kind, g.Name)
+	case (g.Capability != 0 || g.Model != "" || g.Fault != "") && kind != "soft":
+		return fmt.Errorf("%s GPU %s: model, cc and fault are for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

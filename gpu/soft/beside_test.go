@@ -53,10 +53,10 @@ func (g *countingGate) Leave(busy, launches uint64) {
 	g.launches += launches
 }
 
-// meetRig is a rig on a device of so many multiprocessors, with a word for each
-// of n kernels.
-func meetRig(t *testing.T, sms, n int, gate worker.Gate) (r *rig, word func(i int) uint64) {
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: sms})
+// meetRig is a rig with a word for each of n kernels.
+func meetRig(t *testing.T, o device.Options, n int, gate worker.Gate) (r *rig, word func(i int) uint64) {
+	o.VRAM = 64 << 20
+	d, err := device.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestKernelsOfStreamsRunBesideEachOther(t *testing.T) {
 	for name, c := range map[string]struct{ sms, kernels int }{"side by side": {2, 2}, "in turns": {1, 2}, "many": {2, 7}} {
 		t.Run(name, func(t *testing.T) {
 			gate := &countingGate{}
-			r, word := meetRig(t, c.sms, c.kernels, gate)
+			r, word := meetRig(t, device.Options{SMs: c.sms}, c.kernels, gate)
 			done := make(chan error, c.kernels)
 			began := time.Now()
 			for i := range c.kernels {
@@ -127,7 +127,7 @@ func TestKernelsOfStreamsRunBesideEachOther(t *testing.T) {
 
 // A kernel waits for a word that a copy in another stream brings.
 func TestCopiesRunBesideKernels(t *testing.T) {
-	r, word := meetRig(t, 1, 2, nil)
+	r, word := meetRig(t, device.Options{SMs: 1}, 2, nil)
 	done := make(chan error, 1)
 	r.meet(r.stream(), word(0), word(1), func(err error) { done <- err })
 	copies := r.stream()
@@ -153,7 +153,7 @@ func TestCopiesRunBesideKernels(t *testing.T) {
 // wait for, to the others of its gate.
 func TestDestroyedContextLeavesProcessors(t *testing.T) {
 	gate := &countingGate{}
-	r, word := meetRig(t, 1, 2, gate)
+	r, word := meetRig(t, device.Options{SMs: 1}, 2, gate)
 	for range 12 { // more than may begin at a time
 		r.meet(r.stream(), word(0), word(1), nil)
 	}

@@ -14,6 +14,9 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
-		return device.New(device.Options{Model: m, Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID, Capability: compile.Capability(d.Capability)})
+		return device.New(device.Options{
+			Model: m, Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID,
+			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault),
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
@@ -185,6 +186,7 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 			return err
 		}
 		defer c.leave(0, 0) // the host's processor copies: no time of the device
+		defer c.faultyCopy(time.Now())
 		return run()
 	}})
 }

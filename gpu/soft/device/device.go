@@ -33,6 +33,8 @@ type Options struct {
 	Capability compile.Capability
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
+	// Fault is what is wrong with the device.
+	Fault model.Fault
 	// Faults lets tests break things.
 	Faults Faults
 }
@@ -102,6 +104,9 @@ func (d *device) Evicts() bool { return true }
 func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	if gate == nil {
 		gate = openGate{}
+	}
+	if d.o.Fault == model.Lost {
+		return nil, fmt.Errorf("%w: the card has fallen off the bus (injected)", abi.ErrUnavailable)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -2,6 +2,7 @@ package device
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
@@ -23,10 +24,8 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(params))
 	}
 	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
-		if fault := c.d.o.Faults.Launch; fault != nil {
-			if err := fault(f.p.Name); err != nil {
-				return err
-			}
+		if err := c.faultyLaunch(f.p.Name); err != nil {
+			return err
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
@@ -98,8 +97,12 @@ func (c *Context) slice(r *exec.Run, processors int) (finished bool, err error) 
 		return false, err
 	}
 	c.engine.enter(c.d.o.Clock())
+	began := time.Now()
 	r.Slice(*c.table.Load(), processors)
 	finished, err = r.Finished()
+	if err == nil {
+		err = c.faultyKernel(began)
+	}
 	launches := uint64(0)
 	if finished && err == nil {
 		launches = 1
