@@ -68,7 +68,7 @@ var rules = []rule{
 	{"gpu/soft/device", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft/compile", "gpu/soft/exec", "gpu/soft/ir", "gpu/soft/model"}, "a Driver, which does not know what an instruction is"},
 	{"gpu/soft/compile", []string{"gpu/abi", "gpu/ptx", "gpu/fatbin", "gpu/soft/ir", "gpu/soft/ops"}, "it makes programs and does not run them"},
 	{"gpu/soft/ir", []string{"gpu/abi", "gpu/soft/ops"}, "a program as data, which nobody runs here"},
-	{"gpu/soft/exec", []string{"gpu/abi", "gpu/soft/ir", "gpu/soft/ops"}, "it runs programs and does not know PTX"},
+	{"gpu/soft/exec", []string{"gpu/abi", "gpu/soft/ir", "gpu/soft/model", "gpu/soft/ops"}, "it runs programs and does not know PTX"},
 	{"gpu/soft/model", nil, "a table"},
 	{"gpu/soft/amd64", nil, "machine code, and nothing of what it is for"},
 	{"gpu/soft/regalloc", nil, "registers and values are numbers"},

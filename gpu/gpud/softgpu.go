@@ -20,6 +20,8 @@ type SoftGPU struct {
 	Capability int
 	// Fault is what is wrong with it, for tests and demonstrations.
 	Fault model.Fault
+	// Check is what it looks for in kernels, as in "memory,race,init".
+	Check string
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -48,9 +50,13 @@ func ParseNullGPU(s string, index int) (NullGPU, error) {
 
 func parseMade(kind, s string, index int) (SoftGPU, error) {
 	g := SoftGPU{Name: kind + strconv.Itoa(index)}
+	var key string
 	for _, part := range strings.Split(s, ",") {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok && key == "check" { // one more
+			name, value, ok = key, g.Check+","+part, true
+		}
+		if key = name; !ok {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,model=…,sms=…,cc=…", kind, s)
 		}
 		var err error
@@ -65,10 +71,12 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.SMs, err = parseSMs(value)
 		case "cc":
 			g.Capability, err = parseCapability(value)
+		case "check":
+			g.Check = value
 		case "fault":
 			g.Fault = model.Fault(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc or fault", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check or fault", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
@@ -105,12 +113,15 @@ func (g SoftGPU) check(kind string) error {
 	if _, err := model.Find(g.Model); err != nil {
 		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
 	}
+	if _, err := model.ParseChecks(g.Check); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
 	if err := g.Fault.Check(); err != nil {
 		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
 	}
 	switch {
-	case (g.Capability != 0 || g.Model != "" || g.Fault != "") && kind != "soft":
-		return fmt.Errorf("%s GPU %s: model, cc and fault are for soft GPUs", kind, g.Name)
+	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "") && kind != "soft":
+		return fmt.Errorf("%s GPU %s: model, cc, check and fault are for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

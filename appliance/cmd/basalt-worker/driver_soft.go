@@ -14,9 +14,13 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
+		check, err := model.ParseChecks(d.Check)
+		if err != nil {
+			return nil, err
+		}
 		return device.New(device.Options{
 			Model: m, Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID,
-			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault),
+			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault), Check: check,
 		})
 	}
 }

@@ -33,6 +33,8 @@ type Options struct {
 	Capability compile.Capability
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
+	// Check is what the device looks for in kernels.
+	Check model.Checks
 	// Fault is what is wrong with the device.
 	Fault model.Fault
 	// Faults lets tests break things.

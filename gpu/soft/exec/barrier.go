@@ -124,6 +124,9 @@ func (m *machine) release(n int) bool {
 	if here < want || here == 0 {
 		return false
 	}
+	if m.shadow != nil {
+		m.shadow.epoch++
+	}
 	for _, g := range m.groups {
 		if g.state == atBarrier && g.bar == n {
 			g.state, g.passed, g.result = runnable, true, *b

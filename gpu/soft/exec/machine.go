@@ -39,7 +39,8 @@ type machine struct {
 	stride uint32 // bytes of local memory per lane
 	save32 []uint32
 	save64 []uint64
-	cache  Region // the allocation touched last
+	shadow *shadow // of a checked program, or nil
+	cache  Region  // the allocation touched last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
@@ -74,6 +75,9 @@ func newMachine(r *Run) *machine {
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
 	m.preds = make([]uint32, p.Preds*maxWarps)
 	m.shared = make([]byte, sharedBytes(p, r.env))
+	if p.checks.Race || p.checks.Init {
+		m.shadow = &shadow{bytes: make([]shadowByte, len(m.shared))}
+	}
 	m.stride = p.LocalBytes
 	m.local = make([]byte, int(m.stride)*m.lanes)
 	m.save32 = make([]uint32, m.lanes)
@@ -111,7 +115,7 @@ func sharedBytes(p *Program, l *Launch) int { return int((p.SharedBytes + l.Shar
 const machineBytes = 16 << 10
 
 func (m *machine) bytes() int {
-	return machineBytes + 4*(len(m.r32)+len(m.preds)) + 8*len(m.r64) + len(m.shared) + len(m.local)
+	return machineBytes + 4*(len(m.r32)+len(m.preds)) + 8*len(m.r64) + len(m.shared) + len(m.local) + int(m.p.shadowSize(uint64(len(m.shared))))
 }
 
 func fill[T any](d []T, v T) {

@@ -67,7 +67,7 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) 
 // ResidentBlocks returns how many blocks of a launch can have begun and not
 // ended at the same time: at least one.
 func ResidentBlocks(p *Program, threads, shared uint64) int {
-	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
+	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes+p.shadowSize(uint64(p.SharedBytes)+shared))))
 }
 
 // Finished reports whether the launch has ended, and the error that ended it.
