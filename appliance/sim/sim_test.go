@@ -4,8 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/sim"
@@ -28,6 +31,25 @@ func dir(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(d) })
 	return d
+}
+
+// TestMain collects garbage less often: the runs leave much of it, and little
+// that stays.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// runs are those of a seed and nothing else, by the seed: several tests look at
+// the same ones.
+var runs sync.Map
+
+// run returns the run of a seed.
+func run(t *testing.T, s uint64) sim.Result {
+	first, _ := runs.LoadOrStore(s, sync.OnceValue(func() sim.Result {
+		return sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail})
+	}))
+	return first.(func() sim.Result)()
 }
 
 // seeds to run: 200, and in the long form 5000, or what SEEDS says: how many,
@@ -66,12 +88,10 @@ func TestSeeds(t *testing.T) {
 			if n > 1 {
 				t.Parallel()
 			}
-			o := sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail}
-			r := sim.Run(o)
+			r := run(t, s)
 			if r.Err != nil && *shrink {
-				o.Dir = dir(t)
 				var without map[int]bool
-				r, without = sim.Shrink(o)
+				r, without = sim.Shrink(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail})
 				for i := len(r.Plan) - 1; i >= 0; i-- {
 					if without[i] {
 						r.Plan = append(r.Plan[:i], r.Plan[i+1:]...)
@@ -93,18 +113,23 @@ func TestSeeds(t *testing.T) {
 func TestVolumesAreOpenOnce(t *testing.T) {
 	first, n := seeds(t)
 	if n > 1 && os.Getenv("SEEDS") == "" {
-		n = min(n, n/8+5) // 30 of 200: they run one after the other
+		n = min(n, n/8+5) // 30 of 200
 	}
-	attached := 0
-	for s := first; s < first+n; s++ {
-		r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Attach: true, Tail: *tail})
-		attached += r.Stats.Attached
-		if r.Err != nil {
-			t.Errorf("seed %d: %v", s, r.Err)
+	var attached atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for s := first; s < first+n; s++ {
+			t.Run(fmt.Sprint(s), func(t *testing.T) {
+				t.Parallel()
+				r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Attach: true, Tail: *tail})
+				attached.Add(int64(r.Stats.Attached))
+				if r.Err != nil {
+					t.Error(r.Err)
+				}
+			})
 		}
-	}
-	if t.Logf("opened %d times", attached); n > 1 && attached < int(n)/4 {
-		t.Errorf("only %d times in %d seeds was a volume opened", attached, n)
+	})
+	if t.Logf("opened %d times", attached.Load()); n > 1 && attached.Load() < int64(n)/4 {
+		t.Errorf("only %d times in %d seeds was a volume opened", attached.Load(), n)
 	}
 }
 
@@ -113,7 +138,7 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 func TestASeedReplaysExactly(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for s := uint64(1); s <= 6; s++ {
-		a, b := sim.Run(sim.Options{Seed: s, Dir: dir(t)}), sim.Run(sim.Options{Seed: s, Dir: dir(t)})
+		a, b := run(t, s), sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug)})
 		if a.Hash != b.Hash || a.Stats != b.Stats {
 			t.Errorf("seed %d: %x %+v, and %x %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
 		}
@@ -155,7 +180,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 func TestTheStormIsOne(t *testing.T) {
 	var sum sim.Stats
 	for s := uint64(1); s <= 20; s++ {
-		r := sim.Run(sim.Options{Seed: s, Dir: dir(t)})
+		r := run(t, s)
 		sum.Starts += r.Stats.Starts
 		sum.Kills += r.Stats.Kills
 		sum.Resets += r.Stats.Resets

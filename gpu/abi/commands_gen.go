@@ -28,6 +28,11 @@ const (
 	OpOccupancyMaxActiveBlocksPerMultiprocessor Op = 19
 	OpImageInfo                                 Op = 20
 	OpModuleLoadManaged                         Op = 21
+	OpArrayCreate                               Op = 24
+	OpArrayDestroy                              Op = 25
+	OpArrayCopy                                 Op = 26
+	OpTextureCreate                             Op = 27
+	OpTextureDestroy                            Op = 28
 	OpMemAlloc                                  Op = 32
 	OpMemFree                                   Op = 33
 	OpMemInfo                                   Op = 34
@@ -46,6 +51,7 @@ const (
 	OpStreamQuery                               Op = 59
 	OpStreamWaitEvent                           Op = 60
 	OpStreamMark                                Op = 61
+	OpStreamWaitValue                           Op = 62
 	OpEventCreate                               Op = 64
 	OpEventDestroy                              Op = 65
 	OpEventRecord                               Op = 66
@@ -104,6 +110,16 @@ func (o Op) String() string {
 		return "ImageInfo"
 	case OpModuleLoadManaged:
 		return "ModuleLoadManaged"
+	case OpArrayCreate:
+		return "ArrayCreate"
+	case OpArrayDestroy:
+		return "ArrayDestroy"
+	case OpArrayCopy:
+		return "ArrayCopy"
+	case OpTextureCreate:
+		return "TextureCreate"
+	case OpTextureDestroy:
+		return "TextureDestroy"
 	case OpMemAlloc:
 		return "MemAlloc"
 	case OpMemFree:
@@ -140,6 +156,8 @@ func (o Op) String() string {
 		return "StreamWaitEvent"
 	case OpStreamMark:
 		return "StreamMark"
+	case OpStreamWaitValue:
+		return "StreamWaitValue"
 	case OpEventCreate:
 		return "EventCreate"
 	case OpEventDestroy:
@@ -225,6 +243,16 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 48, true
 	case OpModuleLoadManaged:
 		return 104, true
+	case OpArrayCreate:
+		return 56, true
+	case OpArrayDestroy:
+		return 8, true
+	case OpArrayCopy:
+		return 128, true
+	case OpTextureCreate:
+		return 168, true
+	case OpTextureDestroy:
+		return 8, true
 	case OpMemAlloc:
 		return 16, true
 	case OpMemFree:
@@ -261,6 +289,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpStreamMark:
 		return 8, true
+	case OpStreamWaitValue:
+		return 32, true
 	case OpEventCreate:
 		return 24, true
 	case OpEventDestroy:
@@ -723,6 +753,256 @@ func (a ModuleLoadManaged) Append(b []byte) []byte {
 	return b
 }
 
+// ArrayCreate is the fixed part of the command. Makes a zeroed array.
+type ArrayCreate struct {
+	Ctx      uint64 // handle
+	Array    uint64 // new handle
+	Width    uint64 // texels
+	Height   uint64 // texels, or 0
+	Depth    uint64 // texels, layers or faces, or 0
+	Format   uint32 // CUarray_format
+	Channels uint32 // 1, 2 or 4
+	Flags    uint32 // CUDA_ARRAY3D_…
+	Levels   uint32 // sizes, each half of the one before; at least 1
+}
+
+// DecodeArrayCreate reads the arguments from b, which has at least 56 bytes.
+func DecodeArrayCreate(b []byte) (a ArrayCreate) {
+	_ = b[55]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Array = binary.LittleEndian.Uint64(b[8:])
+	a.Width = binary.LittleEndian.Uint64(b[16:])
+	a.Height = binary.LittleEndian.Uint64(b[24:])
+	a.Depth = binary.LittleEndian.Uint64(b[32:])
+	a.Format = binary.LittleEndian.Uint32(b[40:])
+	a.Channels = binary.LittleEndian.Uint32(b[44:])
+	a.Flags = binary.LittleEndian.Uint32(b[48:])
+	a.Levels = binary.LittleEndian.Uint32(b[52:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ArrayCreate) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Array)
+	b = binary.LittleEndian.AppendUint64(b, a.Width)
+	b = binary.LittleEndian.AppendUint64(b, a.Height)
+	b = binary.LittleEndian.AppendUint64(b, a.Depth)
+	b = binary.LittleEndian.AppendUint32(b, a.Format)
+	b = binary.LittleEndian.AppendUint32(b, a.Channels)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	b = binary.LittleEndian.AppendUint32(b, a.Levels)
+	return b
+}
+
+// ArrayDestroy is the fixed part of the command. Frees it when the context's work so far is done.
+type ArrayDestroy struct {
+	Array uint64 // handle
+}
+
+// DecodeArrayDestroy reads the arguments from b, which has at least 8 bytes.
+func DecodeArrayDestroy(b []byte) (a ArrayDestroy) {
+	_ = b[7]
+	a.Array = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ArrayDestroy) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Array)
+	return b
+}
+
+// ArrayCopy is the fixed part of the command. Copies a box between two arrays, or an array and device memory.
+type ArrayCopy struct {
+	Stream   uint64    // handle
+	Dst      uint64    // array, or device address
+	Src      uint64    // array, or device address
+	DstAt    [3]uint64 // in an array: byte of a row, row, depth or layer
+	SrcAt    [3]uint64 // likewise
+	Size     [3]uint64 // bytes of a row, rows, depths or layers
+	Pitch    uint64    // device memory: bytes from row to row
+	Rows     uint64    // device memory: rows from depth to depth
+	DstLevel uint32    // of an array
+	SrcLevel uint32    // of an array
+	Arrays   uint32    // ArrayCopyDst and ArrayCopySrc: which are arrays
+	Zero     uint32    // zero
+}
+
+// DecodeArrayCopy reads the arguments from b, which has at least 128 bytes.
+func DecodeArrayCopy(b []byte) (a ArrayCopy) {
+	_ = b[127]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Dst = binary.LittleEndian.Uint64(b[8:])
+	a.Src = binary.LittleEndian.Uint64(b[16:])
+	a.DstAt[0] = binary.LittleEndian.Uint64(b[24:])
+	a.DstAt[1] = binary.LittleEndian.Uint64(b[32:])
+	a.DstAt[2] = binary.LittleEndian.Uint64(b[40:])
+	a.SrcAt[0] = binary.LittleEndian.Uint64(b[48:])
+	a.SrcAt[1] = binary.LittleEndian.Uint64(b[56:])
+	a.SrcAt[2] = binary.LittleEndian.Uint64(b[64:])
+	a.Size[0] = binary.LittleEndian.Uint64(b[72:])
+	a.Size[1] = binary.LittleEndian.Uint64(b[80:])
+	a.Size[2] = binary.LittleEndian.Uint64(b[88:])
+	a.Pitch = binary.LittleEndian.Uint64(b[96:])
+	a.Rows = binary.LittleEndian.Uint64(b[104:])
+	a.DstLevel = binary.LittleEndian.Uint32(b[112:])
+	a.SrcLevel = binary.LittleEndian.Uint32(b[116:])
+	a.Arrays = binary.LittleEndian.Uint32(b[120:])
+	a.Zero = binary.LittleEndian.Uint32(b[124:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ArrayCopy) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Dst)
+	b = binary.LittleEndian.AppendUint64(b, a.Src)
+	b = binary.LittleEndian.AppendUint64(b, a.DstAt[0])
+	b = binary.LittleEndian.AppendUint64(b, a.DstAt[1])
+	b = binary.LittleEndian.AppendUint64(b, a.DstAt[2])
+	b = binary.LittleEndian.AppendUint64(b, a.SrcAt[0])
+	b = binary.LittleEndian.AppendUint64(b, a.SrcAt[1])
+	b = binary.LittleEndian.AppendUint64(b, a.SrcAt[2])
+	b = binary.LittleEndian.AppendUint64(b, a.Size[0])
+	b = binary.LittleEndian.AppendUint64(b, a.Size[1])
+	b = binary.LittleEndian.AppendUint64(b, a.Size[2])
+	b = binary.LittleEndian.AppendUint64(b, a.Pitch)
+	b = binary.LittleEndian.AppendUint64(b, a.Rows)
+	b = binary.LittleEndian.AppendUint32(b, a.DstLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.SrcLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.Arrays)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// TextureCreate is the fixed part of the command. Makes a texture or a surface object.
+type TextureCreate struct {
+	Ctx        uint64     // handle
+	Texture    uint64     // new handle
+	Base       uint64     // array, or device address
+	Width      uint64     // device memory: texels
+	Height     uint64     // device memory: rows, or 0
+	Pitch      uint64     // device memory: bytes from row to row
+	ViewWidth  uint64     // texels
+	ViewHeight uint64     // texels, or 0
+	ViewDepth  uint64     // texels or layers, or 0
+	Resource   uint32     // CUresourcetype
+	Level      uint32     // of an array that is a level
+	Format     uint32     // CUarray_format, of device memory
+	Channels   uint32     // of device memory
+	Surface    uint32     // 1: for surface instructions, and what follows is 0
+	Flags      uint32     // CU_TRSF_…
+	Address    [3]uint32  // CUaddress_mode
+	Filter     uint32     // CUfilter_mode
+	MipFilter  uint32     // CUfilter_mode
+	Anisotropy uint32     // maxAnisotropy
+	Bias       float32    // of the level
+	MinLevel   float32    // the least
+	MaxLevel   float32    // the most
+	Border     [4]float32 // colour
+	View       uint32     // CUresourceViewFormat; 0: there is no view
+	FirstLevel uint32     // of the view
+	LastLevel  uint32     // of the view
+	FirstLayer uint32     // of the view
+	LastLayer  uint32     // of the view
+}
+
+// DecodeTextureCreate reads the arguments from b, which has at least 168 bytes.
+func DecodeTextureCreate(b []byte) (a TextureCreate) {
+	_ = b[167]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Texture = binary.LittleEndian.Uint64(b[8:])
+	a.Base = binary.LittleEndian.Uint64(b[16:])
+	a.Width = binary.LittleEndian.Uint64(b[24:])
+	a.Height = binary.LittleEndian.Uint64(b[32:])
+	a.Pitch = binary.LittleEndian.Uint64(b[40:])
+	a.ViewWidth = binary.LittleEndian.Uint64(b[48:])
+	a.ViewHeight = binary.LittleEndian.Uint64(b[56:])
+	a.ViewDepth = binary.LittleEndian.Uint64(b[64:])
+	a.Resource = binary.LittleEndian.Uint32(b[72:])
+	a.Level = binary.LittleEndian.Uint32(b[76:])
+	a.Format = binary.LittleEndian.Uint32(b[80:])
+	a.Channels = binary.LittleEndian.Uint32(b[84:])
+	a.Surface = binary.LittleEndian.Uint32(b[88:])
+	a.Flags = binary.LittleEndian.Uint32(b[92:])
+	a.Address[0] = binary.LittleEndian.Uint32(b[96:])
+	a.Address[1] = binary.LittleEndian.Uint32(b[100:])
+	a.Address[2] = binary.LittleEndian.Uint32(b[104:])
+	a.Filter = binary.LittleEndian.Uint32(b[108:])
+	a.MipFilter = binary.LittleEndian.Uint32(b[112:])
+	a.Anisotropy = binary.LittleEndian.Uint32(b[116:])
+	a.Bias = math.Float32frombits(binary.LittleEndian.Uint32(b[120:]))
+	a.MinLevel = math.Float32frombits(binary.LittleEndian.Uint32(b[124:]))
+	a.MaxLevel = math.Float32frombits(binary.LittleEndian.Uint32(b[128:]))
+	a.Border[0] = math.Float32frombits(binary.LittleEndian.Uint32(b[132:]))
+	a.Border[1] = math.Float32frombits(binary.LittleEndian.Uint32(b[136:]))
+	a.Border[2] = math.Float32frombits(binary.LittleEndian.Uint32(b[140:]))
+	a.Border[3] = math.Float32frombits(binary.LittleEndian.Uint32(b[144:]))
+	a.View = binary.LittleEndian.Uint32(b[148:])
+	a.FirstLevel = binary.LittleEndian.Uint32(b[152:])
+	a.LastLevel = binary.LittleEndian.Uint32(b[156:])
+	a.FirstLayer = binary.LittleEndian.Uint32(b[160:])
+	a.LastLayer = binary.LittleEndian.Uint32(b[164:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a TextureCreate) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Texture)
+	b = binary.LittleEndian.AppendUint64(b, a.Base)
+	b = binary.LittleEndian.AppendUint64(b, a.Width)
+	b = binary.LittleEndian.AppendUint64(b, a.Height)
+	b = binary.LittleEndian.AppendUint64(b, a.Pitch)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewWidth)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewHeight)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewDepth)
+	b = binary.LittleEndian.AppendUint32(b, a.Resource)
+	b = binary.LittleEndian.AppendUint32(b, a.Level)
+	b = binary.LittleEndian.AppendUint32(b, a.Format)
+	b = binary.LittleEndian.AppendUint32(b, a.Channels)
+	b = binary.LittleEndian.AppendUint32(b, a.Surface)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	b = binary.LittleEndian.AppendUint32(b, a.Address[0])
+	b = binary.LittleEndian.AppendUint32(b, a.Address[1])
+	b = binary.LittleEndian.AppendUint32(b, a.Address[2])
+	b = binary.LittleEndian.AppendUint32(b, a.Filter)
+	b = binary.LittleEndian.AppendUint32(b, a.MipFilter)
+	b = binary.LittleEndian.AppendUint32(b, a.Anisotropy)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Bias))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.MinLevel))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.MaxLevel))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[0]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[1]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[2]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[3]))
+	b = binary.LittleEndian.AppendUint32(b, a.View)
+	b = binary.LittleEndian.AppendUint32(b, a.FirstLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.LastLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.FirstLayer)
+	b = binary.LittleEndian.AppendUint32(b, a.LastLayer)
+	return b
+}
+
+// TextureDestroy is the fixed part of the command. Destroys it when the context's work so far is done.
+type TextureDestroy struct {
+	Texture uint64 // handle
+}
+
+// DecodeTextureDestroy reads the arguments from b, which has at least 8 bytes.
+func DecodeTextureDestroy(b []byte) (a TextureDestroy) {
+	_ = b[7]
+	a.Texture = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a TextureDestroy) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Texture)
+	return b
+}
+
 // MemAlloc is the fixed part of the command.
 type MemAlloc struct {
 	Ctx  uint64 // handle
@@ -1131,6 +1411,36 @@ func DecodeStreamMark(b []byte) (a StreamMark) {
 // Append appends the arguments to b.
 func (a StreamMark) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	return b
+}
+
+// StreamWaitValue is the fixed part of the command. The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.
+type StreamWaitValue struct {
+	Stream  uint64 // handle
+	Address uint64 // device address
+	Value   uint64 // to compare with
+	Width   uint32 // bytes of the value: 4 or 8
+	Flags   uint32 // CUstreamWaitValue_flags
+}
+
+// DecodeStreamWaitValue reads the arguments from b, which has at least 32 bytes.
+func DecodeStreamWaitValue(b []byte) (a StreamWaitValue) {
+	_ = b[31]
+	a.Stream = binary.LittleEndian.Uint64(b[0:])
+	a.Address = binary.LittleEndian.Uint64(b[8:])
+	a.Value = binary.LittleEndian.Uint64(b[16:])
+	a.Width = binary.LittleEndian.Uint32(b[24:])
+	a.Flags = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a StreamWaitValue) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Stream)
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Value)
+	b = binary.LittleEndian.AppendUint32(b, a.Width)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
 	return b
 }
 

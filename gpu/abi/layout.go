@@ -17,14 +17,15 @@ package abi
 //	     have an address in the window (RegionPlaced, MemHostMap, MemHostUnmap)
 //	1.3  an eventfd as doorbell (MsgReady), OffWorkerSleeps counts; kernels of
 //	     graphs have attributes
+//	1.4  StreamWaitValue
 //
-// What 1.2 and 1.3 add is asked for or used by the guest alone, so a library announces itself
+// What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
 // before it uses more: an older worker serves it as before, and an older
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 3
+	Minor        = 4
 	LibraryMinor = 1
 )
 
@@ -82,6 +83,18 @@ const (
 	// Written by the worker before StateReady: what the host's operator has turned
 	// on, Feature…. 0 from a worker that knows of none.
 	OffFeatures = 0x354 // u32
+
+	// Written by the worker while it runs: how many bytes of memory that the guest
+	// has freed it may keep for its next allocations. 0 from a worker that does not
+	// know of any.
+	OffKeepMost = 0x380 // u64
+
+	// The memory that it keeps: MaxKept device addresses, each the beginning of an
+	// allocation, or 0. The guest puts an address into a word that is 0. Guest and
+	// worker take it out by comparing and swapping it for 0: whoever does has the
+	// memory, the guest to use it again, the worker to free it.
+	OffKept = 0x400 // MaxKept times u64
+	MaxKept = 32
 )
 
 // Features that an operator turns on.

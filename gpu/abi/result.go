@@ -38,9 +38,11 @@ const (
 	ErrMisaligned              Result = 716
 	ErrInvalidPC               Result = 718
 	ErrLaunchFailed            Result = 719
+	ErrCooperativeTooLarge     Result = 720 // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
 	ErrNotPermitted            Result = 800
 	ErrNotSupported            Result = 801
 	ErrDriverMismatch          Result = 803 // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+	ErrInvalidClusterSize      Result = 912 // CUDA_ERROR_INVALID_CLUSTER_SIZE
 	ErrUnknown                 Result = 999
 )
 
@@ -58,6 +60,7 @@ var resultNames = map[Result]string{
 	ErrLaunchTimeout: "CUDA_ERROR_LAUNCH_TIMEOUT", ErrAssert: "CUDA_ERROR_ASSERT",
 	ErrIllegalInstr: "CUDA_ERROR_ILLEGAL_INSTRUCTION", ErrMisaligned: "CUDA_ERROR_MISALIGNED_ADDRESS",
 	ErrInvalidPC: "CUDA_ERROR_INVALID_PC", ErrLaunchFailed: "CUDA_ERROR_LAUNCH_FAILED",
+	ErrCooperativeTooLarge: "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", ErrInvalidClusterSize: "CUDA_ERROR_INVALID_CLUSTER_SIZE",
 	ErrNotPermitted: "CUDA_ERROR_NOT_PERMITTED", ErrNotSupported: "CUDA_ERROR_NOT_SUPPORTED", ErrUnknown: "CUDA_ERROR_UNKNOWN",
 	ErrDriverMismatch: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", ErrUnsupportedExecAffinity: "CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY",
 }

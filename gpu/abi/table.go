@@ -133,6 +133,37 @@ var Commands = []Command{
 		Value0: "bytes written, or needed when the result is CUDA_ERROR_INVALID_VALUE",
 		API:    []string{"cuLibraryGetKernel", "cuLibraryGetKernelCount", "cuLibraryEnumerateKernels", "cuKernelGetParamInfo"}},
 
+	// Arrays, textures and surfaces. A worker that does not know these commands, or
+	// whose device has none, answers CUDA_ERROR_NOT_SUPPORTED.
+	{Op: 24, Name: "ArrayCreate", Sync: true,
+		Args: fields(u64("ctx", "handle"), u64("array", "new handle"), u64("width", "texels"), u64("height", "texels, or 0"), u64("depth", "texels, layers or faces, or 0"),
+			u32s("format", "CUarray_format", "channels", "1, 2 or 4", "flags", "CUDA_ARRAY3D_…", "levels", "sizes, each half of the one before; at least 1")),
+		Doc: "Makes a zeroed array.", API: []string{"cuArrayCreate_v2", "cuArray3DCreate_v2", "cuMipmappedArrayCreate"}},
+	{Op: 25, Name: "ArrayDestroy", Sync: true, Args: u64("array", "handle"), Doc: "Frees it when the context's work so far is done.",
+		API: []string{"cuArrayDestroy", "cuMipmappedArrayDestroy"}},
+	{Op: 26, Name: "ArrayCopy",
+		Args: fields(u64("stream", "handle"), u64("dst", "array, or device address"), u64("src", "array, or device address"),
+			[]Field{{Name: "dst_at", Kind: U64, Doc: "in an array: byte of a row, row, depth or layer", Count: 3}, {Name: "src_at", Kind: U64, Doc: "likewise", Count: 3},
+				{Name: "size", Kind: U64, Doc: "bytes of a row, rows, depths or layers", Count: 3}},
+			u64("pitch", "device memory: bytes from row to row"), u64("rows", "device memory: rows from depth to depth"),
+			u32s("dst_level", "of an array", "src_level", "of an array", "arrays", "ArrayCopyDst and ArrayCopySrc: which are arrays", "zero", "zero")),
+		Doc: "Copies a box between two arrays, or an array and device memory.",
+		API: []string{"cuMemcpy2D_v2", "cuMemcpy3D_v2", "cuMemcpyAtoA_v2", "cuMemcpyHtoA_v2", "cuMemcpyAtoH_v2", "cuMemcpyDtoA_v2", "cuMemcpyAtoD_v2"}},
+	{Op: 27, Name: "TextureCreate", Sync: true,
+		Args: fields(u64("ctx", "handle"), u64("texture", "new handle"), u64("base", "array, or device address"),
+			u64("width", "device memory: texels"), u64("height", "device memory: rows, or 0"), u64("pitch", "device memory: bytes from row to row"),
+			u64("view_width", "texels"), u64("view_height", "texels, or 0"), u64("view_depth", "texels or layers, or 0"),
+			u32s("resource", "CUresourcetype", "level", "of an array that is a level", "format", "CUarray_format, of device memory", "channels", "of device memory",
+				"surface", "1: for surface instructions, and what follows is 0", "flags", "CU_TRSF_…"),
+			[]Field{{Name: "address", Kind: U32, Doc: "CUaddress_mode", Count: 3}},
+			u32s("filter", "CUfilter_mode", "mip_filter", "CUfilter_mode", "anisotropy", "maxAnisotropy"),
+			[]Field{{Name: "bias", Kind: F32, Doc: "of the level"}, {Name: "min_level", Kind: F32, Doc: "the least"}, {Name: "max_level", Kind: F32, Doc: "the most"},
+				{Name: "border", Kind: F32, Doc: "colour", Count: 4}},
+			u32s("view", "CUresourceViewFormat; 0: there is no view", "first_level", "of the view", "last_level", "of the view", "first_layer", "of the view", "last_layer", "of the view")),
+		Doc: "Makes a texture or a surface object.", Value0: "what kernels are given: the CUtexObject or CUsurfObject",
+		API: []string{"cuTexObjectCreate", "cuSurfObjectCreate"}},
+	{Op: 28, Name: "TextureDestroy", Args: u64("texture", "handle"), Doc: "Destroys it when the context's work so far is done.", API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
+
 	// Memory.
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",
 		API: []string{"cuMemAlloc_v2", "cuMemAllocPitch_v2", "cuMemAllocManaged"}},
@@ -180,6 +211,11 @@ var Commands = []Command{
 	{Op: 60, Name: "StreamWaitEvent", Args: fields(u64("stream", "handle"), u64("event", "handle")), API: []string{"cuStreamWaitEvent"}},
 	{Op: 61, Name: "StreamMark", Sync: true, Args: u64("stream", "handle"),
 		Doc: "Completes when the work put into the stream so far is done, like StreamSynchronize, but takes no error that another command has left: the guest library counts by it what a stream has under way (docs/decisions/0035). A worker that does not know it completes it at once, and the stream is then without a limit of its own."},
+
+	{Op: 62, Name: "StreamWaitValue", Args: fields(u64("stream", "handle"), u64("address", "device address"), u64("value", "to compare with"),
+		u32s("width", "bytes of the value: 4 or 8", "flags", "CUstreamWaitValue_flags")),
+		Doc: "The stream goes on when the value at the address compares with the given one as the flags say (1.4). CUDA_ERROR_NOT_SUPPORTED: the device cannot wait so, and its attributes say that.",
+		API: []string{"cuStreamWaitValue32_v2", "cuStreamWaitValue64_v2", "cuStreamBatchMemOp_v2"}},
 
 	// Events.
 	{Op: 64, Name: "EventCreate", Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u32s("flags", "CUevent_flags", "zero", "zero")), API: []string{"cuEventCreate"}},

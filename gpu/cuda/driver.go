@@ -34,6 +34,11 @@ type driver struct {
 // attributes is how many CUdevice_attribute are asked for (CUDA 12.4: 1 to 136).
 const attributes = 137
 
+// waitAttributes are those that promise waits for a value in memory: CAN_USE_STREAM_MEM_OPS_V1
+// and its kin. A wait on the card would keep the session's lease, and the work that
+// ends it may need the next one, which comes only after that.
+var waitAttributes = [...]int{92, 93, 94, 122, 123}
+
 // Open opens libcuda and finds the card.
 func Open(o Options) (worker.Driver, error) {
 	if o.Library == "" {
@@ -105,6 +110,9 @@ func (d *driver) readInfo() error {
 		if d.lib.call(0, cuDeviceGetAttribute, value.at(), uintptr(i), d.device) == nil { // else this driver does not know it
 			d.info.Attributes[i] = *value.value
 		}
+	}
+	for _, i := range waitAttributes {
+		d.info.Attributes[i] = 0
 	}
 	d.info.DriverVersion = kernelDriverVersion()
 	return nil

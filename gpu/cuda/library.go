@@ -68,6 +68,16 @@ const (
 	cuMemHostRegister             // those for host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
+	cuArray3DCreate           // those for arrays and textures, from here
+	cuArrayDestroy
+	cuMipmappedArrayCreate
+	cuMipmappedArrayDestroy
+	cuMipmappedArrayGetLevel
+	cuMemcpy3DAsync
+	cuTexObjectCreate
+	cuTexObjectDestroy
+	cuSurfObjectCreate
+	cuSurfObjectDestroy // to here
 	firstPassedOn
 )
 
@@ -96,6 +106,10 @@ var functions = [firstPassedOn]string{
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
 	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
+	cuArray3DCreate:           "cuArray3DCreate_v2", cuArrayDestroy: "cuArrayDestroy", cuMipmappedArrayCreate: "cuMipmappedArrayCreate",
+	cuMipmappedArrayDestroy: "cuMipmappedArrayDestroy", cuMipmappedArrayGetLevel: "cuMipmappedArrayGetLevel",
+	cuMemcpy3DAsync: "cuMemcpy3DAsync_v2", cuTexObjectCreate: "cuTexObjectCreate", cuTexObjectDestroy: "cuTexObjectDestroy",
+	cuSurfObjectCreate: "cuSurfObjectCreate", cuSurfObjectDestroy: "cuSurfObjectDestroy",
 }
 
 // name is the function's symbol; "" for needed.

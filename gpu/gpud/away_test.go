@@ -123,9 +123,7 @@ func TestStoppedGpudStopsNobody(t *testing.T) {
 	}
 	more("kernels with gpud")
 	for range 2 {
-		if err := gpud.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		freeze(t, gpud)
 		time.Sleep(2 * time.Second) // longer than a session may overrun its lease
 		more("kernels while gpud is stopped")
 		if err := gpud.Process.Signal(syscall.SIGCONT); err != nil {
@@ -176,9 +174,7 @@ func TestStoppedGpudGivesNobodysMemoryAway(t *testing.T) {
 	if err := holder.Reserve(gib); err != nil {
 		t.Fatal(err)
 	}
-	if err := gpud.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, gpud)
 	if _, err := holder.Acquire(t.Context()); err != nil { // it has noticed, and hung up
 		t.Fatal(err)
 	}

@@ -281,6 +281,35 @@ func resident(t *testing.T, n *testNode, id string) uint64 {
 	return v.VRAMUsed - v.VRAMSwapped
 }
 
+// Room that is coming is no room yet: who waits for it gets none before it is there,
+// whatever else happens on the card meanwhile.
+func TestGrowWaitsForWhatLeaves(t *testing.T) {
+	n := crowded(t)
+	n.put("a", 50*mib, 0)
+	n.put("b", 50*mib, 0)
+	a, b := n.evictor("a"), n.dial("b")
+	if err := a.Reserve(40 * mib); err != nil {
+		t.Fatal(err)
+	}
+	reserved := make(chan error, 1)
+	go func() { reserved <- b.Reserve(40 * mib) }()
+	<-a.asked
+	a.Release(mib)
+	if _, _, err := a.Memory(); err != nil { // the release has arrived
+		t.Fatal(err)
+	}
+	if used := n.vgpu("b").VRAMUsed; used != 0 {
+		t.Errorf("%d bytes are granted while the other's are still on the card", used)
+	}
+	a.moved <- nil
+	if err := <-reserved; err != nil {
+		t.Fatal(err)
+	}
+	if used := resident(t, n, "a") + resident(t, n, "b"); used > 64*mib {
+		t.Errorf("%d bytes on a card of 64 MiB", used)
+	}
+}
+
 // gpud restarts while a worker evicts: the next one learns what has left.
 func TestGpudRestartsWhileEvicting(t *testing.T) {
 	n := crowded(t)

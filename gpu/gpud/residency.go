@@ -298,11 +298,13 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 // asked to leave and g waits, or is refused.
 func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 	p := &s.presence
-	holder, busy := card.leases.Holder()
-	out, ok := card.residency().Grow(at, c.tenants(card), s.key(), g.bytes)
-	switch {
-	case ok && len(out) == 0:
+	all := c.tenants(card)
+	if card.residency().Fits(all, g.bytes) {
 		return true
+	}
+	holder, busy := card.leases.Holder()
+	out, ok := card.residency().Grow(at, all, s.key(), g.bytes)
+	switch {
 	case ok:
 		c.growLater(card, s, g)
 		for _, e := range out {

@@ -69,6 +69,7 @@ type Func struct {
 	Body    []Inst
 	MaxTID  [3]uint32 // .maxntid, 0 when absent
 	ReqTID  [3]uint32 // .reqntid, 0 when absent
+	Cluster [3]uint32 // .reqnctapercluster, 0 when absent
 	Link    Linkage
 	Object  string // in a linked module: the object that defines it
 	Line    int

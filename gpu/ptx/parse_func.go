@@ -231,11 +231,11 @@ func (p *parser) funcDirectives(f *Func) error {
 			f.ReqTID, err = p.dims()
 		case ".minnctapersm", ".maxnreg", ".maxnctapersm", ".maxclusterrank":
 			_, err = p.uint(1 << 31)
-		case ".noreturn", ".blocksareclusters", ".unique":
+		case ".reqnctapercluster":
+			f.Cluster, err = p.dims()
+		case ".noreturn", ".blocksareclusters", ".unique", ".explicitcluster":
 		case ".pragma":
 			err = p.skipTo(";")
-		case ".explicitcluster", ".reqnctapercluster":
-			err = p.errorf("%s is not supported", d)
 		default:
 			err = p.errorf("unsupported directive %s of a function", d)
 		}

@@ -191,6 +191,9 @@ func (p *parser) initialiser(v *Var, depth int) error {
 	if depth > MaxScopes {
 		return p.errorf("initialiser nested too deeply")
 	}
+	if v.Type.Opaque() { // how a sampler reads, which only binding could use
+		return p.skipTo("}")
+	}
 	if !p.is("{") {
 		return p.initValue(v)
 	}

@@ -27,6 +27,11 @@ const (
 	F32
 	F64
 	Pred
+	E4M3x2
+	E5M2x2
+	TexRef // opaque types: a variable of one is bound to an image or a sampler
+	SamplerRef
+	SurfRef
 )
 
 var typeNames = map[string]Type{
@@ -34,7 +39,8 @@ var typeNames = map[string]Type{
 	"u8": U8, "u16": U16, "u32": U32, "u64": U64,
 	"s8": S8, "s16": S16, "s32": S32, "s64": S64,
 	"f16": F16, "f16x2": F16x2, "bf16": BF16, "bf16x2": BF16x2, "tf32": TF32,
-	"f32": F32, "f64": F64, "pred": Pred,
+	"f32": F32, "f64": F64, "pred": Pred, "e4m3x2": E4M3x2, "e5m2x2": E5M2x2,
+	"texref": TexRef, "samplerref": SamplerRef, "surfref": SurfRef,
 }
 
 // TypeByName gives the type that a modifier without its dot names.
@@ -54,11 +60,11 @@ func (t Type) Size() uint32 {
 	switch t {
 	case B8, U8, S8, Pred:
 		return 1
-	case B16, U16, S16, F16, BF16:
+	case B16, U16, S16, F16, BF16, E4M3x2, E5M2x2:
 		return 2
 	case B32, U32, S32, F32, F16x2, BF16x2, TF32:
 		return 4
-	case B64, U64, S64, F64:
+	case B64, U64, S64, F64, TexRef, SamplerRef, SurfRef:
 		return 8
 	case B128:
 		return 16
@@ -68,6 +74,10 @@ func (t Type) Size() uint32 {
 
 // Float says that values are IEEE (or bfloat) numbers.
 func (t Type) Float() bool { return t >= F16 && t <= F64 }
+
+// Opaque says that programs do not see what a variable holds (PTX ISA, "Texture
+// Sampler and Surface Types").
+func (t Type) Opaque() bool { return t >= TexRef && t <= SurfRef }
 
 // Signed says that values are two's complement integers.
 func (t Type) Signed() bool { return t >= S8 && t <= S64 }

@@ -102,19 +102,20 @@ func (r Residency) Room(now Time, all []Tenant) Swap {
 	return r.makeRoom(now, all, first.Session, need-free)
 }
 
+// Fits reports whether the card has room for bytes more now.
+func (r Residency) Fits(all []Tenant, bytes uint64) bool { return bytes <= r.free(all) }
+
 // Grow says who makes room for bytes more of a tenant that is on the card, at
-// once: a program that allocates does not wait for quanta. ok is false when
-// only the holder, or the tenant itself, could.
+// once: a program that allocates does not wait for quanta. It is asked when they
+// do not fit; nobody has to leave then if enough is leaving already. ok is false
+// when only the holder, or the tenant itself, could.
 func (r Residency) Grow(now Time, all []Tenant, of SessionID, bytes uint64) (out []Eviction, ok bool) {
-	free := r.free(all)
-	if bytes <= free {
-		return nil, true
-	}
 	others := slices.DeleteFunc(slices.Clone(all), func(t Tenant) bool { return t.Holder })
 	for i := range others {
 		others[i].Until = 0
 	}
-	s := r.makeRoom(now, others, of, bytes-free)
+	free := r.free(all)
+	s := r.makeRoom(now, others, of, bytes-min(free, bytes))
 	return s.Out, !s.short
 }
 

@@ -66,8 +66,13 @@ func TestGrow(t *testing.T) {
 	r := Residency{VRAM: 100, Rate: 1000}
 	a := Tenant{Session: "a", Held: 60, Resident: 60, Until: time.Hour}
 	b := Tenant{Session: "b", Held: 30, Resident: 30, Holder: true}
-	if out, ok := r.Grow(0, tenants(a, b), "b", 10); len(out) != 0 || !ok {
-		t.Errorf("it fits: %v, %v", out, ok)
+	if !r.Fits(tenants(a, b), 10) || r.Fits(tenants(a, b), 11) {
+		t.Error("of 100 bytes 90 are used: want room for 10 and not for 11")
+	}
+	leaving := a
+	leaving.Leaving = 5
+	if out, ok := r.Grow(0, tenants(leaving, b), "b", 15); len(out) != 0 || !ok || r.Fits(tenants(leaving, b), 15) {
+		t.Errorf("room that is coming is not there yet, and nobody else leaves: %v, %v", out, ok)
 	}
 	if out, ok := r.Grow(0, tenants(a, b), "b", 15); !ok || !slices.Equal(out, []Eviction{{"a", 5}}) {
 		t.Errorf("%v, %v", out, ok)

@@ -95,7 +95,7 @@ func runChecked(t *testing.T, checks, src string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRigOn(t, device.Options{VRAM: 64 << 20, SMs: 1, Check: c}, src)
+	r := newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Check: c}, src)
 	out := r.buffer(make([]byte, 4096))
 	done := make(chan error, 1)
 	if err := r.c.Launch(nil, r.funcs["k"], launchOf(2, 64, out), func(err error) { done <- err }); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/oracle"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -163,7 +164,7 @@ func differ(t *testing.T, d worker.Driver, src string, seed int64) {
 
 // Every operation of ops.txt agrees with the oracle.
 func TestOperationsAgainstOracle(t *testing.T) {
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: exec.Compiled})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +194,7 @@ func FuzzDifferential(f *testing.F) {
 	for seed := range n {
 		f.Add(seed)
 	}
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: exec.Compiled})
 	if err != nil {
 		f.Fatal(err)
 	}

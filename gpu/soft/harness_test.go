@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -20,16 +21,17 @@ var testWindow = worker.NewWindow(abi.Windows()[0])
 // rig is one context with a module, for tests.
 type rig struct {
 	testing.TB
+	d     worker.Driver
 	c     worker.Context
 	funcs map[string]worker.Function
 }
 
 func newRig(t testing.TB, src string) *rig {
 	t.Helper()
-	return newRigOn(t, device.Options{VRAM: 256 << 20, SMs: 2}, src)
+	return newRigOf(t, device.Options{VRAM: 256 << 20, SMs: 2, Engine: exec.Compiled}, src)
 }
 
-func newRigOn(t testing.TB, o device.Options, src string) *rig {
+func newRigOf(t testing.TB, o device.Options, src string) *rig {
 	t.Helper()
 	d, err := device.New(o)
 	if err != nil {
@@ -44,15 +46,21 @@ func newRigOn(t testing.TB, o device.Options, src string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	r := &rig{TB: t, d: d, c: c, funcs: map[string]worker.Function{}}
+	r.load(src)
+	return r
+}
+
+// load adds the kernels of a module.
+func (r *rig) load(src string) {
+	r.Helper()
+	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
+		r.Fatalf("%v\n%s", err, info.ErrorLog)
 	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
 	for i, f := range info.Functions {
 		r.funcs[f.Name] = funcs[i]
 	}
-	return r
 }
 
 // refusal loads a module into a new context and returns how the launch of its first

@@ -87,6 +87,14 @@ func TestFormsAgainstOracle(t *testing.T) {
 	for _, round := range []string{"rn", "rz", "rn.relu", "rz.relu"} {
 		convert = append(convert, "cvt."+round+".f16x2.f32 %r0, %r1, %r2", "cvt."+round+".bf16x2.f32 %r3, %r4, %r5", "cvt."+round+".f16.f32 %h0, %r6", "cvt."+round+".bf16.f32 %h1, %r7")
 	}
+	for _, t := range []string{"e4m3x2", "e5m2x2"} {
+		for _, relu := range []string{"", ".relu"} {
+			convert = append(convert, "cvt.rn.satfinite"+relu+"."+t+".f32 %h0, %r1, %r2", "cvt.rn.satfinite"+relu+"."+t+".f16x2 %h0, %r1", "cvt.rn"+relu+".f16x2."+t+" %r0, %h1")
+		}
+	}
+	for _, how := range []string{"rna", "rna.satfinite", "rn", "rz", "rn.relu", "rz.relu"} {
+		convert = append(convert, "cvt."+how+".tf32.f32 %r0, %r1")
+	}
 	var video []string
 	for _, op := range []string{"vadd", "vsub", "vabsdiff", "vmin", "vmax"} {
 		for _, types := range []string{".u32.u32.u32", ".s32.u32.u32", ".u32.s32.u32", ".s32.s32.s32", ".u32.s32.s32"} {
@@ -98,7 +106,12 @@ func TestFormsAgainstOracle(t *testing.T) {
 			}
 		}
 	}
-	for name, list := range map[string][]string{"set": set, "cvt": convert, "video": video} {
+	memory := []string{ // addresses of their own: lanes come in no order
+		"atom.global.add.noftz.f16 %h0, [%mem], %h1", "atom.add.noftz.bf16 %h2, [%mem+2], %h3", "red.shared.add.noftz.f16 [%sa+6], %h4", "atom.shared.add.noftz.f16x2 %r0, [%sa+8], %r1",
+		"atom.global.add.noftz.bf16x2 %r2, [%mem+4], %r3", "atom.global.cas.b16 %h0, [%mem+10], %h1, %h2", "ld.global.L2::cache_hint.v2.b64 {%d0, %d1}, [%mem], %d2",
+		"createpolicy.fractional.L2::evict_first.b64 %wide, 1.0; st.global.L2::cache_hint.b32 [%mem], %r0, %wide", "atom.global.add.L2::cache_hint.u32 %r0, [%mem], %r1, %d0",
+	}
+	for name, list := range map[string][]string{"memory": memory, "set": set, "cvt": convert, "video": video} {
 		for _, inst := range list {
 			t.Run(name+"/"+strings.Fields(inst)[0], func(t *testing.T) { differOnce(t, inst+";\n") })
 		}

@@ -1,14 +1,18 @@
 package soft_test
 
 import (
+	"errors"
 	"math/rand"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // Kernels of matrix.cu, which clang made, compute products of matrices of small
 // integers, which are exact in all of their types.
 func TestMatrixKernels(t *testing.T) {
-	const n = 64
+	const n = 128
 	for _, c := range []struct {
 		name       string
 		grid       [3]uint32
@@ -21,6 +25,7 @@ func TestMatrixKernels(t *testing.T) {
 		{"wmmahalf", [3]uint32{n / 16, n / 16, 1}, 32, false, halves, 0, 2, func(x int) any { return float32(x) }},
 		{"wmmachar", [3]uint32{n / 16, n / 16, 1}, 32, false, func(v []int) any { return converted(v, func(x int) int8 { return int8(x) }) }, 3, 1, func(x int) any { return int32(x) }},
 		{"wmmadouble", [3]uint32{n / 8, n / 8, 1}, 32, false, func(v []int) any { return converted(v, func(x int) float64 { return float64(x) }) }, 0, 1, func(x int) any { return float64(x) }},
+		{"wgmmapipe", [3]uint32{n / 64, n / 64, 1}, 128, false, halves, 0, 1, func(x int) any { return float32(x) }},
 		{"mmapipe", [3]uint32{n / 16, n / 32, 1}, 128, true, halves, 0, 1, func(x int) any { return float32(x) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -70,4 +75,38 @@ func converted[T any](v []int, f func(int) T) []T {
 
 func halves(v []int) any {
 	return converted(v, func(x int) uint16 { return halfBits(float64(x)) })
+}
+
+// A kernel may have 227 KiB of shared memory when it has asked for it, and no more.
+func TestLargeSharedMemory(t *testing.T) {
+	const most = 227 << 10
+	r := newRig(t, ptxHead+`.extern .shared .align 16 .b8 dyn[]; .entry k(.param .u64 out) { .reg .b64 %o; .reg .b32 %r<3>;
+ld.param.u64 %o, [out]; mov.u32 %r0, %tid.x; st.shared.u32 [dyn+232444], 77; ld.shared.u32 %r1, [dyn+232444]; st.global.u32 [%o], %r1; ret; }`)
+	out := r.buffer(make([]byte, 4))
+	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: most, Params: pack(out)}
+	if err := r.c.Launch(nil, r.funcs["k"], l, nil); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("without asking: %v", err)
+	}
+	if err := r.c.FuncSetAttribute(r.funcs["k"], 8, most+1); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("one byte more: %v", err)
+	}
+	if err := r.c.FuncSetAttribute(r.funcs["k"], 8, most); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.c.Launch(nil, r.funcs["k"], l, nil); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(out, 1, func(int) uint32 { return 77 })
+}
+
+// Atomic operations on halves count also where an allocation ends with one.
+func TestAtomicHalves(t *testing.T) {
+	r := newRig(t, ptxHead+`.entry k(.param .u64 out) { .reg .b64 %o; .reg .b16 %h<3>; ld.param.u64 %o, [out]; mov.b16 %h1, 0x3c00;
+red.global.add.noftz.f16 [%o], %h1; red.global.add.noftz.f16 [%o+2], %h1; red.global.add.noftz.f16 [%o+4], %h1; ret; }`)
+	out := r.buffer(make([]byte, 6))
+	r.launch("k", [3]uint32{8, 1, 1}, [3]uint32{64, 1, 1}, 0, out)
+	got, err := r.read(out, 6)
+	if want := raw([]uint16{0x6000, 0x6000, 0x6000}); err != nil || string(got) != string(want) { // 512
+		t.Errorf("%x, %v, want %x", got, err, want)
+	}
 }

@@ -56,25 +56,29 @@ func list(name string, n int) string {
 }
 
 // againstOracle runs a lanesKernel on both machines, and compares what it stores.
-func againstOracle(t *testing.T, src string, in []byte, out int) []byte {
+func againstOracle(t *testing.T, src string, in []byte, out int) {
 	t.Helper()
+	againstOracleOf(t, 32, src, in, out)
+}
+
+// againstOracleOf is againstOracle for a number of threads.
+func againstOracleOf(t *testing.T, threads int, src string, in []byte, out int) {
+	t.Helper()
+	block := [3]uint32{uint32(threads), 1, 1}
 	r := newRig(t, src)
 	di, do := r.buffer(in), r.buffer(make([]byte, out))
-	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, di, do)
+	r.launch("k", [3]uint32{1, 1, 1}, block, 0, di, do)
 	got, err := r.read(do, out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	want := make([]byte, out)
-	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, pack(di, do), oracleMemory{di: in, do: want})
-	if !bytes.Equal(got, want) {
-		for i := 0; i < out; i += 8 {
-			if !bytes.Equal(got[i:i+8], want[i:i+8]) {
-				t.Fatalf("lane %d, register %d: %#x, the oracle says %#x\n%s", i*32/out, i/8%(out/256), binary.LittleEndian.Uint64(got[i:]), binary.LittleEndian.Uint64(want[i:]), src)
-			}
+	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, block, 0, pack(di, do), oracleMemory{di: in, do: want})
+	for i := 0; i < out; i += 8 {
+		if !bytes.Equal(got[i:i+8], want[i:i+8]) {
+			t.Fatalf("thread %d, register %d: %#x, the oracle says %#x\n%s", i*threads/out, i/8%(out/8/threads), binary.LittleEndian.Uint64(got[i:]), binary.LittleEndian.Uint64(want[i:]), src)
 		}
 	}
-	return got
 }
 
 // matrixData are random elements: of floating-point numbers most are near 1, so that

@@ -21,7 +21,7 @@ func onEachModel(t *testing.T, o device.Options, src string, test func(t *testin
 				t.Fatal(err)
 			}
 			o.Model, o.VRAM = m, 64<<20
-			test(t, m, newRigOn(t, o, src))
+			test(t, m, newRigOf(t, o, src))
 		})
 	}
 }

@@ -182,6 +182,7 @@ func (g *randProg) warpOp(mask string, tile int) string {
 		"match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64",
 		"redux.sync.add.u32", "redux.sync.add.s32", "redux.sync.min.u32", "redux.sync.min.s32", "redux.sync.max.u32", "redux.sync.max.s32",
 		"redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32",
+		"redux.sync.min.f32", "redux.sync.max.abs.f32", "redux.sync.min.NaN.f32", "redux.sync.max.abs.NaN.f32", "elect.sync",
 		"shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32", "shfl.sync.idx.b32", "bar.warp.sync")
 	if tile > 0 && strings.HasPrefix(op, "shfl") {
 		c := (32-tile)<<8 | 31
@@ -203,6 +204,8 @@ func (g *randProg) operands(op, mask string) string {
 		s += g.reg("r") + ", " + g.one("", "!") + g.reg("p")
 	case strings.HasPrefix(op, "vote"):
 		s += g.reg("p") + ", " + g.one("", "!") + g.reg("p")
+	case strings.HasPrefix(op, "elect"):
+		s += g.one("_", g.reg("r")) + "|" + g.reg("p")
 	case strings.HasPrefix(op, "shfl"):
 		s += g.reg("r") + "|" + g.reg("p") + ", " + g.reg("r") + ", " + g.src(ptx.B32) + ", " + g.src(ptx.B32)
 	default:

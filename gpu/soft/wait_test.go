@@ -1,7 +1,15 @@
 package soft_test
 
 import (
+	"errors"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // underLock is what the kernels with a lock do to the sum, so many threads in turn.
@@ -20,10 +28,10 @@ var lockKernels = []string{"locked", "trylocked", "tickets"}
 
 func TestLocks(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
-	const rounds = 3
 	a := []int32{7, 7, 7}
 	for _, name := range lockKernels {
-		for _, size := range [][2]int{{1, 32}, {1, 128}, {4, 128}, {40, 64}, {3, 1024}} {
+		for _, size := range [][3]int{{1, 32, 3}, {1, 128, 3}, {4, 128, 3}, {40, 64, 1}, {2, 1024, 1}} {
+			rounds := size[2]
 			l, sum := r.buffer(make([]byte, 8)), r.buffer(make([]byte, 4))
 			r.launch(name, [3]uint32{uint32(size[0]), 1, 1}, [3]uint32{uint32(size[1]), 1, 1}, 0, l, sum, r.buffer(raw(a)), rounds)
 			r.expect(sum, 1, func(int) uint32 { return uint32(underLock(size[0]*size[1], a, rounds)) })
@@ -97,8 +105,171 @@ func TestQueue(t *testing.T) {
 
 func TestRelay(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
-	const blocks = 600
+	const blocks = 3000
 	c := r.buffer(make([]byte, 4*blocks))
 	r.launch("relay", [3]uint32{blocks, 1, 1}, [3]uint32{32, 1, 1}, 0, c)
 	r.expect(c, blocks, func(i int) uint32 { return uint32(blocks - i) })
+}
+
+// cooperate launches a kernel whose blocks are all resident.
+func (r *rig) cooperate(name string, grid, block uint32, args ...any) error {
+	l := worker.Launch{Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{block, 1, 1}, Cooperative: true, Params: pack(args...)}
+	return r.c.Launch(nil, r.funcs[name], l, nil)
+}
+
+// As many blocks as occupancy says can use the workspace that cooperative groups
+// have their barrier in, and no more.
+func TestCooperativeLaunch(t *testing.T) {
+	r := newRig(t, kernelFile(t, "wait"))
+	const rounds = 6
+	for _, block := range []int{1024, 256, 100, 32} {
+		each, err := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(r.funcs["coopstencil"], int32(block), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := min(2048/((block+31)&^31), 32); each < 1 || int(each) > most {
+			t.Fatalf("%d blocks of %d threads on a multiprocessor, want 1 to %d", each, block, most)
+		}
+		grid := 2 * int(each)
+		x := numbers(grid * block)
+		dx, dy := r.buffer(raw(x)), r.buffer(make([]byte, 4*len(x)))
+		for range 2 { // the second finds the workspace new
+			if err := r.c.CopyHtoD(nil, dx, raw(x), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.cooperate("coopstencil", uint32(grid), uint32(block), uint64(0), dx, dy, rounds-1); err != nil {
+				t.Fatal(err)
+			}
+			want := stencil(x, block, rounds-1)
+			r.expect(dy, len(x), func(i int) uint32 { return uint32(want[i]) })
+		}
+		if err := r.cooperate("coopstencil", uint32(grid+1), uint32(block), uint64(0), dx, dy, rounds); !errors.Is(err, abi.ErrCooperativeTooLarge) {
+			t.Errorf("a cooperative grid of %d blocks: %v", grid+1, err)
+		}
+	}
+}
+
+// Only a cooperative launch has a workspace: by that programs know whether their
+// grid can meet.
+func TestWorkspace(t *testing.T) {
+	r := newRig(t, kernelFile(t, "wait"))
+	c := r.buffer(make([]byte, 4))
+	r.launch("hasworkspace", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, c)
+	r.expect(c, 1, func(int) uint32 { return 0 })
+	if err := r.cooperate("hasworkspace", 1, 1, c); err != nil {
+		t.Fatal(err)
+	}
+	r.expect(c, 1, func(int) uint32 { return 1 })
+	r.launch("hasworkspace", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, c)
+	r.expect(c, 1, func(int) uint32 { return 0 })
+}
+
+// turnstile is a gate that can be shut, with work inside or not.
+type turnstile struct {
+	mu     sync.Mutex
+	cond   sync.Cond
+	shut   bool
+	inside int
+}
+
+func (g *turnstile) Enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for g.shut {
+		g.cond.Wait()
+	}
+	g.inside++
+	return nil
+}
+
+func (g *turnstile) Expired() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.shut
+}
+
+func (g *turnstile) Leave(uint64, uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.inside--
+}
+
+func (g *turnstile) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut = shut
+	g.cond.Broadcast()
+}
+
+func (g *turnstile) busy() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inside > 0
+}
+
+// spinning returns a context in which blocks spin until the word at an address
+// changes, and where the launch's end is sent.
+func spinning(t *testing.T, g *turnstile, blocks uint32) (r *rig, word uint64, ended chan error) {
+	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := d.NewContext(0, g, testWindow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r = &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
+	r.load(kernelFile(t, "wait"))
+	word, ended = r.buffer(make([]byte, 4)), make(chan error, 1)
+	s, err := c.StreamCreate(worker.StreamNonBlocking, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := worker.Launch{Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{64, 1, 1}, Params: pack(word)}
+	if err := c.Launch(s, r.funcs["forever"], l, func(err error) { ended <- err }); err != nil {
+		t.Fatal(err)
+	}
+	return r, word, ended
+}
+
+// A kernel that spins leaves the device when its time is up, and goes on later.
+func TestSpinningKernelPauses(t *testing.T) {
+	for _, blocks := range []uint32{1, 2, 500} {
+		g := &turnstile{}
+		g.cond.L = &g.mu
+		r, word, ended := spinning(t, g, blocks)
+		for range 3 {
+			patience.Until(t, time.Minute, "the kernel runs", g.busy)
+			g.set(true)
+			patience.Until(t, time.Minute, "the kernel pauses", func() bool { return !g.busy() })
+			g.set(false)
+		}
+		if err := r.c.CopyHtoD(nil, word, []byte{1, 0, 0, 0}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := patience.Receive(t, time.Minute, "the kernel ends", ended); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A kernel that spins ends with its context.
+func TestSpinningKernelStops(t *testing.T) {
+	for _, blocks := range []uint32{1, 2, 500} {
+		g := &turnstile{}
+		g.cond.L = &g.mu
+		r, _, ended := spinning(t, g, blocks)
+		patience.Until(t, time.Minute, "the kernel runs", g.busy)
+		if err := r.c.Destroy(); err != nil {
+			t.Fatal(err)
+		}
+		if err := patience.Receive(t, time.Minute, "the kernel ends", ended); err == nil {
+			t.Error("the kernel of a context that is gone succeeded")
+		}
+	}
 }

@@ -57,6 +57,13 @@ func (a *Account) Granted(bytes, spare uint64, sole bool) {
 	a.sole = sole
 }
 
+// Cushion returns how many idle bytes the host has agreed to.
+func (a *Account) Cushion() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.cushion
+}
+
 // Alone notes that no other session of the vGPU has memory.
 func (a *Account) Alone(sole bool) {
 	a.mu.Lock()
@@ -115,15 +122,17 @@ func (a *Account) Detach() {
 }
 
 // Rest is called at intervals: a cushion that nothing was taken from since the last
-// one becomes surplus. It reports whether there is any.
-func (a *Account) Rest() (surplus bool) {
+// one becomes surplus. It reports whether that is so (rests), and whether there is a
+// surplus.
+func (a *Account) Rest() (rests, surplus bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.touched {
+	rests = !a.touched
+	if rests {
 		a.cushion = 0
 	}
 	a.touched = false
-	return a.idle > a.cushion
+	return rests, a.idle > a.cushion
 }
 
 // Used returns the bytes that allocations use.

@@ -55,13 +55,16 @@ func TestAccountAfterARecall(t *testing.T) {
 func TestAccountRests(t *testing.T) {
 	a := worker.NewAccount(1 << 30)
 	a.Granted(0, 4096, true)
-	if a.Rest() {
+	if _, surplus := a.Rest(); surplus {
 		t.Error("a new cushion goes back at once")
 	}
-	if !a.Take(256) || a.Rest() {
+	if !a.Take(256) {
+		t.Error("256 of 4096 idle bytes were not taken")
+	}
+	if rests, surplus := a.Rest(); rests || surplus {
 		t.Error("a cushion in use goes back")
 	}
-	if !a.Rest() || a.Surplus() != 4096-256 {
+	if rests, surplus := a.Rest(); !rests || !surplus || a.Surplus() != 4096-256 || a.Cushion() != 0 {
 		t.Error("an unused cushion does not go back")
 	}
 	if _, ok := a.Free(1 << 30); !ok {

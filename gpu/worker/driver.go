@@ -62,6 +62,7 @@ type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32
 	Cooperative bool
+	Cluster     [3]uint32 // blocks of a cluster; 0: as the kernel requires, or none
 	Params      []byte
 	// Attributes that a stream and a launch can both have: hints, which a device
 	// may leave out.
@@ -155,6 +156,16 @@ type Context interface {
 // may be called until Destroy returns.
 type Printer interface {
 	PrintTo(output func(to uint32, text []byte))
+}
+
+// ValueWaiter is a Context whose streams can wait for a value in memory. The device's
+// attributes say so (CAN_USE_STREAM_MEM_OPS and its kin, CUdevice_attribute).
+type ValueWaiter interface {
+	// StreamWaitValue lets the stream go on when the value of width bytes, 4 or 8, at
+	// an address, which is a multiple of that, compares with value as
+	// CUstreamWaitValue_flags says; whoever writes it. What waits needs no turn on the
+	// device, holds up no other stream, and ends with the context.
+	StreamWaitValue(s Stream, address, value uint64, width, flags uint32, done func(error)) error
 }
 
 // AllocUnit is what memory is accounted in, bytes: the alignment of device

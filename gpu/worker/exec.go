@@ -37,6 +37,12 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemHostUnmap: (*Session).hostUnmap,
 	abi.OpMemFreeAsync: (*Session).memFreeAsync,
 
+	abi.OpArrayCreate:    (*Session).arrayCreate,
+	abi.OpArrayDestroy:   (*Session).arrayDestroy,
+	abi.OpArrayCopy:      (*Session).arrayCopy,
+	abi.OpTextureCreate:  (*Session).textureCreate,
+	abi.OpTextureDestroy: (*Session).textureDestroy,
+
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,
 	abi.OpCopyDtoH:       (*Session).copyDtoH,
@@ -50,6 +56,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpStreamSynchronize: (*Session).streamSynchronize,
 	abi.OpStreamQuery:       (*Session).streamQuery,
 	abi.OpStreamWaitEvent:   (*Session).streamWaitEvent,
+	abi.OpStreamWaitValue:   (*Session).streamWaitValue,
 	abi.OpStreamMark:        (*Session).streamMark,
 
 	abi.OpEventCreate:      (*Session).eventCreate,

@@ -52,6 +52,9 @@ type starved struct {
 func (s *Session) reserve(c *command, bytes uint64, answer func(c *command, err error) error) error {
 	before := s.returned
 	return s.ask(c, func() error { return s.host.Reserve(bytes) }, func(c *command, err error) error {
+		if errors.Is(err, abi.ErrOutOfMemory) {
+			s.reclaim()
+		}
 		switch {
 		case !errors.Is(err, abi.ErrOutOfMemory):
 		case s.account.Take(bytes): // freed meanwhile
@@ -94,9 +97,13 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 		return err
 	}
 	address, err := ctx.driver.MemAlloc(size)
+	if errors.Is(err, abi.ErrOutOfMemory) && s.reclaim() {
+		address, err = ctx.driver.MemAlloc(size)
+	}
 	if err != nil {
 		return err
 	}
+	s.letKeep()
 	if _, twice := s.handles.allocs[address]; twice {
 		s.log.Error("the driver gave an address twice", "address", address)
 		return abi.ErrUnknown
@@ -125,6 +132,10 @@ func (s *Session) memFree(c *command) error {
 	if err != nil {
 		return err
 	}
+	return s.free(c, address, a)
+}
+
+func (s *Session) free(c *command, address uint64, a allocation) error {
 	ctx := a.ctx
 	if err := ctx.driver.MemFree(address); err != nil {
 		return err
@@ -229,8 +240,8 @@ func (s *Session) freed(ctx *contextObject, bytes uint64) {
 	s.feed()
 }
 
-// memInfo needs gpud only where another session of the vGPU has memory. It counts
-// what the guest has freed without waiting.
+// memInfo needs gpud only where another session of the vGPU has memory. What the
+// guest has freed without waiting, or keeps, is free.
 func (s *Session) memInfo(c *command) error {
 	if err := s.runPosted(); err != nil { // frees that are done
 		return err
@@ -244,7 +255,7 @@ func (s *Session) memInfo(c *command) error {
 	}
 	total := s.host.Limits().VRAM
 	if free, ok := s.account.Free(total); ok {
-		c.value0, c.value1 = free, total
+		c.value0, c.value1 = free+s.kept(), total
 		return nil
 	}
 	var free uint64
@@ -252,7 +263,7 @@ func (s *Session) memInfo(c *command) error {
 		free, total, err = s.host.Memory()
 		return err
 	}, func(c *command, err error) error {
-		c.value0, c.value1 = free, total
+		c.value0, c.value1 = min(free+s.kept(), total), total
 		return err
 	})
 }

@@ -62,6 +62,21 @@ func (s *Session) streamWaitEvent(c *command) error {
 	return s.follow(o)
 }
 
+func (s *Session) streamWaitValue(c *command) error {
+	a := abi.DecodeStreamWaitValue(c.argBytes)
+	o, err := s.stream(c, a.Stream)
+	if err != nil {
+		return err
+	}
+	w, can := o.ctx.driver.(ValueWaiter)
+	if !can {
+		return abi.ErrNotSupported
+	}
+	return s.start(c, &ticket{}, func(done func(error)) error {
+		return w.StreamWaitValue(o.stream, a.Address, a.Value, a.Width, a.Flags, done)
+	})
+}
+
 // streamMark is streamSynchronize for the guest library's own account: what
 // went wrong before is for others to hear.
 func (s *Session) streamMark(c *command) error {

@@ -32,10 +32,14 @@ func (s *Session) report(ctx context.Context) {
 // restEvery is how long a cushion stays that nothing is allocated from.
 const restEvery = time.Second
 
-// rest gives a cushion back that the guest has no use for.
+// rest gives a cushion back that the guest has no use for, and what the guest keeps.
 func (s *Session) rest(ctx context.Context) {
 	every(ctx, restEvery, func() {
-		if s.account.Rest() {
+		rests, surplus := s.account.Rest()
+		if rests && s.keeping.Load() {
+			s.post(func() { s.reclaim() })
+		}
+		if surplus {
 			s.host.Settle()
 		}
 	})

@@ -35,6 +35,12 @@ type Host interface {
 	// all; the host calls the function from any goroutine while the session has
 	// no lease. The next lease must find room for the memory to come back.
 	Evictable(evict func(bytes uint64) (moved uint64, err error))
+	// Reclaimable gives the host a function that frees what the guest has freed and
+	// keeps for itself (kept.go), and then calls done: what needed no wait for the
+	// device is idle in the account by then. The host calls it from any goroutine,
+	// with no lock held; done is called on the issuer, or never when the session ends
+	// meanwhile, and must not wait.
+	Reclaimable(reclaim func(done func()))
 	// Restored says that a lease has brought the memory back, or why not; then
 	// all of it is off the device.
 	Restored(err error)

@@ -122,6 +122,10 @@ func (h *LocalHost) Evictable(evict func(uint64) (uint64, error)) {
 	h.evict = evict
 }
 
+// Reclaimable implements Host. Nobody else wants what the guest keeps: the session
+// itself frees it when an allocation finds no memory.
+func (h *LocalHost) Reclaimable(func(done func())) {}
+
 // Evict moves memory off the device, as gpud would.
 func (h *LocalHost) Evict(bytes uint64) (moved uint64, err error) {
 	h.mu.Lock()

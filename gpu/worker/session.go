@@ -73,11 +73,12 @@ type Session struct {
 	refusals    int    // modules with kernels that the device cannot run
 	graphMemory uint64 // bytes that executable graphs take in this process
 	account     *Account
-	returned    uint64    // times that memory was given back to the account
-	frees       int       // under way
-	settling    int       // of them, those that the guest does not wait for and that are in no stream
-	questions   []command // MemInfo, until those are done
-	starved     []starved // out of memory until one of them is done
+	keeping     atomic.Bool // the guest may be keeping memory that it has freed
+	returned    uint64      // times that memory was given back to the account
+	frees       int         // under way
+	settling    int         // of them, those that the guest does not wait for and that are in no stream
+	questions   []command   // MemInfo, until those are done
+	starved     []starved   // out of memory until one of them is done
 
 	looks int // at the ring, between two times that the polling issuer makes way
 	turns int // times that it has, since it last did to goroutines
@@ -124,6 +125,12 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	s.account = NewAccount(h.Limits().VRAM)
 	h.Account(s.account)
+	h.Reclaimable(func(done func()) {
+		s.post(func() {
+			s.reclaim()
+			done()
+		})
+	})
 	s.gate = newGate(h, &s.meter)
 	if d.Evicts() {
 		h.Evictable(s.gate.evict)

@@ -66,7 +66,7 @@ for round in $(seq "$rounds"); do
 	echo "bench: round $round of $rounds"
 	take busy "$build/bin/benchreport" busy
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$build/obj/guest/bench" 1
-	take soft go_bench soft gpu/soft '^BenchmarkKernels'
+	take soft go_bench soft gpu/soft '^Benchmark(Kernels|Waits|NoWaits|Launch|HandOver)'
 	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
 	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'

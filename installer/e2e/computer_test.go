@@ -205,7 +205,8 @@ func (s *stamped) Write(b []byte) (int, error) {
 }
 
 // screenshot has QEMU, at its QMP socket, write what the screen shows and end. It
-// returns what QEMU answered.
+// returns what QEMU answered, with the processors' registers: they tell one that waits
+// for something from one that loops.
 func screenshot(socket, png string) string {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	defer cancel()
@@ -215,7 +216,8 @@ func screenshot(socket, png string) string {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	_, err = fmt.Fprintf(conn, `{"execute":"qmp_capabilities"}{"execute":"screendump","arguments":{"filename":%q,"format":"png"}}{"execute":"quit"}`, png)
+	_, err = fmt.Fprintf(conn, `{"execute":"qmp_capabilities"}{"execute":"screendump","arguments":{"filename":%q,"format":"png"}}`+
+		`{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}{"execute":"quit"}`, png)
 	if err != nil {
 		return err.Error()
 	}
@@ -262,7 +264,11 @@ func (p *power) isOff() bool {
 	}
 }
 
-// see waits until the serial line has said one of the texts and returns it.
+// panicked is what a kernel says that goes no further.
+const panicked = "Kernel panic - not syncing"
+
+// see waits until the serial line has said one of the texts and returns it. After a
+// panic of the kernel nothing is to be waited for.
 func (p *power) see(texts ...string) string {
 	p.t.Helper()
 	ctx, cancel := patience.Context(context.Background(), limit)
@@ -276,8 +282,11 @@ func (p *power) see(texts ...string) string {
 				return s
 			}
 		}
-		more := p.more
+		more, dead := p.more, bytes.Contains(p.line, []byte(panicked))
 		p.mu.Unlock()
+		if dead {
+			p.t.Fatalf("the kernel panicked before the serial line said one of %q", texts)
+		}
 		if off {
 			p.t.Fatalf("the computer went off (%v) before the serial line said one of %q", p.err, texts)
 		}

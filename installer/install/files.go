@@ -17,6 +17,9 @@ const (
 	PeerPort = "7481"
 )
 
+// NoTimerCheck is a word of the kernel's command line (kernel-parameters.txt).
+const NoTimerCheck = "no_timer_check"
+
 // GuestTools is where the basalt-guest-tools package puts them.
 const GuestTools = "/usr/share/basalt/guest-tools"
 
@@ -86,6 +89,9 @@ func kernelArgs(j Job) string {
 	args := "console=tty0"
 	if j.Answers.Serial != "" {
 		args += " console=" + serial(j.Answers.Serial)
+	}
+	if j.NoTimerCheck {
+		args += " " + NoTimerCheck
 	}
 	return args
 }

@@ -73,6 +73,7 @@ func small() Job {
 	}
 	return Job{
 		Request: r, Source: Source, Target: Target, Version: "v1", Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), IDs: NewIDs([36]byte{1}),
+		NoTimerCheck: true,
 	}
 }
 

@@ -33,6 +33,9 @@ type Job struct {
 	IDs         IDs
 	Version     string
 	Now         time.Time
+	// NoTimerCheck is set where the medium's kernel needed that word to start
+	// (installer/iso/grub.cfg): the node's needs it as well.
+	NoTimerCheck bool
 }
 
 // IDs of this installation's disk, random.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,8 +87,14 @@ func (s *system) Install(ctx context.Context, r install.Request, progress func(i
 	e := &install.Executor{Target: install.Target, Log: s.log, Progress: progress, Disks: machine.ReadDisks, Command: install.Exec}
 	return e.Run(ctx, install.Plan(install.Job{
 		Request: r, Source: s.source, SourceBytes: unpackedBytes(s.source), Target: install.Target,
-		IDs: install.NewIDs(random), Version: version, Now: time.Now(),
+		IDs: install.NewIDs(random), Version: version, Now: time.Now(), NoTimerCheck: startedWith(install.NoTimerCheck),
 	}))
+}
+
+// startedWith reports whether the word stands on the kernel's command line.
+func startedWith(word string) bool {
+	line, err := os.ReadFile("/proc/cmdline")
+	return err == nil && slices.Contains(strings.Fields(string(line)), word)
 }
 
 // unpackedBytes of an image, from the file beside it that says so; 0: unknown.

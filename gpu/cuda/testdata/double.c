@@ -359,3 +359,36 @@ EXPORT int cuStreamWriteValue64_v2(u stream, u addr, uint64_t value, unsigned fl
 	return 0;
 }
 #include "double_gen.c"
+
+// Arrays and textures: what was asked for, in cuda.h's layout.
+EXPORT int cuArray3DCreate_v2(u *h, const void *d) {
+	NEEDS_CONTEXT; PLAY(cuArray3DCreate);
+	SAY("cuArray3DCreate %llux%llux%llu format=%u channels=%u flags=%u", W(M(size_t, d, 0)), W(M(size_t, d, 8)), W(M(size_t, d, 16)), M(unsigned, d, 24), M(unsigned, d, 28), M(unsigned, d, 32));
+	*h = 0xa1;
+	return 0;
+}
+EXPORT int cuMipmappedArrayCreate(u *h, const void *d, unsigned levels) { NEEDS_CONTEXT; SAY("cuMipmappedArrayCreate %llux%llu levels=%u", W(M(size_t, d, 0)), W(M(size_t, d, 8)), levels); *h = 0xb0; return 0; }
+EXPORT int cuMipmappedArrayGetLevel(u *h, u m, unsigned level) { NEEDS_CONTEXT; *h = m + 1 + level; return 0; }
+EXPORT int cuArrayDestroy(u h) { NEEDS_CONTEXT; SAY("cuArrayDestroy %llx", W(h)); return 0; }
+EXPORT int cuMipmappedArrayDestroy(u h) { NEEDS_CONTEXT; SAY("cuMipmappedArrayDestroy %llx", W(h)); return 0; }
+EXPORT int cuMemcpy3DAsync_v2(const void *p, u st) {
+	NEEDS_CONTEXT; PLAY(cuMemcpy3DAsync); (void)st;
+	int src = M(unsigned, p, 32) == 3, dst = M(unsigned, p, 120) == 3;
+	SAY("copy %llux%llux%llu from %s %llx at %llu,%llu,%llu to %s %llx at %llu,%llu,%llu", W(M(size_t, p, 176)), W(M(size_t, p, 184)), W(M(size_t, p, 192)),
+	    src ? "array" : "memory", src ? W(M(u, p, 56)) : W(M(size_t, p, 72)), W(M(size_t, p, 0)), W(M(size_t, p, 8)), W(M(size_t, p, 16)),
+	    dst ? "array" : "memory", dst ? W(M(u, p, 144)) : W(M(size_t, p, 160)), W(M(size_t, p, 88)), W(M(size_t, p, 96)), W(M(size_t, p, 104)));
+	return 0;
+}
+EXPORT int cuTexObjectCreate(unsigned long long *o, const void *r, const void *t, const void *v) {
+	NEEDS_CONTEXT; PLAY(cuTexObjectCreate);
+	SAY("cuTexObjectCreate type=%u base=%llx format=%u channels=%u %llu %llu %llu modes=%u,%u,%u filter=%u flags=%u aniso=%u mip=%u bias=%g levels=%g-%g border=%g,%g", M(unsigned, r, 0),
+	    M(unsigned, r, 0) >= 2 ? 0 : W(M(u, r, 8)), M(unsigned, r, 16), M(unsigned, r, 20), W(M(size_t, r, 24)), W(M(size_t, r, 32)), W(M(size_t, r, 40)),
+	    M(unsigned, t, 0), M(unsigned, t, 4), M(unsigned, t, 8), M(unsigned, t, 12), M(unsigned, t, 16), M(unsigned, t, 20), M(unsigned, t, 24),
+	    M(float, t, 28), M(float, t, 32), M(float, t, 36), M(float, t, 40), M(float, t, 52));
+	if (v) SAY("view format=%u %llux%llux%llu levels=%u-%u layers=%u-%u", M(unsigned, v, 0), W(M(size_t, v, 8)), W(M(size_t, v, 16)), W(M(size_t, v, 24)), M(unsigned, v, 32), M(unsigned, v, 36), M(unsigned, v, 40), M(unsigned, v, 44));
+	*o = 0x7e0;
+	return 0;
+}
+EXPORT int cuTexObjectDestroy(unsigned long long o) { NEEDS_CONTEXT; SAY("cuTexObjectDestroy %llx", o); return 0; }
+EXPORT int cuSurfObjectCreate(unsigned long long *o, const void *r) { NEEDS_CONTEXT; SAY("cuSurfObjectCreate type=%u base=%llx", M(unsigned, r, 0), W(M(u, r, 8))); *o = 0x7e0; return 0; }
+EXPORT int cuSurfObjectDestroy(unsigned long long o) { NEEDS_CONTEXT; SAY("cuSurfObjectDestroy %llx", o); return 0; }

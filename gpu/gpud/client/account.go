@@ -47,10 +47,34 @@ func (h *Host) enter(q question, m wire.FromNode) {
 	}
 }
 
-// recall gives back all that nothing uses; the answer is the release.
-func (h *Host) recall(s *stream, id uint64) {
+// Reclaimable implements worker.Host.
+func (h *Host) Reclaimable(reclaim func(done func())) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.reclaim = reclaim
+}
+
+// recall gives back all that nothing uses; the answer is the release. What the guest
+// keeps is idle first.
+func (h *Host) recall(s *stream, id uint64) {
+	h.mu.Lock()
+	reclaim := h.reclaim
+	h.mu.Unlock()
+	if reclaim == nil {
+		h.recalled(s, id)
+		return
+	}
+	reclaim(func() { go h.recalled(s, id) }) // the issuer does not wait for the socket
+}
+
+// recalled answers a recall. A gpud that has gone meanwhile gets no answer: what is
+// idle is not in the next registration, or goes after it.
+func (h *Host) recalled(s *stream, id uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stream != s {
+		return
+	}
 	n := uint64(0)
 	if h.account != nil {
 		n = h.take(h.account.Recall())

@@ -54,6 +54,7 @@ type Host struct {
 	name    string
 	held    uint64 // what idles in the account too
 	account *worker.Account
+	reclaim func(done func()) // frees what the guest keeps; nil: there is no guest
 	swap    swapState
 	totals  worker.Totals
 	lease   leaseState

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x3u
+#define BSLT_MINOR 0x4u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -38,6 +38,9 @@
 #define BSLT_OFF_WINDOW_SIZE 0x348u
 #define BSLT_OFF_WORKER_MINOR 0x350u
 #define BSLT_OFF_FEATURES 0x354u
+#define BSLT_OFF_KEEP_MOST 0x380u
+#define BSLT_OFF_KEPT 0x400u
+#define BSLT_MAX_KEPT 0x20u
 #define BSLT_FEATURE_INTEROP 0x1u
 #define BSLT_MAX_WINDOWS 0x8u
 #define BSLT_WINDOW_UNIT 0x200000u
@@ -142,6 +145,11 @@ struct bslt_entry {
 #define BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR 19
 #define BSLT_OP_IMAGE_INFO 20
 #define BSLT_OP_MODULE_LOAD_MANAGED 21
+#define BSLT_OP_ARRAY_CREATE 24
+#define BSLT_OP_ARRAY_DESTROY 25
+#define BSLT_OP_ARRAY_COPY 26
+#define BSLT_OP_TEXTURE_CREATE 27
+#define BSLT_OP_TEXTURE_DESTROY 28
 #define BSLT_OP_MEM_ALLOC 32
 #define BSLT_OP_MEM_FREE 33
 #define BSLT_OP_MEM_INFO 34
@@ -160,6 +168,7 @@ struct bslt_entry {
 #define BSLT_OP_STREAM_QUERY 59
 #define BSLT_OP_STREAM_WAIT_EVENT 60
 #define BSLT_OP_STREAM_MARK 61
+#define BSLT_OP_STREAM_WAIT_VALUE 62
 #define BSLT_OP_EVENT_CREATE 64
 #define BSLT_OP_EVENT_DESTROY 65
 #define BSLT_OP_EVENT_RECORD 66
@@ -306,6 +315,77 @@ struct bslt_module_load_managed {
 };
 _Static_assert(sizeof(struct bslt_module_load_managed) == 104, "bslt_module_load_managed");
 
+struct bslt_array_create {
+	uint64_t ctx; /* handle */
+	uint64_t array; /* new handle */
+	uint64_t width; /* texels */
+	uint64_t height; /* texels, or 0 */
+	uint64_t depth; /* texels, layers or faces, or 0 */
+	uint32_t format; /* CUarray_format */
+	uint32_t channels; /* 1, 2 or 4 */
+	uint32_t flags; /* CUDA_ARRAY3D_… */
+	uint32_t levels; /* sizes, each half of the one before; at least 1 */
+};
+_Static_assert(sizeof(struct bslt_array_create) == 56, "bslt_array_create");
+
+struct bslt_array_destroy {
+	uint64_t array; /* handle */
+};
+_Static_assert(sizeof(struct bslt_array_destroy) == 8, "bslt_array_destroy");
+
+struct bslt_array_copy {
+	uint64_t stream; /* handle */
+	uint64_t dst; /* array, or device address */
+	uint64_t src; /* array, or device address */
+	uint64_t dst_at[3]; /* in an array: byte of a row, row, depth or layer */
+	uint64_t src_at[3]; /* likewise */
+	uint64_t size[3]; /* bytes of a row, rows, depths or layers */
+	uint64_t pitch; /* device memory: bytes from row to row */
+	uint64_t rows; /* device memory: rows from depth to depth */
+	uint32_t dst_level; /* of an array */
+	uint32_t src_level; /* of an array */
+	uint32_t arrays; /* ArrayCopyDst and ArrayCopySrc: which are arrays */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_array_copy) == 128, "bslt_array_copy");
+
+struct bslt_texture_create {
+	uint64_t ctx; /* handle */
+	uint64_t texture; /* new handle */
+	uint64_t base; /* array, or device address */
+	uint64_t width; /* device memory: texels */
+	uint64_t height; /* device memory: rows, or 0 */
+	uint64_t pitch; /* device memory: bytes from row to row */
+	uint64_t view_width; /* texels */
+	uint64_t view_height; /* texels, or 0 */
+	uint64_t view_depth; /* texels or layers, or 0 */
+	uint32_t resource; /* CUresourcetype */
+	uint32_t level; /* of an array that is a level */
+	uint32_t format; /* CUarray_format, of device memory */
+	uint32_t channels; /* of device memory */
+	uint32_t surface; /* 1: for surface instructions, and what follows is 0 */
+	uint32_t flags; /* CU_TRSF_… */
+	uint32_t address[3]; /* CUaddress_mode */
+	uint32_t filter; /* CUfilter_mode */
+	uint32_t mip_filter; /* CUfilter_mode */
+	uint32_t anisotropy; /* maxAnisotropy */
+	float bias; /* of the level */
+	float min_level; /* the least */
+	float max_level; /* the most */
+	float border[4]; /* colour */
+	uint32_t view; /* CUresourceViewFormat; 0: there is no view */
+	uint32_t first_level; /* of the view */
+	uint32_t last_level; /* of the view */
+	uint32_t first_layer; /* of the view */
+	uint32_t last_layer; /* of the view */
+};
+_Static_assert(sizeof(struct bslt_texture_create) == 168, "bslt_texture_create");
+
+struct bslt_texture_destroy {
+	uint64_t texture; /* handle */
+};
+_Static_assert(sizeof(struct bslt_texture_destroy) == 8, "bslt_texture_destroy");
+
 struct bslt_mem_alloc {
 	uint64_t ctx; /* handle */
 	uint64_t size; /* bytes */
@@ -425,6 +505,15 @@ struct bslt_stream_mark {
 	uint64_t stream; /* handle */
 };
 _Static_assert(sizeof(struct bslt_stream_mark) == 8, "bslt_stream_mark");
+
+struct bslt_stream_wait_value {
+	uint64_t stream; /* handle */
+	uint64_t address; /* device address */
+	uint64_t value; /* to compare with */
+	uint32_t width; /* bytes of the value: 4 or 8 */
+	uint32_t flags; /* CUstreamWaitValue_flags */
+};
+_Static_assert(sizeof(struct bslt_stream_wait_value) == 32, "bslt_stream_wait_value");
 
 struct bslt_event_create {
 	uint64_t ctx; /* handle */

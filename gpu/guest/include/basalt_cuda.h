@@ -44,6 +44,7 @@ enum {
 	CUDA_ERROR_ASSERT = 710,
 	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
 	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
+	CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
 	CUDA_ERROR_NOT_PERMITTED = 800,
 	CUDA_ERROR_NOT_SUPPORTED = 801,
 	CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
@@ -166,6 +167,77 @@ struct CUmemPoolProps {
 	unsigned char reserved[56];
 };
 
+/* Arrays, textures and surfaces */
+enum {
+	CU_AD_FORMAT_UNSIGNED_INT8 = 0x01,
+	CU_AD_FORMAT_UNSIGNED_INT16 = 0x02,
+	CU_AD_FORMAT_UNSIGNED_INT32 = 0x03,
+	CU_AD_FORMAT_SIGNED_INT8 = 0x08,
+	CU_AD_FORMAT_SIGNED_INT16 = 0x09,
+	CU_AD_FORMAT_SIGNED_INT32 = 0x0a,
+	CU_AD_FORMAT_HALF = 0x10,
+	CU_AD_FORMAT_FLOAT = 0x20,
+};
+#define CUDA_ARRAY3D_LAYERED 1
+#define CUDA_ARRAY3D_SURFACE_LDST 2
+#define CUDA_ARRAY3D_CUBEMAP 4
+#define CUDA_ARRAY3D_TEXTURE_GATHER 8
+struct CUDA_ARRAY_DESCRIPTOR {
+	size_t Width, Height;
+	int Format;
+	unsigned int NumChannels;
+};
+struct CUDA_ARRAY3D_DESCRIPTOR {
+	size_t Width, Height, Depth;
+	int Format;
+	unsigned int NumChannels, Flags;
+};
+enum { CU_RESOURCE_TYPE_ARRAY = 0, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY = 1, CU_RESOURCE_TYPE_LINEAR = 2, CU_RESOURCE_TYPE_PITCH2D = 3 };
+struct CUDA_RESOURCE_DESC {
+	int resType;
+	union {
+		struct {
+			CUarray hArray;
+		} array;
+		struct {
+			CUmipmappedArray hMipmappedArray;
+		} mipmap;
+		struct {
+			CUdeviceptr devPtr;
+			int format;
+			unsigned int numChannels;
+			size_t sizeInBytes;
+		} linear;
+		struct {
+			CUdeviceptr devPtr;
+			int format;
+			unsigned int numChannels;
+			size_t width, height, pitchInBytes;
+		} pitch2D;
+		struct {
+			int reserved[32];
+		} reserved;
+	} res;
+	unsigned int flags;
+};
+enum { CU_TR_ADDRESS_MODE_WRAP = 0, CU_TR_ADDRESS_MODE_CLAMP = 1, CU_TR_ADDRESS_MODE_MIRROR = 2, CU_TR_ADDRESS_MODE_BORDER = 3 };
+enum { CU_TR_FILTER_MODE_POINT = 0, CU_TR_FILTER_MODE_LINEAR = 1 };
+#define CU_TRSF_READ_AS_INTEGER 0x01
+#define CU_TRSF_NORMALIZED_COORDINATES 0x02
+#define CU_TRSF_SRGB 0x10
+struct CUDA_TEXTURE_DESC {
+	int addressMode[3], filterMode;
+	unsigned int flags, maxAnisotropy;
+	int mipmapFilterMode;
+	float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp, borderColor[4];
+	int reserved[12];
+};
+struct CUDA_RESOURCE_VIEW_DESC {
+	int format;
+	size_t width, height, depth;
+	unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
+};
+
 struct CUDA_MEMCPY2D {
 	size_t srcXInBytes, srcY;
 	unsigned int srcMemoryType;
@@ -222,6 +294,11 @@ struct CUaccessPolicyWindow {
 #define CU_STREAM_MEM_OP_WRITE_VALUE_64 5
 #define CU_STREAM_MEM_OP_BARRIER 6
 #define CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER 1
+#define CU_STREAM_WAIT_VALUE_GEQ 0
+#define CU_STREAM_WAIT_VALUE_EQ 1
+#define CU_STREAM_WAIT_VALUE_AND 2
+#define CU_STREAM_WAIT_VALUE_NOR 3
+#define CU_STREAM_WAIT_VALUE_FLUSH (1 << 30)
 union CUstreamBatchMemOpParams_union {
 	int operation;
 	struct {

@@ -5,7 +5,8 @@
  * vGPU: a program that reads 1 here would take a path that ends in
  * CUDA_ERROR_NOT_SUPPORTED. 41, UNIFIED_ADDRESSING, stays: what follows from it
  * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. So do 19,
- * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, as
+ * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, and
+ * 92 to 94, 122 and 123, CAN_USE_STREAM_MEM_OPS and its kin, as
  * the worker says them; state.c clears them where the worker is too old. So does 127,
  * TENSOR_MAP_ACCESS_SUPPORTED: the card's driver encodes tensor maps. */
 static const struct {
@@ -16,9 +17,6 @@ static const struct {
 	{86, 0},  /* HOST_NATIVE_ATOMIC_SUPPORTED */
 	{88, 0},  /* PAGEABLE_MEMORY_ACCESS */
 	{91, 0},  /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-	{92, 0},  /* CAN_USE_STREAM_MEM_OPS_V1 */
-	{93, 0},  /* CAN_USE_64_BIT_STREAM_MEM_OPS_V1 */
-	{94, 0},  /* CAN_USE_STREAM_WAIT_VALUE_NOR_V1 */
 	{96, 0},  /* COOPERATIVE_MULTI_DEVICE_LAUNCH */
 	{98, 0},  /* CAN_FLUSH_REMOTE_WRITES */
 	{99, 1},  /* HOST_REGISTER_SUPPORTED: cuMemHostRegister */
@@ -40,8 +38,6 @@ static const struct {
 	{119, 0}, /* MEMPOOL_SUPPORTED_HANDLE_TYPES */
 	{120, 0}, /* CLUSTER_LAUNCH */
 	{121, 0}, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
-	{122, 0}, /* CAN_USE_64_BIT_STREAM_MEM_OPS */
-	{123, 0}, /* CAN_USE_STREAM_WAIT_VALUE_NOR */
 	{124, 0}, /* DMA_BUF_SUPPORTED */
 	{125, 0}, /* IPC_EVENT_SUPPORTED */
 	{128, 0}, /* HANDLE_TYPE_FABRIC_SUPPORTED */

@@ -93,9 +93,10 @@ struct session {
 
 	struct lane *lanes; /* LANES; each has a slot, behind the slot_count that slot_take gives */
 
-	pthread_mutex_t ring_lock; /* guards head, and changes of work */
+	pthread_mutex_t ring_lock; /* guards head, and changes of the next two */
 	uint64_t head;
 	_Atomic uint64_t work; /* commands that were put and that nobody waited for (work_count) */
+	_Atomic uint64_t staged; /* likewise, staged copies to the device (staged_count) */
 
 	_Atomic bool stream_attributes; /* the program has given a stream some */
 
@@ -211,6 +212,8 @@ int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, cons
  * what it was before a drain of a stream or a context was put, and that drain has
  * been answered, nothing that the program can see is under way there. */
 uint64_t work_count(struct session *s);
+/* How many staged copies, which are not work in that sense, were put so far. */
+uint64_t staged_count(struct session *s);
 /* lane.c. All that was in the stream when work_count was at is done. */
 void stream_drained(struct session *s, uint64_t stream, uint64_t at);
 /* Whether nothing that the program can see is under way in the stream. */

@@ -57,9 +57,32 @@ static int destroy(uint64_t id)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	object_remove_context(id);
 	ranges_drop_context(id, pool_give);
+	kept_drop_context(s, id);
 	err = call(s, BSLT_OP_CTX_DESTROY, &a, sizeof a).result;
 	managed_variables_drop(s, id);
 	return err;
+}
+
+int context_drain(struct session *s, struct context *c)
+{
+	struct bslt_ctx_synchronize a = {c->o.id};
+	uint64_t work = work_count(s) + 1, staged = staged_count(s) + 1;
+
+	TRY(call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result);
+	atomic_store_explicit(&c->drained, work, memory_order_relaxed);
+	atomic_store_explicit(&c->drained_staged, staged, memory_order_relaxed);
+	return 0;
+}
+
+bool context_quiet(struct session *s, struct context *c)
+{
+	return atomic_load_explicit(&c->drained, memory_order_relaxed) == work_count(s) + 1;
+}
+
+bool context_untouched(struct session *s, struct context *c)
+{
+	return context_quiet(s, c) && atomic_load_explicit(&c->drained_staged, memory_order_relaxed) == staged_count(s) + 1 &&
+	       !callbacks_pending(0, c->o.id, true);
 }
 
 int primary_retain(CUcontext *out)
@@ -269,17 +292,20 @@ CUDA_API CUresult cuCtxDetach(CUcontext ctx)
 
 CUDA_API CUresult cuCtxSynchronize(void)
 {
-	struct bslt_ctx_synchronize a;
+	struct context *c;
 	int err;
 
 	SESSION(s);
-	TRY(context_current(&a.ctx));
-	if (capturing()) {
-		TRY(capture_refuse_context(a.ctx));
-		TRY(capture_unsafe());
+	TRY(context_object(&c));
+	err = capturing() ? capture_refuse_context(c->o.id) : 0;
+	if (err == 0 && capturing())
+		err = capture_unsafe();
+	if (err == 0)
+		err = callbacks_wait(0, c->o.id, true);
+	if (err == 0) {
+		err = context_drain(s, c);
+		output_show(s, c->o.id);
 	}
-	TRY(callbacks_wait(0, a.ctx, true));
-	err = call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result;
-	output_show(s, a.ctx);
+	object_put(c);
 	return err;
 }

@@ -1,4 +1,4 @@
-/* Copies of rectangles and boxes, row by row. Arrays are not supported. */
+/* Copies of rectangles and boxes, row by row; those with arrays go to copy_array.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,17 +7,12 @@
 /* Rows of the device are read together when not too much lies between them. */
 #define GATHER_LIMIT (64u << 20)
 
-struct side {
-	uint64_t address, pitch;
-	bool host;
-};
-
 struct rect {
 	struct side dst, src;
 	size_t width, height;
 };
 
-static int side(struct side *out, unsigned int type, const void *host, CUdeviceptr dev, uint64_t offset, size_t pitch)
+int copy_side(struct side *out, unsigned int type, const void *host, CUdeviceptr dev, uint64_t offset, size_t pitch)
 {
 	struct range r;
 
@@ -31,8 +26,6 @@ static int side(struct side *out, unsigned int type, const void *host, CUdevicep
 	case CU_MEMORYTYPE_UNIFIED:
 		*out = (struct side){dev, pitch, !range_find(SPACE_DEVICE, dev, &r)};
 		break;
-	case CU_MEMORYTYPE_ARRAY:
-		return CUDA_ERROR_NOT_SUPPORTED;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -96,6 +89,16 @@ static int copy_rect(CUstream h, struct rect r, bool wait)
 	return 0;
 }
 
+int copy_rows(CUstream h, struct side dst, struct side src, size_t width, size_t height, bool wait)
+{
+	return copy_rect(h, (struct rect){dst, src, width, height}, wait);
+}
+
+static bool has_array(unsigned int dst, unsigned int src)
+{
+	return dst == CU_MEMORYTYPE_ARRAY || src == CU_MEMORYTYPE_ARRAY;
+}
+
 static CUDA_MEMCPY3D as_box(const CUDA_MEMCPY2D *c)
 {
 	return (CUDA_MEMCPY3D){.srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
@@ -119,12 +122,17 @@ int copy_2d(const CUDA_MEMCPY2D *c, CUstream h, bool wait)
 		if (done)
 			return 0;
 	}
+	if (has_array(c->dstMemoryType, c->srcMemoryType)) {
+		CUDA_MEMCPY3D box = as_box(c);
+
+		return copy_array(&box, h, wait);
+	}
 	r.width = c->WidthInBytes;
 	r.height = c->Height;
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 
-	TRY(side(&r.src, c->srcMemoryType, c->srcHost, c->srcDevice, c->srcY * sp + c->srcXInBytes, sp));
-	TRY(side(&r.dst, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstY * dp + c->dstXInBytes, dp));
+	TRY(copy_side(&r.src, c->srcMemoryType, c->srcHost, c->srcDevice, c->srcY * sp + c->srcXInBytes, sp));
+	TRY(copy_side(&r.dst, c->dstMemoryType, c->dstHost, c->dstDevice, c->dstY * dp + c->dstXInBytes, dp));
 	return copy_rect(h, r, wait);
 }
 
@@ -142,6 +150,8 @@ int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 		if (done)
 			return 0;
 	}
+	if (has_array(c->dstMemoryType, c->srcMemoryType))
+		return copy_array(c, h, wait);
 	TRY(stream_resolve(h, &stream, &context)); /* also when there is nothing to copy */
 	size_t sp = c->srcPitch ? c->srcPitch : c->WidthInBytes, dp = c->dstPitch ? c->dstPitch : c->WidthInBytes;
 	size_t ss = sp * (c->srcHeight ? c->srcHeight : c->Height), ds = dp * (c->dstHeight ? c->dstHeight : c->Height);
@@ -149,8 +159,8 @@ int copy_3d(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 	for (size_t z = 0; z < c->Depth; z++) {
 		r.width = c->WidthInBytes;
 		r.height = c->Height;
-		TRY(side(&r.src, c->srcMemoryType, c->srcHost, c->srcDevice, (c->srcZ + z) * ss + c->srcY * sp + c->srcXInBytes, sp));
-		TRY(side(&r.dst, c->dstMemoryType, c->dstHost, c->dstDevice, (c->dstZ + z) * ds + c->dstY * dp + c->dstXInBytes, dp));
+		TRY(copy_side(&r.src, c->srcMemoryType, c->srcHost, c->srcDevice, (c->srcZ + z) * ss + c->srcY * sp + c->srcXInBytes, sp));
+		TRY(copy_side(&r.dst, c->dstMemoryType, c->dstHost, c->dstDevice, (c->dstZ + z) * ds + c->dstY * dp + c->dstXInBytes, dp));
 		TRY(copy_rect(h, r, wait && z == c->Depth - 1));
 	}
 	return 0;

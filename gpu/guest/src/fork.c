@@ -13,6 +13,7 @@ static void forked(void)
 	objects_abandon();
 	ranges_abandon();
 	advice_abandon();
+	kept_abandon();
 	pools_abandon();
 	primary_abandon();
 	callbacks_abandon();

@@ -43,11 +43,26 @@ static int put_many(struct session *s, const struct bslt_launch *a, const struct
 	return err;
 }
 
+/* The blocks of a cooperative launch wait for each other: what the device cannot have
+ * all at once is refused at the call, as programs expect. */
+static int check_cooperative(CUfunction func, const struct bslt_launch *a)
+{
+	uint64_t threads = (uint64_t)a->block_x * a->block_y * a->block_z, most;
+	int each, sms;
+
+	if (a->grid_x == 1 && a->grid_y == 1 && a->grid_z == 1)
+		return 0;
+	TRY(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, func, (int)threads, a->shared));
+	TRY(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	most = (uint64_t)each * (uint64_t)sms;
+	return (uint64_t)a->grid_x * a->grid_y > most / a->grid_z ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : 0;
+}
+
 static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **params, void **extra)
 {
 	struct function *f;
 	uint64_t context;
-	int err;
+	int err = 0;
 
 	SESSION(s);
 	if (!a->grid_x || !a->grid_y || !a->grid_z || !a->block_x || !a->block_y || !a->block_z)
@@ -67,7 +82,9 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 		err = CUDA_ERROR_INVALID_HANDLE;
 	else if ((uint64_t)a->block_x * a->block_y > 1024 || (uint64_t)a->block_x * a->block_y * a->block_z > 1024)
 		err = CUDA_ERROR_INVALID_VALUE;
-	else
+	else if (a->flags)
+		err = check_cooperative(func, a);
+	if (!err)
 		err = f->param_bytes <= FEW_BYTES ? put_few(s, a, f, params, extra) : put_many(s, a, f, params, extra);
 	object_put(f);
 	return err;

@@ -1,21 +1,24 @@
 /* Device memory. */
 #include "capture.h"
 
-static int allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
+int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
 {
 	struct bslt_mem_alloc a = {context, size};
-	struct answer r = call(s, BSLT_OP_MEM_ALLOC, &a, sizeof a);
-	struct range range = {.address = r.value0, .size = size, .context = context, .pool = pool};
+	struct range range = {.size = size, .context = context, .pool = pool};
 
-	if (r.result)
-		return r.result;
+	if (!kept_take(s, context, size, &range.address)) {
+		struct answer r = call(s, BSLT_OP_MEM_ALLOC, &a, sizeof a);
+
+		TRY(r.result);
+		range.address = r.value0;
+	}
 	if (range_add(SPACE_DEVICE, &range) != 0) {
-		struct bslt_mem_free f = {r.value0};
+		struct bslt_mem_free f = {range.address};
 
 		(void)call(s, BSLT_OP_MEM_FREE, &f, sizeof f);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*out = r.value0;
+	*out = range.address;
 	return 0;
 }
 
@@ -29,7 +32,7 @@ CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&context));
-	return allocate(s, context, 0, bytesize, dptr);
+	return device_allocate(s, context, 0, bytesize, dptr);
 }
 
 CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
@@ -46,22 +49,26 @@ CUDA_API CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t W
 	return 0;
 }
 
-/* Returns when no work of the context can use the memory any more. Where nothing
- * is under way there, nobody has to answer: an error, which only a worker that is
- * broken gives, comes with the context's next answer. */
-static int release(struct session *s, uint64_t context, CUdeviceptr dptr)
+/* Returns when no work of the context can use the memory any more; who frees it in
+ * the worker need not be waited for then. An error there, which only a worker that
+ * is broken gives, comes with the context's next answer. */
+static int release(struct session *s, const struct range *r)
 {
-	struct context *c = object_get(handle_of(context), KIND_CONTEXT);
-	struct bslt_mem_free a = {dptr};
-	uint64_t now = work_count(s) + 1; /* 0: never drained */
-	int err = c ? context_fault(context) : 0;
+	struct context *c = object_get(handle_of(r->context), KIND_CONTEXT);
+	struct bslt_mem_free a = {r->address};
+	int err;
 
-	if (err == 0 && c && atomic_load_explicit(&c->drained, memory_order_relaxed) == now)
-		err = ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
-	else if ((err = call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result) == 0 && c)
-		atomic_store_explicit(&c->drained, now, memory_order_relaxed);
-	if (c)
-		object_put(c);
+	if (!c)
+		return call(s, BSLT_OP_MEM_FREE, &a, sizeof a).result;
+	err = context_fault(r->context);
+	if (err == 0 && !context_quiet(s, c))
+		err = context_drain(s, c);
+	if (err || !context_untouched(s, c) || !kept_put(s, r)) {
+		int put = ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+
+		err = err ? err : put;
+	}
+	object_put(c);
 	return err;
 }
 
@@ -77,7 +84,7 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
-	return release(s, r.context, dptr);
+	return release(s, &r);
 }
 
 /* Memory is there at once, which is sooner than the stream's order asks for. Where
@@ -95,7 +102,7 @@ static int allocate_in(CUmemoryPool pool, CUdeviceptr *dptr, size_t size, CUstre
 		TRY(capture_refuse(h));
 	TRY(stream_resolve(h, &stream, &context));
 	TRY(pool_take(pool, size, &r.pool));
-	if ((err = allocate(s, context, r.pool, size, dptr)) != 0)
+	if ((err = device_allocate(s, context, r.pool, size, dptr)) != 0)
 		pool_give(&r);
 	else
 		pool_taken(r.pool);

@@ -68,18 +68,26 @@ uint64_t work_count(struct session *s)
 	return atomic_load_explicit(&s->work, memory_order_relaxed);
 }
 
-/* Whether a program can see the end of a command that nobody waits for. Staged
- * copies to the device only change what later commands find there. */
-static bool visible(uint16_t op, uint16_t flags)
+uint64_t staged_count(struct session *s)
+{
+	return atomic_load_explicit(&s->staged, memory_order_relaxed);
+}
+
+/* Counts a command that nobody waits for. A program cannot see the end of a staged
+ * copy to the device, which only changes what later commands find there. */
+static void count(struct session *s, uint16_t op, uint16_t flags)
 {
 	switch (op) {
-	case BSLT_OP_COPY_HTOD: return !(flags & BSLT_FLAG_RELEASE_CHUNKS);
-	case BSLT_OP_COPY_HTOD_INLINE:
 	case BSLT_OP_MEM_FREE:
 	case BSLT_OP_STREAM_CREATE:
-	case BSLT_OP_EVENT_CREATE: return false;
-	default: return true;
+	case BSLT_OP_EVENT_CREATE: return;
+	case BSLT_OP_COPY_HTOD:
+		if (!(flags & BSLT_FLAG_RELEASE_CHUNKS))
+			break;
+		/* fall through */
+	case BSLT_OP_COPY_HTOD_INLINE: atomic_store_explicit(&s->staged, staged_count(s) + 1, memory_order_relaxed); return;
 	}
+	atomic_store_explicit(&s->work, work_count(s) + 1, memory_order_relaxed);
 }
 
 int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, const void *args, uint32_t args_len,
@@ -110,8 +118,8 @@ int ring_put(struct session *s, uint16_t op, uint16_t flags, uint32_t slot, cons
 	if (inl_len)
 		memcpy(p + BSLT_ENTRY_HEADER_SIZE + args_len, inl, inl_len);
 	s->head += length;
-	if (slot == BSLT_NO_SLOT && visible(op, flags))
-		atomic_store_explicit(&s->work, work_count(s) + 1, memory_order_relaxed);
+	if (slot == BSLT_NO_SLOT)
+		count(s, op, flags);
 	if (op == BSLT_OP_STREAM_SET_ATTRIBUTE || op == BSLT_OP_STREAM_COPY_ATTRIBUTES)
 		atomic_store_explicit(&s->stream_attributes, true, memory_order_relaxed);
 	atomic_store_explicit(word64(s, BSLT_OFF_HEAD), s->head, memory_order_release);

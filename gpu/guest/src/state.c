@@ -24,14 +24,22 @@ struct session *state_abandon(void)
 	return s;
 }
 
-/* The worker is too old to use host memory in place. */
-static void no_host_memory(void)
+/* Attributes that say no, because the worker is too old for them (attribute.c). */
+static void deny(const uint32_t *attributes, size_t n)
 {
-	static const uint32_t promises[] = {19, 83, 89}; /* see attribute.c */
+	for (size_t i = 0; i < n; i++)
+		if (attributes[i] < device.attribute_count)
+			device.attributes[attributes[i]] = 0;
+}
 
-	for (size_t i = 0; i < sizeof promises / sizeof promises[0]; i++)
-		if (promises[i] < device.attribute_count)
-			device.attributes[promises[i]] = 0;
+static void deny_what_is_newer(const struct session *s)
+{
+	static const uint32_t host_memory[] = {19, 83, 89}, waits[] = {92, 93, 94, 122, 123};
+
+	if (!s->host.size)
+		deny(host_memory, sizeof host_memory / sizeof host_memory[0]);
+	if (worker_minor(s) < 4)
+		deny(waits, sizeof waits / sizeof waits[0]);
 }
 
 static int start(struct session **out)
@@ -52,8 +60,7 @@ static int start(struct session **out)
 		return err;
 	}
 	ranges_window(&s->window, &s->host);
-	if (!s->host.size)
-		no_host_memory();
+	deny_what_is_newer(s);
 	*out = s;
 	return 0;
 }

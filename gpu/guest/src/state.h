@@ -4,7 +4,7 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: library (state.c), callbacks (callback.c), objects (object.c),
+ * Lock order: library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
  * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
@@ -46,7 +46,7 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE };
 
 struct object {
 	uint64_t id, context;
@@ -97,6 +97,7 @@ struct context {
 	_Atomic uint32_t well_at; /* it had none when so many contexts had one */
 	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
+	_Atomic uint64_t drained_staged; /* likewise of staged_count */
 };
 struct stream {
 	struct object o;
@@ -148,6 +149,12 @@ int stream_resolve(CUstream h, uint64_t *stream, uint64_t *context);
 int stream_per_thread(uint64_t context, uint64_t *stream);
 /* context.c */
 int primary_retain(CUcontext *c);
+/* Waits until all that the context has been given is done. */
+int context_drain(struct session *s, struct context *c);
+/* Whether nothing is under way in it whose end the program could see. */
+bool context_quiet(struct session *s, struct context *c);
+/* Whether nothing is under way in it at all. */
+bool context_untouched(struct session *s, struct context *c);
 void primary_abandon(void);
 int primary_release(void);
 bool primary_active(void);
@@ -253,6 +260,15 @@ bool range_take(enum space space, uint64_t address, struct range *r);
 void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r));
 void ranges_abandon(void);
 
+/* kept.c. Keeps a range of device memory, which nothing can use any more; false: it
+ * is to be freed. */
+bool kept_put(struct session *s, const struct range *r);
+/* Memory of just that size that is kept in the context. */
+bool kept_take(struct session *s, uint64_t context, uint64_t size, uint64_t *address);
+/* A context is going, and its memory with it; it is in the table of objects no longer. */
+void kept_drop_context(struct session *s, uint64_t context);
+void kept_abandon(void);
+
 /* pool.c. Counts size bytes in a pool, NULL the device's, before they are allocated. */
 int pool_take(CUmemoryPool h, uint64_t size, uint64_t *id);
 /* They have been: the most in use counts. */
@@ -260,6 +276,33 @@ void pool_taken(uint64_t id);
 /* A range's bytes are in use no longer, or were not allocated. */
 void pool_give(const struct range *r);
 void pools_abandon(void);
+
+/* memory.c: device memory of a context; cuMemFree and cuMemFreeAsync free it. */
+int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out);
+
+/* array.c: an array, a level of one, or a whole one with levels. */
+struct array {
+	struct object o; /* KIND_ARRAY or KIND_MIPMAP */
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	uint64_t wire; /* the worker's array, of which it is a level */
+	uint32_t level, levels;
+	uint64_t first; /* KIND_MIPMAP: the handle of its first level; the others count up */
+};
+
+/* texture.c: bytes of one channel of a CUarray_format; 0: no vGPU knows it. */
+uint64_t channel_bytes(int format);
+
+/* copy_array.c: a copy with an array on one side or both. */
+int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait);
+
+/* copy_rect.c: what a side of a copy is that is no array, and where it begins. */
+struct side {
+	uint64_t address, pitch;
+	bool host;
+};
+int copy_side(struct side *out, unsigned int type, const void *host, CUdeviceptr dev, uint64_t offset, size_t pitch);
+/* Rows of width bytes from src to dst. */
+int copy_rows(CUstream h, struct side dst, struct side src, size_t width, size_t height, bool wait);
 
 /* copy.c. stream is the program's handle. */
 int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool wait);

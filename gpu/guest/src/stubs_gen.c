@@ -196,21 +196,7 @@ CUDA_API CUresult cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTO
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
-{
-	(void)pHandle;
-	(void)pAllocateArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
-{
-	(void)pArrayDescriptor;
-	(void)hArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	(void)pArrayDescriptor;
 	(void)hArray;
@@ -224,27 +210,7 @@ CUDA_API CUresult cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
-{
-	(void)pHandle;
-	(void)pAllocateArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuArrayDestroy(CUarray hArray)
-{
-	(void)hArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
-{
-	(void)pArrayDescriptor;
-	(void)hArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescriptor, CUarray hArray)
 {
 	(void)pArrayDescriptor;
 	(void)hArray;
@@ -442,15 +408,6 @@ CUDA_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr
 	(void)attrib;
 	(void)srcDevice;
 	(void)dstDevice;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceGetTexture1DLinearMaxWidth(size_t *maxWidthInElements, CUarray_format format, unsigned int numChannels, CUdevice dev)
-{
-	(void)maxWidthInElements;
-	(void)format;
-	(void)numChannels;
-	(void)dev;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1377,16 +1334,6 @@ CUDA_API CUresult cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	(void)dstArray;
-	(void)dstOffset;
-	(void)srcArray;
-	(void)srcOffset;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
 {
 	(void)dstDevice;
@@ -1396,25 +1343,7 @@ CUDA_API CUresult cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsig
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemcpyAtoD_v2(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	(void)dstDevice;
-	(void)srcArray;
-	(void)srcOffset;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
-{
-	(void)dstHost;
-	(void)srcArray;
-	(void)srcOffset;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpyAtoH_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
 {
 	(void)dstHost;
 	(void)srcArray;
@@ -1433,26 +1362,7 @@ CUDA_API CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned in
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemcpyAtoHAsync_v2(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
-{
-	(void)dstHost;
-	(void)srcArray;
-	(void)srcOffset;
-	(void)ByteCount;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemcpyDtoA(CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
-{
-	(void)dstArray;
-	(void)dstOffset;
-	(void)srcDevice;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpyDtoA_v2(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
 {
 	(void)dstArray;
 	(void)dstOffset;
@@ -1504,26 +1414,7 @@ CUDA_API CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const v
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemcpyHtoA_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-	(void)dstArray;
-	(void)dstOffset;
-	(void)srcHost;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount, CUstream hStream)
-{
-	(void)dstArray;
-	(void)dstOffset;
-	(void)srcHost;
-	(void)ByteCount;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpyHtoAAsync_v2(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
 	(void)dstArray;
 	(void)dstOffset;
@@ -1622,28 +1513,6 @@ CUDA_API CUresult cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigne
 	(void)dstDevice;
 	(void)uc;
 	(void)N;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMipmappedArrayCreate(CUmipmappedArray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pMipmappedArrayDesc, unsigned int numMipmapLevels)
-{
-	(void)pHandle;
-	(void)pMipmappedArrayDesc;
-	(void)numMipmapLevels;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMipmappedArrayDestroy(CUmipmappedArray hMipmappedArray)
-{
-	(void)hMipmappedArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMipmappedArrayGetLevel(CUarray *pLevelArray, CUmipmappedArray hMipmappedArray, unsigned int level)
-{
-	(void)pLevelArray;
-	(void)hMipmappedArray;
-	(void)level;
 	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1932,38 +1801,12 @@ CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, co
 
 CUDA_API CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
-{
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWaitValue32_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
-{
-	(void)stream;
-	(void)addr;
-	(void)value;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return cuStreamWaitValue64_v2(stream, addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
@@ -2008,26 +1851,6 @@ CUDA_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuu
 	a.value = value;
 	a.flags = flags;
 	return stream_put(s, a.stream, BSLT_OP_STREAM_WRITE_VALUE64, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
-}
-
-CUDA_API CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
-{
-	(void)pSurfObject;
-	(void)pResDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
-{
-	(void)surfObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
-{
-	(void)pResDesc;
-	(void)surfObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
@@ -2145,42 +1968,6 @@ CUDA_API CUresult cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *global
 		get_tensor_map(record + 0, tensorMap);
 	}
 	return r.result;
-}
-
-CUDA_API CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc, const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
-{
-	(void)pTexObject;
-	(void)pResDesc;
-	(void)pTexDesc;
-	(void)pResViewDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexObjectDestroy(CUtexObject texObject)
-{
-	(void)texObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
-{
-	(void)pResDesc;
-	(void)texObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
-{
-	(void)pResViewDesc;
-	(void)texObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
-{
-	(void)pTexDesc;
-	(void)texObject;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefCreate(CUtexref *pTexRef)
@@ -2563,29 +2350,9 @@ CUDA_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t By
 	return cuMemcpyAsync(dst, src, ByteCount, per_thread(hStream));
 }
 
-CUDA_API CUresult cuMemcpyAtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	return cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount);
-}
-
-CUDA_API CUresult cuMemcpyAtoD_v2_ptds(CUdeviceptr dstDevice, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	return cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount);
-}
-
-CUDA_API CUresult cuMemcpyAtoH_v2_ptds(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount)
-{
-	return cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount);
-}
-
 CUDA_API CUresult cuMemcpyAtoHAsync_v2_ptsz(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
 {
-	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream);
-}
-
-CUDA_API CUresult cuMemcpyDtoA_v2_ptds(CUarray dstArray, size_t dstOffset, CUdeviceptr srcDevice, size_t ByteCount)
-{
-	return cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount);
+	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
@@ -2598,14 +2365,9 @@ CUDA_API CUresult cuMemcpyDtoHAsync_v2_ptsz(void *dstHost, CUdeviceptr srcDevice
 	return cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, per_thread(hStream));
 }
 
-CUDA_API CUresult cuMemcpyHtoA_v2_ptds(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount)
-{
-	return cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount);
-}
-
 CUDA_API CUresult cuMemcpyHtoAAsync_v2_ptsz(CUarray dstArray, size_t dstOffset, const void *srcHost, size_t ByteCount, CUstream hStream)
 {
-	return cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream);
+	return cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr dstDevice, const void *srcHost, size_t ByteCount, CUstream hStream)
@@ -2780,22 +2542,22 @@ CUDA_API CUresult cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsig
 
 CUDA_API CUresult cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWaitValue32(stream, addr, value, flags);
+	return cuStreamWaitValue32(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)
 {
-	return cuStreamWaitValue32_v2(stream, addr, value, flags);
+	return cuStreamWaitValue32_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWaitValue64(stream, addr, value, flags);
+	return cuStreamWaitValue64(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr addr, cuuint64_t value, unsigned int flags)
 {
-	return cuStreamWaitValue64_v2(stream, addr, value, flags);
+	return cuStreamWaitValue64_v2(per_thread(stream), addr, value, flags);
 }
 
 CUDA_API CUresult cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr addr, cuuint32_t value, unsigned int flags)

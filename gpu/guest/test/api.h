@@ -25,12 +25,21 @@
 		}                                                                                                      \
 	} while (0)
 
-/* work.c, robust.c, window.c, pool.c, host.c, streams.c, graph.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, kernels.c */
+/* Bytes of the vGPU that are free. */
+static inline size_t free_bytes(void)
+{
+	size_t free, total;
+
+	CHECK(cuMemGetInfo_v2(&free, &total));
+	return free;
+}
+
+/* work.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, texture.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[], host_tests[], stream_tests[], graph_tests[], capture_tests[],
-	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], kernel_tests[]; /* the last has no name */
+extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[], kept_tests[], host_tests[], stream_tests[], value_tests[], graph_tests[], capture_tests[],
+	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], managed_tests[], link_tests[], kernel_tests[], texture_tests[]; /* the last has no name */
 
 #endif

@@ -736,14 +736,20 @@ static CUresult nothing_cuMemcpyAtoA(void) { return cuMemcpyAtoA(0, 0, 0, 0, 0);
 static CUresult rubbish_cuMemcpyAtoA(void) { return cuMemcpyAtoA((CUarray)RUBBISH, (unsigned int)FEW, (CUarray)RUBBISH, (unsigned int)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyAtoA_v2(void) { return cuMemcpyAtoA_v2(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoA_v2(void) { return cuMemcpyAtoA_v2((CUarray)RUBBISH, (size_t)FEW, (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
+static CUresult nothing_cuMemcpyAtoA_v2_ptds(void) { return cuMemcpyAtoA_v2_ptds(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyAtoA_v2_ptds(void) { return cuMemcpyAtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
 static CUresult nothing_cuMemcpyAtoD(void) { return cuMemcpyAtoD(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoD(void) { return cuMemcpyAtoD((CUdeviceptr_v1)FEW, (CUarray)RUBBISH, (unsigned int)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyAtoD_v2(void) { return cuMemcpyAtoD_v2(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoD_v2(void) { return cuMemcpyAtoD_v2((uintptr_t)scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
+static CUresult nothing_cuMemcpyAtoD_v2_ptds(void) { return cuMemcpyAtoD_v2_ptds(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyAtoD_v2_ptds(void) { return cuMemcpyAtoD_v2_ptds((uintptr_t)scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
 static CUresult nothing_cuMemcpyAtoH(void) { return cuMemcpyAtoH(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoH(void) { return cuMemcpyAtoH(scratch(), (CUarray)RUBBISH, (unsigned int)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyAtoH_v2(void) { return cuMemcpyAtoH_v2(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoH_v2(void) { return cuMemcpyAtoH_v2(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
+static CUresult nothing_cuMemcpyAtoH_v2_ptds(void) { return cuMemcpyAtoH_v2_ptds(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyAtoH_v2_ptds(void) { return cuMemcpyAtoH_v2_ptds(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
 static CUresult nothing_cuMemcpyAtoHAsync(void) { return cuMemcpyAtoHAsync(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoHAsync(void) { return cuMemcpyAtoHAsync(scratch(), (CUarray)RUBBISH, (unsigned int)FEW, (unsigned int)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAtoHAsync_v2(void) { return cuMemcpyAtoHAsync_v2(0, 0, 0, 0, 0); }
@@ -752,6 +758,8 @@ static CUresult nothing_cuMemcpyDtoA(void) { return cuMemcpyDtoA(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoA(void) { return cuMemcpyDtoA((CUarray)RUBBISH, (unsigned int)FEW, (CUdeviceptr_v1)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyDtoA_v2(void) { return cuMemcpyDtoA_v2(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoA_v2(void) { return cuMemcpyDtoA_v2((CUarray)RUBBISH, (size_t)FEW, (uintptr_t)scratch(), (size_t)FEW); }
+static CUresult nothing_cuMemcpyDtoA_v2_ptds(void) { return cuMemcpyDtoA_v2_ptds(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyDtoA_v2_ptds(void) { return cuMemcpyDtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, (uintptr_t)scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemcpyDtoD(void) { return cuMemcpyDtoD(0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoD(void) { return cuMemcpyDtoD((CUdeviceptr_v1)FEW, (CUdeviceptr_v1)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyDtoD_v2(void) { return cuMemcpyDtoD_v2(0, 0, 0); }
@@ -776,6 +784,8 @@ static CUresult nothing_cuMemcpyHtoA(void) { return cuMemcpyHtoA(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoA(void) { return cuMemcpyHtoA((CUarray)RUBBISH, (unsigned int)FEW, scratch(), (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyHtoA_v2(void) { return cuMemcpyHtoA_v2(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoA_v2(void) { return cuMemcpyHtoA_v2((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW); }
+static CUresult nothing_cuMemcpyHtoA_v2_ptds(void) { return cuMemcpyHtoA_v2_ptds(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyHtoA_v2_ptds(void) { return cuMemcpyHtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemcpyHtoAAsync(void) { return cuMemcpyHtoAAsync(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoAAsync(void) { return cuMemcpyHtoAAsync((CUarray)RUBBISH, (unsigned int)FEW, scratch(), (unsigned int)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyHtoAAsync_v2(void) { return cuMemcpyHtoAAsync_v2(0, 0, 0, 0, 0); }
@@ -1150,22 +1160,12 @@ static CUresult nothing_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAs
 static CUresult rubbish_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAsync_ptsz(scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAsync_ptsz(void) { return cuMemcpyAsync_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAsync_ptsz(void) { return cuMemcpyAsync_ptsz((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpyAtoA_v2_ptds(void) { return cuMemcpyAtoA_v2_ptds(0, 0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyAtoA_v2_ptds(void) { return cuMemcpyAtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
-static CUresult nothing_cuMemcpyAtoD_v2_ptds(void) { return cuMemcpyAtoD_v2_ptds(0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyAtoD_v2_ptds(void) { return cuMemcpyAtoD_v2_ptds((uintptr_t)scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
-static CUresult nothing_cuMemcpyAtoH_v2_ptds(void) { return cuMemcpyAtoH_v2_ptds(0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyAtoH_v2_ptds(void) { return cuMemcpyAtoH_v2_ptds(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW); }
 static CUresult nothing_cuMemcpyAtoHAsync_v2_ptsz(void) { return cuMemcpyAtoHAsync_v2_ptsz(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoHAsync_v2_ptsz(void) { return cuMemcpyAtoHAsync_v2_ptsz(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpyDtoA_v2_ptds(void) { return cuMemcpyDtoA_v2_ptds(0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyDtoA_v2_ptds(void) { return cuMemcpyDtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, (uintptr_t)scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemcpyDtoDAsync_v2_ptsz(void) { return cuMemcpyDtoDAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoDAsync_v2_ptsz(void) { return cuMemcpyDtoDAsync_v2_ptsz((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyDtoHAsync_v2_ptsz(void) { return cuMemcpyDtoHAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoHAsync_v2_ptsz(void) { return cuMemcpyDtoHAsync_v2_ptsz(scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpyHtoA_v2_ptds(void) { return cuMemcpyHtoA_v2_ptds(0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyHtoA_v2_ptds(void) { return cuMemcpyHtoA_v2_ptds((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsync_v2_ptsz(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsync_v2_ptsz((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyHtoDAsync_v2_ptsz(void) { return cuMemcpyHtoDAsync_v2_ptsz(0, 0, 0, 0); }
@@ -1990,14 +1990,20 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyAtoA", rubbish_cuMemcpyAtoA, true},
 	{"cuMemcpyAtoA_v2", nothing_cuMemcpyAtoA_v2, false},
 	{"cuMemcpyAtoA_v2", rubbish_cuMemcpyAtoA_v2, true},
+	{"cuMemcpyAtoA_v2_ptds", nothing_cuMemcpyAtoA_v2_ptds, false},
+	{"cuMemcpyAtoA_v2_ptds", rubbish_cuMemcpyAtoA_v2_ptds, true},
 	{"cuMemcpyAtoD", nothing_cuMemcpyAtoD, false},
 	{"cuMemcpyAtoD", rubbish_cuMemcpyAtoD, true},
 	{"cuMemcpyAtoD_v2", nothing_cuMemcpyAtoD_v2, false},
 	{"cuMemcpyAtoD_v2", rubbish_cuMemcpyAtoD_v2, true},
+	{"cuMemcpyAtoD_v2_ptds", nothing_cuMemcpyAtoD_v2_ptds, false},
+	{"cuMemcpyAtoD_v2_ptds", rubbish_cuMemcpyAtoD_v2_ptds, true},
 	{"cuMemcpyAtoH", nothing_cuMemcpyAtoH, false},
 	{"cuMemcpyAtoH", rubbish_cuMemcpyAtoH, true},
 	{"cuMemcpyAtoH_v2", nothing_cuMemcpyAtoH_v2, false},
 	{"cuMemcpyAtoH_v2", rubbish_cuMemcpyAtoH_v2, true},
+	{"cuMemcpyAtoH_v2_ptds", nothing_cuMemcpyAtoH_v2_ptds, false},
+	{"cuMemcpyAtoH_v2_ptds", rubbish_cuMemcpyAtoH_v2_ptds, true},
 	{"cuMemcpyAtoHAsync", nothing_cuMemcpyAtoHAsync, false},
 	{"cuMemcpyAtoHAsync", rubbish_cuMemcpyAtoHAsync, true},
 	{"cuMemcpyAtoHAsync_v2", nothing_cuMemcpyAtoHAsync_v2, false},
@@ -2006,6 +2012,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyDtoA", rubbish_cuMemcpyDtoA, true},
 	{"cuMemcpyDtoA_v2", nothing_cuMemcpyDtoA_v2, false},
 	{"cuMemcpyDtoA_v2", rubbish_cuMemcpyDtoA_v2, true},
+	{"cuMemcpyDtoA_v2_ptds", nothing_cuMemcpyDtoA_v2_ptds, false},
+	{"cuMemcpyDtoA_v2_ptds", rubbish_cuMemcpyDtoA_v2_ptds, true},
 	{"cuMemcpyDtoD", nothing_cuMemcpyDtoD, false},
 	{"cuMemcpyDtoD", rubbish_cuMemcpyDtoD, false},
 	{"cuMemcpyDtoD_v2", nothing_cuMemcpyDtoD_v2, false},
@@ -2030,6 +2038,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyHtoA", rubbish_cuMemcpyHtoA, true},
 	{"cuMemcpyHtoA_v2", nothing_cuMemcpyHtoA_v2, false},
 	{"cuMemcpyHtoA_v2", rubbish_cuMemcpyHtoA_v2, true},
+	{"cuMemcpyHtoA_v2_ptds", nothing_cuMemcpyHtoA_v2_ptds, false},
+	{"cuMemcpyHtoA_v2_ptds", rubbish_cuMemcpyHtoA_v2_ptds, true},
 	{"cuMemcpyHtoAAsync", nothing_cuMemcpyHtoAAsync, false},
 	{"cuMemcpyHtoAAsync", rubbish_cuMemcpyHtoAAsync, true},
 	{"cuMemcpyHtoAAsync_v2", nothing_cuMemcpyHtoAAsync_v2, false},
@@ -2404,22 +2414,12 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpy3DPeerAsync_ptsz", rubbish_cuMemcpy3DPeerAsync_ptsz, true},
 	{"cuMemcpyAsync_ptsz", nothing_cuMemcpyAsync_ptsz, false},
 	{"cuMemcpyAsync_ptsz", rubbish_cuMemcpyAsync_ptsz, true},
-	{"cuMemcpyAtoA_v2_ptds", nothing_cuMemcpyAtoA_v2_ptds, false},
-	{"cuMemcpyAtoA_v2_ptds", rubbish_cuMemcpyAtoA_v2_ptds, true},
-	{"cuMemcpyAtoD_v2_ptds", nothing_cuMemcpyAtoD_v2_ptds, false},
-	{"cuMemcpyAtoD_v2_ptds", rubbish_cuMemcpyAtoD_v2_ptds, true},
-	{"cuMemcpyAtoH_v2_ptds", nothing_cuMemcpyAtoH_v2_ptds, false},
-	{"cuMemcpyAtoH_v2_ptds", rubbish_cuMemcpyAtoH_v2_ptds, true},
 	{"cuMemcpyAtoHAsync_v2_ptsz", nothing_cuMemcpyAtoHAsync_v2_ptsz, false},
 	{"cuMemcpyAtoHAsync_v2_ptsz", rubbish_cuMemcpyAtoHAsync_v2_ptsz, true},
-	{"cuMemcpyDtoA_v2_ptds", nothing_cuMemcpyDtoA_v2_ptds, false},
-	{"cuMemcpyDtoA_v2_ptds", rubbish_cuMemcpyDtoA_v2_ptds, true},
 	{"cuMemcpyDtoDAsync_v2_ptsz", nothing_cuMemcpyDtoDAsync_v2_ptsz, false},
 	{"cuMemcpyDtoDAsync_v2_ptsz", rubbish_cuMemcpyDtoDAsync_v2_ptsz, true},
 	{"cuMemcpyDtoHAsync_v2_ptsz", nothing_cuMemcpyDtoHAsync_v2_ptsz, false},
 	{"cuMemcpyDtoHAsync_v2_ptsz", rubbish_cuMemcpyDtoHAsync_v2_ptsz, true},
-	{"cuMemcpyHtoA_v2_ptds", nothing_cuMemcpyHtoA_v2_ptds, false},
-	{"cuMemcpyHtoA_v2_ptds", rubbish_cuMemcpyHtoA_v2_ptds, true},
 	{"cuMemcpyHtoAAsync_v2_ptsz", nothing_cuMemcpyHtoAAsync_v2_ptsz, false},
 	{"cuMemcpyHtoAAsync_v2_ptsz", rubbish_cuMemcpyHtoAAsync_v2_ptsz, true},
 	{"cuMemcpyHtoDAsync_v2_ptsz", nothing_cuMemcpyHtoDAsync_v2_ptsz, false},
@@ -2513,14 +2513,9 @@ const struct bad_call bad_calls[] = {
 
 const struct refusal refusals[] = {
 	{"cuArray3DCreate", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArray3DCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArray3DGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArray3DGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayCreate_v2", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayDestroy", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetDescriptor_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetPlane", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
@@ -2539,7 +2534,6 @@ const struct refusal refusals[] = {
 	{"cuDeviceGetLuid", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetNvSciSyncAttributes", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetP2PAttribute", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuDeviceGetTexture1DLinearMaxWidth", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceRegisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceTotalMem", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceUnregisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
@@ -2648,23 +2642,16 @@ const struct refusal refusals[] = {
 	{"cuMemcpy3DPeer", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3DPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoA", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoD", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoD_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoH", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoH_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoHAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoHAsync_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyDtoA", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyDtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyDtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyDtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyDtoH", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyDtoHAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoA", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyHtoA_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoAAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyHtoAAsync_v2", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyPeer", CUDA_ERROR_NOT_SUPPORTED},
@@ -2675,9 +2662,6 @@ const struct refusal refusals[] = {
 	{"cuMemsetD2D8", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD32", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD8", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayDestroy", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayGetLevel", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMipmappedArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMipmappedArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetGlobal", CUDA_ERROR_NOT_SUPPORTED},
@@ -2695,20 +2679,8 @@ const struct refusal refusals[] = {
 	{"cuProfilerInitialize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuStreamGetGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue32", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue32_v2", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue64", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue64_v2", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuSurfObjectCreate", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuSurfObjectDestroy", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuSurfObjectGetResourceDesc", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSurfRefGetArray", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSurfRefSetArray", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTexObjectCreate", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTexObjectDestroy", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTexObjectGetResourceDesc", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTexObjectGetResourceViewDesc", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTexObjectGetTextureDesc", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefDestroy", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefGetAddress", CUDA_ERROR_NOT_SUPPORTED},
@@ -2751,20 +2723,9 @@ const struct refusal refusals[] = {
 	{"cuMemMapArrayAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3DPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3DPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoD_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoH_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyAtoHAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyDtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyHtoA_v2_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyHtoAAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue32_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue32_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue64_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamWaitValue64_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuWaitExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{NULL, 0},
 };

@@ -271,6 +271,24 @@ static void good_streams(void)
 		CHECK(cuMemcpyDtoH_v2(got, p, sizeof got));
 		EXPECT(got[0] == (r ? 1 : wide ? 8 : 7) && got[1] == 1);
 	}
+	for (int form = 0; form < 8; form++) { /* what the word is: nothing waits */
+		CUstream in = form & 2 ? NULL : s;
+		uint64_t word = 9;
+
+		CHECK(cuMemcpyHtoD_v2(p, &word, sizeof word));
+		CHECK(cuCtxSynchronize());
+		switch (form) {
+		case 0: CHECK(cuStreamWaitValue32(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 1: CHECK(cuStreamWaitValue32_v2(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 2: CHECK(cuStreamWaitValue32_ptsz(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 3: CHECK(cuStreamWaitValue32_v2_ptsz(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 4: CHECK(cuStreamWaitValue64(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 5: CHECK(cuStreamWaitValue64_v2(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 6: CHECK(cuStreamWaitValue64_ptsz(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		case 7: CHECK(cuStreamWaitValue64_v2_ptsz(in, p, 9, CU_STREAM_WAIT_VALUE_EQ)); break;
+		}
+		CHECK(cuCtxSynchronize());
+	}
 	ops[0].writeValue.address = p;
 	ops[1].operation = CU_STREAM_MEM_OP_BARRIER;
 	ops[2].writeValue.address = p + 4;

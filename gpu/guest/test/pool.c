@@ -13,14 +13,6 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static size_t free_bytes(void)
-{
-	size_t free, total;
-
-	CHECK(cuMemGetInfo(&free, &total));
-	return free;
-}
-
 static uint64_t attribute(CUmemoryPool pool, int which)
 {
 	uint64_t v = 0;

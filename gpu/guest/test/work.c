@@ -216,6 +216,49 @@ static void occupancy(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, 0, 0));
 }
 
+/* All blocks meet at the workspace's barrier, as those of cooperative groups do. */
+static void cooperative(void)
+{
+	static const char ptx[] =
+		".version 8.1\n.target sm_70\n.address_size 64\n"
+		".visible .entry meet(.param .u64 sum) {\n"
+		"	.reg .u64 %a, %w;\n	.reg .u32 %b, %n, %v, %old;\n	.reg .pred %p;\n"
+		"	mov.b64 %w, {%envreg2, %envreg1};\n	ld.param.u64 %a, [sum];\n	red.global.add.u32 [%a], 1;\n"
+		"	mov.u32 %b, %ctaid.x;\n	mov.u32 %n, %nctaid.x;\n	setp.eq.u32 %p, %b, 0;\n	mov.u32 %v, 1;\n"
+		"	@%p sub.u32 %v, 0x80000001, %n;\n	atom.add.u32 %old, [%w+4], %v;\n"
+		"again:	ld.volatile.u32 %v, [%w+4];\n	xor.b32 %v, %v, %old;\n	setp.ge.s32 %p, %v, 0;\n	@%p bra again;\n"
+		"	ld.volatile.global.u32 %v, [%a];\n	setp.eq.u32 %p, %v, %n;\n	@%p red.global.add.u32 [%a+4], 1;\n	ret;\n}\n";
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
+	CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, NULL, &attribute, 1};
+	unsigned int back[2];
+	int each, sms;
+	CUdeviceptr sum;
+	CUfunction f;
+	CUmodule m;
+	void *params[] = {&sum};
+
+	(void)demo_start("count");
+	CHECK(cuModuleLoadData(&m, ptx));
+	CHECK(cuModuleGetFunction(&f, m, "meet"));
+	CHECK(cuMemAlloc(&sum, 8));
+	CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, 1, 0));
+	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	for (int ex = 0; ex < 2; ex++) {
+		CHECK(cuMemsetD8(sum, 0, 8));
+		config.gridDimX = (unsigned int)(each * sms);
+		if (ex)
+			CHECK(cuLaunchKernelEx(&config, f, params, NULL));
+		else
+			CHECK(cuLaunchCooperativeKernel(f, config.gridDimX, 1, 1, 1, 1, 1, 0, NULL, params));
+		CHECK(cuMemcpyDtoH(back, sum, 8));
+		EXPECT(back[0] == config.gridDimX && back[1] == config.gridDimX);
+	}
+	GIVES(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchCooperativeKernel(f, config.gridDimX + 1, 1, 1, 1, 1, 1, 0, NULL, params));
+	config.gridDimY = 2;
+	GIVES(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, cuLaunchKernelEx(&config, f, params, NULL));
+	CHECK(cuCtxSynchronize());
+}
+
 /* Parameters of the greatest size that CUDA allows. */
 static void large_parameters(void)
 {
@@ -447,6 +490,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"cooperative", cooperative}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

@@ -27,7 +27,7 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 		switch m {
 		case "global", "const":
 			a.Space = ir.Global
-		case "shared", "shared::cta":
+		case "shared", "shared::cta", "shared::cluster":
 			a.Space = ir.Shared
 		case "local":
 			a.Space = ir.Local

@@ -9,12 +9,17 @@ import (
 // beginning of a block.
 func (c *compiler) syncInst(in *ptx.Inst, b *ir.Block) error {
 	b.SyncAt = c.place
+	if in.Has("cluster") && in.Op == "barrier" {
+		o, err := c.clusterBarrier(in)
+		b.Sync = o
+		return err
+	}
 	if (in.Op == "bar" || in.Op == "barrier") && !in.Has("warp") {
 		o, err := c.blockBarrier(in)
 		b.Sync = o
 		return err
 	}
-	if warpWide[in.Op] != nil {
+	if wholeWarp(in) {
 		o, err := c.aligned(in)
 		b.Sync = o
 		return err

@@ -69,7 +69,7 @@ func compile(l *Module, f *ptx.Func) (*ir.Program, error) {
 	if n := f.MaxTID[0] * f.MaxTID[1] * f.MaxTID[2]; n > 0 && n < ir.MaxThreads {
 		p.MaxThreads = n
 	}
-	p.ReqThreads = f.ReqTID
+	p.ReqThreads, p.Cluster = f.ReqTID, f.Cluster
 	if err := c.collect(f); err != nil {
 		return nil, err
 	}
@@ -282,6 +282,9 @@ func (c *compiler) constant(cl ir.Class, bits uint64) ir.Ref {
 func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	if a, ok := c.fr.vars[v]; ok {
 		return uint64(a), nil
+	}
+	if v.Type.Opaque() {
+		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " has nothing bound to it: only texture and surface objects are supported")
 	}
 	switch v.Space {
 	case ptx.Shared:

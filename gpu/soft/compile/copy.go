@@ -13,17 +13,32 @@ import (
 // done at once, so there is nothing to commit or to wait for.
 func (c *compiler) copyAsync(in *ptx.Inst) ([]ir.Op, error) {
 	mods := in.Mods
+	if len(mods) > 2 && mods[0] == "reduce" {
+		side := *in
+		side.Mods = mods[1:]
+		return c.reduceBulk(&side)
+	}
 	if len(mods) < 2 || mods[0] != "async" {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	switch mods[1] {
+	case "bulk":
+		if len(mods) > 2 {
+			return c.copyBulk(in, mods[2:])
+		}
+		return nil, in.Errorf("unsupported instruction")
 	case "commit_group", "wait_group", "wait_all":
 		return nil, nil
+	case "mbarrier":
+		if len(mods) > 3 {
+			return c.copiesArrive(in)
+		}
+		return nil, in.Errorf("unsupported instruction")
 	case "ca", "cg":
 	default:
 		return nil, in.Errorf("unsupported instruction")
 	}
-	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") && m != "L2::cache_hint" })
+	rest := slices.DeleteFunc(slices.Clone(mods[2:]), func(m string) bool { return strings.HasPrefix(m, "L2::") })
 	if len(rest) != 2 || rest[0] != "shared" && rest[0] != "shared::cta" || rest[1] != "global" || len(in.Args) < 3 || len(in.Args) > 4 {
 		return nil, in.Errorf("unsupported instruction")
 	}

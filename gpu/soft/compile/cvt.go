@@ -68,7 +68,7 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 
 func convertible(t ptx.Type) bool {
 	switch t {
-	case ptx.F16x2, ptx.BF16x2, ptx.TF32, ptx.Pred, ptx.B128, ptx.NoType, ptx.B8, ptx.B16, ptx.B32, ptx.B64:
+	case ptx.F16x2, ptx.BF16x2, ptx.TF32, ptx.E4M3x2, ptx.E5M2x2, ptx.Pred, ptx.B128, ptx.NoType, ptx.B8, ptx.B16, ptx.B32, ptx.B64:
 		return false
 	}
 	return true

@@ -28,10 +28,10 @@ func synchronizes(in *ptx.Inst) bool {
 	switch in.Op {
 	case "bar", "barrier":
 		return true
-	case "shfl", "vote", "match", "redux":
+	case "shfl", "vote", "match", "redux", "elect":
 		return in.Has("sync")
 	}
-	return warpWide[in.Op] != nil
+	return wholeWarp(in)
 }
 
 func terminates(in *ptx.Inst) bool {

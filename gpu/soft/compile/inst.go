@@ -19,18 +19,20 @@ func init() {
 	decoders = map[string]decoder{
 		"mov": (*compiler).mov, "setp": (*compiler).setp, "set": (*compiler).set, "selp": (*compiler).selp, "slct": (*compiler).slct,
 		"cvt": (*compiler).cvt, "cvta": (*compiler).cvta, "isspacep": (*compiler).isspacep,
+		"mapa": (*compiler).mapa, "getctarank": (*compiler).getCTARank,
 		"ld": (*compiler).load, "ldu": (*compiler).load, "st": (*compiler).store,
 		"atom": (*compiler).atom, "red": (*compiler).atom,
 		"and": (*compiler).logic, "or": (*compiler).logic, "xor": (*compiler).logic, "not": (*compiler).logic,
 		"lop3": (*compiler).lop3, "activemask": (*compiler).activemask,
-		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep,
+		"shfl": (*compiler).lockstep, "vote": (*compiler).lockstep, "match": (*compiler).lockstep, "redux": (*compiler).lockstep, "elect": (*compiler).lockstep,
 		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": sleep,
-		"griddepcontrol": nothing, "pmevent": nothing, "applypriority": nothing, "discard": nothing,
+		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
 		"trap": trapped, "brkpt": trapped,
-		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync,
+		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma, "createpolicy": (*compiler).createPolicy,
 	}
 	addVideo()
+	addTextures()
 }
 
 // nothing is for hints, and for fences: the lanes of a block run in order on
@@ -46,6 +48,10 @@ func trapped(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Er
 
 // inst compiles a plain instruction: by its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
+	in, err := c.withoutPolicy(in)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.typeCheck(in); err != nil {
 		return nil, err
 	}

@@ -34,12 +34,11 @@ var roundings = map[string]ops.Rounding{"rn": ops.Nearest, "rz": ops.TowardZero,
 func formOf(mods []string) (f matrixForm) {
 	f.mode = ops.Nearest
 	for _, m := range mods {
-		e, rounding, known := ops.ElementByName(m), ops.Nearest, false
-		if rounding, known = roundings[m]; known {
-			f.mode = rounding
-			continue
-		}
+		e := ops.ElementByName(m)
+		rounding, known := roundings[m]
 		switch {
+		case known:
+			f.mode = rounding
 		case f.shape(m):
 		case m == "row" || m == "col":
 			f.cols = append(f.cols, m == "col")
@@ -84,8 +83,22 @@ func (f *matrixForm) shape(s string) bool {
 
 // warpWide are the instructions that a whole warp executes together.
 var warpWide = map[string]func(c *compiler, in *ptx.Inst, f matrixForm) (ir.Op, error){
-	"mma": (*compiler).mma, "wmma": (*compiler).wmma,
+	"mma": (*compiler).mma, "wmma": (*compiler).wmma, "wgmma": (*compiler).wgmma,
 	"ldmatrix": (*compiler).ldmatrix, "stmatrix": (*compiler).stmatrix, "movmatrix": (*compiler).movmatrix,
+}
+
+// wholeWarp reports whether an instruction is one of them. Those that only order
+// wgmma.mma_async are not.
+func wholeWarp(in *ptx.Inst) bool {
+	return warpWide[in.Op] != nil && (in.Op != "wgmma" || in.Has("mma_async"))
+}
+
+// ordersWgmma is wgmma.fence, wgmma.commit_group and wgmma.wait_group.
+func (c *compiler) ordersWgmma(in *ptx.Inst) ([]ir.Op, error) {
+	if len(in.Mods) == 3 && listedAny(in.Mods[0], "fence", "commit_group", "wait_group") {
+		return nil, nil
+	}
+	return nil, in.Errorf("unsupported instruction")
 }
 
 // aligned compiles one of them. Its kind is its own: lanes meet nowhere else.
@@ -190,10 +203,10 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	if (t.Bits < 8 || t.Name == "b1") && k.Col != (which == "b") {
 		return k, in.Errorf("a matrix of parts of bytes is .row, and B is .col")
 	}
-	if k.Access, err = c.matrixAddress(in, f.space, mem); err != nil {
+	if k.Access, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return k, err
 	}
-	k.Access.Size = uint64(max(1, t.Bits/8))
+	k.Size = uint64(max(1, t.Bits/8))
 	if k.R, err = c.fragment(&in.Args[1-mem], &k.Fragment, which != "d"); err != nil {
 		return k, err
 	}
@@ -203,14 +216,14 @@ func (c *compiler) matrixAccess(in *ptx.Inst, f matrixForm, which string, mem in
 	return k, err
 }
 
-// matrixAddress is a memory operand.
-func (c *compiler) matrixAddress(in *ptx.Inst, space string, arg int) (ir.Access, error) {
+// spaceAddress is a memory operand of a space, or a generic one.
+func (c *compiler) spaceAddress(in *ptx.Inst, space string, o *ptx.Operand) (ir.Access, error) {
 	side := *in
 	side.Mods = []string{"b32"}
 	if space != "" {
 		side.Mods = []string{space, "b32"}
 	}
-	a, err := c.access(&side, &in.Args[arg], nil)
+	a, err := c.access(&side, o, nil)
 	return a.Access, err
 }
 
@@ -219,7 +232,7 @@ func (c *compiler) tiles(in *ptx.Inst, f matrixForm, mem int) (a ir.Access, regs
 	if len(in.Args) != 2 || f.m != 8 || f.n != 8 || f.k != 0 || f.tiles == 0 || f.space == "global" || !slices.Equal(f.rest, []string{"b16"}) || len(f.types) > 0 {
 		return a, nil, in.Errorf("unsupported instruction")
 	}
-	if a, err = c.matrixAddress(in, f.space, mem); err != nil {
+	if a, err = c.spaceAddress(in, f.space, &in.Args[mem]); err != nil {
 		return a, nil, err
 	}
 	words := ops.Fragment{Regs: f.tiles, Type: ops.ElementByName("b1")}

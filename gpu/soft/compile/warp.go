@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -35,6 +36,8 @@ func (c *compiler) warpOp(in *ptx.Inst) (*ir.Exchange, error) {
 		err = c.match(o, in)
 	case "redux":
 		err = c.redux(o, in)
+	case "elect":
+		err = c.elect(o, in)
 	default:
 		err = in.Errorf("unsupported instruction")
 	}
@@ -159,11 +162,11 @@ func (c *compiler) match(o *ir.Exchange, in *ptx.Inst) error {
 
 func (c *compiler) redux(o *ir.Exchange, in *ptx.Inst) error {
 	t, err := c.last(in)
-	if err != nil || len(in.Args) != 3 || len(in.Mods) != 3 || !in.Has("sync") || t.Size() != 4 || t.Float() {
+	if err != nil || len(in.Args) != 3 || len(in.Mods) < 3 || !in.Has("sync") || t.Size() != 4 {
 		return in.Errorf("unsupported instruction")
 	}
-	f := ops.UpdateFor(in.Mods[1], t)
-	if f == nil || in.Mods[1] == "cas" || in.Mods[1] == "exch" || in.Mods[1] == "inc" || in.Mods[1] == "dec" {
+	f := reduction(in.Mods[1:len(in.Mods)-1], t)
+	if f == nil {
 		return in.Errorf("unsupported instruction")
 	}
 	if o.D, err = c.dest(&in.Args[0], ir.Class32); err != nil {
@@ -173,7 +176,27 @@ func (c *compiler) redux(o *ir.Exchange, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	o.S = []ir.Ref{src}
-	o.What, o.Reduce = ir.Reduced, f
+	o.S, o.What, o.Reduce, o.Alone = []ir.Ref{src}, ir.Reduced, f, t == ptx.F32
 	return nil
+}
+
+// reduction is the operation of a redux, or nil.
+func reduction(mods []string, t ptx.Type) ops.Update {
+	op := mods[0]
+	if t == ptx.F32 {
+		return ops.FloatReduction(op, slices.Contains(mods, "abs"), slices.Contains(mods, "NaN"))
+	}
+	if len(mods) > 1 || t.Float() || op == "cas" || op == "exch" || op == "inc" || op == "dec" {
+		return nil
+	}
+	return ops.UpdateFor(op, t)
+}
+
+// elect is elect.sync: which lane of the members is their leader.
+func (c *compiler) elect(o *ir.Exchange, in *ptx.Inst) error {
+	if len(in.Args) != 2 || in.Args[0].Kind != ptx.KindPair || len(in.Mods) != 1 {
+		return in.Errorf("unsupported instruction")
+	}
+	o.What = ir.Elected
+	return c.results(o, &in.Args[0])
 }

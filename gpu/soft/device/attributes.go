@@ -4,6 +4,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
+	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
 // Limits that are the same for all models. The soft GPU has no registers to run
@@ -12,7 +13,9 @@ import (
 const (
 	maxRegisters       = 65536 // of 32 bits, of a block and of a multiprocessor
 	maxThreadRegisters = 255
-	registerUnit       = 8 // a thread's registers are allocated in units of 8
+	textureAlignment   = 512 // bytes, of device memory that is a texture
+	texturePitch       = 32  // bytes, of its rows
+	registerUnit       = 8   // a thread's registers are allocated in units of 8
 )
 
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
@@ -47,22 +50,22 @@ func attributes(o Options) []int32 {
 		11: 1<<31 - 1,      // MAX_PITCH
 		12: maxRegisters,   // MAX_REGISTERS_PER_BLOCK
 		13: m.Clock * 1000, // CLOCK_RATE, kHz
-		14: 512,            // TEXTURE_ALIGNMENT
-		15: 1,              // GPU_OVERLAP
+		14: textureAlignment,
+		15: 1, // GPU_OVERLAP
 		16: o.SMs,
-		19: 1,                                                  // CAN_MAP_HOST_MEMORY
-		30: 512,                                                // SURFACE_ALIGNMENT
-		31: 1,                                                  // CONCURRENT_KERNELS
-		32: truth(m.ECC),                                       // ECC_ENABLED
-		33: 0,                                                  // PCI_BUS_ID
-		34: 0,                                                  // PCI_DEVICE_ID
-		36: m.MemoryClock * 1000,                               // MEMORY_CLOCK_RATE, kHz
-		37: m.BusWidth,                                         // GLOBAL_MEMORY_BUS_WIDTH, bits
-		38: m.L2Cache,                                          // L2_CACHE_SIZE
-		39: m.Threads,                                          // MAX_THREADS_PER_MULTIPROCESSOR
-		40: m.CopyEngines,                                      // ASYNC_ENGINE_COUNT
-		41: 1,                                                  // UNIFIED_ADDRESSING
-		51: 32,                                                 // TEXTURE_PITCH_ALIGNMENT
+		19: 1,                    // CAN_MAP_HOST_MEMORY
+		30: textureAlignment,     // SURFACE_ALIGNMENT
+		31: 1,                    // CONCURRENT_KERNELS
+		32: truth(m.ECC),         // ECC_ENABLED
+		33: 0,                    // PCI_BUS_ID
+		34: 0,                    // PCI_DEVICE_ID
+		36: m.MemoryClock * 1000, // MEMORY_CLOCK_RATE, kHz
+		37: m.BusWidth,           // GLOBAL_MEMORY_BUS_WIDTH, bits
+		38: m.L2Cache,            // L2_CACHE_SIZE
+		39: m.Threads,            // MAX_THREADS_PER_MULTIPROCESSOR
+		40: m.CopyEngines,        // ASYNC_ENGINE_COUNT
+		41: 1,                    // UNIFIED_ADDRESSING
+		51: texturePitch,
 		75: int(o.Capability / 10), 76: int(o.Capability % 10), // COMPUTE_CAPABILITY_MAJOR, MINOR
 		78:              1,                // STREAM_PRIORITIES_SUPPORTED
 		79:              1,                // GLOBAL_L1_CACHE_SUPPORTED
@@ -77,9 +80,17 @@ func attributes(o Options) []int32 {
 		106:             m.Blocks,         // MAX_BLOCKS_PER_MULTIPROCESSOR
 		111:             m.ReservedShared, // RESERVED_SHARED_MEMORY_PER_BLOCK
 		attributePCIIDs: pciIDs(m),
+		92:              1,                                        // CAN_USE_STREAM_MEM_OPS_V1
+		93:              1,                                        // CAN_USE_64_BIT_STREAM_MEM_OPS_V1
+		94:              1,                                        // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
+		95:              1,                                        // COOPERATIVE_LAUNCH
+		120:             truth(o.Capability >= firstWithClusters), // CLUSTER_LAUNCH
+		122:             1,                                        // CAN_USE_64_BIT_STREAM_MEM_OPS
+		123:             1,                                        // CAN_USE_STREAM_WAIT_VALUE_NOR
 	} {
 		a[i] = int32(v)
 	}
+	textureLimits(a)
 	return a
 }
 
@@ -99,4 +110,21 @@ func truth(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// textureLimits sets the attributes MAXIMUM_TEXTURE… and MAXIMUM_SURFACE….
+func textureLimits(a []int32) {
+	for first, limits := range map[int][]int32{
+		21: {texture.MaxWidth1D, texture.MaxWidth2D, texture.MaxHeight2D, texture.Max3D, texture.Max3D, texture.Max3D,
+			texture.Max2DL, texture.Max2DL, texture.MaxLayers}, // 1D, 2D, 3D, 2D with layers
+		42: {texture.MaxWidth1DL, texture.MaxLayers},                                               // 1D with layers
+		45: {texture.MaxWidth2D, texture.MaxHeight2D, texture.Max3D, texture.Max3D, texture.Max3D}, // gathers; 3D in another shape
+		52: {texture.MaxCube, texture.MaxCube, texture.MaxCubes},                                   // cube maps, without and with layers
+		55: {texture.MaxWidth1D, texture.MaxWidth2D, texture.MaxHeight2D, texture.Max3D, texture.Max3D, texture.Max3D,
+			texture.MaxWidth1DL, texture.MaxLayers, texture.Max2DL, texture.Max2DL, texture.MaxLayers, texture.MaxCube, texture.MaxCube, texture.MaxCubes}, // surfaces
+		69: {texture.MaxLinear, texture.MaxWidth2D, texture.MaxHeight2D, texture.MaxPitch, texture.MaxWidth2D, texture.MaxHeight2D}, // device memory; 2D with levels
+		77: {texture.MaxWidth1D},                                                                                                    // 1D with levels
+	} {
+		copy(a[first:], limits)
+	}
 }

@@ -19,18 +19,22 @@ const maxStreams = 4096
 type Context struct {
 	worker.NoCalls
 
-	d       *device
-	gate    worker.Gate
-	spaces  ir.Spaces
-	output  exec.Output   // set before the first launch, or nil
-	stop    atomic.Bool   // ends kernels between instructions
-	ended   chan struct{} // closed with stop
-	engine  *engine
-	spare   exec.Spare
-	issue   sync.Mutex // order of enqueueing; before mu
-	table   atomic.Pointer[[]exec.Region]
-	running sync.WaitGroup // stream goroutines
-	move    sync.Mutex     // one Evict or Restore at a time; before mu
+	d      *device
+	gate   worker.Gate
+	spaces ir.Spaces
+	output exec.Output   // set before the first launch, or nil
+	stop   atomic.Bool   // ends kernels between instructions
+	ended  chan struct{} // closed with stop
+	engine *engine
+	spare  exec.Spare
+	issue  sync.Mutex // order of enqueueing; before mu
+	table  atomic.Pointer[[]exec.Region]
+	// texture and surface objects by their numbers; replaced, never changed
+	textures atomic.Pointer[map[uint64]*exec.Texture]
+	// cooperative launches come one after another: they share a workspace
+	cooperative sync.Mutex
+	running     sync.WaitGroup // stream goroutines
+	move        sync.Mutex     // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex
 	legacy   *stream
@@ -42,12 +46,14 @@ type Context struct {
 	lastCode uint64            // the highest address of a function
 	allocs   map[uint64]extent // by device address, those not freed yet
 	hosts    map[uint64]bool   // by address: host memory
+	barrier  uint64            // workspace of cooperative launches, 0: none yet
 	away     away
 }
 
 func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
 	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
+	c.textures.Store(&map[uint64]*exec.Texture{})
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
 	return c
@@ -323,6 +329,7 @@ func (c *Context) Destroy() error {
 	}
 	c.mu.Unlock()
 	c.issue.Unlock()
+	c.d.waits.notice()
 	c.running.Wait()
 	c.move.Lock() // stop ends a move under way
 	defer c.move.Unlock()

@@ -5,7 +5,8 @@
 // before it (stream.go). A launch runs in slices, between which the gate may
 // take the device away (launch.go) and other kernels the processors (engine.go).
 // Copies are done by their streams' goroutines, beside kernels. Lock order:
-// Context.mu before memory.mu.
+// Context.mu before memory.mu; waits.mu
+// is held while no other is taken.
 package device
 
 import (
@@ -13,10 +14,12 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -31,6 +34,8 @@ type Options struct {
 	UUID  [16]byte // default all zero
 	// Capability chooses among the PTX of a fatbin; default the model's.
 	Capability compile.Capability
+	// Engine is how instructions run.
+	Engine exec.Engine
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
 	// Check is what the device looks for in kernels.
@@ -66,8 +71,10 @@ type Faults struct {
 
 // device is the Driver.
 type device struct {
-	o   Options
-	mem *memory
+	o       Options
+	mem     *memory
+	waits   waits
+	objects atomic.Uint64 // texture and surface objects so far: a number is of one context
 
 	mu       sync.Mutex
 	contexts map[*Context]bool

@@ -23,13 +23,20 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	if copy(params, l.Params) < len(params) {
 		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(params))
 	}
+	workspace := uint64(0)
+	if l.Cooperative {
+		if workspace, err = c.workspaceOf(f, &l); err != nil {
+			return err
+		}
+	}
 	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
 		if err := c.faultyLaunch(f.p.Name); err != nil {
 			return err
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, MHz: uint64(c.d.o.Model.Clock), SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, MHz: uint64(c.d.o.Model.Clock), SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
+			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
 		})
 	}})
 }
@@ -53,8 +60,8 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	if f.p.ReqThreads[0] != 0 && f.p.ReqThreads != l.Block {
 		return abi.ErrLaunchResources
 	}
-	if l.Cooperative && l.Grid != [3]uint32{1, 1, 1} {
-		return abi.ErrNotSupported
+	if err := c.checkCluster(f, l); err != nil {
+		return err
 	}
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic
@@ -76,14 +83,18 @@ func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
 		return err
 	}
 	defer c.engine.end()
+	if env.Workspace != 0 {
+		c.cooperative.Lock()
+		defer c.cooperative.Unlock()
+	}
 	var turn slice
 	r := exec.NewRun(p, env, c.engine.processors, func() bool { return c.gate.Expired() || turn.over() }, &c.spare)
-	for {
+	for fresh := env.Workspace; ; fresh = 0 {
 		var err error
 		if turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {
 			return err
 		}
-		finished, err := c.slice(r, turn.has)
+		finished, err := c.slice(r, turn.has, fresh)
 		turn.release()
 		if finished || err != nil {
 			return err
@@ -91,12 +102,14 @@ func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
 	}
 }
 
-// slice runs a launch on some processors until it ends or has to leave.
-func (c *Context) slice(r *exec.Run, processors int) (finished bool, err error) {
+// slice runs a launch on some processors until it ends or has to leave. fresh is
+// the workspace of one that begins, or 0.
+func (c *Context) slice(r *exec.Run, processors int, fresh uint64) (finished bool, err error) {
 	if err := c.enter(); err != nil {
 		return false, err
 	}
 	c.engine.enter(c.d.o.Clock())
+	c.clearWorkspace(fresh)
 	began := time.Now()
 	r.Slice(*c.table.Load(), processors)
 	finished, err = r.Finished()

@@ -84,6 +84,7 @@ func (s *stream) loop() {
 		for _, f := range notify {
 			f(err)
 		}
+		s.c.d.waits.notice()
 	}
 }
 

@@ -124,9 +124,7 @@ func (m *machine) release(n int) bool {
 	if here < want || here == 0 {
 		return false
 	}
-	if m.shadow != nil {
-		m.shadow.epoch++
-	}
+	m.shadow.order()
 	for _, g := range m.groups {
 		if g.state == atBarrier && g.bar == n {
 			g.state, g.passed, g.result = runnable, true, *b
@@ -147,7 +145,7 @@ func (m *machine) unblock() error {
 	for _, g := range m.groups {
 		if g.state == atWarp {
 			b := &m.p.Blocks[g.pc]
-			return b.wrap(b.syncAt, b.warp.missing(m, g))
+			return wrap(b.syncAt, b.warp.missing(m, g))
 		}
 	}
 	return errDeadlock

@@ -32,6 +32,7 @@ func (m *machine) begin(ctaid [3]uint32) {
 	g := m.newGroup()
 	g.pc = m.p.Entry
 	for w := range m.warps {
+		m.parity[w] = ^uint32(0) // of the phase before the first
 		n := min(m.env.threads-w*ir.WarpSize, ir.WarpSize)
 		g.act[w] = uint32(1<<n - 1)
 		m.live[w] = g.act[w]
@@ -61,13 +62,17 @@ func (m *machine) run() (outcome, error) {
 	m.cache = Region{} // the table may be another one
 	m.until = m.clock + turnBlocks
 	m.wake()
+	m.useCode(checkBlocks)
+	m.look()
 	for len(m.groups) > 0 {
 		g, awake := m.pick()
 		if g == nil {
-			if err := m.unblock(); err != nil {
+			if err := m.unblock(); err == nil {
+				continue
+			} else if !m.awaits() {
 				return goesOn, err
 			}
-			continue
+			return waiting, nil
 		}
 		if !awake {
 			return waiting, nil
@@ -93,10 +98,10 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		if len(m.groups) > 1 {
 			m.merge(g)
 		}
-		b := &m.p.Blocks[g.pc]
+		b := &m.blocks[g.pc]
 		if b.sync != nil {
 			if ready, err := b.sync(m, g); err != nil {
-				return goesOn, b.wrap(b.syncAt, err)
+				return goesOn, wrap(b.syncAt, err)
 			} else if !ready {
 				return goesOn, nil
 			}
@@ -107,13 +112,13 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		}
 		for i := range b.steps {
 			if err := m.step(&b.steps[i], g); err != nil {
-				return goesOn, b.wrap(b.steps[i].at, err)
+				return goesOn, wrap(b.steps[i].at, err)
 			}
 		}
 		old := g.pc
 		if alive := b.end(m, g); !alive {
 			if m.fault != nil {
-				return goesOn, b.wrap(b.endAt, m.fault)
+				return goesOn, wrap(b.endAt, m.fault)
 			}
 			return goesOn, nil
 		}
@@ -126,19 +131,28 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 // step runs one instruction for the active lanes of a group.
 func (m *machine) step(s *step, g *group) error {
 	if s.guard >= 0 {
-		return m.guarded(s, g)
+		return m.guarded(s, g.act[:m.warps])
 	}
 	return m.lanesOf(s, g.spans, g.act[:m.warps])
 }
 
+// stepFor runs one instruction for some of the active lanes of a group.
+func (m *machine) stepFor(s *step, act []uint32) error {
+	if s.guard >= 0 {
+		return m.guarded(s, act)
+	}
+	var buf [maxWarps]span
+	return m.lanesOf(s, spansOf(buf[:0], act, m.live[:m.warps]), act)
+}
+
 // guarded narrows the active lanes to those whose guard holds. It is apart
 // from step so that the others need no room for masks.
-func (m *machine) guarded(s *step, g *group) error {
+func (m *machine) guarded(s *step, among []uint32) error {
 	var narrowed [maxWarps]uint32
 	var buf [maxWarps]span
 	p := m.pred(s.guard, 0, m.warps)
 	any := uint32(0)
-	for w, a := range g.act[:m.warps] {
+	for w, a := range among {
 		v := p[w]
 		if s.guardNot {
 			v = ^v
@@ -154,8 +168,11 @@ func (m *machine) guarded(s *step, g *group) error {
 }
 
 func (m *machine) lanesOf(s *step, spans []span, act []uint32) error {
-	if s.masked != nil {
+	switch {
+	case s.masked != nil:
 		return s.masked(m, act)
+	case s.run != nil:
+		return m.runCode(s.run, act)
 	}
 	for _, sp := range spans {
 		if sp.full {
@@ -250,6 +267,7 @@ func (m *machine) exit(g *group) {
 			h.state = runnable
 		}
 	}
+	m.quit(g)
 	m.drop(g)
 }
 
@@ -272,7 +290,7 @@ func (m *machine) branch(g *group, taken *[maxWarps]uint32, to, otherwise int) {
 }
 
 // wrap adds the place to an error.
-func (b *block) wrap(inst *ir.Place, err error) error {
+func wrap(inst *ir.Place, err error) error {
 	if inst == nil || errors.Is(err, errStopped) {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // A checked program has other steps for what uses memory: they look at each
@@ -37,6 +38,18 @@ func NewChecked(p *ir.Program, c model.Checks) *Program {
 	return x
 }
 
+// checked prepares the launch of a checked program: machine code looks for
+// nothing, and shadows take memory, where not all blocks must be there together.
+func (p *Program) checked(r *Run) {
+	if p.checks == (model.Checks{}) {
+		return
+	}
+	r.env.Engine = Interpreted
+	if s := p.shadowSize(uint64(sharedBytes(p, r.env))); s > 0 && r.env.Workspace == 0 {
+		r.most = max(int(r.size), min(r.most, int(MaxLaunchBytes/s)))
+	}
+}
+
 // use is what an instruction does with memory.
 type use struct {
 	access *access
@@ -60,8 +73,10 @@ func checkedStep(op ir.Op, c model.Checks) step {
 		return checked(s, c, use{access: reached(o.Access), size: o.Size, read: true, write: true, strong: true})
 	case *ir.CopyAsync:
 		return checked(s, c, use{access: reached(o.To), size: o.To.Size, write: true})
-	case *ir.StoreTiles, *ir.StoreMatrix:
+	case *ir.StoreTiles, *ir.StoreMatrix, *ir.CopyTensor, *ir.CopyBulk:
 		return before(s, func(m *machine, _ []uint32) error { m.shadow.fill(); return nil })
+	case *ir.MBarrier:
+		return before(s, func(m *machine, _ []uint32) error { m.shadow.order(); return nil })
 	case *ir.Exchange:
 		return before(s, func(m *machine, act []uint32) error { m.shadow.met(act); return nil })
 	}
@@ -143,6 +158,9 @@ func (m *machine) checkBounds(space ir.Space, at, size uint64, lane int) error {
 	has := uint64(0)
 	switch space {
 	case ir.Shared:
+		if at>>ops.ClusterShift != 0 {
+			return nil // another block's of the cluster, which the access itself looks at
+		}
 		has = uint64(m.p.SharedBytes + m.env.Shared) // m.shared is rounded up
 	case ir.Local:
 		has = uint64(m.stride)

@@ -29,6 +29,10 @@ func newWarpOp(e *ir.Exchange) *warpOp {
 		o.uniform, o.combine = true, o.matchAll
 	case ir.MatchAny:
 		o.combine = o.matchAny
+	case ir.Elected:
+		o.uniform, o.combine = true, func(x *exchange) {
+			x.all, x.p = uint32(bits.TrailingZeros32(x.lanes)), x.lanes&-x.lanes
+		}
 	case ir.Reduced:
 		o.uniform, o.combine = true, o.reduce
 	}
@@ -101,6 +105,9 @@ func (o *warpOp) matchAny(x *exchange) {
 
 func (o *warpOp) reduce(x *exchange) {
 	acc := uint64(x.src[0][bits.TrailingZeros32(x.lanes)])
+	if o.Alone {
+		acc = uint64(uint32(o.Reduce(acc, acc, 0)))
+	}
 	for a := x.lanes & (x.lanes - 1); a != 0; a &= a - 1 {
 		acc = uint64(uint32(o.Reduce(acc, uint64(x.src[0][bits.TrailingZeros32(a)]), 0)))
 	}

@@ -10,7 +10,7 @@ import (
 func copyAsync(k *ir.CopyAsync) step {
 	to, from, size := reached(k.To), reached(k.From), k.To.Size
 	return masked(func(m *machine, act []uint32) error {
-		m.did |= changed
+		m.did |= didChange
 		return eachLaneErr(act, func(l int) error {
 			dst, err := m.window(to.Space, to.at(m.get(to.Base, l), to.Off), size, l)
 			if err != nil {

@@ -38,6 +38,7 @@ const (
 	runnable  waitState = iota
 	atBarrier           // bar.sync: until all threads have come
 	atWarp              // a WarpOp: until its members have come
+	atCluster           // barrier.cluster.wait: until all threads of the cluster have come
 )
 
 // span is a run of warps with active lanes; full when all of the block's
@@ -81,8 +82,11 @@ func (g *group) before(h *group) bool {
 }
 
 func (g *group) same(h *group) bool {
-	return g.pc == h.pc && g.state != atBarrier && h.state != atBarrier && !g.passed && !h.passed && slices.Equal(g.stack, h.stack)
+	return g.pc == h.pc && g.meets() && h.meets() && !g.passed && !h.passed && slices.Equal(g.stack, h.stack)
 }
+
+// meets reports whether the group may join others where it stands.
+func (g *group) meets() bool { return g.state == runnable || g.state == atWarp }
 
 func (m *machine) newGroup() *group {
 	if n := len(m.pool); n > 0 {

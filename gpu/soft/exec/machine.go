@@ -33,7 +33,9 @@ type machine struct {
 	r64    []uint64
 	preds  []uint32 // [register][maxWarps]
 	live   [maxWarps]uint32
-	ctaid  [3]uint32
+	block  uint64    // its number in the grid
+	ctaid  [3]uint32 // its place
+	rank   uint32    // its place in the cluster
 	shared []byte
 	local  []byte // [lane][p.localBytes]
 	stride uint32 // bytes of local memory per lane
@@ -41,11 +43,14 @@ type machine struct {
 	save64 []uint64
 	shadow *shadow // of a checked program, or nil
 	cache  Region  // the allocation touched last
+	bound  bound   // the texture used last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
 	meet   exchange // the meeting of lanes in work
 	matrix matrixRoom
+	blocks []block // of the program, or of its machine code
+	native codeState
 	fault  error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
@@ -53,6 +58,11 @@ type machine struct {
 	did   activity // of the group that runs, in this iteration of its loop
 	reads uint64   // what it has read in it: a hash of the addresses
 
+	cluster *cluster
+	alone   cluster          // of a block that is in none
+	parity  [maxWarps]uint32 // of each lane's latest phase at the cluster's barrier
+
+	placed  []placed
 	shape   shape  // that the special registers are for
 	printed []byte // room for a lane's text
 
@@ -62,14 +72,15 @@ type machine struct {
 
 // shape is what the special registers of a launch depend on.
 type shape struct {
-	grid, block [3]uint32
+	grid, block, cluster [3]uint32
+
 	shared, sms uint32
 	workspace   uint64
 }
 
 func newMachine(r *Run) *machine {
 	p := r.p
-	m := &machine{p: p, warps: warpsOf(r.env)}
+	m := &machine{p: p, blocks: p.Blocks, warps: warpsOf(r.env)}
 	m.lanes = m.warps * ir.WarpSize
 	m.r32 = make([]uint32, p.Regs32*m.lanes)
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
@@ -88,6 +99,11 @@ func newMachine(r *Run) *machine {
 	for slot, v := range p.Const64 {
 		fill(m.v64(slot, 0, m.warps), v)
 	}
+	for name, slot := range p.Specials {
+		if f := placedSpecials[name]; f != nil {
+			m.placed = append(m.placed, placed{slot, f})
+		}
+	}
 	m.join(r)
 	return m
 }
@@ -95,7 +111,7 @@ func newMachine(r *Run) *machine {
 // join makes a machine that of a launch.
 func (m *machine) join(r *Run) {
 	m.of, m.env = r, r.env
-	if s := (shape{m.env.Grid, m.env.Block, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
+	if s := (shape{m.env.Grid, m.env.Block, m.env.Cluster, m.env.Shared, m.env.SMs, m.env.Workspace}); s != m.shape {
 		m.shape = s
 		m.fixedSpecials()
 	}
@@ -103,7 +119,8 @@ func (m *machine) join(r *Run) {
 
 // leave forgets the launch that the machine was of.
 func (m *machine) leave() {
-	m.of, m.env, m.cache = nil, nil, Region{}
+	m.of, m.env, m.cluster, m.cache, m.bound = nil, nil, nil, Region{}, bound{}
+	m.native.forget()
 	m.saved, m.savedBytes = nil, 0
 }
 
@@ -194,7 +211,10 @@ func (m *machine) window(sp ir.Space, addr uint64, size uint64, lane int) ([]byt
 	var mem []byte
 	switch sp {
 	case ir.Shared:
-		mem = m.shared
+		var err error
+		if mem, addr, err = m.sharedOf(addr); err != nil {
+			return nil, err
+		}
 	case ir.Local:
 		mem = m.local[uint32(lane)*m.stride:][:m.stride]
 	case ir.Param:

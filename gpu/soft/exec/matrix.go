@@ -62,6 +62,8 @@ func newWhole(op ir.Op) whole {
 	switch o := op.(type) {
 	case *ir.Product:
 		return multiply(o)
+	case *ir.WarpgroupProduct:
+		return multiplyShared(o)
 	case *ir.LoadMatrix:
 		return loadMatrix(o)
 	case *ir.StoreMatrix:
@@ -85,6 +87,32 @@ func multiply(o *ir.Product) whole {
 		}
 		o.F.Multiply(&r.dense, r.c, a, b, c)
 		m.given(w, o.D, r.c)
+		return nil
+	}
+}
+
+// warpsPerGroup is how many warps a warpgroup has.
+const warpsPerGroup = 4
+
+func multiplyShared(o *ir.WarpgroupProduct) whole {
+	return func(m *machine, w int, _ uint32) error {
+		r := &m.matrix
+		d := m.brought(&r.c, w, o.D)
+		c := d
+		if (m.preds[o.Add.Slot*maxWarps+w]&1 != 0) == o.Add.Not {
+			c = nil
+		}
+		a := ops.Multiplicand{First: 16 * (w % warpsPerGroup), Across: o.Flip[0], Negated: o.Neg[0]}
+		if o.InA {
+			a.Registers = m.brought(&r.a, w, o.A)
+		} else {
+			a.Matrix = ops.SharedMatrixOf(m.get(o.A[0], w*ir.WarpSize))
+		}
+		b := ops.Multiplicand{Matrix: ops.SharedMatrixOf(m.get(o.B, w*ir.WarpSize)), Across: o.Flip[1], Negated: o.Neg[1]}
+		if err := o.F.MultiplyShared(&r.dense, m.shared, d, a, b, c); err != nil {
+			return fmt.Errorf("%w: %w", abi.ErrIllegalAddress, err)
+		}
+		m.given(w, o.D, d)
 		return nil
 	}
 }
@@ -146,7 +174,7 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 		if err != nil {
 			return err
 		}
-		m.did |= changed
+		m.did |= didChange
 		k.Fragment.Store(lines, m.brought(&m.matrix.c, w, k.R), k.Col)
 		return nil
 	}
@@ -154,14 +182,7 @@ func storeMatrix(k *ir.StoreMatrix) whole {
 
 // tileRow gives the memory of a row of a tile: of tile i the address in lane 8i+row.
 func (m *machine) tileRow(a *access, w, tile, row int) ([]byte, error) {
-	lane := w*ir.WarpSize + 8*tile + row
-	addr := a.at(m.get(a.Base, lane), a.Off)
-	if a.Space == ir.Generic {
-		if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
-			return nil, fmt.Errorf("%w: a matrix at %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
-		}
-	}
-	return m.window(ir.Shared, addr, 16, lane)
+	return m.inShared(a, w*ir.WarpSize+8*tile+row, 16)
 }
 
 func loadTiles(o *ir.LoadTiles) whole {
@@ -191,7 +212,7 @@ func loadTiles(o *ir.LoadTiles) whole {
 func storeTiles(o *ir.StoreTiles) whole {
 	a := reached(o.Access)
 	return func(m *machine, w int, _ uint32) error {
-		m.did |= changed
+		m.did |= didChange
 		for i, s := range o.S {
 			tile := m.tile(w, s, o.Trans)
 			for row := range tile {

@@ -56,7 +56,7 @@ func store(o *ir.Store) step {
 		if err := m.aligned(a, addrs, act); err != nil {
 			return err
 		}
-		m.did |= changed
+		m.did |= didChange
 		for i, s := range o.S {
 			if err := m.storeOne(a, addrs, a.Off+uint64(i)*size, s, act); err != nil {
 				return err
@@ -82,13 +82,20 @@ func update(o *ir.Atomic) step {
 			}
 			x, y := m.get(o.B, l), m.get(o.C, l)
 			var old, now uint64
-			if size == 8 {
+			switch size {
+			case 8:
 				old = atomic64(mem, func(v uint64) uint64 { now = f(v, x, y); return now })
-			} else {
+			case 4:
 				old = uint64(atomic32(mem, func(v uint32) uint32 { now = f(uint64(v), x, y); return uint32(now) }))
+			default:
+				word, err := m.window(a.Space, addr&^3, 4, l)
+				if err != nil {
+					word = nil
+				}
+				old = uint64(atomic16(mem, word, addr&2 != 0, func(v uint16) uint16 { now = f(uint64(v), x, y); return uint16(now) }))
 			}
 			if now != old {
-				m.did |= changed
+				m.did |= didChange
 			}
 			m.set(o.D, l, old)
 			return nil

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"encoding/binary"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -16,6 +18,29 @@ func atomic32(b []byte, f func(old uint32) uint32) uint32 {
 			return old
 		}
 	}
+}
+
+// tails guards halves at the end of allocations, which no word has.
+var tails sync.Mutex
+
+// atomic16 updates a half, which is the lower or the upper one of a word; word is nil
+// where the allocation ends with the half.
+func atomic16(half, word []byte, upper bool, f func(old uint16) uint16) uint16 {
+	if word == nil {
+		tails.Lock()
+		defer tails.Unlock()
+		old := binary.LittleEndian.Uint16(half)
+		binary.LittleEndian.PutUint16(half, f(old))
+		return old
+	}
+	shift := 0
+	if upper {
+		shift = 16
+	}
+	old := atomic32(word, func(v uint32) uint32 {
+		return v&^(0xffff<<shift) | uint32(f(uint16(v>>shift)))<<shift
+	})
+	return uint16(old >> shift)
 }
 
 func atomic64(b []byte, f func(old uint64) uint64) uint64 {

@@ -8,11 +8,12 @@ import (
 )
 
 // Program is a kernel ready to run: a program with a closure for each
-// instruction. It is immutable and shared by machines.
+// instruction, and machine code of what runs often. Machines share it.
 type Program struct {
 	*ir.Program
-	Blocks []block
-	checks model.Checks
+	Blocks   []block
+	variants variants
+	checks   model.Checks
 }
 
 // block is a basic block: what its lanes wait for first, steps, and the end.
@@ -29,6 +30,7 @@ type block struct {
 type step struct {
 	dense    func(m *machine, w0, w1 int)         // all lanes of some warps
 	masked   func(m *machine, act []uint32) error // exactly the active lanes
+	run      *run                                 // instructions that machine code does
 	dst      []ir.Ref                             // what dense writes
 	guard    int                                  // predicate slot, or -1
 	guardNot bool
@@ -64,6 +66,8 @@ func newBlock(b *ir.Block, newStep func(ir.Op) step) block {
 	case *ir.Aligned:
 		x.warp = together(o)
 		x.sync = x.warp.sync
+	case *ir.ClusterBarrier:
+		x.sync = clusterBarrier{o}.sync
 	case *ir.Barrier:
 		x.sync = (&barrierOp{Barrier: o, source: predOf(o.P)}).sync
 	}
@@ -92,6 +96,12 @@ func newStep(op ir.Op) step {
 		return update(o)
 	case *ir.CopyAsync:
 		return copyAsync(o)
+	case *ir.CopyTensor:
+		return copyTensor(o)
+	case *ir.CopyBulk:
+		return copyBulk(o)
+	case *ir.MBarrier:
+		return mbarrier(o)
 	case *ir.Exchange:
 		return newWarpOp(o).lockstep()
 	}
@@ -99,6 +109,9 @@ func newStep(op ir.Op) step {
 		return s
 	}
 	if s, ok := calling(op); ok {
+		return s
+	}
+	if s, ok := textured(op); ok {
 		return s
 	}
 	panic(fmt.Sprintf("no step for %T", op)) // TestEveryOperation
@@ -153,6 +166,25 @@ func calling(op ir.Op) (step, bool) {
 		return print(o), true
 	case *ir.Assertion:
 		return assertion(o), true
+	}
+	return step{}, false
+}
+
+// textured makes the steps of textures and surfaces.
+func textured(op ir.Op) (step, bool) {
+	switch o := op.(type) {
+	case *ir.Fetch:
+		return fetch(o), true
+	case *ir.TextureProperty:
+		return property(o), true
+	case *ir.IsTexture:
+		return isTexture(o), true
+	case *ir.SurfaceLoad:
+		return surfaceLoad(o), true
+	case *ir.SurfaceStore:
+		return surfaceStore(o), true
+	case *ir.SurfaceReduce:
+		return surfaceReduce(o), true
 	}
 	return step{}, false
 }

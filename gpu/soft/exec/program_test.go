@@ -22,7 +22,8 @@ func TestEveryOperation(t *testing.T) {
 		&ir.Arith{F: add, S: make([]ir.Ref, 2)}, &ir.Clock{}, &ir.Pack{}, &ir.Unpack{}, &ir.Logic{}, &ir.LogicPair{}, &ir.Select{},
 		&ir.Convert{}, &ir.StackAddress{}, &ir.Carry{}, &ir.ActiveMask{}, &ir.Fail{}, &ir.Load{}, &ir.Store{}, &ir.Atomic{},
 		&ir.CopyAsync{}, ir.NewExchange("vote"), &ir.CopyReg{}, &ir.CopyLocal{}, &ir.CopyWord{}, &ir.Malloc{}, &ir.Free{}, &ir.Print{},
-		&ir.Assertion{}, &ir.Nanosleep{},
+		&ir.Assertion{}, &ir.Nanosleep{}, &ir.MBarrier{}, &ir.CopyBulk{}, &ir.CopyTensor{},
+		&ir.Fetch{}, &ir.TextureProperty{}, &ir.IsTexture{}, &ir.SurfaceLoad{}, &ir.SurfaceStore{}, &ir.SurfaceReduce{},
 	} {
 		if s := newStep(op); s.dense == nil && s.masked == nil {
 			t.Errorf("%T has no step", op)
@@ -30,7 +31,7 @@ func TestEveryOperation(t *testing.T) {
 		have[typeName(op)] = true
 	}
 	for _, op := range []ir.Op{
-		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{},
+		&ir.Product{}, &ir.LoadMatrix{}, &ir.StoreMatrix{}, &ir.LoadTiles{}, &ir.StoreTiles{}, &ir.TransposeTile{}, &ir.WarpgroupProduct{},
 	} {
 		if newWhole(op) == nil {
 			t.Errorf("%T is nothing that a warp does", op)
@@ -38,6 +39,7 @@ func TestEveryOperation(t *testing.T) {
 		have[typeName(op)] = true
 	}
 	have[typeName(&ir.Barrier{})], have[typeName(&ir.Aligned{})] = true, true // the beginning of a block only
+	have[typeName(&ir.ClusterBarrier{})] = true                               // the beginning of a block only
 	for _, e := range []ir.End{
 		ir.Goto{}, ir.Branch{}, ir.Table{}, ir.Exit{}, ir.Call{}, ir.Return{}, ir.CallDynamic{F: &ir.Callee{}}, ir.CallAddress{}, ir.ReturnDynamic{F: &ir.Callee{}},
 	} {

@@ -1,11 +1,13 @@
 package exec
 
 import (
-	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Launch is what the blocks of one launch share.
@@ -19,8 +21,13 @@ type Launch struct {
 	MHz         uint64       // of %clock
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
-	Heap        *Heap  // for malloc; nil when the module does not use it
-	Workspace   uint64 // address of a cooperative grid's barrier, or 0
+	Engine      Engine
+	Heap        *Heap     // for malloc; nil when the module does not use it
+	Cluster     [3]uint32 // blocks of a cluster, which divide the grid's; 0: each block is one
+	Workspace   uint64    // address of a cooperative grid's barrier, or 0
+	// Textures finds a texture or surface object of the context, or nil. It is
+	// called from any goroutine; nil: there are none.
+	Textures func(object uint64) *Texture
 
 	threads int      // of a block
 	table   []Region // device memory of the context
@@ -39,6 +46,7 @@ type Run struct {
 	expired func() bool
 	workers int
 	total   uint64 // blocks
+	size    uint32 // of a cluster
 	pause   atomic.Bool
 
 	mu    sync.Mutex
@@ -46,7 +54,10 @@ type Run struct {
 	ended uint64     // how many have
 	begun int        // blocks with a machine
 	most  int        // of begun
-	aside []*machine // the one that runs next first
+	half  []*machine // of blocks that go on first: the slice ended, or their cluster has begun
+	aside []*machine // of blocks that wait, in the order of their blocks
+	at    uint64     // the block that was taken from them last
+	down  bool       // the next one is before it
 	free  []*machine // of blocks that have ended
 	again bool       // the next turn is of a block that was set aside
 	spare *Spare
@@ -57,17 +68,21 @@ type Run struct {
 // a slice when expired says so. It uses and leaves machines in spare.
 func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) *Run {
 	l.threads = int(l.Block[0] * l.Block[1] * l.Block[2])
-	r := &Run{p: p, env: l, expired: expired, spare: spare}
+	if l.Cluster == [3]uint32{} {
+		l.Cluster = [3]uint32{1, 1, 1}
+	}
+	r := &Run{p: p, env: l, expired: expired, spare: spare, size: l.Cluster[0] * l.Cluster[1] * l.Cluster[2]}
 	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
-	r.most = ResidentBlocks(p, uint64(l.threads), uint64(l.Shared))
+	r.most = max(int(r.size), ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared)))
+	p.checked(r)
 	r.workers = int(min(uint64(most), uint64(r.most), r.total))
 	return r
 }
 
 // ResidentBlocks returns how many blocks of a launch can have begun and not
 // ended at the same time: at least one.
-func ResidentBlocks(p *Program, threads, shared uint64) int {
-	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes+p.shadowSize(uint64(p.SharedBytes)+shared))))
+func ResidentBlocks(p *ir.Program, threads, shared uint64) int {
+	return int(max(1, MaxLaunchBytes/(p.BlockBytes(threads)+uint64(p.SharedBytes)+shared+machineBytes)))
 }
 
 // Finished reports whether the launch has ended, and the error that ended it.
@@ -136,25 +151,47 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	if r.pause.Load() {
 		return nil
 	}
+	if last := len(r.half) - 1; last >= 0 {
+		m, r.half = r.half[last], r.half[:last]
+		return m
+	}
 	// A block that waits may wait for one that has begun or for one that has
 	// not: they take turns. Without that, a grid whose blocks wait for the one
 	// before them would have most of its blocks set aside.
-	fresh := r.next < r.total && r.begun < r.most
+	fresh := r.next < r.total && r.begun+int(r.size) <= r.most
 	if len(r.aside) > 0 && (r.again || !fresh) {
-		m, r.aside, r.again = r.aside[0], r.aside[1:], false
-		return m
+		r.again = false
+		return r.resume()
 	}
 	if !fresh {
 		return nil
 	}
-	m = r.machine()
-	g := r.env.Grid
-	x, rest := uint32(r.next%uint64(g[0])), r.next/uint64(g[0])
-	m.begin([3]uint32{x, uint32(rest % uint64(g[1])), uint32(rest / uint64(g[1]))})
-	r.next++
-	r.begun++
 	r.again = len(r.aside) > 0
+	return r.beginCluster()
+}
+
+// resume takes the next block that was set aside; mu is held. Up and down again
+// through all of them: then a chain of blocks of which each waits for the one
+// before it, or each for the one after it, is through in one go.
+func (r *Run) resume() *machine {
+	i := r.place(r.at + 1)
+	if r.down {
+		i = r.place(r.at) - 1
+	}
+	if i < 0 || i == len(r.aside) {
+		r.down = !r.down
+		i = min(max(i, 0), len(r.aside)-1)
+	}
+	m := r.aside[i]
+	r.aside = slices.Delete(r.aside, i, i+1)
+	r.at = m.block
 	return m
+}
+
+// place is where a block that is set aside has its place.
+func (r *Run) place(block uint64) int {
+	i, _ := slices.BinarySearchFunc(r.aside, block, func(m *machine, block uint64) int { return cmp.Compare(m.block, block) })
+	return i
 }
 
 // machine returns one for a block that begins; mu is held.
@@ -184,8 +221,8 @@ func (r *Run) back(m *machine, how outcome, err error) {
 		r.ended++
 		r.free = append(r.free, m)
 	case how == paused:
-		r.aside = slices.Insert(r.aside, 0, m)
+		r.half = append(r.half, m)
 	default:
-		r.aside = append(r.aside, m)
+		r.aside = slices.Insert(r.aside, r.place(m.block), m)
 	}
 }

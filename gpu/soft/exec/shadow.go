@@ -61,6 +61,13 @@ func (s *shadow) met(act []uint32) {
 	}
 }
 
+// order puts what comes behind all that was.
+func (s *shadow) order() {
+	if s != nil {
+		s.epoch++
+	}
+}
+
 func (s *shadow) fill() {
 	if s != nil {
 		s.filled = true

@@ -16,7 +16,7 @@ func (m *machine) fixedSpecials() {
 }
 
 func (m *machine) laneSpecial(name string, i uint32) uint32 {
-	b, g := m.env.Block, m.env.Grid
+	b, g, c := m.env.Block, m.env.Grid, m.env.Cluster
 	lane := i % ir.WarpSize
 	switch name {
 	case "%tid.x":
@@ -37,6 +37,20 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 		return g[1]
 	case "%nctaid.z":
 		return g[2]
+	case "%cluster_nctaid.x":
+		return c[0]
+	case "%cluster_nctaid.y":
+		return c[1]
+	case "%cluster_nctaid.z":
+		return c[2]
+	case "%cluster_nctarank":
+		return c[0] * c[1] * c[2]
+	case "%nclusterid.x":
+		return g[0] / c[0]
+	case "%nclusterid.y":
+		return g[1] / c[1]
+	case "%nclusterid.z":
+		return g[2] / c[2]
 	case "%laneid":
 		return lane
 	case "%warpid":
@@ -67,14 +81,29 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 	return 0
 }
 
+// placed is a special register that depends on the block.
+type placed struct {
+	slot  int
+	value func(m *machine) uint32
+}
+
+var placedSpecials = map[string]func(m *machine) uint32{
+	"%ctaid.x":         func(m *machine) uint32 { return m.ctaid[0] },
+	"%ctaid.y":         func(m *machine) uint32 { return m.ctaid[1] },
+	"%ctaid.z":         func(m *machine) uint32 { return m.ctaid[2] },
+	"%cluster_ctaid.x": func(m *machine) uint32 { return m.ctaid[0] % m.env.Cluster[0] },
+	"%cluster_ctaid.y": func(m *machine) uint32 { return m.ctaid[1] % m.env.Cluster[1] },
+	"%cluster_ctaid.z": func(m *machine) uint32 { return m.ctaid[2] % m.env.Cluster[2] },
+	"%clusterid.x":     func(m *machine) uint32 { return m.ctaid[0] / m.env.Cluster[0] },
+	"%clusterid.y":     func(m *machine) uint32 { return m.ctaid[1] / m.env.Cluster[1] },
+	"%clusterid.z":     func(m *machine) uint32 { return m.ctaid[2] / m.env.Cluster[2] },
+	"%cluster_ctarank": func(m *machine) uint32 { return m.rank },
+	"%smid":            func(m *machine) uint32 { return m.ctaid[0] % m.env.SMs },
+}
+
 // blockSpecials fills what depends on the block.
 func (m *machine) blockSpecials() {
-	for i, name := range [3]string{"%ctaid.x", "%ctaid.y", "%ctaid.z"} {
-		if slot, ok := m.p.Specials[name]; ok {
-			fill(m.v32(slot, 0, m.warps), m.ctaid[i])
-		}
-	}
-	if slot, ok := m.p.Specials["%smid"]; ok {
-		fill(m.v32(slot, 0, m.warps), m.ctaid[0]%m.env.SMs)
+	for _, p := range m.placed {
+		fill(m.v32(p.slot, 0, m.warps), p.value(m))
 	}
 }

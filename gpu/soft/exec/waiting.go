@@ -13,9 +13,9 @@ import "github.com/basalt-gpu/basalt/gpu/soft/ir"
 type activity uint8
 
 const (
-	changed activity = 1 << iota // memory is not what it was
-	slept                        // nanosleep
-	hasRead
+	didChange activity = 1 << iota // memory is not what it was
+	didSleep                       // nanosleep
+	didRead
 )
 
 const (
@@ -39,25 +39,25 @@ const (
 // read notes the address that a load or an atomic operation has in the first
 // active lane.
 func (m *machine) read(address uint64) {
-	m.did |= hasRead
+	m.did |= didRead
 	m.reads = (m.reads + address) * 0x9e3779b97f4a7c15
 }
 
 // rests is called at the end of a basic block, and reports whether the group rests.
 func (m *machine) rests(g *group, back bool) bool {
-	if m.did&changed != 0 {
+	if m.did&didChange != 0 {
 		g.idle, g.rested = 0, 0
 	}
-	if m.did&slept != 0 {
-		m.did &^= slept
+	if m.did&didSleep != 0 {
+		m.did &^= didSleep
 		m.rest(g, firstRest<<g.rested)
 		return true
 	}
 	if !back {
 		return false
 	}
-	if m.did&(changed|hasRead) != 0 {
-		if m.did&changed == 0 && m.reads == g.last {
+	if m.did&(didChange|didRead) != 0 {
+		if m.did&didChange == 0 && m.reads == g.last {
 			g.idle++
 		} else {
 			g.idle = 0
@@ -110,6 +110,7 @@ func (m *machine) pick() (g *group, awake bool) {
 // check ends the kernel, or the machine's turn.
 func (m *machine) check() (outcome, error) {
 	r := m.of
+	m.useCode(checkBlocks)
 	switch {
 	case m.env.Stop.Load():
 		return goesOn, errStopped
@@ -126,5 +127,5 @@ func (m *machine) check() (outcome, error) {
 
 // nanosleep gives others a turn.
 func nanosleep(*ir.Nanosleep) step {
-	return dense(func(m *machine, _, _ int) { m.did |= slept })
+	return dense(func(m *machine, _, _ int) { m.did |= didSleep })
 }

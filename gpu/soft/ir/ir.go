@@ -76,6 +76,7 @@ type Program struct {
 	SharedBytes    uint32         // static; dynamic memory follows
 	MaxThreads     uint32
 	ReqThreads     [3]uint32
+	Cluster        [3]uint32 // blocks of a cluster, 0: as the launch says
 	ParamBytes     uint32
 	Code           map[uint64]*Callee // functions by address
 }

@@ -118,8 +118,7 @@ func (l *Live) functions() []int {
 	for i := range of {
 		of[i] = i
 	}
-	var root func(i int) int
-	root = func(i int) int {
+	root := func(i int) int {
 		for of[i] != i {
 			of[i] = of[of[i]]
 			i = of[i]

@@ -98,3 +98,27 @@ func (o *TransposeTile) Name() string { return "mov.tile.trans" }
 
 // Registers implements Op.
 func (o *TransposeTile) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S) }
+
+// WarpgroupProduct is D = A B + D of a warpgroup (wgmma.mma_async), of which each warp
+// computes its rows. It is done at once: a program may not look before it has waited.
+type WarpgroupProduct struct {
+	F    *ops.MMA
+	D    []Ref
+	A    []Ref // registers, or one with the matrix descriptor
+	B    Ref   // a matrix descriptor
+	Add  Pred  // where it does not hold, D = A B
+	InA  bool  // A is in registers
+	Neg  [2]bool
+	Flip [2]bool // the lines of A, of B are across
+}
+
+// Name implements Op.
+func (o *WarpgroupProduct) Name() string {
+	return fmt.Sprintf("wgmma.%s neg=%v flip=%v%s", o.F, o.Neg, o.Flip, negations(o.Add))
+}
+
+// Registers implements Op.
+func (o *WarpgroupProduct) Registers() (results, sources []Ref) {
+	sources = append(append(registers(o.D...), registers(o.A...)...), o.B, o.Add.Ref())
+	return registers(o.D...), sources
+}

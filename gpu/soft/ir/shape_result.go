@@ -83,6 +83,9 @@ func (s *Shapes) arith(o *Arith) Shape {
 // product is the shape of the first two sources' product; one of them must be a
 // constant of the program, for the stride to be one.
 func (s *Shapes) product(o *Arith, in []Shape) Shape {
+	if in[0].Kind == Uniform && in[1].Kind == Uniform {
+		return uniform
+	}
 	for i := range 2 {
 		if c, ok := s.constant(o.S[i]); ok {
 			if strings.HasSuffix(o.F.Name, "s32") {

@@ -9,7 +9,10 @@ func IsSpecial(name string) bool {
 		"%ctaid.x", "%ctaid.y", "%ctaid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z",
 		"%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid",
 		"%lanemask_eq", "%lanemask_le", "%lanemask_lt", "%lanemask_ge", "%lanemask_gt",
-		"%dynamic_smem_size", "%total_smem_size", "%envreg1", "%envreg2":
+		"%dynamic_smem_size", "%total_smem_size", "%envreg1", "%envreg2",
+		"%cluster_ctaid.x", "%cluster_ctaid.y", "%cluster_ctaid.z", "%cluster_nctaid.x", "%cluster_nctaid.y", "%cluster_nctaid.z",
+		"%clusterid.x", "%clusterid.y", "%clusterid.z", "%nclusterid.x", "%nclusterid.y", "%nclusterid.z",
+		"%cluster_ctarank", "%cluster_nctarank":
 		return true
 	}
 	return false

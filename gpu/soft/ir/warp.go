@@ -16,8 +16,9 @@ type Exchange struct {
 	Wide     Ref    // a 64-bit source instead, or None
 	P        *Pred  // the source of a vote
 	Reduce   ops.Update
-	D        Ref // the 32-bit result, or None
-	OK       Ref // the resulting predicate, or None
+	Alone    bool // Reduce changes a value also when it is the only one: of two that are it
+	D        Ref  // the 32-bit result, or None
+	OK       Ref  // the resulting predicate, or None
 }
 
 // Exchanged is what an Exchange computes.
@@ -37,6 +38,7 @@ const (
 	MatchAll // all get whether they have one value, and all of the lanes if so
 	MatchAny // each lane gets the lanes that have its value
 	Reduced  // all get what Reduce makes of all of their values
+	Elected  // all get the lowest lane, and that one a predicate
 )
 
 // NewExchange returns a barrier of the lanes of a warp.
@@ -80,6 +82,20 @@ type Barrier struct {
 	D        Ref  // the result of a reduction
 	P        Pred // its source
 }
+
+// ClusterBarrier is barrier.cluster.arrive, or barrier.cluster.wait.
+type ClusterBarrier struct{ Wait bool }
+
+// Name implements Op.
+func (o *ClusterBarrier) Name() string {
+	if o.Wait {
+		return "barrier.cluster.wait"
+	}
+	return "barrier.cluster.arrive"
+}
+
+// Registers implements Op.
+func (o *ClusterBarrier) Registers() (results, sources []Ref) { return nil, nil }
 
 // Reduction is what a barrier does to the predicates of the threads that come.
 type Reduction uint8

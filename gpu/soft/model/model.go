@@ -51,7 +51,7 @@ type Limits struct {
 func Default() Model {
 	return Model{
 		Name: "Basalt Soft GPU", Capability: 61, Clock: 1000, MemoryClock: 1000, BusWidth: 64, L2Cache: 1 << 20, CopyEngines: 1,
-		Limits: Limits{Threads: 2048, Blocks: 32, SharedBytes: 96 << 10, BlockShared: 96 << 10, DoubleRatio: 2},
+		Limits: Limits{Threads: 2048, Blocks: 32, SharedBytes: 227 << 10, BlockShared: 227 << 10, DoubleRatio: 2},
 	}
 }
 

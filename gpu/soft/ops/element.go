@@ -45,21 +45,5 @@ func ElementByName(name string) *Element { return elements[name] }
 // Whole reports whether elements are integers or bits.
 func (e *Element) Whole() bool { return e.Name[0] == 's' || e.Name[0] == 'u' || e.Name == "b1" }
 
-// decodeE4M3 gives the value of an 8-bit number with 4 exponent bits. It has no
-// infinities, and one NaN of each sign.
-func decodeE4M3(v uint64) float64 {
-	exp, frac, sign := int(v>>3&15), float64(v&7), 1.0
-	if v&0x80 != 0 {
-		sign = -1
-	}
-	switch {
-	case v&0x7f == 0x7f:
-		return math.NaN()
-	case exp == 0:
-		return math.Ldexp(sign*frac, -9)
-	}
-	return math.Ldexp(sign*(8+frac), exp-10)
-}
-
 // each is how many elements a register of a fragment holds.
 func (e *Element) each() int { return max(1, 32/e.Bits) }

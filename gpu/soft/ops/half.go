@@ -137,6 +137,38 @@ func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 	return sign | uint32(v)
 }
 
+// tf32Even rounds to 10 fraction bits, ties to even (cvt.rn.tf32.f32).
+func tf32Even(a uint32) uint32 {
+	if a&0x7f800000 == 0x7f800000 {
+		return b32(f32(a))
+	}
+	return (a + 0xfff + a>>13&1) &^ 0x1fff
+}
+
+// tf32Zero cuts the fraction off (cvt.rz.tf32.f32).
+func tf32Zero(a uint32) uint32 {
+	if a&0x7f800000 == 0x7f800000 {
+		return b32(f32(a))
+	}
+	return a &^ 0x1fff
+}
+
+// tf32Finite makes the largest number of an infinity (.satfinite).
+func tf32Finite(a uint32) uint32 {
+	if a&0x7fffffff == 0x7f800000 {
+		return a - 0x2000
+	}
+	return a
+}
+
+// reluF32 makes what is below zero zero.
+func reluF32(a uint32) uint32 {
+	if a>>31 != 0 {
+		return 0
+	}
+	return a
+}
+
 // tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
 func tf32(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {

@@ -4471,8 +4471,169 @@ func vec407(d []uint32, as []uint32) {
 	}
 }
 
+// cvt.rna.satfinite.tf32.f32
+func vec408(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = tf32Finite(tf32(a))
+	}
+}
+
+// cvt.rn.tf32.f32
+func vec409(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = tf32Even(a)
+	}
+}
+
+// cvt.rz.tf32.f32
+func vec410(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = tf32Zero(a)
+	}
+}
+
+// cvt.rn.relu.tf32.f32
+func vec411(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluF32(tf32Even(a))
+	}
+}
+
+// cvt.rz.relu.tf32.f32
+func vec412(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluF32(tf32Zero(a))
+	}
+}
+
+// cvt.rn.satfinite.e4m3x2.f32
+func vec413(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = toE4M3(float64(f32(a)))<<8 | toE4M3(float64(f32(b)))
+	}
+}
+
+// cvt.rn.satfinite.e4m3x2.f16x2
+func vec414(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toE4M3(float64(f16(a>>16)))<<8 | toE4M3(float64(f16(a&0xffff)))
+	}
+}
+
+// cvt.rn.f16x2.e4m3x2
+func vec415(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = e4m3(a>>8)<<16 | e4m3(a)
+	}
+}
+
+// cvt.rn.satfinite.relu.e4m3x2.f32
+func vec416(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluBytes(toE4M3(float64(f32(a)))<<8 | toE4M3(float64(f32(b))))
+	}
+}
+
+// cvt.rn.satfinite.relu.e4m3x2.f16x2
+func vec417(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluBytes(toE4M3(float64(f16(a>>16)))<<8 | toE4M3(float64(f16(a&0xffff))))
+	}
+}
+
+// cvt.rn.relu.f16x2.e4m3x2
+func vec418(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(e4m3(a>>8)<<16 | e4m3(a))
+	}
+}
+
+// cvt.rn.satfinite.e5m2x2.f32
+func vec419(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = toE5M2(float64(f32(a)))<<8 | toE5M2(float64(f32(b)))
+	}
+}
+
+// cvt.rn.satfinite.e5m2x2.f16x2
+func vec420(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = toE5M2(float64(f16(a>>16)))<<8 | toE5M2(float64(f16(a&0xffff)))
+	}
+}
+
+// cvt.rn.f16x2.e5m2x2
+func vec421(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = e5m2(a>>8)<<16 | e5m2(a)
+	}
+}
+
+// cvt.rn.satfinite.relu.e5m2x2.f32
+func vec422(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluBytes(toE5M2(float64(f32(a)))<<8 | toE5M2(float64(f32(b))))
+	}
+}
+
+// cvt.rn.satfinite.relu.e5m2x2.f16x2
+func vec423(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluBytes(toE5M2(float64(f16(a>>16)))<<8 | toE5M2(float64(f16(a&0xffff))))
+	}
+}
+
+// cvt.rn.relu.f16x2.e5m2x2
+func vec424(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = reluHalves(e5m2(a>>8)<<16 | e5m2(a))
+	}
+}
+
 // setp.eq.bf16
-func vec408(d Predicate, as []uint32, bs []uint32) {
+func vec425(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4488,7 +4649,7 @@ func vec408(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec409(d Predicate, as []uint32, bs []uint32) {
+func vec426(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4504,7 +4665,7 @@ func vec409(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16/ftz
-func vec410(d Predicate, as []uint32, bs []uint32) {
+func vec427(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4520,7 +4681,7 @@ func vec410(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec411(d Predicate, as []uint32, bs []uint32) {
+func vec428(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4536,7 +4697,7 @@ func vec411(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec412(d Predicate, as []uint32, bs []uint32) {
+func vec429(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4552,7 +4713,7 @@ func vec412(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec413(d Predicate, as []uint64, bs []uint64) {
+func vec430(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4568,7 +4729,7 @@ func vec413(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec414(d Predicate, as []uint32, bs []uint32) {
+func vec431(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4584,7 +4745,7 @@ func vec414(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec415(d Predicate, as []uint32, bs []uint32) {
+func vec432(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4600,7 +4761,7 @@ func vec415(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec416(d Predicate, as []uint64, bs []uint64) {
+func vec433(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4616,7 +4777,7 @@ func vec416(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec417(d Predicate, as []uint32, bs []uint32) {
+func vec434(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4632,7 +4793,7 @@ func vec417(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec418(d Predicate, as []uint32, bs []uint32) {
+func vec435(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4648,7 +4809,7 @@ func vec418(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec419(d Predicate, as []uint64, bs []uint64) {
+func vec436(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4664,7 +4825,7 @@ func vec419(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec420(d Predicate, as []uint32, bs []uint32) {
+func vec437(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4680,7 +4841,7 @@ func vec420(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec421(d Predicate, as []uint32, bs []uint32) {
+func vec438(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4696,7 +4857,7 @@ func vec421(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16/ftz
-func vec422(d Predicate, as []uint32, bs []uint32) {
+func vec439(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4712,7 +4873,7 @@ func vec422(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec423(d Predicate, as []uint32, bs []uint32) {
+func vec440(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4728,7 +4889,7 @@ func vec423(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec424(d Predicate, as []uint32, bs []uint32) {
+func vec441(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4744,7 +4905,7 @@ func vec424(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec425(d Predicate, as []uint64, bs []uint64) {
+func vec442(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4760,7 +4921,7 @@ func vec425(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec426(d Predicate, as []uint32, bs []uint32) {
+func vec443(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4776,7 +4937,7 @@ func vec426(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec427(d Predicate, as []uint32, bs []uint32) {
+func vec444(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4792,7 +4953,7 @@ func vec427(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16/ftz
-func vec428(d Predicate, as []uint32, bs []uint32) {
+func vec445(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4808,7 +4969,7 @@ func vec428(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec429(d Predicate, as []uint32, bs []uint32) {
+func vec446(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4824,7 +4985,7 @@ func vec429(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec430(d Predicate, as []uint32, bs []uint32) {
+func vec447(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4840,7 +5001,7 @@ func vec430(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec431(d Predicate, as []uint64, bs []uint64) {
+func vec448(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4856,7 +5017,7 @@ func vec431(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec432(d Predicate, as []uint32, bs []uint32) {
+func vec449(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4872,7 +5033,7 @@ func vec432(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec433(d Predicate, as []uint32, bs []uint32) {
+func vec450(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4888,7 +5049,7 @@ func vec433(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec434(d Predicate, as []uint64, bs []uint64) {
+func vec451(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4904,7 +5065,7 @@ func vec434(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec435(d Predicate, as []uint32, bs []uint32) {
+func vec452(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4920,7 +5081,7 @@ func vec435(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec436(d Predicate, as []uint32, bs []uint32) {
+func vec453(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4936,7 +5097,7 @@ func vec436(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec437(d Predicate, as []uint64, bs []uint64) {
+func vec454(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4952,7 +5113,7 @@ func vec437(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec438(d Predicate, as []uint32, bs []uint32) {
+func vec455(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4968,7 +5129,7 @@ func vec438(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec439(d Predicate, as []uint32, bs []uint32) {
+func vec456(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4984,7 +5145,7 @@ func vec439(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16/ftz
-func vec440(d Predicate, as []uint32, bs []uint32) {
+func vec457(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5000,7 +5161,7 @@ func vec440(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec441(d Predicate, as []uint32, bs []uint32) {
+func vec458(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5016,7 +5177,7 @@ func vec441(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec442(d Predicate, as []uint32, bs []uint32) {
+func vec459(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5032,7 +5193,7 @@ func vec442(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec443(d Predicate, as []uint64, bs []uint64) {
+func vec460(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5048,7 +5209,7 @@ func vec443(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec444(d Predicate, as []uint32, bs []uint32) {
+func vec461(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5064,7 +5225,7 @@ func vec444(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec445(d Predicate, as []uint32, bs []uint32) {
+func vec462(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5080,7 +5241,7 @@ func vec445(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16/ftz
-func vec446(d Predicate, as []uint32, bs []uint32) {
+func vec463(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5096,7 +5257,7 @@ func vec446(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec447(d Predicate, as []uint32, bs []uint32) {
+func vec464(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5112,7 +5273,7 @@ func vec447(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec448(d Predicate, as []uint32, bs []uint32) {
+func vec465(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5128,7 +5289,7 @@ func vec448(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec449(d Predicate, as []uint64, bs []uint64) {
+func vec466(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5144,7 +5305,7 @@ func vec449(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec450(d Predicate, as []uint32, bs []uint32) {
+func vec467(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5160,7 +5321,7 @@ func vec450(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec451(d Predicate, as []uint32, bs []uint32) {
+func vec468(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5176,7 +5337,7 @@ func vec451(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec452(d Predicate, as []uint64, bs []uint64) {
+func vec469(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5192,7 +5353,7 @@ func vec452(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec453(d Predicate, as []uint32, bs []uint32) {
+func vec470(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5208,7 +5369,7 @@ func vec453(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec454(d Predicate, as []uint32, bs []uint32) {
+func vec471(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5224,7 +5385,7 @@ func vec454(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec455(d Predicate, as []uint64, bs []uint64) {
+func vec472(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5240,7 +5401,7 @@ func vec455(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec456(d Predicate, as []uint32, bs []uint32) {
+func vec473(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5256,7 +5417,7 @@ func vec456(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec457(d Predicate, as []uint32, bs []uint32) {
+func vec474(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5272,7 +5433,7 @@ func vec457(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16/ftz
-func vec458(d Predicate, as []uint32, bs []uint32) {
+func vec475(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5288,7 +5449,7 @@ func vec458(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec459(d Predicate, as []uint32, bs []uint32) {
+func vec476(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5304,7 +5465,7 @@ func vec459(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec460(d Predicate, as []uint32, bs []uint32) {
+func vec477(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5320,7 +5481,7 @@ func vec460(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec461(d Predicate, as []uint64, bs []uint64) {
+func vec478(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5336,7 +5497,7 @@ func vec461(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec462(d Predicate, as []uint32, bs []uint32) {
+func vec479(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5352,7 +5513,7 @@ func vec462(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec463(d Predicate, as []uint32, bs []uint32) {
+func vec480(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5368,7 +5529,7 @@ func vec463(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16/ftz
-func vec464(d Predicate, as []uint32, bs []uint32) {
+func vec481(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5384,7 +5545,7 @@ func vec464(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec465(d Predicate, as []uint32, bs []uint32) {
+func vec482(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5400,7 +5561,7 @@ func vec465(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec466(d Predicate, as []uint32, bs []uint32) {
+func vec483(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5416,7 +5577,7 @@ func vec466(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec467(d Predicate, as []uint64, bs []uint64) {
+func vec484(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5432,7 +5593,7 @@ func vec467(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec468(d Predicate, as []uint32, bs []uint32) {
+func vec485(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5448,7 +5609,7 @@ func vec468(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec469(d Predicate, as []uint32, bs []uint32) {
+func vec486(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5464,7 +5625,7 @@ func vec469(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec470(d Predicate, as []uint64, bs []uint64) {
+func vec487(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5480,7 +5641,7 @@ func vec470(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec471(d Predicate, as []uint32, bs []uint32) {
+func vec488(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5496,7 +5657,7 @@ func vec471(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec472(d Predicate, as []uint32, bs []uint32) {
+func vec489(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5512,7 +5673,7 @@ func vec472(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec473(d Predicate, as []uint64, bs []uint64) {
+func vec490(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5528,7 +5689,7 @@ func vec473(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec474(d Predicate, as []uint32, bs []uint32) {
+func vec491(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5544,7 +5705,7 @@ func vec474(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec475(d Predicate, as []uint32, bs []uint32) {
+func vec492(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5560,7 +5721,7 @@ func vec475(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16/ftz
-func vec476(d Predicate, as []uint32, bs []uint32) {
+func vec493(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5576,7 +5737,7 @@ func vec476(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec477(d Predicate, as []uint32, bs []uint32) {
+func vec494(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5592,7 +5753,7 @@ func vec477(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec478(d Predicate, as []uint32, bs []uint32) {
+func vec495(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5608,7 +5769,7 @@ func vec478(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec479(d Predicate, as []uint64, bs []uint64) {
+func vec496(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5624,7 +5785,7 @@ func vec479(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec480(d Predicate, as []uint32, bs []uint32) {
+func vec497(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5640,7 +5801,7 @@ func vec480(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec481(d Predicate, as []uint32, bs []uint32) {
+func vec498(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5656,7 +5817,7 @@ func vec481(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16/ftz
-func vec482(d Predicate, as []uint32, bs []uint32) {
+func vec499(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5672,7 +5833,7 @@ func vec482(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec483(d Predicate, as []uint32, bs []uint32) {
+func vec500(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5688,7 +5849,7 @@ func vec483(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec484(d Predicate, as []uint32, bs []uint32) {
+func vec501(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5704,7 +5865,7 @@ func vec484(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec485(d Predicate, as []uint64, bs []uint64) {
+func vec502(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5720,7 +5881,7 @@ func vec485(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec486(d Predicate, as []uint32, bs []uint32) {
+func vec503(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5736,7 +5897,7 @@ func vec486(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec487(d Predicate, as []uint32, bs []uint32) {
+func vec504(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5752,7 +5913,7 @@ func vec487(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec488(d Predicate, as []uint64, bs []uint64) {
+func vec505(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5768,7 +5929,7 @@ func vec488(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec489(d Predicate, as []uint32, bs []uint32) {
+func vec506(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5784,7 +5945,7 @@ func vec489(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec490(d Predicate, as []uint32, bs []uint32) {
+func vec507(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5800,7 +5961,7 @@ func vec490(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec491(d Predicate, as []uint64, bs []uint64) {
+func vec508(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5816,7 +5977,7 @@ func vec491(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec492(d Predicate, as []uint32, bs []uint32) {
+func vec509(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5832,7 +5993,7 @@ func vec492(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec493(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5848,7 +6009,7 @@ func vec493(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16/ftz
-func vec494(d Predicate, as []uint32, bs []uint32) {
+func vec511(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5864,7 +6025,7 @@ func vec494(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec495(d Predicate, as []uint32, bs []uint32) {
+func vec512(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5880,7 +6041,7 @@ func vec495(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec496(d Predicate, as []uint32, bs []uint32) {
+func vec513(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5896,7 +6057,7 @@ func vec496(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec497(d Predicate, as []uint64, bs []uint64) {
+func vec514(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5912,7 +6073,7 @@ func vec497(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec498(d Predicate, as []uint32, bs []uint32) {
+func vec515(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5928,7 +6089,7 @@ func vec498(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec499(d Predicate, as []uint32, bs []uint32) {
+func vec516(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5944,7 +6105,7 @@ func vec499(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16/ftz
-func vec500(d Predicate, as []uint32, bs []uint32) {
+func vec517(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5960,7 +6121,7 @@ func vec500(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec501(d Predicate, as []uint32, bs []uint32) {
+func vec518(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5976,7 +6137,7 @@ func vec501(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec502(d Predicate, as []uint32, bs []uint32) {
+func vec519(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5992,7 +6153,7 @@ func vec502(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec503(d Predicate, as []uint64, bs []uint64) {
+func vec520(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6008,7 +6169,7 @@ func vec503(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec504(d Predicate, as []uint32, bs []uint32) {
+func vec521(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6024,7 +6185,7 @@ func vec504(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec505(d Predicate, as []uint32, bs []uint32) {
+func vec522(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6040,7 +6201,7 @@ func vec505(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16/ftz
-func vec506(d Predicate, as []uint32, bs []uint32) {
+func vec523(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6056,7 +6217,7 @@ func vec506(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec507(d Predicate, as []uint32, bs []uint32) {
+func vec524(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6072,7 +6233,7 @@ func vec507(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec508(d Predicate, as []uint32, bs []uint32) {
+func vec525(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6088,7 +6249,7 @@ func vec508(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec509(d Predicate, as []uint64, bs []uint64) {
+func vec526(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6104,7 +6265,7 @@ func vec509(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec510(d Predicate, as []uint32, bs []uint32) {
+func vec527(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6120,7 +6281,7 @@ func vec510(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec511(d Predicate, as []uint32, bs []uint32) {
+func vec528(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6136,7 +6297,7 @@ func vec511(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec512(d Predicate, as []uint64, bs []uint64) {
+func vec529(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6152,7 +6313,7 @@ func vec512(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec513(d Predicate, as []uint32, bs []uint32) {
+func vec530(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6168,7 +6329,7 @@ func vec513(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec514(d Predicate, as []uint32, bs []uint32) {
+func vec531(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6184,7 +6345,7 @@ func vec514(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec515(d Predicate, as []uint64, bs []uint64) {
+func vec532(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6200,7 +6361,7 @@ func vec515(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec516(d Predicate, as []uint32, bs []uint32) {
+func vec533(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6216,7 +6377,7 @@ func vec516(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec517(d Predicate, as []uint32, bs []uint32) {
+func vec534(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6232,7 +6393,7 @@ func vec517(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16/ftz
-func vec518(d Predicate, as []uint32, bs []uint32) {
+func vec535(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6248,7 +6409,7 @@ func vec518(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec519(d Predicate, as []uint32, bs []uint32) {
+func vec536(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6264,7 +6425,7 @@ func vec519(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec520(d Predicate, as []uint32, bs []uint32) {
+func vec537(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6280,7 +6441,7 @@ func vec520(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec521(d Predicate, as []uint64, bs []uint64) {
+func vec538(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6296,7 +6457,7 @@ func vec521(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec522(d Predicate, as []uint32, bs []uint32) {
+func vec539(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6312,7 +6473,7 @@ func vec522(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec523(d Predicate, as []uint32, bs []uint32) {
+func vec540(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6328,7 +6489,7 @@ func vec523(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16/ftz
-func vec524(d Predicate, as []uint32, bs []uint32) {
+func vec541(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6344,7 +6505,7 @@ func vec524(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec525(d Predicate, as []uint32, bs []uint32) {
+func vec542(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6360,7 +6521,7 @@ func vec525(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec526(d Predicate, as []uint32, bs []uint32) {
+func vec543(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6376,7 +6537,7 @@ func vec526(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec527(d Predicate, as []uint64, bs []uint64) {
+func vec544(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6393,675 +6554,692 @@ func vec527(d Predicate, as []uint64, bs []uint64) {
 
 // vectorOps maps an operation's key to its loop.
 var vectorOps = map[string]any{
-	"add.u16":                vec0,
-	"add.s16":                vec0,
-	"add.u32":                vec1,
-	"add.s32":                vec1,
-	"add.u64":                vec2,
-	"add.s64":                vec2,
-	"add.s32/sat":            vec3,
-	"sub.u16":                vec4,
-	"sub.s16":                vec4,
-	"sub.u32":                vec5,
-	"sub.s32":                vec5,
-	"sub.u64":                vec6,
-	"sub.s64":                vec6,
-	"sub.s32/sat":            vec7,
-	"mul.lo.u16":             vec8,
-	"mul.lo.s16":             vec8,
-	"mul.lo.u32":             vec9,
-	"mul.lo.s32":             vec9,
-	"mul.lo.u64":             vec10,
-	"mul.lo.s64":             vec10,
-	"mul.hi.u16":             vec11,
-	"mul.hi.s16":             vec12,
-	"mul.hi.u32":             vec13,
-	"mul.hi.s32":             vec14,
-	"mul.hi.u64":             vec15,
-	"mul.hi.s64":             vec16,
-	"mul.wide.u16":           vec17,
-	"mul.wide.s16":           vec18,
-	"mul.wide.u32":           vec19,
-	"mul.wide.s32":           vec20,
-	"mad.lo.u16":             vec21,
-	"mad.lo.s16":             vec21,
-	"mad.lo.u32":             vec22,
-	"mad.lo.s32":             vec22,
-	"mad.lo.u64":             vec23,
-	"mad.lo.s64":             vec23,
-	"mad.hi.u32":             vec24,
-	"mad.hi.s32":             vec25,
-	"mad.hi.u64":             vec26,
-	"mad.hi.s64":             vec27,
-	"mad.wide.u16":           vec28,
-	"mad.wide.s16":           vec29,
-	"mad.wide.u32":           vec30,
-	"mad.wide.s32":           vec31,
-	"mul24.lo.u32":           vec32,
-	"mul24.lo.s32":           vec33,
-	"mul24.hi.u32":           vec34,
-	"mul24.hi.s32":           vec35,
-	"mad24.lo.u32":           vec36,
-	"mad24.lo.s32":           vec37,
-	"sad.u32":                vec38,
-	"sad.s32":                vec39,
-	"div.u16":                vec40,
-	"div.s16":                vec41,
-	"div.u32":                vec42,
-	"div.s32":                vec43,
-	"div.u64":                vec44,
-	"div.s64":                vec45,
-	"rem.u16":                vec46,
-	"rem.s16":                vec47,
-	"rem.u32":                vec48,
-	"rem.s32":                vec49,
-	"rem.u64":                vec50,
-	"rem.s64":                vec51,
-	"abs.s16":                vec52,
-	"abs.s32":                vec53,
-	"abs.s64":                vec54,
-	"neg.s16":                vec55,
-	"neg.s32":                vec56,
-	"neg.s64":                vec57,
-	"min.u16":                vec58,
-	"min.s16":                vec59,
-	"min.u32":                vec60,
-	"min.s32":                vec61,
-	"min.u64":                vec62,
-	"min.s64":                vec63,
-	"max.u16":                vec64,
-	"max.s16":                vec65,
-	"max.u32":                vec66,
-	"max.s32":                vec67,
-	"max.u64":                vec68,
-	"max.s64":                vec69,
-	"popc.b32":               vec70,
-	"popc.b64":               vec71,
-	"clz.b32":                vec72,
-	"clz.b64":                vec73,
-	"bfind.u32":              vec74,
-	"bfind.s32":              vec75,
-	"bfind.u64":              vec76,
-	"bfind.s64":              vec77,
-	"bfind.shiftamt.u32":     vec78,
-	"bfind.shiftamt.s32":     vec79,
-	"bfind.shiftamt.u64":     vec80,
-	"bfind.shiftamt.s64":     vec81,
-	"brev.b32":               vec82,
-	"brev.b64":               vec83,
-	"bfe.u32":                vec84,
-	"bfe.s32":                vec85,
-	"bfe.u64":                vec86,
-	"bfe.s64":                vec87,
-	"bfi.b32":                vec88,
-	"bfi.b64":                vec89,
-	"dp4a.u32.u32":           vec90,
-	"dp4a.s32.s32":           vec91,
-	"dp4a.u32.s32":           vec92,
-	"dp4a.s32.u32":           vec93,
-	"dp2a.lo.u32.u32":        vec94,
-	"dp2a.lo.s32.s32":        vec95,
-	"dp2a.lo.u32.s32":        vec96,
-	"dp2a.lo.s32.u32":        vec97,
-	"dp2a.hi.u32.u32":        vec98,
-	"dp2a.hi.s32.s32":        vec99,
-	"dp2a.hi.u32.s32":        vec100,
-	"dp2a.hi.s32.u32":        vec101,
-	"and.b16":                vec102,
-	"and.b32":                vec102,
-	"and.b64":                vec103,
-	"or.b16":                 vec104,
-	"or.b32":                 vec104,
-	"or.b64":                 vec105,
-	"xor.b16":                vec106,
-	"xor.b32":                vec106,
-	"xor.b64":                vec107,
-	"not.b16":                vec108,
-	"not.b32":                vec109,
-	"not.b64":                vec110,
-	"cnot.b16":               vec111,
-	"cnot.b32":               vec112,
-	"cnot.b64":               vec113,
-	"shl.b16":                vec114,
-	"shl.b32":                vec115,
-	"shl.b64":                vec116,
-	"shr.u16":                vec117,
-	"shr.b16":                vec117,
-	"shr.s16":                vec118,
-	"shr.u32":                vec119,
-	"shr.b32":                vec119,
-	"shr.s32":                vec120,
-	"shr.u64":                vec121,
-	"shr.b64":                vec121,
-	"shr.s64":                vec122,
-	"shf.l.wrap.b32":         vec123,
-	"shf.l.clamp.b32":        vec124,
-	"shf.r.wrap.b32":         vec125,
-	"shf.r.clamp.b32":        vec126,
-	"prmt.b32":               vec127,
-	"prmt.b32.f4e":           vec128,
-	"prmt.b32.b4e":           vec129,
-	"prmt.b32.rc8":           vec130,
-	"testp.finite.f32":       vec131,
-	"testp.infinite.f32":     vec132,
-	"testp.number.f32":       vec133,
-	"testp.notanumber.f32":   vec134,
-	"testp.normal.f32":       vec135,
-	"testp.subnormal.f32":    vec136,
-	"testp.finite.f64":       vec137,
-	"testp.infinite.f64":     vec138,
-	"testp.number.f64":       vec139,
-	"testp.notanumber.f64":   vec140,
-	"testp.normal.f64":       vec141,
-	"testp.subnormal.f64":    vec142,
-	"copysign.f32":           vec143,
-	"copysign.f64":           vec144,
-	"add.f32":                vec145,
-	"add.rn.f32":             vec145,
-	"add.f32/ftz":            vec146,
-	"add.rn.f32/ftz":         vec146,
-	"add.f32/sat":            vec147,
-	"add.rn.f32/sat":         vec147,
-	"add.f32/ftz/sat":        vec148,
-	"add.rn.f32/ftz/sat":     vec148,
-	"sub.f32":                vec149,
-	"sub.rn.f32":             vec149,
-	"sub.f32/ftz":            vec150,
-	"sub.rn.f32/ftz":         vec150,
-	"sub.f32/sat":            vec151,
-	"sub.rn.f32/sat":         vec151,
-	"sub.f32/ftz/sat":        vec152,
-	"sub.rn.f32/ftz/sat":     vec152,
-	"mul.f32":                vec153,
-	"mul.rn.f32":             vec153,
-	"mul.f32/ftz":            vec154,
-	"mul.rn.f32/ftz":         vec154,
-	"mul.f32/sat":            vec155,
-	"mul.rn.f32/sat":         vec155,
-	"mul.f32/ftz/sat":        vec156,
-	"mul.rn.f32/ftz/sat":     vec156,
-	"fma.rn.f32":             vec157,
-	"mad.rn.f32":             vec157,
-	"mad.f32":                vec157,
-	"fma.rn.f32/ftz":         vec158,
-	"mad.rn.f32/ftz":         vec158,
-	"mad.f32/ftz":            vec158,
-	"fma.rn.f32/sat":         vec159,
-	"mad.rn.f32/sat":         vec159,
-	"mad.f32/sat":            vec159,
-	"fma.rn.f32/ftz/sat":     vec160,
-	"mad.rn.f32/ftz/sat":     vec160,
-	"mad.f32/ftz/sat":        vec160,
-	"add.rz.f32":             vec161,
-	"add.rz.f32/ftz":         vec162,
-	"add.rz.f32/sat":         vec163,
-	"add.rz.f32/ftz/sat":     vec164,
-	"add.rm.f32":             vec165,
-	"add.rm.f32/ftz":         vec166,
-	"add.rm.f32/sat":         vec167,
-	"add.rm.f32/ftz/sat":     vec168,
-	"add.rp.f32":             vec169,
-	"add.rp.f32/ftz":         vec170,
-	"add.rp.f32/sat":         vec171,
-	"add.rp.f32/ftz/sat":     vec172,
-	"sub.rz.f32":             vec173,
-	"sub.rz.f32/ftz":         vec174,
-	"sub.rz.f32/sat":         vec175,
-	"sub.rz.f32/ftz/sat":     vec176,
-	"sub.rm.f32":             vec177,
-	"sub.rm.f32/ftz":         vec178,
-	"sub.rm.f32/sat":         vec179,
-	"sub.rm.f32/ftz/sat":     vec180,
-	"sub.rp.f32":             vec181,
-	"sub.rp.f32/ftz":         vec182,
-	"sub.rp.f32/sat":         vec183,
-	"sub.rp.f32/ftz/sat":     vec184,
-	"mul.rz.f32":             vec185,
-	"mul.rz.f32/ftz":         vec186,
-	"mul.rz.f32/sat":         vec187,
-	"mul.rz.f32/ftz/sat":     vec188,
-	"mul.rm.f32":             vec189,
-	"mul.rm.f32/ftz":         vec190,
-	"mul.rm.f32/sat":         vec191,
-	"mul.rm.f32/ftz/sat":     vec192,
-	"mul.rp.f32":             vec193,
-	"mul.rp.f32/ftz":         vec194,
-	"mul.rp.f32/sat":         vec195,
-	"mul.rp.f32/ftz/sat":     vec196,
-	"fma.rz.f32":             vec197,
-	"mad.rz.f32":             vec197,
-	"fma.rz.f32/ftz":         vec198,
-	"mad.rz.f32/ftz":         vec198,
-	"fma.rz.f32/sat":         vec199,
-	"mad.rz.f32/sat":         vec199,
-	"fma.rz.f32/ftz/sat":     vec200,
-	"mad.rz.f32/ftz/sat":     vec200,
-	"fma.rm.f32":             vec201,
-	"mad.rm.f32":             vec201,
-	"fma.rm.f32/ftz":         vec202,
-	"mad.rm.f32/ftz":         vec202,
-	"fma.rm.f32/sat":         vec203,
-	"mad.rm.f32/sat":         vec203,
-	"fma.rm.f32/ftz/sat":     vec204,
-	"mad.rm.f32/ftz/sat":     vec204,
-	"fma.rp.f32":             vec205,
-	"mad.rp.f32":             vec205,
-	"fma.rp.f32/ftz":         vec206,
-	"mad.rp.f32/ftz":         vec206,
-	"fma.rp.f32/sat":         vec207,
-	"mad.rp.f32/sat":         vec207,
-	"fma.rp.f32/ftz/sat":     vec208,
-	"mad.rp.f32/ftz/sat":     vec208,
-	"div.rn.f32":             vec209,
-	"div.approx.f32":         vec209,
-	"div.full.f32":           vec209,
-	"div.rn.f32/ftz":         vec210,
-	"div.approx.f32/ftz":     vec210,
-	"div.full.f32/ftz":       vec210,
-	"div.rz.f32":             vec211,
-	"div.rz.f32/ftz":         vec212,
-	"div.rm.f32":             vec213,
-	"div.rm.f32/ftz":         vec214,
-	"div.rp.f32":             vec215,
-	"div.rp.f32/ftz":         vec216,
-	"rcp.rn.f32":             vec217,
-	"rcp.approx.f32":         vec217,
-	"rcp.rn.f32/ftz":         vec218,
-	"rcp.approx.f32/ftz":     vec218,
-	"rcp.rz.f32":             vec219,
-	"rcp.rz.f32/ftz":         vec220,
-	"rcp.rm.f32":             vec221,
-	"rcp.rm.f32/ftz":         vec222,
-	"rcp.rp.f32":             vec223,
-	"rcp.rp.f32/ftz":         vec224,
-	"sqrt.rn.f32":            vec225,
-	"sqrt.approx.f32":        vec225,
-	"sqrt.rn.f32/ftz":        vec226,
-	"sqrt.approx.f32/ftz":    vec226,
-	"sqrt.rz.f32":            vec227,
-	"sqrt.rz.f32/ftz":        vec228,
-	"sqrt.rm.f32":            vec229,
-	"sqrt.rm.f32/ftz":        vec230,
-	"sqrt.rp.f32":            vec231,
-	"sqrt.rp.f32/ftz":        vec232,
-	"rsqrt.approx.f32":       vec233,
-	"rsqrt.approx.f32/ftz":   vec234,
-	"sin.approx.f32":         vec235,
-	"sin.approx.f32/ftz":     vec236,
-	"cos.approx.f32":         vec237,
-	"cos.approx.f32/ftz":     vec238,
-	"ex2.approx.f32":         vec239,
-	"ex2.approx.f32/ftz":     vec240,
-	"lg2.approx.f32":         vec241,
-	"lg2.approx.f32/ftz":     vec242,
-	"tanh.approx.f32":        vec243,
-	"tanh.approx.f32/ftz":    vec244,
-	"abs.f32":                vec245,
-	"abs.f32/ftz":            vec246,
-	"neg.f32":                vec247,
-	"neg.f32/ftz":            vec248,
-	"min.f32":                vec249,
-	"min.f32/ftz":            vec250,
-	"max.f32":                vec251,
-	"max.f32/ftz":            vec252,
-	"min.NaN.f32":            vec253,
-	"min.NaN.f32/ftz":        vec254,
-	"max.NaN.f32":            vec255,
-	"max.NaN.f32/ftz":        vec256,
-	"add.f64":                vec257,
-	"add.rn.f64":             vec257,
-	"sub.f64":                vec258,
-	"sub.rn.f64":             vec258,
-	"mul.f64":                vec259,
-	"mul.rn.f64":             vec259,
-	"fma.rn.f64":             vec260,
-	"mad.rn.f64":             vec260,
-	"add.rz.f64":             vec261,
-	"add.rm.f64":             vec262,
-	"add.rp.f64":             vec263,
-	"sub.rz.f64":             vec264,
-	"sub.rm.f64":             vec265,
-	"sub.rp.f64":             vec266,
-	"mul.rz.f64":             vec267,
-	"mul.rm.f64":             vec268,
-	"mul.rp.f64":             vec269,
-	"fma.rz.f64":             vec270,
-	"mad.rz.f64":             vec270,
-	"fma.rm.f64":             vec271,
-	"mad.rm.f64":             vec271,
-	"fma.rp.f64":             vec272,
-	"mad.rp.f64":             vec272,
-	"div.rn.f64":             vec273,
-	"div.rz.f64":             vec274,
-	"div.rm.f64":             vec275,
-	"div.rp.f64":             vec276,
-	"rcp.rn.f64":             vec277,
-	"rcp.approx.ftz.f64":     vec277,
-	"rcp.rz.f64":             vec278,
-	"rcp.rm.f64":             vec279,
-	"rcp.rp.f64":             vec280,
-	"sqrt.rn.f64":            vec281,
-	"sqrt.rz.f64":            vec282,
-	"sqrt.rm.f64":            vec283,
-	"sqrt.rp.f64":            vec284,
-	"rsqrt.approx.f64":       vec285,
-	"rsqrt.approx.ftz.f64":   vec285,
-	"abs.f64":                vec286,
-	"neg.f64":                vec287,
-	"min.f64":                vec288,
-	"max.f64":                vec289,
-	"add.f16":                vec290,
-	"add.rn.f16":             vec290,
-	"add.f16/ftz":            vec291,
-	"add.rn.f16/ftz":         vec291,
-	"add.f16/sat":            vec292,
-	"add.rn.f16/sat":         vec292,
-	"add.f16/ftz/sat":        vec293,
-	"add.rn.f16/ftz/sat":     vec293,
-	"sub.f16":                vec294,
-	"sub.rn.f16":             vec294,
-	"sub.f16/ftz":            vec295,
-	"sub.rn.f16/ftz":         vec295,
-	"sub.f16/sat":            vec296,
-	"sub.rn.f16/sat":         vec296,
-	"sub.f16/ftz/sat":        vec297,
-	"sub.rn.f16/ftz/sat":     vec297,
-	"mul.f16":                vec298,
-	"mul.rn.f16":             vec298,
-	"mul.f16/ftz":            vec299,
-	"mul.rn.f16/ftz":         vec299,
-	"mul.f16/sat":            vec300,
-	"mul.rn.f16/sat":         vec300,
-	"mul.f16/ftz/sat":        vec301,
-	"mul.rn.f16/ftz/sat":     vec301,
-	"fma.rn.f16":             vec302,
-	"fma.rn.f16/ftz":         vec303,
-	"fma.rn.f16/sat":         vec304,
-	"fma.rn.f16/ftz/sat":     vec305,
-	"fma.rn.relu.f16":        vec306,
-	"fma.rn.relu.f16/ftz":    vec307,
-	"neg.f16":                vec308,
-	"neg.f16/ftz":            vec309,
-	"abs.f16":                vec310,
-	"abs.f16/ftz":            vec311,
-	"neg.bf16":               vec312,
-	"abs.bf16":               vec313,
-	"neg.f16x2":              vec314,
-	"neg.f16x2/ftz":          vec315,
-	"abs.f16x2":              vec316,
-	"abs.f16x2/ftz":          vec317,
-	"neg.bf16x2":             vec318,
-	"abs.bf16x2":             vec319,
-	"min.f16":                vec320,
-	"min.f16/ftz":            vec321,
-	"min.NaN.f16":            vec322,
-	"min.NaN.f16/ftz":        vec323,
-	"max.f16":                vec324,
-	"max.f16/ftz":            vec325,
-	"max.NaN.f16":            vec326,
-	"max.NaN.f16/ftz":        vec327,
-	"add.f16x2":              vec328,
-	"add.rn.f16x2":           vec328,
-	"add.f16x2/ftz":          vec329,
-	"add.rn.f16x2/ftz":       vec329,
-	"add.f16x2/sat":          vec330,
-	"add.rn.f16x2/sat":       vec330,
-	"add.f16x2/ftz/sat":      vec331,
-	"add.rn.f16x2/ftz/sat":   vec331,
-	"sub.f16x2":              vec332,
-	"sub.rn.f16x2":           vec332,
-	"sub.f16x2/ftz":          vec333,
-	"sub.rn.f16x2/ftz":       vec333,
-	"sub.f16x2/sat":          vec334,
-	"sub.rn.f16x2/sat":       vec334,
-	"sub.f16x2/ftz/sat":      vec335,
-	"sub.rn.f16x2/ftz/sat":   vec335,
-	"mul.f16x2":              vec336,
-	"mul.rn.f16x2":           vec336,
-	"mul.f16x2/ftz":          vec337,
-	"mul.rn.f16x2/ftz":       vec337,
-	"mul.f16x2/sat":          vec338,
-	"mul.rn.f16x2/sat":       vec338,
-	"mul.f16x2/ftz/sat":      vec339,
-	"mul.rn.f16x2/ftz/sat":   vec339,
-	"fma.rn.f16x2":           vec340,
-	"fma.rn.f16x2/ftz":       vec341,
-	"fma.rn.f16x2/sat":       vec342,
-	"fma.rn.f16x2/ftz/sat":   vec343,
-	"fma.rn.relu.f16x2":      vec344,
-	"fma.rn.relu.f16x2/ftz":  vec345,
-	"min.f16x2":              vec346,
-	"min.f16x2/ftz":          vec347,
-	"min.NaN.f16x2":          vec348,
-	"min.NaN.f16x2/ftz":      vec349,
-	"max.f16x2":              vec350,
-	"max.f16x2/ftz":          vec351,
-	"max.NaN.f16x2":          vec352,
-	"max.NaN.f16x2/ftz":      vec353,
-	"add.bf16":               vec354,
-	"add.rn.bf16":            vec354,
-	"sub.bf16":               vec355,
-	"sub.rn.bf16":            vec355,
-	"mul.bf16":               vec356,
-	"mul.rn.bf16":            vec356,
-	"add.bf16x2":             vec357,
-	"add.rn.bf16x2":          vec357,
-	"sub.bf16x2":             vec358,
-	"sub.rn.bf16x2":          vec358,
-	"mul.bf16x2":             vec359,
-	"mul.rn.bf16x2":          vec359,
-	"fma.rn.bf16":            vec360,
-	"fma.rn.relu.bf16":       vec361,
-	"fma.rn.bf16x2":          vec362,
-	"fma.rn.relu.bf16x2":     vec363,
-	"min.bf16":               vec364,
-	"min.bf16x2":             vec365,
-	"min.NaN.bf16":           vec366,
-	"min.NaN.bf16x2":         vec367,
-	"max.bf16":               vec368,
-	"max.bf16x2":             vec369,
-	"max.NaN.bf16":           vec370,
-	"max.NaN.bf16x2":         vec371,
-	"mov.b16":                vec372,
-	"mov.u16":                vec372,
-	"mov.s16":                vec372,
-	"mov.f16":                vec372,
-	"mov.b32":                vec372,
-	"mov.u32":                vec372,
-	"mov.s32":                vec372,
-	"mov.f32":                vec372,
-	"mov.f16x2":              vec372,
-	"mov.b64":                vec373,
-	"mov.u64":                vec373,
-	"mov.s64":                vec373,
-	"mov.f64":                vec373,
-	"cvt.u64.u32":            vec374,
-	"cvt.s64.u32":            vec374,
-	"cvt.u64.s32":            vec375,
-	"cvt.s64.s32":            vec375,
-	"cvt.u32.u64":            vec376,
-	"cvt.s32.u64":            vec376,
-	"cvt.u32.s64":            vec376,
-	"cvt.s32.s64":            vec376,
-	"cvt.u32.u16":            vec377,
-	"cvt.s32.u16":            vec377,
-	"cvt.u32.s16":            vec378,
-	"cvt.s32.s16":            vec378,
-	"cvt.u16.u32":            vec379,
-	"cvt.s16.u32":            vec379,
-	"cvt.u16.s32":            vec379,
-	"cvt.s16.s32":            vec379,
-	"cvt.u64.u16":            vec380,
-	"cvt.s64.u16":            vec380,
-	"cvt.u64.s16":            vec381,
-	"cvt.s64.s16":            vec381,
-	"cvt.u16.u64":            vec382,
-	"cvt.s16.u64":            vec382,
-	"cvt.u16.s64":            vec382,
-	"cvt.s16.s64":            vec382,
-	"cvt.rn.f32.s32":         vec383,
-	"cvt.rn.f32.u32":         vec384,
-	"cvt.rn.f64.s32":         vec385,
-	"cvt.f64.s32":            vec385,
-	"cvt.rn.f64.u32":         vec386,
-	"cvt.f64.u32":            vec386,
-	"cvt.f64.f32":            vec387,
-	"cvt.f64.f32/ftz":        vec388,
-	"cvt.rn.f32.f64":         vec389,
-	"cvt.rn.f32.f64/ftz":     vec390,
-	"cvt.f32.f16":            vec391,
-	"cvt.rn.f16.f32":         vec392,
-	"cvt.f32.bf16":           vec393,
-	"cvt.rn.f16x2.f32":       vec394,
-	"cvt.rn.bf16x2.f32":      vec395,
-	"cvt.rn.bf16.f32":        vec396,
-	"cvt.rz.f16x2.f32":       vec397,
-	"cvt.rz.bf16x2.f32":      vec398,
-	"cvt.rn.relu.f16.f32":    vec399,
-	"cvt.rn.relu.bf16.f32":   vec400,
-	"cvt.rn.relu.f16x2.f32":  vec401,
-	"cvt.rn.relu.bf16x2.f32": vec402,
-	"cvt.rz.relu.f16.f32":    vec403,
-	"cvt.rz.relu.bf16.f32":   vec404,
-	"cvt.rz.relu.f16x2.f32":  vec405,
-	"cvt.rz.relu.bf16x2.f32": vec406,
-	"cvt.rna.tf32.f32":       vec407,
-	"setp.eq.bf16":           vec408,
-	"setp.eq.f16":            vec409,
-	"setp.eq.f16/ftz":        vec410,
-	"setp.eq.f32":            vec411,
-	"setp.eq.f32/ftz":        vec412,
-	"setp.eq.f64":            vec413,
-	"setp.eq.s16":            vec414,
-	"setp.eq.s32":            vec415,
-	"setp.eq.s64":            vec416,
-	"setp.eq.u16":            vec417,
-	"setp.eq.b16":            vec417,
-	"setp.eq.u32":            vec418,
-	"setp.eq.b32":            vec418,
-	"setp.eq.u64":            vec419,
-	"setp.eq.b64":            vec419,
-	"setp.equ.bf16":          vec420,
-	"setp.equ.f16":           vec421,
-	"setp.equ.f16/ftz":       vec422,
-	"setp.equ.f32":           vec423,
-	"setp.equ.f32/ftz":       vec424,
-	"setp.equ.f64":           vec425,
-	"setp.ge.bf16":           vec426,
-	"setp.ge.f16":            vec427,
-	"setp.ge.f16/ftz":        vec428,
-	"setp.ge.f32":            vec429,
-	"setp.ge.f32/ftz":        vec430,
-	"setp.ge.f64":            vec431,
-	"setp.ge.s16":            vec432,
-	"setp.ge.s32":            vec433,
-	"setp.ge.s64":            vec434,
-	"setp.ge.u16":            vec435,
-	"setp.hs.u16":            vec435,
-	"setp.ge.u32":            vec436,
-	"setp.hs.u32":            vec436,
-	"setp.ge.u64":            vec437,
-	"setp.hs.u64":            vec437,
-	"setp.geu.bf16":          vec438,
-	"setp.geu.f16":           vec439,
-	"setp.geu.f16/ftz":       vec440,
-	"setp.geu.f32":           vec441,
-	"setp.geu.f32/ftz":       vec442,
-	"setp.geu.f64":           vec443,
-	"setp.gt.bf16":           vec444,
-	"setp.gt.f16":            vec445,
-	"setp.gt.f16/ftz":        vec446,
-	"setp.gt.f32":            vec447,
-	"setp.gt.f32/ftz":        vec448,
-	"setp.gt.f64":            vec449,
-	"setp.gt.s16":            vec450,
-	"setp.gt.s32":            vec451,
-	"setp.gt.s64":            vec452,
-	"setp.gt.u16":            vec453,
-	"setp.hi.u16":            vec453,
-	"setp.gt.u32":            vec454,
-	"setp.hi.u32":            vec454,
-	"setp.gt.u64":            vec455,
-	"setp.hi.u64":            vec455,
-	"setp.gtu.bf16":          vec456,
-	"setp.gtu.f16":           vec457,
-	"setp.gtu.f16/ftz":       vec458,
-	"setp.gtu.f32":           vec459,
-	"setp.gtu.f32/ftz":       vec460,
-	"setp.gtu.f64":           vec461,
-	"setp.le.bf16":           vec462,
-	"setp.le.f16":            vec463,
-	"setp.le.f16/ftz":        vec464,
-	"setp.le.f32":            vec465,
-	"setp.le.f32/ftz":        vec466,
-	"setp.le.f64":            vec467,
-	"setp.le.s16":            vec468,
-	"setp.le.s32":            vec469,
-	"setp.le.s64":            vec470,
-	"setp.le.u16":            vec471,
-	"setp.ls.u16":            vec471,
-	"setp.le.u32":            vec472,
-	"setp.ls.u32":            vec472,
-	"setp.le.u64":            vec473,
-	"setp.ls.u64":            vec473,
-	"setp.leu.bf16":          vec474,
-	"setp.leu.f16":           vec475,
-	"setp.leu.f16/ftz":       vec476,
-	"setp.leu.f32":           vec477,
-	"setp.leu.f32/ftz":       vec478,
-	"setp.leu.f64":           vec479,
-	"setp.lt.bf16":           vec480,
-	"setp.lt.f16":            vec481,
-	"setp.lt.f16/ftz":        vec482,
-	"setp.lt.f32":            vec483,
-	"setp.lt.f32/ftz":        vec484,
-	"setp.lt.f64":            vec485,
-	"setp.lt.s16":            vec486,
-	"setp.lt.s32":            vec487,
-	"setp.lt.s64":            vec488,
-	"setp.lt.u16":            vec489,
-	"setp.lo.u16":            vec489,
-	"setp.lt.u32":            vec490,
-	"setp.lo.u32":            vec490,
-	"setp.lt.u64":            vec491,
-	"setp.lo.u64":            vec491,
-	"setp.ltu.bf16":          vec492,
-	"setp.ltu.f16":           vec493,
-	"setp.ltu.f16/ftz":       vec494,
-	"setp.ltu.f32":           vec495,
-	"setp.ltu.f32/ftz":       vec496,
-	"setp.ltu.f64":           vec497,
-	"setp.nan.bf16":          vec498,
-	"setp.nan.f16":           vec499,
-	"setp.nan.f16/ftz":       vec500,
-	"setp.nan.f32":           vec501,
-	"setp.nan.f32/ftz":       vec502,
-	"setp.nan.f64":           vec503,
-	"setp.ne.bf16":           vec504,
-	"setp.ne.f16":            vec505,
-	"setp.ne.f16/ftz":        vec506,
-	"setp.ne.f32":            vec507,
-	"setp.ne.f32/ftz":        vec508,
-	"setp.ne.f64":            vec509,
-	"setp.ne.s16":            vec510,
-	"setp.ne.s32":            vec511,
-	"setp.ne.s64":            vec512,
-	"setp.ne.u16":            vec513,
-	"setp.ne.b16":            vec513,
-	"setp.ne.u32":            vec514,
-	"setp.ne.b32":            vec514,
-	"setp.ne.u64":            vec515,
-	"setp.ne.b64":            vec515,
-	"setp.neu.bf16":          vec516,
-	"setp.neu.f16":           vec517,
-	"setp.neu.f16/ftz":       vec518,
-	"setp.neu.f32":           vec519,
-	"setp.neu.f32/ftz":       vec520,
-	"setp.neu.f64":           vec521,
-	"setp.num.bf16":          vec522,
-	"setp.num.f16":           vec523,
-	"setp.num.f16/ftz":       vec524,
-	"setp.num.f32":           vec525,
-	"setp.num.f32/ftz":       vec526,
-	"setp.num.f64":           vec527,
+	"add.u16":                            vec0,
+	"add.s16":                            vec0,
+	"add.u32":                            vec1,
+	"add.s32":                            vec1,
+	"add.u64":                            vec2,
+	"add.s64":                            vec2,
+	"add.s32/sat":                        vec3,
+	"sub.u16":                            vec4,
+	"sub.s16":                            vec4,
+	"sub.u32":                            vec5,
+	"sub.s32":                            vec5,
+	"sub.u64":                            vec6,
+	"sub.s64":                            vec6,
+	"sub.s32/sat":                        vec7,
+	"mul.lo.u16":                         vec8,
+	"mul.lo.s16":                         vec8,
+	"mul.lo.u32":                         vec9,
+	"mul.lo.s32":                         vec9,
+	"mul.lo.u64":                         vec10,
+	"mul.lo.s64":                         vec10,
+	"mul.hi.u16":                         vec11,
+	"mul.hi.s16":                         vec12,
+	"mul.hi.u32":                         vec13,
+	"mul.hi.s32":                         vec14,
+	"mul.hi.u64":                         vec15,
+	"mul.hi.s64":                         vec16,
+	"mul.wide.u16":                       vec17,
+	"mul.wide.s16":                       vec18,
+	"mul.wide.u32":                       vec19,
+	"mul.wide.s32":                       vec20,
+	"mad.lo.u16":                         vec21,
+	"mad.lo.s16":                         vec21,
+	"mad.lo.u32":                         vec22,
+	"mad.lo.s32":                         vec22,
+	"mad.lo.u64":                         vec23,
+	"mad.lo.s64":                         vec23,
+	"mad.hi.u32":                         vec24,
+	"mad.hi.s32":                         vec25,
+	"mad.hi.u64":                         vec26,
+	"mad.hi.s64":                         vec27,
+	"mad.wide.u16":                       vec28,
+	"mad.wide.s16":                       vec29,
+	"mad.wide.u32":                       vec30,
+	"mad.wide.s32":                       vec31,
+	"mul24.lo.u32":                       vec32,
+	"mul24.lo.s32":                       vec33,
+	"mul24.hi.u32":                       vec34,
+	"mul24.hi.s32":                       vec35,
+	"mad24.lo.u32":                       vec36,
+	"mad24.lo.s32":                       vec37,
+	"sad.u32":                            vec38,
+	"sad.s32":                            vec39,
+	"div.u16":                            vec40,
+	"div.s16":                            vec41,
+	"div.u32":                            vec42,
+	"div.s32":                            vec43,
+	"div.u64":                            vec44,
+	"div.s64":                            vec45,
+	"rem.u16":                            vec46,
+	"rem.s16":                            vec47,
+	"rem.u32":                            vec48,
+	"rem.s32":                            vec49,
+	"rem.u64":                            vec50,
+	"rem.s64":                            vec51,
+	"abs.s16":                            vec52,
+	"abs.s32":                            vec53,
+	"abs.s64":                            vec54,
+	"neg.s16":                            vec55,
+	"neg.s32":                            vec56,
+	"neg.s64":                            vec57,
+	"min.u16":                            vec58,
+	"min.s16":                            vec59,
+	"min.u32":                            vec60,
+	"min.s32":                            vec61,
+	"min.u64":                            vec62,
+	"min.s64":                            vec63,
+	"max.u16":                            vec64,
+	"max.s16":                            vec65,
+	"max.u32":                            vec66,
+	"max.s32":                            vec67,
+	"max.u64":                            vec68,
+	"max.s64":                            vec69,
+	"popc.b32":                           vec70,
+	"popc.b64":                           vec71,
+	"clz.b32":                            vec72,
+	"clz.b64":                            vec73,
+	"bfind.u32":                          vec74,
+	"bfind.s32":                          vec75,
+	"bfind.u64":                          vec76,
+	"bfind.s64":                          vec77,
+	"bfind.shiftamt.u32":                 vec78,
+	"bfind.shiftamt.s32":                 vec79,
+	"bfind.shiftamt.u64":                 vec80,
+	"bfind.shiftamt.s64":                 vec81,
+	"brev.b32":                           vec82,
+	"brev.b64":                           vec83,
+	"bfe.u32":                            vec84,
+	"bfe.s32":                            vec85,
+	"bfe.u64":                            vec86,
+	"bfe.s64":                            vec87,
+	"bfi.b32":                            vec88,
+	"bfi.b64":                            vec89,
+	"dp4a.u32.u32":                       vec90,
+	"dp4a.s32.s32":                       vec91,
+	"dp4a.u32.s32":                       vec92,
+	"dp4a.s32.u32":                       vec93,
+	"dp2a.lo.u32.u32":                    vec94,
+	"dp2a.lo.s32.s32":                    vec95,
+	"dp2a.lo.u32.s32":                    vec96,
+	"dp2a.lo.s32.u32":                    vec97,
+	"dp2a.hi.u32.u32":                    vec98,
+	"dp2a.hi.s32.s32":                    vec99,
+	"dp2a.hi.u32.s32":                    vec100,
+	"dp2a.hi.s32.u32":                    vec101,
+	"and.b16":                            vec102,
+	"and.b32":                            vec102,
+	"and.b64":                            vec103,
+	"or.b16":                             vec104,
+	"or.b32":                             vec104,
+	"or.b64":                             vec105,
+	"xor.b16":                            vec106,
+	"xor.b32":                            vec106,
+	"xor.b64":                            vec107,
+	"not.b16":                            vec108,
+	"not.b32":                            vec109,
+	"not.b64":                            vec110,
+	"cnot.b16":                           vec111,
+	"cnot.b32":                           vec112,
+	"cnot.b64":                           vec113,
+	"shl.b16":                            vec114,
+	"shl.b32":                            vec115,
+	"shl.b64":                            vec116,
+	"shr.u16":                            vec117,
+	"shr.b16":                            vec117,
+	"shr.s16":                            vec118,
+	"shr.u32":                            vec119,
+	"shr.b32":                            vec119,
+	"shr.s32":                            vec120,
+	"shr.u64":                            vec121,
+	"shr.b64":                            vec121,
+	"shr.s64":                            vec122,
+	"shf.l.wrap.b32":                     vec123,
+	"shf.l.clamp.b32":                    vec124,
+	"shf.r.wrap.b32":                     vec125,
+	"shf.r.clamp.b32":                    vec126,
+	"prmt.b32":                           vec127,
+	"prmt.b32.f4e":                       vec128,
+	"prmt.b32.b4e":                       vec129,
+	"prmt.b32.rc8":                       vec130,
+	"testp.finite.f32":                   vec131,
+	"testp.infinite.f32":                 vec132,
+	"testp.number.f32":                   vec133,
+	"testp.notanumber.f32":               vec134,
+	"testp.normal.f32":                   vec135,
+	"testp.subnormal.f32":                vec136,
+	"testp.finite.f64":                   vec137,
+	"testp.infinite.f64":                 vec138,
+	"testp.number.f64":                   vec139,
+	"testp.notanumber.f64":               vec140,
+	"testp.normal.f64":                   vec141,
+	"testp.subnormal.f64":                vec142,
+	"copysign.f32":                       vec143,
+	"copysign.f64":                       vec144,
+	"add.f32":                            vec145,
+	"add.rn.f32":                         vec145,
+	"add.f32/ftz":                        vec146,
+	"add.rn.f32/ftz":                     vec146,
+	"add.f32/sat":                        vec147,
+	"add.rn.f32/sat":                     vec147,
+	"add.f32/ftz/sat":                    vec148,
+	"add.rn.f32/ftz/sat":                 vec148,
+	"sub.f32":                            vec149,
+	"sub.rn.f32":                         vec149,
+	"sub.f32/ftz":                        vec150,
+	"sub.rn.f32/ftz":                     vec150,
+	"sub.f32/sat":                        vec151,
+	"sub.rn.f32/sat":                     vec151,
+	"sub.f32/ftz/sat":                    vec152,
+	"sub.rn.f32/ftz/sat":                 vec152,
+	"mul.f32":                            vec153,
+	"mul.rn.f32":                         vec153,
+	"mul.f32/ftz":                        vec154,
+	"mul.rn.f32/ftz":                     vec154,
+	"mul.f32/sat":                        vec155,
+	"mul.rn.f32/sat":                     vec155,
+	"mul.f32/ftz/sat":                    vec156,
+	"mul.rn.f32/ftz/sat":                 vec156,
+	"fma.rn.f32":                         vec157,
+	"mad.rn.f32":                         vec157,
+	"mad.f32":                            vec157,
+	"fma.rn.f32/ftz":                     vec158,
+	"mad.rn.f32/ftz":                     vec158,
+	"mad.f32/ftz":                        vec158,
+	"fma.rn.f32/sat":                     vec159,
+	"mad.rn.f32/sat":                     vec159,
+	"mad.f32/sat":                        vec159,
+	"fma.rn.f32/ftz/sat":                 vec160,
+	"mad.rn.f32/ftz/sat":                 vec160,
+	"mad.f32/ftz/sat":                    vec160,
+	"add.rz.f32":                         vec161,
+	"add.rz.f32/ftz":                     vec162,
+	"add.rz.f32/sat":                     vec163,
+	"add.rz.f32/ftz/sat":                 vec164,
+	"add.rm.f32":                         vec165,
+	"add.rm.f32/ftz":                     vec166,
+	"add.rm.f32/sat":                     vec167,
+	"add.rm.f32/ftz/sat":                 vec168,
+	"add.rp.f32":                         vec169,
+	"add.rp.f32/ftz":                     vec170,
+	"add.rp.f32/sat":                     vec171,
+	"add.rp.f32/ftz/sat":                 vec172,
+	"sub.rz.f32":                         vec173,
+	"sub.rz.f32/ftz":                     vec174,
+	"sub.rz.f32/sat":                     vec175,
+	"sub.rz.f32/ftz/sat":                 vec176,
+	"sub.rm.f32":                         vec177,
+	"sub.rm.f32/ftz":                     vec178,
+	"sub.rm.f32/sat":                     vec179,
+	"sub.rm.f32/ftz/sat":                 vec180,
+	"sub.rp.f32":                         vec181,
+	"sub.rp.f32/ftz":                     vec182,
+	"sub.rp.f32/sat":                     vec183,
+	"sub.rp.f32/ftz/sat":                 vec184,
+	"mul.rz.f32":                         vec185,
+	"mul.rz.f32/ftz":                     vec186,
+	"mul.rz.f32/sat":                     vec187,
+	"mul.rz.f32/ftz/sat":                 vec188,
+	"mul.rm.f32":                         vec189,
+	"mul.rm.f32/ftz":                     vec190,
+	"mul.rm.f32/sat":                     vec191,
+	"mul.rm.f32/ftz/sat":                 vec192,
+	"mul.rp.f32":                         vec193,
+	"mul.rp.f32/ftz":                     vec194,
+	"mul.rp.f32/sat":                     vec195,
+	"mul.rp.f32/ftz/sat":                 vec196,
+	"fma.rz.f32":                         vec197,
+	"mad.rz.f32":                         vec197,
+	"fma.rz.f32/ftz":                     vec198,
+	"mad.rz.f32/ftz":                     vec198,
+	"fma.rz.f32/sat":                     vec199,
+	"mad.rz.f32/sat":                     vec199,
+	"fma.rz.f32/ftz/sat":                 vec200,
+	"mad.rz.f32/ftz/sat":                 vec200,
+	"fma.rm.f32":                         vec201,
+	"mad.rm.f32":                         vec201,
+	"fma.rm.f32/ftz":                     vec202,
+	"mad.rm.f32/ftz":                     vec202,
+	"fma.rm.f32/sat":                     vec203,
+	"mad.rm.f32/sat":                     vec203,
+	"fma.rm.f32/ftz/sat":                 vec204,
+	"mad.rm.f32/ftz/sat":                 vec204,
+	"fma.rp.f32":                         vec205,
+	"mad.rp.f32":                         vec205,
+	"fma.rp.f32/ftz":                     vec206,
+	"mad.rp.f32/ftz":                     vec206,
+	"fma.rp.f32/sat":                     vec207,
+	"mad.rp.f32/sat":                     vec207,
+	"fma.rp.f32/ftz/sat":                 vec208,
+	"mad.rp.f32/ftz/sat":                 vec208,
+	"div.rn.f32":                         vec209,
+	"div.approx.f32":                     vec209,
+	"div.full.f32":                       vec209,
+	"div.rn.f32/ftz":                     vec210,
+	"div.approx.f32/ftz":                 vec210,
+	"div.full.f32/ftz":                   vec210,
+	"div.rz.f32":                         vec211,
+	"div.rz.f32/ftz":                     vec212,
+	"div.rm.f32":                         vec213,
+	"div.rm.f32/ftz":                     vec214,
+	"div.rp.f32":                         vec215,
+	"div.rp.f32/ftz":                     vec216,
+	"rcp.rn.f32":                         vec217,
+	"rcp.approx.f32":                     vec217,
+	"rcp.rn.f32/ftz":                     vec218,
+	"rcp.approx.f32/ftz":                 vec218,
+	"rcp.rz.f32":                         vec219,
+	"rcp.rz.f32/ftz":                     vec220,
+	"rcp.rm.f32":                         vec221,
+	"rcp.rm.f32/ftz":                     vec222,
+	"rcp.rp.f32":                         vec223,
+	"rcp.rp.f32/ftz":                     vec224,
+	"sqrt.rn.f32":                        vec225,
+	"sqrt.approx.f32":                    vec225,
+	"sqrt.rn.f32/ftz":                    vec226,
+	"sqrt.approx.f32/ftz":                vec226,
+	"sqrt.rz.f32":                        vec227,
+	"sqrt.rz.f32/ftz":                    vec228,
+	"sqrt.rm.f32":                        vec229,
+	"sqrt.rm.f32/ftz":                    vec230,
+	"sqrt.rp.f32":                        vec231,
+	"sqrt.rp.f32/ftz":                    vec232,
+	"rsqrt.approx.f32":                   vec233,
+	"rsqrt.approx.f32/ftz":               vec234,
+	"sin.approx.f32":                     vec235,
+	"sin.approx.f32/ftz":                 vec236,
+	"cos.approx.f32":                     vec237,
+	"cos.approx.f32/ftz":                 vec238,
+	"ex2.approx.f32":                     vec239,
+	"ex2.approx.f32/ftz":                 vec240,
+	"lg2.approx.f32":                     vec241,
+	"lg2.approx.f32/ftz":                 vec242,
+	"tanh.approx.f32":                    vec243,
+	"tanh.approx.f32/ftz":                vec244,
+	"abs.f32":                            vec245,
+	"abs.f32/ftz":                        vec246,
+	"neg.f32":                            vec247,
+	"neg.f32/ftz":                        vec248,
+	"min.f32":                            vec249,
+	"min.f32/ftz":                        vec250,
+	"max.f32":                            vec251,
+	"max.f32/ftz":                        vec252,
+	"min.NaN.f32":                        vec253,
+	"min.NaN.f32/ftz":                    vec254,
+	"max.NaN.f32":                        vec255,
+	"max.NaN.f32/ftz":                    vec256,
+	"add.f64":                            vec257,
+	"add.rn.f64":                         vec257,
+	"sub.f64":                            vec258,
+	"sub.rn.f64":                         vec258,
+	"mul.f64":                            vec259,
+	"mul.rn.f64":                         vec259,
+	"fma.rn.f64":                         vec260,
+	"mad.rn.f64":                         vec260,
+	"add.rz.f64":                         vec261,
+	"add.rm.f64":                         vec262,
+	"add.rp.f64":                         vec263,
+	"sub.rz.f64":                         vec264,
+	"sub.rm.f64":                         vec265,
+	"sub.rp.f64":                         vec266,
+	"mul.rz.f64":                         vec267,
+	"mul.rm.f64":                         vec268,
+	"mul.rp.f64":                         vec269,
+	"fma.rz.f64":                         vec270,
+	"mad.rz.f64":                         vec270,
+	"fma.rm.f64":                         vec271,
+	"mad.rm.f64":                         vec271,
+	"fma.rp.f64":                         vec272,
+	"mad.rp.f64":                         vec272,
+	"div.rn.f64":                         vec273,
+	"div.rz.f64":                         vec274,
+	"div.rm.f64":                         vec275,
+	"div.rp.f64":                         vec276,
+	"rcp.rn.f64":                         vec277,
+	"rcp.approx.ftz.f64":                 vec277,
+	"rcp.rz.f64":                         vec278,
+	"rcp.rm.f64":                         vec279,
+	"rcp.rp.f64":                         vec280,
+	"sqrt.rn.f64":                        vec281,
+	"sqrt.rz.f64":                        vec282,
+	"sqrt.rm.f64":                        vec283,
+	"sqrt.rp.f64":                        vec284,
+	"rsqrt.approx.f64":                   vec285,
+	"rsqrt.approx.ftz.f64":               vec285,
+	"abs.f64":                            vec286,
+	"neg.f64":                            vec287,
+	"min.f64":                            vec288,
+	"max.f64":                            vec289,
+	"add.f16":                            vec290,
+	"add.rn.f16":                         vec290,
+	"add.f16/ftz":                        vec291,
+	"add.rn.f16/ftz":                     vec291,
+	"add.f16/sat":                        vec292,
+	"add.rn.f16/sat":                     vec292,
+	"add.f16/ftz/sat":                    vec293,
+	"add.rn.f16/ftz/sat":                 vec293,
+	"sub.f16":                            vec294,
+	"sub.rn.f16":                         vec294,
+	"sub.f16/ftz":                        vec295,
+	"sub.rn.f16/ftz":                     vec295,
+	"sub.f16/sat":                        vec296,
+	"sub.rn.f16/sat":                     vec296,
+	"sub.f16/ftz/sat":                    vec297,
+	"sub.rn.f16/ftz/sat":                 vec297,
+	"mul.f16":                            vec298,
+	"mul.rn.f16":                         vec298,
+	"mul.f16/ftz":                        vec299,
+	"mul.rn.f16/ftz":                     vec299,
+	"mul.f16/sat":                        vec300,
+	"mul.rn.f16/sat":                     vec300,
+	"mul.f16/ftz/sat":                    vec301,
+	"mul.rn.f16/ftz/sat":                 vec301,
+	"fma.rn.f16":                         vec302,
+	"fma.rn.f16/ftz":                     vec303,
+	"fma.rn.f16/sat":                     vec304,
+	"fma.rn.f16/ftz/sat":                 vec305,
+	"fma.rn.relu.f16":                    vec306,
+	"fma.rn.relu.f16/ftz":                vec307,
+	"neg.f16":                            vec308,
+	"neg.f16/ftz":                        vec309,
+	"abs.f16":                            vec310,
+	"abs.f16/ftz":                        vec311,
+	"neg.bf16":                           vec312,
+	"abs.bf16":                           vec313,
+	"neg.f16x2":                          vec314,
+	"neg.f16x2/ftz":                      vec315,
+	"abs.f16x2":                          vec316,
+	"abs.f16x2/ftz":                      vec317,
+	"neg.bf16x2":                         vec318,
+	"abs.bf16x2":                         vec319,
+	"min.f16":                            vec320,
+	"min.f16/ftz":                        vec321,
+	"min.NaN.f16":                        vec322,
+	"min.NaN.f16/ftz":                    vec323,
+	"max.f16":                            vec324,
+	"max.f16/ftz":                        vec325,
+	"max.NaN.f16":                        vec326,
+	"max.NaN.f16/ftz":                    vec327,
+	"add.f16x2":                          vec328,
+	"add.rn.f16x2":                       vec328,
+	"add.f16x2/ftz":                      vec329,
+	"add.rn.f16x2/ftz":                   vec329,
+	"add.f16x2/sat":                      vec330,
+	"add.rn.f16x2/sat":                   vec330,
+	"add.f16x2/ftz/sat":                  vec331,
+	"add.rn.f16x2/ftz/sat":               vec331,
+	"sub.f16x2":                          vec332,
+	"sub.rn.f16x2":                       vec332,
+	"sub.f16x2/ftz":                      vec333,
+	"sub.rn.f16x2/ftz":                   vec333,
+	"sub.f16x2/sat":                      vec334,
+	"sub.rn.f16x2/sat":                   vec334,
+	"sub.f16x2/ftz/sat":                  vec335,
+	"sub.rn.f16x2/ftz/sat":               vec335,
+	"mul.f16x2":                          vec336,
+	"mul.rn.f16x2":                       vec336,
+	"mul.f16x2/ftz":                      vec337,
+	"mul.rn.f16x2/ftz":                   vec337,
+	"mul.f16x2/sat":                      vec338,
+	"mul.rn.f16x2/sat":                   vec338,
+	"mul.f16x2/ftz/sat":                  vec339,
+	"mul.rn.f16x2/ftz/sat":               vec339,
+	"fma.rn.f16x2":                       vec340,
+	"fma.rn.f16x2/ftz":                   vec341,
+	"fma.rn.f16x2/sat":                   vec342,
+	"fma.rn.f16x2/ftz/sat":               vec343,
+	"fma.rn.relu.f16x2":                  vec344,
+	"fma.rn.relu.f16x2/ftz":              vec345,
+	"min.f16x2":                          vec346,
+	"min.f16x2/ftz":                      vec347,
+	"min.NaN.f16x2":                      vec348,
+	"min.NaN.f16x2/ftz":                  vec349,
+	"max.f16x2":                          vec350,
+	"max.f16x2/ftz":                      vec351,
+	"max.NaN.f16x2":                      vec352,
+	"max.NaN.f16x2/ftz":                  vec353,
+	"add.bf16":                           vec354,
+	"add.rn.bf16":                        vec354,
+	"sub.bf16":                           vec355,
+	"sub.rn.bf16":                        vec355,
+	"mul.bf16":                           vec356,
+	"mul.rn.bf16":                        vec356,
+	"add.bf16x2":                         vec357,
+	"add.rn.bf16x2":                      vec357,
+	"sub.bf16x2":                         vec358,
+	"sub.rn.bf16x2":                      vec358,
+	"mul.bf16x2":                         vec359,
+	"mul.rn.bf16x2":                      vec359,
+	"fma.rn.bf16":                        vec360,
+	"fma.rn.relu.bf16":                   vec361,
+	"fma.rn.bf16x2":                      vec362,
+	"fma.rn.relu.bf16x2":                 vec363,
+	"min.bf16":                           vec364,
+	"min.bf16x2":                         vec365,
+	"min.NaN.bf16":                       vec366,
+	"min.NaN.bf16x2":                     vec367,
+	"max.bf16":                           vec368,
+	"max.bf16x2":                         vec369,
+	"max.NaN.bf16":                       vec370,
+	"max.NaN.bf16x2":                     vec371,
+	"mov.b16":                            vec372,
+	"mov.u16":                            vec372,
+	"mov.s16":                            vec372,
+	"mov.f16":                            vec372,
+	"mov.b32":                            vec372,
+	"mov.u32":                            vec372,
+	"mov.s32":                            vec372,
+	"mov.f32":                            vec372,
+	"mov.f16x2":                          vec372,
+	"mov.b64":                            vec373,
+	"mov.u64":                            vec373,
+	"mov.s64":                            vec373,
+	"mov.f64":                            vec373,
+	"cvt.u64.u32":                        vec374,
+	"cvt.s64.u32":                        vec374,
+	"cvt.u64.s32":                        vec375,
+	"cvt.s64.s32":                        vec375,
+	"cvt.u32.u64":                        vec376,
+	"cvt.s32.u64":                        vec376,
+	"cvt.u32.s64":                        vec376,
+	"cvt.s32.s64":                        vec376,
+	"cvt.u32.u16":                        vec377,
+	"cvt.s32.u16":                        vec377,
+	"cvt.u32.s16":                        vec378,
+	"cvt.s32.s16":                        vec378,
+	"cvt.u16.u32":                        vec379,
+	"cvt.s16.u32":                        vec379,
+	"cvt.u16.s32":                        vec379,
+	"cvt.s16.s32":                        vec379,
+	"cvt.u64.u16":                        vec380,
+	"cvt.s64.u16":                        vec380,
+	"cvt.u64.s16":                        vec381,
+	"cvt.s64.s16":                        vec381,
+	"cvt.u16.u64":                        vec382,
+	"cvt.s16.u64":                        vec382,
+	"cvt.u16.s64":                        vec382,
+	"cvt.s16.s64":                        vec382,
+	"cvt.rn.f32.s32":                     vec383,
+	"cvt.rn.f32.u32":                     vec384,
+	"cvt.rn.f64.s32":                     vec385,
+	"cvt.f64.s32":                        vec385,
+	"cvt.rn.f64.u32":                     vec386,
+	"cvt.f64.u32":                        vec386,
+	"cvt.f64.f32":                        vec387,
+	"cvt.f64.f32/ftz":                    vec388,
+	"cvt.rn.f32.f64":                     vec389,
+	"cvt.rn.f32.f64/ftz":                 vec390,
+	"cvt.f32.f16":                        vec391,
+	"cvt.rn.f16.f32":                     vec392,
+	"cvt.f32.bf16":                       vec393,
+	"cvt.rn.f16x2.f32":                   vec394,
+	"cvt.rn.bf16x2.f32":                  vec395,
+	"cvt.rn.bf16.f32":                    vec396,
+	"cvt.rz.f16x2.f32":                   vec397,
+	"cvt.rz.bf16x2.f32":                  vec398,
+	"cvt.rn.relu.f16.f32":                vec399,
+	"cvt.rn.relu.bf16.f32":               vec400,
+	"cvt.rn.relu.f16x2.f32":              vec401,
+	"cvt.rn.relu.bf16x2.f32":             vec402,
+	"cvt.rz.relu.f16.f32":                vec403,
+	"cvt.rz.relu.bf16.f32":               vec404,
+	"cvt.rz.relu.f16x2.f32":              vec405,
+	"cvt.rz.relu.bf16x2.f32":             vec406,
+	"cvt.rna.tf32.f32":                   vec407,
+	"cvt.rna.satfinite.tf32.f32":         vec408,
+	"cvt.rn.tf32.f32":                    vec409,
+	"cvt.rz.tf32.f32":                    vec410,
+	"cvt.rn.relu.tf32.f32":               vec411,
+	"cvt.rz.relu.tf32.f32":               vec412,
+	"cvt.rn.satfinite.e4m3x2.f32":        vec413,
+	"cvt.rn.satfinite.e4m3x2.f16x2":      vec414,
+	"cvt.rn.f16x2.e4m3x2":                vec415,
+	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec416,
+	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec417,
+	"cvt.rn.relu.f16x2.e4m3x2":           vec418,
+	"cvt.rn.satfinite.e5m2x2.f32":        vec419,
+	"cvt.rn.satfinite.e5m2x2.f16x2":      vec420,
+	"cvt.rn.f16x2.e5m2x2":                vec421,
+	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec422,
+	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec423,
+	"cvt.rn.relu.f16x2.e5m2x2":           vec424,
+	"setp.eq.bf16":                       vec425,
+	"setp.eq.f16":                        vec426,
+	"setp.eq.f16/ftz":                    vec427,
+	"setp.eq.f32":                        vec428,
+	"setp.eq.f32/ftz":                    vec429,
+	"setp.eq.f64":                        vec430,
+	"setp.eq.s16":                        vec431,
+	"setp.eq.s32":                        vec432,
+	"setp.eq.s64":                        vec433,
+	"setp.eq.u16":                        vec434,
+	"setp.eq.b16":                        vec434,
+	"setp.eq.u32":                        vec435,
+	"setp.eq.b32":                        vec435,
+	"setp.eq.u64":                        vec436,
+	"setp.eq.b64":                        vec436,
+	"setp.equ.bf16":                      vec437,
+	"setp.equ.f16":                       vec438,
+	"setp.equ.f16/ftz":                   vec439,
+	"setp.equ.f32":                       vec440,
+	"setp.equ.f32/ftz":                   vec441,
+	"setp.equ.f64":                       vec442,
+	"setp.ge.bf16":                       vec443,
+	"setp.ge.f16":                        vec444,
+	"setp.ge.f16/ftz":                    vec445,
+	"setp.ge.f32":                        vec446,
+	"setp.ge.f32/ftz":                    vec447,
+	"setp.ge.f64":                        vec448,
+	"setp.ge.s16":                        vec449,
+	"setp.ge.s32":                        vec450,
+	"setp.ge.s64":                        vec451,
+	"setp.ge.u16":                        vec452,
+	"setp.hs.u16":                        vec452,
+	"setp.ge.u32":                        vec453,
+	"setp.hs.u32":                        vec453,
+	"setp.ge.u64":                        vec454,
+	"setp.hs.u64":                        vec454,
+	"setp.geu.bf16":                      vec455,
+	"setp.geu.f16":                       vec456,
+	"setp.geu.f16/ftz":                   vec457,
+	"setp.geu.f32":                       vec458,
+	"setp.geu.f32/ftz":                   vec459,
+	"setp.geu.f64":                       vec460,
+	"setp.gt.bf16":                       vec461,
+	"setp.gt.f16":                        vec462,
+	"setp.gt.f16/ftz":                    vec463,
+	"setp.gt.f32":                        vec464,
+	"setp.gt.f32/ftz":                    vec465,
+	"setp.gt.f64":                        vec466,
+	"setp.gt.s16":                        vec467,
+	"setp.gt.s32":                        vec468,
+	"setp.gt.s64":                        vec469,
+	"setp.gt.u16":                        vec470,
+	"setp.hi.u16":                        vec470,
+	"setp.gt.u32":                        vec471,
+	"setp.hi.u32":                        vec471,
+	"setp.gt.u64":                        vec472,
+	"setp.hi.u64":                        vec472,
+	"setp.gtu.bf16":                      vec473,
+	"setp.gtu.f16":                       vec474,
+	"setp.gtu.f16/ftz":                   vec475,
+	"setp.gtu.f32":                       vec476,
+	"setp.gtu.f32/ftz":                   vec477,
+	"setp.gtu.f64":                       vec478,
+	"setp.le.bf16":                       vec479,
+	"setp.le.f16":                        vec480,
+	"setp.le.f16/ftz":                    vec481,
+	"setp.le.f32":                        vec482,
+	"setp.le.f32/ftz":                    vec483,
+	"setp.le.f64":                        vec484,
+	"setp.le.s16":                        vec485,
+	"setp.le.s32":                        vec486,
+	"setp.le.s64":                        vec487,
+	"setp.le.u16":                        vec488,
+	"setp.ls.u16":                        vec488,
+	"setp.le.u32":                        vec489,
+	"setp.ls.u32":                        vec489,
+	"setp.le.u64":                        vec490,
+	"setp.ls.u64":                        vec490,
+	"setp.leu.bf16":                      vec491,
+	"setp.leu.f16":                       vec492,
+	"setp.leu.f16/ftz":                   vec493,
+	"setp.leu.f32":                       vec494,
+	"setp.leu.f32/ftz":                   vec495,
+	"setp.leu.f64":                       vec496,
+	"setp.lt.bf16":                       vec497,
+	"setp.lt.f16":                        vec498,
+	"setp.lt.f16/ftz":                    vec499,
+	"setp.lt.f32":                        vec500,
+	"setp.lt.f32/ftz":                    vec501,
+	"setp.lt.f64":                        vec502,
+	"setp.lt.s16":                        vec503,
+	"setp.lt.s32":                        vec504,
+	"setp.lt.s64":                        vec505,
+	"setp.lt.u16":                        vec506,
+	"setp.lo.u16":                        vec506,
+	"setp.lt.u32":                        vec507,
+	"setp.lo.u32":                        vec507,
+	"setp.lt.u64":                        vec508,
+	"setp.lo.u64":                        vec508,
+	"setp.ltu.bf16":                      vec509,
+	"setp.ltu.f16":                       vec510,
+	"setp.ltu.f16/ftz":                   vec511,
+	"setp.ltu.f32":                       vec512,
+	"setp.ltu.f32/ftz":                   vec513,
+	"setp.ltu.f64":                       vec514,
+	"setp.nan.bf16":                      vec515,
+	"setp.nan.f16":                       vec516,
+	"setp.nan.f16/ftz":                   vec517,
+	"setp.nan.f32":                       vec518,
+	"setp.nan.f32/ftz":                   vec519,
+	"setp.nan.f64":                       vec520,
+	"setp.ne.bf16":                       vec521,
+	"setp.ne.f16":                        vec522,
+	"setp.ne.f16/ftz":                    vec523,
+	"setp.ne.f32":                        vec524,
+	"setp.ne.f32/ftz":                    vec525,
+	"setp.ne.f64":                        vec526,
+	"setp.ne.s16":                        vec527,
+	"setp.ne.s32":                        vec528,
+	"setp.ne.s64":                        vec529,
+	"setp.ne.u16":                        vec530,
+	"setp.ne.b16":                        vec530,
+	"setp.ne.u32":                        vec531,
+	"setp.ne.b32":                        vec531,
+	"setp.ne.u64":                        vec532,
+	"setp.ne.b64":                        vec532,
+	"setp.neu.bf16":                      vec533,
+	"setp.neu.f16":                       vec534,
+	"setp.neu.f16/ftz":                   vec535,
+	"setp.neu.f32":                       vec536,
+	"setp.neu.f32/ftz":                   vec537,
+	"setp.neu.f64":                       vec538,
+	"setp.num.bf16":                      vec539,
+	"setp.num.f16":                       vec540,
+	"setp.num.f16/ftz":                   vec541,
+	"setp.num.f32":                       vec542,
+	"setp.num.f32/ftz":                   vec543,
+	"setp.num.f64":                       vec544,
 }

@@ -22,7 +22,7 @@ type MMA struct {
 	A, B, C, D Fragment
 
 	batch, m, n, k int
-	row            func(acc []float64, a float64, b []float64) // acc += a * b
+	row            func(acc []float64, a float64, b []float64) // acc += a * b; nil: addProducts
 	indexA, indexB []uint16
 	indexC, indexD []uint16
 }
@@ -119,7 +119,7 @@ func newMMA(f MMAForm) *MMA {
 	if f.Saturate && f.D.Name == "s32" {
 		f.D = elements["s32.satfinite"]
 	}
-	p := &MMA{batch: 1, m: f.M, n: f.N, k: f.K, row: addRow}
+	p := &MMA{batch: 1, m: f.M, n: f.N, k: f.K}
 	switch {
 	case f.quad():
 		p.batch = 4
@@ -263,6 +263,10 @@ func (p *MMA) Multiply(w *Workspace, d, a, b, c Registers) {
 
 // product adds A B to C.
 func (p *MMA) product(c, a, b []float64) {
+	if p.row == nil {
+		addProducts(c, a, b, p.m, p.n, p.k)
+		return
+	}
 	for i := range p.m {
 		acc := c[i*p.n:][:p.n]
 		for k, x := range a[i*p.k:][:p.k] {
@@ -271,11 +275,29 @@ func (p *MMA) product(c, a, b []float64) {
 	}
 }
 
-// addRow is for elements whose products an f64 holds.
-func addRow(acc []float64, a float64, b []float64) {
-	acc = acc[:len(b)]
-	for i, x := range b {
-		acc[i] += a * x
+// addProducts is for elements whose products an f64 holds. Eight sums of a row, which do
+// not depend on each other, stay in registers.
+func addProducts(c, a, b []float64, m, n, k int) {
+	for i := range m {
+		row := a[i*k:][:k]
+		for j := 0; j < n; j += 8 {
+			acc := (*[8]float64)(c[i*n+j:])
+			s0, s1, s2, s3, s4, s5, s6, s7 := acc[0], acc[1], acc[2], acc[3], acc[4], acc[5], acc[6], acc[7]
+			at := j
+			for _, x := range row {
+				y := (*[8]float64)(b[at:])
+				at += n
+				s0 += x * y[0]
+				s1 += x * y[1]
+				s2 += x * y[2]
+				s3 += x * y[3]
+				s4 += x * y[4]
+				s5 += x * y[5]
+				s6 += x * y[6]
+				s7 += x * y[7]
+			}
+			*acc = [8]float64{s0, s1, s2, s3, s4, s5, s6, s7}
+		}
 	}
 }
 

@@ -199,13 +199,23 @@ func value(seed int) func(row, col int) float64 {
 	return func(row, col int) float64 { return float64((row*seed + col*(seed+2) + row*col) % 4) }
 }
 
+var codes = map[*Element]map[float64]uint64{}
+
+// codesOf are the bits of each number that a type of at most 16 bits has.
+func codesOf(t *Element) map[float64]uint64 {
+	if codes[t] == nil {
+		codes[t] = map[float64]uint64{}
+		for v := range uint64(1) << min(t.Bits, 16) {
+			codes[t][t.decode(v)] = v
+		}
+	}
+	return codes[t]
+}
+
 // of is a fragment with these elements.
 func (f *Fragment) of(value func(row, col int) float64) Registers {
 	r := make(Registers, f.Regs)
-	code := map[float64]uint64{}
-	for v := range uint64(1) << min(f.Type.Bits, 16) {
-		code[f.Type.decode(v)] = v
-	}
+	code := codesOf(f.Type)
 	wide := f.Type.Name == "tf32" || f.Type.Name == "b1"
 	for lane := range WarpLanes {
 		for reg := range r {
@@ -229,4 +239,27 @@ func (f *Fragment) of(value func(row, col int) float64) Registers {
 		}
 	}
 	return r
+}
+
+// BenchmarkMultiply is one product of a warp.
+func BenchmarkMultiply(b *testing.B) {
+	for _, c := range []struct {
+		types   [4]string
+		m, n, k int
+	}{
+		{[4]string{"f32", "f16", "f16", "f32"}, 16, 8, 16}, {[4]string{"f32", "bf16", "bf16", "f32"}, 16, 8, 16}, {[4]string{"f32", "tf32", "tf32", "f32"}, 16, 8, 8},
+		{[4]string{"s32", "s8", "s8", "s32"}, 16, 8, 32}, {[4]string{"f64", "f64", "f64", "f64"}, 8, 8, 4},
+	} {
+		p, err := NewMMA(MMAForm{M: c.m, N: c.n, K: c.k, D: elements[c.types[0]], A: elements[c.types[1]], B: elements[c.types[2]], C: elements[c.types[3]], RowA: true, Mode: Nearest})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(p.String(), func(b *testing.B) {
+			w, x, y, z, d := &Workspace{}, make(Registers, p.A.Regs), make(Registers, p.B.Regs), make(Registers, p.C.Regs), make(Registers, p.D.Regs)
+			for b.Loop() {
+				p.Multiply(w, d, x, y, z)
+			}
+			b.ReportMetric(float64(c.m*c.n*c.k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFMA/s")
+		})
+	}
 }

@@ -11,25 +11,11 @@ type Update func(old, b, c uint64) uint64
 
 // UpdateFor returns the update of an operation and a type, or nil for combinations that do not exist or are not supported.
 func UpdateFor(op string, t ptx.Type) Update {
-	if n := t.Size(); n != 4 && n != 8 {
+	if n := t.Size(); n != 4 && n != 8 && (n != 2 || !t.Float() && (t != ptx.B16 || op != "cas")) {
 		return nil
 	}
 	if t.Float() {
-		if op != "add" {
-			return nil
-		}
-		switch t {
-		case ptx.F32: // global f32 atomics flush no denormals on sm_60 and later
-			return func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }
-		case ptx.F64:
-			return func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }
-		case ptx.F16x2:
-			return func(o, b, _ uint64) uint64 {
-				x, y := uint32(o), uint32(b)
-				return uint64(toF16(float64(f16(x)+f16(y))) | toF16(float64(f16(x>>16)+f16(y>>16)))<<16)
-			}
-		}
-		return nil
+		return floatUpdates[t][op]
 	}
 	bitwise := strings.HasPrefix(t.String(), "b")
 	switch op {
@@ -86,4 +72,45 @@ func UpdateFor(op string, t ptx.Type) Update {
 		}
 	}
 	return nil
+}
+
+// floatUpdates of numbers, or of both halves of a word.
+var floatUpdates = map[ptx.Type]map[string]Update{
+	ptx.F32: {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
+	ptx.F64: {"add": func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }},
+	ptx.F16: {"add": func(o, b, _ uint64) uint64 { return uint64(toF16(float64(f16(uint32(o)) + f16(uint32(b))))) }},
+	ptx.BF16: {"add": func(o, b, _ uint64) uint64 {
+		return uint64(toBF16(float64(bf16(uint32(o))) + float64(bf16(uint32(b)))))
+	}},
+	ptx.F16x2: {
+		"add": inHalves(func(a, b uint32) uint32 { return toF16(float64(f16(a) + f16(b))) }),
+		"min": inHalves(minF16), "max": inHalves(maxF16),
+	},
+	ptx.BF16x2: {
+		"add": inHalves(func(a, b uint32) uint32 { return toBF16(float64(bf16(a)) + float64(bf16(b))) }),
+		"min": inHalves(func(a, b uint32) uint32 { return minF32(a<<16, b<<16) >> 16 }),
+		"max": inHalves(func(a, b uint32) uint32 { return maxF32(a<<16, b<<16) >> 16 }),
+	},
+}
+
+// inHalves makes the update of a word of a function of its halves.
+func inHalves(f func(a, b uint32) uint32) Update {
+	return func(o, b, _ uint64) uint64 {
+		x, y := uint32(o), uint32(b)
+		return uint64(f(x&0xffff, y&0xffff) | f(x>>16, y>>16)<<16)
+	}
+}
+
+// FloatReduction returns the operation of a redux of f32, "min" or "max", of absolute
+// values with abs, and with NaN as a result when one of the values is NaN.
+func FloatReduction(op string, abs, nan bool) Update {
+	f := map[string]func(a, b uint32) uint32{"min": minF32, "max": maxF32, "min.NaN": minNaNF32, "max.NaN": maxNaNF32}[op+map[bool]string{true: ".NaN"}[nan]]
+	if f == nil {
+		return nil
+	}
+	mask := ^uint32(0)
+	if abs {
+		mask >>= 1
+	}
+	return func(o, b, _ uint64) uint64 { return uint64(f(uint32(o)&mask, uint32(b)&mask)) }
 }

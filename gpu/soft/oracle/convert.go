@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math/big"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -23,15 +24,30 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		}
 	}
 	to, from := types[0], types[1]
+	switch from {
+	case ptx.E4M3x2, ptx.E5M2x2:
+		name := strings.TrimSuffix(from.String(), "x2")
+		hi, lo := valueOf(v[0]>>8, name), valueOf(v[0]&0xff, name)
+		return relu(in, hi).encode(f16format, mode)<<16 | relu(in, lo).encode(f16format, mode), nil
+	}
 	switch to {
+	case ptx.E4M3x2, ptx.E5M2x2:
+		if from == ptx.F16x2 {
+			return eightBits(relu(in, decode(v[0]>>16, f16format)), to)<<8 | eightBits(relu(in, decode(v[0]&0xffff, f16format)), to), nil
+		}
+		return eightBits(relu(in, decode(v[0], f32format)), to)<<8 | eightBits(relu(in, decode(v[1], f32format)), to), nil
 	case ptx.F16x2, ptx.BF16x2: // the first source goes to the upper half
 		half := formatOf(map[ptx.Type]ptx.Type{ptx.F16x2: ptx.F16, ptx.BF16x2: ptx.BF16}[to])
 		hi, lo := decode(v[0], f32format), decode(v[1], f32format)
 		return relu(in, hi).encode(half, mode)<<16 | relu(in, lo).encode(half, mode), nil
 	case ptx.TF32:
-		d := decode(v[0], f32format).encode(format{8, 10}, mode)
-		if n := decode(v[0], f32format); n.nan {
+		n := decode(v[0], f32format)
+		d := relu(in, n).encode(format{8, 10}, mode)
+		if n.nan {
 			return f32format.nanBits(), nil
+		}
+		if inf := (format{8, 10}).infBits(); in.Has("satfinite") && d&^(1<<18) == inf {
+			d--
 		}
 		return d << 13, nil
 	}
@@ -57,6 +73,35 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		x = clamp(x, lo, hi)
 	}
 	return extended(wrap(x, 8*to.Size()), to), nil
+}
+
+// eightBits is the number of 8 bits that is nearest of those of a table of all of them,
+// the even one of two; a larger one is cut off.
+func eightBits(n number, t ptx.Type) uint64 {
+	if n.nan {
+		return 0x7f
+	}
+	name, largest := "e4m3", uint64(0x7e)
+	if t == ptx.E5M2x2 {
+		name, largest = "e5m2", 0x7b
+	}
+	best, sign := largest, uint64(0)
+	if n.neg {
+		sign = 0x80
+	}
+	if n.inf {
+		return sign | largest
+	}
+	distance := func(v uint64) *big.Rat {
+		d := new(big.Rat).Sub(valueOf(v, name).r, n.r)
+		return d.Abs(d)
+	}
+	for v := range largest {
+		if c := distance(v).Cmp(distance(best)); c < 0 || c == 0 && v%2 == 0 {
+			best = v
+		}
+	}
+	return sign | best
 }
 
 func relu(in *ptx.Inst, n number) number {

@@ -14,7 +14,7 @@ import (
 
 func warpWide(op string) bool {
 	switch op {
-	case "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix":
+	case "mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma":
 		return true
 	}
 	return false
@@ -28,6 +28,10 @@ func matrix(in *ptx.Inst, lanes [warpSize]*thread) error {
 		}
 	}
 	switch {
+	case in.Op == "wgmma" && !in.Has("mma_async"):
+		return nil // it orders what is done at once
+	case in.Op == "wgmma":
+		return warpgroup(in, lanes)
 	case in.Op == "mma":
 		return multiply(in, lanes, mmaOperands(in))
 	case in.Op == "wmma" && in.Has("mma"):

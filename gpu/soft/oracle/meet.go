@@ -202,7 +202,13 @@ func (t *thread) exchange(lanes [warpSize]*thread, members uint64) (d, p uint64)
 			same = 0
 		}
 		return same, boolean(same == members)
+	case "elect":
+		leader := slices.IndexFunc(lanes[:], func(o *thread) bool { return o != nil })
+		return uint64(leader), boolean(lanes[leader] == t)
 	case "redux":
+		if in.Has("f32") {
+			return t.reduceFloats(in, lanes), 0
+		}
 		as := ptx.Inst{Op: in.Mods[1], Mods: in.Mods[2:]}
 		first := true
 		for _, o := range lanes {
@@ -252,4 +258,33 @@ func (t *thread) shuffle(in *ptx.Inst, lanes [warpSize]*thread) (d, p uint64) {
 		d = t.brings(ptx.B32)
 	}
 	return d, boolean(ok)
+}
+
+// reduceFloats is the smallest or the largest number of the lanes, or of their absolute
+// values. A NaN counts only with .NaN, or when there is nothing else.
+func (t *thread) reduceFloats(in *ptx.Inst, lanes [warpSize]*thread) uint64 {
+	best, numbers := nan(), false
+	for _, o := range lanes {
+		if o == nil {
+			continue
+		}
+		x := decode(o.brings(ptx.F32), f32format)
+		x.neg = x.neg && !in.Has("abs")
+		switch {
+		case x.nan && in.Has("NaN"):
+			return f32format.nanBits()
+		case x.nan:
+			continue
+		}
+		if c := 0; numbers {
+			if c = compare(x, best, true); in.Has("max") {
+				c = -c
+			}
+			if c >= 0 {
+				continue
+			}
+		}
+		best, numbers = x, true
+	}
+	return best.encode(f32format, "rn")
 }

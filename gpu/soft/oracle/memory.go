@@ -90,6 +90,15 @@ func put(b []byte, v uint64) {
 
 // copyAsync is cp.async; the copy happens at once, which is one of its times.
 func (t *thread) copyAsync(in *ptx.Inst) error {
+	if in.Has("bulk") {
+		return t.copyBulk(in)
+	}
+	if in.Has("mbarrier") {
+		if in.Has("noinc") {
+			return t.mbarrier(&ptx.Inst{Op: "mbarrier", Mods: append([]string{"arrive"}, spaceOf(in)...), Args: in.Args})
+		}
+		return nil // one more is pending, and comes
+	}
 	if len(in.Args) < 3 {
 		return nil // of groups
 	}
@@ -197,6 +206,67 @@ func (t *thread) atom(in *ptx.Inst) error {
 	put(b, now)
 	if in.Op == "atom" {
 		t.set(&in.Args[0], old)
+	}
+	return nil
+}
+
+// copyBulk is cp.async.bulk and cp.reduce.async.bulk, at once.
+func (t *thread) copyBulk(in *ptx.Inst) error {
+	if len(in.Args) < 3 {
+		return nil // of groups
+	}
+	spaces := spaceOf(in)
+	size := t.val(&in.Args[2], ptx.U32)
+	ty, update := memType(in), ""
+	if in.Has("reduce") {
+		for _, m := range in.Mods {
+			switch m {
+			case "add", "min", "max", "and", "or", "xor", "inc", "dec":
+				update = m
+			}
+		}
+	}
+	each := uint64(16)
+	if update != "" {
+		each = uint64(ty.Size())
+	}
+	for i := uint64(0); i < size; i += each {
+		to, from := in.Args[0], in.Args[1]
+		to.Off, from.Off = to.Off+int64(i), from.Off+int64(i)
+		dst, err := t.bytes(&ptx.Inst{Mods: spaces[:1]}, &to, each)
+		if err != nil {
+			return err
+		}
+		src, err := t.bytes(&ptx.Inst{Mods: spaces[1:2]}, &from, each)
+		if err != nil {
+			return err
+		}
+		switch update {
+		case "":
+			copy(dst, src)
+		case "inc", "dec":
+			old, x := get(dst), get(src)
+			now := old + 1
+			if update == "inc" && old >= x {
+				now = 0
+			}
+			if update == "dec" {
+				if now = old - 1; old == 0 || old > x {
+					now = x
+				}
+			}
+			put(dst, now)
+		default:
+			as := ptx.Inst{Op: update, Mods: []string{ty.String()}}
+			now, err := eval(&as, as.OperandTypes(), []uint64{get(dst), get(src)}, nil)
+			if err != nil {
+				return err
+			}
+			put(dst, now)
+		}
+	}
+	if in.Has("mbarrier::complete_tx::bytes") {
+		return t.complete(&in.Args[3], size)
 	}
 	return nil
 }

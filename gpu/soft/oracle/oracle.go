@@ -52,6 +52,8 @@ type block struct {
 	static  uint64
 	threads []*thread
 	arrived [16]int // by bar.arrive
+	// barriers are the mbarrier objects in shared memory.
+	barriers map[*byte]*phases
 }
 
 // Run runs the blocks one after another.
@@ -69,7 +71,7 @@ func (l *Launch) Run() error {
 }
 
 func (l *Launch) block(at [3]uint32) error {
-	b := &block{l: l, at: at, shared: make([]byte, 96<<10), place: map[*ptx.Var]uint64{}}
+	b := &block{l: l, at: at, shared: make([]byte, 227<<10), place: map[*ptx.Var]uint64{}, barriers: map[*byte]*phases{}}
 	b.layout(l.Func, map[*ptx.Func]bool{})
 	for i := range l.Block[0] * l.Block[1] * l.Block[2] {
 		t := &thread{b: b, index: i}

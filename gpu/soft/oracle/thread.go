@@ -86,8 +86,8 @@ func (t *thread) step() error {
 		return nil
 	case "trap", "brkpt":
 		return errors.New("trap")
-	case "bar", "barrier", "shfl", "vote", "match", "redux",
-		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix":
+	case "bar", "barrier", "shfl", "vote", "match", "redux", "elect",
+		"mma", "wmma", "ldmatrix", "stmatrix", "movmatrix", "wgmma":
 		t.state = waiting
 		return nil
 	}
@@ -250,11 +250,13 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.load(in)
 	case "cp":
 		return t.copyAsync(in)
+	case "mbarrier":
+		return t.mbarrier(in)
 	case "st":
 		return t.store(in)
 	case "atom", "red":
 		return t.atom(in)
-	case "membar", "fence", "prefetch", "nanosleep":
+	case "membar", "fence", "prefetch", "nanosleep", "setmaxnreg", "createpolicy":
 		return nil
 	case "cvta":
 		v := t.val(&in.Args[1], ptx.U64)

@@ -133,6 +133,11 @@ func (m *Mapping) CAS32(off uint64, old, v uint32) bool {
 	return atomic.CompareAndSwapUint32(m.word32(off), old, v)
 }
 
+// CAS64 writes v if the word is old.
+func (m *Mapping) CAS64(off, old, v uint64) bool {
+	return atomic.CompareAndSwapUint64(m.word64(off), old, v)
+}
+
 // Load64 reads a word.
 func (m *Mapping) Load64(off uint64) uint64 { return atomic.LoadUint64(m.word64(off)) }
 

@@ -1,0 +1,205 @@
+/* Tests of streams that wait for a value in memory. */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/wait.h>
+
+#include "api.h"
+
+static CUstream stream_new(void)
+{
+	CUstream s;
+
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	return s;
+}
+
+/* The stream still waits, though another one has been there and back. */
+static void expect_waiting(CUstream s, CUstream other)
+{
+	for (int i = 0; i < 5; i++) {
+		CHECK(cuStreamSynchronize(other)); /* after each operation the values are looked at */
+		GIVES(CUDA_ERROR_NOT_READY, cuStreamQuery(s));
+	}
+}
+
+static void write_value(CUstream s, bool wide, CUdeviceptr p, uint64_t value)
+{
+	if (wide)
+		CHECK(cuStreamWriteValue64(s, p, value, 0));
+	else
+		CHECK(cuStreamWriteValue32(s, p, (uint32_t)value, 0));
+}
+
+/* Each comparison, with a value for which the stream waits and one for which it
+ * goes on. */
+static void values_compare(void)
+{
+	static const struct {
+		unsigned int flags;
+		uint64_t wanted, waits, goes;
+	} cases[] = {
+		{CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 6},
+		{CU_STREAM_WAIT_VALUE_GEQ, 5, 4, 5},
+		{CU_STREAM_WAIT_VALUE_GEQ, 2, UINT64_MAX - 1, 2}, /* in a circle: -2 is before 2 */
+		{CU_STREAM_WAIT_VALUE_GEQ, UINT64_MAX - 1, UINT64_MAX - 2, 3},
+		{CU_STREAM_WAIT_VALUE_EQ, 7, 8, 7},
+		{CU_STREAM_WAIT_VALUE_AND, 6, 9, 12},
+		{CU_STREAM_WAIT_VALUE_NOR, 0xff, UINT64_MAX << 8, UINT64_MAX << 9},
+	};
+	CUstream waiting, writing;
+	CUdeviceptr p;
+
+	(void)demo_start("poke");
+	waiting = stream_new();
+	writing = stream_new();
+	CHECK(cuMemAlloc(&p, 16));
+	for (int wide = 0; wide < 2; wide++) {
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+			write_value(writing, wide, p, cases[i].waits);
+			CHECK(cuStreamSynchronize(writing));
+			CHECK(wide ? cuStreamWaitValue64(waiting, p, cases[i].wanted, cases[i].flags) :
+				     cuStreamWaitValue32(waiting, p, (uint32_t)cases[i].wanted, cases[i].flags));
+			expect_waiting(waiting, writing);
+			write_value(writing, wide, p, cases[i].goes);
+			CHECK(cuStreamSynchronize(waiting));
+		}
+	}
+}
+
+/* What comes after a wait sees what was written before the value, whoever wrote it:
+ * a kernel, a copy, a write in a stream, the program. */
+static void values_written(void)
+{
+	CUfunction f = demo_start("poke");
+	CUstream waiting, other;
+	unsigned int got, value;
+	_Atomic uint32_t *shared;
+	CUdeviceptr p;
+	void *params[] = {&p, &value};
+
+	waiting = stream_new();
+	other = stream_new();
+	CHECK(cuMemAlloc(&p, 8));
+	CHECK(cuMemsetD32(p, 0, 2));
+	CHECK(cuMemHostAlloc((void **)&shared, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	atomic_store(shared, 0);
+	CHECK(cuCtxSynchronize());
+	for (value = 1; value <= 40; value++) {
+		CUdeviceptr at = value % 4 == 3 ? (uintptr_t)shared : p;
+
+		CHECK(cuStreamWaitValue32(waiting, at, value, CU_STREAM_WAIT_VALUE_EQ));
+		CHECK(cuMemcpyDtoDAsync(p + 4, at, 4, waiting));
+		switch (value % 4) {
+		case 0: CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, other, params, NULL)); break;
+		case 1: CHECK(cuMemcpyHtoDAsync(p, &value, 4, other)); break;
+		case 2: CHECK(cuStreamWriteValue32(other, p, value, 0)); break;
+		case 3: atomic_store(shared, value); break;
+		}
+		CHECK(cuStreamSynchronize(waiting));
+		CHECK(cuMemcpyDtoH(&got, p + 4, 4));
+		EXPECT(got == value);
+	}
+}
+
+/* Two streams hand a number to each other. */
+static void values_ping_pong(void)
+{
+	CUstream a, b;
+	CUdeviceptr p;
+	unsigned int got;
+
+	(void)demo_start("poke");
+	a = stream_new();
+	b = stream_new();
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	CHECK(cuCtxSynchronize());
+	for (unsigned int i = 0; i < 200; i++) {
+		CHECK(cuStreamWaitValue32(a, p, 2 * i, CU_STREAM_WAIT_VALUE_EQ));
+		CHECK(cuStreamWriteValue32(a, p, 2 * i + 1, 0));
+		CHECK(cuStreamWaitValue32(b, p, 2 * i + 1, CU_STREAM_WAIT_VALUE_EQ));
+		CHECK(cuStreamWriteValue32(b, p, 2 * i + 2, 0));
+	}
+	CHECK(cuStreamSynchronize(a));
+	CHECK(cuStreamSynchronize(b));
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 400);
+}
+
+/* Hundreds of streams wait; kernels of others run meanwhile. */
+static void values_many(void)
+{
+	enum { STREAMS = 300 };
+	CUfunction f = demo_start("count");
+	CUstream streams[STREAMS], other;
+	unsigned int rounds = 100, got;
+	CUdeviceptr p, counter;
+	void *params[] = {&counter, &rounds};
+
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemAlloc(&counter, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	CHECK(cuMemsetD32(counter, 0, 1));
+	CHECK(cuCtxSynchronize());
+	other = stream_new();
+	for (int i = 0; i < STREAMS; i++) {
+		streams[i] = stream_new();
+		CHECK(cuStreamWaitValue32(streams[i], p, 1, CU_STREAM_WAIT_VALUE_GEQ));
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, streams[i], params, NULL));
+	}
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, other, params, NULL));
+	CHECK(cuMemcpyDtoHAsync(&got, counter, 4, other));
+	CHECK(cuStreamSynchronize(other));
+	EXPECT(got == rounds);
+	CHECK(cuStreamWriteValue32(other, p, 1, 0));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuMemcpyDtoH(&got, counter, 4));
+	EXPECT(got == rounds * (STREAMS + 1));
+}
+
+static void values_refused(void)
+{
+	CUstream s;
+	CUdeviceptr p;
+	CUgraph graph;
+
+	(void)demo_start("poke");
+	s = stream_new();
+	CHECK(cuMemAlloc(&p, 16));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, p + 2, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue64(s, p + 4, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, p + 16, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, 0, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuStreamWaitValue32(s, p, 0, 4));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuStreamWaitValue32(s, p, 0, CU_STREAM_WAIT_VALUE_FLUSH | CU_STREAM_WAIT_VALUE_EQ));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuStreamWaitValue32((CUstream)(void *)12345, p, 0, 0));
+	CHECK(cuStreamBeginCapture(s, 1));
+	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuStreamWaitValue32(s, p, 0, 0));
+	GIVES(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &graph));
+	CHECK(cuStreamSynchronize(s));
+}
+
+/* A program ends while streams wait for what nobody writes. */
+static void values_leave(void)
+{
+	pid_t child = fork();
+	int status;
+
+	EXPECT(child >= 0);
+	if (child == 0) {
+		CUdeviceptr p;
+
+		(void)demo_start("poke");
+		CHECK(cuMemAlloc(&p, 4));
+		CHECK(cuMemsetD32(p, 0, 1));
+		for (int i = 0; i < 20; i++)
+			CHECK(cuStreamWaitValue32(stream_new(), p, 1, CU_STREAM_WAIT_VALUE_EQ));
+		exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+}
+
+const struct test value_tests[] = {
+	{"values_compare", values_compare}, {"values_written", values_written}, {"values_ping_pong", values_ping_pong},
+	{"values_many", values_many}, {"values_refused", values_refused}, {"values_leave", values_leave}, {NULL, NULL},
+};

@@ -1,0 +1,128 @@
+package soft_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand"
+	"sync/atomic"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// flat is the Memory of a module whose variables nobody looks at.
+type flat struct{ next uint64 }
+
+func (f *flat) Place(_ string, size uint64) (uint64, error) {
+	f.next += (size + 255) &^ 255
+	return f.next, nil
+}
+func (f *flat) PlaceManaged(name string, size uint64) (uint64, error) { return f.Place(name, size) }
+func (f *flat) Bytes(uint64) []byte                                   { return nil }
+func (f *flat) Code() uint64                                          { f.next += 16; return f.next }
+
+// programOf compiles the only kernel of a module.
+func programOf(t testing.TB, src string) *ir.Program {
+	t.Helper()
+	m, err := compile.DefaultCapability.Parse([]byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := abi.Windows()[0]
+	if err := m.Link(ir.NewSpaces(w), &flat{w.Base}); err != nil {
+		t.Fatal(err)
+	}
+	k := m.Kernels()[0]
+	if k.Err != nil {
+		t.Fatal(k.Err)
+	}
+	return k.Program
+}
+
+// runProgram runs one block of a program with two buffers, and gives what it left there.
+func runProgram(t testing.TB, p *ir.Program, threads uint32, regs, scratch []byte) {
+	t.Helper()
+	w := abi.Windows()[0]
+	params := binary.LittleEndian.AppendUint64(nil, w.Base)
+	params = binary.LittleEndian.AppendUint64(params, w.Base+1<<30)
+	r := exec.NewRun(exec.NewProgram(p), &exec.Launch{
+		Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{threads, 1, 1}, Params: params, Spaces: ir.NewSpaces(w),
+		Stop: &atomic.Bool{}, Clock: func() int64 { return 0 }, SMs: 1,
+	}, 1, func() bool { return false }, &exec.Spare{})
+	r.Slice([]exec.Region{{Base: w.Base, Data: regs}, {Base: w.Base + 1<<30, Data: scratch}}, 1)
+	if done, err := r.Finished(); !done || err != nil {
+		t.Fatalf("finished %v: %v", done, err)
+	}
+}
+
+// spoil is the program with garbage in every register that is not live, at the
+// beginning of each block.
+func spoil(p *ir.Program) *ir.Program {
+	live := ir.FindLive(p)
+	q := *p
+	q.Blocks = append([]ir.Block{}, p.Blocks...)
+	fixed := map[ir.Ref]bool{}
+	for slot := range p.Const32 {
+		fixed[ir.Ref{Class: ir.Class32, Slot: slot}] = true
+	}
+	for slot := range p.Const64 {
+		fixed[ir.Ref{Class: ir.Class64, Slot: slot}] = true
+	}
+	for _, slot := range p.Specials {
+		fixed[ir.Ref{Class: ir.Class32, Slot: slot}] = true
+	}
+	for i := range q.Blocks {
+		var first []ir.Inst
+		alive := live.At(i, 0)
+		for c, n := range [3]int{p.Regs32, p.Regs64, p.Preds} {
+			for slot := range n {
+				if r := (ir.Ref{Class: ir.Class(c), Slot: slot}); !fixed[r] && !alive.Has(r) {
+					first = append(first, ir.Inst{Op: garbage(r)})
+				}
+			}
+		}
+		q.Blocks[i].Insts = append(first, p.Blocks[i].Insts...)
+	}
+	return &q
+}
+
+// garbage gives a register another value.
+func garbage(r ir.Ref) ir.Op {
+	switch r.Class {
+	case ir.ClassPred:
+		return &ir.Logic{F: "not", D: r, A: ir.PredOf(r, false), B: ir.PredOf(r, false)}
+	case ir.Class64:
+		f, _ := ops.Find("not", "b64")
+		return &ir.Arith{F: f, D: r, S: []ir.Ref{r}}
+	}
+	f, _ := ops.Find("not", "b32")
+	return &ir.Arith{F: f, D: r, S: []ir.Ref{r}}
+}
+
+// A program gives the same when its dead registers hold something else.
+func TestLiveIsEnough(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range int64(seeds) {
+		p := programOf(t, randomProgram(seed))
+		rnd := rand.New(rand.NewSource(seed))
+		const threads = 40
+		regs, scratch := make([]byte, threads*randSlots*8), make([]byte, threads*randScratch)
+		for i := range threads * randSlots {
+			regs[8*i] = byte(rnd.Intn(2))
+		}
+		rnd.Read(scratch)
+		spoiled, spoiledScratch := bytes.Clone(regs), bytes.Clone(scratch)
+		runProgram(t, p, threads, regs, scratch)
+		runProgram(t, spoil(p), threads, spoiled, spoiledScratch)
+		if !bytes.Equal(regs, spoiled) || !bytes.Equal(scratch, spoiledScratch) {
+			t.Fatalf("seed %d: a register that is not live is read\n%s", seed, randomProgram(seed))
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
+
+// A cache policy (PTX ISA, "Cache Eviction Priority Hints") is a hint about a cache
+// that is not there.
+
+// withoutPolicy returns a memory instruction without its policy, the last operand.
+func (c *compiler) withoutPolicy(in *ptx.Inst) (*ptx.Inst, error) {
+	i := slices.Index(in.Mods, "L2::cache_hint")
+	if i < 0 || len(in.Args) == 0 {
+		return in, nil
+	}
+	last := len(in.Args) - 1
+	if _, err := c.source(&in.Args[last], ir.Class64, ptx.B64); err != nil {
+		return nil, err
+	}
+	plain := *in
+	plain.Mods, plain.Args = slices.Delete(slices.Clone(in.Mods), i, i+1), in.Args[:last]
+	return &plain, nil
+}
+
+// createPolicy gives every policy the same value.
+func (c *compiler) createPolicy(in *ptx.Inst) ([]ir.Op, error) {
+	if len(in.Args) == 0 {
+		return nil, in.Errorf("wrong number of operands")
+	}
+	d, err := c.dest(&in.Args[0], ir.Class64)
+	return []ir.Op{&ir.CopyReg{To: d, From: c.constant(ir.Class64, 0)}}, err
+}

@@ -1,0 +1,74 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// wgmma is wgmma.mma_async (PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions"). It is done at once, so that wgmma.fence, .commit_group and
+// .wait_group have nothing to do.
+func (c *compiler) wgmma(in *ptx.Inst, f matrixForm) (ir.Op, error) {
+	if len(f.types) != 3 || f.m != 64 || len(f.cols) > 0 || !slices.Equal(f.rest, []string{"mma_async"}) || len(in.Args) < 4 {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	p, err := ops.NewWarpgroupMMA(ops.WarpgroupForm{N: f.n, K: f.k, D: f.types[0], A: f.types[1], B: f.types[2], Saturate: f.saturate, Bitwise: f.bitwise})
+	if err != nil {
+		return nil, in.Errorf(err.Error())
+	}
+	o := &ir.WarpgroupProduct{F: p, InA: in.Args[1].Kind == ptx.KindVec}
+	if o.D, err = c.fragment(&in.Args[0], &p.D, true); err != nil {
+		return nil, err
+	}
+	if o.InA {
+		o.A, err = c.fragment(&in.Args[1], &p.A, false)
+	} else {
+		o.A = make([]ir.Ref, 1)
+		o.A[0], err = c.source(&in.Args[1], ir.Class64, ptx.B64)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.B, err = c.source(&in.Args[2], ir.Class64, ptx.B64); err != nil {
+		return nil, err
+	}
+	if o.Add, err = c.predSource(&in.Args[3]); err != nil {
+		return nil, err
+	}
+	return o, c.warpgroupOptions(o, in, f.types[1])
+}
+
+// warpgroupOptions are the constants after the operands: 1 or -1 for A and B of
+// floating-point numbers, and for halves which of those in memory are transposed.
+func (c *compiler) warpgroupOptions(o *ir.WarpgroupProduct, in *ptx.Inst, t *ops.Element) error {
+	options := in.Args[4:]
+	scales, flips := 2, 0
+	switch {
+	case t.Whole():
+		scales = 0
+	case t.Bits == 16 && o.InA:
+		flips = 1
+	case t.Bits == 16:
+		flips = 2
+	}
+	if len(options) != scales+flips {
+		return in.Errorf("wrong number of operands")
+	}
+	for i := range options {
+		v := int64(options[i].Bits)
+		switch {
+		case options[i].Kind != ptx.KindInt:
+			return in.Errorf("this operand is a constant")
+		case i < scales && (v == 1 || v == -1):
+			o.Neg[i] = v < 0
+		case i >= scales && (v == 0 || v == 1):
+			o.Flip[i-scales+2-flips] = v == 1
+		default:
+			return in.Errorf("this constant has another value")
+		}
+	}
+	return nil
+}

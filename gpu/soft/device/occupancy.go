@@ -1,0 +1,113 @@
+package device
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Which blocks of a kernel can wait for each other, and how many. What occupancy says is
+// kept: blocks that wait are set aside, so it does not matter that fewer run at
+// a time; it is bounded by what they take of the host's memory.
+
+// OccupancyMaxActiveBlocksPerMultiprocessor implements worker.Context.
+func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, blockSize int32, dynamicShared uint64) (int32, error) {
+	f, err := c.function(fn)
+	if err != nil {
+		return 0, err
+	}
+	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
+		return 0, abi.ErrInvalidValue
+	}
+	threads, m := roundUp(uint32(blockSize), ir.WarpSize), c.d.o.Model
+	n := min(uint32(m.Threads)/threads, uint32(m.Blocks), maxRegisters/(roundUp(f.registers, registerUnit)*threads))
+	if dynamicShared > c.d.optIn() || dynamicShared+uint64(f.p.SharedBytes) > c.d.optIn() {
+		return 0, nil
+	}
+	if shared := uint64(f.p.SharedBytes) + dynamicShared + uint64(m.ReservedShared); shared > 0 {
+		n = uint32(min(uint64(n), uint64(m.SharedBytes)/shared))
+	}
+	host := exec.ResidentBlocks(f.p, uint64(blockSize), dynamicShared) / c.d.o.SMs
+	return min(int32(n), int32(max(1, host))), nil
+}
+
+// OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
+// blocks leave of a multiprocessor's shared memory, and of a block's limit.
+func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, blocks, blockSize int32) (uint64, error) {
+	most, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(fn, blockSize, 0)
+	if err != nil {
+		return 0, err
+	}
+	if blocks <= 0 || blocks > most {
+		return 0, abi.ErrInvalidValue
+	}
+	m := c.d.o.Model
+	each := uint64(m.SharedBytes)/uint64(blocks) - uint64(m.ReservedShared)
+	return min(each, c.d.optIn()) - uint64(fn.(*function).p.SharedBytes), nil
+}
+
+// optIn is the most shared memory of a block, bytes.
+func (d *device) optIn() uint64 { return uint64(d.o.Model.BlockShared) }
+
+// workspaceBytes is the workspace of a cooperative grid. Cooperative groups have
+// their barrier in its second word.
+const workspaceBytes = 256
+
+// workspaceOf returns the workspace for a cooperative launch, whose blocks must
+// all be resident.
+func (c *Context) workspaceOf(f *function, l *worker.Launch) (uint64, error) {
+	threads := l.Block[0] * l.Block[1] * l.Block[2]
+	each, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, int32(threads), uint64(l.Shared))
+	if err != nil {
+		return 0, err
+	}
+	most := min(int(each)*c.d.o.SMs, exec.ResidentBlocks(f.p, uint64(threads), uint64(l.Shared)))
+	if blocks := uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2]); blocks > uint64(most) {
+		return 0, fmt.Errorf("%w: %d blocks of kernel %s, at most %d can wait for each other", abi.ErrCooperativeTooLarge, blocks, f.p.Name, most)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.barrier == 0 {
+		c.barrier, err = c.allocLocked(workspaceBytes)
+	}
+	return c.barrier, err
+}
+
+// clearWorkspace makes the workspace new for the launch that begins. A program
+// that has freed it finds out by its kernel's illegal address.
+func (c *Context) clearWorkspace(address uint64) {
+	if address == 0 {
+		return
+	}
+	if b, err := c.memory(address, workspaceBytes); err == nil {
+		clear(b)
+	}
+}
+
+// firstWithClusters is the compute capability from which devices have clusters.
+const firstWithClusters = 90
+
+// checkCluster completes and checks the cluster of a launch: the kernel may have
+// one that it requires.
+func (c *Context) checkCluster(f *function, l *worker.Launch) error {
+	if l.Cluster == [3]uint32{} {
+		l.Cluster = f.p.Cluster
+	}
+	size := uint64(1)
+	for i, n := range l.Cluster {
+		if n == 0 && l.Cluster != [3]uint32{} || n > exec.MaxCluster || n > 0 && l.Grid[i]%n != 0 {
+			return fmt.Errorf("%w: a cluster of %d blocks for a grid of %d", abi.ErrInvalidClusterSize, l.Cluster, l.Grid)
+		}
+		size *= uint64(n)
+	}
+	if required := f.p.Cluster; size > exec.MaxCluster || required != [3]uint32{} && required != l.Cluster {
+		return fmt.Errorf("%w: a cluster of %d blocks, kernel %s requires %d and at most %d are possible", abi.ErrInvalidClusterSize, l.Cluster, f.p.Name, required, exec.MaxCluster)
+	}
+	if size > 1 && c.d.o.Capability < firstWithClusters {
+		return fmt.Errorf("%w: a cluster on a device of compute capability %d", abi.ErrNotSupported, c.d.o.Capability)
+	}
+	return nil
+}

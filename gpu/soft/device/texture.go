@@ -1,0 +1,232 @@
+package device
+
+import (
+	"errors"
+	"maps"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/texture"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// maxTextures bounds the objects of a context, because their table is copied when one
+// is made.
+const maxTextures = 1 << 14
+
+// array is memory of the context with an image in it.
+type array struct {
+	c     *Context
+	addr  uint64
+	image *texture.Image
+}
+
+// format is a CUarray_format with its channels.
+func format(f, channels uint32) texture.Format {
+	t := texture.Format{Bits: uint8(8 * abi.ChannelBytes(f)), Channels: uint8(channels)}
+	switch {
+	case f >= 0x10:
+		t.Kind = texture.Float
+	case f >= 0x08:
+		t.Kind = texture.Signed
+	}
+	return t
+}
+
+// ArrayCreate implements worker.Textures.
+func (c *Context) ArrayCreate(a abi.ArrayCreate) (worker.Array, error) {
+	image, err := texture.NewImage(format(a.Format, a.Channels), texture.Size{
+		Width: a.Width, Height: a.Height, Depth: a.Depth, Levels: a.Levels,
+		Layered: a.Flags&abi.ArrayLayered != 0, Cube: a.Flags&abi.ArrayCubemap != 0,
+	})
+	if err != nil {
+		return nil, errors.Join(abi.ErrInvalidValue, err)
+	}
+	addr, err := c.MemAlloc(image.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &array{c: c, addr: addr, image: image}, nil
+}
+
+// ArrayDestroy implements worker.Textures.
+func (c *Context) ArrayDestroy(a worker.Array) error {
+	o, ok := a.(*array)
+	if !ok || o.c != c {
+		return abi.ErrInvalidHandle
+	}
+	return c.MemFree(o.addr)
+}
+
+// box is one side of a copy: the address of its first byte, and bytes from row to row
+// and from slice to slice.
+type box struct{ addr, pitch, slice uint64 }
+
+// side is a side of a copy in an array, or in device memory, whose span is checked.
+func (c *Context) side(a worker.Array, addr uint64, level uint32, at [3]uint64, copy *abi.ArrayCopy) (box, error) {
+	if a == nil {
+		if _, err := c.memory(addr, copy.Span()); err != nil {
+			return box{}, abi.ErrInvalidValue
+		}
+		return box{addr, copy.Pitch, copy.Pitch * copy.Rows}, nil
+	}
+	o, ok := a.(*array)
+	if !ok || o.c != c {
+		return box{}, abi.ErrInvalidHandle
+	}
+	l := &o.image.Levels[level]
+	return box{o.addr + l.Offset + at[2]*l.Slice + at[1]*l.Pitch + at[0], l.Pitch, l.Slice}, nil
+}
+
+// ArrayCopy implements worker.Textures.
+func (c *Context) ArrayCopy(s worker.Stream, a abi.ArrayCopy, dst, src worker.Array, done func(error)) error {
+	to, err := c.side(dst, a.Dst, a.DstLevel, a.DstAt, &a)
+	if err != nil {
+		return err
+	}
+	from, err := c.side(src, a.Src, a.SrcLevel, a.SrcAt, &a)
+	if err != nil {
+		return err
+	}
+	return c.copying(s, a.Size[0]*a.Size[1]*a.Size[2], done, func() error {
+		for z := range a.Size[2] {
+			for y := range a.Size[1] {
+				d, err := c.memory(to.addr+z*to.slice+y*to.pitch, a.Size[0])
+				if err != nil {
+					return err
+				}
+				b, err := c.memory(from.addr+z*from.slice+y*from.pitch, a.Size[0])
+				if err != nil {
+					return err
+				}
+				copy(d, b)
+			}
+		}
+		return nil
+	})
+}
+
+// TextureCreate implements worker.Textures.
+func (c *Context) TextureCreate(a abi.TextureCreate, of worker.Array) (uint64, error) {
+	t, err := c.describe(&a, of)
+	if err != nil {
+		return 0, err
+	}
+	if err := sample(&t.Texture, &a); err != nil {
+		return 0, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, abi.ErrInvalidContext
+	}
+	old := *c.textures.Load()
+	if len(old) >= maxTextures {
+		return 0, abi.ErrOutOfMemory
+	}
+	object, table := c.d.objects.Add(1), maps.Clone(old)
+	table[object] = t
+	c.textures.Store(&table)
+	return object, nil
+}
+
+// TextureDestroy implements worker.Textures.
+func (c *Context) TextureDestroy(object uint64, surface bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	old := *c.textures.Load()
+	if t := old[object]; t == nil || t.Surface != surface {
+		return abi.ErrInvalidHandle
+	}
+	table := maps.Clone(old)
+	delete(table, object)
+	c.textures.Store(&table)
+	return nil
+}
+
+// texture finds an object for a kernel.
+func (c *Context) texture(object uint64) *exec.Texture { return (*c.textures.Load())[object] }
+
+// describe finds the image of an object.
+func (c *Context) describe(a *abi.TextureCreate, of worker.Array) (*exec.Texture, error) {
+	t := &exec.Texture{Surface: a.Surface == 1, Base: a.Base}
+	var err error
+	switch {
+	case a.OnArray():
+		o, ok := of.(*array)
+		if !ok || o.c != c {
+			return nil, abi.ErrInvalidHandle
+		}
+		t.Base = o.addr
+		t.Image, err = view(a, o.image)
+	case a.Resource == abi.ResourceLinear:
+		t.Image, err = texture.NewLinear(format(a.Format, a.Channels), a.Width)
+	default:
+		t.Image, err = texture.NewPitched(format(a.Format, a.Channels), a.Width, a.Height, a.Pitch)
+	}
+	if err != nil {
+		return nil, errors.Join(abi.ErrInvalidValue, err)
+	}
+	if a.OnArray() {
+		return t, nil
+	}
+	if a.Base%textureAlignment != 0 {
+		return nil, abi.ErrInvalidValue
+	}
+	if _, err := c.memory(a.Base, t.Bytes); err != nil {
+		return nil, abi.ErrInvalidValue
+	}
+	return t, nil
+}
+
+// view is what an object sees of an array: one level, all, or those of its view.
+func view(a *abi.TextureCreate, im *texture.Image) (*texture.Image, error) {
+	last := uint32(len(im.Levels) - 1)
+	if a.Resource == abi.ResourceArray {
+		return im.View(im.Format, a.Level, a.Level, 0, im.Layers-1)
+	}
+	if a.View == 0 {
+		return im.View(im.Format, 0, last, 0, im.Layers-1)
+	}
+	f, ok := viewFormat(a.View)
+	if !ok {
+		return nil, abi.ErrNotSupported
+	}
+	return im.View(f, a.FirstLevel, a.LastLevel, a.FirstLayer, a.LastLayer)
+}
+
+// viewFormat is a CUresourceViewFormat; those that are compressed are not known.
+func viewFormat(v uint32) (texture.Format, bool) {
+	if v == 0 || v > 0x18 {
+		return texture.Format{}, false
+	}
+	kinds := [8]texture.Format{
+		{Kind: texture.Unsigned, Bits: 8}, {Kind: texture.Signed, Bits: 8}, {Kind: texture.Unsigned, Bits: 16}, {Kind: texture.Signed, Bits: 16},
+		{Kind: texture.Unsigned, Bits: 32}, {Kind: texture.Signed, Bits: 32}, {Kind: texture.Float, Bits: 16}, {Kind: texture.Float, Bits: 32},
+	}
+	f := kinds[(v-1)/3]
+	f.Channels = 1 << ((v - 1) % 3)
+	return f, true
+}
+
+// sample sets how a texture is read (driver API, cuTexObjectCreate).
+func sample(t *texture.Texture, a *abi.TextureCreate) error {
+	t.Filtered, t.MipLinear = a.Filter == 1, a.MipFilter == 1
+	t.Normalized = a.Flags&abi.TextureNormalized != 0
+	t.Integers = a.Flags&abi.TextureReadAsInteger != 0
+	t.SRGB = a.Flags&abi.TextureSRGB != 0
+	t.Border, t.Bias, t.MinLevel, t.MaxLevel = a.Border, a.Bias, a.MinLevel, a.MaxLevel
+	for i, mode := range a.Address {
+		t.Address[i] = texture.Address(mode)
+	}
+	switch integers := t.Format.Kind != texture.Float && (t.Integers || t.Format.Bits == 32); {
+	case a.Surface == 1:
+		return nil
+	case a.Flags&abi.TextureSeamlessCubemap != 0 && t.Cube:
+		return abi.ErrNotSupported
+	case (t.Filtered || t.MipLinear && len(t.Levels) > 1) && integers, // there is nothing between two integers
+		a.Resource == abi.ResourceMipmapped && !t.Normalized:
+		return abi.ErrInvalidValue
+	}
+	return nil
+}

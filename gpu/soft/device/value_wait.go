@@ -1,0 +1,168 @@
+package device
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// CUstreamWaitValue_flags: how the value in memory compares.
+const (
+	waitGEQ = 0 // is not behind the given one, in a circle
+	waitEQ  = 1
+	waitAND = 2 // has a bit in common with it
+	waitNOR = 3 // has a bit that is set in neither
+)
+
+// valueWait is a stream that waits for a value in memory.
+type valueWait struct {
+	c           *Context
+	addr, value uint64
+	width       uint32 // bytes: 4 or 8
+	flags       uint32
+	over        chan struct{} // closed when it need not wait any more
+	err         error         // valid then
+}
+
+// StreamWaitValue implements worker.ValueWaiter. Freed memory stays until the wait,
+// which was enqueued before, is over.
+func (c *Context) StreamWaitValue(s worker.Stream, addr, value uint64, width, flags uint32, done func(error)) error {
+	if flags > waitNOR || width != 4 && width != 8 || addr%uint64(width) != 0 {
+		return abi.ErrInvalidValue
+	}
+	if _, err := c.memory(addr, uint64(width)); err != nil {
+		return abi.ErrInvalidValue
+	}
+	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
+		w := &valueWait{c: c, addr: addr, value: value, width: width, flags: flags, over: make(chan struct{})}
+		c.d.waits.add(w)
+		<-w.over
+		return w.err
+	}})
+}
+
+// compare reports whether v is what is waited for.
+func (w *valueWait) compare(v uint64) bool {
+	switch w.flags {
+	case waitEQ:
+		return v == w.value
+	case waitAND:
+		return v&w.value != 0
+	case waitNOR:
+		neither := ^(v | w.value)
+		if w.width == 4 {
+			neither &= 1<<32 - 1
+		}
+		return neither != 0
+	}
+	if w.width == 4 {
+		return int32(uint32(v)-uint32(w.value)) >= 0
+	}
+	return int64(v-w.value) >= 0
+}
+
+// look reports whether the wait is over. It needs no turn on the device: memory
+// that is away is looked at where it is.
+func (w *valueWait) look() bool {
+	c := w.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.err = c.poisoned; w.err != nil {
+		return true
+	}
+	if c.away.moving {
+		return false
+	}
+	r, _ := exec.FindRegion(*c.table.Load(), w.addr)
+	data, at := r.Data, w.addr-r.Base
+	if host := c.away.host[r.Base]; at+uint64(w.width) <= uint64(len(host)) {
+		data = host
+	}
+	if at+uint64(w.width) > uint64(len(data)) {
+		w.err = abi.ErrIllegalAddress
+		return true
+	}
+	return w.compare(load(data[at:][:w.width]))
+}
+
+// waits are a device's streams that wait for values. One goroutine looks at all of
+// them, so that they cost a bounded part of one processor however many they are: it
+// sleeps waitShare times as long as it has looked.
+type waits struct {
+	mu      sync.Mutex // guards the following
+	list    []*valueWait
+	changed chan struct{} // something may have been written; nil: nobody waits
+}
+
+const (
+	firstLook = 20 * time.Microsecond // the pause after something has changed, which doubles
+	lastLook  = time.Millisecond      // up to this
+	waitShare = 20
+)
+
+func (w *waits) add(v *valueWait) {
+	w.mu.Lock()
+	w.list = append(w.list, v)
+	begin := w.changed == nil
+	if begin {
+		w.changed = make(chan struct{}, 1)
+		go w.watch(w.changed)
+	}
+	w.mu.Unlock()
+	if !begin {
+		w.notice()
+	}
+}
+
+// notice has the values looked at soon: an operation has ended.
+func (w *waits) notice() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case w.changed <- struct{}{}: // a nil channel is never ready
+	default:
+	}
+}
+
+// watch looks at the values until nobody waits.
+func (w *waits) watch(changed <-chan struct{}) {
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		began := time.Now()
+		if !w.look() {
+			return
+		}
+		time.Sleep(waitShare * time.Since(began))
+		select {
+		case <-changed:
+			pause = firstLook
+		case <-time.After(pause):
+		}
+	}
+}
+
+// look ends what is over, and reports whether anything is left.
+func (w *waits) look() bool {
+	w.mu.Lock()
+	list := slices.Clone(w.list)
+	w.mu.Unlock()
+	over := map[*valueWait]bool{}
+	for _, v := range list {
+		if v.look() {
+			over[v] = true
+			close(v.over)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(over) > 0 {
+		w.list = slices.DeleteFunc(w.list, func(v *valueWait) bool { return over[v] })
+	}
+	if len(w.list) == 0 {
+		w.changed = nil
+	}
+	return w.changed != nil
+}

@@ -1,0 +1,89 @@
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// bulkUnit aligns a bulk copy: its addresses and its size.
+const bulkUnit = 16
+
+func copyBulk(o *ir.CopyBulk) step {
+	to, from := reached(o.To), reached(o.From)
+	var barrier *access
+	if o.Barrier != nil {
+		barrier = reached(*o.Barrier)
+	}
+	return masked(func(m *machine, act []uint32) error {
+		m.did |= didChange
+		return eachLaneErr(act, func(l int) error {
+			n := m.get(o.Bytes, l)
+			if n%bulkUnit != 0 {
+				return fmt.Errorf("%w: bulk copy of %d bytes, want a multiple of %d", abi.ErrMisaligned, n, bulkUnit)
+			}
+			if n > 0 {
+				dst, err := m.bulk(to, l, n)
+				if err != nil {
+					return err
+				}
+				src, err := m.bulk(from, l, n)
+				if err != nil {
+					return err
+				}
+				if o.F == nil {
+					copy(dst, src)
+				} else {
+					combineEach(dst, src, int(to.Size), o.F)
+				}
+			}
+			if barrier == nil {
+				return nil
+			}
+			return m.transacted(barrier, l, n)
+		})
+	})
+}
+
+// bulk gives the memory of one side of a copy.
+func (m *machine) bulk(a *access, lane int, n uint64) ([]byte, error) {
+	addr := a.at(m.get(a.Base, lane), a.Off)
+	b, err := m.window(a.Space, addr, bulkUnit, lane)
+	if err != nil {
+		return nil, err
+	}
+	if uint64(len(b)) < n {
+		return nil, fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrIllegalAddress, n, a.Space, addr)
+	}
+	return b[:n], nil
+}
+
+// combineEach updates elements of 4 or 8 bytes, each atomically.
+func combineEach(dst, src []byte, size int, f ops.Update) {
+	for ; len(dst) > 0; dst, src = dst[size:], src[size:] {
+		if size == 8 {
+			x := binary.LittleEndian.Uint64(src)
+			atomic64(dst, func(old uint64) uint64 { return f(old, x, 0) })
+			continue
+		}
+		x := uint64(binary.LittleEndian.Uint32(src))
+		atomic32(dst, func(old uint32) uint32 { return uint32(f(uint64(old), x, 0)) })
+	}
+}
+
+// transacted completes transactions of an mbarrier.
+func (m *machine) transacted(barrier *access, lane int, n uint64) error {
+	mem, err := m.inShared(barrier, lane, 8)
+	if err != nil {
+		return err
+	}
+	b, err := ops.MBarrier(binary.LittleEndian.Uint64(mem)).Complete(int64(n))
+	if err != nil {
+		return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
+	}
+	binary.LittleEndian.PutUint64(mem, uint64(b))
+	return nil
+}

@@ -1,0 +1,180 @@
+package exec
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// MaxCluster is the most blocks of a cluster.
+const MaxCluster = 8
+
+// cluster is what the blocks of one cluster share. They begin together. A block's
+// shared memory is that of its machine: where a block has ended, what others read
+// there means nothing (CUDA asks programs to meet before).
+type cluster struct {
+	shared [][]byte // by rank
+
+	mu      sync.Mutex
+	live    int    // threads that have not ended
+	arrived int    // of them at the barrier, in this phase
+	phase   uint32 // how many times all have
+}
+
+// arrive counts threads at the barrier, and returns the phase in which they are.
+func (c *cluster) arrive(threads int) (phase uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	phase = c.phase
+	c.arrived += threads
+	c.complete()
+	return phase
+}
+
+// leave counts threads that end, of which some had arrived.
+func (c *cluster) leave(threads int, arrived func(phase uint32) int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live -= threads
+	c.arrived -= arrived(c.phase)
+	c.complete()
+}
+
+// complete ends the phase when all have arrived; mu is held.
+func (c *cluster) complete() {
+	if c.live > 0 && c.arrived == c.live {
+		c.arrived = 0
+		c.phase++
+	}
+}
+
+func (c *cluster) now() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.phase
+}
+
+// clusterBarrier is a barrier of all threads of a cluster. A lane has the parity of
+// the phase in which it arrived: between that and its wait, at most one phase ends.
+type clusterBarrier struct{ *ir.ClusterBarrier }
+
+// sync is the syncFunc of the barrier.
+func (o clusterBarrier) sync(m *machine, g *group) (bool, error) {
+	if !o.Wait {
+		m.setParity(g, m.cluster.arrive(g.size()))
+		m.look()
+		return true, nil
+	}
+	var stay [maxWarps]uint32
+	some, all := false, true
+	phase := m.cluster.now()
+	for w, a := range g.act[:m.warps] {
+		stay[w] = a & m.inPhase(w, phase)
+		some = some || stay[w] != 0
+		all = all && stay[w] == a
+	}
+	g.state = runnable
+	switch {
+	case all:
+		g.state = atCluster
+		return false, nil
+	case some:
+		m.split(g, &stay).state = atCluster
+	}
+	return true, nil
+}
+
+// inPhase returns the lanes of a warp that have arrived in this phase.
+func (m *machine) inPhase(w int, phase uint32) uint32 { return m.parity[w] ^ (phase&1 - 1) }
+
+func (m *machine) setParity(g *group, phase uint32) {
+	for w, a := range g.act[:m.warps] {
+		m.parity[w] = m.parity[w]&^a | a&-(phase&1)
+	}
+}
+
+// look lets the groups that wait for the cluster look again.
+func (m *machine) look() {
+	for _, g := range m.groups {
+		if g.state == atCluster {
+			g.state = runnable
+		}
+	}
+}
+
+// awaits reports whether a group waits for the cluster.
+func (m *machine) awaits() bool {
+	for _, g := range m.groups {
+		if g.state == atCluster {
+			return true
+		}
+	}
+	return false
+}
+
+// quit takes the lanes of a group that ends out of the cluster.
+func (m *machine) quit(g *group) {
+	m.cluster.leave(g.size(), func(phase uint32) (n int) {
+		for w, a := range g.act[:m.warps] {
+			n += bits.OnesCount32(a & m.inPhase(w, phase))
+		}
+		return n
+	})
+	m.look()
+}
+
+// sharedOf gives the shared memory that an address lies in, and the address there.
+func (m *machine) sharedOf(addr uint64) ([]byte, uint64, error) {
+	part := addr >> ops.ClusterShift
+	if part == 0 {
+		return m.shared, addr, nil
+	}
+	if part > uint64(len(m.cluster.shared)) {
+		return nil, 0, fmt.Errorf("%w: address %#x in the shared memory of block %d of a cluster of %d", abi.ErrIllegalAddress, addr, part-1, len(m.cluster.shared))
+	}
+	return m.cluster.shared[part-1], addr & (1<<ops.ClusterShift - 1), nil
+}
+
+// beginCluster puts machines at the start of the next blocks: all blocks of a
+// cluster begin together. It returns the first of them; mu is held.
+func (r *Run) beginCluster() *machine {
+	dims, at := r.env.Cluster, r.next/uint64(r.size)
+	var first [3]uint32
+	for i, d := range dims {
+		n := uint64(r.env.Grid[i] / d)
+		first[i] = uint32(at%n) * d
+		at /= n
+	}
+	var c *cluster
+	for rank := uint32(0); ; rank++ {
+		m := r.machine()
+		if rank == 0 {
+			c = m.first(r)
+		}
+		m.cluster, m.rank, m.block = c, rank, r.next
+		c.shared = append(c.shared, m.shared)
+		x, rest := rank%dims[0], rank/dims[0]
+		m.begin([3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
+		r.next++
+		r.begun++
+		if rank == r.size-1 {
+			return m
+		}
+		r.half = append(r.half, m)
+	}
+}
+
+// first returns the cluster that begins with a machine's block. A block alone
+// needs no new one.
+func (m *machine) first(r *Run) *cluster {
+	c := &m.alone
+	if r.size > 1 {
+		c = &cluster{}
+	}
+	c.shared, c.live, c.arrived, c.phase = c.shared[:0], int(r.size)*r.env.threads, 0, 0
+	return c
+}

@@ -1,0 +1,179 @@
+package exec
+
+import (
+	"runtime"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/native"
+)
+
+// Engine says how the instructions of kernels run.
+type Engine uint8
+
+// The engines.
+const (
+	// Automatic interprets, and makes machine code of what runs often, where the
+	// processor has what it needs.
+	Automatic Engine = iota
+	// Interpreted makes no machine code.
+	Interpreted
+	// Compiled makes machine code before a kernel's first block.
+	Compiled
+)
+
+// hotBlocks is how many basic blocks of a kernel run, times warps, before machine
+// code of it is made.
+const hotBlocks = 1 << 13
+
+// variants are a program's machine code, by number of warps.
+type variants struct {
+	heat  atomic.Int64
+	begun [maxWarps + 1]atomic.Bool
+	made  [maxWarps + 1]atomic.Pointer[machineCode]
+}
+
+// machineCode is a program's blocks with machine code in place of the steps that
+// it is made of.
+type machineCode struct {
+	blocks []block
+	runs   int
+	code   *amd64.Code
+}
+
+// run is instructions that machine code does.
+type run struct {
+	number    int            // in its program
+	all, some amd64.Function // for tiles of which all lanes take part; with a mask
+	windows   [2][]int       // the accesses to device memory of both, by instruction
+	steps     []step         // the same, interpreted
+	loads     []ir.Ref       // what loads and what follows them write, when there are loads
+	stores    bool
+}
+
+// warm counts basic blocks that a machine has run, and returns machine code when
+// there is some.
+func (p *Program) warm(e Engine, warps, blocks int) *machineCode {
+	v := &p.variants
+	if c := v.made[warps].Load(); c != nil {
+		return c
+	}
+	if e == Interpreted || v.begun[warps].Load() {
+		return nil
+	}
+	if e == Compiled || v.heat.Add(int64(blocks*warps)) >= hotBlocks {
+		return p.make(e, warps)
+	}
+	return nil
+}
+
+// make makes a variant once: at once when there is to be nothing else, and beside
+// the interpreter otherwise.
+func (p *Program) make(e Engine, warps int) *machineCode {
+	v := &p.variants
+	if !v.begun[warps].CompareAndSwap(false, true) {
+		return nil
+	}
+	if e == Compiled {
+		v.made[warps].Store(p.compile(warps))
+	} else {
+		go func() { v.made[warps].Store(p.compile(warps)) }()
+	}
+	return v.made[warps].Load()
+}
+
+// compile makes the machine code of all runs that are worth it. Nil: there are none.
+func (p *Program) compile(warps int) *machineCode {
+	live := ir.FindLive(p.Program)
+	if live == nil || !amd64.Available() {
+		return nil
+	}
+	c := &compilation{p: p, live: live, lanes: warps * ir.WarpSize}
+	for i := range p.Blocks {
+		c.block(i)
+	}
+	if len(c.functions) == 0 {
+		return nil
+	}
+	code, err := amd64.Load(c.functions...)
+	if err != nil {
+		return nil
+	}
+	for n, r := range c.runs {
+		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
+	}
+	m := &machineCode{c.blocks, len(c.runs), code}
+	runtime.AddCleanup(m, func(code *amd64.Code) { _ = code.Close() }, code)
+	return m
+}
+
+// compilation makes the blocks of one variant.
+type compilation struct {
+	p         *Program
+	live      *ir.Live
+	lanes     int
+	blocks    []block
+	runs      []*run
+	functions [][]byte // two for each run
+	bytes     int
+}
+
+// block puts runs in the place of a block's steps.
+func (c *compilation) block(number int) {
+	b := c.p.Blocks[number]
+	insts := c.p.Program.Blocks[number].Insts
+	var steps []step
+	for at := 0; at < len(insts); {
+		n := native.Known(insts[at:])
+		if s, ok := c.run(number, at, n); ok {
+			steps = append(steps, s)
+		} else {
+			n = max(n, 1)
+			steps = append(steps, b.steps[at:at+n]...)
+		}
+		at += n
+	}
+	b.steps = steps
+	c.blocks = append(c.blocks, b)
+}
+
+// run makes the step of n instructions.
+func (c *compilation) run(block, at, n int) (step, bool) {
+	if n == 0 || c.bytes > amd64.MaxLoad/2 {
+		return step{}, false
+	}
+	insts := c.p.Program.Blocks[block].Insts[at : at+n]
+	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
+	o := native.Options{Lanes: c.lanes, Live: c.live.At(block, at+n).Has}
+	var codes [2][]byte
+	for i := range codes {
+		o.Masked = i == 1
+		f, err := native.Compile(insts, o)
+		if err != nil {
+			return step{}, false
+		}
+		codes[i], r.windows[i] = f.Code, f.Globals
+		c.bytes += len(f.Code)
+	}
+	r.notes(insts)
+	c.runs = append(c.runs, r)
+	c.functions = append(c.functions, codes[:]...)
+	return step{guard: -1, run: r}, true
+}
+
+// notes finds what a run does to memory.
+func (r *run) notes(insts []ir.Inst) {
+	loads := false
+	for i := range insts {
+		switch o := insts[i].Op.(type) {
+		case *ir.Store:
+			r.stores = true
+		case *ir.Load:
+			loads = loads || o.Space != ir.Param
+		}
+		if results, _ := insts[i].Op.Registers(); loads {
+			r.loads = append(r.loads, results...)
+		}
+	}
+}

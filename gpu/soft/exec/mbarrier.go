@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// mbarrier makes the step of an operation on an mbarrier. Lanes come one after another,
+// and threads of a block in turns, so nothing interrupts one. A wait never blocks: it
+// says whether the phase has ended, and the kernel asks again.
+func mbarrier(o *ir.MBarrier) step {
+	a := reached(o.Access)
+	return masked(func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			mem, err := m.inShared(a, l, 8)
+			if err != nil {
+				return err
+			}
+			old := ops.MBarrier(binary.LittleEndian.Uint64(mem))
+			n := uint64(1)
+			if o.N.Class != ir.ClassNone {
+				n = m.get(o.N, l)
+			}
+			switch o.What {
+			case ir.MBarrierEnded, ir.MBarrierEndedParity:
+				ended := old.Ended(ops.MBarrier(n))
+				if o.What == ir.MBarrierEndedParity {
+					ended = old.EndedParity(uint32(n))
+				}
+				m.set(o.D, l, uint64(bitOf(ended)))
+				if !ended { // others are to bring it on
+					m.did |= didSleep
+				}
+				return nil
+			}
+			now, err := applied(o.What, old, n)
+			if err != nil {
+				return fmt.Errorf("%w: %w", abi.ErrLaunchFailed, err)
+			}
+			m.did |= didChange
+			binary.LittleEndian.PutUint64(mem, uint64(now))
+			m.set(o.D, l, uint64(old))
+			return nil
+		})
+	})
+}
+
+// applied is the object after an operation.
+func applied(what ir.MBarrierOp, b ops.MBarrier, n uint64) (ops.MBarrier, error) {
+	switch what {
+	case ir.MBarrierInit:
+		return ops.NewMBarrier(uint32(n))
+	case ir.MBarrierArrive, ir.MBarrierDrop:
+		return b.Arrive(uint32(n), what == ir.MBarrierDrop)
+	case ir.MBarrierExpect:
+		return b.Expect(int64(n))
+	case ir.MBarrierComplete:
+		return b.Complete(int64(n))
+	case ir.MBarrierArriveExpect, ir.MBarrierDropExpect:
+		b, err := b.Expect(int64(n))
+		if err != nil {
+			return b, err
+		}
+		return b.Arrive(1, what == ir.MBarrierDropExpect)
+	}
+	return 0, nil // inval
+}
+
+// inShared gives so many bytes, a power of two, of shared memory at a lane's address.
+func (m *machine) inShared(a *access, lane int, size uint64) ([]byte, error) {
+	addr, err := m.sharedAddress(a, lane)
+	if err != nil {
+		return nil, err
+	}
+	return m.window(ir.Shared, addr, size, lane)
+}
+
+// sharedAddress is a lane's address in shared memory. A generic address has to be there.
+func (m *machine) sharedAddress(a *access, lane int) (uint64, error) {
+	addr := a.at(m.get(a.Base, lane), a.Off)
+	if a.Space != ir.Generic {
+		return addr, nil
+	}
+	if addr -= m.env.Spaces.Shared; addr >= ir.SpaceSize {
+		return 0, fmt.Errorf("%w: address %#x is not in shared memory", abi.ErrIllegalAddress, addr+m.env.Spaces.Shared)
+	}
+	return addr, nil
+}

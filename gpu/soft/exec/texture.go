@@ -1,0 +1,232 @@
+package exec
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/texture"
+)
+
+// Texture is what stands behind the number of a texture or surface object.
+type Texture struct {
+	texture.Texture
+	Base    uint64 // device address of the image
+	Surface bool
+}
+
+// bound is the object that a machine used last, with its image's bytes.
+type bound struct {
+	object uint64
+	t      *Texture
+	mem    []byte
+}
+
+// texture finds an object and its memory. The context may have no such object, and
+// the program may have freed the memory.
+func (m *machine) texture(object uint64, surface bool) (*bound, error) {
+	if b := &m.bound; b.t != nil && b.object == object && b.t.Surface == surface {
+		return b, nil
+	}
+	t := m.env.texture(object)
+	if t == nil || t.Surface != surface {
+		return nil, fmt.Errorf("%w: %#x is not a %s object of this context", abi.ErrIllegalAddress, object, map[bool]string{true: "surface", false: "texture"}[surface])
+	}
+	r, ok := FindRegion(m.env.table, t.Base)
+	if !ok || uint64(len(r.Data))-(t.Base-r.Base) < t.Bytes {
+		return nil, fmt.Errorf("%w: the memory of texture or surface %#x, %d bytes at %#x, has been freed", abi.ErrIllegalAddress, object, t.Bytes, t.Base)
+	}
+	m.bound = bound{object, t, r.Data[t.Base-r.Base:][:t.Bytes]}
+	return &m.bound, nil
+}
+
+// texture is nil for what is no object.
+func (l *Launch) texture(object uint64) *Texture {
+	if l.Textures == nil {
+		return nil
+	}
+	return l.Textures(object)
+}
+
+// word is a lane's value of an operand that may be absent: then 0.
+func (m *machine) word(r ir.Ref, lane int) uint32 {
+	if r.Class == ir.ClassNone {
+		return 0
+	}
+	return uint32(m.get(r, lane))
+}
+
+func (m *machine) words3(r [3]ir.Ref, lane int) (v [3]uint32) {
+	for i := range r {
+		v[i] = m.word(r[i], lane)
+	}
+	return v
+}
+
+func fetch(k *ir.Fetch) step {
+	return masked(func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			b, err := m.texture(m.get(k.Object, l), false)
+			if err != nil {
+				return err
+			}
+			t := b.t.Texture
+			if k.Sampler != ir.None {
+				s := m.env.texture(m.get(k.Sampler, l))
+				if s == nil {
+					return fmt.Errorf("%w: the sampler is not an object of this context", abi.ErrIllegalAddress)
+				}
+				t.Sampler = s.Sampler
+			}
+			q := query(k, m, l)
+			if k.Gather {
+				put(k, m, l, t.Gather(b.mem, &q, k.Channel))
+			} else {
+				put(k, m, l, t.Fetch(b.mem, &q))
+			}
+			return nil
+		})
+	})
+}
+
+func query(k *ir.Fetch, m *machine, l int) texture.Query {
+	q := texture.Query{Whole: k.Whole, Cube: k.Cube, Layer: m.word(k.Layer, l), Detail: k.Detail, Level: math.Float32frombits(m.word(k.Level, l))}
+	at, offset, dx, dy := m.words3(k.At, l), m.words3(k.Offset, l), m.words3(k.DX, l), m.words3(k.DY, l)
+	for i := range 3 {
+		q.At[i], q.Texel[i], q.Offset[i], q.DX[i], q.DY[i] = math.Float32frombits(at[i]), int32(at[i]), int32(offset[i]), math.Float32frombits(dx[i]), math.Float32frombits(dy[i])
+	}
+	return q
+}
+
+func put(k *ir.Fetch, m *machine, l int, v [4]uint32) {
+	if k.Packing != ir.Words {
+		for i := range v {
+			v[i] = uint32(texture.Half(v[i]))
+		}
+	}
+	if k.Packing == ir.HalfPairs {
+		v[0], v[1] = v[0]|v[1]<<16, v[2]|v[3]<<16
+	}
+	for i, d := range k.D {
+		m.set(d, l, uint64(v[i]))
+	}
+	m.set(k.Resident, l, 1)
+}
+
+func property(o *ir.TextureProperty) step {
+	return masked(func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			b, err := m.texture(m.get(o.Object, l), o.Surface)
+			if err != nil {
+				return err
+			}
+			m.set(o.D, l, uint64(o.Property.Of(&b.t.Texture, m.word(o.Level, l))))
+			return nil
+		})
+	})
+}
+
+func isTexture(o *ir.IsTexture) step {
+	return masked(func(m *machine, act []uint32) error {
+		eachLane(act, func(l int) {
+			t := m.env.texture(m.get(o.Object, l))
+			m.set(o.D, l, uint64(bitOf(t != nil && t.Surface == o.Surface)))
+		})
+		return nil
+	})
+}
+
+// find gives the bytes of n elements, or of a texel; nil: there are none.
+func find(k *ir.Surface, m *machine, l, n int) ([]byte, *Texture, error) {
+	b, err := m.texture(m.get(k.Object, l), true)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := m.words3(k.At, l)
+	unit, size := uint64(1), k.Size*uint64(n)
+	if k.Texels {
+		unit = b.t.Format.Bytes()
+		size = unit
+	}
+	off, there, err := b.t.Locate(texture.Place{X: int32(at[0]), Y: int32(at[1]), Z: int32(at[2]), Layer: m.word(k.Layer, l)}, unit, size, k.Outside)
+	if err != nil {
+		return nil, nil, errors.Join(abi.ErrIllegalAddress, err)
+	}
+	if !there {
+		return nil, b.t, nil
+	}
+	return b.mem[off:][:size], b.t, nil
+}
+
+func surfaceLoad(k *ir.SurfaceLoad) step {
+	return masked(func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			b, _, err := find(&k.Surface, m, l, len(k.D))
+			if err != nil {
+				return err
+			}
+			for i, d := range k.D {
+				v := uint64(0)
+				if b != nil {
+					v = readAs(b[uint64(i)*k.Size:], &access{Access: ir.Access{Size: k.Size}})
+				}
+				m.set(d, l, v)
+			}
+			return nil
+		})
+	})
+}
+
+func surfaceStore(k *ir.SurfaceStore) step {
+	return masked(func(m *machine, act []uint32) error {
+		m.did |= didChange
+		return eachLaneErr(act, func(l int) error {
+			b, t, err := find(&k.Surface, m, l, len(k.S))
+			if err != nil || b == nil {
+				return err
+			}
+			if k.Texels {
+				var v [4]uint32
+				for i, s := range k.S {
+					v[i] = m.word(s, l)
+				}
+				t.Format.Encode(b, v)
+				return nil
+			}
+			for i, s := range k.S {
+				var v [8]byte
+				binary.LittleEndian.PutUint64(v[:], m.get(s, l))
+				copy(b[uint64(i)*k.Size:][:k.Size], v[:])
+			}
+			return nil
+		})
+	})
+}
+
+func surfaceReduce(k *ir.SurfaceReduce) step {
+	return masked(func(m *machine, act []uint32) error {
+		m.did |= didChange
+		return eachLaneErr(act, func(l int) error {
+			b, t, err := find(&k.Surface, m, l, 1)
+			if err != nil || b == nil {
+				return err
+			}
+			if uint64(len(b)) != k.Size {
+				return fmt.Errorf("%w: reduction of %d bytes in a surface of %d-byte texels", abi.ErrIllegalAddress, k.Size, len(b))
+			}
+			f, x := k.F, m.get(k.S, l)
+			if k.Texels && t.Format.Kind == texture.Signed {
+				f = k.Signed
+			}
+			if k.Size == 8 {
+				atomic64(b, func(o uint64) uint64 { return f(o, x, 0) })
+			} else {
+				atomic32(b, func(o uint32) uint32 { return uint32(f(uint64(o), x, 0)) })
+			}
+			return nil
+		})
+	})
+}

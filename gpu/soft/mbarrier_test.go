@@ -1,0 +1,115 @@
+package soft_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// mbarrierStart makes an mbarrier of so many arrivals at %bar (generic) and %b.
+func mbarrierStart(count string) string {
+	return `.reg .b64 %bar, %s; .reg .b32 %b, %n2; .reg .pred %q; .shared .align 8 .b64 mb;
+mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %tid, 0;
+@%q mbarrier.init.shared.b64 [%b], ` + count + `; bar.sync 0;
+`
+}
+
+// Threads hand values over by mbarriers as in the oracle. The programs are those of
+// randProg, whose 40 threads have registers and memory of their own.
+func TestMBarriersAgainstOracle(t *testing.T) {
+	for name, body := range map[string]string{
+		"state": mbarrierStart("40") + `st.shared.b32 [%sa], %r0; mbarrier.arrive.shared.b64 %s, [%b];
+W: mbarrier.test_wait.shared.b64 %q, [%b], %s; @!%q bra W;
+xor.b32 %t, %tid, 1; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t];`,
+		"parity": mbarrierStart("40") + `st.shared.b32 [%sa], %r0; mbarrier.arrive.release.cta.b64 %s, [%bar]; mov.u32 %n, 0;
+W: mbarrier.try_wait.parity.shared::cta.b64 %q, [%b], 0, 1000; @!%q bra W;
+st.shared.b32 [%sa+4], %r2; mbarrier.arrive.shared::cluster.b64 _, [%b], 1;
+X: mbarrier.try_wait.parity.b64 %q, [%bar], 1; @!%q bra X;
+xor.b32 %t, %tid, 8; min.u32 %t, %t, 39; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t]; ld.shared.b32 %r3, [%t+4];`,
+		"one waits": mbarrierStart("39") + `@%q bra W; st.shared.b32 [%sa], %r0; mbarrier.arrive.shared.b64 %s, [%b]; bra E;
+W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.b32 %r1, [sh+640]; ld.shared.b32 %r2, [sh+2496];
+E: bar.sync 0;`,
+		"transactions": mbarrierStart("40") + `@%q mbarrier.expect_tx.relaxed.cta.shared.b64 [%b], 64; mbarrier.arrive.expect_tx.shared.b64 %s, [%b], 16;
+mbarrier.test_wait.shared.b64 %p0, [%b], %s; bar.sync 0; mbarrier.test_wait.shared.b64 %p1, [%b], %s; bar.sync 0;
+mbarrier.complete_tx.shared::cta.b64 [%b], 16; @%q mbarrier.complete_tx.shared.b64 [%b], 64; bar.sync 0; mbarrier.test_wait.shared.b64 %p2, [%b], %s;`,
+		"drop": mbarrierStart("80") + `and.b32 %t, %tid, 3; setp.ne.u32 %c, %t, 0; @%c bra A; mbarrier.arrive_drop.shared.b64 %s, [%b], 2; bra E;
+A: mbarrier.arrive.noComplete.shared.b64 %s, [%b], 2;
+E: bar.sync 0; mbarrier.test_wait.shared.b64 %p0, [%b], %s; bar.sync 0; @%q mbarrier.arrive.shared.b64 %s, [%b], 59; @%q mbarrier.pending_count.b64 %r0, %s;
+bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p1, [%b], 1; bar.sync 0; @%q mbarrier.arrive_drop.shared.b64 %s, [%b]; @%q mbarrier.pending_count.b64 %r1, %s;
+bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p2, [%b], 1; bar.sync 0; @%q mbarrier.inval.shared.b64 [%b];`,
+		"copies": mbarrierStart("40") + `cp.async.ca.shared.global [%sa], [%mem], 8; cp.async.mbarrier.arrive.shared.b64 [%b]; cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%b];
+W: mbarrier.test_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.b64 %d0, [%sa];`,
+	} {
+		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+	}
+}
+
+// What a program does with an mbarrier that PTX gives no meaning ends the kernel.
+func TestMBarrierFaults(t *testing.T) {
+	for body, want := range map[string]string{
+		"mbarrier.init.shared.b64 [mb], 0;":                                                 "mbarrier of 0 arrivals",
+		"mbarrier.init.shared.b64 [mb], 1048576;":                                           "mbarrier of 1048576 arrivals",
+		"mbarrier.init.shared.b64 [mb], 1; mbarrier.arrive.shared.b64 %d, [mb], 2;":         "2 arrivals at an mbarrier with 1 pending",
+		"mbarrier.init.shared.b64 [mb], 1; mbarrier.expect_tx.shared.b64 [mb], 0x7fffffff;": "pending transactions",
+		"mbarrier.init.b64 [%o], 1;":                                                        "not in shared memory",
+		"mbarrier.init.shared.b64 [mb+4], 1;":                                               "misaligned",
+		"mbarrier.init.shared.b64 [mb+4096], 1;":                                            "shared address",
+	} {
+		r := newRig(t, matrixHead+`.entry k(.param .u64 out) { .reg .b64 %o, %d; .shared .align 8 .b64 mb; ld.param.u64 %o, [out]; `+body+` ret; }`)
+		out := r.buffer(make([]byte, 8))
+		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
+		if _, err := r.read(out, 8); err == nil || !strings.Contains(err.Error(), want) && !errors.Is(err, abi.ErrMisaligned) {
+			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+}
+
+// Bulk copies and reductions move bytes and complete transactions as in the oracle.
+func TestBulkCopiesAgainstOracle(t *testing.T) {
+	var reduce strings.Builder
+	for _, op := range []string{
+		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32",
+	} {
+		reduce.WriteString("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." + op + " [%sa], [%sa+32], 16, [%b]; bar.sync 0;\n")
+	}
+	for _, op := range []string{
+		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64",
+		"and.b32", "or.b32", "xor.b32", "and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16", "min.f16", "max.f16", "min.bf16", "max.bf16",
+	} {
+		reduce.WriteString("cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa], 32;\n")
+	}
+	for name, body := range map[string]string{
+		"load": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 48;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sa], [%mem], 32, [%b];
+cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%sa+48], [%mem+32], 16, [%b], 0;
+W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa+16]; ld.shared.v2.b64 {%d2, %d3}, [%sa+48];`,
+		"multicast": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16; .reg .b16 %mask; mov.b16 %mask, 1;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%sa], [%mem], 16, [%b], %mask;
+W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa];`,
+		"shared": mbarrierStart("1") + `and.b32 %n, %r0, 16; @%q mbarrier.arrive.expect_tx.shared.b64 _, [%b], 64; bar.sync 0;
+cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%sa], [%sa+32], %n, [%b]; bar.sync 0;`,
+		"store": `cp.async.bulk.prefetch.L2.global [%mem], 64; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%mem+16], [%sa], 48;
+cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0; setmaxnreg.inc.sync.aligned.u32 240;`,
+		"reduce": mbarrierStart("1") + reduce.String(),
+	} {
+		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+	}
+}
+
+// A bulk copy stays inside of its memory.
+func TestBulkCopyFaults(t *testing.T) {
+	for args, want := range map[string]error{
+		"[sh], [%o], 8": abi.ErrMisaligned, "[sh], [%o], 48": abi.ErrIllegalAddress, "[sh+8], [%o], 16": abi.ErrMisaligned,
+		"[sh], [%o+4096], 16": abi.ErrIllegalAddress, "[sh+64], [%o], 32": abi.ErrIllegalAddress, "[sh], [%o], 0xfffffff0": abi.ErrIllegalAddress,
+	} {
+		r := newRig(t, matrixHead+`.entry k(.param .u64 out) { .reg .b64 %o; .shared .align 16 .b8 sh[64]; .shared .align 8 .b64 mb;
+ld.param.u64 %o, [out]; mbarrier.init.shared.b64 [mb], 1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes `+args+`, [mb]; ret; }`)
+		out := r.buffer(make([]byte, 32))
+		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
+		if _, err := r.read(out, 8); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", args, err, want)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package native
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+)
+
+// Files are a machine's register files: register r of all lanes is one vector, of
+// a predicate 32 words. And its memory.
+type Files struct {
+	R32    []uint32
+	R64    []uint64
+	Preds  []uint32
+	Active []uint32 // the lanes that take part, a word for each warp
+
+	// Globals has for each access of the run to device memory one allocation.
+	// An access to another one leaves the run.
+	Globals []Window
+	Shared  []byte
+	Params  []byte
+}
+
+// Window is memory and its address.
+type Window struct {
+	Base uint64
+	Data []byte
+}
+
+// Context is what generated code works on. It is on the heap, and of one goroutine.
+type Context struct {
+	r32, r64, preds, active uintptr
+	tile, end               uint64 // the tiles to run; tile is where the code left
+	shared, params          window
+	globals                 [maxGlobals]window
+	saved                   uint64
+	generation              uint64 // of a Run, times 64
+	memos                   [maxMemos]memo
+	addresses               [8]uint64
+	elements                [maxElements][8]uint64
+	spills                  [maxSpills][32]byte
+}
+
+type window struct {
+	base uint64
+	data uintptr
+	size uint64
+}
+
+// memo is the last load of one element by lanes of a warp: key is the generation and
+// the warp. Lanes of a warp that load from one address load once (gpu/soft/exec), or
+// those that a program keeps in step would see different values.
+type memo struct{ key, address, value uint64 }
+
+// maxGlobals is how many accesses to device memory a run has.
+const maxGlobals = 32
+
+// maxMemos is how many elements all loads of a run have.
+const maxMemos = 64
+
+// maxSpills is how many vectors of a tile may be without a register at once.
+const maxSpills = 128
+
+const (
+	r32Offset     = int32(unsafe.Offsetof(Context{}.r32))
+	r64Offset     = int32(unsafe.Offsetof(Context{}.r64))
+	predsOffset   = int32(unsafe.Offsetof(Context{}.preds))
+	activeOffset  = int32(unsafe.Offsetof(Context{}.active))
+	tileOffset    = int32(unsafe.Offsetof(Context{}.tile))
+	endOffset     = int32(unsafe.Offsetof(Context{}.end))
+	savedOffset   = int32(unsafe.Offsetof(Context{}.saved))
+	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
+	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
+	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
+
+	sharedOffset = int32(unsafe.Offsetof(Context{}.shared))
+	paramsOffset = int32(unsafe.Offsetof(Context{}.params))
+
+	windowBase = int32(unsafe.Offsetof(window{}.base))
+	windowData = int32(unsafe.Offsetof(window{}.data))
+	windowSize = int32(unsafe.Offsetof(window{}.size))
+
+	memoKey     = int32(unsafe.Offsetof(memo{}.key))
+	memoAddress = int32(unsafe.Offsetof(memo{}.address))
+	memoValue   = int32(unsafe.Offsetof(memo{}.value))
+)
+
+// elementOffset is where the lanes' elements of that number are parked.
+func elementOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.elements)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
+}
+
+// memoOffset is the memo of that number.
+func memoOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.memos)) + int32(i)*int32(unsafe.Sizeof(memo{}))
+}
+
+// globalOffset is the window of an access to device memory.
+func globalOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
+}
+
+// Run runs the function of a run for the lanes of the tiles from one on to another.
+// It returns the tile and the instruction at which the code has left: lanes of the
+// tiles before it are through, those of the tile have done what is before the
+// instruction, and those behind it nothing. When all are through, tile is to.
+//
+// The files must be those of a machine with the number of lanes that the function
+// was compiled for, with the registers that the instructions name and a window for
+// each of its Globals.
+func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst int) {
+	c.r32, c.r64 = address(files.R32), address(files.R64)
+	c.preds, c.active = address(files.Preds), address(files.Active)
+	c.tile, c.end = uint64(from), uint64(to)
+	c.generation += 64
+	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	for i, w := range files.Globals {
+		c.globals[i] = w.window()
+	}
+	left := f.Call(unsafe.Pointer(c))
+	runtime.KeepAlive(files)
+	if left == 0 {
+		return to, 0
+	}
+	return int(c.tile), int(left) - 1
+}
+
+func (w Window) window() window { return window{w.Base, address(w.Data), uint64(len(w.Data))} }
+
+func address[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }

@@ -1,0 +1,208 @@
+package native
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
+
+// The NaNs that instructions give (gpu/soft/ops).
+const (
+	nan32 = 0x7fffffff
+	nan64 = 0xfff8000000000000
+)
+
+// Predicates of VCMPPS.
+const (
+	cmpEqual     = 0x00
+	cmpUnordered = 0x03
+)
+
+// looseResult marks an operation whose NaNs are the processor's, and so not yet
+// PTX's. It takes such NaNs too.
+func looseResult(l lowering) lowering {
+	return lowering{loose: true, f: func(b *builder, s []value) value {
+		v := l.f(b, s)
+		b.loose[v.lo] = v.class
+		if v.class == ir.Class64 {
+			b.loose[v.hi] = v.class
+		}
+		return v
+	}}
+}
+
+// settle makes NaNs those that PTX gives, in values that anything but arithmetic
+// reads. Arithmetic gives a NaN for any.
+func (b *builder) settle(v value) value {
+	v.lo = b.settled(v.lo)
+	if v.class == ir.Class64 {
+		v.hi = b.settled(v.hi)
+	}
+	return v
+}
+
+func (b *builder) settled(x id) id {
+	c, ok := b.loose[x]
+	if !ok {
+		return x
+	}
+	if s, ok := b.strict[x]; ok {
+		return s
+	}
+	var s id
+	if c == ir.Class64 {
+		s = b.blend(x, b.k64(nan64), b.opImm(amd64.VCMPPD, x, x, cmpUnordered))
+	} else {
+		s = b.blend(x, b.k32(nan32), b.opImm(amd64.VCMPPS, x, x, cmpUnordered))
+	}
+	b.strict[x], b.flat[s] = s, b.flat[x]
+	return s
+}
+
+// flush makes denormals of 32 bits zeros of their sign. FTZ and DAZ of MXCSR are
+// not that: they flush what only rounding with more exponents would make tiny, and
+// 64 bits too.
+func (b *builder) flush(s []value) []value {
+	r := make([]value, len(s))
+	for i, v := range s {
+		if v.class == ir.Class32 {
+			v.lo = b.flushed(v.lo)
+		}
+		r[i] = v
+	}
+	return r
+}
+
+func (b *builder) flushed(x id) id {
+	if b.flat[x] {
+		return x
+	}
+	if f, ok := b.flats[x]; ok {
+		return f
+	}
+	tiny := b.op(amd64.VPCMPEQD, b.and(x, 0x7f800000), b.zero())
+	f := b.op(amd64.VPANDN, b.and(tiny, 0x7fffffff), x)
+	b.flats[x], b.flat[f] = f, true
+	if c, ok := b.loose[x]; ok {
+		b.loose[f] = c
+	}
+	return f
+}
+
+// saturate clamps to [0, 1]; a NaN becomes 0, as of two operands of which one is
+// a NaN, or which are both zero, VMAXPS gives the second.
+func (b *builder) saturate(v value) value {
+	v.lo = b.op(amd64.VMINPS, b.op(amd64.VMAXPS, v.lo, b.zero()), b.k32(0x3f800000))
+	return v
+}
+
+// floats are operations on 32 bits.
+func floats() map[string]lowering {
+	m := map[string]lowering{
+		"abs.f32":      one(func(b *builder, x id) id { return b.and(x, 0x7fffffff) }),
+		"neg.f32":      one(func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.k32(0x80000000)) }),
+		"copysign.f32": two(func(b *builder, x, y id) id { return b.op(amd64.VPOR, b.and(x, 0x80000000), b.and(y, 0x7fffffff)) }),
+		"min.f32":      looseResult(two(func(b *builder, x, y id) id { return b.least(single, amd64.VMINPS, amd64.VPOR, x, y) })),
+		"max.f32":      looseResult(two(func(b *builder, x, y id) id { return b.least(single, amd64.VMAXPS, amd64.VPAND, x, y) })),
+		"min.NaN.f32": looseResult(two(func(b *builder, x, y id) id {
+			return b.orNaN(b.least(single, amd64.VMINPS, amd64.VPOR, x, y), x, y)
+		})),
+		"max.NaN.f32": looseResult(two(func(b *builder, x, y id) id {
+			return b.orNaN(b.least(single, amd64.VMAXPS, amd64.VPAND, x, y), x, y)
+		})),
+		"rsqrt.approx.f32": looseResult(one((*builder).inverseRoot)),
+	}
+	set(m, looseResult(plain(amd64.VADDPS)), "add.f32", "add.rn.f32")
+	set(m, looseResult(plain(amd64.VSUBPS)), "sub.f32", "sub.rn.f32")
+	set(m, looseResult(plain(amd64.VMULPS)), "mul.f32", "mul.rn.f32")
+	set(m, looseResult(plain(amd64.VDIVPS)), "div.rn.f32", "div.approx.f32", "div.full.f32")
+	set(m, looseResult(three(func(b *builder, x, y, z id) id { return b.replace(amd64.VFMADD213PS, x, y, z) })),
+		"fma.rn.f32", "mad.rn.f32", "mad.f32")
+	set(m, looseResult(one(func(b *builder, x id) id { return b.op(amd64.VDIVPS, b.k32(0x3f800000), x) })), "rcp.rn.f32", "rcp.approx.f32")
+	set(m, looseResult(one(func(b *builder, x id) id { return b.op1(amd64.VSQRTPS, x) })), "sqrt.rn.f32", "sqrt.approx.f32")
+	return m
+}
+
+// doubles are operations on 64 bits.
+func doubles() map[string]lowering {
+	m := map[string]lowering{
+		"abs.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VPANDN, b.k64(1<<63), x) }),
+		"neg.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.k64(1<<63)) }),
+		"div.rn.f64":  looseResult(plainBoth(amd64.VDIVPD)),
+		"sqrt.rn.f64": looseResult(both1(func(b *builder, x id) id { return b.op1(amd64.VSQRTPD, x) })),
+		"min.f64":     looseResult(both(func(b *builder, x, y id) id { return b.least(double, amd64.VMINPD, amd64.VPOR, x, y) })),
+		"max.f64":     looseResult(both(func(b *builder, x, y id) id { return b.least(double, amd64.VMAXPD, amd64.VPAND, x, y) })),
+		"copysign.f64": both(func(b *builder, x, y id) id {
+			return b.op(amd64.VPOR, b.op(amd64.VPAND, x, b.k64(1<<63)), b.op(amd64.VPANDN, b.k64(1<<63), y))
+		}),
+	}
+	set(m, looseResult(plainBoth(amd64.VADDPD)), "add.f64", "add.rn.f64")
+	set(m, looseResult(plainBoth(amd64.VSUBPD)), "sub.f64", "sub.rn.f64")
+	set(m, looseResult(plainBoth(amd64.VMULPD)), "mul.f64", "mul.rn.f64")
+	set(m, looseResult(lowering{f: func(b *builder, s []value) value {
+		return value{ir.Class64, b.replace(amd64.VFMADD213PD, s[0].lo, s[1].lo, s[2].lo), b.replace(amd64.VFMADD213PD, s[0].hi, s[1].hi, s[2].hi)}
+	}}), "fma.rn.f64", "mad.rn.f64")
+	set(m, looseResult(both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) })), "rcp.rn.f64", "rcp.approx.ftz.f64")
+	return m
+}
+
+// single and double are VCMPPS and VCMPPD.
+var single, double = amd64.VCMPPS, amd64.VCMPPD
+
+// least is min, or max with its instruction: that gives the second operand where
+// one is a NaN, and PTX the number. Where they are equal, zeros may differ in sign,
+// and tie makes one of the two.
+func (b *builder) least(compare, in, tie *amd64.Inst, x, y id) id {
+	r := b.op(in, x, y)
+	r = b.blend(r, x, b.opImm(compare, y, y, cmpUnordered))
+	return b.blend(r, b.op(tie, x, y), b.opImm(compare, x, y, cmpEqual))
+}
+
+// orNaN is r unless one of two is a NaN.
+func (b *builder) orNaN(r, x, y id) id {
+	return b.blend(r, b.k32(nan32), b.opImm(amd64.VCMPPS, x, y, cmpUnordered))
+}
+
+// inverseRoot computes in 64 bits, as the loop of gpu/soft/ops does.
+func (b *builder) inverseRoot(x id) id {
+	v := b.extend(amd64.VCVTPS2PD, x)
+	one := b.k64(0x3ff0000000000000)
+	return b.join(
+		b.narrow(amd64.VCVTPD2PS, b.op(amd64.VDIVPD, one, b.op1(amd64.VSQRTPD, v.lo))),
+		b.narrow(amd64.VCVTPD2PS, b.op(amd64.VDIVPD, one, b.op1(amd64.VSQRTPD, v.hi))))
+}
+
+// conversions are the forms of cvt in ops.txt.
+func conversions() map[string]lowering {
+	m := map[string]lowering{}
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VPMOVZXDQ, s[0].lo) }}, "cvt.u64.u32", "cvt.s64.u32")
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VPMOVSXDQ, s[0].lo) }}, "cvt.u64.s32", "cvt.s64.s32")
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VPMOVZXDQ, b.and(s[0].lo, 0xffff)) }}, "cvt.u64.u16", "cvt.s64.u16")
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VPMOVSXDQ, b.short(s[0].lo)) }}, "cvt.u64.s16", "cvt.s64.s16")
+	set(m, lowering{f: func(b *builder, s []value) value { return value{class: ir.Class32, lo: b.low(s[0])} }},
+		"cvt.u32.u64", "cvt.s32.u64", "cvt.u32.s64", "cvt.s32.s64")
+	set(m, lowering{f: func(b *builder, s []value) value { return value{class: ir.Class32, lo: b.and(b.low(s[0]), 0xffff)} }},
+		"cvt.u16.u64", "cvt.s16.u64", "cvt.u16.s64", "cvt.s16.s64")
+	set(m, one(func(b *builder, x id) id { return b.and(x, 0xffff) }),
+		"cvt.u32.u16", "cvt.s32.u16", "cvt.u16.u32", "cvt.s16.u32", "cvt.u16.s32", "cvt.s16.s32")
+	set(m, one((*builder).short), "cvt.u32.s16", "cvt.s32.s16")
+	set(m, one(func(b *builder, x id) id { return b.op1(amd64.VCVTDQ2PS, x) }), "cvt.rn.f32.s32")
+	set(m, one(func(b *builder, x id) id {
+		v := b.fromUnsigned(x)
+		return b.join(b.narrow(amd64.VCVTPD2PS, v.lo), b.narrow(amd64.VCVTPD2PS, v.hi))
+	}), "cvt.rn.f32.u32")
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VCVTDQ2PD, s[0].lo) }}, "cvt.rn.f64.s32", "cvt.f64.s32")
+	set(m, lowering{f: func(b *builder, s []value) value { return b.fromUnsigned(s[0].lo) }}, "cvt.rn.f64.u32", "cvt.f64.u32")
+	set(m, looseResult(lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VCVTPS2PD, s[0].lo) }}), "cvt.f64.f32")
+	set(m, looseResult(lowering{f: func(b *builder, s []value) value {
+		return value{class: ir.Class32, lo: b.join(b.narrow(amd64.VCVTPD2PS, s[0].lo), b.narrow(amd64.VCVTPD2PS, s[0].hi))}
+	}}), "cvt.rn.f32.f64")
+	return m
+}
+
+// fromUnsigned makes f64 of 32 bits: below the bits of 2^52 they count ones.
+func (b *builder) fromUnsigned(x id) value {
+	const two52 = 0x4330000000000000
+	v := b.extend(amd64.VPMOVZXDQ, x)
+	part := func(x id) id { return b.op(amd64.VSUBPD, b.op(amd64.VPOR, x, b.k64(two52)), b.k64(two52)) }
+	return value{ir.Class64, part(v.lo), part(v.hi)}
+}

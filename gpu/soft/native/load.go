@@ -1,0 +1,126 @@
+package native
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
+
+// emitLoad tries one load of all lanes where their addresses are consecutive, one
+// of one element where they are equal, and else loads lane by lane.
+func (x *access) emitLoad(a *amd64.Assembler, r regs) {
+	one, lanes, done, out := a.Label(), a.Label(), a.Label(), a.Label()
+	x.mask(a, r, done)
+	if x.N == 1 {
+		unless(a, r, x.Size, one)
+		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
+		x.inside(a, 8*x.Size, lanes, lanes)
+		x.wide(a, r)
+		a.Jump(done)
+		a.Bind(one)
+		unless(a, r, 0, lanes)
+		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
+		x.inside(a, x.Size, lanes, lanes)
+		x.once(a, 0)
+		x.broadcast(a, r)
+		a.Jump(done)
+	}
+	a.Bind(lanes)
+	park(a, r)
+	each(a, func() {
+		x.inside(a, x.Size*uint64(x.N), out, out)
+		for i := range x.N {
+			x.once(a, i)
+			if x.Size == 8 {
+				a.Emit(amd64.MOV, amd64.Mem(regContext, elementOffset(i)).Index(lane, 8), amd64.Q(amd64.RAX))
+			} else {
+				a.Emit(amd64.MOV, amd64.Mem(regContext, elementOffset(i)).Index(lane, 4), amd64.D(amd64.RAX))
+			}
+		}
+	})
+	x.unpark(a, r)
+	a.Jump(done)
+	x.leave(a, out)
+	a.Bind(done)
+}
+
+// wide loads the elements of eight lanes at offset.
+func (x *access) wide(a *amd64.Assembler, r regs) {
+	at := func(n int32) amd64.Arg { return amd64.Mem(offset, n) }
+	switch x.Size {
+	case 8:
+		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[0]), at(0))
+		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[1]), at(32))
+	case 4:
+		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[0]), at(0))
+	default:
+		in := map[bool][]*amd64.Inst{false: {amd64.VPMOVZXBD, amd64.VPMOVZXWD}, true: {amd64.VPMOVSXBD, amd64.VPMOVSXWD}}
+		a.Emit(in[x.Signed][x.Size-1], amd64.Y(r.def[0]), at(0))
+	}
+}
+
+// once loads element i at offset into RAX, or takes it from the load of another lane
+// of the warp from the same address.
+func (x *access) once(a *amd64.Assembler, i int) {
+	if x.Space > ir.Global { // nobody else writes there meanwhile
+		x.element(a, i)
+		return
+	}
+	miss, have := a.Label(), a.Label()
+	m := memoOffset(x.memo + i)
+	a.Emit(amd64.MOV, amd64.Q(room), amd64.Q(regTile))
+	a.Emit(amd64.SHR, amd64.Q(room), amd64.Imm(2))
+	a.Emit(amd64.ADD, amd64.Q(room), amd64.Mem(regContext, warpOffset))
+	a.Emit(amd64.CMP, amd64.Q(room), amd64.Mem(regContext, m+memoKey))
+	a.JumpIf(amd64.CondNE, miss)
+	a.Emit(amd64.CMP, amd64.Q(offset), amd64.Mem(regContext, m+memoAddress))
+	a.JumpIf(amd64.CondNE, miss)
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, m+memoValue))
+	a.Jump(have)
+	a.Bind(miss)
+	x.element(a, i)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, m+memoKey), amd64.Q(room))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, m+memoAddress), amd64.Q(offset))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, m+memoValue), amd64.Q(amd64.RAX))
+	a.Bind(have)
+}
+
+// element loads element i at offset into RAX.
+func (x *access) element(a *amd64.Assembler, i int) {
+	at := amd64.Mem(offset, int32(i)*int32(x.Size))
+	switch {
+	case x.Size == 8:
+		a.Emit(amd64.MOV, amd64.Q(amd64.RAX), at)
+	case x.Size == 4:
+		a.Emit(amd64.MOV, amd64.D(amd64.RAX), at)
+	case x.Signed:
+		a.Emit([]*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1], amd64.D(amd64.RAX), at)
+	default:
+		a.Emit([]*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1], amd64.D(amd64.RAX), at)
+	}
+}
+
+// broadcast gives all lanes what is in RAX.
+func (x *access) broadcast(a *amd64.Assembler, r regs) {
+	d := r.def[0]
+	if x.Size < 8 {
+		a.Emit(amd64.VMOVD, amd64.X(d), amd64.D(amd64.RAX))
+		a.Emit(amd64.VPBROADCASTD, amd64.Y(d), amd64.X(d))
+		return
+	}
+	a.Emit(amd64.VMOVQ, amd64.X(d), amd64.Q(amd64.RAX))
+	a.Emit(amd64.VPBROADCASTQ, amd64.Y(d), amd64.X(d))
+	a.Emit(amd64.VMOVDQA, amd64.Y(r.def[1]), amd64.Y(d))
+}
+
+// unpark loads what the lanes have left in the context.
+func (x *access) unpark(a *amd64.Assembler, r regs) {
+	for i := range x.N {
+		at := elementOffset(i)
+		if x.Size < 8 {
+			a.Emit(amd64.VMOVDQU, amd64.Y(r.def[i]), amd64.Mem(regContext, at))
+			continue
+		}
+		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[2*i]), amd64.Mem(regContext, at))
+		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[2*i+1]), amd64.Mem(regContext, at+32))
+	}
+}

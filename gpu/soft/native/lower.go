@@ -1,0 +1,105 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// lowering makes vector instructions of an operation on sources.
+type lowering struct {
+	f func(b *builder, s []value) value
+	// loose: NaNs among the sources need not be the one that PTX gives.
+	loose bool
+}
+
+// find returns the lowering of an operation of the table. The variants of
+// floating point are made of the plain form.
+func find(o ops.Operation) (lowering, bool) {
+	if l, ok := withConstants(o); ok {
+		return l, true
+	}
+	name, sat := strings.CutSuffix(o.Name, "/sat")
+	name, ftz := strings.CutSuffix(name, "/ftz")
+	l, ok := lowerings[name]
+	if !ok || !sat && !ftz {
+		return l, ok
+	}
+	if sat && !strings.HasSuffix(name, ".f32") {
+		return l, false
+	}
+	plain := l.f
+	l.f = func(b *builder, s []value) value {
+		if ftz {
+			s = b.flush(s)
+		}
+		v := plain(b, s)
+		if sat {
+			v = b.saturate(v)
+		}
+		if ftz {
+			v = b.flush([]value{v})[0]
+		}
+		return v
+	}
+	return l, ok
+}
+
+// lowerings are the operations of ops.txt that machine code is made for.
+var lowerings = func() map[string]lowering {
+	m := map[string]lowering{}
+	for _, table := range []map[string]lowering{integers(), wides(), floats(), doubles(), conversions(), comparisons()} {
+		for k, l := range table {
+			m[k] = l
+		}
+	}
+	return m
+}()
+
+// set gives several operations one lowering.
+func set(m map[string]lowering, l lowering, names ...string) {
+	for _, n := range names {
+		m[n] = l
+	}
+}
+
+// one is an operation of one vector on 32 bits.
+func one(f func(b *builder, x id) id) lowering {
+	return lowering{f: func(b *builder, s []value) value { return value{class: ir.Class32, lo: f(b, s[0].lo)} }}
+}
+
+func two(f func(b *builder, x, y id) id) lowering {
+	return lowering{f: func(b *builder, s []value) value {
+		return value{class: ir.Class32, lo: f(b, s[0].lo, s[1].lo)}
+	}}
+}
+
+func three(f func(b *builder, x, y, z id) id) lowering {
+	return lowering{f: func(b *builder, s []value) value {
+		return value{class: ir.Class32, lo: f(b, s[0].lo, s[1].lo, s[2].lo)}
+	}}
+}
+
+// plain is one instruction.
+func plain(in *amd64.Inst) lowering {
+	return two(func(b *builder, x, y id) id { return b.op(in, x, y) })
+}
+
+// both does the same to the two vectors of 64-bit lanes.
+func both(f func(b *builder, x, y id) id) lowering {
+	return lowering{f: func(b *builder, s []value) value {
+		return value{ir.Class64, f(b, s[0].lo, s[1].lo), f(b, s[0].hi, s[1].hi)}
+	}}
+}
+
+func both1(f func(b *builder, x id) id) lowering {
+	return lowering{f: func(b *builder, s []value) value {
+		return value{ir.Class64, f(b, s[0].lo), f(b, s[0].hi)}
+	}}
+}
+
+func plainBoth(in *amd64.Inst) lowering {
+	return both(func(b *builder, x, y id) id { return b.op(in, x, y) })
+}

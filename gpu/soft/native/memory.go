@@ -1,0 +1,257 @@
+package native
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// Loads and stores. An access that is not in its window, is misaligned, or that
+// must be one for the whole warp leaves the run before the instruction, with
+// everything in the register files that the instructions before it have computed:
+// whoever called goes on there.
+
+// maxElements is the most elements of a vector access.
+const maxElements = 4
+
+// accessible reports whether an access can be in a run. A generic address that is
+// not of device memory is not in its window.
+func accessible(a *ir.Access) bool {
+	return a.Space != ir.Local && a.N <= maxElements && slices.Contains([]uint64{1, 2, 4, 8}, a.Size)
+}
+
+// loadable reports whether all destinations of a load have room for its elements.
+func loadable(o *ir.Load) bool {
+	for _, d := range o.D {
+		if d.Class == ir.ClassPred || d.Class == ir.Class32 && o.Size == 8 {
+			return false
+		}
+	}
+	return accessible(&o.Access)
+}
+
+func storable(o *ir.Store) bool {
+	for _, s := range o.S {
+		if s.Class == ir.ClassPred || s.Class == ir.ClassNone || s.Class == ir.Class32 && o.Size == 8 {
+			return false
+		}
+	}
+	return accessible(&o.Access) && o.Space != ir.Param
+}
+
+// access is a load or store on its way to code.
+type access struct {
+	*ir.Access
+	window int32 // of the context
+	exit   int   // the number of the instruction
+	memo   int   // the first of a load's
+	masked bool
+}
+
+// address is the lanes' addresses with the offset. Those of shared memory and of
+// parameters have 32 bits (gpu/soft/exec).
+func (b *builder) address(a *ir.Access) value {
+	v := b.read(a.Base)
+	if v.class == ir.Class32 {
+		v = b.extend(amd64.VPMOVZXDQ, v.lo)
+	} else {
+		v = b.settle(v)
+	}
+	change := func(in *amd64.Inst, k uint64) {
+		v = value{ir.Class64, b.op(in, v.lo, b.k64(k)), b.op(in, v.hi, b.k64(k))}
+	}
+	if a.Off != 0 {
+		change(amd64.VPADDQ, a.Off)
+	}
+	if a.Space > ir.Global {
+		change(amd64.VPAND, 1<<32-1)
+	}
+	return v
+}
+
+// access prepares one: what the instructions before it have computed goes to the
+// register files, and the mask of the lanes that take part to the operands.
+func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (access, []id) {
+	x := access{Access: a, window: b.window(a, index), exit: index}
+	v := b.address(a)
+	uses := []id{v.lo, v.hi}
+	var mask []id
+	if o.Masked {
+		mask = append(mask, b.in(place{kind: active}))
+	}
+	if in.Guard != nil {
+		mask = append(mask, b.pred(*in.Guard))
+	}
+	switch len(mask) {
+	case 1:
+		uses, x.masked = append(uses, mask[0]), true
+	case 2:
+		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
+	}
+	b.flushResults(o)
+	return x, uses
+}
+
+// window is where the context has the window of an access.
+func (b *builder) window(a *ir.Access, index int) int32 {
+	switch a.Space {
+	case ir.Shared:
+		return sharedOffset
+	case ir.Param:
+		return paramsOffset
+	}
+	b.globals = append(b.globals, index)
+	return globalOffset(len(b.globals) - 1)
+}
+
+func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value {
+	x, uses := b.access(&o.Access, in, index, opt)
+	x.memo = b.memos
+	b.memos += o.N
+	each := 1
+	if o.Size == 8 {
+		each = 2
+	}
+	vectors := b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0}, Early: true}, each*o.N, x.emitLoad)
+	var results []value
+	for i, d := range o.D {
+		if d.Class == ir.ClassNone {
+			continue
+		}
+		v := value{class: ir.Class32, lo: vectors[i*each]}
+		switch {
+		case each == 2:
+			v = value{ir.Class64, vectors[2*i], vectors[2*i+1]}
+		case d.Class == ir.Class64 && o.Signed:
+			v = b.extend(amd64.VPMOVSXDQ, v.lo)
+		case d.Class == ir.Class64:
+			v = b.extend(amd64.VPMOVZXDQ, v.lo)
+		}
+		results = append(results, b.kept(v, o.Mask))
+	}
+	return results
+}
+
+// kept is a value with the bits of a mask.
+func (b *builder) kept(v value, mask uint64) value {
+	if v.class == ir.Class32 {
+		if uint32(mask) != 1<<32-1 {
+			v.lo = b.and(v.lo, uint32(mask))
+		}
+		return v
+	}
+	if mask != 1<<64-1 {
+		v.lo, v.hi = b.op(amd64.VPAND, v.lo, b.k64(mask)), b.op(amd64.VPAND, v.hi, b.k64(mask))
+	}
+	return v
+}
+
+func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
+	var data []id
+	for _, s := range o.S {
+		v := b.settle(b.read(s))
+		switch {
+		case o.Size == 8:
+			data = append(data, v.lo, v.hi)
+		case v.class == ir.Class64:
+			data = append(data, b.low(v))
+		default:
+			data = append(data, v.lo)
+		}
+	}
+	x, uses := b.access(&o.Access, in, index, opt)
+	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0}}, 0, x.emitStore)
+}
+
+// Scratch registers of an access.
+const (
+	lanesLeft = amd64.RBX // a bit for each lane that takes part
+	offset    = amd64.R11 // in the window
+	lane      = amd64.R12
+	room      = amd64.R13 // bytes of the window from the offset on
+)
+
+// mask puts the lanes that take part into lanesLeft. It goes on at none when there
+// are none.
+func (x *access) mask(a *amd64.Assembler, r regs, none amd64.Label) {
+	if !x.masked {
+		a.Emit(amd64.MOV, amd64.D(lanesLeft), amd64.Imm(0xff))
+		return
+	}
+	a.Emit(amd64.VMOVMSKPS, amd64.D(lanesLeft), amd64.Y(r.use[2]))
+	a.Emit(amd64.TEST, amd64.D(lanesLeft), amd64.D(lanesLeft))
+	a.JumpIf(amd64.CondE, none)
+}
+
+// unless goes on at a label if the addresses are not those of the first lane and a
+// stride.
+func unless(a *amd64.Assembler, r regs, stride uint64, no amd64.Label) {
+	t, u := amd64.Y(r.temp[0]), amd64.Y(r.temp[1])
+	lo, hi := amd64.Y(r.use[0]), amd64.Y(r.use[1])
+	a.Emit(amd64.VPBROADCASTQ, t, amd64.X(r.use[0]))
+	if stride == 0 {
+		a.Emit(amd64.VPCMPEQQ, u, t, lo)
+		a.Emit(amd64.VPCMPEQQ, t, t, hi)
+	} else {
+		a.Emit(amd64.VPADDQ, u, t, amd64.At(strides(a, 0, stride)))
+		a.Emit(amd64.VPADDQ, t, t, amd64.At(strides(a, 4, stride)))
+		a.Emit(amd64.VPCMPEQQ, u, u, lo)
+		a.Emit(amd64.VPCMPEQQ, t, t, hi)
+	}
+	a.Emit(amd64.VPAND, t, t, u)
+	a.Emit(amd64.VMOVMSKPS, amd64.D(amd64.RAX), t)
+	a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
+	a.JumpIf(amd64.CondNE, no)
+}
+
+func strides(a *amd64.Assembler, first, stride uint64) amd64.Label {
+	var b []byte
+	for i := range uint64(4) {
+		b = binary.LittleEndian.AppendUint64(b, (first+i)*stride)
+	}
+	return a.Const(b)
+}
+
+// inside makes offset the place in memory of the address in it. It goes on at no
+// when that many bytes there are not in the window, and at misaligned.
+func (x *access) inside(a *amd64.Assembler, bytes uint64, no, misaligned amd64.Label) {
+	if align := x.Size * uint64(x.N); align > 1 {
+		a.Emit(amd64.TEST, amd64.D(offset), amd64.Imm(int64(align-1)))
+		a.JumpIf(amd64.CondNE, misaligned)
+	}
+	a.Emit(amd64.SUB, amd64.Q(offset), amd64.Mem(regContext, x.window+windowBase))
+	a.Emit(amd64.MOV, amd64.Q(room), amd64.Mem(regContext, x.window+windowSize))
+	a.Emit(amd64.SUB, amd64.Q(room), amd64.Q(offset))
+	a.JumpIf(amd64.CondB, no)
+	a.Emit(amd64.CMP, amd64.Q(room), amd64.Imm(int64(bytes)))
+	a.JumpIf(amd64.CondB, no)
+	a.Emit(amd64.ADD, amd64.Q(offset), amd64.Mem(regContext, x.window+windowData))
+}
+
+// leave writes where the run is left.
+func (x *access) leave(a *amd64.Assembler, l amd64.Label) {
+	a.Bind(l)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, tileOffset), amd64.Q(regTile))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Imm(int64(x.exit)+1))
+	a.Emit(amd64.RET)
+}
+
+// park puts the addresses into the context, where lanes find them one by one.
+func park(a *amd64.Assembler, r regs) {
+	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset), amd64.Y(r.use[0]))
+	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset+32), amd64.Y(r.use[1]))
+}
+
+// each does something for every lane in lanesLeft, with its address in offset.
+func each(a *amd64.Assembler, f func()) {
+	turn := a.Label()
+	a.Bind(turn)
+	a.Emit(amd64.TZCNT, amd64.D(lane), amd64.D(lanesLeft))
+	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, addressOffset).Index(lane, 8))
+	f()
+	a.Emit(amd64.BLSR, amd64.D(lanesLeft), amd64.D(lanesLeft))
+	a.JumpIf(amd64.CondNE, turn)
+}

@@ -1,0 +1,180 @@
+package native
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
+
+func accessOf(op ir.Op) *ir.Access {
+	switch o := op.(type) {
+	case *ir.Load:
+		return &o.Access
+	case *ir.Store:
+		return &o.Access
+	}
+	return nil
+}
+
+// memory is a lane's memory of an access; nil: it must leave.
+func (f *Files) memory(a *ir.Access, l int) []byte {
+	at, w := f.lane(a.Base, l)+a.Off, f.Globals[0]
+	switch a.Space {
+	case ir.Shared:
+		at, w = at&(1<<32-1), Window{0, f.Shared}
+	case ir.Param:
+		at, w = at&(1<<32-1), Window{0, f.Params}
+	}
+	n := a.Size * uint64(a.N)
+	if at%n != 0 || at < w.Base || at-w.Base > uint64(len(w.Data)) || uint64(len(w.Data))-(at-w.Base) < n {
+		return nil
+	}
+	return w.Data[at-w.Base:][:n]
+}
+
+// allowed reports whether lanes can do an access together in a run.
+func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
+	_, store := op.(*ir.Store)
+	for i, l := range lanes {
+		if f.memory(a, l) == nil || store && i > 0 && f.lane(a.Base, l)+a.Off <= f.lane(a.Base, lanes[i-1])+a.Off {
+			return false
+		}
+	}
+	return true
+}
+
+// perform does an access of some lanes.
+func perform(op ir.Op, a *ir.Access, from, to *Files, lanes []int) {
+	for _, l := range lanes {
+		m := from.memory(a, l)
+		if m == nil {
+			continue
+		}
+		for i := range a.N {
+			element := m[i*int(a.Size):][:a.Size]
+			switch o := op.(type) {
+			case *ir.Load:
+				if o.D[i] != ir.None {
+					to.set(o.D[i], l, extended(element, a.Signed)&a.Mask)
+				}
+			case *ir.Store:
+				var b [8]byte
+				binary.LittleEndian.PutUint64(b[:], from.lane(o.S[i], l))
+				copy(element, b[:])
+			}
+		}
+	}
+}
+
+func extended(b []byte, signed bool) uint64 {
+	var w [8]byte
+	copy(w[:], b)
+	v, n := binary.LittleEndian.Uint64(w[:]), 64-8*len(b)
+	if signed {
+		return uint64(int64(v<<n) >> n)
+	}
+	return v
+}
+
+// TestAccesses compares loads and stores at addresses of all shapes.
+func TestAccesses(t *testing.T) {
+	requireProcessor(t)
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		insts := []ir.Inst{randomAccess(r, r.IntN(3) == 0)}
+		checkAccess(t, insts, r.IntN(2) == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestRunsWithAccesses has accesses between arithmetic.
+func TestRunsWithAccesses(t *testing.T) {
+	requireProcessor(t)
+	list := candidates()
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 6))
+		var insts []ir.Inst
+		for range 1 + r.IntN(30) {
+			in := randomInst(r, list)
+			if r.IntN(4) == 0 {
+				in = randomAccess(r, r.IntN(8) == 0)
+			}
+			insts = append(insts, in)
+		}
+		checkAccess(t, insts[:Known(insts)], r.IntN(2) == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func randomAccess(r *rand.Rand, store bool) ir.Inst {
+	space := []ir.Space{ir.Global, ir.Generic, ir.Shared, ir.Param}[r.IntN(4)]
+	a := ir.Access{Space: space, Base: ir.Ref{Class: ir.Class(r.IntN(2)), Slot: r.IntN(testRegs)}, Off: uint64(r.IntN(3)-1) * 16,
+		Size: 1 << r.IntN(4), N: 1 << r.IntN(3), Signed: r.IntN(2) == 0, Mask: 1<<64 - 1}
+	if r.IntN(2) == 0 {
+		a.N = 1
+	}
+	var regs []ir.Ref
+	for _, slot := range r.Perm(testRegs)[:a.N] {
+		c := ir.Class(r.IntN(2))
+		if a.Size == 8 {
+			c = ir.Class64
+		}
+		regs = append(regs, ir.Ref{Class: c, Slot: slot})
+	}
+	in := ir.Inst{}
+	switch {
+	case store && space != ir.Param:
+		in.Op = &ir.Store{Access: a, S: regs}
+	default:
+		if r.IntN(8) == 0 {
+			regs[0] = ir.None
+		}
+		if r.IntN(4) == 0 {
+			a.Mask = 0xffff
+		}
+		in.Op = &ir.Load{Access: a, D: regs}
+	}
+	if r.IntN(4) == 0 {
+		in.Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
+	}
+	return in
+}
+
+// TestWarpLoadsOnce changes memory while a warp's tiles run, by a tile that leaves:
+// the others of the warp have the value that the first has loaded.
+func TestWarpLoadsOnce(t *testing.T) {
+	requireProcessor(t)
+	ref := func(c ir.Class, slot int) ir.Ref { return ir.Ref{Class: c, Slot: slot} }
+	load := &ir.Load{Access: ir.Access{Space: ir.Global, Base: ref(ir.Class64, 0), Size: 4, N: 1, Mask: 1<<32 - 1}, D: []ir.Ref{ref(ir.Class32, 0)}}
+	code, err := Compile([]ir.Inst{{Op: load}}, Options{Lanes: testLanes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := amd64.Load(code.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer loaded.Close()
+	f := newFiles(rand.New(rand.NewPCG(1, 7)))
+	for l := range testLanes {
+		f.R64[l] = f.Globals[0].Base + 8
+	}
+	first := binary.LittleEndian.Uint32(f.Globals[0].Data[8:])
+	c := new(Context)
+	c.Run(loaded.Function(0), f, 0, 2)
+	binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
+	c.generation -= 64 // as of the same run
+	c.Run(loaded.Function(0), f, 2, testLanes/8)
+	for l := range testLanes {
+		if want := first + uint32(l/32); f.R32[l] != want {
+			t.Fatalf("lane %d has loaded %#x, want %#x", l, f.R32[l], want)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package native
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// result is a vector that goes to a register file.
+type result struct {
+	to place
+	v  id
+}
+
+// finish stores what is live, in the lanes that take part, each vector as soon as
+// nothing needs the old one.
+func (b *builder) finish(o *Options) { b.insert(b.pending(o, o.Live)) }
+
+// flushResults stores what there is before an instruction that may leave.
+func (b *builder) flushResults(o *Options) {
+	for _, r := range b.pending(o, nil) {
+		b.keep(r)
+	}
+	b.left = len(b.code.Insts)
+}
+
+// keep adds the store of a result.
+func (b *builder) keep(r result) {
+	b.add(regalloc.Inst{Uses: []id{r.v}}, 0, func(a *amd64.Assembler, x regs) { b.layout.store(a, r.to, x.use[0]) })
+}
+
+// pending are the results that the files do not have yet.
+func (b *builder) pending(o *Options, live func(ir.Ref) bool) (list []result) {
+	for _, r := range b.dirty {
+		if live != nil && !live(r) {
+			continue
+		}
+		v, to := b.settle(b.current[r]), b.outside(r)
+		if o.Masked {
+			v = b.choose(to, v, b.in(place{kind: active}))
+		}
+		list = append(list, result{b.home(to.lo), v.lo})
+		if r.Class == ir.Class64 {
+			list = append(list, result{b.home(to.hi), v.hi})
+		}
+	}
+	b.dirty = b.dirty[:0]
+	return list
+}
+
+// home is the place of a vector that has one.
+func (b *builder) home(v id) place { return b.places[b.code.Values[v].Slot] }
+
+// copied makes a vector that is in a file one of its own, which stays when the
+// register is stored.
+func (b *builder) copied(v id) id {
+	if !b.code.Values[v].In {
+		return v
+	}
+	return b.op1(amd64.VMOVDQA, v)
+}
+
+// insert adds the stores, each as soon as there is its vector and nothing reads
+// the old one any more.
+func (b *builder) insert(list []result) {
+	used, defined := map[id]int{}, map[id]int{}
+	for i, in := range b.code.Insts {
+		for _, v := range in.Uses {
+			used[v] = i
+		}
+		for _, v := range in.Defs {
+			defined[v] = i
+		}
+	}
+	after := map[int][]result{}
+	for _, r := range list {
+		at := max(defined[r.v], b.left)
+		if i, ok := used[b.in(r.to)]; ok {
+			at = max(at, i)
+		}
+		after[at] = append(after[at], r)
+	}
+	insts, emits := b.code.Insts, b.emits
+	b.code.Insts, b.emits = nil, nil
+	for i := range insts {
+		b.code.Insts, b.emits = append(b.code.Insts, insts[i]), append(b.emits, emits[i])
+		for _, r := range after[i] {
+			b.keep(r)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// MaxRun is the most instructions of a run: all tiles of a block are through within
+// about 100 µs.
+const MaxRun = 256
+
+// Options say what a run is compiled for.
+type Options struct {
+	Lanes  int               // of the machine: the stride of its registers
+	Masked bool              // lanes may not take part, by Files.Active; else all do
+	Live   func(ir.Ref) bool // what is read after the run; nil: all of it
+}
+
+// Known returns how many of some instructions, from the first on, can be a run. One
+// tile goes through a run before the next: so that lanes see one another's stores as
+// if they ran in step, a run has one store and no load before or after it, or none.
+func Known(insts []ir.Inst) int {
+	loads, stores, elements, globals := 0, 0, 0, 0
+	for i := range insts {
+		switch op := insts[i].Op.(type) {
+		case *ir.Store:
+			stores++
+		case *ir.Load:
+			elements += op.N
+			globals++
+			if op.Space != ir.Param { // what no store can change
+				loads++
+			}
+		}
+		if i == MaxRun || !known(insts[i].Op) || elements > maxMemos || globals >= maxGlobals || stores > 1 || stores == 1 && loads > 0 {
+			return i
+		}
+	}
+	return len(insts)
+}
+
+// Function is the code of a run, to be loaded.
+type Function struct {
+	Code    []byte
+	Globals []int // its accesses to device memory, by instruction
+}
+
+// Compile makes a function of instructions that are all known. It does for the
+// lanes of each tile what they do, one after another.
+func Compile(insts []ir.Inst, o Options) (*Function, error) {
+	if n := Known(insts); n < len(insts) {
+		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
+	}
+	b := newBuilder()
+	b.layout = layout{uint64(o.Lanes)}
+	for i := range insts {
+		b.inst(&insts[i], i, &o)
+	}
+	b.finish(&o)
+	b.code.FirstFree = len(b.places)
+	steps, spills, err := regalloc.Allocate(&b.code)
+	if err != nil {
+		return nil, fmt.Errorf("compile run: %w", err)
+	}
+	if spills > maxSpills {
+		return nil, fmt.Errorf("compile run: %d vectors without a register, the most is %d", spills, maxSpills)
+	}
+	for _, p := range b.places {
+		if b.layout.offset(p) > math.MaxInt32-tile64 {
+			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
+		}
+	}
+	code, err := b.assemble(steps, o.Masked)
+	return &Function{code, b.globals}, err
+}
+
+// known reports whether an operation has a lowering.
+func known(op ir.Op) bool {
+	switch o := op.(type) {
+	case *ir.Arith:
+		_, ok := find(o.F)
+		return ok
+	case *ir.Load:
+		return loadable(o)
+	case *ir.Store:
+		return storable(o)
+	case *ir.Select, *ir.Logic, *ir.LogicPair:
+		return true
+	}
+	return false
+}
+
+// inst adds an instruction of the program.
+func (b *builder) inst(in *ir.Inst, index int, o *Options) {
+	results, _ := in.Op.Registers()
+	var values []value
+	switch op := in.Op.(type) {
+	case *ir.Load:
+		values = b.load(op, in, index, o)
+	case *ir.Store:
+		b.store(op, in, index, o)
+	default:
+		values = b.results(in.Op)
+	}
+	if in.Guard != nil {
+		mask := b.pred(*in.Guard) // before it is written
+		for i, v := range values {
+			values[i] = b.choose(b.settle(b.read(results[i])), b.settle(v), mask)
+		}
+	}
+	for i, v := range values {
+		b.write(results[i], v)
+	}
+}
+
+// results computes an operation's results, one for each register that it writes.
+func (b *builder) results(op ir.Op) []value {
+	switch o := op.(type) {
+	case *ir.Arith:
+		return b.arith(o)
+	case *ir.Select:
+		return []value{b.choose(b.settle(b.read(o.B)), b.settle(b.read(o.A)), b.pred(o.P))}
+	case *ir.Logic:
+		return []value{b.logic(o.F, b.pred(o.A), b.pred(o.B))}
+	case *ir.LogicPair:
+		x, y := b.pred(ir.PredOf(o.A, false)), b.pred(o.B)
+		pair := []value{b.logic(o.F, x, y), b.logic(o.F, b.not(x), y)}
+		if o.P.Class == ir.ClassNone {
+			return pair[1:]
+		}
+		return pair
+	}
+	panic(fmt.Sprintf("no lowering of %T", op)) // Known
+}
+
+func (b *builder) arith(o *ir.Arith) []value {
+	l, _ := find(o.F)
+	s := make([]value, len(o.S))
+	for i, r := range o.S {
+		if s[i] = b.read(r); !l.loose {
+			s[i] = b.settle(s[i])
+		}
+	}
+	if o.D.Class == ir.ClassNone {
+		return nil
+	}
+	return []value{l.f(b, s)}
+}
+
+func (b *builder) logic(f string, x, y id) value {
+	in := map[string]*amd64.Inst{"and": amd64.VPAND, "or": amd64.VPOR, "xor": amd64.VPXOR}[f]
+	v := value{class: ir.ClassPred, lo: x}
+	switch {
+	case in != nil:
+		v.lo = b.op(in, x, y)
+	case f == "not":
+		v.lo = b.not(x)
+	}
+	return v
+}
+
+// read is what a register holds now.
+func (b *builder) read(r ir.Ref) value {
+	if v, ok := b.current[r]; ok {
+		return v
+	}
+	return b.outside(r)
+}
+
+// outside is what a register's file holds at the start.
+func (b *builder) outside(r ir.Ref) value {
+	n := uint64(r.Slot)
+	switch r.Class {
+	case ir.Class32:
+		return value{class: r.Class, lo: b.in(place{kind: file32, n: n})}
+	case ir.Class64:
+		return value{r.Class, b.in(place{kind: file64, n: n}), b.in(place{kind: file64, n: n, half: 1})}
+	}
+	return value{class: r.Class, lo: b.in(place{kind: filePred, n: n})}
+}
+
+// pred is a predicate operand as a mask.
+func (b *builder) pred(p ir.Pred) id {
+	m := b.read(p.Ref()).lo
+	if p.Not {
+		return b.not(m)
+	}
+	return m
+}
+
+func (b *builder) write(r ir.Ref, v value) {
+	v.lo = b.copied(v.lo)
+	if r.Class == ir.Class64 {
+		v.hi = b.copied(v.hi)
+	}
+	if !slices.Contains(b.dirty, r) {
+		b.dirty = append(b.dirty, r)
+	}
+	b.current[r] = v
+}
+
+// assemble writes the function: the loop over tiles around the steps.
+func (b *builder) assemble(steps []regalloc.Step, masked bool) ([]byte, error) {
+	a := &amd64.Assembler{}
+	turn, next, done := a.Label(), a.Label(), a.Label()
+	prologue(a)
+	a.Bind(turn)
+	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
+	a.JumpIf(amd64.CondAE, done)
+	if masked {
+		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), b.layout.bits(place{kind: active}))
+		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
+		a.JumpIf(amd64.CondE, next)
+	}
+	for i := range steps {
+		b.step(a, &steps[i])
+	}
+	a.Bind(next)
+	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
+	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))
+	a.Emit(amd64.ADD, amd64.Q(regTile), amd64.Imm(1))
+	a.Jump(turn)
+	a.Bind(done)
+	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
+	a.Emit(amd64.RET)
+	return a.Finish()
+}
+
+// prologue loads the registers that the code keeps.
+func prologue(a *amd64.Assembler) {
+	for _, x := range []struct {
+		r  amd64.Reg
+		at int32
+	}{{reg32, r32Offset}, {reg64, r64Offset}, {regPreds, predsOffset}, {regActive, activeOffset}, {regTile, tileOffset}, {regEnd, endOffset}} {
+		a.Emit(amd64.MOV, amd64.Q(x.r), amd64.Mem(regContext, x.at))
+	}
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(regTile))
+	a.Emit(amd64.SHL, amd64.Q(amd64.RAX), amd64.Imm(5))
+	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Q(amd64.RAX))
+	a.Emit(amd64.LEA, amd64.Q(reg64), amd64.Mem(reg64, 0).Index(amd64.RAX, 2))
+}
+
+// step writes an instruction with its registers.
+func (b *builder) step(a *amd64.Assembler, s *regalloc.Step) {
+	switch s.Kind {
+	case regalloc.Load:
+		b.layout.load(a, amd64.Reg(s.To), b.place(s.Slot))
+	case regalloc.Store:
+		b.layout.store(a, b.place(s.Slot), amd64.Reg(s.From))
+	case regalloc.Move:
+		a.Emit(amd64.VMOVDQA, amd64.Y(amd64.Reg(s.To)), amd64.Y(amd64.Reg(s.From)))
+	default:
+		b.emits[s.Inst](a, regs{physical(s.Uses), physical(s.Defs), physical(s.Temps)})
+	}
+}
+
+func physical(list []regalloc.Reg) (r []amd64.Reg) {
+	for _, x := range list {
+		r = append(r, amd64.Reg(x))
+	}
+	return r
+}
+
+// place is that of a slot; those behind the places of values are spills.
+func (b *builder) place(slot int) place {
+	if slot < len(b.places) {
+		return b.places[slot]
+	}
+	return place{kind: spill, n: uint64(slot - len(b.places))}
+}

@@ -1,0 +1,186 @@
+package ops
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// TensorMap is a tensor in device memory and the box of it that a bulk tensor copy
+// moves (PTX ISA, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled). Dimension 0 lies
+// contiguously.
+type TensorMap struct {
+	Type    TensorType
+	Rank    int
+	Address uint64
+	Dim     [5]uint64 // elements
+	Stride  [5]uint64 // bytes from element to element; that of dimension 0 is the element's size
+	Box     [5]uint32 // elements that a box spans
+	Step    [5]uint32 // of them each so many is in it
+	Swizzle int       // 0: none; else rows of 32, 64 or 128 bytes are a pattern
+	NaN     bool      // what lies outside of the tensor is NaN, not zero
+}
+
+// TensorType is a CUtensorMapDataType.
+type TensorType uint8
+
+var tensorTypes = [...]ptx.Type{
+	ptx.U8, ptx.U16, ptx.U32, ptx.S32, ptx.U64, ptx.S64, ptx.F16, ptx.F32, ptx.F64, ptx.BF16, ptx.F32, ptx.TF32, ptx.TF32,
+}
+
+// Size returns the bytes of an element.
+func (t TensorType) Size() uint64 { return uint64(tensorTypes[t].Size()) }
+
+// Update returns what a reduction does to an element, or nil.
+func (t TensorType) Update(op string) Update { return UpdateFor(op, tensorTypes[t]) }
+
+// TensorMapBytes is the size of a tensor map, which is opaque to programs, and
+// tensorMapKind what ours begins with.
+const (
+	TensorMapBytes = 128
+	tensorMapKind  = 0x314d5442 // "BTM1"
+)
+
+// errTensorMap is a tensor map that cuTensorMapEncodeTiled does not make.
+var errTensorMap = errors.New("not a tensor map")
+
+// Check reports whether cuTensorMapEncodeTiled accepts the map.
+func (t *TensorMap) Check() error {
+	if int(t.Type) >= len(tensorTypes) || t.Rank < 1 || t.Rank > 5 || t.Address%16 != 0 || t.Swizzle < 0 || t.Swizzle > 3 || t.NaN && !tensorTypes[t.Type].Float() {
+		return errTensorMap
+	}
+	for i := range t.Rank {
+		if t.Dim[i] < 1 || t.Dim[i] > 1<<32 || t.Box[i] < 1 || t.Box[i] > 256 || t.Step[i] < 1 || t.Step[i] > 8 {
+			return errTensorMap
+		}
+		if i > 0 && (t.Stride[i]%16 != 0 || t.Stride[i] >= 1<<40) {
+			return errTensorMap
+		}
+	}
+	row := t.rowBytes()
+	if row%16 != 0 || t.Swizzle > 0 && row > 16<<t.Swizzle {
+		return errTensorMap
+	}
+	return nil
+}
+
+// Encode returns the map's bytes.
+func (t *TensorMap) Encode() (b [TensorMapBytes]byte) {
+	le := binary.LittleEndian
+	le.PutUint32(b[0:], tensorMapKind)
+	b[4], b[5], b[6] = byte(t.Type), byte(t.Rank), byte(t.Swizzle)
+	if t.NaN {
+		b[7] = 1
+	}
+	le.PutUint64(b[8:], t.Address)
+	for i := range t.Rank {
+		le.PutUint32(b[16+4*i:], uint32(t.Dim[i]-1))
+		le.PutUint64(b[40+8*i:], t.Stride[i])
+		b[80+i], b[85+i] = byte(t.Box[i]-1), byte(t.Step[i])
+	}
+	return b
+}
+
+// DecodeTensorMap reads a map, and checks it: programs can write to it.
+func DecodeTensorMap(b []byte) (*TensorMap, error) {
+	le := binary.LittleEndian
+	if len(b) < TensorMapBytes || le.Uint32(b) != tensorMapKind || b[5] > 5 {
+		return nil, errTensorMap
+	}
+	t := &TensorMap{Type: TensorType(b[4]), Rank: int(b[5]), Swizzle: int(b[6]), NaN: b[7] == 1, Address: le.Uint64(b[8:])}
+	for i := range t.Rank {
+		t.Dim[i], t.Stride[i] = uint64(le.Uint32(b[16+4*i:]))+1, le.Uint64(b[40+8*i:])
+		t.Box[i], t.Step[i] = uint32(b[80+i])+1, uint32(b[85+i])
+	}
+	return t, t.Check()
+}
+
+// count is how many elements of a dimension are in a box. All of dimension 0 are.
+func (t *TensorMap) count(i int) uint64 {
+	if i == 0 {
+		return uint64(t.Box[0])
+	}
+	return uint64((t.Box[i] + t.Step[i] - 1) / t.Step[i])
+}
+
+func (t *TensorMap) rowBytes() uint64 { return uint64(t.Box[0]) * t.Type.Size() }
+
+// BoxBytes returns the size of a box in shared memory.
+func (t *TensorMap) BoxBytes() uint64 {
+	n := t.rowBytes()
+	for i := 1; i < t.Rank; i++ {
+		n *= t.count(i)
+	}
+	return n
+}
+
+// BoxRow is a row of a box along dimension 0: where its elements First to Last-1, which
+// are inside of the tensor, lie in device memory, and where the row begins in the box.
+type BoxRow struct {
+	Offset      uint64 // bytes
+	First, Last uint64
+	Address     uint64 // of element First
+}
+
+// Rows calls a function with each row of the box at some coordinates.
+func (t *TensorMap) Rows(at [5]int32, row func(BoxRow) error) error {
+	for n := range t.BoxBytes() / t.rowBytes() {
+		r := BoxRow{Offset: n * t.rowBytes(), Address: t.Address}
+		rest, inside := n, true
+		for i := 1; i < t.Rank; i++ {
+			x := int64(at[i]) + int64(rest%t.count(i)*uint64(t.Step[i]))
+			rest /= t.count(i)
+			inside = inside && x >= 0 && uint64(x) < t.Dim[i]
+			r.Address += uint64(x) * t.Stride[i]
+		}
+		if inside {
+			first := int64(at[0])
+			r.First = uint64(min(max(-first, 0), int64(t.Box[0])))
+			r.Last = max(r.First, uint64(min(max(int64(t.Dim[0])-first, 0), int64(t.Box[0]))))
+			r.Address += uint64(first+int64(r.First)) * t.Type.Size()
+		}
+		if err := row(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Place returns where a byte of a box lies when the box begins at an address of shared
+// memory: units of 16 bytes change places with others of the pattern.
+func (t *TensorMap) Place(box, offset uint64) uint64 {
+	at := box + offset
+	return at ^ at>>7&(1<<t.Swizzle-1)<<4
+}
+
+// Outside fills elements that lie outside of the tensor.
+func (t *TensorMap) Outside(b []byte) {
+	clear(b)
+	if !t.NaN {
+		return
+	}
+	size := int(t.Type.Size())
+	if size == 8 {
+		for ; len(b) > 0; b = b[8:] {
+			binary.LittleEndian.PutUint64(b, nan64)
+		}
+		return
+	}
+	for i := range b { // the NaNs of f16, bf16 and f32 that instructions give
+		if b[i] = 0xff; i%size == size-1 {
+			b[i] = 0x7f
+		}
+	}
+}
+
+// Loaded changes elements as their type says when they are loaded: FLOAT32_FTZ and
+// TFLOAT32_FTZ flush denormal numbers.
+func (t *TensorMap) Loaded(b []byte) {
+	if t.Type != 10 && t.Type != 12 {
+		return
+	}
+	for ; len(b) >= 4; b = b[4:] {
+		binary.LittleEndian.PutUint32(b, flush(binary.LittleEndian.Uint32(b)))
+	}
+}

@@ -1,0 +1,159 @@
+package ops
+
+import (
+	"errors"
+	"sync"
+)
+
+// Products of a warpgroup of four warps (PTX ISA, "Asynchronous Warpgroup Level Matrix
+// Instructions": wgmma.mma_async). Each warp has 16 of the 64 rows, and needs nothing
+// of the others, so a warp computes its own.
+
+// SharedMatrix is a multiplicand in shared memory, as a matrix descriptor says where
+// (PTX ISA, "Shared Memory Matrix Layout"). Its units are 16 bytes.
+type SharedMatrix struct {
+	start, leading, stride uint64 // bytes
+	base                   uint64 // the row of the swizzling pattern at its start
+	width                  uint64 // of the pattern, in units: 1 (none), 2, 4 or 8
+}
+
+// SharedMatrixOf reads a descriptor.
+func SharedMatrixOf(desc uint64) SharedMatrix {
+	field := func(at int) uint64 { return desc >> at & (1<<14 - 1) << 4 }
+	return SharedMatrix{field(0), field(16), field(32), desc >> 49 & 7, [4]uint64{1, 8, 4, 2}[desc>>62]}
+}
+
+// at is the address of the byte b of line i of a matrix: a line is what lies along the
+// depth of one row of A or one column of B, or with across at one depth of all of them.
+func (s *SharedMatrix) at(i, b uint64, across bool) uint64 {
+	unit, group := b/16, i/8
+	addr := s.start + i%8*16*s.width + b%16
+	switch {
+	case !across && s.width == 1:
+		addr += group*s.stride + unit*s.leading
+	case !across:
+		addr += group*s.stride + unit*16
+	case s.width == 1:
+		addr += group*s.leading + unit*s.stride
+	default:
+		addr += group*s.stride + unit%s.width*16 + unit/s.width*s.leading
+	}
+	return addr ^ (addr>>7-s.base)&(s.width-1)<<4
+}
+
+// WarpgroupForm is what the qualifiers of a wgmma.mma_async say.
+type WarpgroupForm struct {
+	N, K     int
+	D, A, B  *Element
+	Saturate bool
+	Bitwise  string // of single bits: "and"
+}
+
+// check reports whether PTX has the form.
+func (f *WarpgroupForm) check() error {
+	results := resultTypes[f.A.Name]
+	switch {
+	case f.N < 8 || f.N > 256 || f.N%8 != 0 || f.A.Bits == 4 || f.A.Bits == 64 || !listed(results, f.D.Name):
+		return errForm
+	case f.A.Bits != f.B.Bits || f.A.Whole() != f.B.Whole() || f.A.Bits != 8 && f.A != f.B:
+		return errForm
+	case f.A.Name == "b1" && (f.K != 256 || f.Bitwise != "and"), f.A.Name != "b1" && (f.K*f.A.Bits != 256 || f.Bitwise != ""):
+		return errForm
+	case f.Saturate && (!f.A.Whole() || f.A.Name == "b1"):
+		return errForm
+	}
+	return nil
+}
+
+var warpgroupProducts sync.Map // of WarpgroupForm: *MMA
+
+// NewWarpgroupMMA returns the product of one warp of a warpgroup.
+func NewWarpgroupMMA(f WarpgroupForm) (*MMA, error) {
+	if p, ok := warpgroupProducts.Load(f); ok {
+		return p.(*MMA), nil
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	d := f.D
+	if f.Saturate {
+		d = elements["s32.satfinite"]
+	}
+	p := &MMA{batch: 1, m: 16, n: f.N, k: f.K}
+	if f.Bitwise != "" {
+		p.k, p.row = p.k/32, countAnd
+	}
+	p.A, p.C, p.D = fragmentA(p.m, p.k, f.A), fragmentC(p.m, p.n, d), fragmentC(p.m, p.n, d)
+	p.B = Fragment{Rows: p.k, Cols: p.n, Type: f.B}
+	p.indexA, p.indexC = p.A.index(), p.C.index()
+	p.indexD = p.indexC
+	stored, _ := warpgroupProducts.LoadOrStore(f, p)
+	return stored.(*MMA), nil
+}
+
+// Multiplicand is an A or a B: registers, or a matrix in shared memory.
+type Multiplicand struct {
+	Registers Registers // nil: it is in memory
+	Matrix    SharedMatrix
+	First     int  // its first row
+	Across    bool // lines lie along the rows of A or the columns of B
+	Negated   bool
+}
+
+// ErrOutside is a matrix that is not in shared memory as a whole.
+var ErrOutside = errors.New("the descriptor of a matrix leaves shared memory")
+
+// MultiplyShared computes D = A B + C, or D = A B when c is nil.
+func (p *MMA) MultiplyShared(w *Workspace, shared []byte, d Registers, a, b Multiplicand, c Registers) error {
+	da, db, dc := room(&w.a, p.m*p.k), room(&w.b, p.k*p.n), room(&w.c, p.m*p.n)
+	if a.Registers != nil {
+		p.A.gather(da, p.indexA, a.Registers)
+	} else if err := p.A.collect(da, shared, &a, p.m, p.k, p.k, 1); err != nil {
+		return err
+	}
+	if err := p.B.collect(db, shared, &b, p.n, p.k, 1, p.n); err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		dense   []float64
+		negated bool
+	}{{da[:p.m*p.k], a.Negated}, {db[:p.k*p.n], b.Negated}} {
+		for i := range x.dense {
+			if x.negated {
+				x.dense[i] = -x.dense[i]
+			}
+		}
+	}
+	if c != nil {
+		p.C.gather(dc, p.indexC, c)
+	} else {
+		clear(dc[:p.m*p.n])
+	}
+	p.product(dc, da, db)
+	p.D.scatter(dc, p.indexD, d)
+	return nil
+}
+
+// collect reads a matrix in shared memory into a dense one: of so many rows of A or
+// columns of B, and so deep. The others say how far the next of each is there.
+func (f *Fragment) collect(dense []float64, shared []byte, x *Multiplicand, outer, depth, perOuter, perDepth int) error {
+	size := uint64(f.Type.Bits / 8)
+	for o := range outer {
+		for k := range depth {
+			line, along := uint64(x.First+o), uint64(k)
+			if x.Across {
+				line, along = along, line
+			}
+			at := x.Matrix.at(line, along*size, x.Across)
+			if at+size > uint64(len(shared)) {
+				return ErrOutside
+			}
+			v := uint64(0)
+			for i, b := range shared[at:][:size] {
+				v |= uint64(b) << (8 * i)
+			}
+			dense[o*perOuter+k*perDepth] = f.Type.decode(v)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package texture
+
+import "math"
+
+// Address is what a coordinate outside of an image means (programming guide,
+// "Texture Memory": the addressing mode). The numbers are those of CUaddress_mode.
+type Address uint8
+
+// The addressing modes.
+const (
+	Wrap Address = iota
+	Clamp
+	Mirror
+	Border
+)
+
+// Sampler is how an image is read.
+type Sampler struct {
+	Address    [3]Address
+	Filtered   bool // the weighted sum of the texels around a place
+	MipLinear  bool // between levels
+	Normalized bool // coordinates are from 0 to 1
+	Integers   bool // integer channels are read as they are
+	SRGB       bool // of 8-bit colours; alpha is linear
+	Border     [4]float32
+	Bias       float32 // added to a level
+	MinLevel   float32
+	MaxLevel   float32
+}
+
+// position returns where a coordinate is on an axis of n texels, in texels. Wrap and
+// Mirror are of normalized coordinates; others are clamped (programming guide, the
+// addressing modes). What is not a number is the coordinate 0.
+func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32) float64 {
+	u, size := float64(coordinate), float64(n)
+	if math.IsNaN(u) {
+		u = 0
+	}
+	if !s.Normalized {
+		return bounded(u+float64(offset), size)
+	}
+	u += float64(offset) / size
+	switch s.Address[axis] {
+	case Wrap:
+		if u -= math.Floor(u); u != u { // of an infinite one
+			return 0
+		}
+	case Mirror:
+		whole := math.Floor(u)
+		if u -= whole; u != u {
+			return 0
+		}
+		if math.Mod(whole, 2) != 0 {
+			u = 1 - u
+		}
+	}
+	return bounded(u*size, size)
+}
+
+// bounded keeps a position near the image; further away nothing changes.
+func bounded(p, size float64) float64 { return max(-2, min(p, size+2)) }
+
+// index returns which of n texels an index outside of them means; false: the border.
+func (s *Sampler) index(axis int, i int64, n uint32) (uint64, bool) {
+	if i >= 0 && i < int64(n) {
+		return uint64(i), true
+	}
+	switch mode := s.Address[axis]; {
+	case mode == Border:
+		return 0, false
+	case mode == Wrap && s.Normalized:
+		if i %= int64(n); i < 0 {
+			i += int64(n)
+		}
+		return uint64(i), true
+	}
+	// Positions are reflected already: what is left is at most a texel outside.
+	return uint64(max(0, min(i, int64(n)-1))), true
+}
+
+// one is a weight of 1: weights have 8 bits behind the point, and can be 1
+// (programming guide, "Linear Filtering").
+const one = 256
+
+// between returns the two texels around a position and the weight of the second.
+func between(p float64) (first int64, weight int64) {
+	p -= 0.5
+	whole := math.Floor(p)
+	return int64(whole), int64(math.Floor((p-whole)*one + 0.5))
+}

@@ -1,0 +1,346 @@
+package texture_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/texture"
+)
+
+var floats = texture.Format{Kind: texture.Float, Bits: 32, Channels: 1}
+
+// image makes an image of random numbers of at most 16 bits, so that the weighted
+// sums of either side are exact.
+func image(t testing.TB, r *rand.Rand, s texture.Size) (*texture.Image, []byte) {
+	t.Helper()
+	im, err := texture.NewImage(floats, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := make([]byte, im.Bytes)
+	for i := 0; i < len(mem); i += 4 {
+		binary.LittleEndian.PutUint32(mem[i:], single(float64(r.Intn(1<<12)-1<<11)))
+	}
+	return im, mem
+}
+
+// number gives the texels of one level their numbers.
+func number(im *texture.Image, mem []byte) {
+	l, n := im.Levels[0], 0
+	for row := range uint64(im.Layers) * uint64(l.Height) {
+		for x := range uint64(l.Width) {
+			binary.LittleEndian.PutUint32(mem[row*l.Pitch+4*x:], single(float64(n)))
+			n++
+		}
+	}
+}
+
+func numbers(mem []byte) (all []float64) {
+	for ; len(mem) >= 4; mem = mem[4:] {
+		all = append(all, float64(math.Float32frombits(binary.LittleEndian.Uint32(mem))))
+	}
+	return all
+}
+
+// coordinates that matter: texel centres and edges, ties of the weights, far outside.
+func coordinate(r *rand.Rand, n int64, normalized bool) float32 {
+	x := r.Float64()*6 - 3
+	switch r.Intn(4) {
+	case 0:
+		x = float64(r.Intn(13)-6) / 2
+	case 1:
+		x = math.Round(x*float64(n)*512) / 512 / float64(n)
+	case 2:
+		x = math.Round(x*float64(n)*2) / 2 / float64(n)
+	}
+	if !normalized {
+		x *= float64(n)
+	}
+	return float32(x)
+}
+
+func TestFetchAgainstProgrammingGuide(t *testing.T) {
+	for _, size := range [][3]int64{{7, 0, 0}, {16, 0, 0}, {5, 3, 0}, {8, 4, 0}, {3, 5, 4}, {1, 1, 1}} {
+		for _, normalized := range []bool{false, true} {
+			for mode := texture.Wrap; mode <= texture.Border; mode++ {
+				t.Run(fmt.Sprint(size, normalized, mode), func(t *testing.T) {
+					against(t, size, normalized, mode)
+				})
+			}
+		}
+	}
+}
+
+func against(t *testing.T, size [3]int64, normalized bool, mode texture.Address) {
+	r := rand.New(rand.NewSource(1))
+	im, mem := image(t, r, texture.Size{Width: uint64(size[0]), Height: uint64(size[1]), Depth: uint64(size[2])})
+	p := plain{dims: im.Dims, texels: numbers(mem), row: int64(im.Levels[0].Pitch / 4), border: 77, normalized: normalized}
+	x := texture.Texture{Image: im, Sampler: texture.Sampler{Normalized: normalized, Border: [4]float32{77}}}
+	for d := range 3 {
+		p.size[d] = max(1, size[d])
+		p.mode[d] = texture.Address((int(mode) + d) % 4)
+		x.Address[d] = p.mode[d]
+	}
+	for range 2000 {
+		var q texture.Query
+		for d := range im.Dims {
+			q.At[d] = coordinate(r, p.size[d], normalized)
+		}
+		x.Filtered = false
+		if got, want := x.Fetch(mem, &q)[0], single(p.nearest(q.At)); got != want {
+			t.Fatalf("nearest texel at %v: %v, want %v", q.At, math.Float32frombits(got), math.Float32frombits(want))
+		}
+		x.Filtered = true
+		if got, want := x.Fetch(mem, &q)[0], single(p.linear(q.At)); got != want {
+			t.Fatalf("linear at %v: %v, want %v", q.At, math.Float32frombits(got), math.Float32frombits(want))
+		}
+	}
+}
+
+func TestNeitherNumberNorFinite(t *testing.T) {
+	im, mem := image(t, rand.New(rand.NewSource(2)), texture.Size{Width: 4, Height: 3, Depth: 2})
+	for mode := texture.Wrap; mode <= texture.Border; mode++ {
+		for _, normalized := range []bool{false, true} {
+			for _, c := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat32, -math.MaxFloat32} {
+				x := texture.Texture{Image: im, Sampler: texture.Sampler{Filtered: true, MipLinear: true, Normalized: normalized, Address: [3]texture.Address{mode, mode, mode}}}
+				f := float32(c)
+				x.Fetch(mem, &texture.Query{At: [3]float32{f, f, f}, Offset: [3]int32{math.MaxInt32, math.MinInt32, 0}, Level: f, Detail: texture.ByLevel})
+				x.Fetch(mem, &texture.Query{Whole: true, Texel: [3]int32{math.MaxInt32, math.MinInt32, -1}, Offset: [3]int32{math.MaxInt32, math.MinInt32, 0}})
+			}
+		}
+	}
+}
+
+// Fetches of the i-th channel, in every format, of the numbers that matter.
+func TestFormats(t *testing.T) {
+	for _, c := range []struct {
+		f        texture.Format
+		bytes    []byte
+		integers uint32 // read as it is
+		number   float64
+	}{
+		{texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 1}, []byte{255}, 255, 1},
+		{texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 1}, []byte{51}, 51, 0.2},
+		{texture.Format{Kind: texture.Signed, Bits: 8, Channels: 1}, []byte{0x80}, 0xffffff80, -1},
+		{texture.Format{Kind: texture.Signed, Bits: 8, Channels: 1}, []byte{127}, 127, 1},
+		{texture.Format{Kind: texture.Unsigned, Bits: 16, Channels: 1}, []byte{0xff, 0xff}, 65535, 1},
+		{texture.Format{Kind: texture.Signed, Bits: 16, Channels: 1}, []byte{0, 0x80}, 0xffff8000, -1},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, []byte{0, 0x3c}, single(1), 1},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, []byte{1, 0x80}, single(-0x1p-24), -0x1p-24},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, []byte{0xff, 0x7b}, single(65504), 65504},
+		{texture.Format{Kind: texture.Float, Bits: 32, Channels: 1}, []byte{0, 0, 0x20, 0xc0}, single(-2.5), -2.5},
+	} {
+		im, err := texture.NewLinear(c.f, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := texture.Query{Whole: true}
+		x := texture.Texture{Image: im, Sampler: texture.Sampler{Integers: true}}
+		if got := x.Fetch(c.bytes, &q); got != [4]uint32{c.integers} {
+			t.Errorf("%v of % x as integers = %#x, want %#x", c.f, c.bytes, got, c.integers)
+		}
+		x.Integers = false
+		if got := x.Fetch(c.bytes, &q); got != [4]uint32{single(c.number)} {
+			t.Errorf("%v of % x = %v, want %v", c.f, c.bytes, math.Float32frombits(got[0]), c.number)
+		}
+	}
+	im, err := texture.NewLinear(texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 4}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := texture.Texture{Image: im, Sampler: texture.Sampler{SRGB: true}}
+	mem := []byte{0, 0, 0, 0, 255, 10, 188, 51}
+	got := x.Fetch(mem, &texture.Query{Whole: true, Texel: [3]int32{1}})
+	want := [4]uint32{single(1), single(10 / 255. / 12.92), single(math.Pow((188/255.+0.055)/1.055, 2.4)), single(0.2)}
+	if got != want {
+		t.Errorf("sRGB = %x, want %x", got, want)
+	}
+	for _, outside := range []int32{-1, 2, math.MaxInt32, math.MinInt32} {
+		if got := x.Fetch(mem, &texture.Query{Whole: true, Texel: [3]int32{outside}}); got != ([4]uint32{}) {
+			t.Errorf("texel %d of a row = %x, want 0", outside, got)
+		}
+	}
+}
+
+// All halves come back as they were.
+func TestHalf(t *testing.T) {
+	f := texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}
+	im, err := texture.NewLinear(f, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := texture.Texture{Image: im}
+	for h := range 1 << 16 {
+		if h&0x7c00 == 0x7c00 && h&0x3ff != 0 {
+			continue // not a number
+		}
+		mem, back := []byte{byte(h), byte(h >> 8)}, make([]byte, 2)
+		v := x.Fetch(mem, &texture.Query{Whole: true})
+		if f.Encode(back, v); back[0] != mem[0] || back[1] != mem[1] {
+			t.Fatalf("half % x came back as % x", mem, back)
+		}
+	}
+}
+
+func TestLayersAndLevels(t *testing.T) {
+	r := rand.New(rand.NewSource(3))
+	im, mem := image(t, r, texture.Size{Width: 8, Height: 4, Depth: 3, Layered: true, Levels: 4})
+	if len(im.Levels) != 4 || im.Levels[3].Width != 1 || im.Levels[3].Height != 1 {
+		t.Fatalf("levels = %+v", im.Levels)
+	}
+	all := numbers(mem)
+	at := func(level, x, y, layer uint64) float64 {
+		l := im.Levels[level]
+		return all[(l.Offset+layer*l.Slice+y*l.Pitch)/4+x]
+	}
+	x := texture.Texture{Image: im, Sampler: texture.Sampler{Normalized: true, Address: [3]texture.Address{1, 1, 1}, MaxLevel: 10}}
+	for _, c := range []struct {
+		lod, bias, most float32
+		linear          bool
+		want            float64
+	}{
+		{lod: 0, most: 9, want: at(0, 6, 3, 2)},
+		{lod: 1.49, most: 9, want: at(1, 3, 1, 2)},
+		{lod: 1.5, most: 9, want: at(2, 1, 0, 2)},
+		{lod: 99, most: 9, want: at(3, 0, 0, 2)},
+		{lod: -5, most: 9, want: at(0, 6, 3, 2)},
+		{lod: 3, most: 1, want: at(1, 3, 1, 2)},
+		{lod: 0, bias: 2, most: 9, want: at(2, 1, 0, 2)},
+		{lod: 0.25, most: 9, linear: true, want: .75*at(0, 6, 3, 2) + .25*at(1, 3, 1, 2)},
+		{lod: 2.999, most: 9, linear: true, want: at(3, 0, 0, 2)},
+	} {
+		x.Bias, x.MaxLevel, x.MipLinear = c.bias, c.most, c.linear
+		q := texture.Query{At: [3]float32{0.8, 0.9}, Layer: 7, Detail: texture.ByLevel, Level: c.lod}
+		if got := x.Fetch(mem, &q)[0]; got != single(c.want) {
+			t.Errorf("level %v, bias %v, at most %v = %v, want %v", c.lod, c.bias, c.most, math.Float32frombits(got), c.want)
+		}
+	}
+	x.Bias, x.MaxLevel, x.MipLinear = 0, 9, false
+	q := texture.Query{At: [3]float32{0.8, 0.9}, Layer: 1, Detail: texture.ByGradient, DX: [3]float32{0.5}, DY: [3]float32{0, 0.1}}
+	if got := x.Fetch(mem, &q)[0]; got != single(at(2, 1, 0, 1)) { // a step of 4 texels
+		t.Errorf("a step of 4 texels = %v, want level 2", math.Float32frombits(got))
+	}
+}
+
+// Each face has its number; the six axes and a place off them find theirs.
+func TestCube(t *testing.T) {
+	im, err := texture.NewImage(floats, texture.Size{Width: 2, Height: 2, Depth: 12, Cube: true, Layered: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := make([]byte, im.Bytes)
+	number(im, mem)
+	x := texture.Texture{Image: im, Sampler: texture.Sampler{Normalized: true}}
+	for _, c := range []struct {
+		at    [3]float32
+		layer uint32
+		want  float64
+	}{
+		{[3]float32{2, 0.5, -0.5}, 0, 4*0 + 1}, {[3]float32{-2, 0.5, -0.5}, 0, 4*1 + 0},
+		{[3]float32{0.5, 1, -0.5}, 0, 4*2 + 1}, {[3]float32{0.5, -1, -0.5}, 0, 4*3 + 3},
+		{[3]float32{0.5, 0.2, 1}, 0, 4*4 + 1}, {[3]float32{0.5, 0.2, -1}, 0, 4*5 + 0},
+		{[3]float32{0.5, 0.2, -1}, 1, 4*11 + 0}, {[3]float32{0.5, 0.2, -1}, 9, 4*11 + 0},
+	} {
+		q := texture.Query{At: c.at, Cube: true, Layer: c.layer}
+		if got := x.Fetch(mem, &q)[0]; got != single(c.want) {
+			t.Errorf("direction %v of cube %d = %v, want %v", c.at, c.layer, math.Float32frombits(got), c.want)
+		}
+	}
+	x.Fetch(mem, &texture.Query{Cube: true}) // no direction at all
+	if x.Image, err = im.View(floats, 0, 0, 1, 3); err != nil {
+		t.Fatal(err)
+	}
+	x.Fetch(mem, &texture.Query{At: [3]float32{1, 0, 0}, Cube: true, Layer: 9}) // three faces are no cube
+}
+
+func TestGather(t *testing.T) {
+	im, err := texture.NewImage(floats, texture.Size{Width: 3, Height: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := make([]byte, im.Bytes)
+	number(im, mem)
+	x := texture.Texture{Image: im, Sampler: texture.Sampler{Address: [3]texture.Address{texture.Clamp, texture.Clamp}}}
+	if got, want := x.Gather(mem, &texture.Query{At: [3]float32{1.7, 1}}, 0), [4]uint32{single(4), single(5), single(2), single(1)}; got != want {
+		t.Errorf("gathered %x, want %x", got, want)
+	}
+}
+
+func TestLocate(t *testing.T) {
+	im, err := texture.NewImage(texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 4}, texture.Size{Width: 3, Height: 2, Depth: 2, Layered: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p          texture.Place
+		unit, size uint64
+		o          texture.Outside
+		at         uint64
+		ok, fails  bool
+	}{
+		{p: texture.Place{X: 8, Y: 1, Layer: 1}, unit: 1, size: 4, at: 32 + 16 + 8, ok: true},
+		{p: texture.Place{X: 2, Y: 1}, unit: 4, size: 4, at: 16 + 8, ok: true},
+		{p: texture.Place{X: 12}, unit: 1, size: 4, fails: true},
+		{p: texture.Place{X: 12}, unit: 1, size: 4, o: texture.Nothing},
+		{p: texture.Place{X: 12, Y: -1, Layer: 9}, unit: 1, size: 4, o: texture.Nearest, at: 32 + 8, ok: true},
+		{p: texture.Place{X: 2}, unit: 1, size: 4, o: texture.Nearest, fails: true}, // misaligned
+		{p: texture.Place{X: 8}, unit: 1, size: 8, o: texture.Nearest, at: 0, ok: true},
+		{p: texture.Place{X: 0}, unit: 1, size: 16, o: texture.Nearest, fails: true}, // wider than a row
+		{p: texture.Place{X: math.MinInt32, Y: math.MinInt32}, unit: 4, size: 4, o: texture.Nearest, ok: true},
+	} {
+		at, ok, err := im.Locate(c.p, c.unit, c.size, c.o)
+		if at != c.at || ok != c.ok || (err != nil) != c.fails || err != nil && !errors.Is(err, texture.ErrOutside) {
+			t.Errorf("%+v: %d %v %v", c, at, ok, err)
+		}
+	}
+}
+
+func TestEncode(t *testing.T) {
+	for _, c := range []struct {
+		f    texture.Format
+		in   uint32
+		want uint32
+	}{
+		{texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 1}, 300, 255},
+		{texture.Format{Kind: texture.Signed, Bits: 8, Channels: 1}, 0xffffff00, 0x80},
+		{texture.Format{Kind: texture.Signed, Bits: 16, Channels: 1}, 40000, 32767},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, single(1 + 0x1p-11), 0x3c00},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, single(2 - 0x1p-12), 0x4000},
+		{texture.Format{Kind: texture.Float, Bits: 16, Channels: 1}, single(1e9), 0x7c00},
+		{texture.Format{Kind: texture.Float, Bits: 32, Channels: 1}, single(0.1), single(0.1)},
+	} {
+		b := make([]byte, 4)
+		c.f.Encode(b, [4]uint32{c.in})
+		if got := binary.LittleEndian.Uint32(b); got != c.want {
+			t.Errorf("%v of %#x = %#x, want %#x", c.f, c.in, got, c.want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, s := range []texture.Size{
+		{}, {Height: 1}, {Width: 1, Depth: 1}, {Width: texture.MaxWidth1D + 1}, {Width: 1 << 63, Height: 1 << 63, Depth: 1 << 63},
+		{Width: 4, Height: 4, Depth: 5, Cube: true}, {Width: 4, Height: 3, Depth: 6, Cube: true}, {Width: 4, Height: 4, Depth: 12, Cube: true},
+		{Width: 4, Height: 4, Layered: true}, {Width: 4, Height: 4, Depth: texture.MaxLayers + 1, Layered: true},
+		{Width: 4, Levels: 4}, {Width: 4, Levels: 1 << 31},
+	} {
+		if im, err := texture.NewImage(floats, s); err == nil {
+			t.Errorf("%+v makes an image of %d bytes", s, im.Bytes)
+		}
+	}
+	if _, err := texture.NewPitched(floats, 4, 4, 15); err == nil {
+		t.Error("rows overlap")
+	}
+	im, _ := image(t, rand.New(rand.NewSource(4)), texture.Size{Width: 4, Depth: 3, Layered: true, Levels: 3})
+	if _, err := im.View(texture.Format{Kind: texture.Unsigned, Bits: 16, Channels: 1}, 0, 0, 0, 0); err == nil {
+		t.Error("a view with smaller texels")
+	}
+	v, err := im.View(texture.Format{Kind: texture.Unsigned, Bits: 8, Channels: 4}, 1, 2, 2, 2)
+	if err != nil || v.Layers != 1 || len(v.Levels) != 2 || v.Levels[0].Offset != 3*16+2*16 {
+		t.Errorf("view = %+v, %v", v, err)
+	}
+}

@@ -1,0 +1,107 @@
+package soft_test
+
+import (
+	"fmt"
+	"math/rand"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// wgmmaCase is a wgmma.mma_async: its shape and types, and what follows the operands.
+type wgmmaCase struct {
+	inst, options string
+	regs          int // of A; 0: it is in memory
+}
+
+func wgmmaCases() (list []wgmmaCase) {
+	add := func(inst, options string, regs int) { list = append(list, wgmmaCase{inst, options, regs}) }
+	for _, n := range []int{8, 24, 64} {
+		add(fmt.Sprintf("m64n%dk16.f32.f16.f16", n), "1, 1, 0, 0", 0)
+	}
+	for _, t := range []string{"f16.f16.f16", "f32.f16.f16", "f32.bf16.bf16"} {
+		for _, options := range []string{"1, 1, 1, 0", "-1, 1, 0, 1", "1, -1, 1, 1"} {
+			add("m64n16k16."+t, options, 0)
+		}
+		add("m64n32k16."+t, "-1, -1, 1", 4)
+	}
+	for _, t := range []string{"f32.e4m3.e4m3", "f16.e5m2.e4m3", "f32.e4m3.e5m2"} {
+		add("m64n16k32."+t, "1, 1", 0)
+		add("m64n16k32."+t, "-1, 1", 4)
+	}
+	add("m64n16k8.f32.tf32.tf32", "1, 1", 0)
+	add("m64n24k8.f32.tf32.tf32", "1, -1", 4)
+	for _, t := range []string{"s32.s8.s8", "s32.u8.s8", "satfinite.s32.s8.u8"} {
+		add("m64n16k32."+t, "", 0)
+		add("m64n32k32."+t, "", 4)
+	}
+	add("m64n16k256.s32.b1.b1.and.popc", "", 0)
+	return list
+}
+
+// descriptor is a matrix descriptor of a swizzling mode (PTX ISA, "Matrix Descriptor").
+func descriptor(start, leading, stride, mode uint64) uint64 {
+	return start>>4 | leading>>4<<16 | stride>>4<<32 | mode<<62
+}
+
+// Every kind of wgmma.mma_async gives the oracle's bits, for all swizzling modes.
+func TestWgmmaAgainstOracle(t *testing.T) {
+	for i, c := range wgmmaCases() {
+		for mode := range uint64(4) {
+			if mode != uint64(i%4) && !strings.Contains(c.inst, "m64n16k16.f32.f16") {
+				continue // the oracle is slow: all modes for one type
+			}
+			t.Run(fmt.Sprintf("%s %s regs=%d mode=%d", c.inst, c.options, c.regs, mode), func(t *testing.T) {
+				s := shapePattern.FindStringSubmatch(c.inst)
+				n, _ := strconv.Atoi(s[2])
+				var types []string
+				for _, q := range strings.Split(c.inst, ".") {
+					if elementBits[q] != 0 {
+						types = append(types, q)
+					}
+				}
+				nd := 64 * n * elementBits[types[0]] / (128 * 32)
+				src := wgmmaKernel(&c, nd, descriptor(256, 144, 1024, mode), descriptor(1024+128*mode, 2048, 512, mode))
+				in := matrixData(rand.New(rand.NewSource(int64(i))), 128*64, types[1], false)
+				againstOracleOf(t, 128, src, in, 128*8*nd)
+			})
+		}
+	}
+}
+
+// wgmmaKernel fills shared memory, and multiplies twice: with and without D.
+func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, matrixHead+".entry k(.param .u64 in, .param .u64 out) {\n.reg .b32 %%a<4>, %%d<%d>, %%s, %%t; .reg .b64 %%in, %%out, %%w, %%da, %%db; .reg .pred %%p;\n", nd)
+	w.WriteString(".shared .align 1024 .b8 sh[49152];\nld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %in, %t, 512, %in; mov.u32 %s, sh; mad.lo.u32 %s, %t, 384, %s;\n")
+	for i := range 48 {
+		fmt.Fprintf(&w, "ld.global.b64 %%w, [%%in+%d]; st.shared.b64 [%%s+%d], %%w;\n", 8*i, 8*i)
+	}
+	for i := range nd {
+		fmt.Fprintf(&w, "ld.global.b32 %%d%d, [%%in+%d];\n", i, 4*(i%96))
+	}
+	for i := range 4 {
+		fmt.Fprintf(&w, "ld.global.b32 %%a%d, [%%in+%d];\n", i, 384+4*i)
+	}
+	fmt.Fprintf(&w, "fence.proxy.async; bar.sync 0; mov.b64 %%da, 0x%x; mov.b64 %%db, 0x%x; setp.eq.u32 %%p, 0, 0;\nwgmma.fence.sync.aligned;\n", a, b)
+	from := "%da"
+	if c.regs > 0 {
+		from = list("a", c.regs)
+	}
+	options := ""
+	if c.options != "" {
+		options = ", " + c.options
+	}
+	for _, adds := range []string{"%p", "!%p"} {
+		if adds != "%p" && strings.Contains(c.inst, "n8k") {
+			adds = "0"
+		}
+		fmt.Fprintf(&w, "wgmma.mma_async.sync.aligned.%s %s, %s, %%db, %s%s;\n", c.inst, list("d", nd), from, adds, options)
+		fmt.Fprintf(&w, "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\nmad.wide.u32 %%w, %%t, %d, %%out;\n", 8*nd)
+		for i := range nd {
+			fmt.Fprintf(&w, "st.global.b32 [%%w+%d], %%d%d;\n", 8*i+map[bool]int{true: 0, false: 4}[adds == "%p"], i)
+		}
+	}
+	w.WriteString("ret;\n}\n")
+	return w.String()
+}

@@ -1,0 +1,189 @@
+package worker
+
+import "github.com/basalt-gpu/basalt/gpu/abi"
+
+// minArray is the least that an array counts: a card may give one no less than a page,
+// and a session may have many handles.
+const minArray = 64 << 10
+
+// arrayBytes is what an array counts.
+func arrayBytes(a *abi.ArrayCreate) uint64 { return Accounted(max(minArray, a.Bytes())) }
+
+func (s *Session) arrayCreate(c *command) error {
+	a := abi.DecodeArrayCreate(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	t, err := ctx.textures()
+	if err != nil {
+		return err
+	}
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if err := s.handles.free(a.Array, 1); err != nil {
+		return err
+	}
+	bytes := arrayBytes(&a)
+	if bytes > s.host.Limits().VRAM {
+		return abi.ErrOutOfMemory
+	}
+	reserved := func(_ *command, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := s.makeArray(ctx, t, a); err != nil {
+			s.unreserve(bytes)
+			return err
+		}
+		ctx.held += bytes
+		return nil
+	}
+	if s.account.Take(bytes) {
+		return reserved(c, nil)
+	}
+	return s.reserve(c, bytes, reserved)
+}
+
+// makeArray makes an array whose memory has been reserved, perhaps a while ago.
+func (s *Session) makeArray(ctx *contextObject, t Textures, a abi.ArrayCreate) error {
+	if ctx.dead {
+		return abi.ErrInvalidContext
+	}
+	if err := s.handles.free(a.Array, 1); err != nil {
+		return err
+	}
+	array, err := t.ArrayCreate(a)
+	if err != nil {
+		return err
+	}
+	s.handles.add(a.Array, ctx, &arrayObject{ctx, array, a})
+	return nil
+}
+
+// arrayDestroy gives the memory back when the device has done the work that may use it.
+func (s *Session) arrayDestroy(c *command) error {
+	handle := abi.DecodeArrayDestroy(c.argBytes).Array
+	o, err := lookup[*arrayObject](&s.handles, handle)
+	if err != nil {
+		return err
+	}
+	ctx := o.ctx
+	if err := c.use(ctx); err != nil {
+		return err
+	}
+	if err := ctx.driver.(Textures).ArrayDestroy(o.array); err != nil {
+		return err
+	}
+	s.handles.remove(handle, ctx)
+	s.frees++
+	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(ctx, arrayBytes(&o.desc)) })
+}
+
+// arraySide finds the array of one side of a copy, nil for device memory.
+func (s *Session) arraySide(ctx *contextObject, is bool, handle uint64, level uint32, at, size [3]uint64) (Array, error) {
+	if !is {
+		if at != [3]uint64{} || level != 0 {
+			return nil, abi.ErrInvalidValue
+		}
+		return nil, nil
+	}
+	o, err := another[*arrayObject](s, ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	if !o.desc.Holds(level, at, size) {
+		return nil, abi.ErrInvalidValue
+	}
+	return o.array, nil
+}
+
+func (s *Session) arrayCopy(c *command) error {
+	a := abi.DecodeArrayCopy(c.argBytes)
+	o, err := s.stream(c, a.Stream)
+	if err != nil {
+		return err
+	}
+	t, err := o.ctx.textures()
+	if err != nil {
+		return err
+	}
+	if err := a.Check(); err != nil {
+		return err
+	}
+	dst, err := s.arraySide(o.ctx, a.Arrays&abi.ArrayCopyDst != 0, a.Dst, a.DstLevel, a.DstAt, a.Size)
+	if err != nil {
+		return err
+	}
+	src, err := s.arraySide(o.ctx, a.Arrays&abi.ArrayCopySrc != 0, a.Src, a.SrcLevel, a.SrcAt, a.Size)
+	if err != nil || a.Empty() {
+		return err
+	}
+	return s.start(c, &ticket{}, func(done func(error)) error { return t.ArrayCopy(o.stream, a, dst, src, done) })
+}
+
+func (s *Session) textureCreate(c *command) error {
+	a := abi.DecodeTextureCreate(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	t, err := ctx.textures()
+	if err != nil {
+		return err
+	}
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if err := s.handles.free(a.Texture, 1); err != nil {
+		return err
+	}
+	of, err := s.textured(ctx, &a)
+	if err != nil {
+		return err
+	}
+	object, err := t.TextureCreate(a, of)
+	if err != nil {
+		return err
+	}
+	c.value0 = object
+	s.handles.add(a.Texture, ctx, &textureObject{ctx, object, a.Surface == 1})
+	return nil
+}
+
+// textured finds the array of a texture, nil for device memory.
+func (s *Session) textured(ctx *contextObject, a *abi.TextureCreate) (Array, error) {
+	if !a.OnArray() {
+		return nil, nil
+	}
+	o, err := another[*arrayObject](s, ctx, a.Base)
+	if err != nil {
+		return nil, err
+	}
+	if a.Level >= o.desc.Levels || a.Resource == abi.ResourceMipmapped && a.Level != 0 ||
+		a.Surface == 1 && o.desc.Flags&abi.ArraySurface == 0 {
+		return nil, abi.ErrInvalidValue
+	}
+	return o.array, nil
+}
+
+// textureDestroy takes the handle at once; the object goes when the device has done
+// the work that may use it.
+func (s *Session) textureDestroy(c *command) error {
+	handle := abi.DecodeTextureDestroy(c.argBytes).Texture
+	o, err := lookup[*textureObject](&s.handles, handle)
+	if err != nil {
+		return err
+	}
+	c.ctx = o.ctx
+	s.handles.remove(handle, o.ctx)
+	return s.afterwards(c, o.ctx.driver.Notify, func() {
+		if o.ctx.dead { // it has gone with its context
+			return
+		}
+		if err := o.ctx.driver.(Textures).TextureDestroy(o.object, o.surface); err != nil {
+			s.log.Debug("texture not destroyed", "object", o.object, "error", err)
+		}
+	})
+}
