@@ -110,7 +110,8 @@ func (s *shadow) use(c model.Checks, u *use, m *machine, lane int, at uint64) er
 // lane, and what it did; -1 when there is none. Two that write the same do not mind.
 func (s *shadow) conflict(b *shadowByte, write bool, lane int, same bool) (who int, did string) {
 	me := int32(lane) + 1
-	if b.writer != 0 && b.writer != me && !(write && same) && !s.ordered(b.writer, lane, b.wroteIn, b.wroteMet, false) {
+	harmless := write && same
+	if b.writer != 0 && b.writer != me && !harmless && !s.ordered(b.writer, lane, b.wroteIn, b.wroteMet, false) {
 		return int(b.writer) - 1, "writes"
 	}
 	if !write {

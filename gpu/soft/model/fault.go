@@ -10,6 +10,7 @@ import (
 // comes of it; empty: nothing.
 type Fault string
 
+// The faults.
 const (
 	ECC       Fault = "ecc"       // kernels fail: a word of memory cannot be corrected
 	Lost      Fault = "lost"      // the card has fallen off the bus: nobody gets a context
