@@ -9,6 +9,9 @@ BUILD := $(CURDIR)/build
 TOOLS := $(BUILD)/tools
 GO    ?= go
 export BASALT_BUILD := $(BUILD)
+# Without the tree's own path in what is compiled, Go's build cache serves every
+# clone on a machine.
+export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
 # go-nvml's header is full of deprecation marks.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
@@ -18,7 +21,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -35,6 +38,11 @@ guest:
 setup:
 	@installer/dev/setup.sh
 
+# What checks and tests need, two at a time: the portal's bundler and npm use one
+# processor.
+prepared: setup
+	@$(MAKE) --no-print-directory -j2 tools build
+
 tools: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION)
 # From installer/dev/cache.sh where the same Go has built the same version before.
 CACHED_TOOL = installer/dev/cache.sh $(1) "$$($(GO) env GOVERSION GOOS GOARCH | tr '\n' -)$(2)" $(TOOLS) $(1) -- \
@@ -49,7 +57,7 @@ $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION): | setup
 
 ## check: build, vet, lint, import rules, generated files fresh, unit tests
 check: export BEGAN := $(shell date +%s)
-check: setup tools build
+check: prepared
 	@LAYER=check SETUP_TOOK=$$(($$(date +%s) - $(BEGAN))) installer/dev/test.sh
 
 # vet is one of its linters.
@@ -68,7 +76,7 @@ generated: tools
 LAYER := test
 ## test: every test in its short form, on real libvirt and QEMU; RUN=NAME one story, CHANGED=1 what the change can reach (docs/tests.md)
 test: export BEGAN := $(shell date +%s)
-test: setup tools build
+test: prepared
 	@LAYER=$(LAYER) SETUP_TOOK=$$(($$(date +%s) - $(BEGAN))) installer/dev/test.sh
 
 ## test-long: every test in its long form: all faults, both firmwares, thousands of simulated clusters, fuzzing

@@ -26,11 +26,13 @@ type arrayDescriptor struct {
 
 // copySide is a half of CUDA_MEMCPY3D.
 type copySide struct {
-	x, y, z, level   uint64
+	x, y, z          uint64
+	_                uint64 // a level: 0
 	memory           uint32
-	host             uintptr
+	_                uintptr // host memory
 	device           uint64
-	array, reserved  uintptr
+	array            uintptr
+	_                uintptr // reserved
 	pitch, rowsApart uint64
 }
 
@@ -55,7 +57,7 @@ type resource struct {
 	width            uint64 // of texels in a row: bytes
 	height, pitch    uint64
 	_                [128 - 40]byte
-	flags            uint32
+	_                uint32 // flags: 0
 }
 
 // textureDescriptor is CUDA_TEXTURE_DESC.

@@ -1,6 +1,7 @@
 package guest_test
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +33,7 @@ func cudaProgram(t *testing.T, name string) string {
 func TestCUDAPrograms(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"reduction", "matmul", "histogram", "scan", "stencil", "streams", "symbols", "templates",
-		"memory", "managed", "errors", "math", "threads", "perthread", "printf"} {
+		"memory", "managed", "errors", "math", "libdevice", "threads", "perthread", "printf", "textures"} {
 		t.Run(name, func(t *testing.T) {
 			program := cudaProgram(t, name)
 			if got := g.run(t, made("bin", "basalt-cuda-run"), program); got != name+": OK\n" {
@@ -40,12 +41,35 @@ func TestCUDAPrograms(t *testing.T) {
 			}
 		})
 	}
+	t.Run("series", func(t *testing.T) {
+		if got := g.run(t, made("bin", "basalt-cuda-run"), withoutLibdevice(t, cudaProgram(t, "math"))); got != "math: OK\n" {
+			t.Errorf("it printed %q", got)
+		}
+	})
 	t.Run("loader", func(t *testing.T) {
 		program := cudaProgram(t, "loader")
 		if got := g.run(t, made("bin", "basalt-cuda-run"), program, object("cuda/plugin.so")); got != "loader: OK\nat exit\n" {
 			t.Errorf("it printed %q", got)
 		}
 	})
+}
+
+// withoutLibdevice returns a program whose kernels call the headers' own series, as
+// they do on a card: its PTX has other names for them than the soft GPU's functions.
+func withoutLibdevice(t *testing.T, program string) string {
+	b, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const weak = ".weak .func  (.param .b64 func_retval0) __nv_sin"
+	if !bytes.Contains(b, []byte(weak)) {
+		t.Fatalf("%s has no PTX with %q", program, weak)
+	}
+	path := filepath.Join(t.TempDir(), filepath.Base(program))
+	if err := os.WriteFile(path, bytes.ReplaceAll(b, []byte("__nv_"), []byte("__my_")), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	return path
 }
 
 // Programs in C, one for each version, check every exported function's version

@@ -1,6 +1,9 @@
 package ptx
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Object is a module to be linked, with the name that errors give it. One of a
 // library is left out unless it defines a name that others declare and do not
@@ -55,8 +58,14 @@ const noArch = "no .target directive with an architecture, such as sm_70"
 // C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion").
 var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true}
 
+// mathPrefix begins the names of libdevice's functions, which are a device's own
+// where no object has them. Which there are, the device knows.
+const mathPrefix = "__nv_"
+
 // Builtin reports whether a function without a body is one of the device's own.
-func (f *Func) Builtin() bool { return f.Extern && builtin[f.Name] }
+func (f *Func) Builtin() bool {
+	return f.Extern && (builtin[f.Name] || strings.HasPrefix(f.Name, mathPrefix))
+}
 
 // Link makes one module of several (PTX ISA, "Linking Directives"). A name
 // without .visible, .weak or .common is its object's own; a weak definition

@@ -25,6 +25,10 @@ func (in *Inst) OperandTypes() []Type {
 		return []Type{last, last, last, last, U32}
 	case "popc", "clz", "bfind":
 		return []Type{U32, last}
+	case "bmsk", "szext":
+		return []Type{last, last, U32}
+	case "fns":
+		return []Type{B32, B32, B32, S32}
 	case "bfe":
 		return []Type{last, last, U32, U32}
 	case "bfi":

@@ -29,6 +29,8 @@ const (
 	Pred
 	E4M3x2
 	E5M2x2
+	U16x2
+	S16x2
 	TexRef // opaque types: a variable of one is bound to an image or a sampler
 	SamplerRef
 	SurfRef
@@ -39,7 +41,7 @@ var typeNames = map[string]Type{
 	"u8": U8, "u16": U16, "u32": U32, "u64": U64,
 	"s8": S8, "s16": S16, "s32": S32, "s64": S64,
 	"f16": F16, "f16x2": F16x2, "bf16": BF16, "bf16x2": BF16x2, "tf32": TF32,
-	"f32": F32, "f64": F64, "pred": Pred, "e4m3x2": E4M3x2, "e5m2x2": E5M2x2,
+	"f32": F32, "f64": F64, "pred": Pred, "e4m3x2": E4M3x2, "e5m2x2": E5M2x2, "u16x2": U16x2, "s16x2": S16x2,
 	"texref": TexRef, "samplerref": SamplerRef, "surfref": SurfRef,
 }
 
@@ -62,7 +64,7 @@ func (t Type) Size() uint32 {
 		return 1
 	case B16, U16, S16, F16, BF16, E4M3x2, E5M2x2:
 		return 2
-	case B32, U32, S32, F32, F16x2, BF16x2, TF32:
+	case B32, U32, S32, F32, F16x2, BF16x2, TF32, U16x2, S16x2:
 		return 4
 	case B64, U64, S64, F64, TexRef, SamplerRef, SurfRef:
 		return 8

@@ -27,6 +27,19 @@ func FuzzModuleLoad(f *testing.F) {
 	f.Add((&abi.LinkImage{Objects: []abi.LinkObject{
 		{Type: 1, Name: "calls", Image: []byte(calls)}, {Type: 1, Name: "malloc", Image: []byte(ptxHead + ".weak .func (.param .u64 r) malloc (.param .u64 n) { ret; }")},
 	}}).Append(nil))
+	for _, inst := range []string{
+		"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r0, %r1, %r2, %r3};",
+		"wmma.load.a.sync.aligned.row.m8n8k32.s4 {%r0}, [%d0], %r1;", "wmma.store.d.sync.aligned.col.m8n8k4.f64 [%d0], {%d0, %d1};",
+		"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%r0, %r1}, [%r2];", "stmatrix.sync.aligned.m8n8.x1.b16 [%d0], %r0;", "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;",
+		"wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%r0, %r1}, %d0, %d1, 1, 1, -1, 0, 1;", "elect.sync _|%p0, -1;", "redux.sync.min.abs.f32 %r0, %r1, -1;",
+		"mbarrier.arrive.expect_tx.shared.b64 %d0, [%r0], 16;", "mbarrier.try_wait.parity.b64 %p0, [%d0], %r0, 10;", "cp.async.mbarrier.arrive.noinc.b64 [%d0];",
+		"cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r0], [%d0], 16, [%r1], %d1;",
+		"cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16 [%d0], [%r0], 16;",
+		"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r0], [%d0, {%r1, %r2}], [%r3];",
+		"cp.reduce.async.bulk.tensor.1d.global.shared::cta.min.bulk_group [%d0, {%r1}], [%r0];", "cvt.rn.satfinite.e4m3x2.f32 %h0, %r0, %r1;",
+	} {
+		f.Add([]byte(matrixHead + ".entry k() { .reg .b16 %h<2>; .reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<1>;\n" + inst + " }"))
+	}
 	d, err := device.New(device.Options{VRAM: 64 << 20})
 	if err != nil {
 		f.Fatal(err)

@@ -168,7 +168,7 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 	for _, inst := range []string{
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
 		"cp.async.bulk.frobnicate;", "mbarrier.frobnicate.b64 [%rd1];", "cp.async.bulk.global.global.bulk_group [%rd1], [%rd1], 16;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
-		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e4m3x2.f32 %r1, %r1, %r1;",
+		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e2m1x2.f32 %r1, %r1, %r1;",
 	} {
 		log, err := refusal(t, ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}")
 		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "kernel k cannot run on this device: line 6") || !strings.Contains(log, inst) {

@@ -39,10 +39,14 @@ all=; [ -n "${RUN:-}${CHANGED:-}" ] || all=1
 prepare() { [ -z "$targets" ] || make $targets; }
 stage images prepare >"$out/images.log" 2>&1 &
 images=$!
-trap 'kill $images 2>/dev/null || true; [[ $targets != *libvirtd* ]] || installer/dev/libvirtd.sh stop' EXIT
+portal=
+trap 'kill $images $portal 2>/dev/null || true; [[ $targets != *libvirtd* ]] || installer/dev/libvirtd.sh stop' EXIT
 if [ -n "$all" ]; then
+	# Beside lint: the portal's tools compute on one processor most of the time.
+	stage portal make ui-check >"$out/portal.log" 2>&1 &
+	portal=$!
 	stage lint make lint
-	stage portal make ui-check
+	wait $portal || { cat "$out/portal.log" >&2; exit 1; }
 	[ "${LAYER:-test}" = check ] || stage "guest library" make -C gpu/guest BUILD="$BASALT_BUILD" test
 fi
 wait $images || { tail -n 40 "$out/images.log" >&2; exit 1; }

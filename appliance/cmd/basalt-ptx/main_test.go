@@ -19,7 +19,7 @@ var files = map[string]string{
 	"wrong.ptx": head + ".visible .entry k() { add.u32 1 2; }\n",
 	"lib.fatbin": fatbins(head+".visible .entry k() { ret; }\n") +
 		"\x00\x00\x00", // an image ends where its header says
-	"program": program(fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry odd() { frobnicate.u32 1; ret; }\n")),
+	"program": program(fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry bad() { .reg .b32 %r<9>; frobnicate.b32 %r1, %r2; ret; }\n")),
 	"lib.a":   archive(program(fatbins(head + ".visible .entry k() { ret; }\n"))),
 	"host":    program(""),
 	"text":    "hello\n",
@@ -99,7 +99,7 @@ func TestCheck(t *testing.T) {
 		{"check lib.a", 0, "lib.a: 0 of 1 kernels refused\n  runs     k\n", ""},
 		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", ""},
 		{"check good.ptx wrong.ptx", 1, "good.ptx: 0 of 1 kernels refused\n  runs     k\nwrong.ptx: refused: line 4: expected \";\", found \"2\": add.u32 1 2\n", ""},
-		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  odd: line 4: unsupported instruction: frobnicate.u32 1;\n", ""},
+		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  bad: line 4: unsupported instruction: frobnicate.b32 %r1, %r2;\n", ""},
 		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
 		{"check host", 2, "", "host: it has no fatbin"},
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},

@@ -238,6 +238,13 @@ struct CUDA_RESOURCE_VIEW_DESC {
 	unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
 };
 
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+	CUmemPoolProps poolProps;
+	const CUmemAccessDesc *accessDescs;
+	size_t accessDescCount, bytesize;
+	CUdeviceptr dptr;
+};
+
 struct CUDA_MEMCPY2D {
 	size_t srcXInBytes, srcY;
 	unsigned int srcMemoryType;
@@ -437,6 +444,8 @@ struct CUgraphNodeParams {
 			int ownership;
 		} graph;
 		CUevent event; /* eventWait, eventRecord */
+		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+		CUdeviceptr free;
 	};
 	long long reserved2;
 };

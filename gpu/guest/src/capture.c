@@ -172,6 +172,57 @@ int capture_memset(CUstream h, const CUDA_MEMSET_NODE_PARAMS *m, bool *done)
 	CAPTURE(params_memset(m, st->context, &p));
 }
 
+static int append_memory(struct captured_stream *st, struct node_params *p)
+{
+	const struct node_params given = *p;
+
+	TRY(append(st, 0, p));
+	graph_memory_belongs(&given, st->c->graph);
+	return 0;
+}
+
+int capture_allocate(CUstream h, size_t size, CUdeviceptr *address, bool *done)
+{
+	CUDA_MEM_ALLOC_NODE_PARAMS a = {.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}},
+					.bytesize = size};
+	struct captured_stream *st = NULL;
+	struct node_params p;
+	int err;
+
+	pthread_mutex_lock(&graph_lock);
+	err = enter(h, &st);
+	pthread_mutex_unlock(&graph_lock);
+	*done = st != NULL;
+	if (err || !st)
+		return err;
+	TRY(graph_memory_new(&a, &p)); /* may wait, so without the lock */
+	pthread_mutex_lock(&graph_lock);
+	if ((err = enter(h, &st)) == 0 && !st)
+		err = CUDA_ERROR_ILLEGAL_STATE; /* another thread has ended the capture */
+	if (err)
+		params_free(&p);
+	else
+		err = append_memory(st, &p);
+	pthread_mutex_unlock(&graph_lock);
+	if (err == 0)
+		*address = a.dptr;
+	return err;
+}
+
+int capture_free(CUstream h, CUdeviceptr address, bool *done)
+{
+	struct captured_stream *st = NULL;
+	struct node_params p;
+	int err;
+
+	pthread_mutex_lock(&graph_lock);
+	if ((err = enter(h, &st)) == 0 && st && (err = graph_memory_freed(address, &p)) == 0)
+		err = append_memory(st, &p);
+	*done = st != NULL;
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
 int capture_host(CUstream h, CUhostFn fn, void *data, bool *done)
 {
 	CUDA_HOST_NODE_PARAMS host = {fn, data};
@@ -435,6 +486,7 @@ void captures_abandon(void)
 	atomic_store(&capture_count, 0);
 	thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 	graphs_abandon();
+	graph_memory_abandon();
 	user_objects_abandon();
 }
 

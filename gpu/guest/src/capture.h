@@ -23,6 +23,9 @@ int capture_copy_bytes(CUstream h, unsigned int dst_type, uint64_t dst, unsigned
 		       bool *done);
 int capture_memset(CUstream h, const CUDA_MEMSET_NODE_PARAMS *m, bool *done);
 int capture_host(CUstream h, CUhostFn fn, void *data, bool *done);
+/* What cuMemAllocAsync and cuMemFreeAsync do in a capture. */
+int capture_allocate(CUstream h, size_t size, CUdeviceptr *address, bool *done);
+int capture_free(CUstream h, CUdeviceptr address, bool *done);
 int capture_graph(CUstream h, struct exec *e, bool *done);
 int capture_record(CUstream h, struct event *e, bool external, bool *done);
 int capture_wait(CUstream h, struct event *e, bool external, bool *done);

@@ -212,6 +212,8 @@ static int destroy_node(CUgraphNode h)
 
 	if (!n)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (graph_has_memory(n->graph))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	detach(n);
 	node_drop(n);
 	return 0;
@@ -242,6 +244,8 @@ static int change(CUgraph h, const CUgraphNode *from, const CUgraphNode *to, siz
 
 	if (!g || (n && (!from || !to)))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!add && n && graph_has_memory(g))
+		return CUDA_ERROR_NOT_SUPPORTED;
 	for (size_t i = 0; i < n; i++) {
 		struct graph_node *a = node_find(from[i]), *b = node_find(to[i]);
 
@@ -298,6 +302,8 @@ void params_free(struct node_params *p)
 		free(p->kernel.pointers);
 	} else if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 		graph_drop(p->child);
+	} else if (is_memory(p->kind)) {
+		graph_memory_put(p->memory);
 	}
 	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY};
 }

@@ -25,6 +25,7 @@ extern pthread_mutex_t graph_lock;
 	} while (0)
 
 struct graph;
+struct graph_memory;
 struct graph_node;
 
 struct node_list {
@@ -57,6 +58,7 @@ struct node_params {
 		CUDA_HOST_NODE_PARAMS host;
 		struct graph *child; /* owned by the node */
 		uint64_t event;
+		struct graph_memory *memory; /* a reference */
 	};
 };
 
@@ -140,6 +142,30 @@ int copy_lower(const CUDA_MEMCPY3D *c, struct lowered *out);
 /* Makes it here; the stream has come to it. */
 int copy_perform(struct session *s, uint64_t stream, const struct lowered *l);
 
+/* graph_memory.c. Parameters of a node that allocates: it does so now, without
+ * graph_lock, because that may wait. */
+int graph_memory_new(CUDA_MEM_ALLOC_NODE_PARAMS *p, struct node_params *out);
+/* Those of one that frees what lies at an address. */
+int graph_memory_freed(uint64_t address, struct node_params *out);
+/* Either is a node of the graph now. */
+void graph_memory_belongs(const struct node_params *p, const struct graph *g);
+void graph_memory_get(struct graph_memory *m);
+void graph_memory_put(struct graph_memory *m);
+uint64_t graph_memory_address(const struct graph_memory *m);
+void graph_memory_params(const struct graph_memory *m, CUDA_MEM_ALLOC_NODE_PARAMS *out);
+bool graph_has_memory(const struct graph *g);
+/* An executable graph begins and ends. */
+int graph_memory_instantiate(const struct graph *g);
+void graph_memory_uninstantiate(const struct graph *g);
+/* It is launched. */
+int graph_memory_launch(const struct graph *g, bool auto_free);
+void graph_memory_abandon(void);
+
+static inline bool is_memory(int kind)
+{
+	return kind == CU_GRAPH_NODE_TYPE_MEM_ALLOC || kind == CU_GRAPH_NODE_TYPE_MEM_FREE;
+}
+
 /* graph_order.c: the nodes of a graph and of its children in one order. */
 struct flat {
 	struct graph_node *node; /* NULL: begin or end of a child */
@@ -175,6 +201,7 @@ struct exec {
 	struct graph *own; /* its own clone; nodes know where they come from */
 	struct order order;
 	unsigned long long flags;
+	bool memory; /* it allocates or frees some */
 	_Atomic bool launched;
 };
 /* What a launch counts in its stream (lane.c): the worker holds a little for each

@@ -24,6 +24,11 @@ int params_clone(const struct node_params *p, bool visible, struct node_params *
 	*out = *p;
 	if (p->kind == CU_GRAPH_NODE_TYPE_KERNEL)
 		return clone_kernel(&p->kernel, &out->kernel);
+	if (is_memory(p->kind)) {
+		if (visible)
+			return CUDA_ERROR_NOT_SUPPORTED; /* CUDA: such a graph is no child and has no clones */
+		graph_memory_get(p->memory);
+	}
 	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 		TRY(graph_clone(p->child, visible, &out->child));
 		out->child->child = true;

@@ -45,6 +45,8 @@ static void exec_destroy(struct object *o)
 		}
 	}
 	order_free(&e->order);
+	if (e->memory)
+		graph_memory_uninstantiate(e->own);
 	if (e->own && e->own->users && e->launched && callbacks_after(e->o.context, unwanted, e->own->users) == 0)
 		e->own->users = NULL;
 	graph_drop(e->own);
@@ -96,6 +98,10 @@ static int instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, CU
 	e->flags = flags;
 	if ((err = graph_clone(g, false, &e->own)) == 0 && (err = order_make(e->own, &e->order)) != 0)
 		said->result_out = err == CUDA_ERROR_INVALID_VALUE ? CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE : said->result_out;
+	if (err == 0 && graph_has_memory(e->own)) {
+		err = graph_memory_instantiate(e->own);
+		e->memory = err == 0;
+	}
 	if (err == 0)
 		err = make_parts(s, e);
 	if (err) {
@@ -180,6 +186,8 @@ static int launch(struct session *s, struct exec *e, CUstream h)
 	    (err = callbacks_wait(a.stream, context, blocking)) == 0 && (err = context_fault(context)) == 0 &&
 	    context != e->o.context)
 		err = CUDA_ERROR_INVALID_HANDLE;
+	if (err == 0 && e->memory)
+		err = graph_memory_launch(e->own, e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
 	if (err == 0 && (e->order.step_count > 1 || e->order.steps[0].part == 0))
 		return exec_run(s, e, a.stream, context, blocking);
 	if (err == 0) {

@@ -96,9 +96,41 @@ CUDA_API CUresult cuGraphAddEventWaitNode(CUgraphNode *phGraphNode, CUgraph hGra
 	ADD(params_event(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT, &p));
 }
 
+static int added_memory(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, int made, struct node_params *p)
+{
+	struct node_params given;
+
+	TRY(made);
+	given = *p;
+	TRY(added(out, h, deps, n, 0, p));
+	graph_memory_belongs(&given, graph_find(h));
+	return 0;
+}
+
+CUDA_API CUresult cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+					 size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams)
+{
+	struct node_params p;
+
+	TRY(graph_memory_new(nodeParams, &p));
+	GRAPH_LOCKED(added_memory(phGraphNode, hGraph, dependencies, numDependencies, 0, &p));
+}
+
+CUDA_API CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
+					size_t numDependencies, CUdeviceptr dptr)
+{
+	struct node_params p;
+
+	GRAPH_LOCKED(added_memory(phGraphNode, hGraph, dependencies, numDependencies, graph_memory_freed(dptr, &p), &p));
+}
+
 CUDA_API CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
 				 size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+		return cuGraphAddMemAllocNode(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams->alloc);
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
+		return cuGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams->free);
 	ADD(params_any(nodeParams, &p));
 }
 
@@ -219,6 +251,34 @@ CUDA_API CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode hNode, CUevent *eve
 CUDA_API CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode hNode, CUevent *event_out)
 {
 	GRAPH_LOCKED(get_event(hNode, CU_GRAPH_NODE_TYPE_WAIT_EVENT, event_out));
+}
+
+static int get_allocation(CUgraphNode h, CUDA_MEM_ALLOC_NODE_PARAMS *out)
+{
+	struct graph_node *n;
+
+	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEM_ALLOC, out, &n));
+	graph_memory_params(n->p.memory, out);
+	return 0;
+}
+
+CUDA_API CUresult cuGraphMemAllocNodeGetParams(CUgraphNode hNode, CUDA_MEM_ALLOC_NODE_PARAMS *params_out)
+{
+	GRAPH_LOCKED(get_allocation(hNode, params_out));
+}
+
+static int get_freed(CUgraphNode h, CUdeviceptr *out)
+{
+	struct graph_node *n;
+
+	TRY(kind(h, CU_GRAPH_NODE_TYPE_MEM_FREE, out, &n));
+	*out = graph_memory_address(n->p.memory);
+	return 0;
+}
+
+CUDA_API CUresult cuGraphMemFreeNodeGetParams(CUgraphNode hNode, CUdeviceptr *dptr_out)
+{
+	GRAPH_LOCKED(get_freed(hNode, dptr_out));
 }
 
 /* Gives a node of the same kind other parameters. */

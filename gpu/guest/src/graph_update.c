@@ -194,8 +194,10 @@ static int compare(struct exec *e, struct graph *own, const struct graph *g, str
 			TRY(compare(e, a->p.child, b->p.child, c));
 			continue;
 		}
-		if (a->p.kind == CU_GRAPH_NODE_TYPE_EMPTY)
+		if (a->p.kind == CU_GRAPH_NODE_TYPE_EMPTY || (is_memory(a->p.kind) && a->p.memory == b->p.memory))
 			continue;
+		if (is_memory(a->p.kind))
+			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
 		if (!fits(e, a, &b->p))
 			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
 		TRY(params_clone(&b->p, false, &c->p[c->n]));

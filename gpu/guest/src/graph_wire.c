@@ -124,7 +124,7 @@ static int body(struct wire *w, const struct node_params *p)
 /* One node; deps are numbers in the same record. */
 static int node(struct wire *w, const struct graph_node *n, const uint32_t *deps, uint32_t count)
 {
-	bool empty = !n || n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH;
+	bool empty = !n || n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH || is_memory(n->p.kind);
 	size_t length, start;
 	uint32_t size;
 

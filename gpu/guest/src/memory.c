@@ -1,12 +1,12 @@
 /* Device memory. */
 #include "capture.h"
 
-int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
+/* Allocates what a range says and adds it. */
+static int allocate_range(struct session *s, struct range range, CUdeviceptr *out)
 {
-	struct bslt_mem_alloc a = {context, size};
-	struct range range = {.size = size, .context = context, .pool = pool};
+	struct bslt_mem_alloc a = {range.context, range.size};
 
-	if (!kept_take(s, context, size, &range.address)) {
+	if (!kept_take(s, range.context, range.size, &range.address)) {
 		struct answer r = call(s, BSLT_OP_MEM_ALLOC, &a, sizeof a);
 
 		TRY(r.result);
@@ -20,6 +20,16 @@ int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t s
 	}
 	*out = range.address;
 	return 0;
+}
+
+int device_allocate(struct session *s, uint64_t context, uint64_t pool, size_t size, CUdeviceptr *out)
+{
+	return allocate_range(s, (struct range){.size = size, .context = context, .pool = pool}, out);
+}
+
+int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdeviceptr *out)
+{
+	return allocate_range(s, (struct range){.size = size, .context = context, .graph = true}, out);
 }
 
 CUDA_API CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
@@ -72,6 +82,19 @@ static int release(struct session *s, const struct range *r)
 	return err;
 }
 
+/* Memory of a graph stays the graph's, and is the program's no longer. */
+static int release_graphs(struct session *s, const struct range *r, CUdeviceptr dptr)
+{
+	struct context *c = object_get(handle_of(r->context), KIND_CONTEXT);
+	int err = context_fault(r->context);
+
+	if (err == 0 && c && !context_quiet(s, c))
+		err = context_drain(s, c);
+	if (c)
+		object_put(c);
+	return err ? err : graph_memory_free(dptr);
+}
+
 CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 {
 	struct range r;
@@ -81,6 +104,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 		return 0;
 	if (capturing())
 		TRY(capture_unsafe());
+	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
+		return release_graphs(s, &r, dptr);
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
@@ -98,8 +123,13 @@ static int allocate_in(CUmemoryPool pool, CUdeviceptr *dptr, size_t size, CUstre
 	SESSION(s);
 	if (!dptr || size == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (capturing()) /* graphs have no memory nodes */
-		TRY(capture_refuse(h));
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_allocate(h, size, dptr, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(h, &stream, &context));
 	TRY(pool_take(pool, size, &r.pool));
 	if ((err = device_allocate(s, context, r.pool, size, dptr)) != 0)
@@ -148,11 +178,18 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 	struct range r;
 
 	SESSION(s);
-	if (capturing())
-		TRY(capture_refuse(hStream));
+	if (capturing()) {
+		bool done = false;
+
+		TRY(capture_free(hStream, dptr, &done));
+		if (done)
+			return 0;
+	}
 	TRY(stream_resolve(hStream, &stream, &context));
 	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (r.graph)
+		return graph_memory_free(dptr);
 	if (r.context != context) /* another context's work may use it */
 		return cuMemFree_v2(dptr);
 	if (!range_take(SPACE_DEVICE, dptr, &r))

@@ -240,6 +240,7 @@ struct range {
 	bool managed;         /* host: of cuMemAllocManaged, or variables; mapped too */
 	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
+	bool graph;           /* device: a graph's (graph_memory.c) */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
 /* Where the session's addresses lie, before any range is added, and which of them
@@ -259,6 +260,12 @@ bool range_take(enum space space, uint64_t address, struct range *r);
 /* Takes out all of a context; gone is called for each, with the table locked. */
 void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r));
 void ranges_abandon(void);
+
+/* memory.c. Allocates memory of a graph. */
+int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdeviceptr *out);
+/* graph_memory.c. The program frees memory of a graph. */
+int graph_memory_free(uint64_t address);
+void graph_memory_drop_context(uint64_t context);
 
 /* kept.c. Keeps a range of device memory, which nothing can use any more; false: it
  * is to be freed. */

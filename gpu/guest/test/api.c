@@ -264,7 +264,7 @@ static void out_of_memory(void)
 /* An attribute that says yes is a promise: it and the function agree. */
 static void attributes(void)
 {
-	static const int no[] = {88, 91, 92, 102, 120, 125, 127, 132};
+	static const int no[] = {88, 91, 102, 120, 125, 127, 132};
 	CUdeviceptr p;
 	void *host;
 	int value;
@@ -445,7 +445,7 @@ static const struct test tests[] = {
 	{NULL, NULL},
 };
 
-static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
+static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
 	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests};
 
 /* Those that wait until the Go test has done something to their worker. */

@@ -212,8 +212,8 @@ static void capture_forbidden(void)
 	lost(w.s);
 	CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_RELAXED));
 	CHECK(cuMemAlloc(&p, 16)); /* allowed there, and not part of the graph */
-	GIVES(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuMemFreeAsync(p, w.s));
-	lost(w.s);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, w.s)); /* not a graph's */
+	CHECK(cuStreamEndCapture(w.s, &g));
 }
 
 /* Unjoined work, another stream's end, a wait for what is outside; two captures

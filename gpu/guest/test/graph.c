@@ -241,7 +241,6 @@ static void graph_refused(void)
 
 	(void)demo_start("poke");
 	CHECK(cuGraphCreate(&g, 0));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddMemFreeNode(&found, g, NULL, 0, 4096));
 	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddNode_v2(&found, g, NULL, NULL, 0, &any));
 	any.type = CU_GRAPH_NODE_TYPE_EMPTY;

@@ -37,6 +37,8 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 			a.N = 2
 		case "v4":
 			a.N = 4
+		case "v8":
+			a.N = 8
 		case "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio":
 			a.Strong = true
 		case "weak", "cta", "gpu", "sys", "cluster",

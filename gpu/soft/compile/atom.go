@@ -35,6 +35,9 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 			op = m
 		}
 	}
+	if a.N > 1 {
+		return c.atomEach(in, &a, op, args)
+	}
 	f := ops.UpdateFor(op, a.typ)
 	want := 2
 	if op == "cas" {
@@ -61,4 +64,36 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 		}
 	}
 	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
+}
+
+// atomEach is an operation on each element of a vector, which PTX makes atomic one by
+// one.
+func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Operand) ([]ir.Op, error) {
+	f := ops.UpdateFor(op, a.typ)
+	if f == nil || len(args) != 2 || !a.typ.Float() || a.typ.Size() == 8 || a.Space > ir.Global || args[1].Kind != ptx.KindVec || len(args[1].List) != a.N {
+		return nil, in.Errorf("unsupported instruction")
+	}
+	var list, moves []ir.Op // results move last: they may be sources of other elements
+	for i := range a.N {
+		o := &ir.Atomic{Access: a.Access, F: f, What: op + "." + a.typ.String(), D: ir.None}
+		o.N, o.Off = 1, a.Off+uint64(i)*a.Size
+		var err error
+		if o.B, err = c.source(&args[1].List[i], ir.Class32, a.typ); err != nil {
+			return nil, err
+		}
+		o.C = o.B
+		if d := &in.Args[0]; in.Op == "atom" {
+			if d.Kind != ptx.KindVec || len(d.List) != a.N {
+				return nil, in.Errorf("the vector has the wrong length")
+			}
+			to, err := c.dest(&d.List[i], ir.Class32)
+			if err != nil {
+				return nil, err
+			}
+			o.D = c.fresh(ir.Class32)
+			moves = append(moves, &ir.CopyReg{To: to, From: o.D})
+		}
+		list = append(list, o)
+	}
+	return append(list, moves...), nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 )
 
 // builtinOf returns the function of the device that an instruction calls, or nil.
@@ -13,16 +14,28 @@ func builtinOf(in *ptx.Inst) *ptx.Func {
 		return nil
 	}
 	for i := range in.Args {
-		if a := &in.Args[i]; a.Kind == ptx.KindFunc && a.Func.Builtin() {
+		if a := &in.Args[i]; a.Kind == ptx.KindFunc && brought(a.Func) {
 			return a.Func
 		}
 	}
 	return nil
 }
 
+// brought reports whether the device brings a function. Those of libdevice take
+// the place of weak definitions, as any that is not weak would: with one, a program
+// also runs where the device has none.
+func brought(f *ptx.Func) bool {
+	if f.Extern || f.Link == ptx.Weak {
+		if _, ok := libdevice.Find(f.Name); ok {
+			return true
+		}
+	}
+	return f.Builtin() && systemCalls[f.Name].op != nil
+}
+
 func builtinCall(in *ptx.Inst) bool { return builtinOf(in) != nil }
 
-// callBuiltin compiles a call of malloc, free, vprintf or __assertfail (CUDA C++
+// callBuiltin compiles a call of a function of libdevice, or of malloc, free, vprintf or __assertfail (CUDA C++
 // Programming Guide, "Dynamic Global Memory Allocation and Operations", "Formatted
 // Output", "Assertion"; vprintf's and __assertfail's parameters are those of "PTX
 // Writer's Guide to Interoperability", "System Calls").
@@ -30,6 +43,9 @@ func (c *compiler) callBuiltin(in *ptx.Inst) ([]ir.Op, error) {
 	s, err := callParts(in)
 	if err != nil {
 		return nil, err
+	}
+	if f, ok := libdevice.Find(s.fn.Name); ok {
+		return c.callMath(f, &s)
 	}
 	b := systemCalls[s.fn.Name]
 	args, err := c.words(s.args, b.args)

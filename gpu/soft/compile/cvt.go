@@ -10,42 +10,8 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 	if f, ok := ops.Find("cvt", in.Mods...); ok && c.fits(in, f) {
 		return c.apply(f, in.Args, ptx.B32)
 	}
-	v := ops.Conversion{Mode: ops.Nearest}
-	types := 0
-	for _, m := range in.Mods {
-		if t, ok := ptx.TypeByName(m); ok {
-			if types++; types == 1 {
-				v.To = t
-			} else {
-				v.From = t
-			}
-			continue
-		}
-		switch m {
-		case "rn":
-		case "rz":
-			v.Mode = ops.TowardZero
-		case "rm":
-			v.Mode = ops.TowardMinus
-		case "rp":
-			v.Mode = ops.TowardPlus
-		case "rni":
-			v.ToInteger = true
-		case "rzi":
-			v.Mode, v.ToInteger = ops.TowardZero, true
-		case "rmi":
-			v.Mode, v.ToInteger = ops.TowardMinus, true
-		case "rpi":
-			v.Mode, v.ToInteger = ops.TowardPlus, true
-		case "ftz":
-			v.FTZ = true
-		case "sat":
-			v.Sat = true
-		default:
-			return nil, in.Errorf("unsupported conversion")
-		}
-	}
-	if types != 2 || len(in.Args) != 2 || !convertible(v.To) || !convertible(v.From) {
+	v, ok := ops.FindConversion(in.Mods)
+	if !ok || len(in.Args) != 2 {
 		return nil, in.Errorf("unsupported conversion")
 	}
 	if v.From.Float() && !v.To.Float() && !v.ToInteger {
@@ -64,14 +30,6 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 		keep = 0xffff
 	}
 	return []ir.Op{&ir.Convert{F: v, D: d, S: src, Keep: keep}}, nil
-}
-
-func convertible(t ptx.Type) bool {
-	switch t {
-	case ptx.F16x2, ptx.BF16x2, ptx.TF32, ptx.E4M3x2, ptx.E5M2x2, ptx.Pred, ptx.B128, ptx.NoType, ptx.B8, ptx.B16, ptx.B32, ptx.B64:
-		return false
-	}
-	return true
 }
 
 // fits says that the operands have exactly the loop's register widths.

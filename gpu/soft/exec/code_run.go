@@ -2,6 +2,7 @@ package exec
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/native"
@@ -80,28 +81,48 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 		if tile == to {
 			return nil
 		}
-		var lanes [maxWarps]uint32
-		lanes[tile/tiles] = act[tile/tiles] & (0xff << (tile % tiles * ir.Tile))
-		for i := inst; i < len(r.steps); i++ {
-			if err := m.stepFor(&r.steps[i], lanes[:m.warps]); err != nil {
-				return wrap(r.steps[i].at, err)
-			}
-			if i == inst {
-				m.widen(r, windows, inst)
-			}
+		if from = tile + 1; r.stores {
+			from = (tile/tiles + 1) * tiles // lanes of a warp that store to one address store once
 		}
-		from = tile + 1
+		if err := m.finish(r, windows, act, tile, inst, from); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// widen gives an access the allocation that it has just used.
-func (m *machine) widen(r *run, windows []int, inst int) {
-	for i, at := range windows {
-		if at == inst {
-			m.native.windows[r.number][i] = native.Window{Base: m.cache.Base, Data: m.cache.Data}
+// finish does what is left of a run from a tile on, whose lanes have come to an
+// instruction, to another in the same warp. The access that it has come to gets
+// the allocation that it uses now.
+func (m *machine) finish(r *run, windows []int, act []uint32, tile, inst, to int) error {
+	var here, behind [maxWarps]uint32
+	w := tile / tiles
+	here[w] = act[w] & lanesOf(tile, tile+1)
+	behind[w] = act[w] & lanesOf(tile+1, to)
+	for i := range r.steps {
+		lanes := &behind
+		if i == inst {
+			here[w] |= behind[w]
+		}
+		if i >= inst {
+			lanes = &here
+		}
+		if lanes[w] == 0 {
+			continue
+		}
+		if err := m.stepFor(&r.steps[i], lanes[:m.warps]); err != nil {
+			return wrap(r.steps[i].at, err)
+		}
+		if at := slices.Index(windows, i); i == inst && at >= 0 {
+			m.native.windows[r.number][at] = native.Window{Base: m.cache.Base, Data: m.cache.Data}
 		}
 	}
+	return nil
+}
+
+// lanesOf are the lanes of some tiles of one warp.
+func lanesOf(from, to int) uint32 {
+	return uint32(1<<((to-1)%tiles*ir.Tile+ir.Tile)-1) &^ (1<<(from%tiles*ir.Tile) - 1) & -bitOf(from < to)
 }
 
 // activity is what a run did, for threads that wait.

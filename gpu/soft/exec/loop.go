@@ -39,10 +39,18 @@ func bind(f any, r []ir.Ref) func(m *machine, w0, w1 int) {
 		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
 	case func(d, a, b, c []uint64):
 		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v64(c, u, v)) }
+	case func(d, a, b, c, e []uint64):
+		return func(m *machine, u, v int) {
+			f(m.v64(d, u, v), m.v64(a, u, v), m.v64(b, u, v), m.v64(c, u, v), m.v64(e, u, v))
+		}
 	case func(d []uint32, a []uint64):
 		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v64(a, u, v)) }
 	case func(d []uint64, a []uint32):
 		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v)) }
+	case func(d []uint32, a, b []uint64):
+		return func(m *machine, u, v int) { f(m.v32(d, u, v), m.v64(a, u, v), m.v64(b, u, v)) }
+	case func(d []uint64, a []uint32, b []uint64):
+		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v64(b, u, v)) }
 	case func(d []uint64, a, b []uint32):
 		return func(m *machine, u, v int) { f(m.v64(d, u, v), m.v32(a, u, v), m.v32(b, u, v)) }
 	case func(d []uint64, a, b []uint32, c []uint64):

@@ -20,10 +20,16 @@ func ShapeOf(f any) (dst Class, src []Class, ok bool) {
 		return b, []Class{b, b}, true
 	case func(d, a, b, c []uint64):
 		return b, []Class{b, b, b}, true
+	case func(d, a, b, c, e []uint64):
+		return b, []Class{b, b, b, b}, true
 	case func(d []uint32, a []uint64):
 		return a, []Class{b}, true
 	case func(d []uint64, a []uint32):
 		return b, []Class{a}, true
+	case func(d []uint32, a, b []uint64):
+		return a, []Class{b, b}, true
+	case func(d []uint64, a []uint32, b []uint64):
+		return b, []Class{a, b}, true
 	case func(d []uint64, a, b []uint32):
 		return b, []Class{a, a}, true
 	case func(d []uint64, a, b []uint32, c []uint64):

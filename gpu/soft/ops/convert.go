@@ -30,6 +30,64 @@ func (v Conversion) String() string {
 	return s + "." + v.To.String() + "." + v.From.String()
 }
 
+// FindConversion returns the conversion of a cvt with these modifiers. A conversion
+// of a floating-point number to an integer without a rounding to integers is none
+// of PTX; the caller finds it by ToInteger.
+func FindConversion(mods []string) (v Conversion, ok bool) {
+	v.Mode = Nearest
+	types := 0
+	for _, m := range mods {
+		if t, ok := ptx.TypeByName(m); ok {
+			if types++; types == 1 {
+				v.To = t
+			} else {
+				v.From = t
+			}
+			continue
+		}
+		if !v.modify(m) {
+			return v, false
+		}
+	}
+	return v, types == 2 && convertible(v.To) && convertible(v.From)
+}
+
+// modify applies a modifier that is no type, and reports whether cvt has it.
+func (v *Conversion) modify(m string) bool {
+	switch m {
+	case "rn":
+	case "rz":
+		v.Mode = TowardZero
+	case "rm":
+		v.Mode = TowardMinus
+	case "rp":
+		v.Mode = TowardPlus
+	case "rni":
+		v.ToInteger = true
+	case "rzi":
+		v.Mode, v.ToInteger = TowardZero, true
+	case "rmi":
+		v.Mode, v.ToInteger = TowardMinus, true
+	case "rpi":
+		v.Mode, v.ToInteger = TowardPlus, true
+	case "ftz":
+		v.FTZ = true
+	case "sat":
+		v.Sat = true
+	default:
+		return false
+	}
+	return true
+}
+
+func convertible(t ptx.Type) bool {
+	switch t {
+	case ptx.F16x2, ptx.BF16x2, ptx.TF32, ptx.E4M3x2, ptx.E5M2x2, ptx.U16x2, ptx.S16x2, ptx.Pred, ptx.B128, ptx.NoType, ptx.B8, ptx.B16, ptx.B32, ptx.B64:
+		return false
+	}
+	return true
+}
+
 // Convert gives the target's bits for the source's, each in the low bits of a word.
 func (v Conversion) Convert(a uint64) uint64 {
 	switch {

@@ -663,8 +663,186 @@ func vec57(d []uint64, as []uint64) {
 	}
 }
 
-// min.u16
+// add.{u16x2,s16x2}
 func vec58(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = (a+b)&0xffff | (a>>16+b>>16)<<16
+	}
+}
+
+// min.u16x2
+func vec59(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = min(a&0xffff, b&0xffff) | min(a>>16, b>>16)<<16
+	}
+}
+
+// max.u16x2
+func vec60(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = max(a&0xffff, b&0xffff) | max(a>>16, b>>16)<<16
+	}
+}
+
+// min.s16x2
+func vec61(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = lowS16(min(int16(a), int16(b))) | lowS16(min(int16(a>>16), int16(b>>16)))<<16
+	}
+}
+
+// max.s16x2
+func vec62(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = lowS16(max(int16(a), int16(b))) | lowS16(max(int16(a>>16), int16(b>>16)))<<16
+	}
+}
+
+// min.relu.s16x2
+func vec63(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(lowS16(min(int16(a), int16(b))) | lowS16(min(int16(a>>16), int16(b>>16)))<<16)
+	}
+}
+
+// max.relu.s16x2
+func vec64(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = reluHalves(lowS16(max(int16(a), int16(b))) | lowS16(max(int16(a>>16), int16(b>>16)))<<16)
+	}
+}
+
+// min.relu.s32
+func vec65(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = uint32(max(min(int32(a), int32(b)), 0))
+	}
+}
+
+// max.relu.s32
+func vec66(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = uint32(max(max(int32(a), int32(b)), 0))
+	}
+}
+
+// bmsk.clamp.b32
+func vec67(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = bitMask(a, b, true)
+	}
+}
+
+// bmsk.wrap.b32
+func vec68(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = bitMask(a, b, false)
+	}
+}
+
+// szext.clamp.u32
+func vec69(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = sizeExtend(a, b, true, false)
+	}
+}
+
+// szext.wrap.u32
+func vec70(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = sizeExtend(a, b, false, false)
+	}
+}
+
+// szext.clamp.s32
+func vec71(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = sizeExtend(a, b, true, true)
+	}
+}
+
+// szext.wrap.s32
+func vec72(d []uint32, as []uint32, bs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		d[i] = sizeExtend(a, b, false, true)
+	}
+}
+
+// fns.b32
+func vec73(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+	as = as[:len(d)]
+	bs = bs[:len(d)]
+	cs = cs[:len(d)]
+	for i := range d {
+		a := as[i]
+		b := bs[i]
+		c := cs[i]
+		d[i] = findNth(a, b, int32(c))
+	}
+}
+
+// min.u16
+func vec74(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -675,7 +853,7 @@ func vec58(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.s16
-func vec59(d []uint32, as []uint32, bs []uint32) {
+func vec75(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -686,7 +864,7 @@ func vec59(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.u32
-func vec60(d []uint32, as []uint32, bs []uint32) {
+func vec76(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -697,7 +875,7 @@ func vec60(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.s32
-func vec61(d []uint32, as []uint32, bs []uint32) {
+func vec77(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -708,7 +886,7 @@ func vec61(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.u64
-func vec62(d []uint64, as []uint64, bs []uint64) {
+func vec78(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -719,7 +897,7 @@ func vec62(d []uint64, as []uint64, bs []uint64) {
 }
 
 // min.s64
-func vec63(d []uint64, as []uint64, bs []uint64) {
+func vec79(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -730,7 +908,7 @@ func vec63(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.u16
-func vec64(d []uint32, as []uint32, bs []uint32) {
+func vec80(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -741,7 +919,7 @@ func vec64(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.s16
-func vec65(d []uint32, as []uint32, bs []uint32) {
+func vec81(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -752,7 +930,7 @@ func vec65(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.u32
-func vec66(d []uint32, as []uint32, bs []uint32) {
+func vec82(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -763,7 +941,7 @@ func vec66(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.s32
-func vec67(d []uint32, as []uint32, bs []uint32) {
+func vec83(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -774,7 +952,7 @@ func vec67(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.u64
-func vec68(d []uint64, as []uint64, bs []uint64) {
+func vec84(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -785,7 +963,7 @@ func vec68(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.s64
-func vec69(d []uint64, as []uint64, bs []uint64) {
+func vec85(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -796,7 +974,7 @@ func vec69(d []uint64, as []uint64, bs []uint64) {
 }
 
 // popc.b32
-func vec70(d []uint32, as []uint32) {
+func vec86(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -805,7 +983,7 @@ func vec70(d []uint32, as []uint32) {
 }
 
 // popc.b64
-func vec71(d []uint32, as []uint64) {
+func vec87(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -814,7 +992,7 @@ func vec71(d []uint32, as []uint64) {
 }
 
 // clz.b32
-func vec72(d []uint32, as []uint32) {
+func vec88(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -823,7 +1001,7 @@ func vec72(d []uint32, as []uint32) {
 }
 
 // clz.b64
-func vec73(d []uint32, as []uint64) {
+func vec89(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -832,7 +1010,7 @@ func vec73(d []uint32, as []uint64) {
 }
 
 // bfind.u32
-func vec74(d []uint32, as []uint32) {
+func vec90(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -841,7 +1019,7 @@ func vec74(d []uint32, as []uint32) {
 }
 
 // bfind.s32
-func vec75(d []uint32, as []uint32) {
+func vec91(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -850,7 +1028,7 @@ func vec75(d []uint32, as []uint32) {
 }
 
 // bfind.u64
-func vec76(d []uint32, as []uint64) {
+func vec92(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -859,7 +1037,7 @@ func vec76(d []uint32, as []uint64) {
 }
 
 // bfind.s64
-func vec77(d []uint32, as []uint64) {
+func vec93(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -868,7 +1046,7 @@ func vec77(d []uint32, as []uint64) {
 }
 
 // bfind.shiftamt.u32
-func vec78(d []uint32, as []uint32) {
+func vec94(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -877,7 +1055,7 @@ func vec78(d []uint32, as []uint32) {
 }
 
 // bfind.shiftamt.s32
-func vec79(d []uint32, as []uint32) {
+func vec95(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -886,7 +1064,7 @@ func vec79(d []uint32, as []uint32) {
 }
 
 // bfind.shiftamt.u64
-func vec80(d []uint32, as []uint64) {
+func vec96(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -895,7 +1073,7 @@ func vec80(d []uint32, as []uint64) {
 }
 
 // bfind.shiftamt.s64
-func vec81(d []uint32, as []uint64) {
+func vec97(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -904,7 +1082,7 @@ func vec81(d []uint32, as []uint64) {
 }
 
 // brev.b32
-func vec82(d []uint32, as []uint32) {
+func vec98(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -913,7 +1091,7 @@ func vec82(d []uint32, as []uint32) {
 }
 
 // brev.b64
-func vec83(d []uint64, as []uint64) {
+func vec99(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -922,7 +1100,7 @@ func vec83(d []uint64, as []uint64) {
 }
 
 // bfe.u32
-func vec84(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec100(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -935,7 +1113,7 @@ func vec84(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // bfe.s32
-func vec85(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec101(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -948,7 +1126,7 @@ func vec85(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // bfe.u64
-func vec86(d []uint64, as []uint64, bs []uint32, cs []uint32) {
+func vec102(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -961,7 +1139,7 @@ func vec86(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 }
 
 // bfe.s64
-func vec87(d []uint64, as []uint64, bs []uint32, cs []uint32) {
+func vec103(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -974,7 +1152,7 @@ func vec87(d []uint64, as []uint64, bs []uint32, cs []uint32) {
 }
 
 // bfi.b32
-func vec88(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
+func vec104(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -989,7 +1167,7 @@ func vec88(d []uint32, as []uint32, bs []uint32, cs []uint32, es []uint32) {
 }
 
 // bfi.b64
-func vec89(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
+func vec105(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1004,7 +1182,7 @@ func vec89(d []uint64, as []uint64, bs []uint64, cs []uint32, es []uint32) {
 }
 
 // dp4a.u32.u32
-func vec90(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec106(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1017,7 +1195,7 @@ func vec90(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.s32.s32
-func vec91(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec107(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1030,7 +1208,7 @@ func vec91(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.u32.s32
-func vec92(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec108(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1043,7 +1221,7 @@ func vec92(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp4a.s32.u32
-func vec93(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec109(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1056,7 +1234,7 @@ func vec93(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.u32.u32
-func vec94(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec110(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1069,7 +1247,7 @@ func vec94(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.s32.s32
-func vec95(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec111(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1082,7 +1260,7 @@ func vec95(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.u32.s32
-func vec96(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec112(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1095,7 +1273,7 @@ func vec96(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.lo.s32.u32
-func vec97(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec113(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1108,7 +1286,7 @@ func vec97(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.u32.u32
-func vec98(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec114(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1121,7 +1299,7 @@ func vec98(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.s32.s32
-func vec99(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec115(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1134,7 +1312,7 @@ func vec99(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.u32.s32
-func vec100(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec116(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1147,7 +1325,7 @@ func vec100(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // dp2a.hi.s32.u32
-func vec101(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec117(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1160,7 +1338,7 @@ func vec101(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // and.{b16,b32}
-func vec102(d []uint32, as []uint32, bs []uint32) {
+func vec118(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1171,7 +1349,7 @@ func vec102(d []uint32, as []uint32, bs []uint32) {
 }
 
 // and.b64
-func vec103(d []uint64, as []uint64, bs []uint64) {
+func vec119(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1182,7 +1360,7 @@ func vec103(d []uint64, as []uint64, bs []uint64) {
 }
 
 // or.{b16,b32}
-func vec104(d []uint32, as []uint32, bs []uint32) {
+func vec120(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1193,7 +1371,7 @@ func vec104(d []uint32, as []uint32, bs []uint32) {
 }
 
 // or.b64
-func vec105(d []uint64, as []uint64, bs []uint64) {
+func vec121(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1204,7 +1382,7 @@ func vec105(d []uint64, as []uint64, bs []uint64) {
 }
 
 // xor.{b16,b32}
-func vec106(d []uint32, as []uint32, bs []uint32) {
+func vec122(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1215,7 +1393,7 @@ func vec106(d []uint32, as []uint32, bs []uint32) {
 }
 
 // xor.b64
-func vec107(d []uint64, as []uint64, bs []uint64) {
+func vec123(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1226,7 +1404,7 @@ func vec107(d []uint64, as []uint64, bs []uint64) {
 }
 
 // not.b16
-func vec108(d []uint32, as []uint32) {
+func vec124(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1235,7 +1413,7 @@ func vec108(d []uint32, as []uint32) {
 }
 
 // not.b32
-func vec109(d []uint32, as []uint32) {
+func vec125(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1244,7 +1422,7 @@ func vec109(d []uint32, as []uint32) {
 }
 
 // not.b64
-func vec110(d []uint64, as []uint64) {
+func vec126(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1253,7 +1431,7 @@ func vec110(d []uint64, as []uint64) {
 }
 
 // cnot.b16
-func vec111(d []uint32, as []uint32) {
+func vec127(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1262,7 +1440,7 @@ func vec111(d []uint32, as []uint32) {
 }
 
 // cnot.b32
-func vec112(d []uint32, as []uint32) {
+func vec128(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1271,7 +1449,7 @@ func vec112(d []uint32, as []uint32) {
 }
 
 // cnot.b64
-func vec113(d []uint64, as []uint64) {
+func vec129(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -1280,7 +1458,7 @@ func vec113(d []uint64, as []uint64) {
 }
 
 // shl.b16
-func vec114(d []uint32, as []uint32, bs []uint32) {
+func vec130(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1291,7 +1469,7 @@ func vec114(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shl.b32
-func vec115(d []uint32, as []uint32, bs []uint32) {
+func vec131(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1302,7 +1480,7 @@ func vec115(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shl.b64
-func vec116(d []uint64, as []uint64, bs []uint32) {
+func vec132(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1313,7 +1491,7 @@ func vec116(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shr.{u16,b16}
-func vec117(d []uint32, as []uint32, bs []uint32) {
+func vec133(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1324,7 +1502,7 @@ func vec117(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.s16
-func vec118(d []uint32, as []uint32, bs []uint32) {
+func vec134(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1335,7 +1513,7 @@ func vec118(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.{u32,b32}
-func vec119(d []uint32, as []uint32, bs []uint32) {
+func vec135(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1346,7 +1524,7 @@ func vec119(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.s32
-func vec120(d []uint32, as []uint32, bs []uint32) {
+func vec136(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1357,7 +1535,7 @@ func vec120(d []uint32, as []uint32, bs []uint32) {
 }
 
 // shr.{u64,b64}
-func vec121(d []uint64, as []uint64, bs []uint32) {
+func vec137(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1368,7 +1546,7 @@ func vec121(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shr.s64
-func vec122(d []uint64, as []uint64, bs []uint32) {
+func vec138(d []uint64, as []uint64, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1379,7 +1557,7 @@ func vec122(d []uint64, as []uint64, bs []uint32) {
 }
 
 // shf.l.wrap.b32
-func vec123(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec139(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1392,7 +1570,7 @@ func vec123(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.l.clamp.b32
-func vec124(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec140(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1405,7 +1583,7 @@ func vec124(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.r.wrap.b32
-func vec125(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec141(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1418,7 +1596,7 @@ func vec125(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // shf.r.clamp.b32
-func vec126(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec142(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1431,7 +1609,7 @@ func vec126(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32
-func vec127(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec143(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1444,7 +1622,7 @@ func vec127(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.f4e
-func vec128(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec144(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1457,7 +1635,7 @@ func vec128(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.b4e
-func vec129(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec145(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1470,7 +1648,7 @@ func vec129(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // prmt.b32.rc8
-func vec130(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec146(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1483,7 +1661,7 @@ func vec130(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // testp.finite.f32
-func vec131(d Predicate, as []uint32) {
+func vec147(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1497,7 +1675,7 @@ func vec131(d Predicate, as []uint32) {
 }
 
 // testp.infinite.f32
-func vec132(d Predicate, as []uint32) {
+func vec148(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1511,7 +1689,7 @@ func vec132(d Predicate, as []uint32) {
 }
 
 // testp.number.f32
-func vec133(d Predicate, as []uint32) {
+func vec149(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1525,7 +1703,7 @@ func vec133(d Predicate, as []uint32) {
 }
 
 // testp.notanumber.f32
-func vec134(d Predicate, as []uint32) {
+func vec150(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1539,7 +1717,7 @@ func vec134(d Predicate, as []uint32) {
 }
 
 // testp.normal.f32
-func vec135(d Predicate, as []uint32) {
+func vec151(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1553,7 +1731,7 @@ func vec135(d Predicate, as []uint32) {
 }
 
 // testp.subnormal.f32
-func vec136(d Predicate, as []uint32) {
+func vec152(d Predicate, as []uint32) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1567,7 +1745,7 @@ func vec136(d Predicate, as []uint32) {
 }
 
 // testp.finite.f64
-func vec137(d Predicate, as []uint64) {
+func vec153(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1581,7 +1759,7 @@ func vec137(d Predicate, as []uint64) {
 }
 
 // testp.infinite.f64
-func vec138(d Predicate, as []uint64) {
+func vec154(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1595,7 +1773,7 @@ func vec138(d Predicate, as []uint64) {
 }
 
 // testp.number.f64
-func vec139(d Predicate, as []uint64) {
+func vec155(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1609,7 +1787,7 @@ func vec139(d Predicate, as []uint64) {
 }
 
 // testp.notanumber.f64
-func vec140(d Predicate, as []uint64) {
+func vec156(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1623,7 +1801,7 @@ func vec140(d Predicate, as []uint64) {
 }
 
 // testp.normal.f64
-func vec141(d Predicate, as []uint64) {
+func vec157(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1637,7 +1815,7 @@ func vec141(d Predicate, as []uint64) {
 }
 
 // testp.subnormal.f64
-func vec142(d Predicate, as []uint64) {
+func vec158(d Predicate, as []uint64) {
 	as = as[:len(d)*32]
 	for w := range d {
 		var m uint32
@@ -1651,7 +1829,7 @@ func vec142(d Predicate, as []uint64) {
 }
 
 // copysign.f32
-func vec143(d []uint32, as []uint32, bs []uint32) {
+func vec159(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1662,7 +1840,7 @@ func vec143(d []uint32, as []uint32, bs []uint32) {
 }
 
 // copysign.f64
-func vec144(d []uint64, as []uint64, bs []uint64) {
+func vec160(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1673,7 +1851,7 @@ func vec144(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f32
-func vec145(d []uint32, as []uint32, bs []uint32) {
+func vec161(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1684,7 +1862,7 @@ func vec145(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/ftz
-func vec146(d []uint32, as []uint32, bs []uint32) {
+func vec162(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1695,7 +1873,7 @@ func vec146(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/sat
-func vec147(d []uint32, as []uint32, bs []uint32) {
+func vec163(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1706,7 +1884,7 @@ func vec147(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f32/ftz/sat
-func vec148(d []uint32, as []uint32, bs []uint32) {
+func vec164(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1717,7 +1895,7 @@ func vec148(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32
-func vec149(d []uint32, as []uint32, bs []uint32) {
+func vec165(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1728,7 +1906,7 @@ func vec149(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/ftz
-func vec150(d []uint32, as []uint32, bs []uint32) {
+func vec166(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1739,7 +1917,7 @@ func vec150(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/sat
-func vec151(d []uint32, as []uint32, bs []uint32) {
+func vec167(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1750,7 +1928,7 @@ func vec151(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f32/ftz/sat
-func vec152(d []uint32, as []uint32, bs []uint32) {
+func vec168(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1761,7 +1939,7 @@ func vec152(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32
-func vec153(d []uint32, as []uint32, bs []uint32) {
+func vec169(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1772,7 +1950,7 @@ func vec153(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/ftz
-func vec154(d []uint32, as []uint32, bs []uint32) {
+func vec170(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1783,7 +1961,7 @@ func vec154(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/sat
-func vec155(d []uint32, as []uint32, bs []uint32) {
+func vec171(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1794,7 +1972,7 @@ func vec155(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f32/ftz/sat
-func vec156(d []uint32, as []uint32, bs []uint32) {
+func vec172(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1805,7 +1983,7 @@ func vec156(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32 mad.f32
-func vec157(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec173(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1818,7 +1996,7 @@ func vec157(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32 mad.f32/ftz
-func vec158(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec174(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1831,7 +2009,7 @@ func vec158(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32 mad.f32/sat
-func vec159(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec175(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1844,7 +2022,7 @@ func vec159(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f32 mad.rn.f32 mad.f32/ftz/sat
-func vec160(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec176(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -1857,7 +2035,7 @@ func vec160(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // add.rz.f32
-func vec161(d []uint32, as []uint32, bs []uint32) {
+func vec177(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1868,7 +2046,7 @@ func vec161(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/ftz
-func vec162(d []uint32, as []uint32, bs []uint32) {
+func vec178(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1879,7 +2057,7 @@ func vec162(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/sat
-func vec163(d []uint32, as []uint32, bs []uint32) {
+func vec179(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1890,7 +2068,7 @@ func vec163(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rz.f32/ftz/sat
-func vec164(d []uint32, as []uint32, bs []uint32) {
+func vec180(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1901,7 +2079,7 @@ func vec164(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32
-func vec165(d []uint32, as []uint32, bs []uint32) {
+func vec181(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1912,7 +2090,7 @@ func vec165(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/ftz
-func vec166(d []uint32, as []uint32, bs []uint32) {
+func vec182(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1923,7 +2101,7 @@ func vec166(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/sat
-func vec167(d []uint32, as []uint32, bs []uint32) {
+func vec183(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1934,7 +2112,7 @@ func vec167(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rm.f32/ftz/sat
-func vec168(d []uint32, as []uint32, bs []uint32) {
+func vec184(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1945,7 +2123,7 @@ func vec168(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32
-func vec169(d []uint32, as []uint32, bs []uint32) {
+func vec185(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1956,7 +2134,7 @@ func vec169(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/ftz
-func vec170(d []uint32, as []uint32, bs []uint32) {
+func vec186(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1967,7 +2145,7 @@ func vec170(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/sat
-func vec171(d []uint32, as []uint32, bs []uint32) {
+func vec187(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1978,7 +2156,7 @@ func vec171(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add.rp.f32/ftz/sat
-func vec172(d []uint32, as []uint32, bs []uint32) {
+func vec188(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -1989,7 +2167,7 @@ func vec172(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32
-func vec173(d []uint32, as []uint32, bs []uint32) {
+func vec189(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2000,7 +2178,7 @@ func vec173(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/ftz
-func vec174(d []uint32, as []uint32, bs []uint32) {
+func vec190(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2011,7 +2189,7 @@ func vec174(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/sat
-func vec175(d []uint32, as []uint32, bs []uint32) {
+func vec191(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2022,7 +2200,7 @@ func vec175(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rz.f32/ftz/sat
-func vec176(d []uint32, as []uint32, bs []uint32) {
+func vec192(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2033,7 +2211,7 @@ func vec176(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32
-func vec177(d []uint32, as []uint32, bs []uint32) {
+func vec193(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2044,7 +2222,7 @@ func vec177(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/ftz
-func vec178(d []uint32, as []uint32, bs []uint32) {
+func vec194(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2055,7 +2233,7 @@ func vec178(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/sat
-func vec179(d []uint32, as []uint32, bs []uint32) {
+func vec195(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2066,7 +2244,7 @@ func vec179(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rm.f32/ftz/sat
-func vec180(d []uint32, as []uint32, bs []uint32) {
+func vec196(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2077,7 +2255,7 @@ func vec180(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32
-func vec181(d []uint32, as []uint32, bs []uint32) {
+func vec197(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2088,7 +2266,7 @@ func vec181(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/ftz
-func vec182(d []uint32, as []uint32, bs []uint32) {
+func vec198(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2099,7 +2277,7 @@ func vec182(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/sat
-func vec183(d []uint32, as []uint32, bs []uint32) {
+func vec199(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2110,7 +2288,7 @@ func vec183(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub.rp.f32/ftz/sat
-func vec184(d []uint32, as []uint32, bs []uint32) {
+func vec200(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2121,7 +2299,7 @@ func vec184(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32
-func vec185(d []uint32, as []uint32, bs []uint32) {
+func vec201(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2132,7 +2310,7 @@ func vec185(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/ftz
-func vec186(d []uint32, as []uint32, bs []uint32) {
+func vec202(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2143,7 +2321,7 @@ func vec186(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/sat
-func vec187(d []uint32, as []uint32, bs []uint32) {
+func vec203(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2154,7 +2332,7 @@ func vec187(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rz.f32/ftz/sat
-func vec188(d []uint32, as []uint32, bs []uint32) {
+func vec204(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2165,7 +2343,7 @@ func vec188(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32
-func vec189(d []uint32, as []uint32, bs []uint32) {
+func vec205(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2176,7 +2354,7 @@ func vec189(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/ftz
-func vec190(d []uint32, as []uint32, bs []uint32) {
+func vec206(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2187,7 +2365,7 @@ func vec190(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/sat
-func vec191(d []uint32, as []uint32, bs []uint32) {
+func vec207(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2198,7 +2376,7 @@ func vec191(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rm.f32/ftz/sat
-func vec192(d []uint32, as []uint32, bs []uint32) {
+func vec208(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2209,7 +2387,7 @@ func vec192(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32
-func vec193(d []uint32, as []uint32, bs []uint32) {
+func vec209(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2220,7 +2398,7 @@ func vec193(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/ftz
-func vec194(d []uint32, as []uint32, bs []uint32) {
+func vec210(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2231,7 +2409,7 @@ func vec194(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/sat
-func vec195(d []uint32, as []uint32, bs []uint32) {
+func vec211(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2242,7 +2420,7 @@ func vec195(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul.rp.f32/ftz/sat
-func vec196(d []uint32, as []uint32, bs []uint32) {
+func vec212(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2253,7 +2431,7 @@ func vec196(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32
-func vec197(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec213(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2266,7 +2444,7 @@ func vec197(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/ftz
-func vec198(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec214(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2279,7 +2457,7 @@ func vec198(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/sat
-func vec199(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec215(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2292,7 +2470,7 @@ func vec199(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rz.f32 mad.rz.f32/ftz/sat
-func vec200(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec216(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2305,7 +2483,7 @@ func vec200(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32
-func vec201(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec217(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2318,7 +2496,7 @@ func vec201(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/ftz
-func vec202(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec218(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2331,7 +2509,7 @@ func vec202(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/sat
-func vec203(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec219(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2344,7 +2522,7 @@ func vec203(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rm.f32 mad.rm.f32/ftz/sat
-func vec204(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec220(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2357,7 +2535,7 @@ func vec204(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32
-func vec205(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec221(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2370,7 +2548,7 @@ func vec205(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/ftz
-func vec206(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec222(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2383,7 +2561,7 @@ func vec206(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/sat
-func vec207(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec223(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2396,7 +2574,7 @@ func vec207(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rp.f32 mad.rp.f32/ftz/sat
-func vec208(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec224(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2409,7 +2587,7 @@ func vec208(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // div.{rn,approx,full}.f32
-func vec209(d []uint32, as []uint32, bs []uint32) {
+func vec225(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2420,7 +2598,7 @@ func vec209(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.{rn,approx,full}.f32/ftz
-func vec210(d []uint32, as []uint32, bs []uint32) {
+func vec226(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2431,7 +2609,7 @@ func vec210(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rz.f32
-func vec211(d []uint32, as []uint32, bs []uint32) {
+func vec227(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2442,7 +2620,7 @@ func vec211(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rz.f32/ftz
-func vec212(d []uint32, as []uint32, bs []uint32) {
+func vec228(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2453,7 +2631,7 @@ func vec212(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rm.f32
-func vec213(d []uint32, as []uint32, bs []uint32) {
+func vec229(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2464,7 +2642,7 @@ func vec213(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rm.f32/ftz
-func vec214(d []uint32, as []uint32, bs []uint32) {
+func vec230(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2475,7 +2653,7 @@ func vec214(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rp.f32
-func vec215(d []uint32, as []uint32, bs []uint32) {
+func vec231(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2486,7 +2664,7 @@ func vec215(d []uint32, as []uint32, bs []uint32) {
 }
 
 // div.rp.f32/ftz
-func vec216(d []uint32, as []uint32, bs []uint32) {
+func vec232(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2497,7 +2675,7 @@ func vec216(d []uint32, as []uint32, bs []uint32) {
 }
 
 // rcp.{rn,approx}.f32
-func vec217(d []uint32, as []uint32) {
+func vec233(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2506,7 +2684,7 @@ func vec217(d []uint32, as []uint32) {
 }
 
 // rcp.{rn,approx}.f32/ftz
-func vec218(d []uint32, as []uint32) {
+func vec234(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2515,7 +2693,7 @@ func vec218(d []uint32, as []uint32) {
 }
 
 // rcp.rz.f32
-func vec219(d []uint32, as []uint32) {
+func vec235(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2524,7 +2702,7 @@ func vec219(d []uint32, as []uint32) {
 }
 
 // rcp.rz.f32/ftz
-func vec220(d []uint32, as []uint32) {
+func vec236(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2533,7 +2711,7 @@ func vec220(d []uint32, as []uint32) {
 }
 
 // rcp.rm.f32
-func vec221(d []uint32, as []uint32) {
+func vec237(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2542,7 +2720,7 @@ func vec221(d []uint32, as []uint32) {
 }
 
 // rcp.rm.f32/ftz
-func vec222(d []uint32, as []uint32) {
+func vec238(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2551,7 +2729,7 @@ func vec222(d []uint32, as []uint32) {
 }
 
 // rcp.rp.f32
-func vec223(d []uint32, as []uint32) {
+func vec239(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2560,7 +2738,7 @@ func vec223(d []uint32, as []uint32) {
 }
 
 // rcp.rp.f32/ftz
-func vec224(d []uint32, as []uint32) {
+func vec240(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2569,7 +2747,7 @@ func vec224(d []uint32, as []uint32) {
 }
 
 // sqrt.{rn,approx}.f32
-func vec225(d []uint32, as []uint32) {
+func vec241(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2578,7 +2756,7 @@ func vec225(d []uint32, as []uint32) {
 }
 
 // sqrt.{rn,approx}.f32/ftz
-func vec226(d []uint32, as []uint32) {
+func vec242(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2587,7 +2765,7 @@ func vec226(d []uint32, as []uint32) {
 }
 
 // sqrt.rz.f32
-func vec227(d []uint32, as []uint32) {
+func vec243(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2596,7 +2774,7 @@ func vec227(d []uint32, as []uint32) {
 }
 
 // sqrt.rz.f32/ftz
-func vec228(d []uint32, as []uint32) {
+func vec244(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2605,7 +2783,7 @@ func vec228(d []uint32, as []uint32) {
 }
 
 // sqrt.rm.f32
-func vec229(d []uint32, as []uint32) {
+func vec245(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2614,7 +2792,7 @@ func vec229(d []uint32, as []uint32) {
 }
 
 // sqrt.rm.f32/ftz
-func vec230(d []uint32, as []uint32) {
+func vec246(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2623,7 +2801,7 @@ func vec230(d []uint32, as []uint32) {
 }
 
 // sqrt.rp.f32
-func vec231(d []uint32, as []uint32) {
+func vec247(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2632,7 +2810,7 @@ func vec231(d []uint32, as []uint32) {
 }
 
 // sqrt.rp.f32/ftz
-func vec232(d []uint32, as []uint32) {
+func vec248(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2641,7 +2819,7 @@ func vec232(d []uint32, as []uint32) {
 }
 
 // rsqrt.approx.f32
-func vec233(d []uint32, as []uint32) {
+func vec249(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2650,7 +2828,7 @@ func vec233(d []uint32, as []uint32) {
 }
 
 // rsqrt.approx.f32/ftz
-func vec234(d []uint32, as []uint32) {
+func vec250(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2659,7 +2837,7 @@ func vec234(d []uint32, as []uint32) {
 }
 
 // sin.approx.f32
-func vec235(d []uint32, as []uint32) {
+func vec251(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2668,7 +2846,7 @@ func vec235(d []uint32, as []uint32) {
 }
 
 // sin.approx.f32/ftz
-func vec236(d []uint32, as []uint32) {
+func vec252(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2677,7 +2855,7 @@ func vec236(d []uint32, as []uint32) {
 }
 
 // cos.approx.f32
-func vec237(d []uint32, as []uint32) {
+func vec253(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2686,7 +2864,7 @@ func vec237(d []uint32, as []uint32) {
 }
 
 // cos.approx.f32/ftz
-func vec238(d []uint32, as []uint32) {
+func vec254(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2695,7 +2873,7 @@ func vec238(d []uint32, as []uint32) {
 }
 
 // ex2.approx.f32
-func vec239(d []uint32, as []uint32) {
+func vec255(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2704,7 +2882,7 @@ func vec239(d []uint32, as []uint32) {
 }
 
 // ex2.approx.f32/ftz
-func vec240(d []uint32, as []uint32) {
+func vec256(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2713,7 +2891,7 @@ func vec240(d []uint32, as []uint32) {
 }
 
 // lg2.approx.f32
-func vec241(d []uint32, as []uint32) {
+func vec257(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2722,7 +2900,7 @@ func vec241(d []uint32, as []uint32) {
 }
 
 // lg2.approx.f32/ftz
-func vec242(d []uint32, as []uint32) {
+func vec258(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2731,7 +2909,7 @@ func vec242(d []uint32, as []uint32) {
 }
 
 // tanh.approx.f32
-func vec243(d []uint32, as []uint32) {
+func vec259(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2740,7 +2918,7 @@ func vec243(d []uint32, as []uint32) {
 }
 
 // tanh.approx.f32/ftz
-func vec244(d []uint32, as []uint32) {
+func vec260(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2749,7 +2927,7 @@ func vec244(d []uint32, as []uint32) {
 }
 
 // abs.f32
-func vec245(d []uint32, as []uint32) {
+func vec261(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2758,7 +2936,7 @@ func vec245(d []uint32, as []uint32) {
 }
 
 // abs.f32/ftz
-func vec246(d []uint32, as []uint32) {
+func vec262(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2767,7 +2945,7 @@ func vec246(d []uint32, as []uint32) {
 }
 
 // neg.f32
-func vec247(d []uint32, as []uint32) {
+func vec263(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2776,7 +2954,7 @@ func vec247(d []uint32, as []uint32) {
 }
 
 // neg.f32/ftz
-func vec248(d []uint32, as []uint32) {
+func vec264(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2785,7 +2963,7 @@ func vec248(d []uint32, as []uint32) {
 }
 
 // min.f32
-func vec249(d []uint32, as []uint32, bs []uint32) {
+func vec265(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2796,7 +2974,7 @@ func vec249(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f32/ftz
-func vec250(d []uint32, as []uint32, bs []uint32) {
+func vec266(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2807,7 +2985,7 @@ func vec250(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32
-func vec251(d []uint32, as []uint32, bs []uint32) {
+func vec267(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2818,7 +2996,7 @@ func vec251(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32/ftz
-func vec252(d []uint32, as []uint32, bs []uint32) {
+func vec268(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2829,7 +3007,7 @@ func vec252(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32
-func vec253(d []uint32, as []uint32, bs []uint32) {
+func vec269(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2840,7 +3018,7 @@ func vec253(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32/ftz
-func vec254(d []uint32, as []uint32, bs []uint32) {
+func vec270(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2851,7 +3029,7 @@ func vec254(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32
-func vec255(d []uint32, as []uint32, bs []uint32) {
+func vec271(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2862,7 +3040,7 @@ func vec255(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32/ftz
-func vec256(d []uint32, as []uint32, bs []uint32) {
+func vec272(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2873,7 +3051,7 @@ func vec256(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f64
-func vec257(d []uint64, as []uint64, bs []uint64) {
+func vec273(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2884,7 +3062,7 @@ func vec257(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub{,.rn}.f64
-func vec258(d []uint64, as []uint64, bs []uint64) {
+func vec274(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2895,7 +3073,7 @@ func vec258(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul{,.rn}.f64
-func vec259(d []uint64, as []uint64, bs []uint64) {
+func vec275(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2906,7 +3084,7 @@ func vec259(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rn.f64 mad.rn.f64
-func vec260(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec276(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -2919,7 +3097,7 @@ func vec260(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // add.rz.f64
-func vec261(d []uint64, as []uint64, bs []uint64) {
+func vec277(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2930,7 +3108,7 @@ func vec261(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rm.f64
-func vec262(d []uint64, as []uint64, bs []uint64) {
+func vec278(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2941,7 +3119,7 @@ func vec262(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rp.f64
-func vec263(d []uint64, as []uint64, bs []uint64) {
+func vec279(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2952,7 +3130,7 @@ func vec263(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rz.f64
-func vec264(d []uint64, as []uint64, bs []uint64) {
+func vec280(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2963,7 +3141,7 @@ func vec264(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rm.f64
-func vec265(d []uint64, as []uint64, bs []uint64) {
+func vec281(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2974,7 +3152,7 @@ func vec265(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rp.f64
-func vec266(d []uint64, as []uint64, bs []uint64) {
+func vec282(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2985,7 +3163,7 @@ func vec266(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rz.f64
-func vec267(d []uint64, as []uint64, bs []uint64) {
+func vec283(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2996,7 +3174,7 @@ func vec267(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rm.f64
-func vec268(d []uint64, as []uint64, bs []uint64) {
+func vec284(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3007,7 +3185,7 @@ func vec268(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rp.f64
-func vec269(d []uint64, as []uint64, bs []uint64) {
+func vec285(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3018,7 +3196,7 @@ func vec269(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rz.f64 mad.rz.f64
-func vec270(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3031,7 +3209,7 @@ func vec270(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rm.f64 mad.rm.f64
-func vec271(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3044,7 +3222,7 @@ func vec271(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rp.f64 mad.rp.f64
-func vec272(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec288(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3057,7 +3235,7 @@ func vec272(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // div.rn.f64
-func vec273(d []uint64, as []uint64, bs []uint64) {
+func vec289(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3068,7 +3246,7 @@ func vec273(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rz.f64
-func vec274(d []uint64, as []uint64, bs []uint64) {
+func vec290(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3079,7 +3257,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rm.f64
-func vec275(d []uint64, as []uint64, bs []uint64) {
+func vec291(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3090,7 +3268,7 @@ func vec275(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rp.f64
-func vec276(d []uint64, as []uint64, bs []uint64) {
+func vec292(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3101,7 +3279,7 @@ func vec276(d []uint64, as []uint64, bs []uint64) {
 }
 
 // rcp.rn.f64 rcp.approx.ftz.f64
-func vec277(d []uint64, as []uint64) {
+func vec293(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3110,7 +3288,7 @@ func vec277(d []uint64, as []uint64) {
 }
 
 // rcp.rz.f64
-func vec278(d []uint64, as []uint64) {
+func vec294(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3119,7 +3297,7 @@ func vec278(d []uint64, as []uint64) {
 }
 
 // rcp.rm.f64
-func vec279(d []uint64, as []uint64) {
+func vec295(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3128,7 +3306,7 @@ func vec279(d []uint64, as []uint64) {
 }
 
 // rcp.rp.f64
-func vec280(d []uint64, as []uint64) {
+func vec296(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3137,7 +3315,7 @@ func vec280(d []uint64, as []uint64) {
 }
 
 // sqrt.rn.f64
-func vec281(d []uint64, as []uint64) {
+func vec297(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3146,7 +3324,7 @@ func vec281(d []uint64, as []uint64) {
 }
 
 // sqrt.rz.f64
-func vec282(d []uint64, as []uint64) {
+func vec298(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3155,7 +3333,7 @@ func vec282(d []uint64, as []uint64) {
 }
 
 // sqrt.rm.f64
-func vec283(d []uint64, as []uint64) {
+func vec299(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3164,7 +3342,7 @@ func vec283(d []uint64, as []uint64) {
 }
 
 // sqrt.rp.f64
-func vec284(d []uint64, as []uint64) {
+func vec300(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3173,7 +3351,7 @@ func vec284(d []uint64, as []uint64) {
 }
 
 // rsqrt.approx{,.ftz}.f64
-func vec285(d []uint64, as []uint64) {
+func vec301(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3182,7 +3360,7 @@ func vec285(d []uint64, as []uint64) {
 }
 
 // abs.f64
-func vec286(d []uint64, as []uint64) {
+func vec302(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3191,7 +3369,7 @@ func vec286(d []uint64, as []uint64) {
 }
 
 // neg.f64
-func vec287(d []uint64, as []uint64) {
+func vec303(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3200,7 +3378,7 @@ func vec287(d []uint64, as []uint64) {
 }
 
 // min.f64
-func vec288(d []uint64, as []uint64, bs []uint64) {
+func vec304(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3211,7 +3389,7 @@ func vec288(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.f64
-func vec289(d []uint64, as []uint64, bs []uint64) {
+func vec305(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3222,7 +3400,7 @@ func vec289(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f16
-func vec290(d []uint32, as []uint32, bs []uint32) {
+func vec306(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3233,7 +3411,7 @@ func vec290(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz
-func vec291(d []uint32, as []uint32, bs []uint32) {
+func vec307(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3244,7 +3422,7 @@ func vec291(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/sat
-func vec292(d []uint32, as []uint32, bs []uint32) {
+func vec308(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3255,7 +3433,7 @@ func vec292(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz/sat
-func vec293(d []uint32, as []uint32, bs []uint32) {
+func vec309(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3266,7 +3444,7 @@ func vec293(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16
-func vec294(d []uint32, as []uint32, bs []uint32) {
+func vec310(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3277,7 +3455,7 @@ func vec294(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz
-func vec295(d []uint32, as []uint32, bs []uint32) {
+func vec311(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3288,7 +3466,7 @@ func vec295(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/sat
-func vec296(d []uint32, as []uint32, bs []uint32) {
+func vec312(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3299,7 +3477,7 @@ func vec296(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz/sat
-func vec297(d []uint32, as []uint32, bs []uint32) {
+func vec313(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3310,7 +3488,7 @@ func vec297(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16
-func vec298(d []uint32, as []uint32, bs []uint32) {
+func vec314(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3321,7 +3499,7 @@ func vec298(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz
-func vec299(d []uint32, as []uint32, bs []uint32) {
+func vec315(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3332,7 +3510,7 @@ func vec299(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/sat
-func vec300(d []uint32, as []uint32, bs []uint32) {
+func vec316(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3343,7 +3521,7 @@ func vec300(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz/sat
-func vec301(d []uint32, as []uint32, bs []uint32) {
+func vec317(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3354,7 +3532,7 @@ func vec301(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16
-func vec302(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3367,7 +3545,7 @@ func vec302(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz
-func vec303(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3380,7 +3558,7 @@ func vec303(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/sat
-func vec304(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3393,7 +3571,7 @@ func vec304(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz/sat
-func vec305(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3406,7 +3584,7 @@ func vec305(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16
-func vec306(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3419,7 +3597,7 @@ func vec306(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16/ftz
-func vec307(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3432,7 +3610,7 @@ func vec307(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // neg.f16
-func vec308(d []uint32, as []uint32) {
+func vec324(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3441,7 +3619,7 @@ func vec308(d []uint32, as []uint32) {
 }
 
 // neg.f16/ftz
-func vec309(d []uint32, as []uint32) {
+func vec325(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3450,7 +3628,7 @@ func vec309(d []uint32, as []uint32) {
 }
 
 // abs.f16
-func vec310(d []uint32, as []uint32) {
+func vec326(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3459,7 +3637,7 @@ func vec310(d []uint32, as []uint32) {
 }
 
 // abs.f16/ftz
-func vec311(d []uint32, as []uint32) {
+func vec327(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3468,7 +3646,7 @@ func vec311(d []uint32, as []uint32) {
 }
 
 // neg.bf16
-func vec312(d []uint32, as []uint32) {
+func vec328(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3477,7 +3655,7 @@ func vec312(d []uint32, as []uint32) {
 }
 
 // abs.bf16
-func vec313(d []uint32, as []uint32) {
+func vec329(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3486,7 +3664,7 @@ func vec313(d []uint32, as []uint32) {
 }
 
 // neg.f16x2
-func vec314(d []uint32, as []uint32) {
+func vec330(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3495,7 +3673,7 @@ func vec314(d []uint32, as []uint32) {
 }
 
 // neg.f16x2/ftz
-func vec315(d []uint32, as []uint32) {
+func vec331(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3504,7 +3682,7 @@ func vec315(d []uint32, as []uint32) {
 }
 
 // abs.f16x2
-func vec316(d []uint32, as []uint32) {
+func vec332(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3513,7 +3691,7 @@ func vec316(d []uint32, as []uint32) {
 }
 
 // abs.f16x2/ftz
-func vec317(d []uint32, as []uint32) {
+func vec333(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3522,7 +3700,7 @@ func vec317(d []uint32, as []uint32) {
 }
 
 // neg.bf16x2
-func vec318(d []uint32, as []uint32) {
+func vec334(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3531,7 +3709,7 @@ func vec318(d []uint32, as []uint32) {
 }
 
 // abs.bf16x2
-func vec319(d []uint32, as []uint32) {
+func vec335(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3540,7 +3718,7 @@ func vec319(d []uint32, as []uint32) {
 }
 
 // min.f16
-func vec320(d []uint32, as []uint32, bs []uint32) {
+func vec336(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3551,7 +3729,7 @@ func vec320(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16/ftz
-func vec321(d []uint32, as []uint32, bs []uint32) {
+func vec337(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3562,7 +3740,7 @@ func vec321(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16
-func vec322(d []uint32, as []uint32, bs []uint32) {
+func vec338(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3573,7 +3751,7 @@ func vec322(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16/ftz
-func vec323(d []uint32, as []uint32, bs []uint32) {
+func vec339(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3584,7 +3762,7 @@ func vec323(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16
-func vec324(d []uint32, as []uint32, bs []uint32) {
+func vec340(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3595,7 +3773,7 @@ func vec324(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16/ftz
-func vec325(d []uint32, as []uint32, bs []uint32) {
+func vec341(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3606,7 +3784,7 @@ func vec325(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16
-func vec326(d []uint32, as []uint32, bs []uint32) {
+func vec342(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3617,7 +3795,7 @@ func vec326(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16/ftz
-func vec327(d []uint32, as []uint32, bs []uint32) {
+func vec343(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3628,7 +3806,7 @@ func vec327(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2
-func vec328(d []uint32, as []uint32, bs []uint32) {
+func vec344(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3639,7 +3817,7 @@ func vec328(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz
-func vec329(d []uint32, as []uint32, bs []uint32) {
+func vec345(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3650,7 +3828,7 @@ func vec329(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/sat
-func vec330(d []uint32, as []uint32, bs []uint32) {
+func vec346(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3661,7 +3839,7 @@ func vec330(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz/sat
-func vec331(d []uint32, as []uint32, bs []uint32) {
+func vec347(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3672,7 +3850,7 @@ func vec331(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2
-func vec332(d []uint32, as []uint32, bs []uint32) {
+func vec348(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3683,7 +3861,7 @@ func vec332(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz
-func vec333(d []uint32, as []uint32, bs []uint32) {
+func vec349(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3694,7 +3872,7 @@ func vec333(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/sat
-func vec334(d []uint32, as []uint32, bs []uint32) {
+func vec350(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3705,7 +3883,7 @@ func vec334(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz/sat
-func vec335(d []uint32, as []uint32, bs []uint32) {
+func vec351(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3716,7 +3894,7 @@ func vec335(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2
-func vec336(d []uint32, as []uint32, bs []uint32) {
+func vec352(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3727,7 +3905,7 @@ func vec336(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz
-func vec337(d []uint32, as []uint32, bs []uint32) {
+func vec353(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3738,7 +3916,7 @@ func vec337(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/sat
-func vec338(d []uint32, as []uint32, bs []uint32) {
+func vec354(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3749,7 +3927,7 @@ func vec338(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz/sat
-func vec339(d []uint32, as []uint32, bs []uint32) {
+func vec355(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3760,7 +3938,7 @@ func vec339(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16x2
-func vec340(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3773,7 +3951,7 @@ func vec340(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz
-func vec341(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3786,7 +3964,7 @@ func vec341(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/sat
-func vec342(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3799,7 +3977,7 @@ func vec342(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz/sat
-func vec343(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3812,7 +3990,7 @@ func vec343(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2
-func vec344(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3825,7 +4003,7 @@ func vec344(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2/ftz
-func vec345(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3838,7 +4016,7 @@ func vec345(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.f16x2
-func vec346(d []uint32, as []uint32, bs []uint32) {
+func vec362(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3849,7 +4027,7 @@ func vec346(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16x2/ftz
-func vec347(d []uint32, as []uint32, bs []uint32) {
+func vec363(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3860,7 +4038,7 @@ func vec347(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2
-func vec348(d []uint32, as []uint32, bs []uint32) {
+func vec364(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3871,7 +4049,7 @@ func vec348(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2/ftz
-func vec349(d []uint32, as []uint32, bs []uint32) {
+func vec365(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3882,7 +4060,7 @@ func vec349(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2
-func vec350(d []uint32, as []uint32, bs []uint32) {
+func vec366(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3893,7 +4071,7 @@ func vec350(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2/ftz
-func vec351(d []uint32, as []uint32, bs []uint32) {
+func vec367(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3904,7 +4082,7 @@ func vec351(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2
-func vec352(d []uint32, as []uint32, bs []uint32) {
+func vec368(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3915,7 +4093,7 @@ func vec352(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2/ftz
-func vec353(d []uint32, as []uint32, bs []uint32) {
+func vec369(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3926,7 +4104,7 @@ func vec353(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16
-func vec354(d []uint32, as []uint32, bs []uint32) {
+func vec370(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3937,7 +4115,7 @@ func vec354(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16
-func vec355(d []uint32, as []uint32, bs []uint32) {
+func vec371(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3948,7 +4126,7 @@ func vec355(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16
-func vec356(d []uint32, as []uint32, bs []uint32) {
+func vec372(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3959,7 +4137,7 @@ func vec356(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16x2
-func vec357(d []uint32, as []uint32, bs []uint32) {
+func vec373(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3970,7 +4148,7 @@ func vec357(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16x2
-func vec358(d []uint32, as []uint32, bs []uint32) {
+func vec374(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3981,7 +4159,7 @@ func vec358(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16x2
-func vec359(d []uint32, as []uint32, bs []uint32) {
+func vec375(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3992,7 +4170,7 @@ func vec359(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.bf16
-func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4005,7 +4183,7 @@ func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16
-func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4018,7 +4196,7 @@ func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.bf16x2
-func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4031,7 +4209,7 @@ func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16x2
-func vec363(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4044,7 +4222,7 @@ func vec363(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.bf16
-func vec364(d []uint32, as []uint32, bs []uint32) {
+func vec380(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4055,7 +4233,7 @@ func vec364(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.bf16x2
-func vec365(d []uint32, as []uint32, bs []uint32) {
+func vec381(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4066,7 +4244,7 @@ func vec365(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16
-func vec366(d []uint32, as []uint32, bs []uint32) {
+func vec382(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4077,7 +4255,7 @@ func vec366(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16x2
-func vec367(d []uint32, as []uint32, bs []uint32) {
+func vec383(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4088,7 +4266,7 @@ func vec367(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16
-func vec368(d []uint32, as []uint32, bs []uint32) {
+func vec384(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4099,7 +4277,7 @@ func vec368(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16x2
-func vec369(d []uint32, as []uint32, bs []uint32) {
+func vec385(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4110,7 +4288,7 @@ func vec369(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16
-func vec370(d []uint32, as []uint32, bs []uint32) {
+func vec386(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4121,7 +4299,7 @@ func vec370(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16x2
-func vec371(d []uint32, as []uint32, bs []uint32) {
+func vec387(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4132,7 +4310,7 @@ func vec371(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
-func vec372(d []uint32, as []uint32) {
+func vec388(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4141,7 +4319,7 @@ func vec372(d []uint32, as []uint32) {
 }
 
 // mov.{b64,u64,s64,f64}
-func vec373(d []uint64, as []uint64) {
+func vec389(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4150,7 +4328,7 @@ func vec373(d []uint64, as []uint64) {
 }
 
 // cvt.{u64.u32,s64.u32}
-func vec374(d []uint64, as []uint32) {
+func vec390(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4159,7 +4337,7 @@ func vec374(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s32,s64.s32}
-func vec375(d []uint64, as []uint32) {
+func vec391(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4168,7 +4346,7 @@ func vec375(d []uint64, as []uint32) {
 }
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
-func vec376(d []uint32, as []uint64) {
+func vec392(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4177,7 +4355,7 @@ func vec376(d []uint32, as []uint64) {
 }
 
 // cvt.{u32.u16,s32.u16}
-func vec377(d []uint32, as []uint32) {
+func vec393(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4186,7 +4364,7 @@ func vec377(d []uint32, as []uint32) {
 }
 
 // cvt.{u32.s16,s32.s16}
-func vec378(d []uint32, as []uint32) {
+func vec394(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4195,7 +4373,7 @@ func vec378(d []uint32, as []uint32) {
 }
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
-func vec379(d []uint32, as []uint32) {
+func vec395(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4204,7 +4382,7 @@ func vec379(d []uint32, as []uint32) {
 }
 
 // cvt.{u64.u16,s64.u16}
-func vec380(d []uint64, as []uint32) {
+func vec396(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4213,7 +4391,7 @@ func vec380(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s16,s64.s16}
-func vec381(d []uint64, as []uint32) {
+func vec397(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4222,7 +4400,7 @@ func vec381(d []uint64, as []uint32) {
 }
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
-func vec382(d []uint32, as []uint64) {
+func vec398(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4231,7 +4409,7 @@ func vec382(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.s32
-func vec383(d []uint32, as []uint32) {
+func vec399(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4240,7 +4418,7 @@ func vec383(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f32.u32
-func vec384(d []uint32, as []uint32) {
+func vec400(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4249,7 +4427,7 @@ func vec384(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f64.s32 cvt.f64.s32
-func vec385(d []uint64, as []uint32) {
+func vec401(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4258,7 +4436,7 @@ func vec385(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f64.u32 cvt.f64.u32
-func vec386(d []uint64, as []uint32) {
+func vec402(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4267,7 +4445,7 @@ func vec386(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32
-func vec387(d []uint64, as []uint32) {
+func vec403(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4276,7 +4454,7 @@ func vec387(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32/ftz
-func vec388(d []uint64, as []uint32) {
+func vec404(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -4285,7 +4463,7 @@ func vec388(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f32.f64
-func vec389(d []uint32, as []uint64) {
+func vec405(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4294,7 +4472,7 @@ func vec389(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.f64/ftz
-func vec390(d []uint32, as []uint64) {
+func vec406(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4303,7 +4481,7 @@ func vec390(d []uint32, as []uint64) {
 }
 
 // cvt.f32.f16
-func vec391(d []uint32, as []uint32) {
+func vec407(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4312,7 +4490,7 @@ func vec391(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16.f32
-func vec392(d []uint32, as []uint32) {
+func vec408(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4321,7 +4499,7 @@ func vec392(d []uint32, as []uint32) {
 }
 
 // cvt.f32.bf16
-func vec393(d []uint32, as []uint32) {
+func vec409(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4330,7 +4508,7 @@ func vec393(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.f32
-func vec394(d []uint32, as []uint32, bs []uint32) {
+func vec410(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4341,7 +4519,7 @@ func vec394(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16x2.f32
-func vec395(d []uint32, as []uint32, bs []uint32) {
+func vec411(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4352,7 +4530,7 @@ func vec395(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16.f32
-func vec396(d []uint32, as []uint32) {
+func vec412(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4361,7 +4539,7 @@ func vec396(d []uint32, as []uint32) {
 }
 
 // cvt.rz.f16x2.f32
-func vec397(d []uint32, as []uint32, bs []uint32) {
+func vec413(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4372,7 +4550,7 @@ func vec397(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.bf16x2.f32
-func vec398(d []uint32, as []uint32, bs []uint32) {
+func vec414(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4383,7 +4561,7 @@ func vec398(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.f16.f32
-func vec399(d []uint32, as []uint32) {
+func vec415(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4392,7 +4570,7 @@ func vec399(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.bf16.f32
-func vec400(d []uint32, as []uint32) {
+func vec416(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4401,7 +4579,7 @@ func vec400(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.f32
-func vec401(d []uint32, as []uint32, bs []uint32) {
+func vec417(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4412,7 +4590,7 @@ func vec401(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.bf16x2.f32
-func vec402(d []uint32, as []uint32, bs []uint32) {
+func vec418(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4423,7 +4601,7 @@ func vec402(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.f16.f32
-func vec403(d []uint32, as []uint32) {
+func vec419(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4432,7 +4610,7 @@ func vec403(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.bf16.f32
-func vec404(d []uint32, as []uint32) {
+func vec420(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4441,7 +4619,7 @@ func vec404(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.f16x2.f32
-func vec405(d []uint32, as []uint32, bs []uint32) {
+func vec421(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4452,7 +4630,7 @@ func vec405(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.bf16x2.f32
-func vec406(d []uint32, as []uint32, bs []uint32) {
+func vec422(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4463,7 +4641,7 @@ func vec406(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rna.tf32.f32
-func vec407(d []uint32, as []uint32) {
+func vec423(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4472,7 +4650,7 @@ func vec407(d []uint32, as []uint32) {
 }
 
 // cvt.rna.satfinite.tf32.f32
-func vec408(d []uint32, as []uint32) {
+func vec424(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4481,7 +4659,7 @@ func vec408(d []uint32, as []uint32) {
 }
 
 // cvt.rn.tf32.f32
-func vec409(d []uint32, as []uint32) {
+func vec425(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4490,7 +4668,7 @@ func vec409(d []uint32, as []uint32) {
 }
 
 // cvt.rz.tf32.f32
-func vec410(d []uint32, as []uint32) {
+func vec426(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4499,7 +4677,7 @@ func vec410(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.tf32.f32
-func vec411(d []uint32, as []uint32) {
+func vec427(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4508,7 +4686,7 @@ func vec411(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.tf32.f32
-func vec412(d []uint32, as []uint32) {
+func vec428(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4517,7 +4695,7 @@ func vec412(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f32
-func vec413(d []uint32, as []uint32, bs []uint32) {
+func vec429(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4528,7 +4706,7 @@ func vec413(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f16x2
-func vec414(d []uint32, as []uint32) {
+func vec430(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4537,7 +4715,7 @@ func vec414(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e4m3x2
-func vec415(d []uint32, as []uint32) {
+func vec431(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4546,7 +4724,7 @@ func vec415(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f32
-func vec416(d []uint32, as []uint32, bs []uint32) {
+func vec432(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4557,7 +4735,7 @@ func vec416(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f16x2
-func vec417(d []uint32, as []uint32) {
+func vec433(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4566,7 +4744,7 @@ func vec417(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e4m3x2
-func vec418(d []uint32, as []uint32) {
+func vec434(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4575,7 +4753,7 @@ func vec418(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f32
-func vec419(d []uint32, as []uint32, bs []uint32) {
+func vec435(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4586,7 +4764,7 @@ func vec419(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f16x2
-func vec420(d []uint32, as []uint32) {
+func vec436(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4595,7 +4773,7 @@ func vec420(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e5m2x2
-func vec421(d []uint32, as []uint32) {
+func vec437(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4604,7 +4782,7 @@ func vec421(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f32
-func vec422(d []uint32, as []uint32, bs []uint32) {
+func vec438(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4615,7 +4793,7 @@ func vec422(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f16x2
-func vec423(d []uint32, as []uint32) {
+func vec439(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4624,7 +4802,7 @@ func vec423(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e5m2x2
-func vec424(d []uint32, as []uint32) {
+func vec440(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4633,7 +4811,7 @@ func vec424(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec425(d Predicate, as []uint32, bs []uint32) {
+func vec441(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4649,7 +4827,7 @@ func vec425(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec426(d Predicate, as []uint32, bs []uint32) {
+func vec442(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4665,7 +4843,7 @@ func vec426(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16/ftz
-func vec427(d Predicate, as []uint32, bs []uint32) {
+func vec443(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4681,7 +4859,7 @@ func vec427(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec428(d Predicate, as []uint32, bs []uint32) {
+func vec444(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4697,7 +4875,7 @@ func vec428(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec429(d Predicate, as []uint32, bs []uint32) {
+func vec445(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4713,7 +4891,7 @@ func vec429(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec430(d Predicate, as []uint64, bs []uint64) {
+func vec446(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4729,7 +4907,7 @@ func vec430(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec431(d Predicate, as []uint32, bs []uint32) {
+func vec447(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4745,7 +4923,7 @@ func vec431(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec432(d Predicate, as []uint32, bs []uint32) {
+func vec448(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4761,7 +4939,7 @@ func vec432(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec433(d Predicate, as []uint64, bs []uint64) {
+func vec449(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4777,7 +4955,7 @@ func vec433(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec434(d Predicate, as []uint32, bs []uint32) {
+func vec450(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4793,7 +4971,7 @@ func vec434(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec435(d Predicate, as []uint32, bs []uint32) {
+func vec451(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4809,7 +4987,7 @@ func vec435(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec436(d Predicate, as []uint64, bs []uint64) {
+func vec452(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4825,7 +5003,7 @@ func vec436(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec437(d Predicate, as []uint32, bs []uint32) {
+func vec453(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4841,7 +5019,7 @@ func vec437(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec438(d Predicate, as []uint32, bs []uint32) {
+func vec454(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4857,7 +5035,7 @@ func vec438(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16/ftz
-func vec439(d Predicate, as []uint32, bs []uint32) {
+func vec455(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4873,7 +5051,7 @@ func vec439(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec440(d Predicate, as []uint32, bs []uint32) {
+func vec456(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4889,7 +5067,7 @@ func vec440(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec441(d Predicate, as []uint32, bs []uint32) {
+func vec457(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4905,7 +5083,7 @@ func vec441(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec442(d Predicate, as []uint64, bs []uint64) {
+func vec458(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4921,7 +5099,7 @@ func vec442(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec443(d Predicate, as []uint32, bs []uint32) {
+func vec459(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4937,7 +5115,7 @@ func vec443(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec444(d Predicate, as []uint32, bs []uint32) {
+func vec460(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4953,7 +5131,7 @@ func vec444(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16/ftz
-func vec445(d Predicate, as []uint32, bs []uint32) {
+func vec461(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4969,7 +5147,7 @@ func vec445(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec446(d Predicate, as []uint32, bs []uint32) {
+func vec462(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4985,7 +5163,7 @@ func vec446(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec447(d Predicate, as []uint32, bs []uint32) {
+func vec463(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5001,7 +5179,7 @@ func vec447(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec448(d Predicate, as []uint64, bs []uint64) {
+func vec464(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5017,7 +5195,7 @@ func vec448(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec449(d Predicate, as []uint32, bs []uint32) {
+func vec465(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5033,7 +5211,7 @@ func vec449(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec450(d Predicate, as []uint32, bs []uint32) {
+func vec466(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5049,7 +5227,7 @@ func vec450(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec451(d Predicate, as []uint64, bs []uint64) {
+func vec467(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5065,7 +5243,7 @@ func vec451(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec452(d Predicate, as []uint32, bs []uint32) {
+func vec468(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5081,7 +5259,7 @@ func vec452(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec453(d Predicate, as []uint32, bs []uint32) {
+func vec469(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5097,7 +5275,7 @@ func vec453(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec454(d Predicate, as []uint64, bs []uint64) {
+func vec470(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5113,7 +5291,7 @@ func vec454(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec455(d Predicate, as []uint32, bs []uint32) {
+func vec471(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5129,7 +5307,7 @@ func vec455(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec456(d Predicate, as []uint32, bs []uint32) {
+func vec472(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5145,7 +5323,7 @@ func vec456(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16/ftz
-func vec457(d Predicate, as []uint32, bs []uint32) {
+func vec473(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5161,7 +5339,7 @@ func vec457(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec458(d Predicate, as []uint32, bs []uint32) {
+func vec474(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5177,7 +5355,7 @@ func vec458(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec459(d Predicate, as []uint32, bs []uint32) {
+func vec475(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5193,7 +5371,7 @@ func vec459(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec460(d Predicate, as []uint64, bs []uint64) {
+func vec476(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5209,7 +5387,7 @@ func vec460(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec461(d Predicate, as []uint32, bs []uint32) {
+func vec477(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5225,7 +5403,7 @@ func vec461(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec462(d Predicate, as []uint32, bs []uint32) {
+func vec478(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5241,7 +5419,7 @@ func vec462(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16/ftz
-func vec463(d Predicate, as []uint32, bs []uint32) {
+func vec479(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5257,7 +5435,7 @@ func vec463(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec464(d Predicate, as []uint32, bs []uint32) {
+func vec480(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5273,7 +5451,7 @@ func vec464(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec465(d Predicate, as []uint32, bs []uint32) {
+func vec481(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5289,7 +5467,7 @@ func vec465(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec466(d Predicate, as []uint64, bs []uint64) {
+func vec482(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5305,7 +5483,7 @@ func vec466(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec467(d Predicate, as []uint32, bs []uint32) {
+func vec483(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5321,7 +5499,7 @@ func vec467(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec468(d Predicate, as []uint32, bs []uint32) {
+func vec484(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5337,7 +5515,7 @@ func vec468(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec469(d Predicate, as []uint64, bs []uint64) {
+func vec485(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5353,7 +5531,7 @@ func vec469(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec470(d Predicate, as []uint32, bs []uint32) {
+func vec486(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5369,7 +5547,7 @@ func vec470(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec471(d Predicate, as []uint32, bs []uint32) {
+func vec487(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5385,7 +5563,7 @@ func vec471(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec472(d Predicate, as []uint64, bs []uint64) {
+func vec488(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5401,7 +5579,7 @@ func vec472(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec473(d Predicate, as []uint32, bs []uint32) {
+func vec489(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5417,7 +5595,7 @@ func vec473(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec474(d Predicate, as []uint32, bs []uint32) {
+func vec490(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5433,7 +5611,7 @@ func vec474(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16/ftz
-func vec475(d Predicate, as []uint32, bs []uint32) {
+func vec491(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5449,7 +5627,7 @@ func vec475(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec476(d Predicate, as []uint32, bs []uint32) {
+func vec492(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5465,7 +5643,7 @@ func vec476(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec477(d Predicate, as []uint32, bs []uint32) {
+func vec493(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5481,7 +5659,7 @@ func vec477(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec478(d Predicate, as []uint64, bs []uint64) {
+func vec494(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5497,7 +5675,7 @@ func vec478(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec479(d Predicate, as []uint32, bs []uint32) {
+func vec495(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5513,7 +5691,7 @@ func vec479(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec480(d Predicate, as []uint32, bs []uint32) {
+func vec496(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5529,7 +5707,7 @@ func vec480(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16/ftz
-func vec481(d Predicate, as []uint32, bs []uint32) {
+func vec497(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5545,7 +5723,7 @@ func vec481(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec482(d Predicate, as []uint32, bs []uint32) {
+func vec498(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5561,7 +5739,7 @@ func vec482(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec483(d Predicate, as []uint32, bs []uint32) {
+func vec499(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5577,7 +5755,7 @@ func vec483(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec484(d Predicate, as []uint64, bs []uint64) {
+func vec500(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5593,7 +5771,7 @@ func vec484(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec485(d Predicate, as []uint32, bs []uint32) {
+func vec501(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5609,7 +5787,7 @@ func vec485(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec486(d Predicate, as []uint32, bs []uint32) {
+func vec502(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5625,7 +5803,7 @@ func vec486(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec487(d Predicate, as []uint64, bs []uint64) {
+func vec503(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5641,7 +5819,7 @@ func vec487(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec488(d Predicate, as []uint32, bs []uint32) {
+func vec504(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5657,7 +5835,7 @@ func vec488(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec489(d Predicate, as []uint32, bs []uint32) {
+func vec505(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5673,7 +5851,7 @@ func vec489(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec490(d Predicate, as []uint64, bs []uint64) {
+func vec506(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5689,7 +5867,7 @@ func vec490(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec491(d Predicate, as []uint32, bs []uint32) {
+func vec507(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5705,7 +5883,7 @@ func vec491(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec492(d Predicate, as []uint32, bs []uint32) {
+func vec508(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5721,7 +5899,7 @@ func vec492(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16/ftz
-func vec493(d Predicate, as []uint32, bs []uint32) {
+func vec509(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5737,7 +5915,7 @@ func vec493(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec494(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5753,7 +5931,7 @@ func vec494(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec495(d Predicate, as []uint32, bs []uint32) {
+func vec511(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5769,7 +5947,7 @@ func vec495(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec496(d Predicate, as []uint64, bs []uint64) {
+func vec512(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5785,7 +5963,7 @@ func vec496(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec497(d Predicate, as []uint32, bs []uint32) {
+func vec513(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5801,7 +5979,7 @@ func vec497(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec498(d Predicate, as []uint32, bs []uint32) {
+func vec514(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5817,7 +5995,7 @@ func vec498(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16/ftz
-func vec499(d Predicate, as []uint32, bs []uint32) {
+func vec515(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5833,7 +6011,7 @@ func vec499(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec500(d Predicate, as []uint32, bs []uint32) {
+func vec516(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5849,7 +6027,7 @@ func vec500(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec501(d Predicate, as []uint32, bs []uint32) {
+func vec517(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5865,7 +6043,7 @@ func vec501(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec502(d Predicate, as []uint64, bs []uint64) {
+func vec518(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5881,7 +6059,7 @@ func vec502(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec503(d Predicate, as []uint32, bs []uint32) {
+func vec519(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5897,7 +6075,7 @@ func vec503(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec504(d Predicate, as []uint32, bs []uint32) {
+func vec520(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5913,7 +6091,7 @@ func vec504(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec505(d Predicate, as []uint64, bs []uint64) {
+func vec521(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5929,7 +6107,7 @@ func vec505(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec506(d Predicate, as []uint32, bs []uint32) {
+func vec522(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5945,7 +6123,7 @@ func vec506(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec507(d Predicate, as []uint32, bs []uint32) {
+func vec523(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5961,7 +6139,7 @@ func vec507(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec508(d Predicate, as []uint64, bs []uint64) {
+func vec524(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5977,7 +6155,7 @@ func vec508(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec509(d Predicate, as []uint32, bs []uint32) {
+func vec525(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5993,7 +6171,7 @@ func vec509(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec510(d Predicate, as []uint32, bs []uint32) {
+func vec526(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6009,7 +6187,7 @@ func vec510(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16/ftz
-func vec511(d Predicate, as []uint32, bs []uint32) {
+func vec527(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6025,7 +6203,7 @@ func vec511(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec512(d Predicate, as []uint32, bs []uint32) {
+func vec528(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6041,7 +6219,7 @@ func vec512(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec513(d Predicate, as []uint32, bs []uint32) {
+func vec529(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6057,7 +6235,7 @@ func vec513(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec514(d Predicate, as []uint64, bs []uint64) {
+func vec530(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6073,7 +6251,7 @@ func vec514(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec515(d Predicate, as []uint32, bs []uint32) {
+func vec531(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6089,7 +6267,7 @@ func vec515(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec516(d Predicate, as []uint32, bs []uint32) {
+func vec532(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6105,7 +6283,7 @@ func vec516(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16/ftz
-func vec517(d Predicate, as []uint32, bs []uint32) {
+func vec533(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6121,7 +6299,7 @@ func vec517(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec518(d Predicate, as []uint32, bs []uint32) {
+func vec534(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6137,7 +6315,7 @@ func vec518(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec519(d Predicate, as []uint32, bs []uint32) {
+func vec535(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6153,7 +6331,7 @@ func vec519(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec520(d Predicate, as []uint64, bs []uint64) {
+func vec536(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6169,7 +6347,7 @@ func vec520(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec521(d Predicate, as []uint32, bs []uint32) {
+func vec537(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6185,7 +6363,7 @@ func vec521(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec522(d Predicate, as []uint32, bs []uint32) {
+func vec538(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6201,7 +6379,7 @@ func vec522(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16/ftz
-func vec523(d Predicate, as []uint32, bs []uint32) {
+func vec539(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6217,7 +6395,7 @@ func vec523(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec524(d Predicate, as []uint32, bs []uint32) {
+func vec540(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6233,7 +6411,7 @@ func vec524(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec525(d Predicate, as []uint32, bs []uint32) {
+func vec541(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6249,7 +6427,7 @@ func vec525(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec526(d Predicate, as []uint64, bs []uint64) {
+func vec542(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6265,7 +6443,7 @@ func vec526(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec527(d Predicate, as []uint32, bs []uint32) {
+func vec543(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6281,7 +6459,7 @@ func vec527(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec528(d Predicate, as []uint32, bs []uint32) {
+func vec544(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6297,7 +6475,7 @@ func vec528(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec529(d Predicate, as []uint64, bs []uint64) {
+func vec545(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6313,7 +6491,7 @@ func vec529(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec530(d Predicate, as []uint32, bs []uint32) {
+func vec546(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6329,7 +6507,7 @@ func vec530(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec531(d Predicate, as []uint32, bs []uint32) {
+func vec547(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6345,7 +6523,7 @@ func vec531(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec532(d Predicate, as []uint64, bs []uint64) {
+func vec548(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6361,7 +6539,7 @@ func vec532(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec533(d Predicate, as []uint32, bs []uint32) {
+func vec549(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6377,7 +6555,7 @@ func vec533(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec534(d Predicate, as []uint32, bs []uint32) {
+func vec550(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6393,7 +6571,7 @@ func vec534(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16/ftz
-func vec535(d Predicate, as []uint32, bs []uint32) {
+func vec551(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6409,7 +6587,7 @@ func vec535(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec536(d Predicate, as []uint32, bs []uint32) {
+func vec552(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6425,7 +6603,7 @@ func vec536(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec537(d Predicate, as []uint32, bs []uint32) {
+func vec553(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6441,7 +6619,7 @@ func vec537(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec538(d Predicate, as []uint64, bs []uint64) {
+func vec554(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6457,7 +6635,7 @@ func vec538(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec539(d Predicate, as []uint32, bs []uint32) {
+func vec555(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6473,7 +6651,7 @@ func vec539(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec540(d Predicate, as []uint32, bs []uint32) {
+func vec556(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6489,7 +6667,7 @@ func vec540(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16/ftz
-func vec541(d Predicate, as []uint32, bs []uint32) {
+func vec557(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6505,7 +6683,7 @@ func vec541(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec542(d Predicate, as []uint32, bs []uint32) {
+func vec558(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6521,7 +6699,7 @@ func vec542(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec543(d Predicate, as []uint32, bs []uint32) {
+func vec559(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6537,7 +6715,7 @@ func vec543(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec544(d Predicate, as []uint64, bs []uint64) {
+func vec560(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6624,622 +6802,639 @@ var vectorOps = map[string]any{
 	"neg.s16":                            vec55,
 	"neg.s32":                            vec56,
 	"neg.s64":                            vec57,
-	"min.u16":                            vec58,
-	"min.s16":                            vec59,
-	"min.u32":                            vec60,
-	"min.s32":                            vec61,
-	"min.u64":                            vec62,
-	"min.s64":                            vec63,
-	"max.u16":                            vec64,
-	"max.s16":                            vec65,
-	"max.u32":                            vec66,
-	"max.s32":                            vec67,
-	"max.u64":                            vec68,
-	"max.s64":                            vec69,
-	"popc.b32":                           vec70,
-	"popc.b64":                           vec71,
-	"clz.b32":                            vec72,
-	"clz.b64":                            vec73,
-	"bfind.u32":                          vec74,
-	"bfind.s32":                          vec75,
-	"bfind.u64":                          vec76,
-	"bfind.s64":                          vec77,
-	"bfind.shiftamt.u32":                 vec78,
-	"bfind.shiftamt.s32":                 vec79,
-	"bfind.shiftamt.u64":                 vec80,
-	"bfind.shiftamt.s64":                 vec81,
-	"brev.b32":                           vec82,
-	"brev.b64":                           vec83,
-	"bfe.u32":                            vec84,
-	"bfe.s32":                            vec85,
-	"bfe.u64":                            vec86,
-	"bfe.s64":                            vec87,
-	"bfi.b32":                            vec88,
-	"bfi.b64":                            vec89,
-	"dp4a.u32.u32":                       vec90,
-	"dp4a.s32.s32":                       vec91,
-	"dp4a.u32.s32":                       vec92,
-	"dp4a.s32.u32":                       vec93,
-	"dp2a.lo.u32.u32":                    vec94,
-	"dp2a.lo.s32.s32":                    vec95,
-	"dp2a.lo.u32.s32":                    vec96,
-	"dp2a.lo.s32.u32":                    vec97,
-	"dp2a.hi.u32.u32":                    vec98,
-	"dp2a.hi.s32.s32":                    vec99,
-	"dp2a.hi.u32.s32":                    vec100,
-	"dp2a.hi.s32.u32":                    vec101,
-	"and.b16":                            vec102,
-	"and.b32":                            vec102,
-	"and.b64":                            vec103,
-	"or.b16":                             vec104,
-	"or.b32":                             vec104,
-	"or.b64":                             vec105,
-	"xor.b16":                            vec106,
-	"xor.b32":                            vec106,
-	"xor.b64":                            vec107,
-	"not.b16":                            vec108,
-	"not.b32":                            vec109,
-	"not.b64":                            vec110,
-	"cnot.b16":                           vec111,
-	"cnot.b32":                           vec112,
-	"cnot.b64":                           vec113,
-	"shl.b16":                            vec114,
-	"shl.b32":                            vec115,
-	"shl.b64":                            vec116,
-	"shr.u16":                            vec117,
-	"shr.b16":                            vec117,
-	"shr.s16":                            vec118,
-	"shr.u32":                            vec119,
-	"shr.b32":                            vec119,
-	"shr.s32":                            vec120,
-	"shr.u64":                            vec121,
-	"shr.b64":                            vec121,
-	"shr.s64":                            vec122,
-	"shf.l.wrap.b32":                     vec123,
-	"shf.l.clamp.b32":                    vec124,
-	"shf.r.wrap.b32":                     vec125,
-	"shf.r.clamp.b32":                    vec126,
-	"prmt.b32":                           vec127,
-	"prmt.b32.f4e":                       vec128,
-	"prmt.b32.b4e":                       vec129,
-	"prmt.b32.rc8":                       vec130,
-	"testp.finite.f32":                   vec131,
-	"testp.infinite.f32":                 vec132,
-	"testp.number.f32":                   vec133,
-	"testp.notanumber.f32":               vec134,
-	"testp.normal.f32":                   vec135,
-	"testp.subnormal.f32":                vec136,
-	"testp.finite.f64":                   vec137,
-	"testp.infinite.f64":                 vec138,
-	"testp.number.f64":                   vec139,
-	"testp.notanumber.f64":               vec140,
-	"testp.normal.f64":                   vec141,
-	"testp.subnormal.f64":                vec142,
-	"copysign.f32":                       vec143,
-	"copysign.f64":                       vec144,
-	"add.f32":                            vec145,
-	"add.rn.f32":                         vec145,
-	"add.f32/ftz":                        vec146,
-	"add.rn.f32/ftz":                     vec146,
-	"add.f32/sat":                        vec147,
-	"add.rn.f32/sat":                     vec147,
-	"add.f32/ftz/sat":                    vec148,
-	"add.rn.f32/ftz/sat":                 vec148,
-	"sub.f32":                            vec149,
-	"sub.rn.f32":                         vec149,
-	"sub.f32/ftz":                        vec150,
-	"sub.rn.f32/ftz":                     vec150,
-	"sub.f32/sat":                        vec151,
-	"sub.rn.f32/sat":                     vec151,
-	"sub.f32/ftz/sat":                    vec152,
-	"sub.rn.f32/ftz/sat":                 vec152,
-	"mul.f32":                            vec153,
-	"mul.rn.f32":                         vec153,
-	"mul.f32/ftz":                        vec154,
-	"mul.rn.f32/ftz":                     vec154,
-	"mul.f32/sat":                        vec155,
-	"mul.rn.f32/sat":                     vec155,
-	"mul.f32/ftz/sat":                    vec156,
-	"mul.rn.f32/ftz/sat":                 vec156,
-	"fma.rn.f32":                         vec157,
-	"mad.rn.f32":                         vec157,
-	"mad.f32":                            vec157,
-	"fma.rn.f32/ftz":                     vec158,
-	"mad.rn.f32/ftz":                     vec158,
-	"mad.f32/ftz":                        vec158,
-	"fma.rn.f32/sat":                     vec159,
-	"mad.rn.f32/sat":                     vec159,
-	"mad.f32/sat":                        vec159,
-	"fma.rn.f32/ftz/sat":                 vec160,
-	"mad.rn.f32/ftz/sat":                 vec160,
-	"mad.f32/ftz/sat":                    vec160,
-	"add.rz.f32":                         vec161,
-	"add.rz.f32/ftz":                     vec162,
-	"add.rz.f32/sat":                     vec163,
-	"add.rz.f32/ftz/sat":                 vec164,
-	"add.rm.f32":                         vec165,
-	"add.rm.f32/ftz":                     vec166,
-	"add.rm.f32/sat":                     vec167,
-	"add.rm.f32/ftz/sat":                 vec168,
-	"add.rp.f32":                         vec169,
-	"add.rp.f32/ftz":                     vec170,
-	"add.rp.f32/sat":                     vec171,
-	"add.rp.f32/ftz/sat":                 vec172,
-	"sub.rz.f32":                         vec173,
-	"sub.rz.f32/ftz":                     vec174,
-	"sub.rz.f32/sat":                     vec175,
-	"sub.rz.f32/ftz/sat":                 vec176,
-	"sub.rm.f32":                         vec177,
-	"sub.rm.f32/ftz":                     vec178,
-	"sub.rm.f32/sat":                     vec179,
-	"sub.rm.f32/ftz/sat":                 vec180,
-	"sub.rp.f32":                         vec181,
-	"sub.rp.f32/ftz":                     vec182,
-	"sub.rp.f32/sat":                     vec183,
-	"sub.rp.f32/ftz/sat":                 vec184,
-	"mul.rz.f32":                         vec185,
-	"mul.rz.f32/ftz":                     vec186,
-	"mul.rz.f32/sat":                     vec187,
-	"mul.rz.f32/ftz/sat":                 vec188,
-	"mul.rm.f32":                         vec189,
-	"mul.rm.f32/ftz":                     vec190,
-	"mul.rm.f32/sat":                     vec191,
-	"mul.rm.f32/ftz/sat":                 vec192,
-	"mul.rp.f32":                         vec193,
-	"mul.rp.f32/ftz":                     vec194,
-	"mul.rp.f32/sat":                     vec195,
-	"mul.rp.f32/ftz/sat":                 vec196,
-	"fma.rz.f32":                         vec197,
-	"mad.rz.f32":                         vec197,
-	"fma.rz.f32/ftz":                     vec198,
-	"mad.rz.f32/ftz":                     vec198,
-	"fma.rz.f32/sat":                     vec199,
-	"mad.rz.f32/sat":                     vec199,
-	"fma.rz.f32/ftz/sat":                 vec200,
-	"mad.rz.f32/ftz/sat":                 vec200,
-	"fma.rm.f32":                         vec201,
-	"mad.rm.f32":                         vec201,
-	"fma.rm.f32/ftz":                     vec202,
-	"mad.rm.f32/ftz":                     vec202,
-	"fma.rm.f32/sat":                     vec203,
-	"mad.rm.f32/sat":                     vec203,
-	"fma.rm.f32/ftz/sat":                 vec204,
-	"mad.rm.f32/ftz/sat":                 vec204,
-	"fma.rp.f32":                         vec205,
-	"mad.rp.f32":                         vec205,
-	"fma.rp.f32/ftz":                     vec206,
-	"mad.rp.f32/ftz":                     vec206,
-	"fma.rp.f32/sat":                     vec207,
-	"mad.rp.f32/sat":                     vec207,
-	"fma.rp.f32/ftz/sat":                 vec208,
-	"mad.rp.f32/ftz/sat":                 vec208,
-	"div.rn.f32":                         vec209,
-	"div.approx.f32":                     vec209,
-	"div.full.f32":                       vec209,
-	"div.rn.f32/ftz":                     vec210,
-	"div.approx.f32/ftz":                 vec210,
-	"div.full.f32/ftz":                   vec210,
-	"div.rz.f32":                         vec211,
-	"div.rz.f32/ftz":                     vec212,
-	"div.rm.f32":                         vec213,
-	"div.rm.f32/ftz":                     vec214,
-	"div.rp.f32":                         vec215,
-	"div.rp.f32/ftz":                     vec216,
-	"rcp.rn.f32":                         vec217,
-	"rcp.approx.f32":                     vec217,
-	"rcp.rn.f32/ftz":                     vec218,
-	"rcp.approx.f32/ftz":                 vec218,
-	"rcp.rz.f32":                         vec219,
-	"rcp.rz.f32/ftz":                     vec220,
-	"rcp.rm.f32":                         vec221,
-	"rcp.rm.f32/ftz":                     vec222,
-	"rcp.rp.f32":                         vec223,
-	"rcp.rp.f32/ftz":                     vec224,
-	"sqrt.rn.f32":                        vec225,
-	"sqrt.approx.f32":                    vec225,
-	"sqrt.rn.f32/ftz":                    vec226,
-	"sqrt.approx.f32/ftz":                vec226,
-	"sqrt.rz.f32":                        vec227,
-	"sqrt.rz.f32/ftz":                    vec228,
-	"sqrt.rm.f32":                        vec229,
-	"sqrt.rm.f32/ftz":                    vec230,
-	"sqrt.rp.f32":                        vec231,
-	"sqrt.rp.f32/ftz":                    vec232,
-	"rsqrt.approx.f32":                   vec233,
-	"rsqrt.approx.f32/ftz":               vec234,
-	"sin.approx.f32":                     vec235,
-	"sin.approx.f32/ftz":                 vec236,
-	"cos.approx.f32":                     vec237,
-	"cos.approx.f32/ftz":                 vec238,
-	"ex2.approx.f32":                     vec239,
-	"ex2.approx.f32/ftz":                 vec240,
-	"lg2.approx.f32":                     vec241,
-	"lg2.approx.f32/ftz":                 vec242,
-	"tanh.approx.f32":                    vec243,
-	"tanh.approx.f32/ftz":                vec244,
-	"abs.f32":                            vec245,
-	"abs.f32/ftz":                        vec246,
-	"neg.f32":                            vec247,
-	"neg.f32/ftz":                        vec248,
-	"min.f32":                            vec249,
-	"min.f32/ftz":                        vec250,
-	"max.f32":                            vec251,
-	"max.f32/ftz":                        vec252,
-	"min.NaN.f32":                        vec253,
-	"min.NaN.f32/ftz":                    vec254,
-	"max.NaN.f32":                        vec255,
-	"max.NaN.f32/ftz":                    vec256,
-	"add.f64":                            vec257,
-	"add.rn.f64":                         vec257,
-	"sub.f64":                            vec258,
-	"sub.rn.f64":                         vec258,
-	"mul.f64":                            vec259,
-	"mul.rn.f64":                         vec259,
-	"fma.rn.f64":                         vec260,
-	"mad.rn.f64":                         vec260,
-	"add.rz.f64":                         vec261,
-	"add.rm.f64":                         vec262,
-	"add.rp.f64":                         vec263,
-	"sub.rz.f64":                         vec264,
-	"sub.rm.f64":                         vec265,
-	"sub.rp.f64":                         vec266,
-	"mul.rz.f64":                         vec267,
-	"mul.rm.f64":                         vec268,
-	"mul.rp.f64":                         vec269,
-	"fma.rz.f64":                         vec270,
-	"mad.rz.f64":                         vec270,
-	"fma.rm.f64":                         vec271,
-	"mad.rm.f64":                         vec271,
-	"fma.rp.f64":                         vec272,
-	"mad.rp.f64":                         vec272,
-	"div.rn.f64":                         vec273,
-	"div.rz.f64":                         vec274,
-	"div.rm.f64":                         vec275,
-	"div.rp.f64":                         vec276,
-	"rcp.rn.f64":                         vec277,
-	"rcp.approx.ftz.f64":                 vec277,
-	"rcp.rz.f64":                         vec278,
-	"rcp.rm.f64":                         vec279,
-	"rcp.rp.f64":                         vec280,
-	"sqrt.rn.f64":                        vec281,
-	"sqrt.rz.f64":                        vec282,
-	"sqrt.rm.f64":                        vec283,
-	"sqrt.rp.f64":                        vec284,
-	"rsqrt.approx.f64":                   vec285,
-	"rsqrt.approx.ftz.f64":               vec285,
-	"abs.f64":                            vec286,
-	"neg.f64":                            vec287,
-	"min.f64":                            vec288,
-	"max.f64":                            vec289,
-	"add.f16":                            vec290,
-	"add.rn.f16":                         vec290,
-	"add.f16/ftz":                        vec291,
-	"add.rn.f16/ftz":                     vec291,
-	"add.f16/sat":                        vec292,
-	"add.rn.f16/sat":                     vec292,
-	"add.f16/ftz/sat":                    vec293,
-	"add.rn.f16/ftz/sat":                 vec293,
-	"sub.f16":                            vec294,
-	"sub.rn.f16":                         vec294,
-	"sub.f16/ftz":                        vec295,
-	"sub.rn.f16/ftz":                     vec295,
-	"sub.f16/sat":                        vec296,
-	"sub.rn.f16/sat":                     vec296,
-	"sub.f16/ftz/sat":                    vec297,
-	"sub.rn.f16/ftz/sat":                 vec297,
-	"mul.f16":                            vec298,
-	"mul.rn.f16":                         vec298,
-	"mul.f16/ftz":                        vec299,
-	"mul.rn.f16/ftz":                     vec299,
-	"mul.f16/sat":                        vec300,
-	"mul.rn.f16/sat":                     vec300,
-	"mul.f16/ftz/sat":                    vec301,
-	"mul.rn.f16/ftz/sat":                 vec301,
-	"fma.rn.f16":                         vec302,
-	"fma.rn.f16/ftz":                     vec303,
-	"fma.rn.f16/sat":                     vec304,
-	"fma.rn.f16/ftz/sat":                 vec305,
-	"fma.rn.relu.f16":                    vec306,
-	"fma.rn.relu.f16/ftz":                vec307,
-	"neg.f16":                            vec308,
-	"neg.f16/ftz":                        vec309,
-	"abs.f16":                            vec310,
-	"abs.f16/ftz":                        vec311,
-	"neg.bf16":                           vec312,
-	"abs.bf16":                           vec313,
-	"neg.f16x2":                          vec314,
-	"neg.f16x2/ftz":                      vec315,
-	"abs.f16x2":                          vec316,
-	"abs.f16x2/ftz":                      vec317,
-	"neg.bf16x2":                         vec318,
-	"abs.bf16x2":                         vec319,
-	"min.f16":                            vec320,
-	"min.f16/ftz":                        vec321,
-	"min.NaN.f16":                        vec322,
-	"min.NaN.f16/ftz":                    vec323,
-	"max.f16":                            vec324,
-	"max.f16/ftz":                        vec325,
-	"max.NaN.f16":                        vec326,
-	"max.NaN.f16/ftz":                    vec327,
-	"add.f16x2":                          vec328,
-	"add.rn.f16x2":                       vec328,
-	"add.f16x2/ftz":                      vec329,
-	"add.rn.f16x2/ftz":                   vec329,
-	"add.f16x2/sat":                      vec330,
-	"add.rn.f16x2/sat":                   vec330,
-	"add.f16x2/ftz/sat":                  vec331,
-	"add.rn.f16x2/ftz/sat":               vec331,
-	"sub.f16x2":                          vec332,
-	"sub.rn.f16x2":                       vec332,
-	"sub.f16x2/ftz":                      vec333,
-	"sub.rn.f16x2/ftz":                   vec333,
-	"sub.f16x2/sat":                      vec334,
-	"sub.rn.f16x2/sat":                   vec334,
-	"sub.f16x2/ftz/sat":                  vec335,
-	"sub.rn.f16x2/ftz/sat":               vec335,
-	"mul.f16x2":                          vec336,
-	"mul.rn.f16x2":                       vec336,
-	"mul.f16x2/ftz":                      vec337,
-	"mul.rn.f16x2/ftz":                   vec337,
-	"mul.f16x2/sat":                      vec338,
-	"mul.rn.f16x2/sat":                   vec338,
-	"mul.f16x2/ftz/sat":                  vec339,
-	"mul.rn.f16x2/ftz/sat":               vec339,
-	"fma.rn.f16x2":                       vec340,
-	"fma.rn.f16x2/ftz":                   vec341,
-	"fma.rn.f16x2/sat":                   vec342,
-	"fma.rn.f16x2/ftz/sat":               vec343,
-	"fma.rn.relu.f16x2":                  vec344,
-	"fma.rn.relu.f16x2/ftz":              vec345,
-	"min.f16x2":                          vec346,
-	"min.f16x2/ftz":                      vec347,
-	"min.NaN.f16x2":                      vec348,
-	"min.NaN.f16x2/ftz":                  vec349,
-	"max.f16x2":                          vec350,
-	"max.f16x2/ftz":                      vec351,
-	"max.NaN.f16x2":                      vec352,
-	"max.NaN.f16x2/ftz":                  vec353,
-	"add.bf16":                           vec354,
-	"add.rn.bf16":                        vec354,
-	"sub.bf16":                           vec355,
-	"sub.rn.bf16":                        vec355,
-	"mul.bf16":                           vec356,
-	"mul.rn.bf16":                        vec356,
-	"add.bf16x2":                         vec357,
-	"add.rn.bf16x2":                      vec357,
-	"sub.bf16x2":                         vec358,
-	"sub.rn.bf16x2":                      vec358,
-	"mul.bf16x2":                         vec359,
-	"mul.rn.bf16x2":                      vec359,
-	"fma.rn.bf16":                        vec360,
-	"fma.rn.relu.bf16":                   vec361,
-	"fma.rn.bf16x2":                      vec362,
-	"fma.rn.relu.bf16x2":                 vec363,
-	"min.bf16":                           vec364,
-	"min.bf16x2":                         vec365,
-	"min.NaN.bf16":                       vec366,
-	"min.NaN.bf16x2":                     vec367,
-	"max.bf16":                           vec368,
-	"max.bf16x2":                         vec369,
-	"max.NaN.bf16":                       vec370,
-	"max.NaN.bf16x2":                     vec371,
-	"mov.b16":                            vec372,
-	"mov.u16":                            vec372,
-	"mov.s16":                            vec372,
-	"mov.f16":                            vec372,
-	"mov.b32":                            vec372,
-	"mov.u32":                            vec372,
-	"mov.s32":                            vec372,
-	"mov.f32":                            vec372,
-	"mov.f16x2":                          vec372,
-	"mov.b64":                            vec373,
-	"mov.u64":                            vec373,
-	"mov.s64":                            vec373,
-	"mov.f64":                            vec373,
-	"cvt.u64.u32":                        vec374,
-	"cvt.s64.u32":                        vec374,
-	"cvt.u64.s32":                        vec375,
-	"cvt.s64.s32":                        vec375,
-	"cvt.u32.u64":                        vec376,
-	"cvt.s32.u64":                        vec376,
-	"cvt.u32.s64":                        vec376,
-	"cvt.s32.s64":                        vec376,
-	"cvt.u32.u16":                        vec377,
-	"cvt.s32.u16":                        vec377,
-	"cvt.u32.s16":                        vec378,
-	"cvt.s32.s16":                        vec378,
-	"cvt.u16.u32":                        vec379,
-	"cvt.s16.u32":                        vec379,
-	"cvt.u16.s32":                        vec379,
-	"cvt.s16.s32":                        vec379,
-	"cvt.u64.u16":                        vec380,
-	"cvt.s64.u16":                        vec380,
-	"cvt.u64.s16":                        vec381,
-	"cvt.s64.s16":                        vec381,
-	"cvt.u16.u64":                        vec382,
-	"cvt.s16.u64":                        vec382,
-	"cvt.u16.s64":                        vec382,
-	"cvt.s16.s64":                        vec382,
-	"cvt.rn.f32.s32":                     vec383,
-	"cvt.rn.f32.u32":                     vec384,
-	"cvt.rn.f64.s32":                     vec385,
-	"cvt.f64.s32":                        vec385,
-	"cvt.rn.f64.u32":                     vec386,
-	"cvt.f64.u32":                        vec386,
-	"cvt.f64.f32":                        vec387,
-	"cvt.f64.f32/ftz":                    vec388,
-	"cvt.rn.f32.f64":                     vec389,
-	"cvt.rn.f32.f64/ftz":                 vec390,
-	"cvt.f32.f16":                        vec391,
-	"cvt.rn.f16.f32":                     vec392,
-	"cvt.f32.bf16":                       vec393,
-	"cvt.rn.f16x2.f32":                   vec394,
-	"cvt.rn.bf16x2.f32":                  vec395,
-	"cvt.rn.bf16.f32":                    vec396,
-	"cvt.rz.f16x2.f32":                   vec397,
-	"cvt.rz.bf16x2.f32":                  vec398,
-	"cvt.rn.relu.f16.f32":                vec399,
-	"cvt.rn.relu.bf16.f32":               vec400,
-	"cvt.rn.relu.f16x2.f32":              vec401,
-	"cvt.rn.relu.bf16x2.f32":             vec402,
-	"cvt.rz.relu.f16.f32":                vec403,
-	"cvt.rz.relu.bf16.f32":               vec404,
-	"cvt.rz.relu.f16x2.f32":              vec405,
-	"cvt.rz.relu.bf16x2.f32":             vec406,
-	"cvt.rna.tf32.f32":                   vec407,
-	"cvt.rna.satfinite.tf32.f32":         vec408,
-	"cvt.rn.tf32.f32":                    vec409,
-	"cvt.rz.tf32.f32":                    vec410,
-	"cvt.rn.relu.tf32.f32":               vec411,
-	"cvt.rz.relu.tf32.f32":               vec412,
-	"cvt.rn.satfinite.e4m3x2.f32":        vec413,
-	"cvt.rn.satfinite.e4m3x2.f16x2":      vec414,
-	"cvt.rn.f16x2.e4m3x2":                vec415,
-	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec416,
-	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec417,
-	"cvt.rn.relu.f16x2.e4m3x2":           vec418,
-	"cvt.rn.satfinite.e5m2x2.f32":        vec419,
-	"cvt.rn.satfinite.e5m2x2.f16x2":      vec420,
-	"cvt.rn.f16x2.e5m2x2":                vec421,
-	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec422,
-	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec423,
-	"cvt.rn.relu.f16x2.e5m2x2":           vec424,
-	"setp.eq.bf16":                       vec425,
-	"setp.eq.f16":                        vec426,
-	"setp.eq.f16/ftz":                    vec427,
-	"setp.eq.f32":                        vec428,
-	"setp.eq.f32/ftz":                    vec429,
-	"setp.eq.f64":                        vec430,
-	"setp.eq.s16":                        vec431,
-	"setp.eq.s32":                        vec432,
-	"setp.eq.s64":                        vec433,
-	"setp.eq.u16":                        vec434,
-	"setp.eq.b16":                        vec434,
-	"setp.eq.u32":                        vec435,
-	"setp.eq.b32":                        vec435,
-	"setp.eq.u64":                        vec436,
-	"setp.eq.b64":                        vec436,
-	"setp.equ.bf16":                      vec437,
-	"setp.equ.f16":                       vec438,
-	"setp.equ.f16/ftz":                   vec439,
-	"setp.equ.f32":                       vec440,
-	"setp.equ.f32/ftz":                   vec441,
-	"setp.equ.f64":                       vec442,
-	"setp.ge.bf16":                       vec443,
-	"setp.ge.f16":                        vec444,
-	"setp.ge.f16/ftz":                    vec445,
-	"setp.ge.f32":                        vec446,
-	"setp.ge.f32/ftz":                    vec447,
-	"setp.ge.f64":                        vec448,
-	"setp.ge.s16":                        vec449,
-	"setp.ge.s32":                        vec450,
-	"setp.ge.s64":                        vec451,
-	"setp.ge.u16":                        vec452,
-	"setp.hs.u16":                        vec452,
-	"setp.ge.u32":                        vec453,
-	"setp.hs.u32":                        vec453,
-	"setp.ge.u64":                        vec454,
-	"setp.hs.u64":                        vec454,
-	"setp.geu.bf16":                      vec455,
-	"setp.geu.f16":                       vec456,
-	"setp.geu.f16/ftz":                   vec457,
-	"setp.geu.f32":                       vec458,
-	"setp.geu.f32/ftz":                   vec459,
-	"setp.geu.f64":                       vec460,
-	"setp.gt.bf16":                       vec461,
-	"setp.gt.f16":                        vec462,
-	"setp.gt.f16/ftz":                    vec463,
-	"setp.gt.f32":                        vec464,
-	"setp.gt.f32/ftz":                    vec465,
-	"setp.gt.f64":                        vec466,
-	"setp.gt.s16":                        vec467,
-	"setp.gt.s32":                        vec468,
-	"setp.gt.s64":                        vec469,
-	"setp.gt.u16":                        vec470,
-	"setp.hi.u16":                        vec470,
-	"setp.gt.u32":                        vec471,
-	"setp.hi.u32":                        vec471,
-	"setp.gt.u64":                        vec472,
-	"setp.hi.u64":                        vec472,
-	"setp.gtu.bf16":                      vec473,
-	"setp.gtu.f16":                       vec474,
-	"setp.gtu.f16/ftz":                   vec475,
-	"setp.gtu.f32":                       vec476,
-	"setp.gtu.f32/ftz":                   vec477,
-	"setp.gtu.f64":                       vec478,
-	"setp.le.bf16":                       vec479,
-	"setp.le.f16":                        vec480,
-	"setp.le.f16/ftz":                    vec481,
-	"setp.le.f32":                        vec482,
-	"setp.le.f32/ftz":                    vec483,
-	"setp.le.f64":                        vec484,
-	"setp.le.s16":                        vec485,
-	"setp.le.s32":                        vec486,
-	"setp.le.s64":                        vec487,
-	"setp.le.u16":                        vec488,
-	"setp.ls.u16":                        vec488,
-	"setp.le.u32":                        vec489,
-	"setp.ls.u32":                        vec489,
-	"setp.le.u64":                        vec490,
-	"setp.ls.u64":                        vec490,
-	"setp.leu.bf16":                      vec491,
-	"setp.leu.f16":                       vec492,
-	"setp.leu.f16/ftz":                   vec493,
-	"setp.leu.f32":                       vec494,
-	"setp.leu.f32/ftz":                   vec495,
-	"setp.leu.f64":                       vec496,
-	"setp.lt.bf16":                       vec497,
-	"setp.lt.f16":                        vec498,
-	"setp.lt.f16/ftz":                    vec499,
-	"setp.lt.f32":                        vec500,
-	"setp.lt.f32/ftz":                    vec501,
-	"setp.lt.f64":                        vec502,
-	"setp.lt.s16":                        vec503,
-	"setp.lt.s32":                        vec504,
-	"setp.lt.s64":                        vec505,
-	"setp.lt.u16":                        vec506,
-	"setp.lo.u16":                        vec506,
-	"setp.lt.u32":                        vec507,
-	"setp.lo.u32":                        vec507,
-	"setp.lt.u64":                        vec508,
-	"setp.lo.u64":                        vec508,
-	"setp.ltu.bf16":                      vec509,
-	"setp.ltu.f16":                       vec510,
-	"setp.ltu.f16/ftz":                   vec511,
-	"setp.ltu.f32":                       vec512,
-	"setp.ltu.f32/ftz":                   vec513,
-	"setp.ltu.f64":                       vec514,
-	"setp.nan.bf16":                      vec515,
-	"setp.nan.f16":                       vec516,
-	"setp.nan.f16/ftz":                   vec517,
-	"setp.nan.f32":                       vec518,
-	"setp.nan.f32/ftz":                   vec519,
-	"setp.nan.f64":                       vec520,
-	"setp.ne.bf16":                       vec521,
-	"setp.ne.f16":                        vec522,
-	"setp.ne.f16/ftz":                    vec523,
-	"setp.ne.f32":                        vec524,
-	"setp.ne.f32/ftz":                    vec525,
-	"setp.ne.f64":                        vec526,
-	"setp.ne.s16":                        vec527,
-	"setp.ne.s32":                        vec528,
-	"setp.ne.s64":                        vec529,
-	"setp.ne.u16":                        vec530,
-	"setp.ne.b16":                        vec530,
-	"setp.ne.u32":                        vec531,
-	"setp.ne.b32":                        vec531,
-	"setp.ne.u64":                        vec532,
-	"setp.ne.b64":                        vec532,
-	"setp.neu.bf16":                      vec533,
-	"setp.neu.f16":                       vec534,
-	"setp.neu.f16/ftz":                   vec535,
-	"setp.neu.f32":                       vec536,
-	"setp.neu.f32/ftz":                   vec537,
-	"setp.neu.f64":                       vec538,
-	"setp.num.bf16":                      vec539,
-	"setp.num.f16":                       vec540,
-	"setp.num.f16/ftz":                   vec541,
-	"setp.num.f32":                       vec542,
-	"setp.num.f32/ftz":                   vec543,
-	"setp.num.f64":                       vec544,
+	"add.u16x2":                          vec58,
+	"add.s16x2":                          vec58,
+	"min.u16x2":                          vec59,
+	"max.u16x2":                          vec60,
+	"min.s16x2":                          vec61,
+	"max.s16x2":                          vec62,
+	"min.relu.s16x2":                     vec63,
+	"max.relu.s16x2":                     vec64,
+	"min.relu.s32":                       vec65,
+	"max.relu.s32":                       vec66,
+	"bmsk.clamp.b32":                     vec67,
+	"bmsk.wrap.b32":                      vec68,
+	"szext.clamp.u32":                    vec69,
+	"szext.wrap.u32":                     vec70,
+	"szext.clamp.s32":                    vec71,
+	"szext.wrap.s32":                     vec72,
+	"fns.b32":                            vec73,
+	"min.u16":                            vec74,
+	"min.s16":                            vec75,
+	"min.u32":                            vec76,
+	"min.s32":                            vec77,
+	"min.u64":                            vec78,
+	"min.s64":                            vec79,
+	"max.u16":                            vec80,
+	"max.s16":                            vec81,
+	"max.u32":                            vec82,
+	"max.s32":                            vec83,
+	"max.u64":                            vec84,
+	"max.s64":                            vec85,
+	"popc.b32":                           vec86,
+	"popc.b64":                           vec87,
+	"clz.b32":                            vec88,
+	"clz.b64":                            vec89,
+	"bfind.u32":                          vec90,
+	"bfind.s32":                          vec91,
+	"bfind.u64":                          vec92,
+	"bfind.s64":                          vec93,
+	"bfind.shiftamt.u32":                 vec94,
+	"bfind.shiftamt.s32":                 vec95,
+	"bfind.shiftamt.u64":                 vec96,
+	"bfind.shiftamt.s64":                 vec97,
+	"brev.b32":                           vec98,
+	"brev.b64":                           vec99,
+	"bfe.u32":                            vec100,
+	"bfe.s32":                            vec101,
+	"bfe.u64":                            vec102,
+	"bfe.s64":                            vec103,
+	"bfi.b32":                            vec104,
+	"bfi.b64":                            vec105,
+	"dp4a.u32.u32":                       vec106,
+	"dp4a.s32.s32":                       vec107,
+	"dp4a.u32.s32":                       vec108,
+	"dp4a.s32.u32":                       vec109,
+	"dp2a.lo.u32.u32":                    vec110,
+	"dp2a.lo.s32.s32":                    vec111,
+	"dp2a.lo.u32.s32":                    vec112,
+	"dp2a.lo.s32.u32":                    vec113,
+	"dp2a.hi.u32.u32":                    vec114,
+	"dp2a.hi.s32.s32":                    vec115,
+	"dp2a.hi.u32.s32":                    vec116,
+	"dp2a.hi.s32.u32":                    vec117,
+	"and.b16":                            vec118,
+	"and.b32":                            vec118,
+	"and.b64":                            vec119,
+	"or.b16":                             vec120,
+	"or.b32":                             vec120,
+	"or.b64":                             vec121,
+	"xor.b16":                            vec122,
+	"xor.b32":                            vec122,
+	"xor.b64":                            vec123,
+	"not.b16":                            vec124,
+	"not.b32":                            vec125,
+	"not.b64":                            vec126,
+	"cnot.b16":                           vec127,
+	"cnot.b32":                           vec128,
+	"cnot.b64":                           vec129,
+	"shl.b16":                            vec130,
+	"shl.b32":                            vec131,
+	"shl.b64":                            vec132,
+	"shr.u16":                            vec133,
+	"shr.b16":                            vec133,
+	"shr.s16":                            vec134,
+	"shr.u32":                            vec135,
+	"shr.b32":                            vec135,
+	"shr.s32":                            vec136,
+	"shr.u64":                            vec137,
+	"shr.b64":                            vec137,
+	"shr.s64":                            vec138,
+	"shf.l.wrap.b32":                     vec139,
+	"shf.l.clamp.b32":                    vec140,
+	"shf.r.wrap.b32":                     vec141,
+	"shf.r.clamp.b32":                    vec142,
+	"prmt.b32":                           vec143,
+	"prmt.b32.f4e":                       vec144,
+	"prmt.b32.b4e":                       vec145,
+	"prmt.b32.rc8":                       vec146,
+	"testp.finite.f32":                   vec147,
+	"testp.infinite.f32":                 vec148,
+	"testp.number.f32":                   vec149,
+	"testp.notanumber.f32":               vec150,
+	"testp.normal.f32":                   vec151,
+	"testp.subnormal.f32":                vec152,
+	"testp.finite.f64":                   vec153,
+	"testp.infinite.f64":                 vec154,
+	"testp.number.f64":                   vec155,
+	"testp.notanumber.f64":               vec156,
+	"testp.normal.f64":                   vec157,
+	"testp.subnormal.f64":                vec158,
+	"copysign.f32":                       vec159,
+	"copysign.f64":                       vec160,
+	"add.f32":                            vec161,
+	"add.rn.f32":                         vec161,
+	"add.f32/ftz":                        vec162,
+	"add.rn.f32/ftz":                     vec162,
+	"add.f32/sat":                        vec163,
+	"add.rn.f32/sat":                     vec163,
+	"add.f32/ftz/sat":                    vec164,
+	"add.rn.f32/ftz/sat":                 vec164,
+	"sub.f32":                            vec165,
+	"sub.rn.f32":                         vec165,
+	"sub.f32/ftz":                        vec166,
+	"sub.rn.f32/ftz":                     vec166,
+	"sub.f32/sat":                        vec167,
+	"sub.rn.f32/sat":                     vec167,
+	"sub.f32/ftz/sat":                    vec168,
+	"sub.rn.f32/ftz/sat":                 vec168,
+	"mul.f32":                            vec169,
+	"mul.rn.f32":                         vec169,
+	"mul.f32/ftz":                        vec170,
+	"mul.rn.f32/ftz":                     vec170,
+	"mul.f32/sat":                        vec171,
+	"mul.rn.f32/sat":                     vec171,
+	"mul.f32/ftz/sat":                    vec172,
+	"mul.rn.f32/ftz/sat":                 vec172,
+	"fma.rn.f32":                         vec173,
+	"mad.rn.f32":                         vec173,
+	"mad.f32":                            vec173,
+	"fma.rn.f32/ftz":                     vec174,
+	"mad.rn.f32/ftz":                     vec174,
+	"mad.f32/ftz":                        vec174,
+	"fma.rn.f32/sat":                     vec175,
+	"mad.rn.f32/sat":                     vec175,
+	"mad.f32/sat":                        vec175,
+	"fma.rn.f32/ftz/sat":                 vec176,
+	"mad.rn.f32/ftz/sat":                 vec176,
+	"mad.f32/ftz/sat":                    vec176,
+	"add.rz.f32":                         vec177,
+	"add.rz.f32/ftz":                     vec178,
+	"add.rz.f32/sat":                     vec179,
+	"add.rz.f32/ftz/sat":                 vec180,
+	"add.rm.f32":                         vec181,
+	"add.rm.f32/ftz":                     vec182,
+	"add.rm.f32/sat":                     vec183,
+	"add.rm.f32/ftz/sat":                 vec184,
+	"add.rp.f32":                         vec185,
+	"add.rp.f32/ftz":                     vec186,
+	"add.rp.f32/sat":                     vec187,
+	"add.rp.f32/ftz/sat":                 vec188,
+	"sub.rz.f32":                         vec189,
+	"sub.rz.f32/ftz":                     vec190,
+	"sub.rz.f32/sat":                     vec191,
+	"sub.rz.f32/ftz/sat":                 vec192,
+	"sub.rm.f32":                         vec193,
+	"sub.rm.f32/ftz":                     vec194,
+	"sub.rm.f32/sat":                     vec195,
+	"sub.rm.f32/ftz/sat":                 vec196,
+	"sub.rp.f32":                         vec197,
+	"sub.rp.f32/ftz":                     vec198,
+	"sub.rp.f32/sat":                     vec199,
+	"sub.rp.f32/ftz/sat":                 vec200,
+	"mul.rz.f32":                         vec201,
+	"mul.rz.f32/ftz":                     vec202,
+	"mul.rz.f32/sat":                     vec203,
+	"mul.rz.f32/ftz/sat":                 vec204,
+	"mul.rm.f32":                         vec205,
+	"mul.rm.f32/ftz":                     vec206,
+	"mul.rm.f32/sat":                     vec207,
+	"mul.rm.f32/ftz/sat":                 vec208,
+	"mul.rp.f32":                         vec209,
+	"mul.rp.f32/ftz":                     vec210,
+	"mul.rp.f32/sat":                     vec211,
+	"mul.rp.f32/ftz/sat":                 vec212,
+	"fma.rz.f32":                         vec213,
+	"mad.rz.f32":                         vec213,
+	"fma.rz.f32/ftz":                     vec214,
+	"mad.rz.f32/ftz":                     vec214,
+	"fma.rz.f32/sat":                     vec215,
+	"mad.rz.f32/sat":                     vec215,
+	"fma.rz.f32/ftz/sat":                 vec216,
+	"mad.rz.f32/ftz/sat":                 vec216,
+	"fma.rm.f32":                         vec217,
+	"mad.rm.f32":                         vec217,
+	"fma.rm.f32/ftz":                     vec218,
+	"mad.rm.f32/ftz":                     vec218,
+	"fma.rm.f32/sat":                     vec219,
+	"mad.rm.f32/sat":                     vec219,
+	"fma.rm.f32/ftz/sat":                 vec220,
+	"mad.rm.f32/ftz/sat":                 vec220,
+	"fma.rp.f32":                         vec221,
+	"mad.rp.f32":                         vec221,
+	"fma.rp.f32/ftz":                     vec222,
+	"mad.rp.f32/ftz":                     vec222,
+	"fma.rp.f32/sat":                     vec223,
+	"mad.rp.f32/sat":                     vec223,
+	"fma.rp.f32/ftz/sat":                 vec224,
+	"mad.rp.f32/ftz/sat":                 vec224,
+	"div.rn.f32":                         vec225,
+	"div.approx.f32":                     vec225,
+	"div.full.f32":                       vec225,
+	"div.rn.f32/ftz":                     vec226,
+	"div.approx.f32/ftz":                 vec226,
+	"div.full.f32/ftz":                   vec226,
+	"div.rz.f32":                         vec227,
+	"div.rz.f32/ftz":                     vec228,
+	"div.rm.f32":                         vec229,
+	"div.rm.f32/ftz":                     vec230,
+	"div.rp.f32":                         vec231,
+	"div.rp.f32/ftz":                     vec232,
+	"rcp.rn.f32":                         vec233,
+	"rcp.approx.f32":                     vec233,
+	"rcp.rn.f32/ftz":                     vec234,
+	"rcp.approx.f32/ftz":                 vec234,
+	"rcp.rz.f32":                         vec235,
+	"rcp.rz.f32/ftz":                     vec236,
+	"rcp.rm.f32":                         vec237,
+	"rcp.rm.f32/ftz":                     vec238,
+	"rcp.rp.f32":                         vec239,
+	"rcp.rp.f32/ftz":                     vec240,
+	"sqrt.rn.f32":                        vec241,
+	"sqrt.approx.f32":                    vec241,
+	"sqrt.rn.f32/ftz":                    vec242,
+	"sqrt.approx.f32/ftz":                vec242,
+	"sqrt.rz.f32":                        vec243,
+	"sqrt.rz.f32/ftz":                    vec244,
+	"sqrt.rm.f32":                        vec245,
+	"sqrt.rm.f32/ftz":                    vec246,
+	"sqrt.rp.f32":                        vec247,
+	"sqrt.rp.f32/ftz":                    vec248,
+	"rsqrt.approx.f32":                   vec249,
+	"rsqrt.approx.f32/ftz":               vec250,
+	"sin.approx.f32":                     vec251,
+	"sin.approx.f32/ftz":                 vec252,
+	"cos.approx.f32":                     vec253,
+	"cos.approx.f32/ftz":                 vec254,
+	"ex2.approx.f32":                     vec255,
+	"ex2.approx.f32/ftz":                 vec256,
+	"lg2.approx.f32":                     vec257,
+	"lg2.approx.f32/ftz":                 vec258,
+	"tanh.approx.f32":                    vec259,
+	"tanh.approx.f32/ftz":                vec260,
+	"abs.f32":                            vec261,
+	"abs.f32/ftz":                        vec262,
+	"neg.f32":                            vec263,
+	"neg.f32/ftz":                        vec264,
+	"min.f32":                            vec265,
+	"min.f32/ftz":                        vec266,
+	"max.f32":                            vec267,
+	"max.f32/ftz":                        vec268,
+	"min.NaN.f32":                        vec269,
+	"min.NaN.f32/ftz":                    vec270,
+	"max.NaN.f32":                        vec271,
+	"max.NaN.f32/ftz":                    vec272,
+	"add.f64":                            vec273,
+	"add.rn.f64":                         vec273,
+	"sub.f64":                            vec274,
+	"sub.rn.f64":                         vec274,
+	"mul.f64":                            vec275,
+	"mul.rn.f64":                         vec275,
+	"fma.rn.f64":                         vec276,
+	"mad.rn.f64":                         vec276,
+	"add.rz.f64":                         vec277,
+	"add.rm.f64":                         vec278,
+	"add.rp.f64":                         vec279,
+	"sub.rz.f64":                         vec280,
+	"sub.rm.f64":                         vec281,
+	"sub.rp.f64":                         vec282,
+	"mul.rz.f64":                         vec283,
+	"mul.rm.f64":                         vec284,
+	"mul.rp.f64":                         vec285,
+	"fma.rz.f64":                         vec286,
+	"mad.rz.f64":                         vec286,
+	"fma.rm.f64":                         vec287,
+	"mad.rm.f64":                         vec287,
+	"fma.rp.f64":                         vec288,
+	"mad.rp.f64":                         vec288,
+	"div.rn.f64":                         vec289,
+	"div.rz.f64":                         vec290,
+	"div.rm.f64":                         vec291,
+	"div.rp.f64":                         vec292,
+	"rcp.rn.f64":                         vec293,
+	"rcp.approx.ftz.f64":                 vec293,
+	"rcp.rz.f64":                         vec294,
+	"rcp.rm.f64":                         vec295,
+	"rcp.rp.f64":                         vec296,
+	"sqrt.rn.f64":                        vec297,
+	"sqrt.rz.f64":                        vec298,
+	"sqrt.rm.f64":                        vec299,
+	"sqrt.rp.f64":                        vec300,
+	"rsqrt.approx.f64":                   vec301,
+	"rsqrt.approx.ftz.f64":               vec301,
+	"abs.f64":                            vec302,
+	"neg.f64":                            vec303,
+	"min.f64":                            vec304,
+	"max.f64":                            vec305,
+	"add.f16":                            vec306,
+	"add.rn.f16":                         vec306,
+	"add.f16/ftz":                        vec307,
+	"add.rn.f16/ftz":                     vec307,
+	"add.f16/sat":                        vec308,
+	"add.rn.f16/sat":                     vec308,
+	"add.f16/ftz/sat":                    vec309,
+	"add.rn.f16/ftz/sat":                 vec309,
+	"sub.f16":                            vec310,
+	"sub.rn.f16":                         vec310,
+	"sub.f16/ftz":                        vec311,
+	"sub.rn.f16/ftz":                     vec311,
+	"sub.f16/sat":                        vec312,
+	"sub.rn.f16/sat":                     vec312,
+	"sub.f16/ftz/sat":                    vec313,
+	"sub.rn.f16/ftz/sat":                 vec313,
+	"mul.f16":                            vec314,
+	"mul.rn.f16":                         vec314,
+	"mul.f16/ftz":                        vec315,
+	"mul.rn.f16/ftz":                     vec315,
+	"mul.f16/sat":                        vec316,
+	"mul.rn.f16/sat":                     vec316,
+	"mul.f16/ftz/sat":                    vec317,
+	"mul.rn.f16/ftz/sat":                 vec317,
+	"fma.rn.f16":                         vec318,
+	"fma.rn.f16/ftz":                     vec319,
+	"fma.rn.f16/sat":                     vec320,
+	"fma.rn.f16/ftz/sat":                 vec321,
+	"fma.rn.relu.f16":                    vec322,
+	"fma.rn.relu.f16/ftz":                vec323,
+	"neg.f16":                            vec324,
+	"neg.f16/ftz":                        vec325,
+	"abs.f16":                            vec326,
+	"abs.f16/ftz":                        vec327,
+	"neg.bf16":                           vec328,
+	"abs.bf16":                           vec329,
+	"neg.f16x2":                          vec330,
+	"neg.f16x2/ftz":                      vec331,
+	"abs.f16x2":                          vec332,
+	"abs.f16x2/ftz":                      vec333,
+	"neg.bf16x2":                         vec334,
+	"abs.bf16x2":                         vec335,
+	"min.f16":                            vec336,
+	"min.f16/ftz":                        vec337,
+	"min.NaN.f16":                        vec338,
+	"min.NaN.f16/ftz":                    vec339,
+	"max.f16":                            vec340,
+	"max.f16/ftz":                        vec341,
+	"max.NaN.f16":                        vec342,
+	"max.NaN.f16/ftz":                    vec343,
+	"add.f16x2":                          vec344,
+	"add.rn.f16x2":                       vec344,
+	"add.f16x2/ftz":                      vec345,
+	"add.rn.f16x2/ftz":                   vec345,
+	"add.f16x2/sat":                      vec346,
+	"add.rn.f16x2/sat":                   vec346,
+	"add.f16x2/ftz/sat":                  vec347,
+	"add.rn.f16x2/ftz/sat":               vec347,
+	"sub.f16x2":                          vec348,
+	"sub.rn.f16x2":                       vec348,
+	"sub.f16x2/ftz":                      vec349,
+	"sub.rn.f16x2/ftz":                   vec349,
+	"sub.f16x2/sat":                      vec350,
+	"sub.rn.f16x2/sat":                   vec350,
+	"sub.f16x2/ftz/sat":                  vec351,
+	"sub.rn.f16x2/ftz/sat":               vec351,
+	"mul.f16x2":                          vec352,
+	"mul.rn.f16x2":                       vec352,
+	"mul.f16x2/ftz":                      vec353,
+	"mul.rn.f16x2/ftz":                   vec353,
+	"mul.f16x2/sat":                      vec354,
+	"mul.rn.f16x2/sat":                   vec354,
+	"mul.f16x2/ftz/sat":                  vec355,
+	"mul.rn.f16x2/ftz/sat":               vec355,
+	"fma.rn.f16x2":                       vec356,
+	"fma.rn.f16x2/ftz":                   vec357,
+	"fma.rn.f16x2/sat":                   vec358,
+	"fma.rn.f16x2/ftz/sat":               vec359,
+	"fma.rn.relu.f16x2":                  vec360,
+	"fma.rn.relu.f16x2/ftz":              vec361,
+	"min.f16x2":                          vec362,
+	"min.f16x2/ftz":                      vec363,
+	"min.NaN.f16x2":                      vec364,
+	"min.NaN.f16x2/ftz":                  vec365,
+	"max.f16x2":                          vec366,
+	"max.f16x2/ftz":                      vec367,
+	"max.NaN.f16x2":                      vec368,
+	"max.NaN.f16x2/ftz":                  vec369,
+	"add.bf16":                           vec370,
+	"add.rn.bf16":                        vec370,
+	"sub.bf16":                           vec371,
+	"sub.rn.bf16":                        vec371,
+	"mul.bf16":                           vec372,
+	"mul.rn.bf16":                        vec372,
+	"add.bf16x2":                         vec373,
+	"add.rn.bf16x2":                      vec373,
+	"sub.bf16x2":                         vec374,
+	"sub.rn.bf16x2":                      vec374,
+	"mul.bf16x2":                         vec375,
+	"mul.rn.bf16x2":                      vec375,
+	"fma.rn.bf16":                        vec376,
+	"fma.rn.relu.bf16":                   vec377,
+	"fma.rn.bf16x2":                      vec378,
+	"fma.rn.relu.bf16x2":                 vec379,
+	"min.bf16":                           vec380,
+	"min.bf16x2":                         vec381,
+	"min.NaN.bf16":                       vec382,
+	"min.NaN.bf16x2":                     vec383,
+	"max.bf16":                           vec384,
+	"max.bf16x2":                         vec385,
+	"max.NaN.bf16":                       vec386,
+	"max.NaN.bf16x2":                     vec387,
+	"mov.b16":                            vec388,
+	"mov.u16":                            vec388,
+	"mov.s16":                            vec388,
+	"mov.f16":                            vec388,
+	"mov.b32":                            vec388,
+	"mov.u32":                            vec388,
+	"mov.s32":                            vec388,
+	"mov.f32":                            vec388,
+	"mov.f16x2":                          vec388,
+	"mov.b64":                            vec389,
+	"mov.u64":                            vec389,
+	"mov.s64":                            vec389,
+	"mov.f64":                            vec389,
+	"cvt.u64.u32":                        vec390,
+	"cvt.s64.u32":                        vec390,
+	"cvt.u64.s32":                        vec391,
+	"cvt.s64.s32":                        vec391,
+	"cvt.u32.u64":                        vec392,
+	"cvt.s32.u64":                        vec392,
+	"cvt.u32.s64":                        vec392,
+	"cvt.s32.s64":                        vec392,
+	"cvt.u32.u16":                        vec393,
+	"cvt.s32.u16":                        vec393,
+	"cvt.u32.s16":                        vec394,
+	"cvt.s32.s16":                        vec394,
+	"cvt.u16.u32":                        vec395,
+	"cvt.s16.u32":                        vec395,
+	"cvt.u16.s32":                        vec395,
+	"cvt.s16.s32":                        vec395,
+	"cvt.u64.u16":                        vec396,
+	"cvt.s64.u16":                        vec396,
+	"cvt.u64.s16":                        vec397,
+	"cvt.s64.s16":                        vec397,
+	"cvt.u16.u64":                        vec398,
+	"cvt.s16.u64":                        vec398,
+	"cvt.u16.s64":                        vec398,
+	"cvt.s16.s64":                        vec398,
+	"cvt.rn.f32.s32":                     vec399,
+	"cvt.rn.f32.u32":                     vec400,
+	"cvt.rn.f64.s32":                     vec401,
+	"cvt.f64.s32":                        vec401,
+	"cvt.rn.f64.u32":                     vec402,
+	"cvt.f64.u32":                        vec402,
+	"cvt.f64.f32":                        vec403,
+	"cvt.f64.f32/ftz":                    vec404,
+	"cvt.rn.f32.f64":                     vec405,
+	"cvt.rn.f32.f64/ftz":                 vec406,
+	"cvt.f32.f16":                        vec407,
+	"cvt.rn.f16.f32":                     vec408,
+	"cvt.f32.bf16":                       vec409,
+	"cvt.rn.f16x2.f32":                   vec410,
+	"cvt.rn.bf16x2.f32":                  vec411,
+	"cvt.rn.bf16.f32":                    vec412,
+	"cvt.rz.f16x2.f32":                   vec413,
+	"cvt.rz.bf16x2.f32":                  vec414,
+	"cvt.rn.relu.f16.f32":                vec415,
+	"cvt.rn.relu.bf16.f32":               vec416,
+	"cvt.rn.relu.f16x2.f32":              vec417,
+	"cvt.rn.relu.bf16x2.f32":             vec418,
+	"cvt.rz.relu.f16.f32":                vec419,
+	"cvt.rz.relu.bf16.f32":               vec420,
+	"cvt.rz.relu.f16x2.f32":              vec421,
+	"cvt.rz.relu.bf16x2.f32":             vec422,
+	"cvt.rna.tf32.f32":                   vec423,
+	"cvt.rna.satfinite.tf32.f32":         vec424,
+	"cvt.rn.tf32.f32":                    vec425,
+	"cvt.rz.tf32.f32":                    vec426,
+	"cvt.rn.relu.tf32.f32":               vec427,
+	"cvt.rz.relu.tf32.f32":               vec428,
+	"cvt.rn.satfinite.e4m3x2.f32":        vec429,
+	"cvt.rn.satfinite.e4m3x2.f16x2":      vec430,
+	"cvt.rn.f16x2.e4m3x2":                vec431,
+	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec432,
+	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec433,
+	"cvt.rn.relu.f16x2.e4m3x2":           vec434,
+	"cvt.rn.satfinite.e5m2x2.f32":        vec435,
+	"cvt.rn.satfinite.e5m2x2.f16x2":      vec436,
+	"cvt.rn.f16x2.e5m2x2":                vec437,
+	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec438,
+	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec439,
+	"cvt.rn.relu.f16x2.e5m2x2":           vec440,
+	"setp.eq.bf16":                       vec441,
+	"setp.eq.f16":                        vec442,
+	"setp.eq.f16/ftz":                    vec443,
+	"setp.eq.f32":                        vec444,
+	"setp.eq.f32/ftz":                    vec445,
+	"setp.eq.f64":                        vec446,
+	"setp.eq.s16":                        vec447,
+	"setp.eq.s32":                        vec448,
+	"setp.eq.s64":                        vec449,
+	"setp.eq.u16":                        vec450,
+	"setp.eq.b16":                        vec450,
+	"setp.eq.u32":                        vec451,
+	"setp.eq.b32":                        vec451,
+	"setp.eq.u64":                        vec452,
+	"setp.eq.b64":                        vec452,
+	"setp.equ.bf16":                      vec453,
+	"setp.equ.f16":                       vec454,
+	"setp.equ.f16/ftz":                   vec455,
+	"setp.equ.f32":                       vec456,
+	"setp.equ.f32/ftz":                   vec457,
+	"setp.equ.f64":                       vec458,
+	"setp.ge.bf16":                       vec459,
+	"setp.ge.f16":                        vec460,
+	"setp.ge.f16/ftz":                    vec461,
+	"setp.ge.f32":                        vec462,
+	"setp.ge.f32/ftz":                    vec463,
+	"setp.ge.f64":                        vec464,
+	"setp.ge.s16":                        vec465,
+	"setp.ge.s32":                        vec466,
+	"setp.ge.s64":                        vec467,
+	"setp.ge.u16":                        vec468,
+	"setp.hs.u16":                        vec468,
+	"setp.ge.u32":                        vec469,
+	"setp.hs.u32":                        vec469,
+	"setp.ge.u64":                        vec470,
+	"setp.hs.u64":                        vec470,
+	"setp.geu.bf16":                      vec471,
+	"setp.geu.f16":                       vec472,
+	"setp.geu.f16/ftz":                   vec473,
+	"setp.geu.f32":                       vec474,
+	"setp.geu.f32/ftz":                   vec475,
+	"setp.geu.f64":                       vec476,
+	"setp.gt.bf16":                       vec477,
+	"setp.gt.f16":                        vec478,
+	"setp.gt.f16/ftz":                    vec479,
+	"setp.gt.f32":                        vec480,
+	"setp.gt.f32/ftz":                    vec481,
+	"setp.gt.f64":                        vec482,
+	"setp.gt.s16":                        vec483,
+	"setp.gt.s32":                        vec484,
+	"setp.gt.s64":                        vec485,
+	"setp.gt.u16":                        vec486,
+	"setp.hi.u16":                        vec486,
+	"setp.gt.u32":                        vec487,
+	"setp.hi.u32":                        vec487,
+	"setp.gt.u64":                        vec488,
+	"setp.hi.u64":                        vec488,
+	"setp.gtu.bf16":                      vec489,
+	"setp.gtu.f16":                       vec490,
+	"setp.gtu.f16/ftz":                   vec491,
+	"setp.gtu.f32":                       vec492,
+	"setp.gtu.f32/ftz":                   vec493,
+	"setp.gtu.f64":                       vec494,
+	"setp.le.bf16":                       vec495,
+	"setp.le.f16":                        vec496,
+	"setp.le.f16/ftz":                    vec497,
+	"setp.le.f32":                        vec498,
+	"setp.le.f32/ftz":                    vec499,
+	"setp.le.f64":                        vec500,
+	"setp.le.s16":                        vec501,
+	"setp.le.s32":                        vec502,
+	"setp.le.s64":                        vec503,
+	"setp.le.u16":                        vec504,
+	"setp.ls.u16":                        vec504,
+	"setp.le.u32":                        vec505,
+	"setp.ls.u32":                        vec505,
+	"setp.le.u64":                        vec506,
+	"setp.ls.u64":                        vec506,
+	"setp.leu.bf16":                      vec507,
+	"setp.leu.f16":                       vec508,
+	"setp.leu.f16/ftz":                   vec509,
+	"setp.leu.f32":                       vec510,
+	"setp.leu.f32/ftz":                   vec511,
+	"setp.leu.f64":                       vec512,
+	"setp.lt.bf16":                       vec513,
+	"setp.lt.f16":                        vec514,
+	"setp.lt.f16/ftz":                    vec515,
+	"setp.lt.f32":                        vec516,
+	"setp.lt.f32/ftz":                    vec517,
+	"setp.lt.f64":                        vec518,
+	"setp.lt.s16":                        vec519,
+	"setp.lt.s32":                        vec520,
+	"setp.lt.s64":                        vec521,
+	"setp.lt.u16":                        vec522,
+	"setp.lo.u16":                        vec522,
+	"setp.lt.u32":                        vec523,
+	"setp.lo.u32":                        vec523,
+	"setp.lt.u64":                        vec524,
+	"setp.lo.u64":                        vec524,
+	"setp.ltu.bf16":                      vec525,
+	"setp.ltu.f16":                       vec526,
+	"setp.ltu.f16/ftz":                   vec527,
+	"setp.ltu.f32":                       vec528,
+	"setp.ltu.f32/ftz":                   vec529,
+	"setp.ltu.f64":                       vec530,
+	"setp.nan.bf16":                      vec531,
+	"setp.nan.f16":                       vec532,
+	"setp.nan.f16/ftz":                   vec533,
+	"setp.nan.f32":                       vec534,
+	"setp.nan.f32/ftz":                   vec535,
+	"setp.nan.f64":                       vec536,
+	"setp.ne.bf16":                       vec537,
+	"setp.ne.f16":                        vec538,
+	"setp.ne.f16/ftz":                    vec539,
+	"setp.ne.f32":                        vec540,
+	"setp.ne.f32/ftz":                    vec541,
+	"setp.ne.f64":                        vec542,
+	"setp.ne.s16":                        vec543,
+	"setp.ne.s32":                        vec544,
+	"setp.ne.s64":                        vec545,
+	"setp.ne.u16":                        vec546,
+	"setp.ne.b16":                        vec546,
+	"setp.ne.u32":                        vec547,
+	"setp.ne.b32":                        vec547,
+	"setp.ne.u64":                        vec548,
+	"setp.ne.b64":                        vec548,
+	"setp.neu.bf16":                      vec549,
+	"setp.neu.f16":                       vec550,
+	"setp.neu.f16/ftz":                   vec551,
+	"setp.neu.f32":                       vec552,
+	"setp.neu.f32/ftz":                   vec553,
+	"setp.neu.f64":                       vec554,
+	"setp.num.bf16":                      vec555,
+	"setp.num.f16":                       vec556,
+	"setp.num.f16/ftz":                   vec557,
+	"setp.num.f32":                       vec558,
+	"setp.num.f32/ftz":                   vec559,
+	"setp.num.f64":                       vec560,
 }

@@ -76,21 +76,22 @@ func UpdateFor(op string, t ptx.Type) Update {
 
 // floatUpdates of numbers, or of both halves of a word.
 var floatUpdates = map[ptx.Type]map[string]Update{
-	ptx.F32: {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
-	ptx.F64: {"add": func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }},
-	ptx.F16: {"add": func(o, b, _ uint64) uint64 { return uint64(toF16(float64(f16(uint32(o)) + f16(uint32(b))))) }},
-	ptx.BF16: {"add": func(o, b, _ uint64) uint64 {
-		return uint64(toBF16(float64(bf16(uint32(o))) + float64(bf16(uint32(b)))))
-	}},
-	ptx.F16x2: {
-		"add": inHalves(func(a, b uint32) uint32 { return toF16(float64(f16(a) + f16(b))) }),
-		"min": inHalves(minF16), "max": inHalves(maxF16),
-	},
-	ptx.BF16x2: {
-		"add": inHalves(func(a, b uint32) uint32 { return toBF16(float64(bf16(a)) + float64(bf16(b))) }),
-		"min": inHalves(func(a, b uint32) uint32 { return minF32(a<<16, b<<16) >> 16 }),
-		"max": inHalves(func(a, b uint32) uint32 { return maxF32(a<<16, b<<16) >> 16 }),
-	},
+	ptx.F32:    {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
+	ptx.F64:    {"add": func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }},
+	ptx.F16:    {"add": oneHalf(addF16), "min": oneHalf(minF16), "max": oneHalf(maxF16)},
+	ptx.BF16:   {"add": oneHalf(addBF16), "min": oneHalf(minBF16), "max": oneHalf(maxBF16)},
+	ptx.F16x2:  {"add": inHalves(addF16), "min": inHalves(minF16), "max": inHalves(maxF16)},
+	ptx.BF16x2: {"add": inHalves(addBF16), "min": inHalves(minBF16), "max": inHalves(maxBF16)},
+}
+
+func addF16(a, b uint32) uint32  { return toF16(float64(f16(a) + f16(b))) }
+func addBF16(a, b uint32) uint32 { return toBF16(float64(bf16(a)) + float64(bf16(b))) }
+func minBF16(a, b uint32) uint32 { return minF32(a<<16, b<<16) >> 16 }
+func maxBF16(a, b uint32) uint32 { return maxF32(a<<16, b<<16) >> 16 }
+
+// oneHalf makes the update of a half of a function of it.
+func oneHalf(f func(a, b uint32) uint32) Update {
+	return func(o, b, _ uint64) uint64 { return uint64(f(uint32(o), uint32(b))) }
 }
 
 // inHalves makes the update of a word of a function of its halves.

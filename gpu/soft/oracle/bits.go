@@ -64,6 +64,12 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 			d |= at(i) << (bits - 1 - i)
 		}
 		return d, nil
+	case "bmsk":
+		return maskOfBits(in, v), nil
+	case "szext":
+		return sizeExtended(in, v), nil
+	case "fns":
+		return nthSet(v), nil
 	case "bfe":
 		pos, n := uint32(v[1]&0xff), uint32(v[2]&0xff)
 		sign := uint64(0)
@@ -149,4 +155,60 @@ func dot(in *ptx.Inst, v []uint64) uint64 {
 		}
 	}
 	return truncate(uint64(sum), 4)
+}
+
+// maskOfBits, sizeExtended and nthSet follow the pseudocode under bmsk, szext and fns in
+// the PTX ISA.
+func maskOfBits(in *ptx.Inst, v []uint64) uint64 {
+	a, b := v[0]&31, v[1]&31
+	mask0, mask1 := truncate(^uint64(0)<<a, 4), truncate(^uint64(0)<<(a+b), 4)
+	none := a+b >= 32
+	if in.Has("clamp") {
+		if v[0] >= 32 {
+			none, mask0 = true, 0
+		}
+		none = none || v[1] >= 32
+	}
+	if none {
+		mask1 = 0
+	}
+	return mask0 &^ mask1
+}
+
+func sizeExtended(in *ptx.Inst, v []uint64) uint64 {
+	b, large := v[1]&31, in.Has("clamp") && v[1] >= 32
+	mask := truncate(^uint64(0)<<b, 4)
+	if large {
+		mask = 0
+	}
+	r := v[0] &^ mask
+	if in.Has("s32") && b != 0 && !large && v[0]>>((b-1)&31)&1 == 1 {
+		r |= mask
+	}
+	return r
+}
+
+func nthSet(v []uint64) uint64 {
+	set := func(at int64) bool { return v[0]>>uint(at)&1 == 1 }
+	base, offset := int64(v[1]), int64(int32(v[2]))
+	if offset == 0 {
+		if base < 32 && set(base) {
+			return uint64(base)
+		}
+		return 0xffffffff
+	}
+	count, inc := offset-1, int64(1)
+	if offset < 0 {
+		count, inc = -offset-1, -1
+	}
+	for at := base; at >= 0 && at < 32; at += inc {
+		if !set(at) {
+			continue
+		}
+		if count == 0 {
+			return uint64(at)
+		}
+		count--
+	}
+	return 0xffffffff
 }

@@ -103,6 +103,22 @@ func eval(in *ptx.Inst, types []ptx.Type, v []uint64, carry *uint64) (uint64, er
 		y, err2 := float(&as, half, hi)
 		return x | y<<16, errors.Join(err, err2)
 	}
+	if t == ptx.U16x2 || t == ptx.S16x2 {
+		as, half := *in, map[ptx.Type]ptx.Type{ptx.U16x2: ptx.U16, ptx.S16x2: ptx.S16}[t]
+		as.Mods = append(append([]string{}, in.Mods[:len(in.Mods)-1]...), half.String())
+		x, err := eval(&as, as.OperandTypes(), []uint64{v[0] & 0xffff, v[1] & 0xffff}, carry)
+		y, err2 := eval(&as, as.OperandTypes(), []uint64{v[0] >> 16, v[1] >> 16}, carry)
+		return x | y<<16, errors.Join(err, err2)
+	}
+	if in.Has("relu") && t.Signed() { // the result without it, and none below zero
+		as := *in
+		as.Mods = []string{t.String()}
+		r, err := eval(&as, types, v, carry)
+		if integer(r, t).Sign() < 0 {
+			r = 0
+		}
+		return r, err
+	}
 	if t.Float() {
 		return float(in, t, v)
 	}

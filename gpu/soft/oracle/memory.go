@@ -167,6 +167,9 @@ func (t *thread) atom(in *ptx.Inst) error {
 	if in.Op == "atom" {
 		args = args[1:]
 	}
+	if args[1].Kind == ptx.KindVec {
+		return t.atomVector(in, args)
+	}
 	ty := memType(in)
 	b, err := t.bytes(in, &args[0], uint64(ty.Size()))
 	if err != nil {
@@ -267,6 +270,30 @@ func (t *thread) copyBulk(in *ptx.Inst) error {
 	}
 	if in.Has("mbarrier::complete_tx::bytes") {
 		return t.complete(&in.Args[3], size)
+	}
+	return nil
+}
+
+// atomVector does to each element what the instruction does to one.
+func (t *thread) atomVector(in *ptx.Inst, args []ptx.Operand) error {
+	var results []uint64
+	for i := range args[1].List {
+		one, mem := *in, args[0]
+		mem.Off += int64(i) * int64(memType(in).Size())
+		one.Op, one.Args = "red", []ptx.Operand{mem, args[1].List[i]}
+		b, err := t.bytes(in, &mem, uint64(memType(in).Size()))
+		if err != nil {
+			return err
+		}
+		results = append(results, get(b))
+		if err := t.atom(&one); err != nil {
+			return err
+		}
+	}
+	for i, v := range results {
+		if in.Op == "atom" {
+			t.set(&in.Args[0].List[i], v)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ type Launch struct {
 	Address     func(*ptx.Var) uint64 // of module variables in device memory
 	// Memory gives size bytes of device memory at an address.
 	Memory func(addr, size uint64) ([]byte, error)
+	// Images are the texture and surface objects by their numbers.
+	Images map[uint64]*Image
 	// Steps bounds the instructions of one block; 0 means 100 million.
 	Steps int
 }

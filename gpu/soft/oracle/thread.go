@@ -256,6 +256,10 @@ func (t *thread) plain(in *ptx.Inst) error {
 		return t.store(in)
 	case "atom", "red":
 		return t.atom(in)
+	case "tex", "tld4":
+		return t.tex(in)
+	case "suld", "sust":
+		return t.surface(in)
 	case "membar", "fence", "prefetch", "nanosleep", "setmaxnreg", "createpolicy":
 		return nil
 	case "cvta":

@@ -39,21 +39,18 @@ func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32)
 	if !s.Normalized {
 		return bounded(u+float64(offset), size)
 	}
-	u += float64(offset) / size
-	switch s.Address[axis] {
-	case Wrap:
-		if u -= math.Floor(u); u != u { // of an infinite one
-			return 0
+	if mode := s.Address[axis]; mode == Wrap || mode == Mirror {
+		if u -= 2 * math.Floor(u/2); u != u { // both repeat after 2; an infinite one nowhere
+			u = 0
 		}
-	case Mirror:
+		u += float64(offset) / size
 		whole := math.Floor(u)
-		if u -= whole; u != u {
-			return 0
-		}
-		if math.Mod(whole, 2) != 0 {
+		if u -= whole; mode == Mirror && math.Mod(whole, 2) != 0 {
 			u = 1 - u
 		}
+		return bounded(u*size, size)
 	}
+	u += float64(offset) / size
 	return bounded(u*size, size)
 }
 

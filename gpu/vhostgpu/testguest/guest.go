@@ -22,6 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/tree"
 	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
@@ -232,10 +233,9 @@ func (g *Guest) Done() <-chan struct{} { return g.done }
 // places are this folder, and the build folder.
 func places(t testing.TB) (here, build string) {
 	t.Helper()
-	_, file, _, _ := runtime.Caller(0)
-	here = filepath.Dir(file)
+	here = filepath.Join(tree.Top(), "gpu/vhostgpu/testguest")
 	if build = os.Getenv("BASALT_BUILD"); build == "" {
-		build = filepath.Join(here, "..", "..", "..", "build")
+		build = filepath.Join(tree.Top(), "build")
 	}
 	return here, build
 }

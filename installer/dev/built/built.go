@@ -8,10 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 
 // made by this process: go need not look again. Guarded by the lock.
@@ -103,7 +104,6 @@ func Guest(t testing.TB) (library, tests string) {
 	if testing.Short() {
 		t.Skip("builds and runs the guest's library")
 	}
-	_, file, _, _ := runtime.Caller(0)
 	build, err := filepath.Abs(outputs())
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func Guest(t testing.TB) (library, tests string) {
 	}
 	defer lock(t, filepath.Join(build, "test", "guest.lock"))()
 	cmd := exec.Command("make", "--no-print-directory", "-s", "BUILD="+build, "apiprograms")
-	cmd.Dir = filepath.Join(filepath.Dir(file), "../../../gpu/guest")
+	cmd.Dir = filepath.Join(tree.Top(), "gpu/guest")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("make apiprograms: %v\n%s", err, out)
 	}
@@ -128,8 +128,7 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 	if testing.Short() {
 		t.Skipf("builds and starts %s of %s", pkg, commit)
 	}
-	_, file, _, _ := runtime.Caller(0)
-	top := filepath.Join(filepath.Dir(file), "../../..")
+	top := tree.Top()
 	kept := filepath.Join(outputs(), "test", "previous-"+commit)
 	if err := os.MkdirAll(kept, 0o755); err != nil {
 		t.Fatal(err)
@@ -137,13 +136,13 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 	defer lock(t, kept+".lock")()
 	program := filepath.Join(kept, filepath.Base(pkg))
 	if _, err := os.Stat(program); err != nil {
-		tree := t.TempDir()
+		source := t.TempDir()
 		script := `git -C "$1" cat-file -e "$3^{commit}" || exit 3; git -C "$1" archive "$3" | tar -x -C "$2" && rm -rf "$2/ui/dist" && cp -r "$1/ui/dist" "$2/ui/dist"`
-		if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, tree, commit).CombinedOutput(); err != nil {
+		if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, source, commit).CombinedOutput(); err != nil {
 			t.Fatalf("commit %s, the release before, is not in this repository: %v\n%s\na shallow clone gets it by git fetch --unshallow", commit, err, out)
 		}
 		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", "-X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
-		cmd.Dir = tree
+		cmd.Dir = source
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build of commit %s: %v\n%s", commit, err, out)
 		}
@@ -163,8 +162,7 @@ func outputs() string {
 	if dir := os.Getenv("BASALT_BUILD"); dir != "" {
 		return dir
 	}
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../../build")
+	return filepath.Join(tree.Top(), "build")
 }
 
 // lock keeps the tests of other packages from building the same at once.

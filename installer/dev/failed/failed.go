@@ -10,10 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 
 // largest part of a file that is kept, its end, in bytes.
@@ -40,7 +41,7 @@ func Keep(t testing.TB, collect func(f Folder)) {
 
 // path of the test's folder: package and test name its parts.
 func path(t testing.TB) string {
-	top := source()
+	top := tree.Top()
 	build := os.Getenv("BASALT_BUILD")
 	if build == "" {
 		build = filepath.Join(top, "build")
@@ -51,12 +52,6 @@ func path(t testing.TB) string {
 		pkg = filepath.Base(here)
 	}
 	return filepath.Join(build, "failed", strings.ReplaceAll(pkg, "/", "_"), filepath.FromSlash(t.Name()))
-}
-
-// source is the top of the tree.
-func source() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "../../..")
 }
 
 // Folder is where a failed test's things are kept. Its methods report errors

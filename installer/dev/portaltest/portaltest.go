@@ -6,13 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 
 const hint = `run "make setup ui", which installs and builds what this needs`
@@ -21,10 +21,7 @@ const hint = `run "make setup ui", which installs and builds what this needs`
 const Password = "correct horse battery staple"
 
 // ui is the portal's folder.
-func ui() string {
-	_, here, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(here), "../../../ui")
-}
+func ui() string { return filepath.Join(tree.Top(), "ui") }
 
 // Built fails the test when there is no portal to embed.
 func Built(t *testing.T) {

@@ -1,12 +1,13 @@
 /* Mathematics of device code. Everything that clang can express is the GPU's
- * own instruction; exponentials, logarithms and angles are series in double
- * precision (of our own: each a Taylor series after reduction of the argument),
- * and the float forms are these rounded. The forms that begin with __ are fast
- * and approximate. */
+ * own instruction; the forms that begin with __ are fast and approximate. All
+ * else calls functions with the names of libdevice (declared by clang's own
+ * header): the soft GPU brings them, and for other GPUs basalt_device_series.h
+ * has weak definitions of many. */
 #ifndef BASALT_DEVICE_MATH_H
 #define BASALT_DEVICE_MATH_H
 
 #include "basalt_device.h"
+#include "basalt_device_series.h"
 
 #define BASALT_MATH1(name, builtin) \
 	BASALT_DEVICE double name(double x) { return builtin(x); } \
@@ -28,8 +29,8 @@ BASALT_MATH2(copysign, __builtin_copysign)
 BASALT_DEVICE double sqrt(double x) { return __nvvm_sqrt_rn_d(x); }
 BASALT_DEVICE float sqrtf(float x) { return __nvvm_sqrt_rn_f(x); }
 BASALT_DEVICE float sqrt(float x) { return __nvvm_sqrt_rn_f(x); }
-BASALT_DEVICE double rsqrt(double x) { return 1 / __nvvm_sqrt_rn_d(x); }
-BASALT_DEVICE float rsqrtf(float x) { return 1 / __nvvm_sqrt_rn_f(x); }
+BASALT_DEVICE double rsqrt(double x) { return __nv_rsqrt(x); }
+BASALT_DEVICE float rsqrtf(float x) { return __nv_rsqrtf(x); }
 BASALT_DEVICE double fma(double x, double y, double z) { return __nvvm_fma_rn_d(x, y, z); }
 BASALT_DEVICE float fma(float x, float y, float z) { return __nvvm_fma_rn_f(x, y, z); }
 BASALT_DEVICE float fmaf(float x, float y, float z) { return __nvvm_fma_rn_f(x, y, z); }
@@ -46,249 +47,101 @@ BASALT_DEVICE double round(double x) { return copysign(floor(fabs(x) + (fabs(x) 
 BASALT_DEVICE float round(float x) { return (float)round((double)x); }
 BASALT_DEVICE float roundf(float x) { return (float)round((double)x); }
 
-/* x * 2^n, for n of the size that exponents have; in two steps, so that a result
- * below the least normal number is right. */
-BASALT_DEVICE double basalt_scale(double x, int n)
-{
-	int half = n / 2;
+/* Functions under the names of double and float, and for int. */
+#define BASALT_CALL1(name) \
+	BASALT_DEVICE double name(double x) { return __nv_##name(x); } \
+	BASALT_DEVICE double name(int x) { return __nv_##name((double)x); } \
+	BASALT_DEVICE float name##f(float x) { return __nv_##name##f(x); } \
+	BASALT_DEVICE float name(float x) { return __nv_##name##f(x); }
+#define BASALT_CALL2(name) \
+	BASALT_DEVICE double name(double x, double y) { return __nv_##name(x, y); } \
+	BASALT_DEVICE float name##f(float x, float y) { return __nv_##name##f(x, y); } \
+	BASALT_DEVICE float name(float x, float y) { return __nv_##name##f(x, y); }
+/* Names that only C has: no form for other types. */
+#define BASALT_C1(name) \
+	BASALT_DEVICE double name(double x) { return __nv_##name(x); } \
+	BASALT_DEVICE float name##f(float x) { return __nv_##name##f(x); }
+BASALT_CALL1(exp)
+BASALT_CALL1(exp2)
+BASALT_CALL1(expm1)
+BASALT_CALL1(log)
+BASALT_CALL1(log2)
+BASALT_CALL1(log10)
+BASALT_CALL1(log1p)
+BASALT_CALL1(sin)
+BASALT_CALL1(cos)
+BASALT_CALL1(tan)
+BASALT_CALL1(asin)
+BASALT_CALL1(acos)
+BASALT_CALL1(atan)
+BASALT_CALL1(sinh)
+BASALT_CALL1(cosh)
+BASALT_CALL1(tanh)
+BASALT_CALL1(asinh)
+BASALT_CALL1(acosh)
+BASALT_CALL1(atanh)
+BASALT_CALL1(cbrt)
+BASALT_CALL1(erf)
+BASALT_CALL1(erfc)
+BASALT_CALL1(tgamma)
+BASALT_CALL1(lgamma)
+BASALT_CALL1(logb)
+BASALT_CALL2(atan2)
+BASALT_CALL2(pow)
+BASALT_CALL2(fmod)
+BASALT_CALL2(hypot)
+BASALT_CALL2(remainder)
+BASALT_CALL2(fdim)
+BASALT_CALL2(nextafter)
+BASALT_C1(exp10)
+BASALT_C1(sinpi)
+BASALT_C1(cospi)
+BASALT_C1(rcbrt)
+BASALT_C1(erfcx)
+BASALT_C1(erfinv)
+BASALT_C1(erfcinv)
+BASALT_C1(normcdf)
+BASALT_C1(normcdfinv)
+BASALT_C1(j0)
+BASALT_C1(j1)
+BASALT_C1(y0)
+BASALT_C1(y1)
+BASALT_C1(cyl_bessel_i0)
+BASALT_C1(cyl_bessel_i1)
+BASALT_DEVICE double jn(int n, double x) { return __nv_jn(n, x); }
+BASALT_DEVICE float jnf(int n, float x) { return __nv_jnf(n, x); }
+BASALT_DEVICE double yn(int n, double x) { return __nv_yn(n, x); }
+BASALT_DEVICE float ynf(int n, float x) { return __nv_ynf(n, x); }
+BASALT_DEVICE double rhypot(double x, double y) { return __nv_rhypot(x, y); }
+BASALT_DEVICE float rhypotf(float x, float y) { return __nv_rhypotf(x, y); }
+BASALT_DEVICE double norm3d(double x, double y, double z) { return __nv_norm3d(x, y, z); }
+BASALT_DEVICE float norm3df(float x, float y, float z) { return __nv_norm3df(x, y, z); }
+BASALT_DEVICE double rnorm3d(double x, double y, double z) { return __nv_rnorm3d(x, y, z); }
+BASALT_DEVICE float rnorm3df(float x, float y, float z) { return __nv_rnorm3df(x, y, z); }
+BASALT_DEVICE double norm4d(double x, double y, double z, double t) { return __nv_norm4d(x, y, z, t); }
+BASALT_DEVICE float norm4df(float x, float y, float z, float t) { return __nv_norm4df(x, y, z, t); }
+BASALT_DEVICE double rnorm4d(double x, double y, double z, double t) { return __nv_rnorm4d(x, y, z, t); }
+BASALT_DEVICE float rnorm4df(float x, float y, float z, float t) { return __nv_rnorm4df(x, y, z, t); }
 
-	return x * __longlong_as_double((long long)(half + 1023) << 52) * __longlong_as_double((long long)(n - half + 1023) << 52);
-}
-
-BASALT_DEVICE double exp(double x)
-{
-	double n, r, term = 1, sum = 1;
-
-	if (!(x < 709.79))
-		return x != x ? x : __builtin_inf();
-	if (x < -745.2)
-		return 0;
-	n = rint(x * 1.4426950408889634);
-	r = fma(n, -6.93147180369123816490e-01, x);
-	r = fma(n, -1.90821492927058770002e-10, r);
-	for (int i = 1; i < 15; i++)
-		sum += term *= r / i;
-	return basalt_scale(sum, (int)n);
-}
-
-BASALT_DEVICE double log(double x)
-{
-	int n = 0;
-	long long bits;
-	double s, power, sum = 0;
-
-	if (!(x > 0))
-		return x == 0 ? -__builtin_inf() : __builtin_nan("");
-	if (x == __builtin_inf())
-		return x;
-	if (x < 2.2250738585072014e-308) {
-		x *= 18014398509481984.0;
-		n = -54;
-	}
-	bits = __double_as_longlong(x);
-	n += (int)(bits >> 52) - 1023;
-	x = __longlong_as_double((bits & 0xfffffffffffffll) | 0x3ff0000000000000ll);
-	if (x > 1.4142135623730951) {
-		x /= 2;
-		n++;
-	}
-	s = (x - 1) / (x + 1);
-	power = s;
-	for (int i = 1; i < 25; i += 2, power *= s * s)
-		sum += power / i;
-	return fma((double)n, 6.93147180369123816490e-01, fma((double)n, 1.90821492927058770002e-10, 2 * sum));
-}
-
-BASALT_DEVICE double basalt_sine(double x)
-{
-	double term = x, sum = x;
-
-	for (int i = 2; i < 20; i += 2)
-		sum += term *= -x * x / (i * (i + 1));
-	return sum;
-}
-
-BASALT_DEVICE double basalt_cosine(double x)
-{
-	double term = 1, sum = 1;
-
-	for (int i = 1; i < 20; i += 2)
-		sum += term *= -x * x / (i * (i + 1));
-	return sum;
-}
-
-/* The quarter of the circle, and the angle in it. Good up to about 10^6. */
-BASALT_DEVICE long long basalt_quarter(double *x)
-{
-	double n = rint(*x * 0.63661977236758134);
-
-	*x = fma(n, -1.57079632679489656e+00, *x);
-	*x = fma(n, -6.12323399573676604e-17, *x);
-	return (long long)n & 3;
-}
-
-BASALT_DEVICE double sin(double x)
-{
-	long long q = basalt_quarter(&x);
-	double y = q & 1 ? basalt_cosine(x) : basalt_sine(x);
-
-	return q & 2 ? -y : y;
-}
-
-BASALT_DEVICE double cos(double x)
-{
-	long long q = basalt_quarter(&x);
-	double y = q & 1 ? basalt_sine(x) : basalt_cosine(x);
-
-	return (q + 1) & 2 ? -y : y;
-}
-
-BASALT_DEVICE double tan(double x) { return sin(x) / cos(x); }
-BASALT_DEVICE void sincos(double x, double *s, double *c) { *s = sin(x), *c = cos(x); }
-BASALT_DEVICE void sincosf(float x, float *s, float *c) { *s = (float)sin((double)x), *c = (float)cos((double)x); }
-
-BASALT_DEVICE double atan(double x)
-{
-	double a = fabs(x), power, sum = 0;
-	bool inverse = a > 1;
-
-	if (x != x)
-		return x;
-	if (inverse)
-		a = 1 / a;
-	a = a / (1 + sqrt(1 + a * a));
-	a = a / (1 + sqrt(1 + a * a));
-	power = a;
-	for (int i = 1; i < 24; i += 2, power *= -a * a)
-		sum += power / i;
-	sum *= 4;
-	return copysign(inverse ? 1.5707963267948966 - sum : sum, x);
-}
-
-BASALT_DEVICE double atan2(double y, double x)
-{
-	if (x > 0)
-		return atan(y / x);
-	if (x < 0)
-		return atan(y / x) + copysign(3.14159265358979312, y);
-	return y == 0 ? y : copysign(1.5707963267948966, y);
-}
-
-BASALT_DEVICE double asin(double x) { return atan2(x, sqrt((1 - x) * (1 + x))); }
-BASALT_DEVICE double acos(double x) { return atan2(sqrt((1 - x) * (1 + x)), x); }
-BASALT_DEVICE double exp2(double x)
-{
-	double n = rint(x);
-
-	if (!(fabs(x) < 1100))
-		return exp(x);
-	return basalt_scale(exp((x - n) * 0.69314718055994531), (int)n);
-}
-
-/* Near 0, where exp(x) - 1 and log(1 + x) would lose what counts. */
-BASALT_DEVICE double expm1(double x)
-{
-	double term = x, sum = x;
-
-	if (!(fabs(x) < 0.5))
-		return exp(x) - 1;
-	for (int i = 2; i < 16; i++)
-		sum += term *= x / i;
-	return sum;
-}
-
-BASALT_DEVICE double log1p(double x)
-{
-	double s = x / (2 + x), power = s, sum = 0;
-
-	if (!(fabs(x) < 0.4))
-		return log(1 + x);
-	for (int i = 1; i < 29; i += 2, power *= s * s)
-		sum += power / i;
-	return 2 * sum;
-}
-
-BASALT_DEVICE double log2(double x) { return log(x) * 1.4426950408889634; }
-BASALT_DEVICE double log10(double x) { return log(x) * 0.43429448190325182; }
-BASALT_DEVICE double cosh(double x) { return (exp(x) + exp(-x)) / 2; }
-
-BASALT_DEVICE double sinh(double x)
-{
-	double e = expm1(fabs(x));
-
-	return copysign((e + e / (e + 1)) / 2, x);
-}
-
-BASALT_DEVICE double tanh(double x)
-{
-	double e = expm1(2 * fabs(x));
-
-	return copysign(fabs(x) > 20 ? 1.0 : e / (e + 2), x);
-}
-
-BASALT_DEVICE double hypot(double x, double y) { return sqrt(x * x + y * y); }
-BASALT_DEVICE double cbrt(double x) { return x == 0 ? x : copysign(exp(log(fabs(x)) / 3), x); }
-
-BASALT_DEVICE double pow(double x, double y)
-{
-	bool whole = y == trunc(y), odd = whole && fabs(y) < 9007199254740992.0 && ((long long)y & 1);
-	double r;
-
-	if (y == 0 || x == 1)
-		return 1;
-	if (x == 0)
-		return y > 0 ? (odd ? x : 0) : (odd ? copysign(__builtin_inf(), x) : __builtin_inf());
-	if (x < 0 && !whole)
-		return __builtin_nan("");
-	r = exp(y * log(fabs(x)));
-	return x < 0 && odd ? -r : r;
-}
-
-BASALT_DEVICE double fmod(double x, double y)
-{
-	double r = fabs(x), d = fabs(y);
-
-	if (!(d > 0) || r == __builtin_inf())
-		return __builtin_nan("");
-	while (r >= d) { /* each turn takes off at least half of what is left */
-		double part = d;
-
-		while (part <= r / 2)
-			part *= 2;
-		r -= part;
-	}
-	return copysign(r, x);
-}
-
-/* Forms for float under both of their names, and for int. */
-#define BASALT_ROUNDED(name) \
-	BASALT_DEVICE double name(int x) { return name((double)x); } \
-	BASALT_DEVICE float name##f(float x) { return (float)name((double)x); } \
-	BASALT_DEVICE float name(float x) { return (float)name((double)x); }
-#define BASALT_ROUNDED2(name) \
-	BASALT_DEVICE float name##f(float x, float y) { return (float)name((double)x, (double)y); } \
-	BASALT_DEVICE float name(float x, float y) { return (float)name((double)x, (double)y); }
-BASALT_ROUNDED(exp)
-BASALT_ROUNDED(exp2)
-BASALT_ROUNDED(expm1)
-BASALT_ROUNDED(log)
-BASALT_ROUNDED(log2)
-BASALT_ROUNDED(log10)
-BASALT_ROUNDED(log1p)
-BASALT_ROUNDED(sin)
-BASALT_ROUNDED(cos)
-BASALT_ROUNDED(tan)
-BASALT_ROUNDED(asin)
-BASALT_ROUNDED(acos)
-BASALT_ROUNDED(atan)
-BASALT_ROUNDED(sinh)
-BASALT_ROUNDED(cosh)
-BASALT_ROUNDED(tanh)
-BASALT_ROUNDED(cbrt)
-BASALT_ROUNDED2(atan2)
-BASALT_ROUNDED2(pow)
-BASALT_ROUNDED2(fmod)
-BASALT_ROUNDED2(hypot)
+/* Functions with a second result or an integer, for both types. */
+#define BASALT_PARTS(t, s) \
+	BASALT_DEVICE void sincos##s(t x, t *sine, t *cosine) { __nv_sincos##s(x, sine, cosine); } \
+	BASALT_DEVICE void sincospi##s(t x, t *sine, t *cosine) { __nv_sincospi##s(x, sine, cosine); } \
+	BASALT_DEVICE t frexp##s(t x, int *n) { return __nv_frexp##s(x, n); } \
+	BASALT_DEVICE t modf##s(t x, t *whole) { return __nv_modf##s(x, whole); } \
+	BASALT_DEVICE t remquo##s(t x, t y, int *q) { return __nv_remquo##s(x, y, q); } \
+	BASALT_DEVICE t ldexp##s(t x, int n) { return __nv_ldexp##s(x, n); } \
+	BASALT_DEVICE t scalbn##s(t x, int n) { return __nv_scalbn##s(x, n); } \
+	BASALT_DEVICE int ilogb##s(t x) { return __nv_ilogb##s(x); } \
+	BASALT_DEVICE long long llrint##s(t x) { return __nv_llrint##s(x); } \
+	BASALT_DEVICE long long llround##s(t x) { return __nv_llround##s(x); } \
+	BASALT_DEVICE long lrint##s(t x) { return (long)__nv_llrint##s(x); } \
+	BASALT_DEVICE long lround##s(t x) { return (long)__nv_llround##s(x); }
+BASALT_PARTS(double, )
+BASALT_PARTS(float, f)
+BASALT_DEVICE float frexp(float x, int *n) { return __nv_frexpf(x, n); }
+BASALT_DEVICE float modf(float x, float *whole) { return __nv_modff(x, whole); }
+BASALT_DEVICE float ldexp(float x, int n) { return __nv_ldexpf(x, n); }
 
 BASALT_DEVICE int abs(int x) { return x < 0 ? -x : x; }
 BASALT_DEVICE long abs(long x) { return x < 0 ? -x : x; }

@@ -11,6 +11,7 @@
 #ifdef __CUDA__
 #include "basalt_device.h"
 #include "basalt_device_math.h"
+#include "basalt_texture.h"
 
 /* CUDA sources expect these without asking. After the device's functions, so
  * that the names in std stand for both sides. */
