@@ -73,6 +73,8 @@ type GPU struct {
 	VRAMBytes, VRAMUsedBytes      int64
 	VRAMSwappedBytes              int64 // of VRAMUsedBytes
 	Multiprocessors, VGPUs        int64
+	Failed                        string // why it does not work; empty: it works
+	Throttled                     bool   // hot, and slower by it
 	Card
 }
 

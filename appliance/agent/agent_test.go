@@ -33,6 +33,8 @@ type vgpus struct {
 	exits  chan api.InstanceID
 	fault  func() error
 	card   agent.Card
+	failed string // why the card does not work
+	hot    bool
 }
 
 func newVGPUs() *vgpus {
@@ -54,7 +56,7 @@ func (v *vgpus) do(f func()) error {
 func (v *vgpus) GPUs(context.Context) ([]agent.GPU, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card}}, nil
+	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card, Failed: v.failed, Throttled: v.hot}}, nil
 }
 
 func (v *vgpus) SetCard(_ context.Context, _ string, c agent.Card) error {

@@ -104,6 +104,9 @@ const (
 	condGPUD    = "GPUScheduler"
 	condWorkers = "WorkerLimits"
 	condNetwork = "Network"
+	// Conditions of a card.
+	condCard      = "Works"
+	condThrottled = "Throttled"
 	// reserved for the host itself, out of its RAM.
 	reservedMemory = 2 << 30
 	// vcpusPerCPU is how many virtual CPUs share one of the machine's.
@@ -194,13 +197,14 @@ func (a *Agent) reportGPUs(ctx context.Context) error {
 	for _, g := range gpus {
 		id := gpuID(a.o.NodeID, g.ID)
 		st := api.GPUStatus{Node: a.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
-			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, VramSwappedBytes: g.VRAMSwappedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs}
+			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, VramSwappedBytes: g.VRAMSwappedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs, Conditions: cardConditions(g, now)}
 		if have, ok := get(a.cache, a.cache.gpus, id); ok {
 			if card := a.cache.card(have); card != g.Card {
 				if err := a.o.VGPUs.SetCard(ctx, g.ID, card); err != nil {
 					return err
 				}
 			}
+			keepSince(st.Conditions, have.Status.Conditions)
 			st.SeenAt = have.Status.SeenAt
 			if reflect.DeepEqual(st, have.Status) && now.Sub(st.SeenAt) < time.Minute {
 				continue
@@ -214,6 +218,18 @@ func (a *Agent) reportGPUs(ctx context.Context) error {
 		return nil
 	}
 	return a.apply(ctx, cmds...)
+}
+
+// cardConditions are there only while something is wrong: a condition that is
+// not true is an alert.
+func cardConditions(g GPU, now time.Time) (list []api.Condition) {
+	if g.Failed != "" {
+		list = append(list, api.Condition{Type: condCard, Reason: "failed", Message: g.Failed, Since: now})
+	}
+	if g.Throttled {
+		list = append(list, api.Condition{Type: condThrottled, Status: true, Reason: "hot", Since: now})
+	}
+	return list
 }
 
 // gpuID is the same whenever the node reports the same device.

@@ -65,3 +65,36 @@ func TestACardIsWhatItsPoolDecides(t *testing.T) {
 	pool(api.GPUPoolSpec{Mode: api.ModeTimeSliced})
 	n.until("neither", func() bool { return card() == agent.Card{} })
 }
+
+// What a card says that is wrong with it is in its conditions while it is so: one
+// that is not true is an alert.
+func TestACardSaysWhatIsWrong(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.start()
+	says := func(failed string, hot bool) {
+		n.vgpus.mu.Lock()
+		defer n.vgpus.mu.Unlock()
+		n.vgpus.failed, n.vgpus.hot = failed, hot
+	}
+	conditions := func() []api.Condition {
+		o, err := n.store.Get(t.Context(), api.KindGPU, "gpu-node-1-soft0")
+		if err != nil {
+			return []api.Condition{{Type: "not reported"}}
+		}
+		g, err := api.Decode[api.GPU](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Status.Conditions
+	}
+	n.until("a card without conditions", func() bool { return len(conditions()) == 0 })
+	says("it has fallen off the bus", false)
+	n.until("a card that has failed", func() bool {
+		c := conditions()
+		return len(c) == 1 && !c[0].Status && c[0].Message == "it has fallen off the bus"
+	})
+	says("", true)
+	n.until("a card that is hot and works", func() bool { c := conditions(); return len(c) == 1 && c[0].Status })
+	says("", false)
+	n.until("a card without conditions again", func() bool { return len(conditions()) == 0 })
+}

@@ -20,6 +20,7 @@ const (
 	ErrInvalidImage     Result = 200
 	ErrInvalidContext   Result = 201
 	ErrNoBinaryForGPU   Result = 209
+	ErrECC              Result = 214 // CUDA_ERROR_ECC_UNCORRECTABLE
 	ErrUnsupportedLimit Result = 215
 	ErrInvalidPTX       Result = 218
 	ErrUnsupportedPTX   Result = 222 // CUDA_ERROR_UNSUPPORTED_PTX_VERSION

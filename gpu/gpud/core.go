@@ -43,8 +43,7 @@ type card struct {
 	outs         int           // sessions that are out, and those that wait for room
 	waking       bool          // a timer will make room
 	stopped      bool          // the holder has been told that its memory is wanted
-	celsius      uint32
-	milliwatts   uint32
+	sensors      sensors
 }
 
 func newCore(cfg Config) *core {
@@ -61,7 +60,7 @@ func (c *core) addCards(infos []cardInfo) {
 		if !told {
 			spec = wire.GPUSpec{SwapBytes: c.cfg.SwapBytes, Interop: c.cfg.Interop}
 		}
-		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), GPUSpec: spec, rate: firstRate}
+		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), GPUSpec: spec, rate: firstRate, sensors: injected(info.Fault)}
 	}
 	for id := range c.cards {
 		c.reshare(id)
@@ -234,7 +233,7 @@ func (c *core) gpus(at sched.Time) []wire.GPU {
 			VRAMBytes: card.VRAM, GPUSpec: card.GPUSpec, VRAMReserved: g.VRAMUsed, ShareReserved: g.ShareUsed,
 			Multiprocessors: card.SMs, VGPUs: g.VGPUs,
 			LeasedNanos: uint64(card.leased), WallNanos: uint64(at - c.started),
-			Temperature: card.celsius, PowerMilliwatts: card.milliwatts,
+			Temperature: card.sensors.celsius, PowerMilliwatts: card.sensors.milliwatts, Failed: card.sensors.failed(), Throttled: card.sensors.throttled,
 		}
 		for _, v := range c.vgpus {
 			if v.on() == id {

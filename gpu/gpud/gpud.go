@@ -115,16 +115,18 @@ func (s *Server) watchSensors(ctx context.Context) {
 	}
 	var ids []sched.GPUID
 	s.core.do(func() {
-		for id := range s.core.cards {
-			ids = append(ids, id)
+		for id, card := range s.core.cards {
+			if card.Driver == wire.DriverCUDA {
+				ids = append(ids, id)
+			}
 		}
 	})
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {
 		for _, id := range ids {
-			celsius, milliwatts := s.nvidia.sensors(id)
-			s.core.do(func() { s.core.cards[id].celsius, s.core.cards[id].milliwatts = celsius, milliwatts })
+			read := s.nvidia.sensors(id)
+			s.core.do(func() { s.core.cards[id].sensors = read })
 		}
 		select {
 		case <-ticker.C:

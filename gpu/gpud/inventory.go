@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
 // uuid is a card's or a vGPU's, 16 bytes.
@@ -43,12 +44,15 @@ type cardInfo struct {
 	Driver string
 	VRAM   uint64
 	SMs    int
-	// Capability of a soft GPU, as 61; 0: its usual one.
+	// Model of a soft GPU, and its capability as 61; empty and 0: its usual ones.
+	Model      string
 	Capability int
+	Fault      model.Fault // injected
+	Check      string      // of kernels
 }
 
 func (c cardInfo) device() *wire.Device {
-	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Capability: c.Capability}
+	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Model: c.Model, Capability: c.Capability, Fault: string(c.Fault), Check: c.Check}
 }
 
 // madeKind is a kind of card that configuration makes.
@@ -76,7 +80,7 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 		if _, ok := known[id]; !ok {
 			known[id] = newUUID()
 		}
-		cards = append(cards, cardInfo{ID: id, UUID: known[id], Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Capability: g.Capability})
+		cards = append(cards, g.card(id, known[id], k))
 		return nil
 	}
 	for _, g := range cfg.SoftGPUs {
@@ -90,4 +94,13 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 		}
 	}
 	return cards, nil
+}
+
+// card returns the inventory's entry; the configuration has been checked.
+func (g SoftGPU) card(id sched.GPUID, u uuid, k madeKind) cardInfo {
+	c := cardInfo{ID: id, UUID: u, Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Model: g.Model, Capability: g.Capability, Fault: g.Fault, Check: g.Check}
+	if m, err := model.Find(g.Model); err == nil && g.Model != "" {
+		c.Name = m.Name
+	}
+	return c
 }

@@ -82,20 +82,27 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 // context alone takes some hundreds of MiB of the card.
 const driverReserve = 1 << 30
 
-// sensors are the temperature in degrees C and the power in mW, 0 where unknown.
-func (n *nvidia) sensors(id sched.GPUID) (celsius, milliwatts uint32) {
+// sensors reads a card's; what the card does not tell stays zero.
+func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
 	if n == nil {
-		return 0, 0
+		return s
 	}
 	d, ret := n.lib.DeviceGetHandleByUUID(string(id))
-	if ret != nvml.SUCCESS {
-		return 0, 0
+	if s.lost = ret == nvml.ERROR_GPU_IS_LOST; ret != nvml.SUCCESS {
+		return s
 	}
-	if t, ret := d.GetTemperature(nvml.TEMPERATURE_GPU); ret == nvml.SUCCESS {
-		celsius = t
+	t, ret := d.GetTemperature(nvml.TEMPERATURE_GPU)
+	if s.lost = ret == nvml.ERROR_GPU_IS_LOST; ret == nvml.SUCCESS {
+		s.celsius = t
 	}
 	if p, ret := d.GetPowerUsage(); ret == nvml.SUCCESS {
-		milliwatts = p
+		s.milliwatts = p
 	}
-	return celsius, milliwatts
+	if e, ret := d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC); ret == nvml.SUCCESS {
+		s.uncorrected = e
+	}
+	if r, ret := d.GetCurrentClocksThrottleReasons(); ret == nvml.SUCCESS {
+		s.throttled = r&(nvml.ClocksThrottleReasonSwThermalSlowdown|nvml.ClocksThrottleReasonHwThermalSlowdown) != 0
+	}
+	return s
 }

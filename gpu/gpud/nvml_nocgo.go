@@ -7,7 +7,7 @@ import "github.com/basalt-gpu/basalt/gpu/sched"
 // nvidia needs cgo to open NVML; without it a node has soft GPUs only.
 type nvidia struct{}
 
-func openNVIDIA() (*nvidia, error)                   { return nil, nil }
-func (*nvidia) close()                               {}
-func (*nvidia) cards() ([]cardInfo, []error)         { return nil, nil }
-func (*nvidia) sensors(sched.GPUID) (uint32, uint32) { return 0, 0 }
+func openNVIDIA() (*nvidia, error)           { return nil, nil }
+func (*nvidia) close()                       {}
+func (*nvidia) cards() ([]cardInfo, []error) { return nil, nil }
+func (*nvidia) sensors(sched.GPUID) sensors  { return sensors{} }

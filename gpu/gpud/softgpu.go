@@ -1,18 +1,27 @@
 package gpud
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
 // SoftGPU is a card made of CPU, from configuration.
 type SoftGPU struct {
 	Name string // unique on the node
 	VRAM uint64 // bytes
-	SMs  int    // multiprocessors
-	// Capability that it says it has: 61 is compute capability 6.1; 0: its usual one.
+	// Model that it says it is, by its name in gpu/soft/model; empty: none.
+	Model string
+	SMs   int // multiprocessors
+	// Capability that it says it has: 61 is compute capability 6.1; 0: the model's.
 	Capability int
+	// Fault is what is wrong with it, for tests and demonstrations.
+	Fault model.Fault
+	// Check is what it looks for in kernels, as in "memory,race,init".
+	Check string
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -26,7 +35,10 @@ const (
 	maxSoftSMs  = 1024
 )
 
-// ParseSoftGPU reads "name=soft0,vram=8GiB,sms=4,cc=6.1". Only vram must be given;
+// madeSMs is how many multiprocessors a card without a model has.
+const madeSMs = 4
+
+// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=6.1". Only vram must be given;
 // index names a card without a name.
 func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
 
@@ -37,11 +49,15 @@ func ParseNullGPU(s string, index int) (NullGPU, error) {
 }
 
 func parseMade(kind, s string, index int) (SoftGPU, error) {
-	g := SoftGPU{Name: kind + strconv.Itoa(index), SMs: 4}
+	g := SoftGPU{Name: kind + strconv.Itoa(index)}
+	var key string
 	for _, part := range strings.Split(s, ",") {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok {
-			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,sms=…,cc=…", kind, s)
+		name, value, ok := strings.Cut(part, "=")
+		if !ok && key == "check" { // one more
+			name, value, ok = key, g.Check+","+part, true
+		}
+		if key = name; !ok {
+			return SoftGPU{}, fmt.Errorf("%s GPU %q: want name=…,vram=…,model=…,sms=…,cc=…", kind, s)
 		}
 		var err error
 		switch key {
@@ -49,18 +65,37 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.Name = value
 		case "vram":
 			g.VRAM, err = ParseSize(value)
+		case "model":
+			g.Model = strings.ToLower(value)
 		case "sms":
-			g.SMs, err = strconv.Atoi(value)
+			g.SMs, err = parseSMs(value)
 		case "cc":
 			g.Capability, err = parseCapability(value)
+		case "check":
+			g.Check = value
+		case "fault":
+			g.Fault = model.Fault(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram, sms or cc", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check or fault", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
 		}
 	}
+	m, err := model.Find(g.Model)
+	if err != nil {
+		return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
+	}
+	g.SMs = cmp.Or(g.SMs, m.Multiprocessors, madeSMs)
 	return g, g.check(kind)
+}
+
+func parseSMs(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > maxSoftSMs {
+		return 0, fmt.Errorf("sms is %q, want a number from 1 to %d", s, maxSoftSMs)
+	}
+	return n, nil
 }
 
 // parseCapability reads a compute capability, as 6.1.
@@ -75,9 +110,18 @@ func parseCapability(s string) (int, error) {
 }
 
 func (g SoftGPU) check(kind string) error {
+	if _, err := model.Find(g.Model); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
+	if _, err := model.ParseChecks(g.Check); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
+	if err := g.Fault.Check(); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
 	switch {
-	case g.Capability != 0 && kind != "soft":
-		return fmt.Errorf("%s GPU %s: cc is for soft GPUs", kind, g.Name)
+	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "") && kind != "soft":
+		return fmt.Errorf("%s GPU %s: model, cc, check and fault are for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

@@ -285,7 +285,9 @@ func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
 	answer := func(at sched.Time) {
 		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
 		if m.Op == wire.OpStatus {
-			reply.Status = s.vgpu.status(c, at)
+			if reply.Status = s.vgpu.status(c, at); reply.Status == nil {
+				reply.Code, reply.Message = wire.CodeUnavailable, "the card does not answer"
+			}
 		} else {
 			used := s.vgpu.held()
 			others := used - s.held

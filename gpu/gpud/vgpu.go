@@ -168,14 +168,18 @@ func (v *vgpu) running() (all []*session) {
 	return all
 }
 
-// status is the vGPU as nvidia-smi in the guest shows it.
+// status is the vGPU as nvidia-smi in the guest shows it; nil when its card is lost.
 func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
+	card := c.cards[v.on()]
+	if card != nil && card.sensors.lost {
+		return nil
+	}
 	out := &abi.VGPUStatusReply{
 		VRAMLimit: v.spec.VRAMBytes, VRAMUsed: v.held(),
 		GPUUtilization: v.gauge.percent(at, v.usage.Work.GPUNanos),
 	}
-	if card := c.cards[v.on()]; card != nil {
-		out.Temperature, out.PowerMilliwatts = card.celsius, card.milliwatts
+	if card != nil {
+		out.Temperature, out.PowerMilliwatts = card.sensors.celsius, card.sensors.milliwatts
 	}
 	for _, s := range v.running() {
 		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.held, Name: s.name})

@@ -92,6 +92,7 @@ type Inst struct {
 	GuardNot bool
 	Args     []Operand
 	Line     int
+	Source   SourceLine
 	Text     string // as written, shortened
 }
 

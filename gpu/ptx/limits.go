@@ -21,7 +21,7 @@ const (
 
 // About what entries of the tables take, with what they point to.
 const (
-	costInst     = 192
+	costInst     = 208
 	costOperand  = 136
 	costRegister = 72
 	costLabel    = 128

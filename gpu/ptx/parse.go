@@ -16,7 +16,9 @@ type parser struct {
 	insts  int
 	inited uint64 // bytes of initialisers so far
 	fn     *funcState
-	budget *budget // shared by modules that are linked
+	files  *files
+	source SourceLine // of what follows
+	budget *budget    // shared by modules that are linked
 	// outline leaves the bodies of functions out.
 	outline bool
 }
@@ -35,7 +37,7 @@ func parse(src string, outline bool, b *budget) (*Module, error) {
 		return nil, &Error{Line: 1, Msg: "source too large"}
 	}
 	p := &parser{
-		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64},
+		lex: lexer{src: src, line: 1}, mod: &Module{AddressSize: 64}, files: &files{},
 		vars: map[string]*Var{}, funcs: map[string]*Func{}, budget: b, outline: outline,
 	}
 	if err := p.advance(); err != nil {
@@ -97,16 +99,6 @@ func (p *parser) uint(limit uint64) (uint64, error) {
 	return o.Bits, p.advance()
 }
 
-// skipLine drops a debugging directive (.loc, .file): all tokens on its line.
-func (p *parser) skipLine() error {
-	for line := p.tok.line; p.tok.kind != tokEOF && p.tok.line == line; {
-		if err := p.advance(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // skipTo drops tokens up to and with the given mark.
 func (p *parser) skipTo(mark string) error {
 	for !p.is(mark) {
@@ -143,8 +135,10 @@ func (p *parser) topLevel() error {
 			return p.errorf("only .address_size 64 is supported")
 		}
 		return nil
-	case ".file", ".loc":
-		return p.skipLine()
+	case ".file":
+		return p.file()
+	case ".loc":
+		return p.loc()
 	case ".section":
 		return p.skipTo("}")
 	case ".pragma":

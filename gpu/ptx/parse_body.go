@@ -78,8 +78,10 @@ func (p *parser) statement(s *funcState) error {
 	switch w {
 	case ".reg":
 		return p.registers(s)
-	case ".loc", ".file":
-		return p.skipLine()
+	case ".loc":
+		return p.loc()
+	case ".file":
+		return p.file()
 	case ".pragma":
 		return p.skipTo(";")
 	}
@@ -180,7 +182,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 		return err
 	}
 	parts := p.budget.split(opcode)
-	in.Op, in.Mods, in.Line = parts[0], parts[1:], start.line
+	in.Op, in.Mods, in.Line, in.Source = parts[0], parts[1:], start.line, p.source
 	typeLast(in.Mods)
 	for !p.is(";") {
 		var o Operand

@@ -92,7 +92,7 @@ func (p *parser) function(entry, extern bool, link Linkage) (err error) {
 	f := &Func{Entry: entry, Link: link, Line: p.tok.line}
 	s := &funcState{f: f, cur: -1}
 	s.push()
-	p.fn = s
+	p.fn, p.source = s, SourceLine{}
 	defer func() { p.fn = nil }()
 	if !entry && p.is("(") {
 		if f.Returns, err = p.params(s); err != nil {

@@ -2,6 +2,7 @@
 //
 //	basalt-ptx check [-json] FILE…
 //	basalt-ptx show FILE [KERNEL]
+//	basalt-ptx run [options] FILE KERNEL [ARGUMENT…]
 //
 // A file is PTX, a fatbin, or a program or library (also an archive) with fatbins in it. The exit
 // status is 0 when every kernel runs, 1 when a kernel or a module is refused, and 2
@@ -19,12 +20,19 @@ import (
 
 const usage = `usage: basalt-ptx check [-json] FILE…
        basalt-ptx show FILE [KERNEL]
+       basalt-ptx run [-grid X,Y,Z] [-block X,Y,Z] [-shared BYTES] [-model MODEL]
+                      [-check memory,race,init] FILE KERNEL [ARGUMENT…]
 
 check lists the kernels of PTX, of a fatbin, or of a program or library (also an
 archive) with fatbins in it, and says which of them a soft GPU refuses, with instruction and line.
 show prints the kernels that it runs as its engine sees them: basic blocks,
 registers and operations, and the line of PTX that each operation is of.
-Exit status: 0 every kernel runs; 1 a kernel or a module is refused; 2 a file
+run runs a kernel on a soft GPU and prints its buffers. An argument is a number,
+u32=7 (s8 to s64, u8 to u64, f32, f64), or a buffer, f32[256]=1,2,3, whose other
+elements are zero. With -check, mistakes end the kernel: accesses outside of
+memory (memory), shared memory that two threads use with nothing between (race) or
+that nobody has written (init), with block, thread and line.
+Exit status: 0 every kernel runs; 1 a kernel or a module is refused or fails; 2 a file
 cannot be read.
 
 `
@@ -44,6 +52,8 @@ func run(args []string, out, errs io.Writer) int {
 		return runCheck(args, out, errs)
 	case len(args) > 0 && args[0] == "show":
 		return runShow(args[1:], out, errs)
+	case len(args) > 0 && args[0] == "run":
+		return runRun(args[1:], out, errs)
 	}
 	fmt.Fprint(errs, usage)
 	return failed

@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 		{"check host", 2, "", "host: it has no fatbin"},
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},
 		{"check", 2, "", "usage: basalt-ptx check"},
-		{"run", 2, "", "usage: basalt-ptx check"},
+		{"walk", 2, "", "usage: basalt-ptx check"},
 		{"show mixed.ptx good", 0, "kernel good: 0 registers of 32 bits, 0 of 64, 0 predicates; 0 bytes of local, 0 of shared memory\nb0:\n  return\nb1: // entry\n  return" + strings.Repeat(" ", 43) + "// 4: ret;\n", ""},
 		{"show mixed.ptx bad", 1, "", "mixed.ptx: kernel bad: line 7: unsupported instruction"},
 		{"show mixed.ptx neither", 2, "", "mixed.ptx has no kernel neither"},

@@ -4,11 +4,23 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 func init() {
 	drivers[wire.DriverSoft] = func(d wire.Device) (worker.Driver, error) {
-		return device.New(device.Options{Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID, Capability: compile.Capability(d.Capability)})
+		m, err := model.Find(d.Model)
+		if err != nil {
+			return nil, err
+		}
+		check, err := model.ParseChecks(d.Check)
+		if err != nil {
+			return nil, err
+		}
+		return device.New(device.Options{
+			Model: m, Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID,
+			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault), Check: check,
+		})
 	}
 }

@@ -20,6 +20,10 @@ type GPU struct {
 	WallNanos       uint64 `json:"wallNanos"`   // since gpud started; the rest was idle
 	Temperature     uint32 `json:"temperature,omitempty"`
 	PowerMilliwatts uint32 `json:"powerMilliwatts,omitempty"`
+	// Failed is why the card does not work; empty: it works, as far as it says.
+	Failed string `json:"failed,omitempty"`
+	// Throttled: it is hot and runs at lower clocks.
+	Throttled bool `json:"throttled,omitempty"`
 }
 
 // Drivers of a card.

@@ -141,6 +141,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t
 	pci->domain = (unsigned int)nvml_attribute(50) & 0xffff;
 	pci->bus = (unsigned int)nvml_attribute(33) & 0xff;
 	pci->device = (unsigned int)nvml_attribute(34) & 0xff;
+	pci->pciDeviceId = (unsigned int)nvml_attribute(139);
 	snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);
 	snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
 	return NVML_SUCCESS;
@@ -190,6 +191,18 @@ NVML_API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned 
 	DEVICE(device, bits);
 	*bits = (unsigned int)nvml_attribute(37);
 	return *bits ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* Highest clocks; the types are those of nvmlClockType_t. */
+NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned int type, unsigned int *mhz)
+{
+	enum { GRAPHICS, MULTIPROCESSORS, MEMORY, VIDEO };
+
+	DEVICE(device, mhz);
+	if (type > VIDEO)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	*mhz = type == VIDEO ? 0 : (unsigned int)nvml_attribute(type == MEMORY ? 36 : 13) / 1000;
+	return *mhz ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
 /* nvmlDeviceArchitecture_t, from the compute capability. */

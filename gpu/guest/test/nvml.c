@@ -128,6 +128,9 @@ int main(int argc, char **argv)
 	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
 	FAILS(0, nvmlDeviceGetCudaComputeCapability, d, &major, &minor);
 	EXPECT(major == 6 && minor == 1);
+	FAILS(0, nvmlDeviceGetMaxClockInfo, d, 1, &n);
+	EXPECT(n == 1000); /* MHz of the soft GPU */
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxClockInfo, d, 3, &n);
 	FAILS(0, nvmlDeviceGetArchitecture, d, &n);
 	EXPECT(n == 4); /* Pascal, as 6.1 is */
 	FAILS(0, nvmlDeviceGetMemoryInfo_v2, d, &m);

@@ -39,8 +39,10 @@ func (c *compiler) access(in *ptx.Inst, mem *ptx.Operand, skip map[string]bool) 
 			a.N = 4
 		case "v8":
 			a.N = 8
-		case "volatile", "weak", "relaxed", "acquire", "release", "acq_rel", "sc", "cta", "gpu", "sys", "cluster",
-			"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "mmio",
+		case "volatile", "relaxed", "acquire", "release", "acq_rel", "sc", "mmio":
+			a.Strong = true
+		case "weak", "cta", "gpu", "sys", "cluster",
+			"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt",
 			"L1::evict_normal", "L1::evict_first", "L1::evict_last", "L1::no_allocate", "L1::evict_unchanged",
 			"L2::64B", "L2::128B", "L2::256B":
 		default:

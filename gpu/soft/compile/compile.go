@@ -413,4 +413,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 func (c *compiler) at(in *ptx.Inst) {
 	c.in = in
 	c.place = &ir.Place{Object: c.fr.f.Object, Function: c.fr.f.Name, Line: in.Line, Text: in.Text}
+	if in.Source.Known() {
+		c.place.Source = in.Source
+	}
 }

@@ -77,7 +77,7 @@ func (c *compiler) movVector(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	return append(read, write...), nil
 }
 
-// clock reads nanoseconds for every kind of clock: a cycle of the soft GPU is one.
+// clock reads nanoseconds for %globaltimer, cycles for %clock.
 func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	r, err := c.dest(d, classOf(t))
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *compiler) clock(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {
 	if strings.HasSuffix(a.Name, "_hi") {
 		shift = 32
 	}
-	return []ir.Op{&ir.Clock{D: r, Shift: shift}}, nil
+	return []ir.Op{&ir.Clock{D: r, Shift: shift, Cycles: strings.HasPrefix(a.Name, "%clock")}}, nil
 }
 
 func (c *compiler) pack(d, a *ptx.Operand, t ptx.Type) ([]ir.Op, error) {

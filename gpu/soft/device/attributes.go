@@ -3,20 +3,19 @@ package device
 import (
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
-// Limits of a multiprocessor that programs compute with. The soft GPU has no
-// registers to run out of; the numbers must agree with each other, because
-// programs divide one by the other.
+// Limits that are the same for all models. The soft GPU has no registers to run
+// out of; the numbers must agree with each other, because programs divide one by
+// the other.
 const (
 	maxRegisters       = 65536 // of 32 bits, of a block and of a multiprocessor
 	maxThreadRegisters = 255
 	textureAlignment   = 512 // bytes, of device memory that is a texture
 	texturePitch       = 32  // bytes, of its rows
 	registerUnit       = 8   // a thread's registers are allocated in units of 8
-	maxResidentThreads = 2048
-	maxResidentBlocks  = 32
 )
 
 // registers is NUM_REGS of a kernel: 32-bit registers of a thread, no more than
@@ -37,63 +36,77 @@ func registers(p *ir.Program, allowed ...uint32) uint32 {
 func roundUp(n, unit uint32) uint32 { return (n + unit - 1) &^ (unit - 1) }
 
 // attributes are the CUdevice_attribute values (CUDA driver API, "Data types
-// used by CUDA driver"), those of a compute capability 6.1 device where a
-// program may depend on them: no tensor cores, no asynchronous copies.
+// used by CUDA driver"): the model's, and what the soft GPU can do.
 func attributes(o Options) []int32 {
+	m := o.Model
 	a := make([]int32, 146)
-	for i, v := range map[int]int32{
+	for i, v := range map[int]int{
 		1: ir.MaxThreads, // MAX_THREADS_PER_BLOCK
 		2: 1024, 3: 1024, 4: 64,
 		5: 1<<31 - 1, 6: 65535, 7: 65535, // MAX_GRID_DIM
 		8:  compile.MaxSharedBytes, // MAX_SHARED_MEMORY_PER_BLOCK
 		9:  64 << 10,               // TOTAL_CONSTANT_MEMORY
 		10: ir.WarpSize,
-		11: 1<<31 - 1,    // MAX_PITCH
-		12: maxRegisters, // MAX_REGISTERS_PER_BLOCK
-		13: 1000000,      // CLOCK_RATE, kHz: %clock counts nanoseconds
+		11: 1<<31 - 1,      // MAX_PITCH
+		12: maxRegisters,   // MAX_REGISTERS_PER_BLOCK
+		13: m.Clock * 1000, // CLOCK_RATE, kHz
 		14: textureAlignment,
 		15: 1, // GPU_OVERLAP
-		16: int32(o.SMs),
-		19: 1,                  // CAN_MAP_HOST_MEMORY
-		30: textureAlignment,   // SURFACE_ALIGNMENT
-		33: 0,                  // PCI_BUS_ID
-		34: 0,                  // PCI_DEVICE_ID
-		36: 1000000,            // MEMORY_CLOCK_RATE, kHz
-		37: 64,                 // GLOBAL_MEMORY_BUS_WIDTH, bits
-		38: 1 << 20,            // L2_CACHE_SIZE
-		39: maxResidentThreads, // MAX_THREADS_PER_MULTIPROCESSOR
-		40: 1,                  // ASYNC_ENGINE_COUNT
-		41: 1,                  // UNIFIED_ADDRESSING
+		16: o.SMs,
+		19: 1,                    // CAN_MAP_HOST_MEMORY
+		30: textureAlignment,     // SURFACE_ALIGNMENT
+		31: 1,                    // CONCURRENT_KERNELS
+		32: truth(m.ECC),         // ECC_ENABLED
+		33: 0,                    // PCI_BUS_ID
+		34: 0,                    // PCI_DEVICE_ID
+		36: m.MemoryClock * 1000, // MEMORY_CLOCK_RATE, kHz
+		37: m.BusWidth,           // GLOBAL_MEMORY_BUS_WIDTH, bits
+		38: m.L2Cache,            // L2_CACHE_SIZE
+		39: m.Threads,            // MAX_THREADS_PER_MULTIPROCESSOR
+		40: m.CopyEngines,        // ASYNC_ENGINE_COUNT
+		41: 1,                    // UNIFIED_ADDRESSING
 		51: texturePitch,
-		75: int32(o.Capability / 10), 76: int32(o.Capability % 10), // COMPUTE_CAPABILITY_MAJOR, MINOR
-		78:  1,                 // STREAM_PRIORITIES_SUPPORTED
-		79:  1,                 // GLOBAL_L1_CACHE_SUPPORTED
-		80:  1,                 // LOCAL_L1_CACHE_SUPPORTED
-		81:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
-		82:  maxRegisters,      // MAX_REGISTERS_PER_MULTIPROCESSOR
-		83:  1,                 // MANAGED_MEMORY: the host's pages
-		87:  2,                 // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
-		89:  1,                 // CONCURRENT_MANAGED_ACCESS
-		90:  1,                 // COMPUTE_PREEMPTION_SUPPORTED
-		92:  1,                 // CAN_USE_STREAM_MEM_OPS_V1
-		93:  1,                 // CAN_USE_64_BIT_STREAM_MEM_OPS_V1
-		94:  1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
-		95:  1,                 // COOPERATIVE_LAUNCH
-		97:  maxOptInBytes,     // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
-		120: clusters(o),       // CLUSTER_LAUNCH
-		106: maxResidentBlocks, // MAX_BLOCKS_PER_MULTIPROCESSOR
-		122: 1,                 // CAN_USE_64_BIT_STREAM_MEM_OPS
-		123: 1,                 // CAN_USE_STREAM_WAIT_VALUE_NOR
+		75: int(o.Capability / 10), 76: int(o.Capability % 10), // COMPUTE_CAPABILITY_MAJOR, MINOR
+		78:              1,                // STREAM_PRIORITIES_SUPPORTED
+		79:              1,                // GLOBAL_L1_CACHE_SUPPORTED
+		80:              1,                // LOCAL_L1_CACHE_SUPPORTED
+		81:              m.SharedBytes,    // MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+		82:              maxRegisters,     // MAX_REGISTERS_PER_MULTIPROCESSOR
+		83:              1,                // MANAGED_MEMORY: the host's pages
+		87:              m.DoubleRatio,    // SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO
+		89:              1,                // CONCURRENT_MANAGED_ACCESS
+		90:              1,                // COMPUTE_PREEMPTION_SUPPORTED
+		97:              m.BlockShared,    // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		106:             m.Blocks,         // MAX_BLOCKS_PER_MULTIPROCESSOR
+		111:             m.ReservedShared, // RESERVED_SHARED_MEMORY_PER_BLOCK
+		attributePCIIDs: pciIDs(m),
+		92:              1,                                        // CAN_USE_STREAM_MEM_OPS_V1
+		93:              1,                                        // CAN_USE_64_BIT_STREAM_MEM_OPS_V1
+		94:              1,                                        // CAN_USE_STREAM_WAIT_VALUE_NOR_V1
+		95:              1,                                        // COOPERATIVE_LAUNCH
+		120:             truth(o.Capability >= firstWithClusters), // CLUSTER_LAUNCH
+		122:             1,                                        // CAN_USE_64_BIT_STREAM_MEM_OPS
+		123:             1,                                        // CAN_USE_STREAM_WAIT_VALUE_NOR
 	} {
-		a[i] = v
+		a[i] = int32(v)
 	}
 	textureLimits(a)
 	return a
 }
 
-// clusters is 1 when the device says that it has clusters.
-func clusters(o Options) int32 {
-	if o.Capability >= firstWithClusters {
+// attributePCIIDs is CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID.
+const attributePCIIDs = 139
+
+// pciIDs is the PCI device id above the vendor's; 0 for a device that is no card.
+func pciIDs(m model.Model) int {
+	if m.PCIDevice == 0 {
+		return 0
+	}
+	return int(int32(uint32(m.PCIDevice)<<16 | model.PCIVendor))
+}
+
+func truth(b bool) int {
+	if b {
 		return 1
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
@@ -21,16 +22,19 @@ type Context struct {
 	d      *device
 	gate   worker.Gate
 	spaces ir.Spaces
-	output exec.Output // set before the first launch, or nil
-	stop   atomic.Bool // ends kernels between instructions
-	engine sync.Mutex  // one kernel at a time has the device
-	spare  exec.Spare  // under engine
-	issue  sync.Mutex  // order of enqueueing; before mu
+	output exec.Output   // set before the first launch, or nil
+	stop   atomic.Bool   // ends kernels between instructions
+	ended  chan struct{} // closed with stop
+	engine *engine
+	spare  exec.Spare
+	issue  sync.Mutex // order of enqueueing; before mu
 	table  atomic.Pointer[[]exec.Region]
 	// texture and surface objects by their numbers; replaced, never changed
 	textures atomic.Pointer[map[uint64]*exec.Texture]
-	running  sync.WaitGroup // stream goroutines
-	move     sync.Mutex     // one Evict or Restore at a time; before mu
+	// cooperative launches come one after another: they share a workspace
+	cooperative sync.Mutex
+	running     sync.WaitGroup // stream goroutines
+	move        sync.Mutex     // one Evict or Restore at a time; before mu
 
 	mu       sync.Mutex
 	legacy   *stream
@@ -46,8 +50,8 @@ type Context struct {
 	away     away
 }
 
-func newContext(d *device, gate worker.Gate, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
+	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
 	c.textures.Store(&map[uint64]*exec.Texture{})
 	c.legacy = c.newStream(false)
@@ -188,6 +192,7 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 			return err
 		}
 		defer c.leave(0, 0) // the host's processor copies: no time of the device
+		defer c.faultyCopy(time.Now())
 		return run()
 	}})
 }
@@ -314,6 +319,7 @@ func (c *Context) Destroy() error {
 		return nil
 	}
 	c.closed = true
+	close(c.ended)
 	if c.poisoned == nil {
 		c.poisoned = abi.ErrInvalidContext
 	}

@@ -3,11 +3,14 @@
 //
 // Stream operations are a graph: each names the operations that must finish
 // before it (stream.go). A launch runs in slices, between which the gate may
-// take the device away (launch.go). Lock order: Context.mu before memory.mu; waits.mu
+// take the device away (launch.go) and other kernels the processors (engine.go).
+// Copies are done by their streams' goroutines, beside kernels. Lock order:
+// Context.mu before memory.mu; waits.mu
 // is held while no other is taken.
 package device
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"sync"
@@ -17,23 +20,45 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
 // Options describe a soft GPU. The zero value is a small one.
 type Options struct {
-	Name string   // default "Basalt Soft GPU"
-	VRAM uint64   // bytes; default 1 GiB
-	SMs  int      // multiprocessors, 0: as many as the host has processors
-	UUID [16]byte // default all zero
-	// Capability is what the device says that it is; default compile.DefaultCapability.
+	// Model is what the device says that it is; default model.Default().
+	Model model.Model
+	Name  string   // default the model's
+	VRAM  uint64   // bytes; default 1 GiB
+	SMs   int      // multiprocessors; default the model's, or as many as the host has processors
+	UUID  [16]byte // default all zero
+	// Capability chooses among the PTX of a fatbin; default the model's.
 	Capability compile.Capability
 	// Engine is how instructions run.
 	Engine exec.Engine
 	// Clock is what time it is; tests drive it. Default time.Now.
 	Clock func() time.Time
+	// Check is what the device looks for in kernels.
+	Check model.Checks
+	// Fault is what is wrong with the device.
+	Fault model.Fault
 	// Faults lets tests break things.
 	Faults Faults
+}
+
+func (o *Options) setDefaults() {
+	if o.Model == (model.Model{}) {
+		o.Model = model.Default()
+	}
+	o.Name = cmp.Or(o.Name, o.Model.Name)
+	o.VRAM = cmp.Or(o.VRAM, 1<<30)
+	if o.SMs <= 0 {
+		o.SMs = cmp.Or(o.Model.Multiprocessors, runtime.GOMAXPROCS(0))
+	}
+	o.Capability = cmp.Or(o.Capability, compile.Capability(o.Model.Capability))
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
 }
 
 // Faults are asked before an operation; an error makes it fail.
@@ -58,23 +83,9 @@ type device struct {
 
 // New makes a soft GPU. It reserves address space, not memory.
 func New(o Options) (worker.Driver, error) {
-	if o.Name == "" {
-		o.Name = "Basalt Soft GPU"
-	}
-	if o.VRAM == 0 {
-		o.VRAM = 1 << 30
-	}
+	o.setDefaults()
 	if o.VRAM > 1<<40 {
 		return nil, fmt.Errorf("a soft GPU of %d bytes is larger than 1 TiB", o.VRAM)
-	}
-	if o.SMs <= 0 {
-		o.SMs = runtime.GOMAXPROCS(0)
-	}
-	if o.Capability == 0 {
-		o.Capability = compile.DefaultCapability
-	}
-	if o.Clock == nil {
-		o.Clock = time.Now
 	}
 	mem, err := newMemory(o.VRAM)
 	if err != nil {
@@ -103,14 +114,27 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 	if gate == nil {
 		gate = openGate{}
 	}
+	if d.o.Fault == model.Lost {
+		return nil, fmt.Errorf("%w: the card has fallen off the bus (injected)", abi.ErrUnavailable)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
-	c := newContext(d, gate, w)
+	c := newContext(d, gate, d.engine(gate), w)
 	d.contexts[c] = true
 	return c, nil
+}
+
+// engine is that of the contexts which pass the same gate; callers hold mu.
+func (d *device) engine(gate worker.Gate) *engine {
+	for c := range d.contexts {
+		if c.gate == gate {
+			return c.engine
+		}
+	}
+	return newEngine(min(runtime.NumCPU(), d.o.SMs))
 }
 
 func (d *device) Close() error {

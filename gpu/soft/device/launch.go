@@ -2,17 +2,13 @@ package device
 
 import (
 	"fmt"
-	"runtime"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
-
-// maxOptInBytes is the shared memory that a kernel may ask for beyond 48 KiB, as on a
-// device of compute capability 9.0.
-const maxOptInBytes = 227 << 10
 
 // Launch implements worker.Context.
 func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, done func(error)) error {
@@ -34,14 +30,12 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 		}
 	}
 	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
-		if fault := c.d.o.Faults.Launch; fault != nil {
-			if err := fault(f.p.Name); err != nil {
-				return err
-			}
+		if err := c.faultyLaunch(f.p.Name); err != nil {
+			return err
 		}
 		return c.runKernel(f.ready(), &exec.Launch{
 			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
+			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, MHz: uint64(c.d.o.Model.Clock), SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
 			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
 		})
 	}})
@@ -72,7 +66,7 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	f.m.c.mu.Lock()
 	dynamic := f.maxDynamic
 	f.m.c.mu.Unlock()
-	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > maxOptInBytes {
+	if l.Shared > dynamic || uint64(l.Shared)+uint64(f.p.SharedBytes) > c.d.optIn() {
 		return abi.ErrInvalidValue
 	}
 	if f.p.BlockBytes(threads) > ir.MaxBlockBytes {
@@ -81,30 +75,51 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	return nil
 }
 
-// runKernel runs all blocks of a launch. It holds the device while the gate
-// allows, and accounts exactly for the time between Enter and Leave.
+// runKernel runs all blocks of a launch, beside other kernels where processors
+// are free. It holds the device while the gate allows, and accounts exactly for
+// the time between Enter and Leave.
 func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
-	c.engine.Lock()
-	defer c.engine.Unlock()
-	r := exec.NewRun(p, env, min(runtime.NumCPU(), c.d.o.SMs), c.gate.Expired, &c.spare)
-	for first := true; ; first = false {
-		if err := c.enter(); err != nil {
+	if err := c.engine.begin(c.ended); err != nil {
+		return err
+	}
+	defer c.engine.end()
+	if env.Workspace != 0 {
+		c.cooperative.Lock()
+		defer c.cooperative.Unlock()
+	}
+	var turn slice
+	r := exec.NewRun(p, env, c.engine.processors, func() bool { return c.gate.Expired() || turn.over() }, &c.spare)
+	for fresh := env.Workspace; ; fresh = 0 {
+		var err error
+		if turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {
 			return err
 		}
-		start := c.d.o.Clock()
-		if first {
-			c.clearWorkspace(env.Workspace)
-		}
-		r.Slice(*c.table.Load())
-		busy := max(0, c.d.o.Clock().Sub(start).Nanoseconds())
-		finished, err := r.Finished()
-		launches := uint64(0)
-		if finished && err == nil {
-			launches = 1
-		}
-		c.leave(uint64(busy), launches)
-		if finished {
+		finished, err := c.slice(r, turn.has, fresh)
+		turn.release()
+		if finished || err != nil {
 			return err
 		}
 	}
+}
+
+// slice runs a launch on some processors until it ends or has to leave. fresh is
+// the workspace of one that begins, or 0.
+func (c *Context) slice(r *exec.Run, processors int, fresh uint64) (finished bool, err error) {
+	if err := c.enter(); err != nil {
+		return false, err
+	}
+	c.engine.enter(c.d.o.Clock())
+	c.clearWorkspace(fresh)
+	began := time.Now()
+	r.Slice(*c.table.Load(), processors)
+	finished, err = r.Finished()
+	if err == nil {
+		err = c.faultyKernel(began)
+	}
+	launches := uint64(0)
+	if finished && err == nil {
+		launches = 1
+	}
+	c.leave(c.engine.leave(c.d.o.Clock()), launches)
+	return finished, err
 }

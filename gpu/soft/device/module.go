@@ -68,7 +68,7 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	}
 	var refused refusals
 	for _, k := range parsed.Kernels() { // without mu: it takes long
-		fn := &function{m: m, p: k.Program, ready: sync.OnceValue(func() *exec.Program { return exec.NewProgram(k.Program) })}
+		fn := &function{m: m, p: k.Program, ready: sync.OnceValue(func() *exec.Program { return exec.NewChecked(k.Program, c.d.o.Check) })}
 		if k.Err != nil {
 			fn.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
 			refused.add(k)
@@ -261,7 +261,7 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 	}
 	switch attribute {
 	case attrMaxDynamicShared:
-		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > maxOptInBytes {
+		if value < 0 || uint64(value)+uint64(f.p.SharedBytes) > c.d.optIn() {
 			return abi.ErrInvalidValue
 		}
 		c.mu.Lock()

@@ -22,13 +22,13 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	if blockSize <= 0 || uint32(blockSize) > f.p.MaxThreads {
 		return 0, abi.ErrInvalidValue
 	}
-	threads := roundUp(uint32(blockSize), ir.WarpSize)
-	n := min(maxResidentThreads/threads, maxResidentBlocks, maxRegisters/(roundUp(f.registers, registerUnit)*threads))
-	if dynamicShared > maxOptInBytes {
+	threads, m := roundUp(uint32(blockSize), ir.WarpSize), c.d.o.Model
+	n := min(uint32(m.Threads)/threads, uint32(m.Blocks), maxRegisters/(roundUp(f.registers, registerUnit)*threads))
+	if dynamicShared > c.d.optIn() || dynamicShared+uint64(f.p.SharedBytes) > c.d.optIn() {
 		return 0, nil
 	}
-	if shared := uint64(f.p.SharedBytes) + dynamicShared; shared > 0 {
-		n = uint32(min(uint64(n), maxOptInBytes/shared))
+	if shared := uint64(f.p.SharedBytes) + dynamicShared + uint64(m.ReservedShared); shared > 0 {
+		n = uint32(min(uint64(n), uint64(m.SharedBytes)/shared))
 	}
 	host := exec.ResidentBlocks(f.p, uint64(blockSize), dynamicShared) / c.d.o.SMs
 	return min(int32(n), int32(max(1, host))), nil
@@ -44,8 +44,13 @@ func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, bloc
 	if blocks <= 0 || blocks > most {
 		return 0, abi.ErrInvalidValue
 	}
-	return maxOptInBytes/uint64(blocks) - uint64(fn.(*function).p.SharedBytes), nil
+	m := c.d.o.Model
+	each := uint64(m.SharedBytes)/uint64(blocks) - uint64(m.ReservedShared)
+	return min(each, c.d.optIn()) - uint64(fn.(*function).p.SharedBytes), nil
 }
+
+// optIn is the most shared memory of a block, bytes.
+func (d *device) optIn() uint64 { return uint64(d.o.Model.BlockShared) }
 
 // workspaceBytes is the workspace of a cooperative grid. Cooperative groups have
 // their barrier in its second word.

@@ -124,6 +124,7 @@ func (m *machine) release(n int) bool {
 	if here < want || here == 0 {
 		return false
 	}
+	m.shadow.order()
 	for _, g := range m.groups {
 		if g.state == atBarrier && g.bar == n {
 			g.state, g.passed, g.result = runnable, true, *b

@@ -38,6 +38,9 @@ func (m *machine) begin(ctaid [3]uint32) {
 		m.live[w] = g.act[w]
 	}
 	m.groups = append(m.groups[:0], g)
+	if m.shadow != nil {
+		m.shadow.begin()
+	}
 	m.bars = [16]barrier{}
 	for i := range m.bars {
 		m.bars[i].and = true
@@ -295,5 +298,9 @@ func wrap(inst *ir.Place, err error) error {
 	if object != "" {
 		object += ", "
 	}
-	return fmt.Errorf("%w (kernel %s, %sline %d: %s)", err, inst.Function, object, inst.Line, inst.Text)
+	source := ""
+	if inst.Source != nil {
+		source = ", of " + inst.Source.String()
+	}
+	return fmt.Errorf("%w (kernel %s, %sline %d: %s%s)", err, inst.Function, object, inst.Line, inst.Text, source)
 }

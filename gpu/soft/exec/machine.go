@@ -41,8 +41,9 @@ type machine struct {
 	stride uint32 // bytes of local memory per lane
 	save32 []uint32
 	save64 []uint64
-	cache  Region // the allocation touched last
-	bound  bound  // the texture used last
+	shadow *shadow // of a checked program, or nil
+	cache  Region  // the allocation touched last
+	bound  bound   // the texture used last
 	groups []*group
 	pool   []*group
 	bars   [16]barrier
@@ -85,6 +86,9 @@ func newMachine(r *Run) *machine {
 	m.r64 = make([]uint64, p.Regs64*m.lanes)
 	m.preds = make([]uint32, p.Preds*maxWarps)
 	m.shared = make([]byte, sharedBytes(p, r.env))
+	if p.checks.Race || p.checks.Init {
+		m.shadow = &shadow{bytes: make([]shadowByte, len(m.shared))}
+	}
 	m.stride = p.LocalBytes
 	m.local = make([]byte, int(m.stride)*m.lanes)
 	m.save32 = make([]uint32, m.lanes)
@@ -140,7 +144,7 @@ func bytesOf(p *ir.Program, threads, shared uint64) uint64 {
 }
 
 func (m *machine) size() uint64 {
-	return bytesOf(m.p.Program, uint64(m.lanes), uint64(len(m.shared))-uint64(m.p.SharedBytes))
+	return bytesOf(m.p.Program, uint64(m.lanes), uint64(len(m.shared))-uint64(m.p.SharedBytes)) + m.p.shadowSize(uint64(len(m.shared)))
 }
 
 // grown is what it takes more by now: groups with their calls, and saved frames.

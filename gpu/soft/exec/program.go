@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
 // Program is a kernel ready to run: a program with a closure for each
@@ -12,6 +13,7 @@ type Program struct {
 	*ir.Program
 	Blocks   []block
 	variants variants
+	checks   model.Checks
 }
 
 // block is a basic block: what its lanes wait for first, steps, and the end.
@@ -45,15 +47,17 @@ func dense(f func(m *machine, w0, w1 int), dst ...ir.Ref) step {
 func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1, masked: f} }
 
 // NewProgram makes a program ready to run.
-func NewProgram(p *ir.Program) *Program {
+func NewProgram(p *ir.Program) *Program { return newProgram(p, newStep) }
+
+func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
 	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks))}
 	for i := range p.Blocks {
-		x.Blocks[i] = newBlock(&p.Blocks[i])
+		x.Blocks[i] = newBlock(&p.Blocks[i], newStep)
 	}
 	return x
 }
 
-func newBlock(b *ir.Block) block {
+func newBlock(b *ir.Block, newStep func(ir.Op) step) block {
 	x := block{syncAt: b.SyncAt, endAt: b.EndAt, end: newEnd(b.End), steps: make([]step, len(b.Insts))}
 	switch o := b.Sync.(type) {
 	case *ir.Exchange:

@@ -20,6 +20,7 @@ type Launch struct {
 	Shared      uint32       // bytes of dynamic shared memory
 	Stop        *atomic.Bool // ends the kernel between instructions
 	Clock       func() int64 // nanoseconds
+	MHz         uint64       // of %clock
 	SMs         uint32
 	Output      Output // nil: what kernels write is lost
 	Engine      Engine
@@ -76,6 +77,7 @@ func NewRun(p *Program, l *Launch, most int, expired func() bool, spare *Spare) 
 	r := &Run{p: p, env: l, expired: expired, spare: spare, size: l.Cluster[0] * l.Cluster[1] * l.Cluster[2]}
 	r.total = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	r.most = max(int(r.size), ResidentBlocks(p.Program, uint64(l.threads), uint64(l.Shared)))
+	p.checked(r)
 	r.workers = int(min(uint64(most), uint64(r.most), r.total))
 	return r
 }
@@ -90,25 +92,28 @@ func ResidentBlocks(p *ir.Program, threads, shared uint64) int {
 // It is called between slices.
 func (r *Run) Finished() (bool, error) { return r.err != nil || r.ended == r.total, r.err }
 
-// Slice runs blocks on device memory until all are done, one fails, or the time
-// is up.
-func (r *Run) Slice(memory []Region) {
+// Workers returns how many blocks the launch can run at a time.
+func (r *Run) Workers() int { return r.workers }
+
+// Slice runs blocks, at most so many at a time, on device memory until all are
+// done, one fails, or the time is up.
+func (r *Run) Slice(memory []Region, most int) {
 	r.env.table = memory
 	r.pause.Store(false)
-	r.workAll()
+	r.workAll(min(most, r.workers))
 	if finished, _ := r.Finished(); finished {
 		r.spare.put(r.free)
 		r.free = nil
 	}
 }
 
-func (r *Run) workAll() {
-	if r.workers == 1 { // a small launch starts no goroutine
+func (r *Run) workAll(workers int) {
+	if workers == 1 { // a small launch starts no goroutine
 		r.work()
 		return
 	}
 	var wg sync.WaitGroup
-	for range r.workers - 1 {
+	for range workers - 1 {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()

@@ -10,9 +10,13 @@ import (
 // Steps that are not a loop of the table.
 
 func clock(o *ir.Clock) step {
-	d, shift := o.D, o.Shift
+	d, shift, cycles := o.D, o.Shift, o.Cycles
 	return dense(func(m *machine, w0, w1 int) {
-		now := uint64(m.env.Clock()) >> shift
+		now := uint64(m.env.Clock())
+		if cycles {
+			now = now/1000*m.env.MHz + now%1000*m.env.MHz/1000
+		}
+		now >>= shift
 		if d.Class == ir.Class64 {
 			fill(m.v64(d.Slot, w0, w1), now)
 		} else {

@@ -24,14 +24,20 @@ func (o *Arith) Name() string { return o.F.String() }
 // Registers implements Op.
 func (o *Arith) Registers() (results, sources []Ref) { return registers(o.D), registers(o.S...) }
 
-// Clock reads the clock in nanoseconds, shifted right.
+// Clock reads the time in nanoseconds, or in cycles of the device's clock, shifted right.
 type Clock struct {
-	D     Ref
-	Shift int
+	D      Ref
+	Shift  int
+	Cycles bool
 }
 
 // Name implements Op.
-func (o *Clock) Name() string { return fmt.Sprintf("clock>>%d", o.Shift) }
+func (o *Clock) Name() string {
+	if o.Cycles {
+		return fmt.Sprintf("cycles>>%d", o.Shift)
+	}
+	return fmt.Sprintf("clock>>%d", o.Shift)
+}
 
 // Registers implements Op.
 func (o *Clock) Registers() (results, sources []Ref) { return registers(o.D), nil }

@@ -98,6 +98,7 @@ type Place struct {
 	Object         string // of several that are linked
 	Function, Text string
 	Line           int
+	Source         fmt.Stringer // the line of the program; nil where it is not known
 }
 
 // Block runs without change of control: an optional instruction at which lanes

@@ -31,6 +31,7 @@ type Access struct {
 	Signed bool   // a narrow element is sign-extended
 	N      int    // vector elements
 	Mask   uint64 // of the register's width
+	Strong bool   // volatile, or ordered with other threads' (PTX ISA, "Memory Consistency Model")
 	Local  uint64 // where local memory begins in the generic space
 }
 

@@ -1,0 +1,44 @@
+package gpud
+
+import (
+	"fmt"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
+)
+
+// sensors are what a card says about itself; zero where it says nothing.
+type sensors struct {
+	celsius     uint32
+	milliwatts  uint32
+	lost        bool   // it does not answer any more
+	uncorrected uint64 // ECC errors of memory since the driver was loaded
+	throttled   bool   // because it is hot
+}
+
+// failed is why the card does not work; empty when it does.
+func (s sensors) failed() string {
+	switch {
+	case s.lost:
+		return "the card does not answer: it has fallen off the bus"
+	case s.uncorrected > 0:
+		return fmt.Sprintf("memory has had %d errors that ECC could not correct", s.uncorrected)
+	}
+	return ""
+}
+
+// hot is the temperature of a card that is throttled, degrees C.
+const hot = 95
+
+// injected are the sensors of a soft GPU with a fault. One that hangs or is slow
+// does not know it, as a card.
+func injected(f model.Fault) (s sensors) {
+	switch f {
+	case model.ECC:
+		s.uncorrected = 1
+	case model.Lost:
+		s.lost = true
+	case model.Throttled:
+		s.throttled, s.celsius = true, hot
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package device
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
+)
+
+// What Options.Fault breaks, besides lost, with which no context is made.
+
+// faultyLaunch is asked before a kernel begins.
+func (c *Context) faultyLaunch(kernel string) error {
+	if hook := c.d.o.Faults.Launch; hook != nil {
+		if err := hook(kernel); err != nil {
+			return err
+		}
+	}
+	if c.d.o.Fault == model.ECC {
+		return fmt.Errorf("%w: injected", abi.ErrECC)
+	}
+	return nil
+}
+
+// faultyKernel is asked on the device, after work of a kernel that began then.
+func (c *Context) faultyKernel(began time.Time) error {
+	switch c.d.o.Fault {
+	case model.Hang:
+		<-c.ended
+		return abi.ErrInvalidContext
+	case model.Slow:
+		c.drag(began, model.SlowBy)
+	case model.Throttled:
+		c.drag(began, model.ThrottledBy)
+	}
+	return nil
+}
+
+// faultyCopy is asked on the device, after a copy that began then.
+func (c *Context) faultyCopy(began time.Time) {
+	if c.d.o.Fault == model.Slow {
+		c.drag(began, model.SlowBy)
+	}
+}
+
+// drag makes what began then take so many times as long, unless the context ends.
+func (c *Context) drag(began time.Time, times int) {
+	t := time.NewTimer(time.Since(began) * time.Duration(times-1))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-c.ended:
+	}
+}

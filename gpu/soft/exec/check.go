@@ -1,0 +1,200 @@
+package exec
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
+
+// A checked program has other steps for what uses memory: they look at each
+// lane's access before it is done. A program that is not checked has none of it.
+
+// NewChecked makes a program ready to run that looks for mistakes.
+func NewChecked(p *ir.Program, c model.Checks) *Program {
+	if c == (model.Checks{}) {
+		return NewProgram(p)
+	}
+	x := newProgram(p, func(op ir.Op) step { return checkedStep(op, c) })
+	x.checks = c
+	if !c.Race {
+		return x
+	}
+	for i := range x.Blocks {
+		if b := &x.Blocks[i]; b.warp != nil {
+			sync := b.sync
+			b.sync = func(m *machine, g *group) (bool, error) {
+				ready, err := sync(m, g)
+				if ready {
+					m.shadow.met(g.act[:m.warps])
+				}
+				return ready, err
+			}
+		}
+	}
+	return x
+}
+
+// checked prepares the launch of a checked program: machine code looks for
+// nothing, and shadows take memory, where not all blocks must be there together.
+func (p *Program) checked(r *Run) {
+	if p.checks == (model.Checks{}) {
+		return
+	}
+	r.env.Engine = Interpreted
+	if s := p.shadowSize(uint64(sharedBytes(p, r.env))); s > 0 && r.env.Workspace == 0 {
+		r.most = max(int(r.size), min(r.most, int(MaxLaunchBytes/s)))
+	}
+}
+
+// use is what an instruction does with memory.
+type use struct {
+	access *access
+	size   uint64 // bytes, of a lane
+	read   bool
+	write  bool
+	// strong: it may meet others' accesses. That what it is for orders others'
+	// accesses, as a lock, is not known.
+	strong bool
+	value  func(m *machine, lane int, i uint64) (b byte, known bool) // byte i of what is written
+}
+
+func checkedStep(op ir.Op, c model.Checks) step {
+	s := newStep(op)
+	switch o := op.(type) {
+	case *ir.Load:
+		return checked(s, c, use{access: reached(o.Access), size: o.Size * uint64(o.N), read: true, strong: o.Strong})
+	case *ir.Store:
+		return checked(s, c, use{access: reached(o.Access), size: o.Size * uint64(o.N), write: true, strong: o.Strong, value: stored(o)})
+	case *ir.Atomic:
+		return checked(s, c, use{access: reached(o.Access), size: o.Size, read: true, write: true, strong: true})
+	case *ir.CopyAsync:
+		return checked(s, c, use{access: reached(o.To), size: o.To.Size, write: true})
+	case *ir.StoreTiles, *ir.StoreMatrix, *ir.CopyTensor, *ir.CopyBulk:
+		return before(s, func(m *machine, _ []uint32) error { m.shadow.fill(); return nil })
+	case *ir.MBarrier:
+		return before(s, func(m *machine, _ []uint32) error { m.shadow.order(); return nil })
+	case *ir.Exchange:
+		return before(s, func(m *machine, act []uint32) error { m.shadow.met(act); return nil })
+	}
+	return s
+}
+
+// stored gives the bytes of a store.
+func stored(o *ir.Store) func(m *machine, lane int, i uint64) (byte, bool) {
+	return func(m *machine, lane int, i uint64) (byte, bool) {
+		return byte(m.get(o.S[i/o.Size], lane) >> (8 * (i % o.Size))), true
+	}
+}
+
+// before runs a look at the active lanes before a step.
+func before(s step, look func(m *machine, act []uint32) error) step {
+	run := s.masked
+	if run == nil {
+		return s
+	}
+	s.masked = func(m *machine, act []uint32) error {
+		if err := look(m, act); err != nil {
+			return err
+		}
+		return run(m, act)
+	}
+	return s
+}
+
+func checked(s step, c model.Checks, u use) step {
+	return before(s, func(m *machine, act []uint32) error {
+		return eachLaneErr(act, func(l int) error {
+			if err := m.checkAccess(c, &u, l); err != nil {
+				return fmt.Errorf("%w, in block %v, thread %v", err, m.ctaid, m.thread(l))
+			}
+			return nil
+		})
+	})
+}
+
+// thread is a lane's place in its block.
+func (m *machine) thread(lane int) [3]uint32 {
+	b, i := m.env.Block, uint32(lane)
+	return [3]uint32{i % b[0], i / b[0] % b[1], i / b[0] / b[1]}
+}
+
+func (m *machine) checkAccess(c model.Checks, u *use, lane int) error {
+	space, at := m.spaceOf(u.access.Space, u.access.at(m.get(u.access.Base, lane), u.access.Off))
+	if c.Memory {
+		if at&(u.size-1) != 0 {
+			return fmt.Errorf("%w: %d bytes at %s address %#x", abi.ErrMisaligned, u.size, space, at)
+		}
+		if err := m.checkBounds(space, at, u.size, lane); err != nil {
+			return err
+		}
+	}
+	if space == ir.Shared && m.shadow != nil && at < uint64(len(m.shared)) && u.size <= uint64(len(m.shared))-at {
+		return m.shadow.use(c, u, m, lane, at)
+	}
+	return nil
+}
+
+// spaceOf says which space an address is of, and where it is there.
+func (m *machine) spaceOf(s ir.Space, addr uint64) (ir.Space, uint64) {
+	if s != ir.Generic {
+		return s, addr
+	}
+	switch at := &m.env.Spaces; {
+	case addr-at.Shared < ir.SpaceSize:
+		return ir.Shared, addr - at.Shared
+	case addr-at.Local < ir.SpaceSize:
+		return ir.Local, addr - at.Local
+	case addr-at.Param < ir.SpaceSize:
+		return ir.Param, addr - at.Param
+	}
+	return ir.Global, addr
+}
+
+func (m *machine) checkBounds(space ir.Space, at, size uint64, lane int) error {
+	has := uint64(0)
+	switch space {
+	case ir.Shared:
+		if at>>ops.ClusterShift != 0 {
+			return nil // another block's of the cluster, which the access itself looks at
+		}
+		has = uint64(m.p.SharedBytes + m.env.Shared) // m.shared is rounded up
+	case ir.Local:
+		has = uint64(m.stride)
+	case ir.Param:
+		has = uint64(len(m.env.Params))
+	default:
+		r, ok := FindRegion(m.env.table, at)
+		if ok && size <= uint64(len(r.Data))-(at-r.Base) {
+			return nil
+		}
+		return fmt.Errorf("%w: %d bytes at %#x%s", abi.ErrIllegalAddress, size, at, nearest(m.env.table, at, size))
+	}
+	if at < has && size <= has-at {
+		return nil
+	}
+	return fmt.Errorf("%w: %d bytes at %s address %#x, of %d bytes", abi.ErrIllegalAddress, size, space, at, has)
+}
+
+// nearest tells where an address is from the allocation that is closest to it.
+func nearest(table []Region, at, size uint64) string {
+	i := sort.Search(len(table), func(i int) bool { return table[i].Base > at })
+	var below, above Region
+	if i > 0 {
+		below = table[i-1]
+	}
+	if i < len(table) {
+		above = table[i]
+	}
+	end := below.Base + uint64(len(below.Data))
+	switch {
+	case below.Data != nil && (above.Data == nil || at < end || at-end <= above.Base-at):
+		return fmt.Sprintf(", %d bytes past the end of the allocation of %d bytes at %#x", at+size-end, len(below.Data), below.Base)
+	case above.Data != nil:
+		return fmt.Sprintf(", %d bytes before the allocation of %d bytes at %#x", above.Base-at, len(above.Data), above.Base)
+	}
+	return ", and nothing is allocated"
+}

@@ -1,0 +1,96 @@
+// Package model describes the cards that a soft GPU can present itself as: what
+// programs read as device attributes and compute with.
+//
+// Sources, all public: limits of a multiprocessor from the CUDA C++ Programming
+// Guide, "Technical Specifications per Compute Capability"; multiprocessors,
+// clocks, buses and caches from NVIDIA's data sheets and architecture white
+// papers of V100, T4, A100, GA102, Ada and H100; PCI ids from pci-ids.ucw.cz.
+// Names are as nvidia-smi prints them.
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Model is what a card is. The zero Model is none.
+type Model struct {
+	Name       string
+	Capability int // compute capability: 80 is 8.0
+	// Multiprocessors; 0: the one who makes the device decides.
+	Multiprocessors int
+	Clock           int // MHz, the highest, of multiprocessors: what %clock counts
+	MemoryClock     int // MHz
+	BusWidth        int // of memory, bits
+	L2Cache         int // bytes
+	CopyEngines     int
+	ECC             bool
+	PCIDevice       int // PCI device id; the vendor is PCIVendor
+	Limits
+}
+
+// PCIVendor is NVIDIA's PCI vendor id.
+const PCIVendor = 0x10de
+
+// Limits of a multiprocessor, by compute capability. A warp has 32 threads, and
+// a multiprocessor and a block can have 65536 registers, for all of them.
+type Limits struct {
+	Threads        int // resident on a multiprocessor
+	Blocks         int // resident on a multiprocessor
+	SharedBytes    int // of a multiprocessor
+	BlockShared    int // bytes that a block may opt in to
+	ReservedShared int // bytes that the system takes of each block's shared memory
+	DoubleRatio    int // single to double precision throughput
+}
+
+// Default is the soft GPU as itself. Its compute capability has neither tensor
+// cores nor asynchronous copies, so libraries take kernels that need neither. Its
+// clocks count nanoseconds.
+func Default() Model {
+	return Model{
+		Name: "Basalt Soft GPU", Capability: 61, Clock: 1000, MemoryClock: 1000, BusWidth: 64, L2Cache: 1 << 20, CopyEngines: 1,
+		Limits: Limits{Threads: 2048, Blocks: 32, SharedBytes: 227 << 10, BlockShared: 227 << 10, DoubleRatio: 2},
+	}
+}
+
+var limits = map[int]Limits{
+	70: {Threads: 2048, Blocks: 32, SharedBytes: 96 << 10, BlockShared: 96 << 10, DoubleRatio: 2},
+	75: {Threads: 1024, Blocks: 16, SharedBytes: 64 << 10, BlockShared: 64 << 10, DoubleRatio: 32},
+	80: {Threads: 2048, Blocks: 32, SharedBytes: 164 << 10, BlockShared: 163 << 10, ReservedShared: 1 << 10, DoubleRatio: 2},
+	86: {Threads: 1536, Blocks: 16, SharedBytes: 100 << 10, BlockShared: 99 << 10, ReservedShared: 1 << 10, DoubleRatio: 64},
+	89: {Threads: 1536, Blocks: 24, SharedBytes: 100 << 10, BlockShared: 99 << 10, ReservedShared: 1 << 10, DoubleRatio: 64},
+	90: {Threads: 2048, Blocks: 32, SharedBytes: 228 << 10, BlockShared: 227 << 10, ReservedShared: 1 << 10, DoubleRatio: 2},
+}
+
+// models by the names that options use. CopyEngines is what a soft GPU does: one
+// copy in each direction beside kernels.
+var models = map[string]Model{
+	"v100":    {Name: "Tesla V100-SXM2-16GB", Capability: 70, Multiprocessors: 80, Clock: 1530, MemoryClock: 877, BusWidth: 4096, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x1db1},
+	"t4":      {Name: "Tesla T4", Capability: 75, Multiprocessors: 40, Clock: 1590, MemoryClock: 5001, BusWidth: 256, L2Cache: 4 << 20, ECC: true, PCIDevice: 0x1eb8},
+	"a100":    {Name: "NVIDIA A100-SXM4-40GB", Capability: 80, Multiprocessors: 108, Clock: 1410, MemoryClock: 1215, BusWidth: 5120, L2Cache: 40 << 20, ECC: true, PCIDevice: 0x20b0},
+	"a10":     {Name: "NVIDIA A10", Capability: 86, Multiprocessors: 72, Clock: 1695, MemoryClock: 6251, BusWidth: 384, L2Cache: 6 << 20, ECC: true, PCIDevice: 0x2236},
+	"rtx3090": {Name: "NVIDIA GeForce RTX 3090", Capability: 86, Multiprocessors: 82, Clock: 1695, MemoryClock: 9751, BusWidth: 384, L2Cache: 6 << 20, PCIDevice: 0x2204},
+	"l4":      {Name: "NVIDIA L4", Capability: 89, Multiprocessors: 58, Clock: 2040, MemoryClock: 6251, BusWidth: 192, L2Cache: 48 << 20, ECC: true, PCIDevice: 0x27b8},
+	"l40s":    {Name: "NVIDIA L40S", Capability: 89, Multiprocessors: 142, Clock: 2520, MemoryClock: 9001, BusWidth: 384, L2Cache: 96 << 20, ECC: true, PCIDevice: 0x26b9},
+	"rtx4090": {Name: "NVIDIA GeForce RTX 4090", Capability: 89, Multiprocessors: 128, Clock: 2520, MemoryClock: 10501, BusWidth: 384, L2Cache: 72 << 20, PCIDevice: 0x2684},
+	"h100":    {Name: "NVIDIA H100 80GB HBM3", Capability: 90, Multiprocessors: 132, Clock: 1980, MemoryClock: 2619, BusWidth: 5120, L2Cache: 50 << 20, ECC: true, PCIDevice: 0x2330},
+}
+
+// Find returns the model of a name that options use; "" is Default.
+func Find(name string) (Model, error) {
+	if name == "" {
+		return Default(), nil
+	}
+	m, ok := models[name]
+	if !ok {
+		return Model{}, fmt.Errorf("unknown model %q: want one of %s", name, strings.Join(Names(), ", "))
+	}
+	m.CopyEngines = 2
+	m.Limits = limits[m.Capability]
+	return m, nil
+}
+
+// Names returns the names that Find knows, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(models)) }
