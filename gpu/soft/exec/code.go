@@ -27,9 +27,22 @@ const (
 // code of it is made.
 const hotBlocks = 1 << 13
 
+// Limits of machine code, so that whoever writes a kernel cannot take time and
+// memory with it. What is beyond them is interpreted.
+const (
+	maxInsts      = 1 << 16 // of a program
+	maxBlockInsts = 1 << 13 // of a basic block
+	maxVariants   = 4       // of a program
+	maxCodeBytes  = 256 << 20
+)
+
+// codeBytes is what the machine code of all programs takes.
+var codeBytes atomic.Int64
+
 // variants are a program's machine code, by number of warps.
 type variants struct {
 	heat  atomic.Int64
+	count atomic.Int32
 	begun [maxWarps + 1]atomic.Bool
 	made  [maxWarps + 1]atomic.Pointer[machineCode]
 }
@@ -72,7 +85,7 @@ func (p *Program) warm(e Engine, warps, blocks int) *machineCode {
 // the interpreter otherwise.
 func (p *Program) make(e Engine, warps int) *machineCode {
 	v := &p.variants
-	if !v.begun[warps].CompareAndSwap(false, true) {
+	if !v.begun[warps].CompareAndSwap(false, true) || v.count.Add(1) > maxVariants {
 		return nil
 	}
 	if e == Compiled {
@@ -85,8 +98,11 @@ func (p *Program) make(e Engine, warps int) *machineCode {
 
 // compile makes the machine code of all runs that are worth it. Nil: there are none.
 func (p *Program) compile(warps int) *machineCode {
+	if !amd64.Available() || !p.small() {
+		return nil
+	}
 	live := ir.FindLive(p.Program)
-	if live == nil || !amd64.Available() {
+	if live == nil {
 		return nil
 	}
 	c := &compilation{p: p, live: live, lanes: warps * ir.WarpSize}
@@ -96,16 +112,37 @@ func (p *Program) compile(warps int) *machineCode {
 	if len(c.functions) == 0 {
 		return nil
 	}
+	bytes := int64(c.bytes)
+	if codeBytes.Add(bytes) > maxCodeBytes {
+		codeBytes.Add(-bytes)
+		return nil
+	}
 	code, err := amd64.Load(c.functions...)
 	if err != nil {
+		codeBytes.Add(-bytes)
 		return nil
 	}
 	for n, r := range c.runs {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
 	m := &machineCode{c.blocks, len(c.runs), code}
-	runtime.AddCleanup(m, func(code *amd64.Code) { _ = code.Close() }, code)
+	runtime.AddCleanup(m, func(code *amd64.Code) {
+		_ = code.Close()
+		codeBytes.Add(-bytes)
+	}, code)
 	return m
+}
+
+// small reports whether a program is within the limits.
+func (p *Program) small() bool {
+	n := 0
+	for i := range p.Program.Blocks {
+		insts := len(p.Program.Blocks[i].Insts)
+		if n += insts; insts > maxBlockInsts {
+			return false
+		}
+	}
+	return n <= maxInsts
 }
 
 // compilation makes the blocks of one variant.

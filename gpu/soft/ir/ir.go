@@ -15,6 +15,10 @@ const (
 	MaxThreads = 1024
 )
 
+// Tile is how many neighbouring lanes of a warp machine code runs as one. A tile
+// begins at a multiple of it.
+const Tile = 8
+
 // MaxBlockBytes bounds the registers and local memory of one running block.
 const MaxBlockBytes = 1 << 30
 

@@ -77,55 +77,6 @@ func count(t testing.TB) *asm {
 	return a
 }
 
-func TestShapes(t *testing.T) {
-	a := count(t)
-	for _, linear := range []bool{true, false} {
-		s := FindShapes(a.p, linear)
-		at := func(stride uint64) Shape {
-			if !linear {
-				return varying
-			}
-			return Shape{Affine, stride}
-		}
-		for _, c := range []struct {
-			r         Ref
-			shape     Shape
-			invariant bool
-		}{
-			{a.r(1), at(1), true}, {a.r(2), uniform, true}, {a.r(8), uniform, true}, {a.r(4), at(1), true},
-			{a.rd(0), uniform, true}, {a.rd(2), at(4), true}, {a.rd(1), at(4), false}, {a.r(5), uniform, false},
-			{a.pred(0), uniform, false}, {a.r(6), varying, false}, {a.r(7), varying, false}, {a.r(9), varying, false},
-		} {
-			if s.Of(c.r) != c.shape || s.Invariant(c.r) != c.invariant {
-				t.Errorf("linear %v: %v is %v, invariant %v; want %v, %v", linear, c.r, s.Of(c.r), s.Invariant(c.r), c.shape, c.invariant)
-			}
-		}
-	}
-}
-
-// A value that some lanes do not take is the old one there.
-func TestShapesOfGuarded(t *testing.T) {
-	a := count(t)
-	varies, same := PredOf(a.pred(1), false), PredOf(a.pred(0), false)
-	b := &a.p.Blocks[2]
-	for _, c := range []struct {
-		d Ref
-		g *Pred
-	}{{a.r(13), &varies}, {a.r(14), &same}} {
-		in := a.arith(c.d, "mov.b32", a.r(10))
-		in.Guard = c.g
-		b.Insts = append(b.Insts, in)
-	}
-	b.Insts = append(b.Insts, a.arith(a.pred(1), "setp.lt.u32", a.r(4), a.r(8)))
-	s := FindShapes(a.p, true)
-	if v := s.Of(a.r(13)); v != varying {
-		t.Errorf("written by some lanes: %v", v)
-	}
-	if v := s.Of(a.r(14)); v != uniform {
-		t.Errorf("written by all lanes of a tile or none: %v", v)
-	}
-}
-
 func TestLive(t *testing.T) {
 	a := count(t)
 	l := FindLive(a.p)

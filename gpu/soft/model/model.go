@@ -1,10 +1,10 @@
 // Package model describes the cards that a soft GPU can present itself as: what
 // programs read as device attributes and compute with.
 //
-// Sources, all public: limits of a multiprocessor from the CUDA C++ Programming
-// Guide, "Technical Specifications per Compute Capability"; multiprocessors,
-// clocks, buses and caches from NVIDIA's data sheets and architecture white
-// papers of V100, T4, A100, GA102, Ada and H100; PCI ids from pci-ids.ucw.cz.
+// The values are public knowledge and were not read off cards: limits of a
+// multiprocessor as in the CUDA C++ Programming Guide, "Technical Specifications
+// per Compute Capability"; multiprocessors, clocks, buses and caches as in NVIDIA's
+// data sheets of V100, T4, A100, GA102, Ada and H100; PCI ids as in pci-ids.ucw.cz.
 // Names are as nvidia-smi prints them.
 package model
 
