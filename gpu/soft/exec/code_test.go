@@ -1,45 +1,49 @@
 package exec
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
-	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+	"github.com/basalt-gpu/basalt/gpu/soft/native"
 )
 
-// straight is a program of n additions in blocks of so many.
-func straight(n, each int) *Program {
-	add, _ := ops.Find("add", "u32")
-	p := &ir.Program{Regs32: 2}
-	for ; n > 0; n -= each {
-		b := ir.Block{End: ir.Return{}}
-		for range min(n, each) {
-			b.Insts = append(b.Insts, ir.Inst{Op: &ir.Arith{F: add, D: ir.Ref{Slot: 0}, S: []ir.Ref{{Slot: 0}, {Slot: 1}}}})
-		}
-		p.Blocks = append(p.Blocks, b)
-	}
-	return NewProgram(p)
-}
-
-// What is too large, or too often asked for, stays interpreted.
-func TestMachineCodeHasLimits(t *testing.T) {
+// TestLanesThatLeaveGoOnTogether stores to one address from all lanes of two warps,
+// which leaves the code in each tile. That it is one store for a warp, the step sees
+// to, if it has all of its lanes at once.
+func TestLanesThatLeaveGoOnTogether(t *testing.T) {
 	if !amd64.Available() {
-		t.Skip("no AVX2")
+		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
 	}
-	if straight(maxInsts+1, maxBlockInsts).warm(Compiled, 1, 1) != nil {
-		t.Error("a program that is too large was compiled")
+	const lanes = 64
+	base := ir.Ref{Class: ir.Class64}
+	store := &ir.Store{Access: ir.Access{Space: ir.Global, Base: base, Size: 4, N: 1, Mask: 1<<32 - 1}, S: []ir.Ref{{Class: ir.Class32}}}
+	f, err := native.Compile([]ir.Inst{{Op: store}}, native.Options{Lanes: lanes})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if straight(maxBlockInsts+1, maxBlockInsts+1).warm(Compiled, 1, 1) != nil {
-		t.Error("a block that is too large was compiled")
+	code, err := amd64.Load(f.Code)
+	if err != nil {
+		t.Fatal(err)
 	}
-	p := straight(10, 10)
-	for warps := 1; warps <= maxVariants+2; warps++ {
-		if made := p.warm(Compiled, warps, 1) != nil; made != (warps <= maxVariants) {
-			t.Errorf("variant %d: made %v, want %v", warps, made, warps <= maxVariants)
-		}
+	defer code.Close()
+	var calls [][]uint32
+	one := masked(func(_ *machine, act []uint32) error {
+		calls = append(calls, slices.Clone(act))
+		return nil
+	})
+	m := &machine{warps: 2, lanes: lanes, r32: make([]uint32, lanes), r64: make([]uint64, lanes), preds: make([]uint32, maxWarps)}
+	m.native = codeState{context: &native.Context{}, windows: make([][]native.Window, 1)}
+	m.native.windows[0] = []native.Window{{Base: 0, Data: make([]byte, 64)}}
+	m.native.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Globals: m.native.windows[0]}
+	act := []uint32{^uint32(0), ^uint32(0)}
+	r := &run{steps: []step{one}, stores: true, all: code.Function(0)}
+	r.windows[0] = f.Globals
+	if err := m.runTiles(r, true, 0, lanes/ir.Tile, act); err != nil {
+		t.Fatal(err)
 	}
-	if codeBytes.Load() == 0 {
-		t.Error("machine code does not count")
+	if len(calls) != 1 || !slices.Equal(calls[0], act) {
+		t.Errorf("the store is done %d times, for the lanes %#x; want once for %#x", len(calls), calls, act)
 	}
 }
