@@ -67,12 +67,16 @@ func startNodeOn(t testing.TB, worker string, card ...string) *node {
 	gpud := filepath.Join(dir, "gpud")
 	as, group := n.workerUser(dir)
 	n.run(built.Program(t, "appliance/cmd/basalt-gpud"), slices.Concat(group, []string{"--state", filepath.Join(dir, "state"), "--socket", gpud, "--no-nvidia"}, card)...)
-	n.exists(gpud)
 	n.control = client.NewControl(gpud)
 	t.Cleanup(n.control.Close)
-	gpus, err := n.control.GPUs(context.Background())
-	if err != nil || len(gpus) != 1 {
-		t.Fatalf("GPUs: %v, %v", gpus, err)
+	var gpus []wire.GPU
+	n.until("gpud answers", func() (answers bool) { // its socket is there a moment before
+		var err error
+		gpus, err = n.control.GPUs(context.Background())
+		return err == nil
+	})
+	if len(gpus) != 1 {
+		t.Fatalf("GPUs: %v, want one", gpus)
 	}
 	v, err := n.control.PutVGPU(context.Background(), vgpuID, wire.VGPUSpec{GPU: gpus[0].ID, Name: "Basalt Test", VRAMBytes: 256 << 20})
 	if err != nil {
