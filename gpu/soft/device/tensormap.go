@@ -26,6 +26,9 @@ func (c *Context) TensorMapEncodeTiled(dataType int32, rank uint32, address uint
 
 // TensorMapReplaceAddress implements worker.Context.
 func (c *Context) TensorMapReplaceAddress(m abi.TensorMap, address uint64) (abi.TensorMap, error) {
+	if c.d.o.Capability < firstWithTensors {
+		return m, abi.ErrNotSupported
+	}
 	bytes := m.Bytes()
 	t, err := ops.DecodeTensorMap(bytes[:])
 	if err != nil {

@@ -246,24 +246,31 @@ static CUresult pointer_attributes(void)
 	return r;
 }
 
-/* Arrays and textures are what a vGPU does not have: the sequences say so. */
+static CUarray array;
+
 static CUresult array_create(void)
 {
-	CUarray array = NULL;
+	CUDA_ARRAY3D_DESCRIPTOR d = {.Width = 16, .Height = 16, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
 
-	return CALL(cuArray3DCreate_v2, &array, (void *)fresh(64));
+	return CALL(cuArray3DCreate_v2, &array, &d);
 }
 
 static CUresult array_descriptor(void)
 {
-	return CALL(cuArray3DGetDescriptor_v2, (void *)fresh(64), NULL);
+	CUDA_ARRAY3D_DESCRIPTOR d = {0};
+	CUresult r = CALL(cuArray3DGetDescriptor_v2, &d, array);
+
+	EXPECT(d.Width == 16 && d.Height == 16 && d.Depth == 0 && d.NumChannels == 1);
+	return r;
 }
 
 static CUresult texture_create(void)
 {
+	CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY, .res.array.hArray = array};
+	CUDA_TEXTURE_DESC how = {0};
 	CUtexObject texture = 0;
 
-	return CALL(cuTexObjectCreate, &texture, (void *)fresh(64), (void *)fresh(64), NULL);
+	return CALL(cuTexObjectCreate, &texture, &resource, &how, NULL);
 }
 
 const struct call data_calls[] = {
