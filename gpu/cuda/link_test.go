@@ -53,28 +53,34 @@ func TestLink(t *testing.T) {
 // What was linked when the program was built is loaded where the card has code for
 // it, and else its parts are linked.
 func TestLinkedIsLoadedFirst(t *testing.T) {
-	d := newDouble(t)
-	c := open(t, d, &gate{})
 	image := linkImage(
 		abi.LinkObject{Type: abi.LinkLinked, Name: "linked", Image: []byte(globalPTX)},
 		abi.LinkObject{Type: 1, Name: "part", Image: []byte(emptyPTX)},
 	)
-	for script, want := range map[string][]string{
-		"":                         {"jit max registers 40", "cuModuleLoadDataEx"},
-		"cuModuleLoadDataEx 209\n": {"cuModuleLoadDataEx = 209", "link max registers 40", "cuLinkAddData part type 1, 96 bytes, 0 options", "cuModuleLoadDataEx", "cuLinkDestroy"},
+	for name, test := range map[string]struct {
+		script string
+		want   []string
+	}{
+		"code for the card": {"", []string{"jit max registers 40", "cuModuleLoadDataEx"}},
+		"none": {"cuModuleLoadDataEx 209\n", []string{"cuModuleLoadDataEx = 209", "link max registers 40",
+			"cuLinkAddData part type 1, 96 bytes, 0 options", "cuModuleLoadDataEx", "cuLinkDestroy"}},
 	} {
-		d.play(t, script)
-		d.take(t)
-		m, _, _, err := c.ModuleLoad(image, worker.ModuleOptions{OptLevel: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, d.take(t)); diff != "" {
-			t.Errorf("script %q: calls (-want +got):\n%s", script, diff)
-		}
-		if err := c.ModuleUnload(m); err != nil {
-			t.Error(err)
-		}
+		t.Run(name, func(t *testing.T) {
+			d := newDouble(t)
+			c := open(t, d, &gate{})
+			d.play(t, test.script)
+			d.take(t)
+			m, _, _, err := c.ModuleLoad(image, worker.ModuleOptions{OptLevel: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, d.take(t)); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if err := c.ModuleUnload(m); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
