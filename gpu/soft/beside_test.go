@@ -56,24 +56,7 @@ func (g *countingGate) Leave(busy, launches uint64) {
 // meetRig is a rig with a word for each of n kernels.
 func meetRig(t *testing.T, o device.Options, n int, gate worker.Gate) (r *rig, word func(i int) uint64) {
 	o.VRAM = 64 << 20
-	d, err := device.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := d.NewContext(0, gate, testWindow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, funcs, info, err := c.ModuleLoad([]byte(meeting), worker.ModuleOptions{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, info.ErrorLog)
-	}
-	r = &rig{TB: t, c: c, funcs: map[string]worker.Function{"meet": funcs[0]}}
+	r = newGatedRig(t, o, gate, meeting)
 	words := r.buffer(make([]byte, 4*n))
 	r.expect(words, n, func(int) uint32 { return 0 })
 	return r, func(i int) uint64 { return words + uint64(4*(i%n)) }

@@ -33,6 +33,11 @@ func newRig(t testing.TB, src string) *rig {
 
 func newRigOf(t testing.TB, o device.Options, src string) *rig {
 	t.Helper()
+	return newGatedRig(t, o, nil, src)
+}
+
+func newGatedRig(t testing.TB, o device.Options, gate worker.Gate, src string) *rig {
+	t.Helper()
 	d, err := device.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +47,7 @@ func newRigOf(t testing.TB, o device.Options, src string) *rig {
 			t.Error(err)
 		}
 	})
-	c, err := d.NewContext(0, nil, testWindow)
+	c, err := d.NewContext(0, gate, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}

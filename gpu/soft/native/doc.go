@@ -2,15 +2,14 @@
 // processors with AVX2.
 //
 // A run is consecutive instructions of a block: those that compute, and either loads
-// or one store (Known). Its function
-// works on one tile of eight lanes after another: it loads what the run reads from
-// the machine's register files, keeps what it computes in vector registers, and
-// stores what is live afterwards. There are two forms, one for tiles in which all
-// lanes take part and one with a mask.
+// or one store (Known). Its function works on one tile of eight lanes after another:
+// it loads what the run reads from the machine's register files, keeps what it
+// computes in vector registers, and stores what is live afterwards. There are two
+// forms, one for tiles in which all lanes take part and one with a mask.
 //
-// Memory is one allocation of device memory, shared memory and parameters. Each
-// access checks its bounds; what is not inside leaves the run before the instruction
-// (memory.go), and whoever called does it.
+// Memory is shared memory, parameters and, for each access to device memory, one
+// allocation. Each access checks its bounds; what is not inside leaves the run before
+// the instruction (memory.go), and whoever called does it.
 //
 // The way from an instruction to code: a lowering (lower.go) adds vector
 // instructions to a builder, of which each writes a value of its own; results.go
