@@ -182,10 +182,10 @@ const (
 
 	// LoadLazy in a load's opt_level: functions of the module may have attributes of 0;
 	// FuncLoad tells them, and whether the device can run the function.
-	LoadLazy = 1 << 31
-	MaxParamBytes  = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
-	MaxInline      = 4096  // bytes carried inside a command
-	ManagedAlign   = 256   // bytes: every managed variable of a module begins at a multiple of it
+	LoadLazy      = 1 << 31
+	MaxParamBytes = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
+	MaxInline     = 4096  // bytes carried inside a command
+	ManagedAlign  = 256   // bytes: every managed variable of a module begins at a multiple of it
 )
 
 // EntryHeaderSize is the size of a command's header in the ring:

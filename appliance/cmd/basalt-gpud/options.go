@@ -70,7 +70,7 @@ func parse(args []string) (o options, err error) {
 	f.SetOutput(io.Discard) // errors are printed once, by main
 	f.StringVar(&o.state, "state", "", "`directory` of the ledger and the meter (standalone: default beside the socket)")
 	f.StringVar(&o.socket, "socket", "", "unix socket: the control API; with --standalone the one for programs, and the control API is PATH.control")
-	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,model=a100,sms=4,cc=6.1`; only vram is needed; may be given again. model is the card that it says it is, with its limits: "+strings.Join(model.Names(), ", ")+". cc is the compute capability that it says it has: libraries choose their kernels by it. check=memory,race,init (or some) ends kernels that make such mistakes. fault=ecc, lost, hang, slow or throttled breaks it, for tests and demonstrations")
+	f.Var(&o.soft, "soft-gpu", "a GPU made of CPU: `name=…,vram=8GiB,model=a100,sms=4,cc=9.0`; only vram is needed; may be given again. model is the card that it says it is, with its limits: "+strings.Join(model.Names(), ", ")+". cc is the compute capability that it says it has: libraries choose their kernels by it. check=memory,race,init (or some) ends kernels that make such mistakes. fault=ecc, lost, hang, slow or throttled breaks it, for tests and demonstrations")
 	f.Var(&o.null, "null-gpu", "a GPU that computes nothing and completes all work at once, to measure and to test what lies before a card; `name=…,vram=8GiB,sms=4` as for --soft-gpu. Results of programs on it are wrong")
 	f.Func("swap", "memory of this machine, `size` as in 8GiB, for what does not fit on a card; each card has as much (default: none)", func(v string) (err error) {
 		o.swap, err = gpud.ParseSize(v)

@@ -50,7 +50,9 @@ var errMulticast = fmt.Errorf("%w: no address of this device is one of a multica
 
 // noMulticast is what multimem comes to: its address must be that of a multicast
 // object (PTX ISA, "multimem"), and the device offers none.
-func noMulticast(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Err: errMulticast}}, nil }
+func noMulticast(*compiler, *ptx.Inst) ([]ir.Op, error) {
+	return []ir.Op{&ir.Fail{Err: errMulticast}}, nil
+}
 
 // inst compiles a plain instruction: by its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {
