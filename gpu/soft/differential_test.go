@@ -107,11 +107,14 @@ func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
 	}
 }
 
+// randThreads are the threads of a random program: a warp, and part of one.
+const randThreads = 40
+
 // differ runs one random program on both machines.
 func differ(t *testing.T, d worker.Driver, src string, seed int64) {
 	t.Helper()
 	rnd := rand.New(rand.NewSource(^seed))
-	const threads = 40
+	const threads = randThreads
 	regs, scratch := make([]byte, threads*randSlots*8), make([]byte, threads*randScratch)
 	for i := range threads * randSlots {
 		_, ty := randSlot(i % randSlots)
