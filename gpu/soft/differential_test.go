@@ -69,7 +69,7 @@ func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic ui
 // Every kernel in testdata gives the same bits in the oracle.
 func TestKernelsAgainstOracle(t *testing.T) {
 	for name, engine := range map[string]exec.Engine{"interpreted": exec.Interpreted, "compiled": exec.Compiled} {
-		for _, k := range slices.Concat(kernelCases, tileCases) {
+		for _, k := range slices.Concat(kernelCases, tileCases, partitionCases) {
 			t.Run(k.name+"/"+name, func(t *testing.T) { kernelAgainstOracle(t, &k, engine) })
 		}
 	}
