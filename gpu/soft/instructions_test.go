@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -175,19 +176,8 @@ mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %
 
 func differOnce(t *testing.T, body string) {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	for seed := range int64(4) {
-		g := &randProg{rnd: rand.New(rand.NewSource(seed))}
-		differ(t, d, g.program(func() { g.out.WriteString(body) }), seed)
-	}
+	g := &randProg{rnd: rand.New(rand.NewSource(0))}
+	differ(t, randEngines(t, exec.Interpreted, exec.Compiled), g.program(func() { g.out.WriteString(body) }), 0, 1, 2, 3)
 }
 
 // Generic addresses tell their space.

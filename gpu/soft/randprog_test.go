@@ -66,38 +66,46 @@ func randomProgram(seed int64) string {
 	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(24)) })
 }
 
-// program is a kernel around a body.
+// program is a kernel around a body, which loads and stores what the body uses.
 func (g *randProg) program(body func()) string {
-	w := &g.out
-	w.WriteString(".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
-	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
-	fmt.Fprintf(w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
-	for i := range randSlots {
-		r, t := randSlot(i)
-		if t == "pred" {
-			fmt.Fprintf(w, "ld.global.u32 %%t, [%%base+%d]; setp.ne.u32 %s, %%t, 0;\n", 8*i, r)
-			continue
-		}
-		fmt.Fprintf(w, "ld.global.%s %s, [%%base+%d];\n", t, r, 8*i)
-	}
-	fmt.Fprintf(w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
-	fmt.Fprintf(w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
-	for at := 0; at < randShared; at += 8 {
-		fmt.Fprintf(w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
-	}
+	functions := g.out.String()
+	g.out.Reset()
 	body()
-	for i := range randSlots {
-		r, t := randSlot(i)
-		if t == "pred" {
-			fmt.Fprintf(w, "selp.u32 %%t, 1, 0, %s; st.global.u32 [%%base+%d], %%t;\n", r, 8*i)
-			continue
-		}
-		fmt.Fprintf(w, "st.global.%s [%%base+%d], %s;\n", t, 8*i, r)
+	text := g.out.String()
+	if strings.Contains(text, "%sa") || strings.Contains(text, "sh") || strings.Contains(text, "%la") || strings.Contains(text, "loc") {
+		text = randOwnMemory + text
 	}
-	w.WriteString("ret;\n}\n")
-	return ptxHead + w.String()
+	var w strings.Builder
+	w.WriteString(ptxHead + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
+	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
+	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
+	var results strings.Builder
+	for i := range randSlots {
+		switch r, t := randSlot(i); {
+		case !strings.Contains(text, r):
+		case t == "pred":
+			fmt.Fprintf(&w, "ld.global.u32 %%t, [%%base+%d]; setp.ne.u32 %s, %%t, 0;\n", 8*i, r)
+			fmt.Fprintf(&results, "selp.u32 %%t, 1, 0, %s; st.global.u32 [%%base+%d], %%t;\n", r, 8*i)
+		default:
+			fmt.Fprintf(&w, "ld.global.%s %s, [%%base+%d];\n", t, r, 8*i)
+			fmt.Fprintf(&results, "st.global.%s [%%base+%d], %s;\n", t, 8*i, r)
+		}
+	}
+	fmt.Fprintf(&w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
+	return w.String() + text + results.String() + "ret;\n}\n"
 }
 
+// randOwnMemory fills the thread's parts of shared and local memory.
+var randOwnMemory = func() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
+	for at := 0; at < randShared; at += 8 {
+		fmt.Fprintf(&w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
+	}
+	return w.String()
+}()
+
+// randSlot is a register and its type.
 func randSlot(i int) (reg, t string) {
 	switch {
 	case i < randH:
