@@ -22,7 +22,10 @@ func softRows() []row {
 		if k.divergent {
 			r.name, r.goalRatio = k.name+", divergent", 10
 		}
-		rows = append(rows, r)
+		byTime := r
+		byTime.name += ", processor time"
+		byTime.bench, byTime.baseline = ns("SoftKernelCPU/"+k.name), ns("SoftKernelCPUInC/"+k.name)
+		rows = append(rows, r, byTime)
 	}
 	for _, engine := range []struct{ name, key string }{{"interpreter", "interpreted"}, {"machine code", "compiled"}} {
 		for _, kernel := range []string{"saxpy", "matmul"} {

@@ -5,7 +5,9 @@
 //   bench-soft          a sample of each row
 //   bench-soft smoke    no samples: tiny sizes, only compared
 //
-// BENCH_GPUD is the process number of basalt-gpud, whose one worker's memory counts.
+// For samples BENCH_GPUD is the process number of basalt-gpud, which starts no other
+// worker than this program's.
+#include <glob.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -43,13 +45,18 @@ static const struct kernel {
 	{"mersenne", 2048, 40, NOTHING, WORDS(0), WORDS(0), WORDS(n), WORDS(n * MT_STATE), 0, BOTH(mersenne)},
 };
 
-static double now()
+static double read_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (clock_gettime(clock, &t) != 0) {
+		perror("bench-soft: a clock");
+		exit(1);
+	}
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
+
+static double now() { return read_clock(CLOCK_MONOTONIC); }
 
 static void sample(const char *row, const char *kernel, double value, const char *unit)
 {
@@ -108,16 +115,23 @@ static void check(const struct kernel &k, const std::vector<uint32_t> &got, cons
 		}
 }
 
-// Time until it is done, the second time: the first has loaded and compiled.
-static double timed(void (*run)(const struct job *), const struct job &j)
+// The processor time of the worker, and of this process.
+static clockid_t worker_clock = CLOCK_PROCESS_CPUTIME_ID;
+
+struct times {
+	double wall, processor;
+};
+
+// Times until it is done, the second time: the first has loaded and compiled.
+static struct times timed(void (*run)(const struct job *), const struct job &j, clockid_t clock)
 {
-	double t = 0;
+	struct times t;
 
 	for (int turn = 0; turn < 2; turn++) {
-		t = now();
+		t = {now(), read_clock(clock)};
 		run(&j);
 		CHECK(cudaDeviceSynchronize());
-		t = now() - t;
+		t = {now() - t.wall, read_clock(clock) - t.processor};
 	}
 	return t;
 }
@@ -127,15 +141,17 @@ static void compare(const struct kernel &k, unsigned n, bool samples)
 	std::vector<uint32_t> a = words(k.fill, k.a(n), 1), b = words(k.fill, k.b(n), 2), want(k.out(n)), got(k.out(n), ~0u);
 	struct job host = {n, a.data(), b.data(), want.data(), nullptr};
 	struct job device = {n, on_device(a), on_device(b), on_device(got), on_device(std::vector<uint32_t>(k.scratch(n)))};
-	double took = timed(k.device, device), in_c = timed(k.host, host);
+	struct times took = timed(k.device, device, worker_clock), in_c = timed(k.host, host, CLOCK_PROCESS_CPUTIME_ID);
 
 	CHECK(cudaMemcpy(got.data(), device.out, got.size() * sizeof got[0], cudaMemcpyDeviceToHost));
 	check(k, got, want);
 	for (const void *p : {device.a, device.b, (const void *)device.out, (const void *)device.scratch})
 		CHECK(cudaFree((void *)p));
 	if (samples) {
-		sample("SoftKernel", k.name, took, "ns/op");
-		sample("SoftKernelInC", k.name, in_c, "ns/op");
+		sample("SoftKernel", k.name, took.wall, "ns/op");
+		sample("SoftKernelInC", k.name, in_c.wall, "ns/op");
+		sample("SoftKernelCPU", k.name, took.processor, "ns/op");
+		sample("SoftKernelCPUInC", k.name, in_c.processor, "ns/op");
 	}
 }
 
@@ -181,9 +197,28 @@ static double field(const char *path, const char *name)
 	return v;
 }
 
-// What gpud's worker has in memory after all of the above, with all that it
-// allocates in use.
-static void memory(const char *gpud)
+// The number of a process that a process has started.
+static pid_t child_of(const char *parent)
+{
+	char pattern[64];
+	double child = 0;
+	glob_t files;
+
+	snprintf(pattern, sizeof pattern, "/proc/%s/task/*/children", parent);
+	if (glob(pattern, 0, nullptr, &files) == 0)
+		for (size_t i = 0; i < files.gl_pathc && child == 0; i++)
+			child = field(files.gl_pathv[i], "");
+	globfree(&files);
+	if (child == 0) {
+		fprintf(stderr, "bench-soft: BENCH_GPUD: process %s has started none\n", parent);
+		exit(1);
+	}
+	return (pid_t)child;
+}
+
+// What the worker has in memory after all of the above, with all that it allocates
+// in use.
+static void memory(pid_t worker)
 {
 	enum { MIB = 512 };
 	char path[64];
@@ -192,11 +227,23 @@ static void memory(const char *gpud)
 	CHECK(cudaMalloc(&p, (size_t)MIB << 20));
 	CHECK(cudaMemset(p, 1, (size_t)MIB << 20));
 	CHECK(cudaDeviceSynchronize());
-	snprintf(path, sizeof path, "/proc/%s/task/%s/children", gpud, gpud);
-	snprintf(path, sizeof path, "/proc/%.0f/status", field(path, ""));
+	snprintf(path, sizeof path, "/proc/%d/status", (int)worker);
 	sample("SoftMemory", "worker", field(path, "VmRSS:") / 1024, "MiB");
 	sample("SoftMemory", "device", MIB, "MiB");
 	CHECK(cudaFree(p));
+}
+
+static void measure(const char *gpud)
+{
+	pid_t worker;
+
+	CHECK(cudaFree(nullptr)); // there is a context, and so a worker
+	worker = child_of(gpud ? gpud : "of BENCH_GPUD");
+	ASSERT(clock_getcpuclockid(worker, &worker_clock) == 0);
+	for (const struct kernel &k : kernels)
+		compare(k, k.n, true);
+	launches();
+	memory(worker);
 }
 
 int main(int argc, char **argv)
@@ -207,14 +254,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench-soft [smoke]\n");
 		return 2;
 	}
-	for (const struct kernel &k : kernels)
-		compare(k, smoke ? k.small : k.n, !smoke);
 	if (smoke) {
+		for (const struct kernel &k : kernels)
+			compare(k, k.small, false);
 		puts("bench-soft: OK");
 		return 0;
 	}
-	launches();
-	if (getenv("BENCH_GPUD"))
-		memory(getenv("BENCH_GPUD"));
+	measure(getenv("BENCH_GPUD"));
 	return 0;
 }
