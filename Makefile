@@ -21,7 +21,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path bench-soft fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -143,6 +143,10 @@ bench: setup build
 ## bench-gpu-path: what lies between a program and a GPU, over one that computes nothing; ROUNDS=N
 bench-gpu-path: setup
 	@installer/dev/bench-gpu-path.sh
+
+## bench-soft: the soft GPU beside the same in C on the same processors; ROUNDS=N, ENGINE=automatic, interpreted or compiled
+bench-soft: setup
+	@installer/dev/bench-soft.sh
 
 ## fuzz: every fuzz target for FUZZTIME each
 FUZZTIME ?= 20s
