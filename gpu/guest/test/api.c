@@ -253,6 +253,7 @@ static void out_of_memory(void)
 	CUdeviceptr p, q;
 
 	(void)demo_start("poke");
+	alone();
 	CHECK(cuMemGetInfo(&free_bytes, &total));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, total + 1));
 	CHECK(cuMemAlloc(&p, total / 2));

@@ -34,6 +34,22 @@ static inline size_t free_bytes(void)
 	return free;
 }
 
+/* Waits until no other program has memory of the vGPU: the worker of the program
+ * before may still be giving its memory back, and what is free changes meanwhile.
+ * To be called with a context and before anything is allocated. Where a context takes
+ * memory itself, as on a card, all is never free, and the wait ends after 10 s. */
+static inline void alone(void)
+{
+	size_t free, total;
+
+	for (int i = 0; i < 1000; i++) {
+		CHECK(cuMemGetInfo_v2(&free, &total));
+		if (free == total)
+			return;
+		usleep(10000);
+	}
+}
+
 /* work.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, graph_memory.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, texture.c */
 struct test {
 	const char *name;

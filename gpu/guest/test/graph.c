@@ -350,7 +350,7 @@ static void gone(void *p)
 
 static int settled(const int *p, int want)
 {
-	for (int i = 0; i < 2000 && __atomic_load_n(p, __ATOMIC_SEQ_CST) != want; i++)
+	for (int i = 0; i < 60000 && __atomic_load_n(p, __ATOMIC_SEQ_CST) != want; i++)
 		usleep(1000);
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST) == want;
 }

@@ -53,6 +53,7 @@ static void memory_inside(void)
 	int type;
 
 	(void)demo_start("poke");
+	alone();
 	CHECK(cuCtxGetCurrent(&context));
 	CHECK(cuMemAlloc(&out, 4));
 	before = free_bytes();
@@ -104,6 +105,7 @@ static void memory_outside(void)
 	unsigned int type;
 
 	(void)demo_start("poke");
+	alone();
 	before = free_bytes();
 	CHECK(cuGraphCreate(&g, 0));
 	CHECK(cuGraphCreate(&h, 0));
@@ -162,6 +164,7 @@ static void memory_captured(void)
 	size_t before;
 
 	(void)demo_start("poke");
+	alone();
 	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&mine, 4));
 	before = free_bytes();
@@ -201,6 +204,7 @@ static void memory_refused(void)
 	size_t before;
 
 	(void)demo_start("poke");
+	alone();
 	CHECK(cuCtxGetCurrent(&context));
 	before = free_bytes();
 	CHECK(cuGraphCreate(&g, 0));

@@ -12,6 +12,7 @@ static CUdeviceptr shared_counter;
 static void begin(void)
 {
 	shared_count = demo_start("count");
+	alone();
 	CHECK(cuCtxGetCurrent(&shared_context));
 	CHECK(cuMemAlloc(&shared_counter, 4));
 	CHECK(cuMemsetD32(shared_counter, 0, 1));
