@@ -252,8 +252,7 @@ static void out_of_memory(void)
 	size_t free_bytes, total;
 	CUdeviceptr p, q;
 
-	(void)demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	CHECK(cuMemGetInfo(&free_bytes, &total));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, total + 1));
 	CHECK(cuMemAlloc(&p, total / 2));

@@ -29,8 +29,7 @@ static void begin(void)
 {
 	CUmodule m;
 
-	(void)demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	CHECK(cuModuleLoadData(&m, kernels));
 	CHECK(cuModuleGetFunction(&count_down, m, "count_down"));
 	CHECK(cuModuleGetFunction(&set, m, "set"));

@@ -38,8 +38,7 @@ static void kept_reuse(void)
 	int tries = 0;
 	bool kept;
 
-	demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	before = free_bytes();
 	do {
 		kept = reuse(size, before, &q, &other);
@@ -93,8 +92,7 @@ static void kept_contexts(void)
 	size_t before;
 	int reused = 0;
 
-	demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	CHECK(cuCtxGetCurrent(&first));
 	before = free_bytes();
 	for (int i = 0; i < 20; i++) {
@@ -152,8 +150,7 @@ static void kept_threads(void)
 	struct user users[8];
 	size_t before;
 
-	demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	before = free_bytes();
 	for (uint32_t i = 0; i < 8; i++) {
 		users[i].number = i + 1;

@@ -17,8 +17,7 @@ static void mem_info(void)
 {
 	size_t before, size = 256;
 
-	demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	before = free_bytes();
 	for (int i = 0; i < 16; i++, size *= 2) {
 		CUdeviceptr p, q;
@@ -52,8 +51,7 @@ static void free_async(void)
 	CUdeviceptr flag, p, q;
 	size_t before, total;
 
-	(void)demo_start("poke");
-	alone();
+	(void)start_alone("poke");
 	CHECK(cuStreamCreate(&stuck, CU_STREAM_NON_BLOCKING));
 	CHECK(cuStreamCreate(&idle, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&flag, 4));
