@@ -302,6 +302,8 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
 	}
+	constants := constantsFor(insts, r)
+	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
 	code, err := Compile(insts, o)
 	if err != nil {
 		t.Fatal(err)
@@ -314,6 +316,11 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	for range 4 {
 		start := newFiles(r)
 		prepare(start)
+		for ref, v := range constants {
+			for l := range testLanes {
+				start.set(ref, l, v)
+			}
+		}
 		want, got := start.clone(), start.clone()
 		through(t, insts, masked, dead, c.Function(0), want, got)
 		compare(t, insts, dead, start, want, got)
@@ -321,6 +328,23 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 			return
 		}
 	}
+}
+
+// constantsFor makes addresses of some of the registers that no instruction writes.
+func constantsFor(insts []ir.Inst, r *rand.Rand) map[ir.Ref]uint64 {
+	constants := map[ir.Ref]uint64{}
+	for slot := range testRegs {
+		if r.IntN(2) == 0 {
+			constants[ir.Ref{Class: ir.Class(slot % 2), Slot: slot}] = uint64(r.IntN(17) * 4)
+		}
+	}
+	for i := range insts {
+		results, _ := insts[i].Op.Registers()
+		for _, ref := range results {
+			delete(constants, ref)
+		}
+	}
+	return constants
 }
 
 // through runs the function for all tiles, and where it leaves checks that it had to
