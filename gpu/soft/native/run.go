@@ -121,6 +121,12 @@ func known(op ir.Op) bool {
 		return loadable(o)
 	case *ir.Store:
 		return storable(o)
+	case *ir.Convert:
+		return convertible(o)
+	case *ir.Pack:
+		return packable(o.Each, len(o.S), o.D)
+	case *ir.Unpack:
+		return packable(o.Each, len(o.D), o.S)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -155,6 +161,12 @@ func (b *builder) results(op ir.Op) []value {
 	switch o := op.(type) {
 	case *ir.Arith:
 		return b.arith(o)
+	case *ir.Convert:
+		return []value{b.convert(o)}
+	case *ir.Pack:
+		return []value{b.pack(o)}
+	case *ir.Unpack:
+		return b.unpack(o)
 	case *ir.Select:
 		return []value{b.choose(b.settle(b.read(o.B)), b.settle(b.read(o.A)), b.pred(o.P))}
 	case *ir.Logic:
