@@ -63,6 +63,7 @@ type run struct {
 	steps     []step         // the same, interpreted
 	loads     []ir.Ref       // what loads and what follows them write, when there are loads
 	stores    bool
+	ordered   bool // lanes of a tile come after those of the ones before it
 }
 
 // warm counts basic blocks that a machine has run, and returns machine code when
@@ -219,7 +220,7 @@ func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
 	for i := n - 1; i >= 0; i-- {
 		s.Before(&insts[i])
 		switch insts[i].Op.(type) {
-		case *ir.Load, *ir.Store:
+		case *ir.Load, *ir.Store, *ir.Atomic:
 			sets[i] = s.Clone()
 		}
 	}
@@ -232,7 +233,9 @@ func (r *run) notes(insts []ir.Inst) {
 	for i := range insts {
 		switch o := insts[i].Op.(type) {
 		case *ir.Store:
-			r.stores = true
+			r.stores, r.ordered = true, true
+		case *ir.Atomic:
+			r.ordered, loads = true, true
 		case *ir.Load:
 			loads = loads || o.Space != ir.Param
 		}
