@@ -112,7 +112,9 @@ func (g *randProg) body(depth, n int) {
 			g.loop(depth, n)
 		case k == 20 || k == 21:
 			g.together(depth)
-		case k > 21:
+		case k == 22:
+			g.unrolled()
+		case k > 22:
 			g.out.WriteString(g.windowed() + ";\n")
 		default:
 			if g.rnd.Intn(5) == 0 {
@@ -343,6 +345,14 @@ func (g *randProg) memory() string {
 	return g.one("st", "st.global") + "." + t + " " + at + ", " + r
 }
 
+// unrolled are loads of one base and several offsets, as of a loop.
+func (g *randProg) unrolled() {
+	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
+	for range 2 + g.rnd.Intn(4) {
+		fmt.Fprintf(&g.out, "ld."+from+"+%d];\n", g.reg("r"), g.rnd.Intn(randShared/4)*4)
+	}
+}
+
 // windowed is an access to shared or local memory, whose addresses have 32
 // bits: the register and the offset wrap, and the upper half of a
 // 64-bit register does not count.
@@ -371,7 +381,7 @@ func (g *randProg) windowed() string {
 		return s + "ld." + space + "." + t + " " + r + ", " + at
 	case 2:
 		if space == "shared" {
-			return s + "atom.shared." + g.one("add.u32", "max.s32", "exch.b32") + fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
+			return s + "atom.shared." + g.one("add.u32", "max.s32", "exch.b32", "min.u32", "and.b32", "xor.b32") + fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
 		}
 	}
 	return s + "st." + space + "." + t + " " + at + ", " + r
