@@ -114,11 +114,12 @@ ui: ui/dist/index.html.gz
 ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
 	@cd ui && PATH="$(NODE_BIN):$$PATH" node scripts/build.mjs
 
-# npm ci only when the lock file has changed.
+# npm ci only when the lock file has changed, and once on a machine.
 ui/node_modules/.basalt: ui/package-lock.json
 	@installer/dev/node.sh
-	@echo "setup: npm ci in ui"
-	@cd ui && PATH="$(NODE_BIN):$$PATH" "$$(../installer/dev/node.sh npm)" ci --ignore-scripts --silent --no-audit --no-fund
+	@PATH="$(NODE_BIN):$$PATH"; installer/dev/cache.sh node-modules "$$(node --version)-$$(cat ui/.npmrc $< | sha256sum | cut -c1-16)" ui node_modules -- \
+		sh -c 'echo "setup: npm ci in ui"; cp ui/.npmrc ui/package.json ui/package-lock.json "$$2" && cd "$$2" && "$$1" ci --ignore-scripts --silent --no-audit --no-fund' \
+		npm "$$(installer/dev/node.sh npm)"
 	@touch $@
 
 # The portal's types, lint and component tests.
