@@ -122,6 +122,13 @@ var opcodeCases = []opcodeCase{
 	{"slct.s32.s32 %d, %a, %b, %c", "b32", "b32", 1, 2, 0x80000000, 2},
 	{"vsub.u32.u32.u32.add %d, %a, %b, %c", "b32", "b32", 5, 7, 0xffffffff, 0xfffffffd},
 	{"vadd.s32.s32.u32 %d, %a, %b", "b32", "b32", 0xffffffff, 3, 0, 2},
+	{"vadd.s32.s32.u32.sat %d, %a.b3, %b.h1", "b32", "b32", 0xfe000000, 0x00050000, 0, 3},
+	{"vsub.u32.u32.u32.sat %d.b2, %a.h0, %b.h0, %c", "b32", "b32", 0x0234, 1, 0x99aabbcc, 0x99ffbbcc},
+	{"vadd.s32.s32.s32 %d.h1, %a.b0, %b.b1, %c", "b32", "b32", 0xff, 0xfe00, 0x12345678, 0xfffd5678},
+	{"vadd2.u32.u32.u32 %d.h1, %a.h01, %b, %c", "b32", "b32", 0x00020001, 0x00300040, 0x77778888, 0x00318888},
+	{"vsub2.s32.s32.s32 %d, %a.h32, %b.h10, %c", "b32", "b32", 0x00020001, 0x00300040, 0, 0x002e003f},
+	{"vadd4.u32.u32.u32.sat %d.b31, %a.b0123, %b.b4444, %c", "b32", "b32", 0x01020304, 0xfd, 0xaabbccdd, 0xffbbffdd},
+	{"vmax4.u32.u32.u32.add %d.b20, %a, %b, %c", "b32", "b32", 0x01020304, 0x04030201, 100, 100 + 3 + 4},
 	{"set.u32.ge.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 0, 0, 0},
 	{"set.f32.lt.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 0, 0, 0x3f800000},
 	{"set.eq.f16.f16 %d, %a, %b", "b16", "b16", 0x8000, 0, 0, 0x3c00},
@@ -172,6 +179,9 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
 		"cp.async.bulk.frobnicate;", "mbarrier.frobnicate.b64 [%rd1];", "cp.async.bulk.global.global.bulk_group [%rd1], [%rd1], 16;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
 		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e2m1x2.f32 %r1, %r1, %r1;",
+		"vadd.u32.u32.u32 %r1, %r2.h2, %r3;", "vadd.u32.u32.u32 %r1.b4, %r2, %r3, %r1;", "vadd.u32.u32.u32.add %r1.b0, %r2, %r3, %r1;", "vadd.u32.u32.u32 %r1, %r2.h10, %r3;",
+		"vadd2.u32.u32.u32 %r1.h01, %r2, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.h14, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.b10, %r3, %r1;", "vadd2.u32.u32.u32 %r1.h2, %r2, %r3, %r1;",
+		"vadd4.u32.u32.u32 %r1.b012, %r2, %r3, %r1;", "vadd4.u32.u32.u32 %r1, %r2.b321, %r3, %r1;", "vadd4.u32.u32.u32 %r1, %r2, %r3, %r1.b0;", "add.u32 %r1.b0, %r2, %r3;", "add.u32 %r1, %r2.h0, %r3;",
 	} {
 		log, err := refusal(t, ptxHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\n"+inst+"\n}")
 		if !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, "kernel k cannot run on this device: line 6") || !strings.Contains(log, inst) {
