@@ -53,6 +53,10 @@ func (in *Inst) OperandTypes() []Type {
 			return append(types, first)
 		}
 		return nil
+	case "vshl", "vshr":
+		return append(types, first)
+	case "vset", "vset2", "vset4":
+		return append(append([]Type{U32}, types...), U32)
 	case "slct":
 		return []Type{first, first, first, last}
 	case "cvt":

@@ -115,7 +115,7 @@ func TestFormsAgainstOracle(t *testing.T) {
 		}
 	}
 	g := &randProg{rnd: rand.New(rand.NewSource(1))}
-	for range 40 {
+	for range 80 {
 		video = append(video, g.video())
 	}
 	memory := []string{ // addresses of their own: lanes come in no order

@@ -12,9 +12,9 @@ import (
 // videoOps are the operations of video instructions on one part of each source, on two
 // halves and on four bytes.
 var videoOps = map[uint][]string{
-	1: {"vadd", "vsub", "vabsdiff", "vmin", "vmax"},
-	2: {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2"},
-	4: {"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4"},
+	1: {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"},
+	2: {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vset2"},
+	4: {"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4", "vset4"},
 }
 
 // addVideo enters their decoders.
@@ -28,24 +28,26 @@ func addVideo() {
 }
 
 func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
-	if len(in.Mods) < 3 || len(in.Args) < 3 {
+	rest, ok := videoTypes(in, &v)
+	if !ok || len(in.Args) < 3 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	for i, m := range in.Mods[:3] {
-		if v.Signed[i] = m == "s32"; !v.Signed[i] && m != "u32" {
+	if len(rest) > 0 && rest[0] == "sat" && v.Op != "set" {
+		v.Sat, rest = true, rest[1:]
+	}
+	if how := map[string][]string{"shl": {"clamp", "wrap"}, "shr": {"clamp", "wrap"}, "set": {"eq", "ne", "lt", "le", "gt", "ge"}}[v.Op]; how != nil {
+		if len(rest) == 0 || !slices.Contains(how, rest[0]) {
 			return nil, in.Errorf("unsupported instruction")
 		}
-	}
-	rest := in.Mods[3:]
-	if len(rest) > 0 && rest[0] == "sat" {
-		v.Sat, rest = true, rest[1:]
+		v.Op, rest = v.Op+" "+rest[0], rest[1:]
 	}
 	if len(rest) == 1 && slices.Contains([]string{"add", "min", "max"}, rest[0]) {
 		v.Then, rest = rest[0], nil
 	}
 	// The text says what an addition of an unclamped result is, and not what its
 	// minimum is; several parts are added up only unclamped.
-	if len(rest) > 0 || v.Parts == 1 && !v.Sat && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
+	bounded := v.Sat || strings.HasPrefix(v.Op, "set")
+	if len(rest) > 0 || v.Parts == 1 && !bounded && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	v.Sources = 3
@@ -56,6 +58,25 @@ func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	return c.apply(v.Operation(), in.Args, ptx.B32)
+}
+
+// videoTypes reads the types of the result and the sources, and returns the
+// qualifiers behind them. The result of a comparison has none: it is 1 or 0.
+func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, ok bool) {
+	first := 0
+	if v.Op == "set" {
+		first = 1
+	}
+	if len(in.Mods) < 3-first {
+		return nil, false
+	}
+	for i, m := range in.Mods[:3-first] {
+		if v.Signed[first+i] = m == "s32"; m != "s32" && m != "u32" {
+			return nil, false
+		}
+	}
+	shifts := v.Op == "shl" || v.Op == "shr"
+	return in.Mods[3-first:], !shifts || !v.Signed[2]
 }
 
 // selectParts reads the parts after the registers, and reports whether they fit.

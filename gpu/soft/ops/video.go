@@ -5,7 +5,7 @@ import "fmt"
 // Video is a video instruction (PTX ISA, "Video Instructions"): an operation on one
 // part of each source, or on two halves or four bytes beside each other.
 type Video struct {
-	Op      string  // add, sub, absdiff, min, max, avrg
+	Op      string  // add, sub, absdiff, min, max, avrg, "shl clamp", "shr wrap", "set eq"
 	Parts   uint    // 1, 2 or 4
 	Signed  [3]bool // of the result, and of both sources
 	Sat     bool    // results are clamped to the range of a part
@@ -111,8 +111,32 @@ func (v Video) part(a, b int64) int64 {
 			return (a + b + 1) >> 1
 		}
 		return (a + b) >> 1
+	case "shl clamp":
+		if b >= 32 { // nothing is left of 32 bits, and clamping sees that it was much
+			return min(a, 1<<30) << 32
+		}
+		return a << b
+	case "shl wrap":
+		return a << (b & 31)
+	case "shr clamp":
+		return a >> min(b, 32)
+	case "shr wrap":
+		return a >> (b & 31)
+	}
+	if compare := videoCompares[v.Op]; compare != nil {
+		if compare(a, b) {
+			return 1
+		}
+		return 0
 	}
 	return a + b
+}
+
+// videoCompares are the comparisons of vset.
+var videoCompares = map[string]func(a, b int64) bool{
+	"set eq": func(a, b int64) bool { return a == b }, "set ne": func(a, b int64) bool { return a != b },
+	"set lt": func(a, b int64) bool { return a < b }, "set le": func(a, b int64) bool { return a <= b },
+	"set gt": func(a, b int64) bool { return a > b }, "set ge": func(a, b int64) bool { return a >= b },
 }
 
 // extend reads the low bits of a register as a number.

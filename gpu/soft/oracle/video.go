@@ -20,7 +20,7 @@ func video(in *ptx.Inst, types []ptx.Type, v []uint64) uint64 {
 		bytes, at := selected(in.Args[i+1].Parts())
 		return integer(v[i]>>(8*at), sized(types[i+1], bytes))
 	}
-	tmp := videoPart(op, source(0), source(1))
+	tmp := videoPart(in, op, source(0), source(1))
 	bytes, at := selected(in.Args[0].Parts())
 	if in.Has("sat") {
 		lo, hi := limits(sized(types[0], bytes))
@@ -79,7 +79,7 @@ func videoSIMD(in *ptx.Inst, op string, types []ptx.Type, v []uint64, bytes uint
 			merged |= v[2] & ((1<<(8*bytes) - 1) << (8 * bytes * part))
 			continue
 		}
-		t := videoPart(op, element(1, part), element(2, part))
+		t := videoPart(in, op, element(1, part), element(2, part))
 		if in.Has("sat") {
 			lo, hi := limits(sized(types[0], bytes))
 			t = clamp(t, lo, hi)
@@ -93,8 +93,21 @@ func videoSIMD(in *ptx.Inst, op string, types []ptx.Type, v []uint64, bytes uint
 	return merged
 }
 
-func videoPart(op string, a, b *big.Int) *big.Int {
+func videoPart(in *ptx.Inst, op string, a, b *big.Int) *big.Int {
 	switch op {
+	case "shl", "shr":
+		n := uint(b.Uint64() & 31)
+		if in.Has("clamp") {
+			n = uint(min(b.Uint64(), 32))
+		}
+		if op == "shl" {
+			return new(big.Int).Lsh(a, n)
+		}
+		return shiftDown(a, uint32(n))
+	case "set":
+		c := a.Cmp(b)
+		yes := map[string]bool{"eq": c == 0, "ne": c != 0, "lt": c < 0, "le": c <= 0, "gt": c > 0, "ge": c >= 0}[in.Mods[2]]
+		return new(big.Int).SetUint64(boolean(yes))
 	case "sub":
 		return new(big.Int).Sub(a, b)
 	case "absdiff":
