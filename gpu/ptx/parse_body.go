@@ -317,6 +317,9 @@ func (p *parser) name(s *funcState, w string) Operand {
 	if v := s.local(w); v != nil {
 		return Operand{Kind: KindVar, Var: v}
 	}
+	if o, ok := s.parts(w); ok {
+		return o
+	}
 	if strings.HasPrefix(w, "%") || w == "WARP_SZ" {
 		return Operand{Kind: KindSpecial, Name: w}
 	}
