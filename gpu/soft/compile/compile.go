@@ -13,7 +13,7 @@ const (
 	maxLocalBytes  = 512 << 10 // per thread, as on hardware
 	MaxSharedBytes = 48 << 10  // static
 	maxCallDepth   = 64
-	maxSlots       = 1 << 17
+	maxSlots       = ptx.MaxRegisters
 )
 
 // compiler turns one kernel and what it calls into a program.
@@ -93,6 +93,9 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
+	}
+	if err := c.mod.lazy.read(f); err != nil {
+		return err
 	}
 	if err := c.mod.expand(f); err != nil {
 		return err
