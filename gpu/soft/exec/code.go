@@ -182,7 +182,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
-	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n)}
+	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n), Constant: c.constant}
 	var codes [2][]byte
 	for i := range codes {
 		o.Masked = i == 1
@@ -197,6 +197,16 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// constant returns what a register holds in every lane.
+func (c *compilation) constant(r ir.Ref) (uint64, bool) {
+	if r.Class == ir.Class64 {
+		v, ok := c.p.Const64[r.Slot]
+		return v, ok
+	}
+	v, ok := c.p.Const32[r.Slot]
+	return uint64(v), ok && r.Class == ir.Class32
 }
 
 // liveIn tells what is live where lanes leave a run of n instructions: before its

@@ -39,6 +39,8 @@ type Context struct {
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
 	elements                [maxElements][8]uint64
+	groups                  [maxGroups]found
+	parked                  [maxGroups][8]uint64 // the lanes' addresses of groups
 	spills                  [maxSpills][32]byte
 }
 
@@ -46,6 +48,12 @@ type window struct {
 	base uint64
 	data uintptr
 	size uint64
+}
+
+// found is how the addresses of a group lie, and where in memory its lowest element is.
+type found struct {
+	kind uint64
+	data uintptr
 }
 
 // memo is the last load of one element by lanes of a warp: key is the generation and
@@ -81,6 +89,9 @@ const (
 	windowData = int32(unsafe.Offsetof(window{}.data))
 	windowSize = int32(unsafe.Offsetof(window{}.size))
 
+	groupKind = int32(unsafe.Offsetof(found{}.kind))
+	groupData = int32(unsafe.Offsetof(found{}.data))
+
 	memoKey     = int32(unsafe.Offsetof(memo{}.key))
 	memoAddress = int32(unsafe.Offsetof(memo{}.address))
 	memoValue   = int32(unsafe.Offsetof(memo{}.value))
@@ -89,6 +100,15 @@ const (
 // elementOffset is where the lanes' elements of that number are parked.
 func elementOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.elements)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
+}
+
+// groupOffset and parkedOffset are where what a group has found is.
+func groupOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.groups)) + int32(i)*int32(unsafe.Sizeof(found{}))
+}
+
+func parkedOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.parked)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
 }
 
 // memoOffset is the memo of that number.

@@ -147,6 +147,35 @@ func randomAccess(r *rand.Rand, store bool) ir.Inst {
 	return in
 }
 
+// TestGroups has loads at several offsets from few registers, some of which run out of
+// memory.
+func TestGroups(t *testing.T) {
+	requireProcessor(t)
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		var insts []ir.Inst
+		base := ir.Ref{Class: ir.Class(r.IntN(2)), Slot: 0}
+		for i := range 2 + r.IntN(8) {
+			in := randomAccess(r, false)
+			l := in.Op.(*ir.Load)
+			l.Space, l.Base, l.Off = []ir.Space{ir.Global, ir.Shared}[seed%2], base, uint64(int64(r.IntN(64)-16))*4
+			l.Size, l.N = 4<<(seed/2%2), 1<<(seed/4%3)
+			for len(l.D) < l.N {
+				l.D = append(l.D, ir.None)
+			}
+			l.D = l.D[:l.N]
+			for j := range l.D {
+				l.D[j] = ir.Ref{Class: ir.Class64, Slot: 1 + (i+j)%(testRegs-1)}
+			}
+			insts = append(insts, in)
+		}
+		checkAccess(t, insts, seed%3 == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
 // TestWarpLoadsOnce changes memory while a warp's tiles run, by a tile that leaves:
 // the others of the warp have the value that the first has loaded.
 func TestWarpLoadsOnce(t *testing.T) {

@@ -15,6 +15,8 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 		switch m {
 		case "global", "const", "shared", "local", "param":
 			space = m
+		case "shared::cta":
+			space = "shared"
 		}
 	}
 	if len(mem.List) > 0 {
