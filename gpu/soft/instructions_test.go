@@ -114,6 +114,10 @@ func TestFormsAgainstOracle(t *testing.T) {
 			}
 		}
 	}
+	g := &randProg{rnd: rand.New(rand.NewSource(1))}
+	for range 80 {
+		video = append(video, g.video())
+	}
 	memory := []string{ // addresses of their own: lanes come in no order
 		"atom.global.add.noftz.f16 %h0, [%mem], %h1", "atom.add.noftz.bf16 %h2, [%mem+2], %h3", "red.shared.add.noftz.f16 [%sa+6], %h4", "atom.shared.add.noftz.f16x2 %r0, [%sa+8], %r1",
 		"atom.global.add.noftz.bf16x2 %r2, [%mem+4], %r3", "atom.global.cas.b16 %h0, [%mem+10], %h1, %h2", "ld.global.L2::cache_hint.v2.b64 {%d0, %d1}, [%mem], %d2",

@@ -131,7 +131,9 @@ func (g *randProg) body(depth, n int) {
 			g.call(depth)
 		case k <= 6 && depth == randDepth:
 			g.whole()
-		case k < 12:
+		case k == 7:
+			g.unrolled()
+		case k < 13:
 			g.out.WriteString(g.memory() + ";\n")
 		default:
 			g.out.WriteString(g.guard() + g.inst() + ";\n")
@@ -357,6 +359,14 @@ func (g *randProg) conversion() string {
 	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(g.wider(tt)), g.reg(g.wider(ft)))
 }
 
+// unrolled are loads of one base and several offsets, as of a loop.
+func (g *randProg) unrolled() {
+	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
+	for range 2 + g.rnd.Intn(4) {
+		fmt.Fprintf(&g.out, "ld."+from+"+%d];\n", g.reg("r"), g.rnd.Intn(randShared/4)*4)
+	}
+}
+
 // decoded are instructions with a decoder of their own.
 func (g *randProg) decoded() string {
 	t := g.one("b16", "u16", "u32", "s32", "f32", "b64", "f64", "s64")
@@ -433,23 +443,56 @@ var randCorners = map[int][]uint64{
 		0x36a0000000000000, 0x47efffffe0000000, 0x380fffffffffffff, 0x3e70000000000000},
 }
 
-// video is a video instruction on whole registers.
+// video is a video instruction, on registers or on parts of them.
 func (g *randProg) video() string {
-	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg"), g.one("", "2", "4")
-	if op == "vavrg" {
+	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset", "vshl", "vshr"), g.one("", "2", "4")
+	sat, how, types := g.one("", ".sat"), "", "."+g.one("u32", "s32")+"."+g.one("u32", "s32")+"."+g.one("u32", "s32")
+	switch op {
+	case "vavrg":
 		parts = g.one("2", "4")
+	case "vset":
+		sat, how, types = "", g.one(".eq", ".ne", ".lt", ".le", ".gt", ".ge"), types[:8]
+	case "vshl", "vshr":
+		parts, how, types = "", g.one(".clamp", ".wrap"), types[:8]+".u32"
 	}
-	s := fmt.Sprintf("%s%s.%s.%s.%s", op, parts, g.one("u32", "s32"), g.one("u32", "s32"), g.one("u32", "s32"))
-	args := fmt.Sprintf(" %s, %s, %s", g.reg("r"), g.src(ptx.U32), g.src(ptx.U32))
-	with := ", " + g.src(ptx.U32)
+	s := op + parts + types
 	if parts != "" {
-		return s + g.one("", ".sat", ".add") + args + with
+		then := sat + how
+		if sat == "" {
+			then += g.one("", ".add")
+		}
+		d := map[string][]string{"2": {".h0", ".h1", ".h10"}, "4": {".b0", ".b1", ".b20", ".b321", ".b30", ".b3210"}}[parts]
+		return s + fmt.Sprintf("%s %s%s, %s%s, %s%s, %s", then, g.reg("r"), g.one(append(d, "", "")...), g.reg("r"), g.parts(parts), g.reg("r"), g.parts(parts), g.src(ptx.U32))
 	}
-	then := g.one("", ".sat", ".add", ".sat.add", ".sat.min", ".sat.max")
-	if then == "" || then == ".sat" {
-		with = ""
+	a, b, c := g.src(ptx.U32), g.reg("r")+g.part(), ", "+g.src(ptx.U32)
+	if a[0] == '%' {
+		a += g.part()
 	}
-	return s + then + args + with
+	if g.rnd.Intn(3) == 0 {
+		return s + fmt.Sprintf("%s %s%s, %s, %s%s", sat+how, g.reg("r"), g.one(".b0", ".b1", ".b2", ".b3", ".h0", ".h1"), a, b, c)
+	}
+	then := g.one("", ".add")
+	if sat != "" || op == "vset" {
+		then = g.one("", ".add", ".min", ".max")
+	}
+	if then == "" {
+		c = ""
+	}
+	return s + fmt.Sprintf("%s %s, %s, %s%s", sat+how+then, g.reg("r"), a, b, c)
+}
+
+// part is the whole of a source, or one part of it.
+func (g *randProg) part() string { return g.one("", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1") }
+
+// parts are two or four parts of two sources.
+func (g *randProg) parts(n string) string {
+	switch {
+	case g.rnd.Intn(2) == 0:
+		return ""
+	case n == "2":
+		return fmt.Sprintf(".h%d%d", g.rnd.Intn(4), g.rnd.Intn(4))
+	}
+	return fmt.Sprintf(".b%d%d%d%d", g.rnd.Intn(8), g.rnd.Intn(8), g.rnd.Intn(8), g.rnd.Intn(8))
 }
 
 // extended is arithmetic with the carry flag.

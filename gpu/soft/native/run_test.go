@@ -69,6 +69,9 @@ func newFiles(r *rand.Rand) *Files {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
 	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
+	if r.IntN(4) > 0 {
+		f.Exclusive = f.Shared
+	}
 	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
 	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
 	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
@@ -84,10 +87,14 @@ func newFiles(r *rand.Rand) *Files {
 
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
-	return &Files{
+	c := &Files{
 		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
-		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params),
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params), nil,
 	}
+	if f.Exclusive != nil {
+		c.Exclusive = c.Shared
+	}
+	return c
 }
 
 // lane is the value of a register in a lane.
