@@ -264,7 +264,7 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	}
 	send("without a floating IP", c, "rtr-red", host, headers4)
 	l.exits = nil
-	l.read(t) // what is not asked for goes when it has stood still: see nothingLeft
+	l.read(t) // what is not asked for goes when it has stood still: see uncounted
 }
 
 // uncounted: no node counts what is not asked for any more.

@@ -76,6 +76,7 @@ func TestStory(t *testing.T) {
 	part("egress", func(t *testing.T) { egress(t, w, g, topology) })
 	part("states", func(t *testing.T) { states(t, w, topology) })
 	part("lost claim", func(t *testing.T) { lostClaim(t, w) })
+	part("uncounted", func(t *testing.T) { uncounted(t, w) })
 	part("failures", func(t *testing.T) { failures(t, w, g, topology) })
 	part("nothing left", func(t *testing.T) { nothingLeft(t, w, g) })
 }
@@ -412,7 +413,6 @@ func failures(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology
 }
 
 func nothingLeft(t *testing.T, w *world, g map[string]*guest) {
-	uncounted(t, w)
 	for _, x := range g {
 		x.inner.Close()
 		x.outer.Close()
