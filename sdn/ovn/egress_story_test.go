@@ -30,12 +30,15 @@ type ledger struct {
 
 func (l *ledger) read(t *testing.T) map[api.NodeID][]sdn.Egress {
 	t.Helper()
+	seen, problems := make([][]sdn.Egress, len(l.w.nodes)), make([]error, len(l.w.nodes))
+	l.w.until("the counters of all nodes", func() error {
+		together(len(l.w.nodes), func(i int) { seen[i], problems[i] = l.w.nodes[i].chassis.Egress(t.Context(), l.exits) })
+		return errors.Join(problems...)
+	})
 	all := map[api.NodeID][]sdn.Egress{}
-	for _, n := range l.w.nodes {
-		l.w.until("the counters of "+string(n.id), func() (err error) { all[n.id], err = n.chassis.Egress(t.Context(), l.exits); return err })
-	}
-	for _, n := range l.w.nodes {
-		for _, e := range all[n.id] {
+	for i, n := range l.w.nodes {
+		all[n.id] = seen[i]
+		for _, e := range seen[i] {
 			name := string(n.id) + e.Counter
 			if was := l.counted[name]; e.Bytes >= was {
 				l.sum[e.Owner] += e.Bytes - was
