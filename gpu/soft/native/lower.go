@@ -47,6 +47,12 @@ func find(o ops.Operation) (lowering, bool) {
 	return l, ok
 }
 
+// Makes reports whether machine code can be made for an operation of the table.
+func Makes(o ops.Operation) bool {
+	_, ok := find(o)
+	return ok
+}
+
 // lowerings are the operations of ops.txt that machine code is made for.
 var lowerings = func() map[string]lowering {
 	m := map[string]lowering{}
