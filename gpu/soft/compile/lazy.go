@@ -42,7 +42,7 @@ func (s source) read() (string, error) {
 	if len(text) == 0 {
 		return "", errNoPTX
 	}
-	return string(text), nil
+	return textOf(text), nil
 }
 
 // ParseLazy is Parse, but that the kernels of a large module are not looked at: Lazy

@@ -5,6 +5,7 @@ import sys
 import time
 
 import torch
+import torch.nn.attention
 import torch.nn.functional as F
 
 torch.manual_seed(0)
@@ -26,6 +27,14 @@ def adam(device):
         ((A.to(device) * w).sigmoid() - B.to(device)).pow(2).mean().backward()
         o.step()
     return w.detach()
+
+
+def attention(d):
+    """Attention by PyTorch's own tensor core kernels: cuBLAS has no part in it."""
+    q = d(IMAGE.reshape(1, 4, 12, 32))
+    backend = torch.nn.attention.SDPBackend.EFFICIENT_ATTENTION if q.is_cuda else torch.nn.attention.SDPBackend.MATH
+    with torch.nn.attention.sdpa_kernel(backend):
+        return F.scaled_dot_product_attention(q, q + 1, q * 2)
 
 
 # What to compute on a device. d puts a tensor there.
@@ -63,6 +72,7 @@ OPERATIONS = {
     "max pool": lambda d: F.max_pool2d(d(IMAGE), 2),
     "interpolate": lambda d: F.interpolate(d(IMAGE), scale_factor=2, mode="bilinear"),
     "depthwise convolution": lambda d: torch.ops.aten._conv_depthwise2d(d(IMAGE), d(WEIGHTS), [3, 3], None, [1, 1], [1, 1], [1, 1]) if d(A).is_cuda else F.conv2d(IMAGE, WEIGHTS, padding=1, groups=3),
+    "attention": attention,
     "gradient": lambda d: torch.autograd.grad((t := d(A).requires_grad_()).sigmoid().sum(), t)[0],
     "Adam": lambda d: adam(d(A).device),
     "pinned memory": lambda d: A.pin_memory().to(d(A).device, non_blocking=True) + 1 if d(A).is_cuda else A + 1,
