@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -102,6 +103,7 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
 	c.frames[f] = fr
+	fr.regs = make([]ir.Ref, 0, len(f.Regs))
 	for _, r := range f.Regs {
 		slot, err := c.newReg(r.Type)
 		if err != nil {
@@ -149,8 +151,8 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	for i := range f.Body {
 		in := &f.Body[i]
-		for _, a := range in.Args {
-			c.noteShared(&a)
+		for j := range in.Args {
+			c.noteShared(&in.Args[j])
 		}
 		if in.Op != "call" || builtinCall(in) {
 			continue
@@ -382,6 +384,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 	for i := range fr.nodes {
 		n := &fr.nodes[i]
 		b := &c.p.Blocks[fr.number[i]]
+		b.Insts = slices.Grow(b.Insts, len(n.insts))
 		if n.sync != nil {
 			c.at(n.sync)
 			if err := c.syncInst(n.sync, b); err != nil {
