@@ -16,12 +16,14 @@ type SoftGPU struct {
 	// Model that it says it is, by its name in gpu/soft/model; empty: none.
 	Model string
 	SMs   int // multiprocessors
-	// Capability that it says it has: 61 is compute capability 6.1; 0: the model's.
+	// Capability that it says it has: 90 is compute capability 9.0; 0: the model's.
 	Capability int
 	// Fault is what is wrong with it, for tests and demonstrations.
 	Fault model.Fault
 	// Check is what it looks for in kernels, as in "memory,race,init".
 	Check string
+	// Engine is how it runs instructions.
+	Engine model.Engine
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -38,7 +40,7 @@ const (
 // madeSMs is how many multiprocessors a card without a model has.
 const madeSMs = 4
 
-// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=6.1". Only vram must be given;
+// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=9.0". Only vram must be given;
 // index names a card without a name.
 func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
 
@@ -75,8 +77,10 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.Check = value
 		case "fault":
 			g.Fault = model.Fault(value)
+		case "engine":
+			g.Engine = model.Engine(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check or fault", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check, engine or fault", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
@@ -98,7 +102,7 @@ func parseSMs(s string) (int, error) {
 	return n, nil
 }
 
-// parseCapability reads a compute capability, as 6.1.
+// parseCapability reads a compute capability, as 9.0.
 func parseCapability(s string) (int, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	a, err := strconv.Atoi(major)
@@ -119,9 +123,12 @@ func (g SoftGPU) check(kind string) error {
 	if err := g.Fault.Check(); err != nil {
 		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
 	}
+	if err := g.Engine.Check(); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
 	switch {
-	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "") && kind != "soft":
-		return fmt.Errorf("%s GPU %s: model, cc, check and fault are for soft GPUs", kind, g.Name)
+	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "" || g.Engine != "") && kind != "soft":
+		return fmt.Errorf("%s GPU %s: model, cc, check, engine and fault are for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

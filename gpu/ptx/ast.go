@@ -73,6 +73,9 @@ type Func struct {
 	Link    Linkage
 	Object  string // in a linked module: the object that defines it
 	Line    int
+
+	at    int  // where its head begins in the source
+	whole bool // its body has been read, or has to be, with the module
 }
 
 // ParamBytes is the size of the parameter space of an entry.
@@ -114,7 +117,7 @@ type Kind uint8
 
 // The kinds of operand.
 const (
-	KindReg     Kind = iota // Reg; Not for !p
+	KindReg     Kind = iota // Reg; Not for !p; Name: the parts that a video instruction takes, "b0", "h10"
 	KindInt                 // Bits, a 64-bit integer
 	KindF32                 // Bits, 0fXXXXXXXX
 	KindF64                 // Bits, 0dXXXX… or a decimal number

@@ -2,7 +2,7 @@
 // processors with AVX2.
 //
 // A run is consecutive instructions of a block: those that compute, and either loads
-// or one store (Known). Its function works on one tile of eight lanes after another:
+// or one store or atomic operation (Known). Its function works on one tile of eight lanes after another:
 // it loads what the run reads from the machine's register files, keeps what it
 // computes in vector registers, and stores what is live afterwards. There are two
 // forms, one for tiles in which all lanes take part and one with a mask.
@@ -10,6 +10,12 @@
 // Memory is shared memory, parameters and, for each access to device memory, one
 // allocation. Each access checks its bounds; what is not inside leaves the run before
 // the instruction (memory.go), and whoever called does it.
+//
+// A run that has accesses has two bodies. The general one has all that an instruction
+// computed before it in the register files when it leaves, which the caller needs. The
+// quick one, for tiles of which all lanes take part, writes nothing there before its
+// last access and, where a check fails, goes on at the start of the general one. Its
+// loads whose addresses differ by constants look at the lanes' addresses once (group.go).
 //
 // The way from an instruction to code: a lowering (lower.go) adds vector
 // instructions to a builder, of which each writes a value of its own; results.go

@@ -16,25 +16,34 @@ func (x *access) emitStore(a *amd64.Assembler, r regs) {
 		data = r.use[3:]
 	}
 	x.mask(a, r, done)
-	if x.N == 1 && x.Size >= 4 {
+	if each := x.Size * uint64(x.N); x.transposed() && x.Size >= 4 {
 		a.Emit(amd64.CMP, amd64.D(lanesLeft), amd64.Imm(0xff))
 		a.JumpIf(amd64.CondNE, lanes)
-		unless(a, r, x.Size, lanes)
+		unless(a, r, each, lanes)
 		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
-		x.inside(a, 8*x.Size, lanes, lanes)
-		for i, d := range data {
-			a.Emit(amd64.VMOVDQU, amd64.Mem(offset, 32*int32(i)), amd64.Y(d))
-		}
+		x.inside(a, 8*each, lanes, lanes)
+		x.wideStore(a, r, data)
 		a.Jump(done)
 	}
 	a.Bind(lanes)
 	park(a, r)
 	x.parkData(a, data)
 	x.look(a, out)
-	each(a, func() { x.put(a) })
+	each(a, addressOffset, func() { x.put(a) })
 	a.Jump(done)
 	x.leave(a, out)
 	a.Bind(done)
+}
+
+// wideStore stores the elements of eight lanes at offset.
+func (x *access) wideStore(a *amd64.Assembler, r regs, data []amd64.Reg) {
+	if x.N > 1 {
+		x.scattered(a, r, data)
+		return
+	}
+	for i, d := range data {
+		a.Emit(amd64.VMOVDQU, amd64.Mem(offset, 32*int32(i)), amd64.Y(d))
+	}
 }
 
 // parkData puts what is stored into the context.
@@ -50,7 +59,7 @@ func (x *access) parkData(a *amd64.Assembler, data []amd64.Reg) {
 func (x *access) look(a *amd64.Assembler, out amd64.Label) {
 	a.Emit(amd64.MOV, amd64.Mem(regContext, savedOffset), amd64.Q(lanesLeft))
 	a.Emit(amd64.XOR, amd64.D(previous), amd64.D(previous))
-	each(a, func() {
+	each(a, addressOffset, func() {
 		x.inside(a, x.Size*uint64(x.N), out, out)
 		a.Emit(amd64.CMP, amd64.Q(offset), amd64.Q(previous))
 		a.JumpIf(amd64.CondBE, out)

@@ -1,0 +1,190 @@
+package ovn_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sdn/ovn"
+)
+
+// lostClaim: a node claims a router's gateway, and a release that was late
+// follows at once. To the node's own member of the southbound database both are
+// one change, which is none, and the node does not claim it again.
+func lostClaim(t *testing.T, w *world) {
+	best := w.bestGateway(t, red)
+	w.until("the router is on "+string(best.id), func() error { return on(w.gateway(t, red), best.id) })
+	defer best.connect(w, strings.Join(w.members(), ","))
+	const tries = 5
+	for try := 1; !w.loseClaim(t, best); try++ {
+		if try == tries {
+			t.Fatalf("no claim was lost in %d tries: the test says nothing", tries)
+		}
+	}
+	w.until("the router has a gateway again", func() error {
+		if err := w.control.Remind(t.Context()); err != nil {
+			return err
+		}
+		return on(w.claimant(1), string(best.id))
+	})
+}
+
+// redPort is the redirect port of a project's router.
+var redPort = "cr-" + ovn.RouterPortName(red, string(outside))
+
+// loseClaim of the node that has redPort, and report whether it was lost: it is
+// not if the databases had an election meanwhile.
+func (w *world) loseClaim(t *testing.T, best *node) bool {
+	leader, own := w.leaderAndFollower(t)
+	defer func() { // whatever fails: other parts need them
+		for _, name := range []string{best.controller, member(leader), member(own)} {
+			w.signal(name, syscall.SIGCONT)
+		}
+	}()
+	best.connect(w, w.members()[own-1])
+	wait := func(at int, want string) {
+		t.Helper()
+		w.until(fmt.Sprintf("m%d has %s on %q", at, redPort, want), func() error { return on(w.claimant(at), want) })
+	}
+	wait(own, string(best.id))
+	w.settle(t)
+	// The node sees that the port is free, and its claim waits for the leader.
+	w.signal(best.controller, syscall.SIGSTOP)
+	w.southbound(leader, "clear", "Port_Binding", redPort, "chassis")
+	wait(own, "")
+	w.signal(member(leader), syscall.SIGSTOP)
+	claims := best.claims(t, w)
+	w.signal(best.controller, syscall.SIGCONT)
+	w.until("a claim", func() error { return more(best.claims(t, w), claims) })
+	w.turn(filepath.Join(best.dir, fmt.Sprintf("ovn-controller.%d.ctl", w.pid(best.controller))))
+	w.turn(w.path(member(own) + ".ctl"))
+	// The node's member sleeps over the claim and the release.
+	w.signal(member(own), syscall.SIGSTOP)
+	w.signal(member(leader), syscall.SIGCONT)
+	wait(leader, string(best.id))
+	w.southbound(leader, "clear", "Port_Binding", redPort, "chassis")
+	w.signal(member(own), syscall.SIGCONT)
+	w.settle(t)
+	return w.claimant(leader) == ""
+}
+
+// claimant of redPort, as a member of the southbound database has it.
+func (w *world) claimant(at int) string {
+	w.t.Helper()
+	row := w.southbound(at, "--columns=chassis", "find", "Port_Binding", "logical_port="+redPort)
+	if row == "" {
+		return ""
+	}
+	return w.southbound(at, "--columns=name", "list", "Chassis", row)
+}
+
+func member(i int) string { return fmt.Sprintf("m%d", i) }
+
+func on[T ~string](is, want T) error {
+	if is != want {
+		return fmt.Errorf("it is on %q", is)
+	}
+	return nil
+}
+
+func more(is, than int) error {
+	if is <= than {
+		return fmt.Errorf("%d", is)
+	}
+	return nil
+}
+
+// bestGateway of a project: the first of those that may be it.
+func (w *world) bestGateway(t *testing.T, p api.ProjectID) *node {
+	t.Helper()
+	ask := func(args ...string) string {
+		return strings.TrimSpace(w.must(append([]string{"ovn-nbctl", "--db=" + strings.Join(w.members(), ","), "--timeout=20", "--bare"}, args...)...))
+	}
+	group := ask("--columns=ha_chassis_group", "find", "Logical_Router_Port", "name="+ovn.RouterPortName(p, string(outside)))
+	first := strings.Split(strings.TrimPrefix(ask("--columns=name", "list", "HA_Chassis_Group", group), "gateways-"), "-")[0]
+	i := slices.IndexFunc(w.nodes, func(n *node) bool { return string(n.id) == first })
+	if i < 0 {
+		t.Fatalf("no node is %q", first)
+	}
+	return w.nodes[i]
+}
+
+// leaderAndFollower among the members of the southbound database.
+func (w *world) leaderAndFollower(t *testing.T) (leader, follower int) {
+	t.Helper()
+	w.until("a leader of the southbound database", func() error {
+		leader, follower = 0, 0
+		for i := range w.members() {
+			out, err := exec.Command("ovs-appctl", "--timeout=20", "-t", w.path(member(i+1)+".ctl"), "cluster/status", "OVN_Southbound").CombinedOutput()
+			switch {
+			case err != nil:
+				return fmt.Errorf("%w: %s", err, out)
+			case strings.Contains(string(out), "Role: leader"):
+				leader = i + 1
+			default:
+				follower = i + 1
+			}
+		}
+		if leader == 0 || follower == 0 {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	return leader, follower
+}
+
+// southbound asks one member of the database.
+func (w *world) southbound(i int, args ...string) string {
+	w.t.Helper()
+	return strings.TrimSpace(w.must(append([]string{"ovn-sbctl", "--db=" + w.members()[i-1], "--no-leader-only", "--timeout=60", "--bare"}, args...)...))
+}
+
+// connect the node to these members of the southbound database.
+func (n *node) connect(w *world, remote string) {
+	w.must("ovs-vsctl", "--db=unix:"+filepath.Join(n.dir, "db.sock"), "--timeout=60", "set", "open", ".", "external_ids:ovn-remote=\""+remote+"\"")
+}
+
+// claims of redPort, as the node's ovn-controller has logged them.
+func (n *node) claims(t *testing.T, w *world) int {
+	t.Helper()
+	log, err := os.ReadFile(w.path(n.controller + ".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(log), "Claiming lport "+redPort)
+}
+
+// pid of a daemon: what starts it becomes it.
+func (w *world) pid(name string) int {
+	d := w.daemons[name]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cmd.Process.Pid
+}
+
+// signal to a daemon.
+func (w *world) signal(name string, s syscall.Signal) {
+	w.t.Helper()
+	d := w.daemons[name]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.cmd.Process.Signal(s); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// turn waits until a daemon has gone through its main loop, in which it answers
+// each question, and sends what it had to send before.
+func (w *world) turn(control string) {
+	w.t.Helper()
+	for range 3 {
+		w.must("ovs-appctl", "--timeout=60", "-t", control, "version")
+	}
+}
