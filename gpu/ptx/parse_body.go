@@ -39,25 +39,34 @@ func (p *parser) body(s *funcState) error {
 }
 
 // skipBody passes over a function body from { to }.
-func (p *parser) skipBody(f *Func) error {
+func (p *parser) skipBody(s *funcState) error {
 	if !p.is("{") {
 		return p.expect("{")
 	}
+	start := p.tok.pos
+	if ok, err := p.skipBraces(); err != nil {
+		return err
+	} else if !ok {
+		return &Error{Line: p.lex.line, Msg: "function " + s.f.Name + " has no end"}
+	}
+	s.f.whole = declares(p.lex.src[start:p.lex.pos])
+	return p.advance()
+}
+
+// skipBraces passes over what the { that is next begins, up to and with its }, and
+// reports whether there is one.
+func (p *parser) skipBraces() (bool, error) {
 	for depth := 1; depth > 0; {
-		c, err := p.lex.skipToBrace()
-		if err != nil {
-			return err
-		}
-		switch c {
-		case '{':
+		switch c, err := p.lex.skipToBrace(); {
+		case err != nil || c == 0:
+			return false, err
+		case c == '{':
 			depth++
-		case '}':
-			depth--
 		default:
-			return &Error{Line: p.lex.line, Msg: "function " + f.Name + " has no end"}
+			depth--
 		}
 	}
-	return p.advance()
+	return true, nil
 }
 
 func (p *parser) statement(s *funcState) error {
@@ -184,12 +193,13 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	parts := p.budget.split(opcode)
 	in.Op, in.Mods, in.Line, in.Source = parts[0], parts[1:], start.line, p.source
 	typeLast(in.Mods)
+	args := p.room.args
 	for !p.is(";") {
 		var o Operand
 		if o, err = p.operand(s, 0); err != nil {
 			break
 		}
-		if in.Args = append(in.Args, o); len(in.Args) > MaxOperands {
+		if args = append(args, o); len(args) > MaxOperands {
 			err = p.errorf("too many operands")
 			break
 		}
@@ -208,6 +218,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 		}
 		return err
 	}
+	in.Args = p.room.kept(args)
 	s.f.Body = append(s.f.Body, in)
 	return nil
 }
@@ -227,11 +238,20 @@ func excerpt(src string) string {
 	if i := strings.IndexByte(src, ';'); i >= 0 {
 		src = src[:i+1]
 	}
-	src = strings.Join(strings.Fields(src[:min(len(src), 400)]), " ")
-	if len(src) > 160 {
-		src = src[:160] + " …"
+	src = src[:min(len(src), 400)]
+	text := make([]byte, 0, 168)
+	for i := 0; i < len(src) && len(text) <= 160; i++ {
+		switch c := src[i]; {
+		case c != ' ' && (c < '\t' || c > '\r'):
+			text = append(text, c)
+		case len(text) > 0 && text[len(text)-1] != ' ':
+			text = append(text, ' ')
+		}
 	}
-	return src
+	if len(text) > 160 {
+		text = append(text[:160], " …"...)
+	}
+	return strings.TrimSuffix(string(text), " ")
 }
 
 func (p *parser) operand(s *funcState, depth int) (Operand, error) {
@@ -310,7 +330,7 @@ func (p *parser) name(s *funcState, w string) Operand {
 		return o
 	}
 	if strings.HasPrefix(w, "%") || w == "WARP_SZ" {
-		return Operand{Kind: KindSpecial, Name: w}
+		return Operand{Kind: KindSpecial, Name: strings.Clone(w)}
 	}
 	if v := p.vars[w]; v != nil {
 		return Operand{Kind: KindVar, Var: v}

@@ -39,7 +39,7 @@ const nameMark = "#"
 
 // marked returns a file's text without its head, with a mark behind its names.
 func marked(text string) string {
-	text = regexp.MustCompile(`(?m)^\.(version|target|address_size) .*$|//.*$`).ReplaceAllString(text, "")
+	text = regexp.MustCompile(`(?m)^\.(version|target|address_size) .*$`).ReplaceAllString(text, "")
 	var names []string
 	for _, m := range compilersNames.FindAllStringSubmatch(text, -1) {
 		names = append(names, regexp.QuoteMeta(m[1]))

@@ -131,7 +131,9 @@ func (g *randProg) body(depth, n int) {
 			g.call(depth)
 		case k <= 6 && depth == randDepth:
 			g.whole()
-		case k < 12:
+		case k == 7:
+			g.unrolled()
+		case k < 13:
 			g.out.WriteString(g.memory() + ";\n")
 		default:
 			g.out.WriteString(g.guard() + g.inst() + ";\n")
@@ -355,6 +357,14 @@ func (g *randProg) conversion() string {
 		mods += ".sat"
 	}
 	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(g.wider(tt)), g.reg(g.wider(ft)))
+}
+
+// unrolled are loads of one base and several offsets, as of a loop.
+func (g *randProg) unrolled() {
+	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
+	for range 2 + g.rnd.Intn(4) {
+		fmt.Fprintf(&g.out, "ld."+from+"+%d];\n", g.reg("r"), g.rnd.Intn(randShared/4)*4)
+	}
 }
 
 // decoded are instructions with a decoder of their own.

@@ -20,6 +20,9 @@ type Files struct {
 	Globals []Window
 	Shared  []byte
 	Params  []byte
+	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
+	// operations elsewhere leave the run.
+	Exclusive []byte
 }
 
 // Window is memory and its address.
@@ -33,6 +36,8 @@ type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
+	exclusive               window
+	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
 	saved                   uint64
 	generation              uint64 // of a Run, times 64
@@ -82,8 +87,10 @@ const (
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
 
-	sharedOffset = int32(unsafe.Offsetof(Context{}.shared))
-	paramsOffset = int32(unsafe.Offsetof(Context{}.params))
+	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
+	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
+	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
+	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
 	windowBase = int32(unsafe.Offsetof(window{}.base))
 	windowData = int32(unsafe.Offsetof(window{}.data))
@@ -135,6 +142,7 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	c.exclusive, c.changed = Window{0, files.Exclusive}.window(), 0
 	for i, w := range files.Globals {
 		c.globals[i] = w.window()
 	}
@@ -145,6 +153,9 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	}
 	return int(c.tile), int(left) - 1
 }
+
+// Changed reports whether an atomic operation of the last Run has changed a value.
+func (c *Context) Changed() bool { return c.changed != 0 }
 
 func (w Window) window() window { return window{w.Base, address(w.Data), uint64(len(w.Data))} }
 

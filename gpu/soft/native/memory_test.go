@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 func accessOf(op ir.Op) *ir.Access {
@@ -14,6 +16,8 @@ func accessOf(op ir.Op) *ir.Access {
 	case *ir.Load:
 		return &o.Access
 	case *ir.Store:
+		return &o.Access
+	case *ir.Atomic:
 		return &o.Access
 	}
 	return nil
@@ -38,6 +42,9 @@ func (f *Files) memory(a *ir.Access, l int) []byte {
 // allowed reports whether lanes can do an access together in a run.
 func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
 	_, store := op.(*ir.Store)
+	if _, ok := op.(*ir.Atomic); ok && f.Exclusive == nil && len(lanes) > 0 {
+		return false
+	}
 	for i, l := range lanes {
 		if f.memory(a, l) == nil || store && i > 0 && f.lane(a.Base, l)+a.Off <= f.lane(a.Base, lanes[i-1])+a.Off {
 			return false
@@ -51,6 +58,16 @@ func perform(op ir.Op, a *ir.Access, from, to *Files, lanes []int) {
 	for _, l := range lanes {
 		m := from.memory(a, l)
 		if m == nil {
+			continue
+		}
+		if o, ok := op.(*ir.Atomic); ok {
+			old := extended(m, false)
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], o.F(old, from.lane(o.B, l), 0))
+			copy(m, b[:])
+			if o.D != ir.None {
+				to.set(o.D, l, old)
+			}
 			continue
 		}
 		for i := range a.N {
@@ -145,6 +162,64 @@ func randomAccess(r *rand.Rand, store bool) ir.Inst {
 		in.Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
 	}
 	return in
+}
+
+// TestStructures has lanes with structures side by side.
+func TestStructures(t *testing.T) {
+	requireProcessor(t)
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		n, size := []int{2, 4, 2}[seed%3], []uint64{4, 4, 8}[seed%3]
+		a := ir.Access{Space: ir.Shared, Base: ir.Ref{Class: ir.Class64}, Size: size, N: n, Mask: 1<<64 - 1}
+		var regs []ir.Ref
+		for i := range n {
+			regs = append(regs, ir.Ref{Class: ir.Class(size / 8), Slot: 1 + i})
+		}
+		in := ir.Inst{Op: &ir.Load{Access: a, D: regs}}
+		if seed/3%2 == 0 {
+			in.Op = &ir.Store{Access: a, S: regs}
+		}
+		checkFrom(t, []ir.Inst{in}, seed/6%2 == 0, r, func(f *Files) {
+			for l := range testLanes {
+				f.set(a.Base, l, uint64(l*n)*size)
+			}
+			f.Active[0] |= 0xff
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestAtomics has an atomic operation between arithmetic, at equal and at different
+// addresses.
+func TestAtomics(t *testing.T) {
+	requireProcessor(t)
+	list := candidates()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		op := []string{"add", "and", "or", "xor", "exch", "min", "max"}[seed%7]
+		typ := []ptx.Type{ptx.U32, ptx.U64}[seed/7%2]
+		c := ir.Class(seed / 7 % 2)
+		ref := func(c ir.Class) ir.Ref { return ir.Ref{Class: c, Slot: r.IntN(testRegs)} }
+		o := &ir.Atomic{F: ops.UpdateFor(op, typ), What: op + "." + typ.String(), D: ref(c), B: ref(c)}
+		o.C = o.B
+		if r.IntN(4) == 0 {
+			o.D = ir.None
+		}
+		o.Access = ir.Access{Space: ir.Shared, Base: ref(ir.Class(r.IntN(2))), Off: uint64(r.IntN(3)) * 8, Size: 4 << c, N: 1}
+		insts := []ir.Inst{randomInst(r, list), {Op: o}, randomInst(r, list)}
+		if r.IntN(3) == 0 {
+			insts[1].Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
+		}
+		if n := Known(insts); n < len(insts) {
+			t.Fatalf("%s is not known", insts[n].Op.Name())
+		}
+		checkAccess(t, insts, r.IntN(2) == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
 }
 
 // TestGroups has loads at several offsets from few registers, some of which run out of

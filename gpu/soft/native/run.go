@@ -33,7 +33,7 @@ func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
-		case *ir.Store:
+		case *ir.Store, *ir.Atomic:
 			stores++
 		case *ir.Load:
 			elements += op.N
@@ -66,14 +66,14 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 		return nil, err
 	}
 	f := function{general: general, masked: o.Masked}
-	if general.accesses > 0 {
+	if general.accesses > 0 && !general.once {
 		o.Masked = false
 		if f.quick, err = build(insts, o, quick); err != nil {
 			return nil, err
 		}
 	}
 	code, err := f.assemble()
-	return &Function{code, general.builder.globals}, err
+	return &Function{code, general.globals}, err
 }
 
 // body is a run's code for one tile.
@@ -121,6 +121,8 @@ func known(op ir.Op) bool {
 		return loadable(o)
 	case *ir.Store:
 		return storable(o)
+	case *ir.Atomic:
+		return updatable(o)
 	case *ir.Convert:
 		return convertible(o)
 	case *ir.Pack:
@@ -142,6 +144,9 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 		values = b.load(op, in, index, o)
 	case *ir.Store:
 		b.store(op, in, index, o)
+	case *ir.Atomic:
+		b.once = true
+		values = b.atomic(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}

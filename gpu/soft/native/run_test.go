@@ -69,6 +69,9 @@ func newFiles(r *rand.Rand) *Files {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
 	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
+	if r.IntN(4) > 0 {
+		f.Exclusive = f.Shared
+	}
 	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
 	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
 	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
@@ -84,10 +87,14 @@ func newFiles(r *rand.Rand) *Files {
 
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
-	return &Files{
+	c := &Files{
 		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
-		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params),
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params), nil,
 	}
+	if f.Exclusive != nil {
+		c.Exclusive = c.Shared
+	}
+	return c
 }
 
 // lane is the value of a register in a lane.
@@ -301,13 +308,13 @@ func checkAccess(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
 func (f *Files) point(r *rand.Rand) {
 	for slot := range testRegs {
 		for c := range ir.Class(2) {
-			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 4, -4}[r.IntN(9)])
+			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 16, 3, 4, -4}[r.IntN(11)])
 			if c == ir.Class64 && r.IntN(4) > 0 {
 				base += f.Globals[0].Base
 			}
 			for l := range testLanes {
 				v := base + stride*uint64(l)
-				if stride == 16 || r.IntN(300) == 0 {
+				if stride == 3 || r.IntN(300) == 0 {
 					v = base + uint64(r.IntN(200))
 				}
 				f.set(ir.Ref{Class: c, Slot: slot}, l, v)
