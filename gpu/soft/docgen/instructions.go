@@ -40,6 +40,7 @@ var groups = []group{
 	{"", "vadd2 vsub2 vabsdiff2 vmin2 vmax2 vavrg2 vset2 vadd4 vsub4 vabsdiff4 vmin4 vmax4 vavrg4 vset4", "with selectors of parts and masks"},
 	{"Others", "trap brkpt", "end the kernel"},
 	{"", "pmevent setmaxnreg", "without effect"},
+	{"", "multimem", "compiles, and ends the kernel: the device has no multicast objects"},
 }
 
 // instructions is the table of what is not in ops.txt.
