@@ -21,7 +21,7 @@ GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
+.PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path bench-soft fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
 
 help:
 	@sed -n "s/^## /  make /p" $(MAKEFILE_LIST)
@@ -121,11 +121,12 @@ ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
 	@$(call UI_CACHED,portal,dist,ui,build.mjs,$(UI_MADE_OF))
 	@touch $@
 
-# npm ci only when the lock file has changed.
+# npm ci only when the lock file has changed, and once on a machine.
 ui/node_modules/.basalt: ui/package-lock.json
 	@installer/dev/node.sh
-	@echo "setup: npm ci in ui"
-	@cd ui && PATH="$(NODE_BIN):$$PATH" "$$(../installer/dev/node.sh npm)" ci --ignore-scripts --silent --no-audit --no-fund
+	@PATH="$(NODE_BIN):$$PATH"; installer/dev/cache.sh node-modules "$$(node --version)-$$(cat ui/.npmrc $< | sha256sum | cut -c1-16)" ui node_modules -- \
+		sh -c 'echo "setup: npm ci in ui"; cp ui/.npmrc ui/package.json ui/package-lock.json "$$2" && cd "$$2" && "$$1" ci --ignore-scripts --silent --no-audit --no-fund' \
+		npm "$$(installer/dev/node.sh npm)"
 	@touch $@
 
 # The portal's types, lint and component tests. What has passed passes again.
@@ -149,6 +150,10 @@ bench: setup build
 ## bench-gpu-path: what lies between a program and a GPU, over one that computes nothing; ROUNDS=N
 bench-gpu-path: setup
 	@installer/dev/bench-gpu-path.sh
+
+## bench-soft: the soft GPU beside the same in C on the same processors; ROUNDS=N, ENGINE=automatic, interpreted or compiled
+bench-soft: setup
+	@installer/dev/bench-soft.sh
 
 ## fuzz: every fuzz target for FUZZTIME each
 FUZZTIME ?= 20s

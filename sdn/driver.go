@@ -18,6 +18,9 @@ type Controller interface {
 	Apply(ctx context.Context, t Topology) error
 	// Observe says what has become of it.
 	Observe(ctx context.Context) (State, error)
+	// Remind makes the nodes look again at routers that have no gateway although
+	// a node could be it. It is to be called every few seconds.
+	Remind(ctx context.Context) error
 	Close() error
 }
 

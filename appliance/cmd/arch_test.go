@@ -65,6 +65,7 @@ var rules = []rule{
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
 	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},
 	{"gpu/soft", nil, "tests of the soft GPU as a whole: no package of ours is built on them"},
+	{"gpu/soft/docgen", []string{"gpu/soft"}, "it writes what the engine's tables say into a document"},
 	{"gpu/soft/device", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/soft/compile", "gpu/soft/exec", "gpu/soft/ir", "gpu/soft/model", "gpu/soft/ops", "gpu/soft/texture"}, "a Driver, which does not know what an instruction is; of ops it has tensor maps"},
 	{"gpu/soft/compile", []string{"gpu/abi", "gpu/ptx", "gpu/fatbin", "gpu/soft/ir", "gpu/soft/libdevice", "gpu/soft/ops", "gpu/soft/texture"}, "it makes programs and does not run them"},
 	{"gpu/soft/libdevice", []string{"gpu/soft/ops"}, "functions of numbers, as operations"},

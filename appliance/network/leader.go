@@ -104,7 +104,10 @@ func (l *Leader) make(ctx context.Context, s *state, members []deploy.Member, f 
 		l.close() // connect anew
 		return err
 	}
-	return l.report(ctx, statuses(s, t, seen, problems))
+	if err := l.report(ctx, statuses(s, t, seen, problems)); err != nil {
+		return err
+	}
+	return l.controller.Remind(ctx)
 }
 
 func (l *Leader) put(ctx context.Context, s *state, f deploy.Founding) error {

@@ -13,8 +13,9 @@ type LinkImage struct {
 }
 
 // Types of objects, of CUjitInputType (CUDA Driver API, "Data types used by CUDA
-// driver"): the host's objects, as nvcc -c makes them, and archives of these.
+// driver"): PTX, the host's objects, as nvcc -c makes them, and archives of these.
 const (
+	LinkPTX        = 1
 	LinkHostObject = 3
 	LinkLibrary    = 4
 )

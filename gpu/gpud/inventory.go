@@ -49,10 +49,11 @@ type cardInfo struct {
 	Capability int
 	Fault      model.Fault // injected
 	Check      string      // of kernels
+	Engine     model.Engine
 }
 
 func (c cardInfo) device() *wire.Device {
-	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Model: c.Model, Capability: c.Capability, Fault: string(c.Fault), Check: c.Check}
+	return &wire.Device{Driver: c.Driver, UUID: c.UUID, Name: c.Name, VRAMBytes: c.VRAM, Multiprocessors: c.SMs, Model: c.Model, Capability: c.Capability, Fault: string(c.Fault), Check: c.Check, Engine: string(c.Engine)}
 }
 
 // madeKind is a kind of card that configuration makes.
@@ -98,7 +99,7 @@ func madeCards(cfg Config, known map[sched.GPUID]uuid) ([]cardInfo, error) {
 
 // card returns the inventory's entry; the configuration has been checked.
 func (g SoftGPU) card(id sched.GPUID, u uuid, k madeKind) cardInfo {
-	c := cardInfo{ID: id, UUID: u, Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Model: g.Model, Capability: g.Capability, Fault: g.Fault, Check: g.Check}
+	c := cardInfo{ID: id, UUID: u, Name: k.name, Driver: k.driver, VRAM: g.VRAM, SMs: g.SMs, Model: g.Model, Capability: g.Capability, Fault: g.Fault, Check: g.Check, Engine: g.Engine}
 	if m, err := model.Find(g.Model); err == nil && g.Model != "" {
 		c.Name = m.Name
 	}

@@ -142,7 +142,7 @@ func TestParseSoftGPU(t *testing.T) {
 	if g, err := ParseSoftGPU("sms=3,vram=1GiB,model=t4", 0); err != nil || g.SMs != 3 || g.card("soft0", uuid{}, softKind).Name != "Tesla T4" {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if g, err := ParseSoftGPU("vram=1GiB,check=memory,race,init,sms=2", 0); err != nil || g.Check != "memory,race,init" || g.SMs != 2 {
+	if g, err := ParseSoftGPU("vram=1GiB,check=memory,race,init,sms=2,engine=compiled", 0); err != nil || g.Engine != "compiled" || g.Check != "memory,race,init" || g.SMs != 2 {
 		t.Errorf("%+v, %v", g, err)
 	}
 	for _, in := range []string{"vram=1GiB,cc=9.0", "vram=1GiB,model=h100"} {
@@ -150,7 +150,7 @@ func TestParseSoftGPU(t *testing.T) {
 			t.Errorf("a null GPU has no kernels to choose, but takes %q", in)
 		}
 	}
-	for _, in := range []string{"", "8GiB", "name=x", "vram=8GB", "vram=1KiB", "vram=5TiB", "vram=8GiB,sms=0", "vram=8GiB,sms=x", "vram=8GiB,color=red", "vram=8GiB,name=a/b", "vram=8GiB,name=", "vram=8GiB,cc=61", "vram=8GiB,cc=4.2", "vram=8GiB,cc=9.x", "vram=8GiB,cc=", "vram=8GiB,model=a1000", "vram=8GiB,sms=2000", "vram=8GiB,check=memory,8GiB", "vram=8GiB,check=all", "vram=8GiB,fault=fire"} {
+	for _, in := range []string{"", "8GiB", "name=x", "vram=8GB", "vram=1KiB", "vram=5TiB", "vram=8GiB,sms=0", "vram=8GiB,sms=x", "vram=8GiB,color=red", "vram=8GiB,name=a/b", "vram=8GiB,name=", "vram=8GiB,cc=61", "vram=8GiB,cc=4.2", "vram=8GiB,cc=9.x", "vram=8GiB,cc=", "vram=8GiB,model=a1000", "vram=8GiB,sms=2000", "vram=8GiB,check=memory,8GiB", "vram=8GiB,check=all", "vram=8GiB,fault=fire", "vram=8GiB,engine=steam"} {
 		if g, err := ParseSoftGPU(in, 0); err == nil {
 			t.Errorf("%q is %+v", in, g)
 		}

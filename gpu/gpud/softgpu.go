@@ -22,6 +22,8 @@ type SoftGPU struct {
 	Fault model.Fault
 	// Check is what it looks for in kernels, as in "memory,race,init".
 	Check string
+	// Engine is how it runs instructions.
+	Engine model.Engine
 }
 
 // NullGPU is a card that computes nothing, from configuration: to measure and
@@ -75,8 +77,10 @@ func parseMade(kind, s string, index int) (SoftGPU, error) {
 			g.Check = value
 		case "fault":
 			g.Fault = model.Fault(value)
+		case "engine":
+			g.Engine = model.Engine(value)
 		default:
-			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check or fault", key)
+			err = fmt.Errorf("unknown key %q: want name, vram, model, sms, cc, check, engine or fault", key)
 		}
 		if err != nil {
 			return SoftGPU{}, fmt.Errorf("%s GPU %q: %w", kind, s, err)
@@ -119,9 +123,12 @@ func (g SoftGPU) check(kind string) error {
 	if err := g.Fault.Check(); err != nil {
 		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
 	}
+	if err := g.Engine.Check(); err != nil {
+		return fmt.Errorf("%s GPU %s: %w", kind, g.Name, err)
+	}
 	switch {
-	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "") && kind != "soft":
-		return fmt.Errorf("%s GPU %s: model, cc, check and fault are for soft GPUs", kind, g.Name)
+	case (g.Capability != 0 || g.Model != "" || g.Fault != "" || g.Check != "" || g.Engine != "") && kind != "soft":
+		return fmt.Errorf("%s GPU %s: model, cc, check, engine and fault are for soft GPUs", kind, g.Name)
 	case !validCardName(g.Name):
 		return fmt.Errorf("%s GPU %q: a name is 1 to 32 letters, digits, '-', '_' or '.'", kind, g.Name)
 	case g.VRAM < minSoftVRAM || g.VRAM > maxSoftVRAM:

@@ -54,6 +54,21 @@ func TestCUDAPrograms(t *testing.T) {
 	})
 }
 
+// The kernels of the soft GPU's benchmark, in small, against the same in C.
+func TestBenchSoft(t *testing.T) {
+	program := cudaProgram(t, "../bench-soft")
+	for _, engine := range []string{"automatic", "interpreted", "compiled"} {
+		t.Run(engine, func(t *testing.T) {
+			g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,engine="+engine)
+			cmd := g.command(t, made("bin", "basalt-cuda-run"), program, "smoke")
+			cmd.Env = append(cmd.Env, "OMP_NUM_THREADS=2", "OMP_WAIT_POLICY=passive")
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != "bench-soft: OK\n" {
+				t.Errorf("%v: it printed %q", err, out)
+			}
+		})
+	}
+}
+
 // withoutLibdevice returns a program whose kernels call the headers' own series, as
 // they do on a card: its PTX has other names for them than the soft GPU's functions.
 func withoutLibdevice(t *testing.T, program string) string {

@@ -114,7 +114,7 @@ type Kind uint8
 
 // The kinds of operand.
 const (
-	KindReg     Kind = iota // Reg; Not for !p
+	KindReg     Kind = iota // Reg; Not for !p; Name: the parts that a video instruction takes, "b0", "h10"
 	KindInt                 // Bits, a 64-bit integer
 	KindF32                 // Bits, 0fXXXXXXXX
 	KindF64                 // Bits, 0dXXXX… or a decimal number

@@ -55,8 +55,9 @@ func parseObjects(sources []Source, outline bool) ([]Object, error) {
 const noArch = "no .target directive with an architecture, such as sm_70"
 
 // builtin are functions that no object defines: the device brings them (CUDA
-// C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion").
-var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true}
+// C++ Programming Guide, "Dynamic Global Memory Allocation", "Formatted Output", "Assertion",
+// "Conditional Graph Nodes").
+var builtin = map[string]bool{"malloc": true, "free": true, "vprintf": true, "__assertfail": true, "cudaGraphSetConditional": true}
 
 // mathPrefix begins the names of libdevice's functions, which are a device's own
 // where no object has them. Which there are, the device knows.

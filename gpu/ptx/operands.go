@@ -1,5 +1,7 @@
 package ptx
 
+import "strings"
+
 // OperandTypes gives the types that an instruction's text demands of its
 // operands, destination first (PTX ISA, each instruction's "Semantics" and
 // syntax). It is nil for instructions whose operands follow other rules:
@@ -51,6 +53,10 @@ func (in *Inst) OperandTypes() []Type {
 			return append(types, first)
 		}
 		return nil
+	case "vshl", "vshr":
+		return append(types, first)
+	case "vset", "vset2", "vset4":
+		return append(append([]Type{U32}, types...), U32)
 	case "slct":
 		return []Type{first, first, first, last}
 	case "cvt":
@@ -59,6 +65,33 @@ func (in *Inst) OperandTypes() []Type {
 		return []Type{last, last}
 	}
 	return nil
+}
+
+// Parts are the parts of a register that a video instruction takes, such as "b0" and
+// "h10"; empty: all of it.
+func (o *Operand) Parts() string {
+	if o.Kind != KindReg {
+		return ""
+	}
+	return o.Name
+}
+
+// isVideo reports whether an instruction is one of those that take parts of registers.
+func (in *Inst) isVideo() bool { return len(in.Op) > 1 && in.Op[0] == 'v' && in.Op != "vote" }
+
+// parts is the operand of a register whose name is followed by the parts that are
+// meant (PTX ISA, "Video Instructions"): one, or a digit for each from the highest on.
+func (s *funcState) parts(w string) (Operand, bool) {
+	dot := strings.LastIndexByte(w, '.')
+	if dot < 0 {
+		return Operand{}, false
+	}
+	name, parts := w[:dot], w[dot+1:]
+	r, ok := s.reg(name)
+	if !ok || len(parts) < 2 || len(parts) > 5 || parts[0] != 'b' && parts[0] != 'h' || strings.Trim(parts[1:], "01234567") != "" {
+		return Operand{}, false
+	}
+	return Operand{Kind: KindReg, Reg: r, Name: parts}, true
 }
 
 // wider is the integer type of twice the size.

@@ -184,12 +184,13 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 	parts := p.budget.split(opcode)
 	in.Op, in.Mods, in.Line, in.Source = parts[0], parts[1:], start.line, p.source
 	typeLast(in.Mods)
+	args := p.room.args
 	for !p.is(";") {
 		var o Operand
 		if o, err = p.operand(s, 0); err != nil {
 			break
 		}
-		if in.Args = append(in.Args, o); len(in.Args) > MaxOperands {
+		if args = append(args, o); len(args) > MaxOperands {
 			err = p.errorf("too many operands")
 			break
 		}
@@ -208,6 +209,7 @@ func (p *parser) operation(s *funcState, start token, in Inst, opcode string) (e
 		}
 		return err
 	}
+	in.Args = p.room.kept(args)
 	s.f.Body = append(s.f.Body, in)
 	return nil
 }
@@ -227,11 +229,20 @@ func excerpt(src string) string {
 	if i := strings.IndexByte(src, ';'); i >= 0 {
 		src = src[:i+1]
 	}
-	src = strings.Join(strings.Fields(src[:min(len(src), 400)]), " ")
-	if len(src) > 160 {
-		src = src[:160] + " …"
+	src = src[:min(len(src), 400)]
+	text := make([]byte, 0, 168)
+	for i := 0; i < len(src) && len(text) <= 160; i++ {
+		switch c := src[i]; {
+		case c != ' ' && (c < '\t' || c > '\r'):
+			text = append(text, c)
+		case len(text) > 0 && text[len(text)-1] != ' ':
+			text = append(text, ' ')
+		}
 	}
-	return src
+	if len(text) > 160 {
+		text = append(text[:160], " …"...)
+	}
+	return strings.TrimSuffix(string(text), " ")
 }
 
 func (p *parser) operand(s *funcState, depth int) (Operand, error) {
@@ -305,6 +316,9 @@ func (p *parser) name(s *funcState, w string) Operand {
 	}
 	if v := s.local(w); v != nil {
 		return Operand{Kind: KindVar, Var: v}
+	}
+	if o, ok := s.parts(w); ok {
+		return o
 	}
 	if strings.HasPrefix(w, "%") || w == "WARP_SZ" {
 		return Operand{Kind: KindSpecial, Name: w}

@@ -146,9 +146,11 @@ func (p *parser) function(entry, extern bool, link Linkage) (err error) {
 		*target = *f
 		return nil
 	}
+	s.f.Body = p.room.insts
 	if err := p.body(s); err != nil {
 		return err
 	}
+	s.f.Body = p.room.body(s.f.Body)
 	if err := p.resolve(s); err != nil {
 		return err
 	}

@@ -20,6 +20,9 @@ func resolveOperand(s *funcState, in *Inst, o *Operand) error {
 			return err
 		}
 	}
+	if o.Kind == KindReg && o.Name != "" && !in.isVideo() { // no such name
+		*o = Operand{Kind: KindSpecial, Name: s.f.Regs[o.Reg].Name + "." + o.Name}
+	}
 	if o.Kind != KindLabel {
 		return nil
 	}

@@ -5,12 +5,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkKernels reports lane-instructions per second of processor time.
-// Baseline: BenchmarkKernelsInGo.
+// BenchmarkKernels reports lane-instructions per second of processor time, of both
+// engines. Baseline: BenchmarkKernelsInGo.
 func BenchmarkKernels(b *testing.B) {
+	for _, e := range []model.Engine{model.Interpreted, model.Compiled} {
+		b.Run(string(e), func(b *testing.B) { benchmarkKernels(b, testEngines[e]) })
+	}
+}
+
+var testEngines = map[model.Engine]exec.Engine{model.Interpreted: exec.Interpreted, model.Compiled: exec.Compiled}
+
+func benchmarkKernels(b *testing.B, e exec.Engine) {
 	for _, c := range []struct {
 		file, name  string
 		grid, block [3]uint32
@@ -21,7 +32,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"block", "matmul", [3]uint32{16, 16, 1}, [3]uint32{16, 16, 1}, 256, 16 * (16*3 + 10)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			r := newRig(b, kernelFile(b, c.file))
+			r := newRigOf(b, device.Options{VRAM: 256 << 20, SMs: 2, Engine: e}, kernelFile(b, c.file))
 			data := make([]float32, 1<<18)
 			for i := range data {
 				data[i] = rand.Float32()

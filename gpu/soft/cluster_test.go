@@ -111,6 +111,45 @@ func TestClusterMemory(t *testing.T) {
 	}
 }
 
+// Each thread stores to the next block of its cluster and adds to a word there, with the
+// bytes for that block's mbarrier, and waits at its own.
+func TestAsyncStoresInCluster(t *testing.T) {
+	r := clusterRig(t)
+	r.load(matrixHead + `.visible .entry pass(.param .u64 a, .param .u64 c) {
+.shared .align 8 .b64 bar; .shared .align 4 .b32 sum; .shared .align 8 .b8 to[512];
+.reg .b32 %r<12>; .reg .b64 %d<5>; .reg .pred %p<3>;
+ld.param.u64 %d0, [a]; ld.param.u64 %d1, [c]; mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 64, %r0;
+mad.wide.u32 %d0, %r2, 8, %d0; mad.wide.u32 %d1, %r2, 8, %d1; ld.global.b64 %d2, [%d0];
+setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared.b64 [bar], 1; @%p0 st.shared.u32 [sum], 0;
+@%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 768; // 64 threads, 8 bytes and 4
+barrier.cluster.arrive; barrier.cluster.wait;
+mov.u32 %r3, %cluster_ctarank; mov.u32 %r4, %cluster_nctarank; add.u32 %r3, %r3, 1; rem.u32 %r3, %r3, %r4;
+mov.u32 %r5, to; mad.lo.u32 %r5, %r0, 8, %r5; mapa.shared::cluster.u32 %r6, %r5, %r3; mov.u32 %r7, bar; mapa.shared::cluster.u32 %r7, %r7, %r3;
+mov.u32 %r8, sum; mapa.shared::cluster.u32 %r8, %r8, %r3;
+st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r6], %d2, [%r7];
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r8], %r2, [%r7];
+W: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra W;
+ld.shared.v2.b32 {%r9, %r10}, [%r5]; ld.shared.u32 %r11, [sum]; add.u32 %r10, %r10, %r11; st.global.v2.b32 [%d1], {%r9, %r10};
+barrier.cluster.arrive; barrier.cluster.wait; ret; }`)
+	const blocks, threads = 12, 64
+	a := numbers(2 * blocks * threads)
+	for _, cluster := range []int{1, 2, 3, 4} {
+		c := r.buffer(make([]byte, 4*len(a)))
+		if err := r.clustered("pass", [3]uint32{blocks, 1, 1}, [3]uint32{uint32(cluster), 1, 1}, threads, r.buffer(raw(a)), c); err != nil {
+			t.Fatal(err)
+		}
+		r.expect(c, len(a), func(i int) uint32 {
+			block := i / 2 / threads
+			from := block/cluster*cluster + (block+cluster-1)%cluster
+			v := a[from*2*threads+i%(2*threads)]
+			if i%2 == 1 {
+				v += int32(threads*threads*from + threads*(threads-1)/2)
+			}
+			return uint32(v)
+		})
+	}
+}
+
 // A kernel may require a cluster; threads that have ended are not waited for.
 func TestClusterNarrow(t *testing.T) {
 	r := clusterRig(t)

@@ -69,7 +69,7 @@ func oracleRun(t testing.TB, src, name string, grid, block [3]uint32, dynamic ui
 // Every kernel in testdata gives the same bits in the oracle.
 func TestKernelsAgainstOracle(t *testing.T) {
 	for name, engine := range map[string]exec.Engine{"interpreted": exec.Interpreted, "compiled": exec.Compiled} {
-		for _, k := range slices.Concat(kernelCases, tileCases) {
+		for _, k := range slices.Concat(kernelCases, tileCases, partitionCases) {
 			t.Run(k.name+"/"+name, func(t *testing.T) { kernelAgainstOracle(t, &k, engine) })
 		}
 	}
@@ -107,80 +107,121 @@ func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
 	}
 }
 
-// differ runs one random program on both machines.
-func differ(t *testing.T, d worker.Driver, src string, seed int64) {
-	t.Helper()
+// randThreads are the threads of a random program: a warp, and part of one.
+const randThreads = 40
+
+// randData are the registers and the memory of a random program's threads.
+type randData struct{ regs, scratch []byte }
+
+func newRandData(seed int64) (v randData) {
 	rnd := rand.New(rand.NewSource(^seed))
-	const threads = 40
-	regs, scratch := make([]byte, threads*randSlots*8), make([]byte, threads*randScratch)
-	for i := range threads * randSlots {
+	v = randData{make([]byte, randThreads*randSlots*8), make([]byte, randThreads*randScratch)}
+	sizes := map[string]int{"b16": 2, "b32": 4, "b64": 8, "pred": 1}
+	for i := range randThreads * randSlots {
 		_, ty := randSlot(i % randSlots)
-		size := map[string]int{"b16": 2, "b32": 4, "b64": 8, "pred": 1}[ty]
-		v := randBits(rnd, size)
+		x := randBits(rnd, sizes[ty])
 		if ty == "pred" {
-			v &= 1
+			x &= 1
 		}
-		binary.LittleEndian.PutUint64(regs[8*i:], v)
+		binary.LittleEndian.PutUint64(v.regs[8*i:], x)
 	}
-	rnd.Read(scratch)
+	rnd.Read(v.scratch)
+	return v
+}
+
+// onOracle runs a program on the data.
+func (v *randData) onOracle(t *testing.T, src string) (after randData) {
+	t.Helper()
+	const regs, scratch = 1 << 40, 2 << 40
+	after = randData{bytes.Clone(v.regs), bytes.Clone(v.scratch)}
+	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, [3]uint32{randThreads, 1, 1}, 0, pack(uint64(regs), uint64(scratch)), oracleMemory{regs: after.regs, scratch: after.scratch})
+	return after
+}
+
+// on runs the program that a rig has loaded.
+func (v *randData) on(r *rig) (after randData, err error) {
+	r.Helper()
+	regs, scratch := r.buffer(v.regs), r.buffer(v.scratch)
+	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{randThreads, 1, 1}, 0, regs, scratch)
+	if after.regs, err = r.read(regs, len(v.regs)); err == nil {
+		after.scratch, err = r.read(scratch, len(v.scratch))
+	}
+	return after, err
+}
+
+// differ runs a program on engines and on the oracle, with the data of some seeds.
+func differ(t *testing.T, engines []worker.Driver, src string, seeds ...int64) {
+	t.Helper()
+	var rigs []*rig
+	for _, d := range engines {
+		rigs = append(rigs, loadRandom(t, d, src))
+	}
+	for _, seed := range seeds {
+		before := newRandData(seed)
+		want := before.onOracle(t, src)
+		for i, r := range rigs {
+			got, err := before.on(r)
+			if err != nil {
+				t.Fatalf("seed %d, engine %d: %v\n%s", seed, i, err, src)
+			}
+			if at := firstDifference(got.regs, want.regs); at >= 0 {
+				name, _ := randSlot(at / 8 % randSlots)
+				thread := at / 8 / randSlots
+				t.Fatalf("seed %d, engine %d, thread %d, %s: %#x, the oracle says %#x\nstart: %s\n%s", seed, i, thread, name,
+					binary.LittleEndian.Uint64(got.regs[at:]), binary.LittleEndian.Uint64(want.regs[at:]), before.text(thread), src)
+			}
+			if at := firstDifference(got.scratch, want.scratch); at >= 0 {
+				t.Fatalf("seed %d, engine %d: byte %d of thread %d's memory differs\n%s", seed, i, at%randScratch, at/randScratch, src)
+			}
+		}
+	}
+}
+
+// loadRandom loads a random program into a context that ends with the test.
+func loadRandom(t *testing.T, d worker.Driver, src string) *rig {
+	t.Helper()
 	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := c.Destroy(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
 	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
 	if err != nil {
-		t.Fatalf("seed %d: %v %s\n%s", seed, err, info.ErrorLog, src)
+		t.Fatalf("%v %s\n%s", err, info.ErrorLog, src)
 	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": funcs[0]}}
-	dr, ds := r.buffer(regs), r.buffer(scratch)
-	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{threads, 1, 1}, 0, dr, ds)
-	got, err := r.read(dr, len(regs))
-	if err != nil {
-		t.Fatalf("seed %d: %v\n%s", seed, err, src)
-	}
-	gotScratch, err := r.read(ds, len(scratch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := bytes.Clone(regs)
-	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, [3]uint32{threads, 1, 1}, 0, pack(dr, ds), oracleMemory{dr: regs, ds: scratch})
-	for i := range threads * randSlots {
-		if x, y := got[8*i:8*i+8], regs[8*i:8*i+8]; !bytes.Equal(x, y) {
-			name, _ := randSlot(i % randSlots)
-			lane := ""
-			for j := range randSlots {
-				n, _ := randSlot(j)
-				lane += fmt.Sprintf("%s=%#x ", n, binary.LittleEndian.Uint64(before[8*(i/randSlots*randSlots+j):]))
-			}
-			t.Fatalf("seed %d, thread %d, %s: %#x, the oracle says %#x\nstart: %s\n%s", seed, i/randSlots, name,
-				binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint64(y), lane, src)
+	return &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": funcs[0]}}
+}
+
+// firstDifference is where the word of 8 bytes begins that differs, or -1.
+func firstDifference(a, b []byte) int {
+	for i := 0; i < len(a); i += 8 {
+		if !bytes.Equal(a[i:i+8], b[i:i+8]) {
+			return i
 		}
 	}
-	if !bytes.Equal(gotScratch, scratch) {
-		t.Fatalf("seed %d: memory differs\n%s", seed, src)
+	return -1
+}
+
+// text is the registers of a thread.
+func (v *randData) text(thread int) (s string) {
+	for i := range randSlots {
+		name, _ := randSlot(i)
+		s += fmt.Sprintf("%s=%#x ", name, binary.LittleEndian.Uint64(v.regs[8*(thread*randSlots+i):]))
 	}
+	return s
 }
 
 // Every operation of ops.txt agrees with the oracle.
 func TestOperationsAgainstOracle(t *testing.T) {
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: exec.Compiled})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	engines := randEngines(t, exec.Compiled)
 	for i, k := range randKeys {
 		t.Run(k, func(t *testing.T) {
 			g := &randProg{rnd: rand.New(rand.NewSource(int64(i)))}
-			differ(t, d, g.program(func() {
+			differ(t, engines, g.program(func() {
 				for range 4 {
 					g.out.WriteString(g.tabled(k) + ";\n")
 				}
@@ -198,22 +239,24 @@ func FuzzDifferential(f *testing.F) {
 	for seed := range n {
 		f.Add(seed)
 	}
-	var engines []worker.Driver
-	for _, e := range []exec.Engine{exec.Interpreted, exec.Compiled} {
+	engines := randEngines(f, exec.Interpreted, exec.Compiled)
+	f.Fuzz(func(t *testing.T, seed int64) { differ(t, engines, randomProgram(seed), seed) })
+}
+
+// randEngines are devices that end with the test.
+func randEngines(t testing.TB, kinds ...exec.Engine) (list []worker.Driver) {
+	t.Helper()
+	for _, e := range kinds {
 		d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: e})
 		if err != nil {
-			f.Fatal(err)
+			t.Fatal(err)
 		}
-		f.Cleanup(func() {
+		t.Cleanup(func() {
 			if err := d.Close(); err != nil {
-				f.Error(err)
+				t.Error(err)
 			}
 		})
-		engines = append(engines, d)
+		list = append(list, d)
 	}
-	f.Fuzz(func(t *testing.T, seed int64) {
-		for _, d := range engines {
-			differ(t, d, randomProgram(seed), seed)
-		}
-	})
+	return list
 }

@@ -2,3 +2,5 @@
 // launched and compared with Go and with the oracle. The soft GPU itself is the
 // packages below; DESIGN.md says which is for what.
 package soft
+
+//go:generate go run ./docgen

@@ -150,26 +150,39 @@ func mmaInstructions() (list []string) {
 	return list
 }
 
+// mmaForm is the types and the numbers of registers of D, A, B and C of an mma.
+type mmaForm struct {
+	types []string
+	regs  [4]int
+}
+
+func (f *mmaForm) wide() bool { return f.types[0] == "f64" }
+
+func mmaFormOf(inst string) (f mmaForm) {
+	s := shapePattern.FindStringSubmatch(inst)
+	m, _ := strconv.Atoi(s[1])
+	n, _ := strconv.Atoi(s[2])
+	k, _ := strconv.Atoi(s[3])
+	for _, q := range strings.Split(inst, ".") {
+		if elementBits[q] != 0 {
+			f.types = append(f.types, q)
+		}
+	}
+	if s[0] == "m8n8k4" && f.types[1] == "f16" { // four products
+		m, n = 2*m, 2*n
+		k *= 2
+	}
+	f.regs = [4]int{regsOf(m*n, f.types[0]), regsOf(m*k, f.types[1]), regsOf(k*n, f.types[2]), regsOf(m*n, f.types[3])}
+	return f
+}
+
 // Every form of mma gives the oracle's bits, for ordinary numbers and for corners.
 func TestMMAAgainstOracle(t *testing.T) {
 	for i, inst := range mmaInstructions() {
 		t.Run(strings.TrimPrefix(inst, "mma.sync.aligned."), func(t *testing.T) {
-			s := shapePattern.FindStringSubmatch(inst)
-			m, _ := strconv.Atoi(s[1])
-			n, _ := strconv.Atoi(s[2])
-			k, _ := strconv.Atoi(s[3])
-			var types []string
-			for _, q := range strings.Split(inst, ".") {
-				if elementBits[q] != 0 {
-					types = append(types, q)
-				}
-			}
-			if s[0] == "m8n8k4" && types[1] == "f16" { // four products
-				m, n = 2*m, 2*n
-				k *= 2
-			}
-			na, nb, nc, nd := regsOf(m*k, types[1]), regsOf(k*n, types[2]), regsOf(m*n, types[3]), regsOf(m*n, types[0])
-			src := lanesKernel(types[0] == "f64", na, nb, nc, nd, fmt.Sprintf("%s %s, %s, %s, %s;\n", inst, list("d", nd), list("a", na), list("b", nb), list("c", nc)))
+			f := mmaFormOf(inst)
+			types, nd, na, nb, nc := f.types, f.regs[0], f.regs[1], f.regs[2], f.regs[3]
+			src := lanesKernel(f.wide(), na, nb, nc, nd, fmt.Sprintf("%s %s, %s, %s, %s;\n", inst, list("d", nd), list("a", na), list("b", nb), list("c", nc)))
 			rnd := rand.New(rand.NewSource(int64(i)))
 			for _, corners := range []bool{false, true} {
 				var in []byte
@@ -217,13 +230,32 @@ var wmmaCases = []struct{ shapes, types string }{
 	{"m8n8k32", "s32.s4.s4.s32"}, {"m8n8k32", "s32.u4.u4.s32"}, {"m8n8k128", "s32.b1.b1.s32"},
 }
 
+// wmmaTypes are the types of D, A, B and C.
+func wmmaTypes(qualifiers string) []string {
+	types := strings.Split(qualifiers, ".")
+	if len(types) == 2 {
+		types = []string{types[0], "f16", "f16", types[1]}
+	}
+	return types
+}
+
+// wmmaRegisters are how many registers a lane has for D, A, B and C.
+func wmmaRegisters(shape string, types []string) [4]int {
+	s := shapePattern.FindStringSubmatch(shape)
+	m, _ := strconv.Atoi(s[1])
+	n, _ := strconv.Atoi(s[2])
+	k, _ := strconv.Atoi(s[3])
+	regs := [4]int{regsOf(m*n, types[0]), regsOf(m*k, types[1]), regsOf(k*n, types[2]), regsOf(m*n, types[3])}
+	if types[1] == "f16" {
+		regs[1], regs[2] = 8, 8
+	}
+	return regs
+}
+
 // A wmma program gives the oracle's product, which holds fragments otherwise.
 func TestWmmaAgainstOracle(t *testing.T) {
 	for i, c := range wmmaCases {
-		types := strings.Split(c.types, ".")
-		if len(types) == 2 {
-			types = []string{types[0], "f16", "f16", types[1]}
-		}
+		types := wmmaTypes(c.types)
 		for j, shape := range strings.Fields(c.shapes) {
 			for _, layouts := range []string{"row.col", "col.row", "row.row", "col.col"} {
 				if layouts != "row.col" && elementBits[types[1]] < 8 {
@@ -243,23 +275,11 @@ func TestWmmaAgainstOracle(t *testing.T) {
 // wmmaKernel loads matrices A and B from one buffer, in lines that are longer than they
 // need to be, and C from shared memory, and stores D. Each matrix has so many bytes.
 func wmmaKernel(shape, layouts, qualifiers string, types []string) (src string, bytes int) {
-	s := shapePattern.FindStringSubmatch(shape)
-	m, _ := strconv.Atoi(s[1])
-	n, _ := strconv.Atoi(s[2])
-	k, _ := strconv.Atoi(s[3])
 	across := strings.Split(layouts, ".")
 	const part = 4096
 	stride := map[bool]int{true: 48, false: 128}[elementBits[types[1]] >= 8]
-	regs := func(elements int, typ string) int {
-		if typ == "f16" && elements != m*n {
-			return 8
-		}
-		return regsOf(elements, typ)
-	}
-	na, nb, nc, nd := regs(m*k, types[1]), regs(k*n, types[2]), regsOf(m*n, types[3]), regsOf(m*n, types[0])
-	if types[1] == "f16" {
-		na, nb = 8, 8
-	}
+	regs := wmmaRegisters(shape, types)
+	nd, na, nb, nc := regs[0], regs[1], regs[2], regs[3]
 	reg := func(typ string) string {
 		return map[bool]string{true: "f64", false: "b32"}[typ == "f64"]
 	}

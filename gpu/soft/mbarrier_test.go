@@ -2,6 +2,7 @@ package soft_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,6 +63,42 @@ func TestMBarrierFaults(t *testing.T) {
 		r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out)
 		if _, err := r.read(out, 8); err == nil || !strings.Contains(err.Error(), want) && !errors.Is(err, abi.ErrMisaligned) {
 			t.Errorf("%s: %v, want %q", body, err, want)
+		}
+	}
+}
+
+// st.async and red.async write to shared memory, and complete transactions, as in the oracle.
+func TestAsyncStoresAgainstOracle(t *testing.T) {
+	const form = ".shared::cluster.mbarrier::complete_tx::bytes."
+	wait := "W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W;\n"
+	reduce, bytes := "", 0
+	for i, op := range []string{"inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "add.u32", "add.s32", "and.b32", "or.b32", "xor.b32"} {
+		reduce += fmt.Sprintf("red.async.relaxed.cluster%s%s [%%sa+%d], %%r%d, [%%b];\n", form, op, 4*i, i%8)
+		bytes += 4
+	}
+	for name, body := range map[string]string{
+		"store": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 76;
+st.async.weak` + form + `b32 [%sa], %r1, [%b]; st.async` + form + `v2.f32 [%sa+8], {%r2, %r3}, [%b]; st.async` + form + `v4.s32 [%sa+16], {%r0, %r1, %r2, %r3}, [%b];
+st.async` + form + `u64 [%sa+32], %d1, [%b]; st.async` + form + `v2.b64 [%sa+48], {%d2, %d3}, [%b];
+cvt.u64.u32 %wide, %sa; cvta.shared.u64 %wide, %wide; st.async.mbarrier::complete_tx::bytes.v2.u64 [%wide+32], {%d4, %d5}, [%bar]; st.async` + form + `f64 [%sa], 0d3ff0000000000000, [%b];
+` + wait + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16]; ld.shared.v2.b64 {%d4, %d5}, [%sa+48];`,
+		"reduce": mbarrierStart("40") + fmt.Sprintf("mbarrier.arrive.expect_tx.shared.b64 _, [%%b], %d;\n", bytes+8) + reduce +
+			"red.async.relaxed.cluster" + form + "add.u64 [%sa+48], %d0, [%b];\n" + wait + "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%sa]; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%sa+32]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+48];",
+	} {
+		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+	}
+}
+
+// What PTX has no form for is refused.
+func TestAsyncStoresRefused(t *testing.T) {
+	for _, inst := range []string{
+		"st.async.shared::cluster.b32 [%r0], %r1, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r0], %r1, [%r2];",
+		"st.async.global.mbarrier::complete_tx::bytes.b32 [%d0], %r1, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %d0, [%r2], %r1;",
+		"st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r0], %p0, [%r2];", "st.async.shared::cluster.mbarrier::complete_tx::bytes [%r0], %r1, [%r2];",
+		"red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r0], %r1, [%r2];", "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [%r0], %r1, [%r2];",
+	} {
+		if log, err := refusal(t, matrixHead+".entry k() {\n.reg .b32 %r<4>; .reg .b64 %d<2>; .reg .pred %p<1>;\n"+inst+"\n}"); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(log, inst) {
+			t.Errorf("%s: error %v, log %q", inst, err, log)
 		}
 	}
 }

@@ -29,7 +29,15 @@ type randProg struct {
 	rnd    *rand.Rand
 	out    strings.Builder
 	labels int
+	// functions are those that the rest of the program may call.
+	functions []randFunction
 }
+
+// randRegisters declares what a kernel and each function has.
+var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
+.reg .b64 %%mem, %%wide; .reg .b32 %%tid, %%t, %%n, %%sa, %%la, %%lane, %%pm; .reg .pred %%c;
+.local .align 16 .b8 loc[%d];
+`, randH, randR, randD, randP, randDepth+1, randShared)
 
 // randDepth is how deep regions nest; randShared how many bytes of shared and
 // of local memory a thread has.
@@ -53,44 +61,51 @@ var randKeys = func() []string {
 
 func randomProgram(seed int64) string {
 	g := &randProg{rnd: rand.New(rand.NewSource(seed))}
-	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(20)) })
+	g.function()
+	g.function()
+	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(24)) })
 }
 
-// program is a kernel around a body.
+// program is a kernel around a body, which loads and stores what the body uses.
 func (g *randProg) program(body func()) string {
-	w := &g.out
-	w.WriteString(ptxHead + ".entry k(.param .u64 regs, .param .u64 scratch) {\n")
-	fmt.Fprintf(w, ".reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>;\n", randH, randR, randD, randP)
-	w.WriteString(".reg .b64 %base, %mem, %wide; .reg .b32 %tid, %t, %n, %sa, %la, %lane, %pm; .reg .pred %c;\n")
-	fmt.Fprintf(w, ".reg .b32 %%m<%d>;\n.shared .align 8 .b8 sh[4096]; .local .align 8 .b8 loc[%d];\n", randDepth+1, randShared)
-	w.WriteString("mov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
-	fmt.Fprintf(w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
-	for i := range randSlots {
-		r, t := randSlot(i)
-		if t == "pred" {
-			fmt.Fprintf(w, "ld.global.u32 %%t, [%%base+%d]; setp.ne.u32 %s, %%t, 0;\n", 8*i, r)
-			continue
-		}
-		fmt.Fprintf(w, "ld.global.%s %s, [%%base+%d];\n", t, r, 8*i)
-	}
-	fmt.Fprintf(w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
-	fmt.Fprintf(w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
-	for at := 0; at < randShared; at += 8 {
-		fmt.Fprintf(w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
-	}
+	functions := g.out.String()
+	g.out.Reset()
 	body()
-	for i := range randSlots {
-		r, t := randSlot(i)
-		if t == "pred" {
-			fmt.Fprintf(w, "selp.u32 %%t, 1, 0, %s; st.global.u32 [%%base+%d], %%t;\n", r, 8*i)
-			continue
-		}
-		fmt.Fprintf(w, "st.global.%s [%%base+%d], %s;\n", t, 8*i, r)
+	text := g.out.String()
+	if strings.Contains(text, "%sa") || strings.Contains(text, "sh") || strings.Contains(text, "%la") || strings.Contains(text, "loc") {
+		text = randOwnMemory + text
 	}
-	w.WriteString("ret;\n}\n")
-	return w.String()
+	var w strings.Builder
+	w.WriteString(ptxHead + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
+	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
+	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
+	var results strings.Builder
+	for i := range randSlots {
+		switch r, t := randSlot(i); {
+		case !strings.Contains(text, r):
+		case t == "pred":
+			fmt.Fprintf(&w, "ld.global.u32 %%t, [%%base+%d]; setp.ne.u32 %s, %%t, 0;\n", 8*i, r)
+			fmt.Fprintf(&results, "selp.u32 %%t, 1, 0, %s; st.global.u32 [%%base+%d], %%t;\n", r, 8*i)
+		default:
+			fmt.Fprintf(&w, "ld.global.%s %s, [%%base+%d];\n", t, r, 8*i)
+			fmt.Fprintf(&results, "st.global.%s [%%base+%d], %s;\n", t, 8*i, r)
+		}
+	}
+	fmt.Fprintf(&w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
+	return w.String() + text + results.String() + "ret;\n}\n"
 }
 
+// randOwnMemory fills the thread's parts of shared and local memory.
+var randOwnMemory = func() string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
+	for at := 0; at < randShared; at += 8 {
+		fmt.Fprintf(&w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
+	}
+	return w.String()
+}()
+
+// randSlot is a register and its type.
 func randSlot(i int) (reg, t string) {
 	switch {
 	case i < randH:
@@ -105,22 +120,33 @@ func randSlot(i int) (reg, t string) {
 
 func (g *randProg) body(depth, n int) {
 	for range n {
-		switch k := g.rnd.Intn(24); {
+		switch k := g.rnd.Intn(32); {
 		case k == 0 && depth > 0:
 			g.fork(depth, n)
 		case k == 1 && depth == randDepth:
 			g.loop(depth, n)
-		case k == 20 || k == 21:
+		case k <= 3:
 			g.together(depth)
-		case k > 21:
-			g.out.WriteString(g.windowed() + ";\n")
+		case k == 4 && len(g.functions) > 0:
+			g.call(depth)
+		case k <= 6 && depth == randDepth:
+			g.whole()
+		case k == 7:
+			g.unrolled()
+		case k < 13:
+			g.out.WriteString(g.memory() + ";\n")
 		default:
-			if g.rnd.Intn(5) == 0 {
-				g.out.WriteString(g.one("@", "@!") + g.reg("p") + " ")
-			}
-			g.out.WriteString(g.inst() + ";\n")
+			g.out.WriteString(g.guard() + g.inst() + ";\n")
 		}
 	}
+}
+
+// guard is sometimes one.
+func (g *randProg) guard() string {
+	if g.rnd.Intn(5) > 0 {
+		return ""
+	}
+	return g.one("@", "@!") + g.reg("p") + " "
 }
 
 // fork is an if with an else. Sometimes the lanes of both arms meet: at
@@ -132,14 +158,21 @@ func (g *randProg) fork(depth, n int) {
 	if g.rnd.Intn(3) == 0 {
 		meet = g.warpOp(fmt.Sprintf("%%m%d", depth), 0)
 	}
+	if depth == randDepth && g.rnd.Intn(3) == 0 { // the block's threads too
+		meet += fmt.Sprintf("barrier.sync %d;\n", 8+g.rnd.Intn(8))
+	}
 	fmt.Fprintf(w, "mov.pred %%c, %s; vote.sync.ballot.b32 %%m%d, %%c, %%m%d;\n@%%c bra E%d;\n", g.reg("p"), depth-1, depth, l)
 	fmt.Fprintf(w, "xor.b32 %%m%d, %%m%d, %%m%d;\n", depth-1, depth-1, depth)
 	g.body(depth-1, 1+n/3)
 	w.WriteString(meet)
 	fmt.Fprintf(w, "bra D%d;\nE%d:\n", l, l)
 	g.body(depth-1, 1+n/3)
-	if meet != "" { // the same qualifiers, other operands
-		op, _, _ := strings.Cut(meet, " ")
+	for line := range strings.Lines(meet) { // the same qualifiers, other operands
+		op, _, _ := strings.Cut(line, " ")
+		if op == "barrier.sync" {
+			w.WriteString(line)
+			continue
+		}
 		w.WriteString(g.operands(op, fmt.Sprintf("%%m%d", depth)))
 	}
 	fmt.Fprintf(w, "D%d:\n", l)
@@ -259,9 +292,7 @@ func (g *randProg) inst() string {
 	switch g.rnd.Intn(12) {
 	case 0:
 		return g.conversion()
-	case 1:
-		return g.memory()
-	case 2:
+	case 1, 2:
 		return g.decoded()
 	}
 	return g.tabled(randKeys[g.rnd.Intn(len(randKeys))])
@@ -299,6 +330,9 @@ var (
 )
 
 func (g *randProg) conversion() string {
+	if g.rnd.Intn(4) == 0 {
+		return packedConversions[g.rnd.Intn(len(packedConversions))]
+	}
 	to, from := g.one(append(intNames, floatNames...)...), g.one(append(intNames, floatNames...)...)
 	tt, _ := ptx.TypeByName(to)
 	ft, _ := ptx.TypeByName(from)
@@ -322,59 +356,15 @@ func (g *randProg) conversion() string {
 	if g.rnd.Intn(4) == 0 && tt != ptx.BF16 {
 		mods += ".sat"
 	}
-	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(randClass(tt)), g.reg(randClass(ft)))
+	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(g.wider(tt)), g.reg(g.wider(ft)))
 }
 
-func (g *randProg) memory() string {
-	t := g.one("u8", "s8", "u16", "s16", "b16", "u32", "s32", "f32", "b64", "s64")
-	ty, _ := ptx.TypeByName(t)
-	if t == "f32" {
-		t = "b32"
+// unrolled are loads of one base and several offsets, as of a loop.
+func (g *randProg) unrolled() {
+	from := g.one("shared.b32 %s, [%%sa", "global.b32 %s, [%%mem", "shared.u8 %s, [%%sa", "global.s16 %s, [%%mem")
+	for range 2 + g.rnd.Intn(4) {
+		fmt.Fprintf(&g.out, "ld."+from+"+%d];\n", g.reg("r"), g.rnd.Intn(randShared/4)*4)
 	}
-	at := fmt.Sprintf("[%%mem+%d]", g.rnd.Intn(randScratch/8)*8)
-	r := g.reg(randClass(ty))
-	switch g.rnd.Intn(5) {
-	case 0, 1:
-		return g.one("ld", "ld.global", "ld.volatile.global") + "." + t + " " + r + ", " + at
-	case 2:
-		return "atom.global." + g.one("add.u32", "min.s32", "max.u32", "inc.u32", "dec.u32", "and.b32", "exch.b32") +
-			fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
-	}
-	return g.one("st", "st.global") + "." + t + " " + at + ", " + r
-}
-
-// windowed is an access to shared or local memory, whose addresses have 32
-// bits: the register and the offset wrap, and the upper half of a
-// 64-bit register does not count.
-func (g *randProg) windowed() string {
-	t := g.one("u8", "s8", "u16", "s16", "b16", "u32", "s32", "b32", "b64", "s64")
-	ty, _ := ptx.TypeByName(t)
-	r := g.reg(randClass(ty))
-	space, base := "shared", "%sa"
-	if g.rnd.Intn(3) == 0 {
-		space, base = "local", "%la"
-	}
-	off := g.rnd.Intn(randShared/8) * 8
-	by := []int{0, 8, 64, 4096, 1 << 20, 1<<31 - 256}[g.rnd.Intn(6)]
-	if g.rnd.Intn(2) == 0 {
-		by = -by
-	}
-	s := fmt.Sprintf("sub.u32 %%t, %s, %d; ", base, by)
-	address := "%t"
-	if g.rnd.Intn(3) == 0 {
-		s += fmt.Sprintf("mov.b64 %%wide, {%%t, %s}; ", g.reg("r"))
-		address = "%wide"
-	}
-	at := fmt.Sprintf("[%s+%d]", address, off+by)
-	switch g.rnd.Intn(5) {
-	case 0, 1:
-		return s + "ld." + space + "." + t + " " + r + ", " + at
-	case 2:
-		if space == "shared" {
-			return s + "atom.shared." + g.one("add.u32", "max.s32", "exch.b32") + fmt.Sprintf(" %s, %s, %s", g.reg("r"), at, g.src(ptx.U32))
-		}
-	}
-	return s + "st." + space + "." + t + " " + at + ", " + r
 }
 
 // decoded are instructions with a decoder of their own.
@@ -412,19 +402,25 @@ func (g *randProg) decoded() string {
 	return fmt.Sprintf("set.%s.%s.%s %s, %s, %s", how[0], how[1], st, g.reg("r"), g.src(sty), g.src(sty))
 }
 
+// wider is the class of a register for a type: an integer's may be wider than it.
+func (g *randProg) wider(t ptx.Type) string {
+	if t.Float() || g.rnd.Intn(3) > 0 {
+		return randClass(t)
+	}
+	switch t.Size() {
+	case 1, 2:
+		return g.one("h", "r", "d")
+	case 4:
+		return g.one("r", "d")
+	}
+	return "d"
+}
+
 // randBits favours the corners of every type of that size.
 func randBits(rnd *rand.Rand, bytes int) uint64 {
-	corners := map[int][]uint64{
-		1: {0, 1, 0x7f, 0x80, 0xff},
-		2: {0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x3c00, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff, 0x3f80, 0x7f80, 0x007f},
-		4: {0, 1 << 31, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
-			0x7f800001, 0x7fffffff, 0xffffffff, 0x4b000001, 31, 32, 33, 0x4f000000, 0xcf000000, 0x3effffff, 0x33800000, 0x477fefff, 0x3c003c00},
-		8: {0, 1 << 63, 1, 1<<63 | 1, 1<<52 - 1, 1 << 52, 0x3ff0000000000000, 0xbff0000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
-			0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001, 1<<63 - 1, 1<<64 - 1, 63, 64, 65, 0x43e0000000000000, 0xc3e0000000000000,
-			0x36a0000000000000, 0x47efffffe0000000, 0x380fffffffffffff, 0x3e70000000000000},
-	}[bytes]
 	v := rnd.Uint64()
 	if rnd.Intn(2) == 0 {
+		corners := randCorners[bytes]
 		v = corners[rnd.Intn(len(corners))]
 	}
 	if rnd.Intn(8) == 0 {
@@ -436,23 +432,67 @@ func randBits(rnd *rand.Rand, bytes int) uint64 {
 	return v
 }
 
-// video is a video instruction on whole registers.
+// randCorners are the corners of the types of so many bytes.
+var randCorners = map[int][]uint64{
+	1: {0, 1, 0x7f, 0x80, 0xff},
+	2: {0, 0x8000, 1, 0x8001, 0x03ff, 0x0400, 0x3c00, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x7fff, 0xffff, 0x3f80, 0x7f80, 0x007f},
+	4: {0, 1 << 31, 1, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000,
+		0x7f800001, 0x7fffffff, 0xffffffff, 0x4b000001, 31, 32, 33, 0x4f000000, 0xcf000000, 0x3effffff, 0x33800000, 0x477fefff, 0x3c003c00},
+	8: {0, 1 << 63, 1, 1<<63 | 1, 1<<52 - 1, 1 << 52, 0x3ff0000000000000, 0xbff0000000000000, 0x7fefffffffffffff, 0x7ff0000000000000,
+		0xfff0000000000000, 0x7ff8000000000000, 0x7ff0000000000001, 1<<63 - 1, 1<<64 - 1, 63, 64, 65, 0x43e0000000000000, 0xc3e0000000000000,
+		0x36a0000000000000, 0x47efffffe0000000, 0x380fffffffffffff, 0x3e70000000000000},
+}
+
+// video is a video instruction, on registers or on parts of them.
 func (g *randProg) video() string {
-	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg"), g.one("", "2", "4")
-	if op == "vavrg" {
+	op, parts := g.one("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vavrg", "vset", "vshl", "vshr"), g.one("", "2", "4")
+	sat, how, types := g.one("", ".sat"), "", "."+g.one("u32", "s32")+"."+g.one("u32", "s32")+"."+g.one("u32", "s32")
+	switch op {
+	case "vavrg":
 		parts = g.one("2", "4")
+	case "vset":
+		sat, how, types = "", g.one(".eq", ".ne", ".lt", ".le", ".gt", ".ge"), types[:8]
+	case "vshl", "vshr":
+		parts, how, types = "", g.one(".clamp", ".wrap"), types[:8]+".u32"
 	}
-	s := fmt.Sprintf("%s%s.%s.%s.%s", op, parts, g.one("u32", "s32"), g.one("u32", "s32"), g.one("u32", "s32"))
-	args := fmt.Sprintf(" %s, %s, %s", g.reg("r"), g.src(ptx.U32), g.src(ptx.U32))
-	with := ", " + g.src(ptx.U32)
+	s := op + parts + types
 	if parts != "" {
-		return s + g.one("", ".sat", ".add") + args + with
+		then := sat + how
+		if sat == "" {
+			then += g.one("", ".add")
+		}
+		d := map[string][]string{"2": {".h0", ".h1", ".h10"}, "4": {".b0", ".b1", ".b20", ".b321", ".b30", ".b3210"}}[parts]
+		return s + fmt.Sprintf("%s %s%s, %s%s, %s%s, %s", then, g.reg("r"), g.one(append(d, "", "")...), g.reg("r"), g.parts(parts), g.reg("r"), g.parts(parts), g.src(ptx.U32))
 	}
-	then := g.one("", ".sat", ".add", ".sat.add", ".sat.min", ".sat.max")
-	if then == "" || then == ".sat" {
-		with = ""
+	a, b, c := g.src(ptx.U32), g.reg("r")+g.part(), ", "+g.src(ptx.U32)
+	if a[0] == '%' {
+		a += g.part()
 	}
-	return s + then + args + with
+	if g.rnd.Intn(3) == 0 {
+		return s + fmt.Sprintf("%s %s%s, %s, %s%s", sat+how, g.reg("r"), g.one(".b0", ".b1", ".b2", ".b3", ".h0", ".h1"), a, b, c)
+	}
+	then := g.one("", ".add")
+	if sat != "" || op == "vset" {
+		then = g.one("", ".add", ".min", ".max")
+	}
+	if then == "" {
+		c = ""
+	}
+	return s + fmt.Sprintf("%s %s, %s, %s%s", sat+how+then, g.reg("r"), a, b, c)
+}
+
+// part is the whole of a source, or one part of it.
+func (g *randProg) part() string { return g.one("", "", ".b0", ".b1", ".b2", ".b3", ".h0", ".h1") }
+
+// parts are two or four parts of two sources.
+func (g *randProg) parts(n string) string {
+	switch {
+	case g.rnd.Intn(2) == 0:
+		return ""
+	case n == "2":
+		return fmt.Sprintf(".h%d%d", g.rnd.Intn(4), g.rnd.Intn(4))
+	}
+	return fmt.Sprintf(".b%d%d%d%d", g.rnd.Intn(8), g.rnd.Intn(8), g.rnd.Intn(8), g.rnd.Intn(8))
 }
 
 // extended is arithmetic with the carry flag.

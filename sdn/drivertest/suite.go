@@ -115,6 +115,9 @@ func (s suite) nothing(t *testing.T) {
 			t.Errorf("%s: unplug what is not there: %v", node, err)
 		}
 	}
+	if err := s.Controller.Remind(s.ctx(t)); err != nil {
+		t.Errorf("remind of no router: %v", err)
+	}
 	if err := s.Controller.Apply(s.ctx(t), sdn.Topology{}); err == nil {
 		t.Error("a topology of no cluster is applied")
 	}

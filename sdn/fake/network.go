@@ -130,6 +130,9 @@ func (c controller) Observe(context.Context) (sdn.State, error) {
 	return s, nil
 }
 
+// Remind has nothing to do: a router has its gateway at once.
+func (controller) Remind(context.Context) error { return nil }
+
 func (controller) Close() error { return nil }
 
 // where the port is: on the first of its nodes that has it.

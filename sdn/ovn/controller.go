@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -29,8 +30,9 @@ type Options struct {
 type Controller struct {
 	nb, sb *connection
 
-	// applying is held by Apply: one at a time.
-	applying sync.Mutex
+	// applying is held by Apply and Remind: one at a time. It guards what follows.
+	applying  sync.Mutex
+	unclaimed looks // of Remind
 }
 
 var _ sdn.Controller = (*Controller)(nil)
@@ -38,8 +40,9 @@ var _ sdn.Controller = (*Controller)(nil)
 // New is a Controller. It connects when it is first used.
 func New(o Options) *Controller {
 	return &Controller{
-		nb: &connection{name: "OVN's northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
-		sb: &connection{name: "OVN's southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
+		unclaimed: looks{},
+		nb:        &connection{name: "OVN's northbound database", endpoints: o.NB, tls: o.TLS, leader: true, database: nbModel, monitor: monitorNB},
+		sb:        &connection{name: "OVN's southbound database", endpoints: o.SB, tls: o.TLS, leader: true, database: sbModel, monitor: monitorSB},
 	}
 }
 
@@ -57,7 +60,7 @@ func monitorNB(c client.Client) *client.Monitor {
 	var options []client.MonitorOption
 	for table, m := range tables {
 		var fields []any
-		for _, column := range owned[table] {
+		for _, column := range slices.Concat(owned[table], watched[table]) {
 			fields = append(fields, columnOf(m, column).Addr().Interface())
 		}
 		options = append(options, client.WithTable(m, fields...))

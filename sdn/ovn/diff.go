@@ -31,6 +31,9 @@ var owned = map[string][]string{
 	nb.NATTable:                      {"type", "external_ip", "logical_ip", "external_ids"},
 }
 
+// watched are columns that we read besides, see Remind.
+var watched = map[string][]string{nb.LogicalRouterPortTable: {"options"}}
+
 // roots are the tables whose rows stand for themselves, in the order in which
 // they are written. They are swept in the opposite order.
 var roots = []string{

@@ -45,6 +45,10 @@ func RouterName(p api.ProjectID) string { return "router-" + string(p) }
 // RouterPortName of the router in a network, or in the external one.
 func RouterPortName(p api.ProjectID, network string) string { return RouterName(p) + "-" + network }
 
+// redirectName of the port that OVN makes for a router's port outside; the node
+// that claims it is where the router's traffic leaves.
+func redirectName(routerPort string) string { return "cr-" + routerPort }
+
 // BranchName of a project's logical router into another external network.
 func BranchName(p api.ProjectID, x api.ExternalNetworkID) string {
 	return "branch-" + string(p) + "-" + string(x)

@@ -59,7 +59,7 @@ func (c *Controller) Observe(ctx context.Context) (sdn.State, error) {
 				continue // a branch
 			}
 			if p, ok := north.Cache().Table(nb.LogicalRouterPortTable).Row(id).(*nb.LogicalRouterPort); ok && p.HaChassisGroup != nil {
-				redirects["cr-"+p.Name] = api.ProjectID(r.ExternalIDs[Of])
+				redirects[redirectName(p.Name)] = api.ProjectID(r.ExternalIDs[Of])
 			}
 		}
 	}

@@ -75,6 +75,7 @@ func TestStory(t *testing.T) {
 	part("branches", func(t *testing.T) { branches(t, w, g, topology) })
 	part("egress", func(t *testing.T) { egress(t, w, g, topology) })
 	part("states", func(t *testing.T) { states(t, w, topology) })
+	part("lost claim", func(t *testing.T) { lostClaim(t, w) })
 	part("failures", func(t *testing.T) { failures(t, w, g, topology) })
 	part("nothing left", func(t *testing.T) { nothingLeft(t, w, g) })
 }

@@ -379,6 +379,14 @@ func (w *world) apply(t testing.TB, topology sdn.Topology) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+	w.settle(t)
+}
+
+// settle waits until every node has what the databases have.
+func (w *world) settle(t testing.TB) {
+	t.Helper()
+	ctx, cancel := patience.Context(t.Context(), patient)
+	defer cancel()
 	if err := w.control.Settle(ctx); err != nil {
 		t.Fatal(err)
 	}

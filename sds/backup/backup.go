@@ -321,7 +321,7 @@ func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx cont
 	defer func() { err = errors.Join(err, qsd.Sweep(dir)) }()
 	secrets := map[string][]byte{}
 	if d.Encryption != nil {
-		secrets[luks] = d.Encryption.Passphrase
+		secrets[diskSecret] = d.Encryption.Passphrase
 	}
 	key := ""
 	if d.CephKey != nil {
@@ -332,7 +332,7 @@ func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx cont
 		return err
 	}
 	defer func() { err = errors.Join(err, q.Close()) }()
-	if err := q.Open(ctx, fileName, d.Source.BlockDev(!writable, luks, key)); err != nil {
+	if err := q.Open(ctx, fileName, d.Source.BlockDev(!writable, diskSecret, key)); err != nil {
 		return err
 	}
 	file, err := q.Mount(ctx, fileName, writable)
@@ -343,7 +343,7 @@ func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx cont
 }
 
 const (
-	luks      = "luks"
-	ceph      = "ceph"
-	cleanTime = time.Minute
+	diskSecret = "luks"
+	ceph       = "ceph"
+	cleanTime  = time.Minute
 )

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -27,6 +26,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/luks"
 )
 
 const (
@@ -66,16 +66,13 @@ func newTool(t *testing.T) *Tool {
 func newDisk(t *testing.T, key *sds.Encryption) Disk {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "disk")
-	args := []string{"create", "-q", "-f", "qcow2"}
-	if key != nil {
-		args = append(args, "--object", "secret,id=k,file=/dev/stdin", "-o", "encrypt.format=luks,encrypt.key-secret=k,encrypt.iter-time=10")
-	}
-	cmd := exec.Command("qemu-img", append(args, path, "24M")...)
-	if key != nil {
-		cmd.Stdin = bytes.NewReader(key.Passphrase)
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", path, "24M").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
+	}
+	if key != nil {
+		if err := luks.EncryptQCOW2(path, key.Passphrase); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return Disk{Source: sds.Source{Path: path, Format: sds.QCOW2, Encrypted: key != nil}, SizeBytes: diskBytes, Encryption: key}
 }

@@ -150,19 +150,19 @@ func (s *Store) size(id api.VolumeID, file string) (int64, error) {
 	return sds.VirtualBytes(head[:n])
 }
 
-// luks is the id of the secret object that opens encrypted layers.
-const luks = "luks"
+// diskSecret is the id of the secret object that opens encrypted layers.
+const diskSecret = "luks"
 
 func secrets(e *sds.Encryption) map[string][]byte {
 	if e == nil {
 		return nil
 	}
-	return map[string][]byte{luks: e.Passphrase}
+	return map[string][]byte{diskSecret: e.Passphrase}
 }
 
 // imageName is how qemu-img is told to open a source and nothing else.
 func imageName(src sds.Source, readOnly bool) (string, error) {
-	raw, err := json.Marshal(src.BlockDev(readOnly, luks, ""))
+	raw, err := json.Marshal(src.BlockDev(readOnly, diskSecret, ""))
 	return "json:" + string(raw), err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/luks"
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
 
@@ -120,9 +121,7 @@ func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, be
 	}
 	file := m.newFile()
 	path := s.file(id, file)
-	args := createArgs(a.Encryption)
-	args = append(args, "-u", "-F", "qcow2", "-b", below, path, strconv.FormatInt(bytes, 10))
-	_, err = qemuimg.Own(ctx, secrets(a.Encryption), args...)
+	err = createQCOW2(ctx, a.Encryption, path, bytes, "-u", "-F", "qcow2", "-b", below)
 	if err = s.full(ctx, err); err == nil {
 		err = syncPath(path)
 	}
@@ -134,14 +133,15 @@ func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, be
 	return file, nil
 }
 
-// createArgs make a qcow2 file, encrypted with the key or not.
-func createArgs(e *sds.Encryption) []string {
-	args := []string{"create", "-q", "-f", "qcow2"}
-	if e != nil {
-		// The passphrase is random: milliseconds of stretching are plenty.
-		args = append(args, "-o", "encrypt.format=luks,encrypt.key-secret="+luks+",encrypt.iter-time=10")
+// createQCOW2 makes an empty qcow2 file, encrypted with the key or not; how says
+// what it stands on.
+func createQCOW2(ctx context.Context, e *sds.Encryption, path string, bytes int64, how ...string) error {
+	args := append([]string{"create", "-q", "-f", "qcow2"}, how...)
+	_, err := qemuimg.Own(ctx, nil, append(args, path, strconv.FormatInt(bytes, 10))...)
+	if err != nil || e == nil {
+		return err
 	}
-	return args
+	return luks.EncryptQCOW2(path, e.Passphrase)
 }
 
 // finishSnapshot that is being made, if one is. Afterwards nobody writes to

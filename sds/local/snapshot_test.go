@@ -16,8 +16,7 @@ func TestSnapshotConformance(t *testing.T) {
 	})
 }
 
-// Encryption does not depend on who shares it, and takes two seconds of
-// processor time for each file: it is left out here.
+// Encryption does not depend on who shares the pool: it is left out here.
 func TestSharedSnapshotConformance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs qemu-img some hundred times")

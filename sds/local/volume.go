@@ -81,16 +81,16 @@ func (s *Store) withDisk(ctx context.Context, v sds.VolumeCreate, m *volumeMeta,
 		return err
 	}
 	return put(func(disk string) error {
-		args := createArgs(v.Encryption)
+		var args []string
 		if from != nil {
 			// Relative to the disk, which lies as deep now as it will later.
 			name, err := filepath.Rel(filepath.Join(s.opt.Dir, volumes), from.Path)
 			if err != nil {
 				return err
 			}
-			args = append(args, "-u", "-F", string(from.Format), "-b", filepath.Join("..", name))
+			args = []string{"-u", "-F", string(from.Format), "-b", filepath.Join("..", name)}
 		}
-		if _, err := qemuimg.Own(ctx, secrets(v.Encryption), append(args, disk, strconv.FormatInt(size, 10))...); err != nil {
+		if err := createQCOW2(ctx, v.Encryption, disk, size, args...); err != nil {
 			return s.full(ctx, err)
 		}
 		if v.Fill == nil {

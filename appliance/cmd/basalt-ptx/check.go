@@ -60,10 +60,22 @@ func imagesOf(file []byte) ([][]byte, error) {
 		return [][]byte{file}, nil
 	}
 	list, err := fatbin.Objects(file)
-	if err == nil && len(list) == 0 {
-		err = errors.New("it has no fatbin: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	if fatbin.IsELF(file) {
+		image, err := offloadImage(file)
+		if err != nil {
+			return nil, err
+		}
+		if image != nil {
+			list = append(list, image)
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("it has no fatbin, and no PTX of GCC's offloading: a cubin is machine code, which a soft GPU does not run; keep the PTX (nvcc -gencode arch=compute_61,code=compute_61)")
+	}
+	return list, nil
 }
 
 // judge compiles a module as a soft GPU does.

@@ -4,7 +4,8 @@
 //	basalt-ptx show FILE [KERNEL]
 //	basalt-ptx run [options] FILE KERNEL [ARGUMENT…]
 //
-// A file is PTX, a fatbin, or a program or library (also an archive) with fatbins in it. The exit
+// A file is PTX, a fatbin, a program or library (also an archive) with fatbins in it, or one
+// of GCC's offloading (OpenACC, OpenMP) with the PTX of its kernels. The exit
 // status is 0 when every kernel runs, 1 when a kernel or a module is refused, and 2
 // when a file cannot be read or holds none of these.
 package main
@@ -24,7 +25,7 @@ const usage = `usage: basalt-ptx check [-json] FILE…
                       [-check memory,race,init] FILE KERNEL [ARGUMENT…]
 
 check lists the kernels of PTX, of a fatbin, or of a program or library (also an
-archive) with fatbins in it, and says which of them a soft GPU refuses, with instruction and line.
+archive) with fatbins or the PTX of GCC's offloading in it, and says which of them a soft GPU refuses, with instruction and line.
 show prints the kernels that it runs as its engine sees them: basic blocks,
 registers and operations, and the line of PTX that each operation is of.
 run runs a kernel on a soft GPU and prints its buffers. An argument is a number,

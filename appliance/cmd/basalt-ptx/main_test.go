@@ -19,10 +19,12 @@ var files = map[string]string{
 	"wrong.ptx": head + ".visible .entry k() { add.u32 1 2; }\n",
 	"lib.fatbin": fatbins(head+".visible .entry k() { ret; }\n") +
 		"\x00\x00\x00", // an image ends where its header says
-	"program": program(fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry bad() { .reg .b32 %r<9>; frobnicate.b32 %r1, %r2; ret; }\n")),
-	"lib.a":   archive(program(fatbins(head + ".visible .entry k() { ret; }\n"))),
-	"host":    program(""),
-	"text":    "hello\n",
+	"program": program(".nv_fatbin", fatbins(head+".visible .entry k() { ret; }\n", head+".visible .entry bad() { .reg .b32 %r<9>; frobnicate.b32 %r1, %r2; ret; }\n")),
+	"lib.a":   archive(program(".nv_fatbin", fatbins(head+".visible .entry k() { ret; }\n"))),
+	"host":    program("", ""),
+	"offload": program(".rodata", "some text\x00// BEGIN PREAMBLE\n"+head+".extern .func f();\n.visible .entry k() { call f; ret; }\n\x00\x00\x00"+
+		"// BEGIN PREAMBLE\n"+head+".visible .func f() { frobnicate.b32 1; ret; }\n\x00more"),
+	"text": "hello\n",
 }
 
 // fatbins makes one fatbin a text, one after the other.
@@ -50,9 +52,9 @@ func archive(member string) string {
 	return "!<arch>\n" + fmt.Sprintf("%-48s%-10d`\n", "k.o/", len(member)) + member
 }
 
-// program is an ELF file with a section .nv_fatbin, where there is something in it.
-func program(section string) string {
-	const names = "\x00.nv_fatbin\x00"
+// program is an ELF file with a section that is loaded, where there is something in it.
+func program(name, section string) string {
+	names := "\x00" + name + "\x00"
 	le := binary.LittleEndian
 	header := make([]byte, 64)
 	copy(header, "\x7fELF\x02\x01\x01")
@@ -64,20 +66,17 @@ func program(section string) string {
 	le.PutUint16(header[58:], 64)
 	le.PutUint16(header[60:], 3)
 	le.PutUint16(header[62:], 1)
-	entry := func(name, kind uint32, at, size int) []byte {
+	entry := func(name, kind uint32, flags uint64, at, size int) []byte {
 		h := make([]byte, 64)
 		le.PutUint32(h, name)
 		le.PutUint32(h[4:], kind)
+		le.PutUint64(h[8:], flags)
 		le.PutUint64(h[24:], uint64(at))
 		le.PutUint64(h[32:], uint64(size))
 		return h
 	}
-	name := uint32(1)
-	if section == "" {
-		name = 0
-	}
 	return string(header) + names + section + string(make([]byte, 64)) +
-		string(entry(0, 3, 64, len(names))) + string(entry(name, 1, 64+len(names), len(section)))
+		string(entry(0, 3, 0, 64, len(names))) + string(entry(1, 1, 2, 64+len(names), len(section)))
 }
 
 func TestCheck(t *testing.T) {
@@ -100,6 +99,7 @@ func TestCheck(t *testing.T) {
 		{"check mixed.ptx", 1, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", ""},
 		{"check good.ptx wrong.ptx", 1, "good.ptx: 0 of 1 kernels refused\n  runs     k\nwrong.ptx: refused: line 4: expected \";\", found \"2\": add.u32 1 2\n", ""},
 		{"check program", 1, "program: 0 of 1 kernels refused\n  runs     k\nprogram, image 1: 1 of 1 kernels refused\n  refused  bad: line 4: unsupported instruction: frobnicate.b32 %r1, %r2;\n", ""},
+		{"check offload", 1, "offload: 1 of 1 kernels refused\n  refused  k: PTX object 1: line 5: unsupported instruction: frobnicate.b32 1;\n", ""},
 		{"check text", 1, "text: refused: line 2: unexpected \"hello\"\n", ""},
 		{"check host", 2, "", "host: it has no fatbin"},
 		{"check none mixed.ptx", 2, "mixed.ptx: 1 of 2 kernels refused\n  runs     good\n  refused  bad: line 7: unsupported instruction: frobnicate.u32 1;\n", "none: no such file"},

@@ -4,9 +4,14 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
+
+var engines = map[model.Engine]exec.Engine{
+	"": exec.Automatic, model.Automatic: exec.Automatic, model.Interpreted: exec.Interpreted, model.Compiled: exec.Compiled,
+}
 
 func init() {
 	drivers[wire.DriverSoft] = func(d wire.Device) (worker.Driver, error) {
@@ -18,9 +23,13 @@ func init() {
 		if err != nil {
 			return nil, err
 		}
+		engine := model.Engine(d.Engine)
+		if err := engine.Check(); err != nil {
+			return nil, err
+		}
 		return device.New(device.Options{
 			Model: m, Name: d.Name, VRAM: d.VRAMBytes, SMs: d.Multiprocessors, UUID: d.UUID,
-			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault), Check: check,
+			Capability: compile.Capability(d.Capability), Fault: model.Fault(d.Fault), Check: check, Engine: engines[engine],
 		})
 	}
 }

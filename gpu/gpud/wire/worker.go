@@ -149,6 +149,7 @@ type Device struct {
 	Capability      int      `json:"capability,omitempty"` // of a soft GPU: 61 is compute capability 6.1; 0: the model's
 	Fault           string   `json:"fault,omitempty"`      // of a soft GPU, injected: one of gpu/soft/model's
 	Check           string   `json:"check,omitempty"`      // of a soft GPU: mistakes of kernels that it looks for, as "memory,race,init"
+	Engine          string   `json:"engine,omitempty"`     // of a soft GPU: how it runs instructions; a name in gpu/soft/model
 }
 
 // ErrLine is a line that breaks a rule; the stream ends.

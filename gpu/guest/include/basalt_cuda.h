@@ -431,6 +431,15 @@ struct CUDA_HOST_NODE_PARAMS {
 	CUhostFn fn;
 	void *userData;
 };
+enum { CU_GRAPH_COND_TYPE_IF = 0, CU_GRAPH_COND_TYPE_WHILE = 1, CU_GRAPH_COND_TYPE_SWITCH = 2 };
+enum { CU_GRAPH_COND_ASSIGN_DEFAULT = 1 };
+typedef struct CUDA_CONDITIONAL_NODE_PARAMS {
+	CUgraphConditionalHandle handle;
+	int type; /* CUgraphConditionalNodeType */
+	unsigned int size;
+	CUgraph *phGraph_out;
+	CUcontext ctx;
+} CUDA_CONDITIONAL_NODE_PARAMS;
 struct CUgraphNodeParams {
 	int type, reserved0[3];
 	union {
@@ -453,6 +462,7 @@ struct CUgraphNodeParams {
 		CUevent event; /* eventWait, eventRecord */
 		CUDA_MEM_ALLOC_NODE_PARAMS alloc;
 		CUdeviceptr free;
+		CUDA_CONDITIONAL_NODE_PARAMS conditional;
 	};
 	long long reserved2;
 };

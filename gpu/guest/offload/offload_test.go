@@ -141,6 +141,21 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
+// basalt-ptx finds the PTX in GCC's programs, links it as the driver does, and
+// refuses none of the kernels.
+func TestCheck(t *testing.T) {
+	checker := built.Program(t, "appliance/cmd/basalt-ptx")
+	gcc, dir := compiler(t), t.TempDir()
+	for _, name := range []string{"acc-saxpy", "omp-saxpy"} {
+		program := filepath.Join(dir, name)
+		compile(t, gcc, "-O2", filepath.Join("programs", name+".c"), program)
+		out, err := exec.Command(checker, "check", program).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "runs     main$_omp_fn$0") {
+			t.Errorf("basalt-ptx check %s: %v\n%s", name, err, out)
+		}
+	}
+}
+
 // judge compares how a program ended with what the table of refusals says.
 func judge(name, out string, err error) error {
 	want, isRefused := refused[name]

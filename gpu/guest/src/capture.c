@@ -487,6 +487,7 @@ void captures_abandon(void)
 	thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 	graphs_abandon();
 	graph_memory_abandon();
+	conditions_abandon();
 	user_objects_abandon();
 }
 

@@ -140,10 +140,11 @@ static int end(CUstream h, CUgraph *out)
 	bool blocking, given;
 	int err;
 
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
 	TRY(stream_find(h, &stream, &context, &blocking));
-	if (!(st = captured_find(stream)))
+	st = captured_find(stream);
+	if (!out && (!st || !st->c->given)) /* who gave the graph has it */
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!st)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	if (st->c->mode != CU_STREAM_CAPTURE_MODE_RELAXED && st->c->thread != capture_thread())
 		return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
@@ -155,7 +156,8 @@ static int end(CUstream h, CUgraph *out)
 	g = st->c->graph;
 	given = st->c->given;
 	capture_end(st->c);
-	*out = err ? NULL : handle_of(g->o.id);
+	if (out)
+		*out = err ? NULL : handle_of(g->o.id);
 	if (err && !given)
 		graph_drop(g);
 	return err;

@@ -59,6 +59,7 @@ static int destroy(uint64_t id)
 	ranges_drop_context(id, pool_give);
 	kept_drop_context(s, id);
 	graph_memory_drop_context(id);
+	conditions_drop_context(id);
 	err = call(s, BSLT_OP_CTX_DESTROY, &a, sizeof a).result;
 	managed_variables_drop(s, id);
 	return err;

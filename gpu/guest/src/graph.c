@@ -95,6 +95,7 @@ static void graph_destroy(struct object *o)
 		node_drop(g->nodes.at[i]);
 	free(g->nodes.at);
 	user_references_free(g->users);
+	conditions_free(g);
 }
 
 struct graph *graph_new(bool visible)
@@ -304,6 +305,8 @@ void params_free(struct node_params *p)
 		graph_drop(p->child);
 	} else if (is_memory(p->kind)) {
 		graph_memory_put(p->memory);
+	} else if (p->kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+		choice_free(&p->choice);
 	}
 	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_EMPTY};
 }

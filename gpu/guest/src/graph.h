@@ -24,9 +24,11 @@ extern pthread_mutex_t graph_lock;
 		return locked_err;                                                                                     \
 	} while (0)
 
+struct condition;
 struct graph;
 struct graph_memory;
 struct graph_node;
+struct order;
 
 struct node_list {
 	struct graph_node **at;
@@ -48,6 +50,16 @@ struct kernel_params {
 	CUkernelNodeAttrValue attributes[KERNEL_ATTRIBUTES];
 };
 
+/* What a conditional node chooses from. */
+struct choice {
+	struct condition *condition; /* a reference */
+	int type;		     /* CU_GRAPH_COND_TYPE_… */
+	unsigned int size;
+	CUgraph *handles;     /* of the bodies, as the program was given them */
+	struct graph **bodies; /* owned by the node */
+	struct order *orders; /* of the bodies, in an executable graph */
+};
+
 struct node_params {
 	int kind;         /* CU_GRAPH_NODE_TYPE_… */
 	uint64_t context; /* 0: any */
@@ -59,6 +71,7 @@ struct node_params {
 		struct graph *child; /* owned by the node */
 		uint64_t event;
 		struct graph_memory *memory; /* a reference */
+		struct choice choice;
 	};
 };
 
@@ -70,6 +83,7 @@ struct graph_node {
 	uint64_t origin;    /* the node that this one was cloned from */
 	bool disabled;      /* in an executable graph */
 	size_t first, last; /* in an executable graph: where it begins and ends in the flat order */
+	struct order *order; /* that one */
 	size_t place;       /* in its graph, while that is cloned or compared */
 };
 
@@ -87,6 +101,8 @@ struct graph {
 	unsigned int captures; /* into it, that are under way */
 	uint64_t origin; /* the graph that this one was cloned from */
 	struct user_reference *users;
+	struct condition **conditions; /* that the program has made for it; references */
+	size_t condition_count;
 };
 
 /* graph.c */
@@ -114,6 +130,22 @@ int params_child(CUgraph h, struct node_params *out);
 int params_any(const CUgraphNodeParams *a, struct node_params *out);
 int params_clone(const struct node_params *p, bool visible, struct node_params *out);
 void params_free(struct node_params *p);
+
+/* The context that the program names, or the current one. */
+int params_context(CUcontext h, uint64_t *context);
+
+/* graph_condition.c */
+int params_choice(const CUDA_CONDITIONAL_NODE_PARAMS *c, struct node_params *out);
+int choice_clone(const struct choice *c, struct choice *out);
+void choice_free(struct choice *c);
+struct condition *condition_get(struct condition *c);
+void conditions_free(struct graph *g);
+void conditions_abandon(void);
+/* Where its value lies; whether each launch begins with one, and which. */
+bool condition_default(const struct condition *c, uint64_t *address, uint32_t *value);
+/* The value, when the stream has come so far; and a new one, in the stream's order. */
+int condition_read(struct session *s, uint64_t stream, uint64_t address, uint32_t *value);
+int condition_write(struct session *s, uint64_t stream, uint64_t address, uint32_t value);
 
 /* graph_attributes.c. Attributes are none of a kernel's parameters: who changes those
  * copies the attributes over. */
@@ -190,6 +222,8 @@ struct order {
 };
 int order_make(struct graph *g, struct order *out);
 void order_free(struct order *o);
+/* Calls f for the order and those of the bodies in it, until one gives an error. */
+int order_each(struct order *o, int (*f)(struct order *, void *), void *arg);
 
 /* graph_wire.c */
 int wire_instantiate(struct session *s, const struct order *o, const struct step *st, uint64_t context);
@@ -212,6 +246,11 @@ static inline uint32_t exec_units(const struct exec *e)
 }
 /* The node of an executable graph that was made of that one. */
 struct graph_node *exec_node(struct graph *own, uint64_t origin);
+/* Whether a launch needs steps of this process. */
+static inline bool exec_stepwise(const struct exec *e)
+{
+	return e->order.step_count > 1 || e->order.steps[0].part == 0;
+}
 
 /* graph_run.c: a launch of several steps. Takes over *e. */
 int exec_run(struct session *s, struct exec *e, uint64_t stream, uint64_t context, bool blocking);

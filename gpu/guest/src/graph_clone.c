@@ -29,6 +29,8 @@ int params_clone(const struct node_params *p, bool visible, struct node_params *
 			return CUDA_ERROR_NOT_SUPPORTED; /* CUDA: such a graph is no child and has no clones */
 		graph_memory_get(p->memory);
 	}
+	if (p->kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		return visible ? CUDA_ERROR_NOT_SUPPORTED : choice_clone(&p->choice, &out->choice); /* likewise */
 	if (p->kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 		TRY(graph_clone(p->child, visible, &out->child));
 		out->child->child = true;

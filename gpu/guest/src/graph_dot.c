@@ -6,7 +6,8 @@
 #define ALL (~0u)
 
 static const char *const kinds[] = {"KERNEL", "MEMCPY", "MEMSET", "HOST", "GRAPH", "EMPTY", "WAIT_EVENT", "EVENT_RECORD",
-	[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC", [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE"};
+	[CU_GRAPH_NODE_TYPE_MEM_ALLOC] = "MEM_ALLOC", [CU_GRAPH_NODE_TYPE_MEM_FREE] = "MEM_FREE",
+	[CU_GRAPH_NODE_TYPE_CONDITIONAL] = "CONDITIONAL"};
 
 /* A name from the program's module: what would end the label becomes '_'. */
 static void name(FILE *f, const char *s)
@@ -39,6 +40,16 @@ static void label(FILE *f, const struct graph_node *n, unsigned int flags)
 	}
 }
 
+static void print(FILE *f, const struct graph *g, unsigned int flags);
+
+/* A graph inside of a node. */
+static void cluster(FILE *f, const struct graph_node *n, unsigned int number, const struct graph *inside, unsigned int flags)
+{
+	fprintf(f, "\tsubgraph cluster_%llu_%u {\n", (unsigned long long)n->o.id, number);
+	print(f, inside, flags);
+	fprintf(f, "\t}\n");
+}
+
 static void print(FILE *f, const struct graph *g, unsigned int flags)
 {
 	for (size_t i = 0; i < g->nodes.n; i++) {
@@ -49,11 +60,10 @@ static void print(FILE *f, const struct graph *g, unsigned int flags)
 		fprintf(f, "\"];\n");
 		for (size_t k = 0; k < n->out.n; k++)
 			fprintf(f, "\tn%llu -> n%llu;\n", (unsigned long long)n->o.id, (unsigned long long)n->out.at[k]->o.id);
-		if (n->p.kind != CU_GRAPH_NODE_TYPE_GRAPH)
-			continue;
-		fprintf(f, "\tsubgraph cluster_%llu {\n", (unsigned long long)n->o.id);
-		print(f, n->p.child, flags);
-		fprintf(f, "\t}\n");
+		for (unsigned int k = 0; n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL && k < n->p.choice.size; k++)
+			cluster(f, n, k, n->p.choice.bodies[k], flags);
+		if (n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH)
+			cluster(f, n, 0, n->p.child, flags);
 	}
 }
 

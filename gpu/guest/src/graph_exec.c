@@ -12,6 +12,8 @@ static int context_of(const struct graph *g, uint64_t *context, const struct gra
 
 		if (n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH)
 			TRY(context_of(n->p.child, context, wrong));
+		for (unsigned int k = 0; n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL && k < n->p.choice.size; k++)
+			TRY(context_of(n->p.choice.bodies[k], context, wrong));
 		if (n->p.context == 0)
 			continue;
 		if (*context && *context != n->p.context) {
@@ -31,19 +33,24 @@ static void unwanted(void *references, int err)
 
 /* The worker lets a launch under way complete; what the program counts on until
  * then (user objects) is given up after it. */
+static int destroy_parts(struct order *o, void *session)
+{
+	for (size_t i = 0; i < o->step_count; i++) {
+		struct bslt_graph_destroy a = {o->steps[i].part};
+
+		if (a.exec)
+			(void)ring_put(session, BSLT_OP_GRAPH_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	}
+	return 0;
+}
+
 static void exec_destroy(struct object *o)
 {
 	struct exec *e = (struct exec *)o;
 	struct session *s;
 
-	if (library_session(&s) == 0) {
-		for (size_t i = 0; i < e->order.step_count; i++) {
-			struct bslt_graph_destroy a = {e->order.steps[i].part};
-
-			if (a.exec)
-				(void)ring_put(s, BSLT_OP_GRAPH_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
-		}
-	}
+	if (library_session(&s) == 0)
+		(void)order_each(&e->order, destroy_parts, s);
 	order_free(&e->order);
 	if (e->memory)
 		graph_memory_uninstantiate(e->own);
@@ -52,29 +59,37 @@ static void exec_destroy(struct object *o)
 	graph_drop(e->own);
 }
 
-static int make_parts(struct session *s, struct exec *e)
-{
-	int err = 0;
+struct maker {
+	struct session *session;
+	uint64_t context;
+	int err;
+};
 
-	for (size_t i = 0; i < e->order.step_count; i++) {
-		struct step *st = &e->order.steps[i];
+/* After an error the worker knows nothing of the rest. */
+static int make_parts(struct order *o, void *arg)
+{
+	struct maker *m = arg;
+
+	for (size_t i = 0; i < o->step_count; i++) {
+		struct step *st = &o->steps[i];
 
 		if (!st->part)
 			continue;
-		if (!err) {
+		if (!m->err) {
 			st->part = object_ids(1);
-			err = wire_instantiate(s, &e->order, st, e->o.context);
+			m->err = wire_instantiate(m->session, o, st, m->context);
 		}
-		if (err)
-			st->part = 0; /* the worker knows nothing of it */
+		if (m->err)
+			st->part = 0;
 	}
-	return err;
+	return 0;
 }
 
 static int instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, CUDA_GRAPH_INSTANTIATE_PARAMS *said)
 {
 	struct graph *g = graph_find(h);
 	const struct graph_node *wrong = NULL;
+	struct maker maker = {0};
 	struct exec *e;
 	uint64_t context = 0;
 	int err;
@@ -102,8 +117,11 @@ static int instantiate(CUgraphExec *out, CUgraph h, unsigned long long flags, CU
 		err = graph_memory_instantiate(e->own);
 		e->memory = err == 0;
 	}
-	if (err == 0)
-		err = make_parts(s, e);
+	if (err == 0) {
+		maker = (struct maker){s, context, 0};
+		(void)order_each(&e->order, make_parts, &maker);
+		err = maker.err;
+	}
 	if (err) {
 		object_put(e);
 		return err;
@@ -188,7 +206,7 @@ static int launch(struct session *s, struct exec *e, CUstream h)
 		err = CUDA_ERROR_INVALID_HANDLE;
 	if (err == 0 && e->memory)
 		err = graph_memory_launch(e->own, e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
-	if (err == 0 && (e->order.step_count > 1 || e->order.steps[0].part == 0))
+	if (err == 0 && exec_stepwise(e))
 		return exec_run(s, e, a.stream, context, blocking);
 	if (err == 0) {
 		a.exec = e->order.steps[0].part;

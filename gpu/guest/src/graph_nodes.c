@@ -124,6 +124,15 @@ CUDA_API CUresult cuGraphAddMemFreeNode(CUgraphNode *phGraphNode, CUgraph hGraph
 	GRAPH_LOCKED(added_memory(phGraphNode, hGraph, dependencies, numDependencies, graph_memory_freed(dptr, &p), &p));
 }
 
+static int added_choice(CUgraphNode *out, CUgraph h, const CUgraphNode *deps, size_t n, CUDA_CONDITIONAL_NODE_PARAMS *c)
+{
+	struct node_params p;
+
+	TRY(added(out, h, deps, n, params_choice(c, &p), &p));
+	c->phGraph_out = p.choice.handles; /* the node has it now */
+	return 0;
+}
+
 CUDA_API CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
 				 size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
@@ -131,6 +140,8 @@ CUDA_API CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const
 		return cuGraphAddMemAllocNode(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams->alloc);
 	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_MEM_FREE)
 		return cuGraphAddMemFreeNode(phGraphNode, hGraph, dependencies, numDependencies, nodeParams->free);
+	if (nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+		GRAPH_LOCKED(added_choice(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams->conditional));
 	ADD(params_any(nodeParams, &p));
 }
 

@@ -4,7 +4,7 @@
 
 #include "graph.h"
 
-#define DEPTH_LIMIT 64 /* children in children */
+#define DEPTH_LIMIT 64 /* children in children, and bodies of conditional nodes in bodies */
 
 static int depend(struct flat *f, uint32_t on)
 {
@@ -21,18 +21,34 @@ static int depend(struct flat *f, uint32_t on)
 	return 0;
 }
 
+/* As CUDA documents for the body of a conditional node. */
+static bool in_body(const struct graph_node *n)
+{
+	switch (n->p.kind) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+	case CU_GRAPH_NODE_TYPE_GRAPH:
+	case CU_GRAPH_NODE_TYPE_EMPTY:
+	case CU_GRAPH_NODE_TYPE_CONDITIONAL: return true;
+	default: return false;
+	}
+}
+
 /* How many places a graph takes: a child one for its begin and one for its end. */
-static int count(const struct graph *g, unsigned int depth, size_t *n)
+static int count(const struct graph *g, unsigned int depth, bool body, size_t *n)
 {
 	if (depth > DEPTH_LIMIT)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	for (size_t i = 0; i < g->nodes.n; i++) {
 		const struct graph_node *x = g->nodes.at[i];
 
+		if (body && !in_body(x))
+			return CUDA_ERROR_NOT_SUPPORTED;
 		*n += 1;
 		if (x->p.kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 			*n += 1;
-			TRY(count(x->p.child, depth + 1, n));
+			TRY(count(x->p.child, depth + 1, body, n));
 		}
 	}
 	return *n > BSLT_MAX_GRAPH_NODES ? CUDA_ERROR_NOT_SUPPORTED : 0;
@@ -42,7 +58,7 @@ static bool here(const struct graph_node *n, int *err)
 {
 	struct lowered l;
 
-	if (n->p.kind == CU_GRAPH_NODE_TYPE_HOST)
+	if (n->p.kind == CU_GRAPH_NODE_TYPE_HOST || n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		return true;
 	if (n->p.kind != CU_GRAPH_NODE_TYPE_MEMCPY)
 		return false;
@@ -58,6 +74,7 @@ static int place(struct graph *g, struct order *o)
 		struct graph_node *n = g->nodes.at[i];
 
 		n->first = n->last = o->n;
+		n->order = o;
 		o->flat[o->n++].node = n;
 		o->flat[n->first].guest = here(n, &err);
 		if (err)
@@ -178,13 +195,32 @@ static int arrange(struct order *o)
 	return err;
 }
 
-int order_make(struct graph *g, struct order *o)
+static int make(struct graph *g, unsigned int depth, bool body, struct order *o);
+
+/* The bodies of all conditional nodes. */
+static int make_bodies(struct order *o, unsigned int depth)
+{
+	for (size_t i = 0; i < o->n; i++) {
+		struct graph_node *n = o->flat[i].node;
+		struct choice *c = n ? &n->p.choice : NULL;
+
+		if (!n || n->p.kind != CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			continue;
+		if (!(c->orders = calloc(c->size, sizeof *c->orders)))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		for (unsigned int k = 0; k < c->size; k++)
+			TRY(make(c->bodies[k], depth + 1, true, &c->orders[k]));
+	}
+	return 0;
+}
+
+static int make(struct graph *g, unsigned int depth, bool body, struct order *o)
 {
 	size_t n = 0;
 	int err;
 
 	*o = (struct order){0};
-	TRY(count(g, 0, &n));
+	TRY(count(g, depth, body, &n));
 	o->flat = calloc(n + 1, sizeof *o->flat);
 	o->order = calloc(n + 1, sizeof *o->order);
 	o->steps = calloc(n + 1, sizeof *o->steps);
@@ -196,13 +232,48 @@ int order_make(struct graph *g, struct order *o)
 	}
 	if (o->step_count == 0)
 		o->steps[o->step_count++].part = 1; /* an empty graph is launched, too */
+	if ((err = make_bodies(o, depth)) != 0)
+		order_free(o);
+	return err;
+}
+
+int order_make(struct graph *g, struct order *out)
+{
+	return make(g, 0, false, out);
+}
+
+static struct choice *choice_at(const struct order *o, size_t i)
+{
+	struct graph_node *n = o->flat[i].node;
+
+	return n && n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL && n->p.choice.orders ? &n->p.choice : NULL;
+}
+
+int order_each(struct order *o, int (*f)(struct order *, void *), void *arg)
+{
+	TRY(f(o, arg));
+	for (size_t i = 0; i < o->n; i++) {
+		struct choice *c = choice_at(o, i);
+
+		for (unsigned int k = 0; c && k < c->size; k++)
+			TRY(order_each(&c->orders[k], f, arg));
+	}
 	return 0;
 }
 
 void order_free(struct order *o)
 {
-	for (size_t i = 0; o->flat && i < o->n; i++)
+	for (size_t i = 0; o->flat && i < o->n; i++) {
+		struct choice *c = choice_at(o, i);
+
+		for (unsigned int k = 0; c && k < c->size; k++)
+			order_free(&c->orders[k]);
+		if (c) {
+			free(c->orders);
+			c->orders = NULL;
+		}
 		free(o->flat[i].deps.at);
+	}
 	free(o->flat);
 	free(o->order);
 	free(o->steps);

@@ -115,8 +115,7 @@ int params_child(CUgraph h, struct node_params *out)
 	return 0;
 }
 
-/* A context that a node names is one that there is. */
-static int context_given(CUcontext h, uint64_t *context)
+int params_context(CUcontext h, uint64_t *context)
 {
 	void *c;
 
@@ -139,10 +138,10 @@ int params_any(const CUgraphNodeParams *a, struct node_params *out)
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 		if (a->memcpy.flags)
 			return CUDA_ERROR_INVALID_VALUE;
-		TRY(context_given(a->memcpy.copyCtx, &context));
+		TRY(params_context(a->memcpy.copyCtx, &context));
 		return params_copy(&a->memcpy.copyParams, context, out);
 	case CU_GRAPH_NODE_TYPE_MEMSET:
-		TRY(context_given(a->memset.ctx, &context));
+		TRY(params_context(a->memset.ctx, &context));
 		return params_memset(&a->memset.params, context, out);
 	case CU_GRAPH_NODE_TYPE_HOST: return params_host(&a->host, out);
 	case CU_GRAPH_NODE_TYPE_GRAPH: return a->graph.ownership ? CUDA_ERROR_NOT_SUPPORTED : params_child(a->graph.graph, out);

@@ -1,5 +1,5 @@
 /* A launch of a graph in which this process has to do something: host functions,
- * and copies of memory that the worker does not see. The steps follow each other
+ * copies of memory that the worker does not see, and conditional nodes. The steps follow each other
  * in the thread of host functions, which the stream comes to as it comes to a host
  * function; what the stream is to do after the graph waits on this side. */
 #include <stdlib.h>
@@ -10,16 +10,31 @@
 struct run_step {
 	uint64_t part;
 	CUDA_HOST_NODE_PARAMS host; /* fn: a host function */
-	struct lowered copy;        /* else */
+	struct run_choice *choice;  /* a conditional node */
+	struct lowered copy;	    /* else */
 	bool disabled;
+};
+
+struct run_list {
+	size_t n;
+	struct run_step *steps;
+};
+
+struct run_choice {
+	int type;
+	uint64_t address; /* of the value */
+	bool assign;	  /* value is the first one */
+	uint32_t value;
+	unsigned int size;
+	struct run_list bodies[];
 };
 
 struct run {
 	struct session *session;
 	struct exec *exec; /* kept: its parts are the worker's until it goes */
 	uint64_t stream;
-	size_t n;
-	struct run_step steps[];
+	bool reached; /* all before is done */
+	struct run_list top;
 };
 
 static int reach(const struct run *r)
@@ -37,72 +52,167 @@ static int launch_part(const struct run *r, uint64_t part)
 	return ring_put(r->session, BSLT_OP_GRAPH_LAUNCH, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
+static int run_list(struct run *r, const struct run_list *l);
+
+/* As long as a body is to be run. */
+static int run_choice(struct run *r, const struct run_choice *c)
+{
+	for (;;) {
+		uint32_t value, body;
+
+		TRY(condition_read(r->session, r->stream, c->address, &value));
+		r->reached = true;
+		body = c->type == CU_GRAPH_COND_TYPE_SWITCH ? value : value == 0;
+		if (body >= c->size)
+			return 0;
+		TRY(run_list(r, &c->bodies[body]));
+		if (c->type != CU_GRAPH_COND_TYPE_WHILE)
+			return 0;
+	}
+}
+
+static int run_step(struct run *r, const struct run_step *st)
+{
+	if (st->part) {
+		r->reached = false;
+		return launch_part(r, st->part);
+	}
+	if (st->disabled)
+		return 0;
+	if (st->choice)
+		return run_choice(r, st->choice);
+	if (!r->reached)
+		TRY(reach(r));
+	r->reached = true;
+	if (st->host.fn) {
+		st->host.fn(st->host.userData);
+		return 0;
+	}
+	TRY(copy_perform(r->session, r->stream, &st->copy));
+	r->reached = st->copy.host_to_host || st->copy.what == BSLT_GRAPH_COPY_DTOH;
+	return 0;
+}
+
+static int run_list(struct run *r, const struct run_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		TRY(run_step(r, &l->steps[i]));
+	return 0;
+}
+
+/* Gives the conditions the values with which a launch begins. */
+static int assign(struct run *r, const struct run_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		const struct run_choice *c = l->steps[i].choice;
+
+		if (c && c->assign)
+			TRY(condition_write(r->session, r->stream, c->address, c->value));
+		for (unsigned int k = 0; c && k < c->size; k++)
+			TRY(assign(r, &c->bodies[k]));
+	}
+	return 0;
+}
+
+static void list_free(struct run_list *l)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		struct run_choice *c = l->steps[i].choice;
+
+		for (unsigned int k = 0; c && k < c->size; k++)
+			list_free(&c->bodies[k]);
+		free(c);
+	}
+	free(l->steps);
+}
+
+static void run_free(struct run *r)
+{
+	if (r)
+		list_free(&r->top);
+	free(r);
+}
+
 /* In a context that has failed nothing more is called. */
 static void run_steps(void *arg, int err)
 {
 	struct run *r = arg;
-	bool reached = true; /* all before is done */
 
-	for (size_t i = 0; i < r->n && err == 0; i++) {
-		const struct run_step *st = &r->steps[i];
-
-		if (st->part) {
-			err = launch_part(r, st->part);
-			reached = false;
-			continue;
-		}
-		if (st->disabled)
-			continue;
-		if (!reached)
-			err = reach(r);
-		reached = true;
-		if (err == 0 && st->host.fn)
-			st->host.fn(st->host.userData);
-		else if (err == 0 && (err = copy_perform(r->session, r->stream, &st->copy)) == 0)
-			reached = st->copy.host_to_host || st->copy.what == BSLT_GRAPH_COPY_DTOH;
-	}
+	r->reached = true;
+	if (err == 0 && assign(r, &r->top) == 0)
+		(void)run_list(r, &r->top);
 	object_put(r->exec);
-	free(r);
+	run_free(r);
 }
 
-static int snapshot(const struct exec *e, struct run *r)
+static int snapshot(const struct order *o, struct run_list *l);
+
+static int snapshot_choice(const struct choice *c, struct run_step *to)
 {
-	for (size_t i = 0; i < e->order.step_count; i++) {
-		const struct step *st = &e->order.steps[i];
-		struct run_step *to = &r->steps[r->n++];
+	struct run_choice *out = calloc(1, sizeof *out + c->size * sizeof out->bodies[0]);
+
+	if (!(to->choice = out))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	out->type = c->type;
+	out->size = c->size;
+	out->assign = condition_default(c->condition, &out->address, &out->value);
+	for (unsigned int k = 0; k < c->size; k++)
+		TRY(snapshot(&c->orders[k], &out->bodies[k]));
+	return 0;
+}
+
+static int snapshot(const struct order *o, struct run_list *l)
+{
+	if (!(l->steps = calloc(o->step_count, sizeof *l->steps)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	for (size_t i = 0; i < o->step_count; i++) {
+		const struct step *st = &o->steps[i];
+		struct run_step *to = &l->steps[l->n++];
 		const struct graph_node *n;
 
 		*to = (struct run_step){.part = st->part};
 		if (st->part)
 			continue;
-		n = e->order.flat[e->order.order[st->begin]].node;
+		n = o->flat[o->order[st->begin]].node;
 		to->disabled = n->disabled;
 		if (n->p.kind == CU_GRAPH_NODE_TYPE_HOST)
 			to->host = n->p.host;
+		else if (n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+			TRY(snapshot_choice(&n->p.choice, to));
 		else
 			TRY(copy_lower(&n->p.copy, &to->copy));
 	}
 	return 0;
 }
 
+static bool has_choice(const struct run_list *l)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->steps[i].choice)
+			return true;
+	return false;
+}
+
 int exec_run(struct session *s, struct exec *e, uint64_t stream, uint64_t context, bool blocking)
 {
-	struct run *r = calloc(1, sizeof *r + e->order.step_count * sizeof r->steps[0]);
+	struct run *r = calloc(1, sizeof *r);
 	int err = r ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
 
 	if (r) {
 		*r = (struct run){.session = s, .exec = e, .stream = stream};
 		pthread_mutex_lock(&graph_lock);
-		err = snapshot(e, r);
+		err = snapshot(&e->order, &r->top);
 		pthread_mutex_unlock(&graph_lock);
 	}
-	if (err == 0 && r->steps[0].part) { /* no need to come to the place for that */
-		err = launch_part(r, r->steps[0].part);
-		r->steps[0].part = 0;
-		r->steps[0].disabled = true;
+	/* No need to come to the place for the first part, but that conditions have their
+	 * first values then, which a launch before may not be done with. */
+	if (err == 0 && r->top.steps[0].part && !has_choice(&r->top)) {
+		err = launch_part(r, r->top.steps[0].part);
+		r->top.steps[0].part = 0;
+		r->top.steps[0].disabled = true;
 	}
 	if (err || (err = callbacks_run(stream, context, blocking, run_steps, r)) != 0) {
-		free(r);
+		run_free(r);
 		object_put(e);
 	}
 	return err;

@@ -7,12 +7,15 @@
 struct graph_node *exec_node(struct graph *own, uint64_t origin)
 {
 	for (size_t i = 0; i < own->nodes.n; i++) {
-		struct graph_node *n = own->nodes.at[i];
+		struct graph_node *n = own->nodes.at[i], *inside;
 
 		if (n->origin == origin)
 			return n;
-		if (n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH && (n = exec_node(n->p.child, origin)) != NULL)
-			return n;
+		if (n->p.kind == CU_GRAPH_NODE_TYPE_GRAPH && (inside = exec_node(n->p.child, origin)) != NULL)
+			return inside;
+		for (unsigned int k = 0; n->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL && k < n->p.choice.size; k++)
+			if ((inside = exec_node(n->p.choice.bodies[k], origin)) != NULL)
+				return inside;
 	}
 	return NULL;
 }
@@ -25,7 +28,7 @@ static int open_exec(CUgraphExec h, struct exec **e)
 	(void)s;
 	if (!(*e = object_get(h, KIND_GRAPH_EXEC)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((*e)->order.step_count > 1) {
+	if (exec_stepwise(*e)) {
 		int err = callbacks_wait(0, (*e)->o.context, true);
 
 		if (err) {
@@ -36,10 +39,18 @@ static int open_exec(CUgraphExec h, struct exec **e)
 	return 0;
 }
 
-static int send(const struct exec *e, const struct step *st, const size_t *changed, size_t n)
+static int send(const struct order *o, size_t step, const size_t *changed, size_t n)
 {
 	SESSION(s);
-	return n ? wire_update(s, &e->order, st, changed, n) : 0;
+	return n ? wire_update(s, o, &o->steps[step], changed, n) : 0;
+}
+
+/* Sends one node, if the worker has it. */
+static int send_one(const struct graph_node *n)
+{
+	const struct flat *f = &n->order->flat[n->first];
+
+	return f->guest ? 0 : send(n->order, f->step, &n->first, 1);
 }
 
 /* Whether the node can be given those parameters where it stands. */
@@ -51,15 +62,14 @@ static bool fits(const struct exec *e, const struct graph_node *n, const struct 
 		return false;
 	if (p->kind != CU_GRAPH_NODE_TYPE_MEMCPY)
 		return true;
-	return copy_lower(&p->copy, &l) == 0 && l.guest == e->order.flat[n->first].guest;
+	return copy_lower(&p->copy, &l) == 0 && l.guest == n->order->flat[n->first].guest;
 }
 
 static int set_node(struct exec *e, CUgraphNode h, int made, struct node_params *p)
 {
 	struct graph_node *n = exec_node(e->own, (uintptr_t)h);
 	struct node_params before;
-	const struct flat *f;
-	int err = 0;
+	int err;
 
 	if (made)
 		return made;
@@ -71,10 +81,7 @@ static int set_node(struct exec *e, CUgraphNode h, int made, struct node_params 
 		kernel_attributes_copy(&p->kernel, &n->p.kernel);
 	before = n->p;
 	n->p = *p;
-	f = &e->order.flat[n->first];
-	if (!f->guest)
-		err = send(e, &e->order.steps[f->step], &n->first, 1);
-	if (err) {
+	if ((err = send_one(n)) != 0) {
 		*p = n->p;
 		n->p = before;
 		params_free(p);
@@ -155,7 +162,8 @@ CUDA_API CUresult cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode h
 struct change {
 	struct graph_node **at;
 	struct node_params *p;
-	size_t n, room;
+	size_t n;
+	size_t *changed; /* room to list those of a step */
 	const struct graph_node *wrong; /* of the other graph */
 	CUgraphExecUpdateResult why;
 };
@@ -177,6 +185,25 @@ static bool same_edges(const struct graph *own, const struct graph_node *a, cons
 	return true;
 }
 
+static int compare(struct exec *e, struct graph *own, const struct graph *g, struct change *c);
+
+/* The bodies are compared as the graphs around them; the condition is another one where
+ * a graph was captured again. */
+static int compare_choice(struct exec *e, struct graph_node *a, const struct graph_node *b, struct change *c)
+{
+	struct node_params *p = &c->p[c->n];
+
+	if (a->p.choice.type != b->p.choice.type || a->p.choice.size != b->p.choice.size)
+		return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
+	if (a->p.context != b->p.context)
+		return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED);
+	*p = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_CONDITIONAL, .choice = {.condition = condition_get(b->p.choice.condition)}};
+	c->at[c->n++] = a;
+	for (unsigned int k = 0; k < a->p.choice.size; k++)
+		TRY(compare(e, a->p.choice.bodies[k], b->p.choice.bodies[k], c));
+	return 0;
+}
+
 static int compare(struct exec *e, struct graph *own, const struct graph *g, struct change *c)
 {
 	if (own->nodes.n != g->nodes.n)
@@ -192,6 +219,10 @@ static int compare(struct exec *e, struct graph *own, const struct graph *g, str
 			return differ(c, b, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
 		if (a->p.kind == CU_GRAPH_NODE_TYPE_GRAPH) {
 			TRY(compare(e, a->p.child, b->p.child, c));
+			continue;
+		}
+		if (a->p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+			TRY(compare_choice(e, a, b, c));
 			continue;
 		}
 		if (a->p.kind == CU_GRAPH_NODE_TYPE_EMPTY || (is_memory(a->p.kind) && a->p.memory == b->p.memory))
@@ -211,44 +242,58 @@ static void exchange(struct change *c)
 	for (size_t i = 0; i < c->n; i++) {
 		struct node_params p = c->at[i]->p;
 
+		if (p.kind == CU_GRAPH_NODE_TYPE_CONDITIONAL) { /* the bodies stay */
+			c->at[i]->p.choice.condition = c->p[i].choice.condition;
+			c->p[i].choice.condition = p.choice.condition;
+			continue;
+		}
 		c->at[i]->p = c->p[i];
 		c->p[i] = p;
 	}
 }
 
-/* Sends what has changed, part by part. */
-static int send_all(const struct exec *e, const struct change *c, size_t *changed)
+/* Sends what has changed in one order, part by part. */
+static int send_changes(struct order *o, void *change)
 {
-	for (size_t k = 0; k < e->order.step_count; k++) {
+	struct change *c = change;
+
+	for (size_t k = 0; k < o->step_count; k++) {
 		size_t n = 0;
 
-		if (!e->order.steps[k].part)
+		if (!o->steps[k].part)
 			continue;
 		for (size_t i = 0; i < c->n; i++)
-			if (e->order.flat[c->at[i]->first].step == k)
-				changed[n++] = c->at[i]->first;
-		TRY(send(e, &e->order.steps[k], changed, n));
+			if (c->at[i]->order == o && o->flat[c->at[i]->first].step == k)
+				c->changed[n++] = c->at[i]->first;
+		TRY(send(o, k, c->changed, n));
 	}
+	return 0;
+}
+
+static int add_nodes(struct order *o, void *sum)
+{
+	*(size_t *)sum += o->n;
 	return 0;
 }
 
 static int update(struct exec *e, struct graph *own, const struct graph *g, struct change *c)
 {
-	size_t *changed = calloc(e->order.n + 1, sizeof *changed);
+	size_t n = 1;
 	int err = CUDA_ERROR_OUT_OF_MEMORY;
 
-	*c = (struct change){.at = calloc(e->order.n + 1, sizeof *c->at), .p = calloc(e->order.n + 1, sizeof *c->p),
+	(void)order_each(&e->order, add_nodes, &n);
+	*c = (struct change){.at = calloc(n, sizeof *c->at), .p = calloc(n, sizeof *c->p), .changed = calloc(n, sizeof *c->changed),
 			     .why = CU_GRAPH_EXEC_UPDATE_ERROR};
-	if (changed && c->at && c->p && (err = compare(e, own, g, c)) == 0) {
+	if (c->changed && c->at && c->p && (err = compare(e, own, g, c)) == 0) {
 		exchange(c);
-		if ((err = send_all(e, c, changed)) != 0) {
+		if ((err = order_each(&e->order, send_changes, c)) != 0) {
 			exchange(c);
-			(void)send_all(e, c, changed); /* what was sent goes back */
+			(void)order_each(&e->order, send_changes, c); /* what was sent goes back */
 		}
 	}
 	for (size_t i = 0; c->p && i < c->n; i++)
 		params_free(&c->p[i]); /* the old ones, or those that were not taken */
-	free(changed);
+	free(c->changed);
 	free(c->at);
 	free(c->p);
 	if (err == 0)
@@ -323,14 +368,12 @@ static bool can_be_disabled(const struct graph_node *n)
 static int enable(struct exec *e, CUgraphNode h, bool on)
 {
 	struct graph_node *n = h ? exec_node(e->own, (uintptr_t)h) : NULL;
-	const struct flat *f;
-	int err = 0;
+	int err;
 
 	if (!can_be_disabled(n))
 		return CUDA_ERROR_INVALID_VALUE;
 	n->disabled = !on;
-	f = &e->order.flat[n->first];
-	if (!f->guest && (err = send(e, &e->order.steps[f->step], &n->first, 1)) != 0)
+	if ((err = send_one(n)) != 0)
 		n->disabled = on;
 	return err;
 }

@@ -266,6 +266,8 @@ int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdevicep
 /* graph_memory.c. The program frees memory of a graph. */
 int graph_memory_free(uint64_t address);
 void graph_memory_drop_context(uint64_t context);
+/* graph_condition.c */
+void conditions_drop_context(uint64_t context);
 
 /* kept.c. Keeps a range of device memory, which nothing can use any more; false: it
  * is to be freed. */

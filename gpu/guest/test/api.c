@@ -252,7 +252,7 @@ static void out_of_memory(void)
 	size_t free_bytes, total;
 	CUdeviceptr p, q;
 
-	(void)demo_start("poke");
+	(void)start_alone("poke");
 	CHECK(cuMemGetInfo(&free_bytes, &total));
 	GIVES(CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, total + 1));
 	CHECK(cuMemAlloc(&p, total / 2));
@@ -445,7 +445,7 @@ static const struct test tests[] = {
 	{NULL, NULL},
 };
 
-static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
+static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
 	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests};
 
 /* Those that wait until the Go test has done something to their worker. */

@@ -34,12 +34,44 @@ static inline size_t free_bytes(void)
 	return free;
 }
 
-/* work.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, graph_memory.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, texture.c */
+/* Waits until no other program has memory of the vGPU: the worker of the program
+ * before may still be giving its memory back, and what is free changes meanwhile.
+ * To be called with a context and before a module is loaded or anything allocated. Where
+ * a context takes memory itself, as on a card, all is never free, and the wait ends
+ * after 10 s. */
+static inline void alone(void)
+{
+	size_t free, total;
+
+	for (int i = 0; i < 1000; i++) {
+		CHECK(cuMemGetInfo_v2(&free, &total));
+		if (free == total)
+			return;
+		usleep(10000);
+	}
+}
+
+/* As demo_start, for a test that looks at what is free. */
+static inline CUfunction start_alone(const char *name)
+{
+	CUcontext context;
+	CUmodule module;
+	CUfunction f;
+
+	CHECK(cuInit(0));
+	CHECK(cuCtxCreate(&context, 0, 0));
+	alone();
+	CHECK(cuModuleLoadData(&module, kernels_ptx));
+	CHECK(cuModuleGetFunction(&f, module, name));
+	return f;
+}
+
+/* work.c, robust.c, window.c, pool.c, kept.c, host.c, streams.c, values.c, graph.c, graph_memory.c, graph_condition.c, capture.c, export_table.c, every_function.c, good.c, good_graph.c, library.c, managed.c, link.c, kernels.c, texture.c */
 struct test {
 	const char *name;
 	void (*run)(void);
 };
-extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[], kept_tests[], host_tests[], stream_tests[], value_tests[], graph_tests[], graph_memory_tests[], capture_tests[],
+extern const struct test work_tests[], robust_tests[], window_tests[], pool_tests[], kept_tests[], host_tests[], stream_tests[], value_tests[], graph_tests[], graph_memory_tests[], graph_condition_tests[], capture_tests[],
 	export_table_tests[], every_function_tests[], good_tests[], good_graph_tests[], library_tests[], managed_tests[], link_tests[], kernel_tests[], texture_tests[]; /* the last has no name */
 
 #endif

@@ -2568,7 +2568,6 @@ const struct refusal refusals[] = {
 	{"cuGraphAddExternalSemaphoresWaitNode", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphBatchMemOpNodeGetParams", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphBatchMemOpNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuGraphConditionalHandleCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphExecBatchMemOpNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphExecExternalSemaphoresSignalNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphExecExternalSemaphoresWaitNodeSetParams", CUDA_ERROR_NOT_SUPPORTED},

@@ -241,7 +241,7 @@ static void graph_refused(void)
 
 	(void)demo_start("poke");
 	CHECK(cuGraphCreate(&g, 0));
-	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+	CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP};
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddNode_v2(&found, g, NULL, NULL, 0, &any));
 	any.type = CU_GRAPH_NODE_TYPE_EMPTY;
 	CHECK(cuGraphAddNode_v2(&found, g, NULL, NULL, 0, &any));
@@ -350,7 +350,7 @@ static void gone(void *p)
 
 static int settled(const int *p, int want)
 {
-	for (int i = 0; i < 2000 && __atomic_load_n(p, __ATOMIC_SEQ_CST) != want; i++)
+	for (int i = 0; i < 60000 && __atomic_load_n(p, __ATOMIC_SEQ_CST) != want; i++)
 		usleep(1000);
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST) == want;
 }

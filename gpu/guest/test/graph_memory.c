@@ -52,7 +52,7 @@ static void memory_inside(void)
 	size_t before;
 	int type;
 
-	(void)demo_start("poke");
+	(void)start_alone("poke");
 	CHECK(cuCtxGetCurrent(&context));
 	CHECK(cuMemAlloc(&out, 4));
 	before = free_bytes();
@@ -103,7 +103,7 @@ static void memory_outside(void)
 	size_t before;
 	unsigned int type;
 
-	(void)demo_start("poke");
+	(void)start_alone("poke");
 	before = free_bytes();
 	CHECK(cuGraphCreate(&g, 0));
 	CHECK(cuGraphCreate(&h, 0));
@@ -161,7 +161,7 @@ static void memory_captured(void)
 	CUgraphExec x;
 	size_t before;
 
-	(void)demo_start("poke");
+	(void)start_alone("poke");
 	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	CHECK(cuMemAlloc(&mine, 4));
 	before = free_bytes();
@@ -200,7 +200,7 @@ static void memory_refused(void)
 	CUdeviceptr p;
 	size_t before;
 
-	(void)demo_start("poke");
+	(void)start_alone("poke");
 	CHECK(cuCtxGetCurrent(&context));
 	before = free_bytes();
 	CHECK(cuGraphCreate(&g, 0));

@@ -4,6 +4,28 @@
 
 #include "api.h"
 
+/* Allocates, frees, and allocates the same size again, beside another allocation, of
+ * before free bytes. Returns whether the memory was kept: the worker takes it back when nothing was allocated for a second,
+ * and this process may not have run for so long. */
+static bool reuse(size_t size, size_t before, CUdeviceptr *q, CUdeviceptr *other)
+{
+	CUdeviceptr p;
+	unsigned int type;
+	char byte = 1;
+
+	CHECK(cuMemAlloc(&p, size));
+	CHECK(cuMemsetD8(p, 7, size));
+	CHECK(cuMemFree(p)); /* waits for the memset */
+	EXPECT(free_bytes() == before);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, 2, p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, &byte, 1));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 1, 1));
+	CHECK(cuMemAlloc(other, size - 1)); /* ends elsewhere */
+	CHECK(cuMemAlloc(q, size));
+	return *other != p && *q == p;
+}
+
 /* The next allocation of the size gets the memory; to the program it is free
  * meanwhile. */
 static void kept_reuse(void)
@@ -13,28 +35,22 @@ static void kept_reuse(void)
 	unsigned int type;
 	size_t before;
 	char byte = 1;
+	int tries = 0;
+	bool kept;
 
-	demo_start("poke");
+	(void)start_alone("poke");
 	before = free_bytes();
-	CHECK(cuMemAlloc(&p, size));
-	CHECK(cuMemsetD8(p, 7, size));
-	CHECK(cuMemFree(p)); /* waits for the memset */
-	EXPECT(free_bytes() == before);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&type, 2, p));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(p, &byte, 1));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemsetD8(p, 1, 1));
-	CHECK(cuMemAlloc(&other, size - 1)); /* ends elsewhere */
-	EXPECT(other != p);
-	CHECK(cuMemAlloc(&q, size));
-	EXPECT(q == p);
-	CHECK(cuPointerGetAttribute(&type, 2, q));
-	CHECK(cuMemcpyHtoD(q + size - 1, &byte, 1));
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(q + size, &byte, 1));
-	EXPECT(free_bytes() == before - 2 * size);
-	CHECK(cuMemFree(other));
-	CHECK(cuMemFree(q));
-	EXPECT(free_bytes() == before);
+	do {
+		kept = reuse(size, before, &q, &other);
+		CHECK(cuPointerGetAttribute(&type, 2, q));
+		CHECK(cuMemcpyHtoD(q + size - 1, &byte, 1));
+		GIVES(CUDA_ERROR_INVALID_VALUE, cuMemcpyHtoD(q + size, &byte, 1));
+		EXPECT(free_bytes() == before - 2 * size);
+		CHECK(cuMemFree(other));
+		CHECK(cuMemFree(q));
+		EXPECT(free_bytes() == before);
+	} while (!kept && ++tries < 20);
+	EXPECT(kept);
 	CHECK(cuMemAlloc(&p, before / 4 * 3)); /* what is kept is not missing */
 	CHECK(cuMemAlloc(&q, before - before / 4 * 3 - 4096));
 	CHECK(cuMemFree(p));
@@ -74,8 +90,9 @@ static void kept_contexts(void)
 {
 	CUcontext first, second;
 	size_t before;
+	int reused = 0;
 
-	demo_start("poke");
+	(void)start_alone("poke");
 	CHECK(cuCtxGetCurrent(&first));
 	before = free_bytes();
 	for (int i = 0; i < 20; i++) {
@@ -89,11 +106,12 @@ static void kept_contexts(void)
 		CHECK(cuCtxDestroy(second));
 		CHECK(cuCtxSetCurrent(first));
 		CHECK(cuMemAlloc(&q, 4096));
-		EXPECT(q == p);
+		reused += q == p;
 		CHECK(cuMemsetD8(q, 1, 4096));
 		CHECK(cuMemFree(q));
 		EXPECT(free_bytes() == before);
 	}
+	EXPECT(reused > 0); /* not always: the worker takes it back when this process rests */
 }
 
 /* Threads allocate and free at the same time: nobody gets what another one has. */
@@ -132,7 +150,7 @@ static void kept_threads(void)
 	struct user users[8];
 	size_t before;
 
-	demo_start("poke");
+	(void)start_alone("poke");
 	before = free_bytes();
 	for (uint32_t i = 0; i < 8; i++) {
 		users[i].number = i + 1;

@@ -60,6 +60,7 @@ static size_t start(CUcontext *c)
 {
 	CHECK(cuInit(0));
 	CHECK(cuCtxCreate(c, 0, 0));
+	alone();
 	return free_bytes();
 }
 

@@ -39,6 +39,7 @@ static void library_managed(void)
 
 	CHECK(cuInit(0));
 	CHECK(cuCtxCreate(&a, 0, 0));
+	alone();
 	before = free_bytes();
 	CHECK(cuLibraryLoadData(&l, managed_ptx, NULL, NULL, 0, NULL, NULL, 0));
 	CHECK(cuCtxPopCurrent(&a));

@@ -11,7 +11,7 @@ static CUdeviceptr shared_counter;
 
 static void begin(void)
 {
-	shared_count = demo_start("count");
+	shared_count = start_alone("count");
 	CHECK(cuCtxGetCurrent(&shared_context));
 	CHECK(cuMemAlloc(&shared_counter, 4));
 	CHECK(cuMemsetD32(shared_counter, 0, 1));

@@ -35,11 +35,12 @@ static void *fill(void *p)
 	return NULL;
 }
 
-/* Waits until the thread's calls wait. */
+/* Waits until the thread's calls wait: as many are put as a card takes at least, and
+ * no more come. */
 static void until_full(struct filler *f)
 {
 	for (unsigned int seen = 0, same = 0; same < 50; seen = f->put) {
-		same = f->put > 500 && f->put == seen ? same + 1 : 0;
+		same = f->put >= 512 && f->put == seen ? same + 1 : 0;
 		usleep(10000);
 	}
 }
@@ -102,7 +103,7 @@ static void full_streams(void)
 	for (int i = 0; i < 5; i++)
 		others_go_on();
 	for (int i = 0; i < FULL; i++)
-		EXPECT(f[i].put >= 512 && f[i].put <= 1024); /* as on a card */
+		EXPECT(f[i].put <= 1024); /* as on a card */
 	_exit(0); /* the kernels do not end otherwise */
 }
 

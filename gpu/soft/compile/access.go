@@ -147,6 +147,9 @@ func (c *compiler) loadDest(o *ptx.Operand, t ptx.Type) (ir.Ref, error) {
 }
 
 func (c *compiler) store(in *ptx.Inst) ([]ir.Op, error) {
+	if in.Has("async") {
+		return c.async(in, (*compiler).store)
+	}
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}

@@ -16,6 +16,9 @@ var atomNames = map[string]bool{
 func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 	args := in.Args
 	withResult := in.Op == "atom"
+	if in.Op == "red" && in.Has("async") {
+		return c.async(in, (*compiler).atom)
+	}
 	if withResult {
 		if len(args) < 1 {
 			return nil, in.Errorf("wrong number of operands")

@@ -35,10 +35,10 @@ func brought(f *ptx.Func) bool {
 
 func builtinCall(in *ptx.Inst) bool { return builtinOf(in) != nil }
 
-// callBuiltin compiles a call of a function of libdevice, or of malloc, free, vprintf or __assertfail (CUDA C++
+// callBuiltin compiles a call of a function of libdevice, or of a system call (CUDA C++
 // Programming Guide, "Dynamic Global Memory Allocation and Operations", "Formatted
-// Output", "Assertion"; vprintf's and __assertfail's parameters are those of "PTX
-// Writer's Guide to Interoperability", "System Calls").
+// Output", "Assertion", "Conditional Graph Nodes"; vprintf's and __assertfail's
+// parameters are those of "PTX Writer's Guide to Interoperability", "System Calls").
 func (c *compiler) callBuiltin(in *ptx.Inst) ([]ir.Op, error) {
 	s, err := callParts(in)
 	if err != nil {
@@ -74,6 +74,9 @@ var systemCalls = map[string]systemCall{
 	}},
 	"__assertfail": {[]uint64{8, 8, 4, 8, 8}, nil, func(_, a []ir.Word) ir.Op {
 		return &ir.Assertion{Message: a[0], File: a[1], Line: a[2], Function: a[3]}
+	}},
+	"cudaGraphSetConditional": {[]uint64{8, 4}, nil, func(_, a []ir.Word) ir.Op {
+		return &ir.SetCondition{Handle: a[0], Value: a[1]}
 	}},
 }
 

@@ -32,10 +32,14 @@ func (c *compiler) cvt(in *ptx.Inst) ([]ir.Op, error) {
 	return []ir.Op{&ir.Convert{F: v, D: d, S: src, Keep: keep}}, nil
 }
 
-// fits says that the operands have exactly the loop's register widths.
+// fits reports whether the operands have exactly the loop's register widths. A
+// register of 16 bits has the width of one of 32, which a signed result fills.
 func (c *compiler) fits(in *ptx.Inst, f ops.Operation) bool {
 	d, src, _ := ir.ShapeOf(f.Loop)
 	if len(in.Args) != len(src)+1 {
+		return false
+	}
+	if o, to := in.Args[0], in.OperandTypes()[0]; o.Kind == ptx.KindReg && to.Signed() && c.fr.f.Regs[o.Reg].Type.Size() > to.Size() {
 		return false
 	}
 	want := append([]ir.Class{d}, src...)

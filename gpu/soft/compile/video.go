@@ -9,12 +9,12 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// videoOps are the operations of video instructions on a whole register, on two
-// halves and on four bytes; selectors of parts of a register are not known.
+// videoOps are the operations of video instructions on one part of each source, on two
+// halves and on four bytes.
 var videoOps = map[uint][]string{
-	1: {"vadd", "vsub", "vabsdiff", "vmin", "vmax"},
-	2: {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2"},
-	4: {"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4"},
+	1: {"vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr", "vset"},
+	2: {"vadd2", "vsub2", "vabsdiff2", "vmin2", "vmax2", "vavrg2", "vset2"},
+	4: {"vadd4", "vsub4", "vabsdiff4", "vmin4", "vmax4", "vavrg4", "vset4"},
 }
 
 // addVideo enters their decoders.
@@ -28,29 +28,114 @@ func addVideo() {
 }
 
 func (c *compiler) video(in *ptx.Inst, v ops.Video) ([]ir.Op, error) {
-	if len(in.Mods) < 3 {
+	rest, ok := videoTypes(in, &v)
+	if !ok || len(in.Args) < 3 {
 		return nil, in.Errorf("unsupported instruction")
 	}
-	for i, m := range in.Mods[:3] {
-		if v.Signed[i] = m == "s32"; !v.Signed[i] && m != "u32" {
+	if len(rest) > 0 && rest[0] == "sat" && v.Op != "set" {
+		v.Sat, rest = true, rest[1:]
+	}
+	if how := map[string][]string{"shl": {"clamp", "wrap"}, "shr": {"clamp", "wrap"}, "set": {"eq", "ne", "lt", "le", "gt", "ge"}}[v.Op]; how != nil {
+		if len(rest) == 0 || !slices.Contains(how, rest[0]) {
 			return nil, in.Errorf("unsupported instruction")
 		}
-	}
-	rest := in.Mods[3:]
-	if len(rest) > 0 && rest[0] == "sat" {
-		v.Sat, rest = true, rest[1:]
+		v.Op, rest = v.Op+" "+rest[0], rest[1:]
 	}
 	if len(rest) == 1 && slices.Contains([]string{"add", "min", "max"}, rest[0]) {
 		v.Then, rest = rest[0], nil
 	}
 	// The text says what an addition of an unclamped result is, and not what its
 	// minimum is; several parts are added up only unclamped.
-	if len(rest) > 0 || v.Parts == 1 && !v.Sat && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
+	bounded := v.Sat || strings.HasPrefix(v.Op, "set")
+	if len(rest) > 0 || v.Parts == 1 && !bounded && (v.Then == "min" || v.Then == "max") || v.Parts > 1 && (v.Then != "" && v.Then != "add" || v.Then == "add" && v.Sat) {
 		return nil, in.Errorf("unsupported instruction")
 	}
 	v.Sources = 3
-	if v.Parts == 1 && v.Then == "" {
+	if v.Parts == 1 && v.Then == "" && in.Args[0].Parts() == "" {
 		v.Sources = 2
 	}
+	if len(in.Args) != v.Sources+1 || v.Sources == 3 && in.Args[3].Parts() != "" || !selectParts(&v, in.Args) {
+		return nil, in.Errorf("unsupported instruction")
+	}
 	return c.apply(v.Operation(), in.Args, ptx.B32)
+}
+
+// videoTypes reads the types of the result and the sources, and returns the
+// qualifiers behind them. The result of a comparison has none: it is 1 or 0.
+func videoTypes(in *ptx.Inst, v *ops.Video) (rest []string, ok bool) {
+	first := 0
+	if v.Op == "set" {
+		first = 1
+	}
+	if len(in.Mods) < 3-first {
+		return nil, false
+	}
+	for i, m := range in.Mods[:3-first] {
+		if v.Signed[first+i] = m == "s32"; m != "s32" && m != "u32" {
+			return nil, false
+		}
+	}
+	shifts := v.Op == "shl" || v.Op == "shr"
+	return in.Mods[3-first:], !shifts || !v.Signed[2]
+}
+
+// selectParts reads the parts after the registers, and reports whether they fit.
+func selectParts(v *ops.Video, args []ptx.Operand) bool {
+	if v.Parts == 1 {
+		for i := range v.Of {
+			var ok bool
+			if v.Of[i], ok = rangeOf(args[i].Parts()); !ok {
+				return false
+			}
+		}
+		return args[0].Parts() == "" || v.Then == "" // a result is merged, or goes on
+	}
+	letter, all := byte('h'), "h10"
+	if v.Parts == 4 {
+		letter, all = 'b', "b3210"
+	}
+	for i := range v.From {
+		name := args[i+1].Parts()
+		if name == "" {
+			name = [2]string{all, map[uint]string{2: "h32", 4: "b7654"}[v.Parts]}[i]
+		}
+		if name[0] != letter || len(name) != int(v.Parts)+1 {
+			return false
+		}
+		for part := range v.Parts { // the digit of the highest comes first
+			digit := name[v.Parts-part] - '0'
+			if uint(digit) >= 2*v.Parts {
+				return false
+			}
+			v.From[i][part] = digit
+		}
+	}
+	name := args[0].Parts()
+	if name == "" {
+		name = all
+	}
+	for _, digit := range name[1:] {
+		bit := uint8(1) << (digit - '0')
+		if name[0] != letter || uint(digit-'0') >= v.Parts || v.Mask != 0 && v.Mask&-v.Mask <= bit { // they fall
+			return false
+		}
+		v.Mask |= bit
+	}
+	return true
+}
+
+// rangeOf is a byte or a half of a register, or the whole of it.
+func rangeOf(name string) (r ops.BitRange, ok bool) {
+	switch {
+	case name == "":
+		return ops.BitRange{Bits: 32}, true
+	case len(name) != 2:
+		return r, false
+	}
+	r = ops.BitRange{Bits: 8}
+	if name[0] == 'h' {
+		r.Bits = 16
+	}
+	r.From = uint(name[1]-'0') * r.Bits
+	return r, r.From < 32
 }

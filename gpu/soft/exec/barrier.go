@@ -12,7 +12,7 @@ import (
 type syncFunc = func(m *machine, g *group) (ready bool, err error)
 
 // barrierOp is bar.sync, bar.arrive and bar.red. Threads are counted one by one,
-// so barriers work in divergent code as on Volta and later.
+// so barriers work in divergent code as on Volta and later (see counts).
 type barrierOp struct {
 	*ir.Barrier
 	source pred
@@ -33,7 +33,7 @@ func (o *barrierOp) sync(m *machine, g *group) (bool, error) {
 			o.bring(m, g, b)
 		}
 		if o.Arrive {
-			b.arrived += g.size()
+			b.arrived += m.counts(g, b)
 			m.release(n)
 			return true, nil
 		}
@@ -96,6 +96,22 @@ func (g *group) size() int {
 	return n
 }
 
+// counts is how many threads a group counts for at a barrier. A number of threads
+// that a barrier expects is one of whole warps, and the last lane of a warp that is
+// not whole comes for the lanes that it lacks too (PTX ISA, bar: each warp adds its
+// size). Numbers that are not of whole warps, which PTX does not have, count lanes.
+func (m *machine) counts(g *group, b *barrier) int {
+	n := g.size()
+	if b.expected == 0 || b.expected%ir.WarpSize != 0 {
+		return n
+	}
+	threads := int(m.shape.block[0] * m.shape.block[1] * m.shape.block[2])
+	if last := threads - 1; g.act[last/ir.WarpSize]>>(last%ir.WarpSize)&1 != 0 {
+		n += m.lanes - threads
+	}
+	return n
+}
+
 func (g *group) first() int {
 	for w, a := range g.act {
 		if a != 0 {
@@ -114,7 +130,7 @@ func (m *machine) release(n int) bool {
 	}
 	for _, g := range m.groups {
 		if g.state == atBarrier && g.bar == n {
-			here += g.size()
+			here += m.counts(g, b)
 		}
 	}
 	want := alive

@@ -61,8 +61,9 @@ type run struct {
 	all, some amd64.Function // for tiles of which all lanes take part; with a mask
 	windows   [2][]int       // the accesses to device memory of both, by instruction
 	steps     []step         // the same, interpreted
-	loads     []ir.Ref       // what loads and what follows them write, when there are loads
+	loads     []ir.Ref       // what loads and what follows them write, when there are loads and the run may be in a loop
 	stores    bool
+	ordered   bool // lanes of a tile come after those of the ones before it
 }
 
 // warm counts basic blocks that a machine has run, and returns machine code when
@@ -105,7 +106,7 @@ func (p *Program) compile(warps int) *machineCode {
 	if live == nil {
 		return nil
 	}
-	c := &compilation{p: p, live: live, lanes: warps * ir.WarpSize}
+	c := &compilation{p: p, live: live, looping: ir.Looping(p.Program), lanes: warps * ir.WarpSize}
 	for i := range p.Blocks {
 		c.block(i)
 	}
@@ -150,6 +151,7 @@ type compilation struct {
 	p         *Program
 	live      *ir.Live
 	lanes     int
+	looping   []bool // by block
 	blocks    []block
 	runs      []*run
 	functions [][]byte // two for each run
@@ -182,7 +184,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
-	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n)}
+	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n), Constant: c.constant}
 	var codes [2][]byte
 	for i := range codes {
 		o.Masked = i == 1
@@ -194,9 +196,22 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		c.bytes += len(f.Code)
 	}
 	r.notes(insts)
+	if !c.looping[block] {
+		r.loads = nil
+	}
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// constant returns what a register holds in every lane.
+func (c *compilation) constant(r ir.Ref) (uint64, bool) {
+	if r.Class == ir.Class64 {
+		v, ok := c.p.Const64[r.Slot]
+		return v, ok
+	}
+	v, ok := c.p.Const32[r.Slot]
+	return uint64(v), ok && r.Class == ir.Class32
 }
 
 // liveIn tells what is live where lanes leave a run of n instructions: before its
@@ -209,7 +224,7 @@ func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
 	for i := n - 1; i >= 0; i-- {
 		s.Before(&insts[i])
 		switch insts[i].Op.(type) {
-		case *ir.Load, *ir.Store:
+		case *ir.Load, *ir.Store, *ir.Atomic:
 			sets[i] = s.Clone()
 		}
 	}
@@ -222,7 +237,9 @@ func (r *run) notes(insts []ir.Inst) {
 	for i := range insts {
 		switch o := insts[i].Op.(type) {
 		case *ir.Store:
-			r.stores = true
+			r.stores, r.ordered = true, true
+		case *ir.Atomic:
+			r.ordered, loads = true, true
 		case *ir.Load:
 			loads = loads || o.Space != ir.Param
 		}

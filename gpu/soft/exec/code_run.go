@@ -49,6 +49,9 @@ func (m *machine) runCode(r *run, act []uint32) error {
 		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
 	}
 	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Active: act, Shared: m.shared, Params: m.env.Params, Globals: n.windows[r.number]}
+	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
+		n.files.Exclusive = m.shared
+	}
 	for w := 0; w < len(act); {
 		if act[w] == 0 {
 			w++
@@ -86,11 +89,14 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 	var left []leftLanes
 	for from < to {
 		tile, inst := m.native.context.Run(f, &m.native.files, from, to)
+		if m.native.context.Changed() {
+			m.did |= didChange
+		}
 		if tile == to {
 			break
 		}
 		left = addLeft(left, inst, act, tile, tile+1)
-		if from = tile + 1; r.stores { // of two lanes that store to one address the later one wins
+		if from = tile + 1; r.ordered { // of two lanes that store to one address the later one wins
 			left = addLeft(left, 0, act, from, to)
 			break
 		}

@@ -101,7 +101,7 @@ func newMachine(r *Run) *machine {
 	}
 	for name, slot := range p.Specials {
 		if f := placedSpecials[name]; f != nil {
-			m.placed = append(m.placed, placed{slot, f})
+			m.placed = append(m.placed, placed{slot: slot, value: f})
 		}
 	}
 	m.join(r)
@@ -159,8 +159,12 @@ func (m *machine) grown() int {
 }
 
 func fill[T any](d []T, v T) {
-	for i := range d {
-		d[i] = v
+	if len(d) == 0 {
+		return
+	}
+	d[0] = v
+	for n := 1; n < len(d); n *= 2 { // copy is faster than a loop
+		copy(d[n:], d[:n])
 	}
 }
 

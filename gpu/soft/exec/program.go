@@ -166,6 +166,8 @@ func calling(op ir.Op) (step, bool) {
 		return print(o), true
 	case *ir.Assertion:
 		return assertion(o), true
+	case *ir.SetCondition:
+		return setCondition(o), true
 	}
 	return step{}, false
 }

@@ -13,6 +13,9 @@ func (m *machine) fixedSpecials() {
 			v[i] = m.laneSpecial(name, uint32(i))
 		}
 	}
+	for i := range m.placed {
+		m.placed[i].known = false
+	}
 }
 
 func (m *machine) laneSpecial(name string, i uint32) uint32 {
@@ -85,6 +88,8 @@ func (m *machine) laneSpecial(name string, i uint32) uint32 {
 type placed struct {
 	slot  int
 	value func(m *machine) uint32
+	now   uint32 // what the register has, when that is known
+	known bool
 }
 
 var placedSpecials = map[string]func(m *machine) uint32{
@@ -103,7 +108,11 @@ var placedSpecials = map[string]func(m *machine) uint32{
 
 // blockSpecials fills what depends on the block.
 func (m *machine) blockSpecials() {
-	for _, p := range m.placed {
-		fill(m.v32(p.slot, 0, m.warps), p.value(m))
+	for i := range m.placed {
+		p := &m.placed[i]
+		if v := p.value(m); !p.known || p.now != v {
+			fill(m.v32(p.slot, 0, m.warps), v)
+			p.now, p.known = v, true
+		}
 	}
 }

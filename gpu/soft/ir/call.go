@@ -88,6 +88,18 @@ func (o *Print) Registers() (results, sources []Ref) {
 	return registers(o.Result.Reg), registers(o.Format.Reg, o.Args.Reg)
 }
 
+// SetCondition is a call of cudaGraphSetConditional in each lane: the handle of a
+// condition is the address in global memory of its value, 4 bytes.
+type SetCondition struct{ Handle, Value Word }
+
+// Name implements Op.
+func (o *SetCondition) Name() string { return "cudaGraphSetConditional" }
+
+// Registers implements Op.
+func (o *SetCondition) Registers() (results, sources []Ref) {
+	return nil, registers(o.Handle.Reg, o.Value.Reg)
+}
+
 // Assertion is a call of __assertfail in each lane: it ends the kernel.
 type Assertion struct{ Message, File, Line, Function Word }
 

@@ -25,11 +25,15 @@ const (
 	ThrottledBy = 3
 )
 
+// Faults returns the names of all.
+func Faults() []string {
+	return []string{string(ECC), string(Lost), string(Hang), string(Slow), string(Throttled)}
+}
+
 // Check fails for a fault that there is not.
 func (f Fault) Check() error {
-	all := []string{string(ECC), string(Lost), string(Hang), string(Slow), string(Throttled)}
-	if f != "" && !slices.Contains(all, string(f)) {
-		return fmt.Errorf("unknown fault %q: want one of %s", f, strings.Join(all, ", "))
+	if f != "" && !slices.Contains(Faults(), string(f)) {
+		return fmt.Errorf("unknown fault %q: want one of %s", f, strings.Join(Faults(), ", "))
 	}
 	return nil
 }

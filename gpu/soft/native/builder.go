@@ -26,21 +26,29 @@ type emitFunc func(a *amd64.Assembler, r regs)
 
 // builder collects the vector instructions of a run.
 type builder struct {
-	code    regalloc.Code
-	emits   []emitFunc       // of code.Insts
-	places  []place          // of slots
-	loaded  map[place]id     // of register files
-	current map[ir.Ref]value // what registers hold, where it is not in the files
-	dirty   []ir.Ref         // registers that the files do not have yet
-	loose   map[id]ir.Class  // may be a NaN that is not the one PTX gives
-	strict  map[id]id        // loose ones with that NaN
-	flat    map[id]bool      // has no denormals of 32 bits
-	flats   map[id]id        // others without them
-	wide    map[id][2]id     // masks of eight lanes as two of four
-	layout  layout
-	memos   int   // of the loads so far
-	globals []int // instructions that access device memory
-	left    int   // where in code.Insts the last is that may leave
+	code     regalloc.Code
+	emits    []emitFunc       // of code.Insts
+	places   []place          // of slots
+	loaded   map[place]id     // of register files
+	current  map[ir.Ref]value // what registers hold, where it is not in the files
+	dirty    []ir.Ref         // registers that the files do not have yet
+	loose    map[id]ir.Class  // may be a NaN that is not the one PTX gives
+	strict   map[id]id        // loose ones with that NaN
+	flat     map[id]bool      // has no denormals of 32 bits
+	flats    map[id]id        // others without them
+	wide     map[id][2]id     // masks of eight lanes as two of four
+	layout   layout
+	memos    int   // of the loads so far
+	globals  []int // instructions that access device memory
+	accesses int   // how many there are
+	left     int   // where in code.Insts the last is that may leave
+
+	once       bool // it must not begin again
+	quick      bool // the body writes nothing before its last access
+	general    amd64.Label
+	widened    map[id]value // addresses of 32 bits as 64
+	groups     map[groupKey][]*group
+	groupCount int
 }
 
 func newBuilder() *builder {
@@ -52,6 +60,7 @@ func newBuilder() *builder {
 		code:   regalloc.Code{Registers: [][]regalloc.Reg{all}},
 		loaded: map[place]id{}, current: map[ir.Ref]value{},
 		loose: map[id]ir.Class{}, strict: map[id]id{}, flat: map[id]bool{}, flats: map[id]id{}, wide: map[id][2]id{},
+		widened: map[id]value{}, groups: map[groupKey][]*group{},
 	}
 }
 

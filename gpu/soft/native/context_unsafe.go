@@ -20,6 +20,9 @@ type Files struct {
 	Globals []Window
 	Shared  []byte
 	Params  []byte
+	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
+	// operations elsewhere leave the run.
+	Exclusive []byte
 }
 
 // Window is memory and its address.
@@ -33,12 +36,16 @@ type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
+	exclusive               window
+	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
 	saved                   uint64
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
 	elements                [maxElements][8]uint64
+	groups                  [maxGroups]found
+	parked                  [maxGroups][8]uint64 // the lanes' addresses of groups
 	spills                  [maxSpills][32]byte
 }
 
@@ -46,6 +53,12 @@ type window struct {
 	base uint64
 	data uintptr
 	size uint64
+}
+
+// found is how the addresses of a group lie, and where in memory its lowest element is.
+type found struct {
+	kind uint64
+	data uintptr
 }
 
 // memo is the last load of one element by lanes of a warp: key is the generation and
@@ -74,12 +87,17 @@ const (
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
 
-	sharedOffset = int32(unsafe.Offsetof(Context{}.shared))
-	paramsOffset = int32(unsafe.Offsetof(Context{}.params))
+	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
+	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
+	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
+	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
 	windowBase = int32(unsafe.Offsetof(window{}.base))
 	windowData = int32(unsafe.Offsetof(window{}.data))
 	windowSize = int32(unsafe.Offsetof(window{}.size))
+
+	groupKind = int32(unsafe.Offsetof(found{}.kind))
+	groupData = int32(unsafe.Offsetof(found{}.data))
 
 	memoKey     = int32(unsafe.Offsetof(memo{}.key))
 	memoAddress = int32(unsafe.Offsetof(memo{}.address))
@@ -89,6 +107,15 @@ const (
 // elementOffset is where the lanes' elements of that number are parked.
 func elementOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.elements)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
+}
+
+// groupOffset and parkedOffset are where what a group has found is.
+func groupOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.groups)) + int32(i)*int32(unsafe.Sizeof(found{}))
+}
+
+func parkedOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.parked)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
 }
 
 // memoOffset is the memo of that number.
@@ -115,6 +142,7 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	c.exclusive, c.changed = Window{0, files.Exclusive}.window(), 0
 	for i, w := range files.Globals {
 		c.globals[i] = w.window()
 	}
@@ -125,6 +153,9 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	}
 	return int(c.tile), int(left) - 1
 }
+
+// Changed reports whether an atomic operation of the last Run has changed a value.
+func (c *Context) Changed() bool { return c.changed != 0 }
 
 func (w Window) window() window { return window{w.Base, address(w.Data), uint64(len(w.Data))} }
 

@@ -11,6 +11,12 @@
 // allocation. Each access checks its bounds; what is not inside leaves the run before
 // the instruction (memory.go), and whoever called does it.
 //
+// A run that has accesses has two bodies. The general one has all that an instruction
+// computed before it in the register files when it leaves, which the caller needs. The
+// quick one, for tiles of which all lanes take part, writes nothing there before its
+// last access and, where a check fails, goes on at the start of the general one. Its
+// loads whose addresses differ by constants look at the lanes' addresses once (group.go).
+//
 // The way from an instruction to code: a lowering (lower.go) adds vector
 // instructions to a builder, of which each writes a value of its own; results.go
 // adds the stores; gpu/soft/regalloc gives registers; run.go writes the loop over

@@ -30,6 +30,12 @@ func looseResult(l lowering) lowering {
 	}}
 }
 
+// ofBits is an operation whose sources are numbers of another width.
+func ofBits(l lowering) lowering {
+	l.loose = false
+	return l
+}
+
 // settle makes NaNs those that PTX gives, in values that anything but arithmetic
 // reads. Arithmetic gives a NaN for any.
 func (b *builder) settle(v value) value {
@@ -205,4 +211,45 @@ func (b *builder) fromUnsigned(x id) value {
 	v := b.extend(amd64.VPMOVZXDQ, x)
 	part := func(x id) id { return b.op(amd64.VSUBPD, b.op(amd64.VPOR, x, b.k64(two52)), b.k64(two52)) }
 	return value{ir.Class64, part(v.lo), part(v.hi)}
+}
+
+// halves are operations on 16 bits, which are exact in 32 or rounded there first, as
+// the loops of gpu/soft/ops do.
+func halves() map[string]lowering {
+	m := map[string]lowering{
+		"cvt.f32.f16":    ofBits(looseResult(one((*builder).fromHalf))),
+		"cvt.rn.f16.f32": one(func(b *builder, x id) id { return b.toHalf(x) }),
+		"cvt.f32.bf16":   ofBits(looseResult(one(func(b *builder, x id) id { return b.op1Imm(amd64.VPSLLD, x, 16) }))),
+		"cvt.rn.f16x2.f32": two(func(b *builder, x, y id) id {
+			return b.op(amd64.VPOR, b.op1Imm(amd64.VPSLLD, b.toHalf(x), 16), b.toHalf(y))
+		}),
+	}
+	for name, in := range map[string]*amd64.Inst{"add": amd64.VADDPS, "sub": amd64.VSUBPS, "mul": amd64.VMULPS} {
+		half := func(b *builder, x, y id) id { return b.toHalf(b.op(in, b.fromHalf(x), b.fromHalf(y))) }
+		set(m, two(half), name+".f16", name+".rn.f16")
+		set(m, two(func(b *builder, x, y id) id {
+			high := half(b, b.op1Imm(amd64.VPSRLD, x, 16), b.op1Imm(amd64.VPSRLD, y, 16))
+			return b.op(amd64.VPOR, half(b, x, y), b.op1Imm(amd64.VPSLLD, high, 16))
+		}), name+".f16x2", name+".rn.f16x2")
+	}
+	return m
+}
+
+// fromHalf widens the low 16 bits of the lanes.
+func (b *builder) fromHalf(x id) id {
+	return b.widen(amd64.VCVTPH2PS, b.short16(x))
+}
+
+// short16 puts the low 16 bits of the lanes together.
+func (b *builder) short16(x id) id {
+	x = b.and(x, 0xffff)
+	return b.op1Imm(amd64.VPERMQ, b.op(amd64.VPACKUSDW, x, x), 0xd8)
+}
+
+// toHalf rounds, and gives PTX's NaN.
+func (b *builder) toHalf(x id) id {
+	h := b.emit(func(a *amd64.Assembler, r regs) {
+		a.Emit(amd64.VCVTPS2PH, amd64.X(r.def[0]), amd64.Y(r.use[0]), amd64.Imm(0))
+	}, x)
+	return b.blend(b.widen(amd64.VPMOVZXWD, h), b.k32(0x7fff), b.opImm(amd64.VCMPPS, x, x, cmpUnordered))
 }

@@ -61,6 +61,12 @@ func shorts(m map[string]lowering) {
 	set(m, three(func(b *builder, x, y, z id) id {
 		return b.and(b.op(amd64.VPADDD, b.op(amd64.VPMULLD, x, y), z), 0xffff)
 	}), "mad.lo.u16", "mad.lo.s16")
+	for name, in := range map[string]*amd64.Inst{"min": amd64.VPMINSD, "max": amd64.VPMAXSD} {
+		set(m, two(func(b *builder, x, y id) id { return b.op(in, b.and(x, 0xffff), b.and(y, 0xffff)) }), name+".u16")
+		set(m, two(func(b *builder, x, y id) id { return b.and(b.op(in, b.short(x), b.short(y)), 0xffff) }), name+".s16")
+	}
+	set(m, two(func(b *builder, x, y id) id { return b.op(amd64.VPSRLVD, b.and(x, 0xffff), y) }), "shr.u16", "shr.b16")
+	set(m, two(func(b *builder, x, y id) id { return b.and(b.op(amd64.VPSRAVD, b.short(x), y), 0xffff) }), "shr.s16")
 	set(m, two(func(b *builder, x, y id) id { return b.op(amd64.VPMULLD, b.and(x, 0xffff), b.and(y, 0xffff)) }), "mul.wide.u16")
 	set(m, two(func(b *builder, x, y id) id { return b.op(amd64.VPMULLD, b.short(x), b.short(y)) }), "mul.wide.s16")
 }

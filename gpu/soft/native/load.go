@@ -14,19 +14,34 @@ func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 		unless(a, r, x.Size, one)
 		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
 		x.inside(a, 8*x.Size, lanes, lanes)
-		x.wide(a, r)
+		x.wide(a, r, 0)
 		a.Jump(done)
 		a.Bind(one)
 		unless(a, r, 0, lanes)
 		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
 		x.inside(a, x.Size, lanes, lanes)
 		x.once(a, 0)
-		x.broadcast(a, r)
+		x.broadcast(a, r, 0)
 		a.Jump(done)
 	}
 	a.Bind(lanes)
 	park(a, r)
-	each(a, func() {
+	x.eachLane(a, r, addressOffset, 0, out)
+	a.Jump(done)
+	x.leave(a, out)
+	a.Bind(done)
+}
+
+// eachLane loads lane by lane; from is where in the context their addresses are, to
+// which more is added.
+func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd64.Label) {
+	each(a, from, func() {
+		if more != 0 {
+			a.Emit(amd64.ADD, amd64.Q(offset), amd64.Imm(int64(more)))
+		}
+		if x.Space > ir.Global { // whose addresses have 32 bits
+			a.Emit(amd64.MOV, amd64.D(offset), amd64.D(offset))
+		}
 		x.inside(a, x.Size*uint64(x.N), out, out)
 		for i := range x.N {
 			x.once(a, i)
@@ -38,14 +53,11 @@ func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 		}
 	})
 	x.unpark(a, r)
-	a.Jump(done)
-	x.leave(a, out)
-	a.Bind(done)
 }
 
-// wide loads the elements of eight lanes at offset.
-func (x *access) wide(a *amd64.Assembler, r regs) {
-	at := func(n int32) amd64.Arg { return amd64.Mem(offset, n) }
+// wide loads the elements of eight lanes, rel bytes behind offset.
+func (x *access) wide(a *amd64.Assembler, r regs, rel int32) {
+	at := func(n int32) amd64.Arg { return amd64.Mem(offset, rel+n) }
 	switch x.Size {
 	case 8:
 		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[0]), at(0))
@@ -99,17 +111,17 @@ func (x *access) element(a *amd64.Assembler, i int) {
 	}
 }
 
-// broadcast gives all lanes what is in RAX.
-func (x *access) broadcast(a *amd64.Assembler, r regs) {
-	d := r.def[0]
+// broadcast gives all lanes what is in RAX as element i.
+func (x *access) broadcast(a *amd64.Assembler, r regs, i int) {
 	if x.Size < 8 {
-		a.Emit(amd64.VMOVD, amd64.X(d), amd64.D(amd64.RAX))
-		a.Emit(amd64.VPBROADCASTD, amd64.Y(d), amd64.X(d))
+		a.Emit(amd64.VMOVD, amd64.X(r.def[i]), amd64.D(amd64.RAX))
+		a.Emit(amd64.VPBROADCASTD, amd64.Y(r.def[i]), amd64.X(r.def[i]))
 		return
 	}
-	a.Emit(amd64.VMOVQ, amd64.X(d), amd64.Q(amd64.RAX))
-	a.Emit(amd64.VPBROADCASTQ, amd64.Y(d), amd64.X(d))
-	a.Emit(amd64.VMOVDQA, amd64.Y(r.def[1]), amd64.Y(d))
+	lo, hi := r.def[2*i], r.def[2*i+1]
+	a.Emit(amd64.VMOVQ, amd64.X(lo), amd64.Q(amd64.RAX))
+	a.Emit(amd64.VPBROADCASTQ, amd64.Y(lo), amd64.X(lo))
+	a.Emit(amd64.VMOVDQA, amd64.Y(hi), amd64.Y(lo))
 }
 
 // unpark loads what the lanes have left in the context.

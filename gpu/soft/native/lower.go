@@ -27,7 +27,7 @@ func find(o ops.Operation) (lowering, bool) {
 	if !ok || !sat && !ftz {
 		return l, ok
 	}
-	if sat && !strings.HasSuffix(name, ".f32") {
+	if sat && !strings.HasSuffix(name, ".f32") || strings.Contains(name, "f16") { // .ftz of halves is another
 		return l, false
 	}
 	plain := l.f
@@ -47,10 +47,16 @@ func find(o ops.Operation) (lowering, bool) {
 	return l, ok
 }
 
+// Makes reports whether machine code can be made for an operation of the table.
+func Makes(o ops.Operation) bool {
+	_, ok := find(o)
+	return ok
+}
+
 // lowerings are the operations of ops.txt that machine code is made for.
 var lowerings = func() map[string]lowering {
 	m := map[string]lowering{}
-	for _, table := range []map[string]lowering{integers(), wides(), floats(), doubles(), conversions(), comparisons()} {
+	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), floats(), doubles(), halves(), conversions(), comparisons()} {
 		for k, l := range table {
 			m[k] = l
 		}

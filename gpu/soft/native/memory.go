@@ -49,17 +49,13 @@ type access struct {
 	exit   int   // the number of the instruction
 	memo   int   // the first of a load's
 	masked bool
+	quick  *builder // of a quick body, which is left for the general one
 }
 
 // address is the lanes' addresses with the offset. Those of shared memory and of
 // parameters have 32 bits (gpu/soft/exec).
 func (b *builder) address(a *ir.Access) value {
-	v := b.read(a.Base)
-	if v.class == ir.Class32 {
-		v = b.extend(amd64.VPMOVZXDQ, v.lo)
-	} else {
-		v = b.settle(v)
-	}
+	v := b.base(a)
 	change := func(in *amd64.Inst, k uint64) {
 		v = value{ir.Class64, b.op(in, v.lo, b.k64(k)), b.op(in, v.hi, b.k64(k))}
 	}
@@ -72,11 +68,24 @@ func (b *builder) address(a *ir.Access) value {
 	return v
 }
 
+// base is the lanes' addresses without the offset.
+func (b *builder) base(a *ir.Access) value {
+	v := b.settle(b.read(a.Base))
+	if v.class == ir.Class64 {
+		return v
+	}
+	x, ok := b.widened[v.lo]
+	if !ok {
+		x = b.extend(amd64.VPMOVZXDQ, v.lo)
+		b.widened[v.lo] = x
+	}
+	return x
+}
+
 // access prepares one: what the instructions before it have computed goes to the
 // register files, and the mask of the lanes that take part to the operands.
-func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (access, []id) {
-	x := access{Access: a, window: b.window(a, index), exit: index}
-	v := b.address(a)
+func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
+	v := b.address(x.Access)
 	uses := []id{v.lo, v.hi}
 	var mask []id
 	if o.Masked {
@@ -91,8 +100,27 @@ func (b *builder) access(a *ir.Access, in *ir.Inst, index int, o *Options) (acce
 	case 2:
 		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
 	}
+	b.mayLeave(x.exit, o)
+	return uses
+}
+
+func (b *builder) newAccess(a *ir.Access, index int) access {
+	x := access{Access: a, window: b.window(a, index), exit: index}
+	b.accesses++
+	if b.quick {
+		x.quick = b
+	}
+	return x
+}
+
+// mayLeave prepares for an instruction that may leave the run. A quick body has
+// nothing in the register files then: the general one begins again.
+func (b *builder) mayLeave(index int, o *Options) {
+	if b.quick {
+		b.left = len(b.code.Insts)
+		return
+	}
 	b.flushResults(index, o)
-	return x, uses
 }
 
 // window is where the context has the window of an access.
@@ -108,14 +136,11 @@ func (b *builder) window(a *ir.Access, index int) int32 {
 }
 
 func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value {
-	x, uses := b.access(&o.Access, in, index, opt)
-	x.memo = b.memos
-	b.memos += o.N
 	each := 1
 	if o.Size == 8 {
 		each = 2
 	}
-	vectors := b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0}, Early: true}, each*o.N, x.emitLoad)
+	vectors := b.loadVectors(o, in, index, opt, each*o.N)
 	var results []value
 	for i, d := range o.D {
 		if d.Class == ir.ClassNone {
@@ -133,6 +158,25 @@ func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value
 		results = append(results, b.kept(v, o.Mask))
 	}
 	return results
+}
+
+// loadVectors adds the load itself.
+func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, n int) []id {
+	x := b.newAccess(&o.Access, index)
+	x.memo = b.memos
+	b.memos += o.N
+	if b.quick && in.Guard == nil {
+		if p, ok := b.fixed(x, opt); ok {
+			b.mayLeave(index, opt)
+			return b.add(regalloc.Inst{}, n, p.emit)
+		}
+		if l, ok := b.grouped(x); ok {
+			b.mayLeave(index, opt)
+			return b.add(regalloc.Inst{}, n, l.emit)
+		}
+	}
+	uses := b.access(&x, in, opt)
+	return b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0}, Early: true}, n, x.emitLoad)
 }
 
 // kept is a value with the bits of a mask.
@@ -162,7 +206,8 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 			data = append(data, v.lo)
 		}
 	}
-	x, uses := b.access(&o.Access, in, index, opt)
+	x := b.newAccess(&o.Access, index)
+	uses := b.access(&x, in, opt)
 	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0}}, 0, x.emitStore)
 }
 
@@ -231,9 +276,13 @@ func (x *access) inside(a *amd64.Assembler, bytes uint64, no, misaligned amd64.L
 	a.Emit(amd64.ADD, amd64.Q(offset), amd64.Mem(regContext, x.window+windowData))
 }
 
-// leave writes where the run is left.
+// leave writes where the run is left, or goes on with the general body.
 func (x *access) leave(a *amd64.Assembler, l amd64.Label) {
 	a.Bind(l)
+	if x.quick != nil {
+		a.Jump(x.quick.general)
+		return
+	}
 	a.Emit(amd64.MOV, amd64.Mem(regContext, tileOffset), amd64.Q(regTile))
 	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Imm(int64(x.exit)+1))
 	a.Emit(amd64.RET)
@@ -245,12 +294,13 @@ func park(a *amd64.Assembler, r regs) {
 	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset+32), amd64.Y(r.use[1]))
 }
 
-// each does something for every lane in lanesLeft, with its address in offset.
-func each(a *amd64.Assembler, f func()) {
+// each does something for every lane in lanesLeft, with its address, which is in the
+// context, in offset.
+func each(a *amd64.Assembler, from int32, f func()) {
 	turn := a.Label()
 	a.Bind(turn)
 	a.Emit(amd64.TZCNT, amd64.D(lane), amd64.D(lanesLeft))
-	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, addressOffset).Index(lane, 8))
+	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, from).Index(lane, 8))
 	f()
 	a.Emit(amd64.BLSR, amd64.D(lanesLeft), amd64.D(lanesLeft))
 	a.JumpIf(amd64.CondNE, turn)

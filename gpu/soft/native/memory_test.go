@@ -5,8 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 func accessOf(op ir.Op) *ir.Access {
@@ -14,6 +16,8 @@ func accessOf(op ir.Op) *ir.Access {
 	case *ir.Load:
 		return &o.Access
 	case *ir.Store:
+		return &o.Access
+	case *ir.Atomic:
 		return &o.Access
 	}
 	return nil
@@ -38,6 +42,9 @@ func (f *Files) memory(a *ir.Access, l int) []byte {
 // allowed reports whether lanes can do an access together in a run.
 func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
 	_, store := op.(*ir.Store)
+	if _, ok := op.(*ir.Atomic); ok && f.Exclusive == nil && len(lanes) > 0 {
+		return false
+	}
 	for i, l := range lanes {
 		if f.memory(a, l) == nil || store && i > 0 && f.lane(a.Base, l)+a.Off <= f.lane(a.Base, lanes[i-1])+a.Off {
 			return false
@@ -51,6 +58,16 @@ func perform(op ir.Op, a *ir.Access, from, to *Files, lanes []int) {
 	for _, l := range lanes {
 		m := from.memory(a, l)
 		if m == nil {
+			continue
+		}
+		if o, ok := op.(*ir.Atomic); ok {
+			old := extended(m, false)
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], o.F(old, from.lane(o.B, l), 0))
+			copy(m, b[:])
+			if o.D != ir.None {
+				to.set(o.D, l, old)
+			}
 			continue
 		}
 		for i := range a.N {
@@ -145,6 +162,66 @@ func randomAccess(r *rand.Rand, store bool) ir.Inst {
 		in.Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
 	}
 	return in
+}
+
+// TestAtomics has an atomic operation between arithmetic, at equal and at different
+// addresses.
+func TestAtomics(t *testing.T) {
+	requireProcessor(t)
+	list := candidates()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 10))
+		op := []string{"add", "and", "or", "xor", "exch", "min", "max"}[seed%7]
+		typ := []ptx.Type{ptx.U32, ptx.U64}[seed/7%2]
+		c := ir.Class(seed / 7 % 2)
+		ref := func(c ir.Class) ir.Ref { return ir.Ref{Class: c, Slot: r.IntN(testRegs)} }
+		o := &ir.Atomic{F: ops.UpdateFor(op, typ), What: op + "." + typ.String(), D: ref(c), B: ref(c)}
+		o.C = o.B
+		if r.IntN(4) == 0 {
+			o.D = ir.None
+		}
+		o.Access = ir.Access{Space: ir.Shared, Base: ref(ir.Class(r.IntN(2))), Off: uint64(r.IntN(3)) * 8, Size: 4 << c, N: 1}
+		insts := []ir.Inst{randomInst(r, list), {Op: o}, randomInst(r, list)}
+		if r.IntN(3) == 0 {
+			insts[1].Guard = &ir.Pred{Slot: r.IntN(testRegs), Not: r.IntN(2) == 0}
+		}
+		if n := Known(insts); n < len(insts) {
+			t.Fatalf("%s is not known", insts[n].Op.Name())
+		}
+		checkAccess(t, insts, r.IntN(2) == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// TestGroups has loads at several offsets from few registers, some of which run out of
+// memory.
+func TestGroups(t *testing.T) {
+	requireProcessor(t)
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		var insts []ir.Inst
+		base := ir.Ref{Class: ir.Class(r.IntN(2)), Slot: 0}
+		for i := range 2 + r.IntN(8) {
+			in := randomAccess(r, false)
+			l := in.Op.(*ir.Load)
+			l.Space, l.Base, l.Off = []ir.Space{ir.Global, ir.Shared}[seed%2], base, uint64(int64(r.IntN(64)-16))*4
+			l.Size, l.N = 4<<(seed/2%2), 1<<(seed/4%3)
+			for len(l.D) < l.N {
+				l.D = append(l.D, ir.None)
+			}
+			l.D = l.D[:l.N]
+			for j := range l.D {
+				l.D[j] = ir.Ref{Class: ir.Class64, Slot: 1 + (i+j)%(testRegs-1)}
+			}
+			insts = append(insts, in)
+		}
+		checkAccess(t, insts, seed%3 == 0, r)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
 }
 
 // TestWarpLoadsOnce changes memory while a warp's tiles run, by a tile that leaves:

@@ -21,6 +21,9 @@ type Options struct {
 	// Live reports whether a register may be read from an instruction of the run on,
 	// or, by their number, after the run. nil: all are.
 	Live func(inst int, r ir.Ref) bool
+	// Constant returns what a register holds in every lane, where that is known.
+	// nil: nowhere.
+	Constant func(r ir.Ref) (uint64, bool)
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -30,7 +33,7 @@ func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
-		case *ir.Store:
+		case *ir.Store, *ir.Atomic:
 			stores++
 		case *ir.Load:
 			elements += op.N
@@ -58,8 +61,36 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if n := Known(insts); n < len(insts) {
 		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
 	}
+	general, err := build(insts, o)
+	if err != nil {
+		return nil, err
+	}
+	f := function{general: general, masked: o.Masked}
+	if general.accesses > 0 && !general.once {
+		o.Masked = false
+		if f.quick, err = build(insts, o, quick); err != nil {
+			return nil, err
+		}
+	}
+	code, err := f.assemble()
+	return &Function{code, general.globals}, err
+}
+
+// body is a run's code for one tile.
+type body struct {
+	*builder
+	steps []regalloc.Step
+}
+
+// quick makes a builder that of a quick body.
+func quick(b *builder) { b.quick = true }
+
+func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error) {
 	b := newBuilder()
 	b.layout = layout{uint64(o.Lanes)}
+	for _, f := range options {
+		f(b)
+	}
 	for i := range insts {
 		b.inst(&insts[i], i, &o)
 	}
@@ -77,8 +108,7 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
 		}
 	}
-	code, err := b.assemble(steps, o.Masked)
-	return &Function{code, b.globals}, err
+	return &body{b, steps}, nil
 }
 
 // known reports whether an operation has a lowering.
@@ -91,6 +121,14 @@ func known(op ir.Op) bool {
 		return loadable(o)
 	case *ir.Store:
 		return storable(o)
+	case *ir.Atomic:
+		return updatable(o)
+	case *ir.Convert:
+		return convertible(o)
+	case *ir.Pack:
+		return packable(o.Each, len(o.S), o.D)
+	case *ir.Unpack:
+		return packable(o.Each, len(o.D), o.S)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -106,6 +144,9 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 		values = b.load(op, in, index, o)
 	case *ir.Store:
 		b.store(op, in, index, o)
+	case *ir.Atomic:
+		b.once = true
+		values = b.atomic(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}
@@ -125,6 +166,12 @@ func (b *builder) results(op ir.Op) []value {
 	switch o := op.(type) {
 	case *ir.Arith:
 		return b.arith(o)
+	case *ir.Convert:
+		return []value{b.convert(o)}
+	case *ir.Pack:
+		return []value{b.pack(o)}
+	case *ir.Unpack:
+		return b.unpack(o)
 	case *ir.Select:
 		return []value{b.choose(b.settle(b.read(o.B)), b.settle(b.read(o.A)), b.pred(o.P))}
 	case *ir.Logic:
@@ -206,22 +253,38 @@ func (b *builder) write(r ir.Ref, v value) {
 	b.current[r] = v
 }
 
-// assemble writes the function: the loop over tiles around the steps.
-func (b *builder) assemble(steps []regalloc.Step, masked bool) ([]byte, error) {
+// function is the bodies of a run: the quick one, where there is one, is for tiles of
+// which all lanes take part. What it cannot do it leaves to the general one, with
+// nothing in the register files yet.
+type function struct {
+	general, quick *body
+	masked         bool
+}
+
+// assemble writes the loop over tiles around the bodies.
+func (f *function) assemble() ([]byte, error) {
 	a := &amd64.Assembler{}
-	turn, next, done := a.Label(), a.Label(), a.Label()
+	turn, next, done, general := a.Label(), a.Label(), a.Label(), a.Label()
 	prologue(a)
 	a.Bind(turn)
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
 	a.JumpIf(amd64.CondAE, done)
-	if masked {
-		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), b.layout.bits(place{kind: active}))
+	if f.masked {
+		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.general.layout.bits(place{kind: active}))
 		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
 		a.JumpIf(amd64.CondE, next)
 	}
-	for i := range steps {
-		b.step(a, &steps[i])
+	if f.quick != nil {
+		if f.masked {
+			a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
+			a.JumpIf(amd64.CondNE, general)
+		}
+		f.quick.general = general
+		f.quick.write(a)
+		a.Jump(next)
 	}
+	a.Bind(general)
+	f.general.write(a)
 	a.Bind(next)
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
 	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))
@@ -231,6 +294,12 @@ func (b *builder) assemble(steps []regalloc.Step, masked bool) ([]byte, error) {
 	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
 	a.Emit(amd64.RET)
 	return a.Finish()
+}
+
+func (b *body) write(a *amd64.Assembler) {
+	for i := range b.steps {
+		b.step(a, &b.steps[i])
+	}
 }
 
 // prologue loads the registers that the code keeps.

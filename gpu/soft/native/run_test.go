@@ -69,6 +69,9 @@ func newFiles(r *rand.Rand) *Files {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
 	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
+	if r.IntN(4) > 0 {
+		f.Exclusive = f.Shared
+	}
 	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
 	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
 	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
@@ -84,10 +87,14 @@ func newFiles(r *rand.Rand) *Files {
 
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
-	return &Files{
+	c := &Files{
 		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
-		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params),
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params), nil,
 	}
+	if f.Exclusive != nil {
+		c.Exclusive = c.Shared
+	}
+	return c
 }
 
 // lane is the value of a register in a lane.
@@ -170,6 +177,26 @@ func compute(op ir.Op, from, to *Files) {
 				to.set(o.D, l, from.lane(o.B, l))
 			}
 		}
+	case *ir.Convert:
+		for l := range testLanes {
+			to.set(o.D, l, o.F.Convert(from.lane(o.S, l))&o.Keep)
+		}
+	case *ir.Pack:
+		for l := range testLanes {
+			v := uint64(0)
+			for i, s := range o.S {
+				v |= from.lane(s, l) & (1<<o.Each - 1) << (i * o.Each)
+			}
+			to.set(o.D, l, v)
+		}
+	case *ir.Unpack:
+		for l := range testLanes {
+			for i, d := range o.D {
+				if d != ir.None {
+					to.set(d, l, from.lane(o.S, l)>>(i*o.Each)&(1<<o.Each-1))
+				}
+			}
+		}
 	case *ir.Logic:
 		f := ops.Bitwise(o.F)
 		for l := range testLanes {
@@ -224,6 +251,8 @@ func loop(o *ir.Arith, from, to *Files) {
 		f(a[0], a[1], a[2])
 	case func(d, a, b, c []uint32):
 		f(a[0], a[1], a[2], a[3])
+	case func(d, a, b, c, e []uint32):
+		f(a[0], a[1], a[2], a[3], a[4])
 	case func(d, a []uint64):
 		f(b[0], b[1])
 	case func(d, a, b []uint64):
@@ -302,6 +331,8 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
 	}
+	constants := constantsFor(insts, r)
+	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
 	code, err := Compile(insts, o)
 	if err != nil {
 		t.Fatal(err)
@@ -314,6 +345,11 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	for range 4 {
 		start := newFiles(r)
 		prepare(start)
+		for ref, v := range constants {
+			for l := range testLanes {
+				start.set(ref, l, v)
+			}
+		}
 		want, got := start.clone(), start.clone()
 		through(t, insts, masked, dead, c.Function(0), want, got)
 		compare(t, insts, dead, start, want, got)
@@ -321,6 +357,23 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 			return
 		}
 	}
+}
+
+// constantsFor makes addresses of some of the registers that no instruction writes.
+func constantsFor(insts []ir.Inst, r *rand.Rand) map[ir.Ref]uint64 {
+	constants := map[ir.Ref]uint64{}
+	for slot := range testRegs {
+		if r.IntN(2) == 0 {
+			constants[ir.Ref{Class: ir.Class(slot % 2), Slot: slot}] = uint64(r.IntN(17) * 4)
+		}
+	}
+	for i := range insts {
+		results, _ := insts[i].Op.Registers()
+		for _, ref := range results {
+			delete(constants, ref)
+		}
+	}
+	return constants
 }
 
 // through runs the function for all tiles, and where it leaves checks that it had to
@@ -443,7 +496,17 @@ func randomInst(r *rand.Rand, list []ops.Operation) ir.Inst {
 	ref := func(c ir.Class) ir.Ref { return ir.Ref{Class: c, Slot: r.IntN(testRegs)} }
 	pred := func() ir.Pred { return ir.PredOf(ref(ir.ClassPred), r.IntN(2) == 0) }
 	logic := []string{"and", "or", "xor", "not", "mov"}[r.IntN(5)]
-	switch r.IntN(10) {
+	switch r.IntN(12) {
+	case 11:
+		in.Op = randomConvert(r)
+	case 10:
+		each, words := 16+16*r.IntN(2), r.Perm(testRegs)
+		wide, narrow := ref(ir.Class(each/32)), []ir.Ref{{Slot: words[0]}, {Slot: words[1]}}
+		in.Op = &ir.Pack{D: wide, S: narrow, Each: each}
+		if r.IntN(2) == 0 {
+			narrow[r.IntN(2)] = []ir.Ref{ir.None, {Slot: words[2]}}[r.IntN(2)]
+			in.Op = &ir.Unpack{D: narrow, S: wide, Each: each}
+		}
 	case 0:
 		c := ir.Class(r.IntN(2))
 		in.Op = &ir.Select{D: ref(c), A: ref(c), B: ref(c), P: pred()}

@@ -31,7 +31,7 @@ func (x *access) emitStore(a *amd64.Assembler, r regs) {
 	park(a, r)
 	x.parkData(a, data)
 	x.look(a, out)
-	each(a, func() { x.put(a) })
+	each(a, addressOffset, func() { x.put(a) })
 	a.Jump(done)
 	x.leave(a, out)
 	a.Bind(done)
@@ -50,7 +50,7 @@ func (x *access) parkData(a *amd64.Assembler, data []amd64.Reg) {
 func (x *access) look(a *amd64.Assembler, out amd64.Label) {
 	a.Emit(amd64.MOV, amd64.Mem(regContext, savedOffset), amd64.Q(lanesLeft))
 	a.Emit(amd64.XOR, amd64.D(previous), amd64.D(previous))
-	each(a, func() {
+	each(a, addressOffset, func() {
 		x.inside(a, x.Size*uint64(x.N), out, out)
 		a.Emit(amd64.CMP, amd64.Q(offset), amd64.Q(previous))
 		a.JumpIf(amd64.CondBE, out)

@@ -2,16 +2,27 @@ package ops
 
 import "fmt"
 
-// Video is a video instruction on whole registers (PTX ISA, "Video Instructions"):
-// one operation on a register's 32 bits, two halves or four bytes.
+// Video is a video instruction (PTX ISA, "Video Instructions"): an operation on one
+// part of each source, or on two halves or four bytes beside each other.
 type Video struct {
-	Op      string  // add, sub, absdiff, min, max, avrg
+	Op      string  // add, sub, absdiff, min, max, avrg, "shl clamp", "shr wrap", "set eq"
 	Parts   uint    // 1, 2 or 4
 	Signed  [3]bool // of the result, and of both sources
 	Sat     bool    // results are clamped to the range of a part
 	Then    string  // add, min, max: with the third source, after that; or empty
 	Sources int     // 2 or 3
+
+	// Of are the parts of the result and of both sources, where Parts is 1.
+	Of [3]BitRange
+	// From says, where Parts is more, which part of a source each part of the result is
+	// computed of: those of the first source come first, and those of the second follow.
+	From [2][4]uint8
+	// Mask has the parts of the result that are computed; others are the third source's.
+	Mask uint8
 }
+
+// BitRange is so many bits of a register, from one on.
+type BitRange struct{ From, Bits uint }
 
 // Operation returns what the instruction computes.
 func (v Video) Operation() Operation {
@@ -19,44 +30,70 @@ func (v Video) Operation() Operation {
 }
 
 func (v Video) loop() any {
+	value := v.scalar
+	if v.Parts > 1 {
+		value = v.each
+	}
 	if v.Sources == 2 {
 		return func(d, a, b []uint32) {
 			for i := range d {
-				d[i] = v.value(a[i], b[i], 0)
+				d[i] = value(a[i], b[i], 0)
 			}
 		}
 	}
 	return func(d, a, b, c []uint32) {
 		for i := range d {
-			d[i] = v.value(a[i], b[i], c[i])
+			d[i] = value(a[i], b[i], c[i])
 		}
 	}
 }
 
-func (v Video) value(a, b, c uint32) (d uint32) {
-	bits := 32 / v.Parts
-	sum := c
-	for at := uint(0); at < 32; at += bits {
-		t := v.part(extend(a>>at, bits, v.Signed[1]), extend(b>>at, bits, v.Signed[2]))
-		if v.Sat {
-			lo, hi := int64(0), int64(1)<<bits-1
-			if v.Signed[0] {
-				lo, hi = -1<<(bits-1), 1<<(bits-1)-1
-			}
-			t = min(max(t, lo), hi)
-		}
-		sum += uint32(t)
-		d |= uint32(t) & (1<<bits - 1) << at
-	}
+func (v Video) scalar(a, b, c uint32) (d uint32) {
+	to := v.Of[0]
+	t := v.part(extend(a>>v.Of[1].From, v.Of[1].Bits, v.Signed[1]), extend(b>>v.Of[2].From, v.Of[2].Bits, v.Signed[2]))
+	d = uint32(v.saturated(t, to.Bits))
 	switch v.Then {
 	case "add":
-		return sum
+		return c + d
 	case "min":
 		return uint32(min(extend(d, 32, v.Signed[0]), extend(c, 32, v.Signed[0])))
 	case "max":
 		return uint32(max(extend(d, 32, v.Signed[0]), extend(c, 32, v.Signed[0])))
 	}
+	mask := uint32(1<<to.Bits-1) << to.From
+	return d<<to.From&mask | c&^mask
+}
+
+func (v Video) each(a, b, c uint32) (d uint32) {
+	bits := 32 / v.Parts
+	both := uint64(b)<<32 | uint64(a)
+	sum := c
+	for i := range v.Parts {
+		mask := uint32(1<<bits-1) << (i * bits)
+		if v.Mask>>i&1 == 0 {
+			d |= c & mask
+			continue
+		}
+		x, y := both>>(uint(v.From[0][i])*bits), both>>(uint(v.From[1][i])*bits)
+		t := uint32(v.saturated(v.part(extend(uint32(x), bits, v.Signed[1]), extend(uint32(y), bits, v.Signed[2])), bits))
+		sum += t
+		d |= t << (i * bits) & mask
+	}
+	if v.Then == "add" {
+		return sum
+	}
 	return d
+}
+
+// saturated clamps a result to the range of so many bits, where the instruction does.
+func (v Video) saturated(t int64, bits uint) int64 {
+	switch {
+	case !v.Sat:
+		return t
+	case v.Signed[0]:
+		return min(max(t, -1<<(bits-1)), 1<<(bits-1)-1)
+	}
+	return min(max(t, 0), 1<<bits-1)
 }
 
 func (v Video) part(a, b int64) int64 {
@@ -74,8 +111,32 @@ func (v Video) part(a, b int64) int64 {
 			return (a + b + 1) >> 1
 		}
 		return (a + b) >> 1
+	case "shl clamp":
+		if b >= 32 { // nothing is left of 32 bits, and clamping sees that it was much
+			return min(a, 1<<30) << 32
+		}
+		return a << b
+	case "shl wrap":
+		return a << (b & 31)
+	case "shr clamp":
+		return a >> min(b, 32)
+	case "shr wrap":
+		return a >> (b & 31)
+	}
+	if compare := videoCompares[v.Op]; compare != nil {
+		if compare(a, b) {
+			return 1
+		}
+		return 0
 	}
 	return a + b
+}
+
+// videoCompares are the comparisons of vset.
+var videoCompares = map[string]func(a, b int64) bool{
+	"set eq": func(a, b int64) bool { return a == b }, "set ne": func(a, b int64) bool { return a != b },
+	"set lt": func(a, b int64) bool { return a < b }, "set le": func(a, b int64) bool { return a <= b },
+	"set gt": func(a, b int64) bool { return a > b }, "set ge": func(a, b int64) bool { return a >= b },
 }
 
 // extend reads the low bits of a register as a number.

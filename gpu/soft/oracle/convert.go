@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"math/big"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -60,13 +59,13 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 			return floatToInteger(n, from, to, mode), nil
 		}
 		if toInteger && !n.nan && !n.inf {
-			n.r = new(big.Rat).SetInt(roundQuantum(n.r, power(0), mode, n.neg))
+			n.m, n.e = n.rounded(0, mode), 0
 		}
 		return finish(in, relu(in, n), to, mode), nil
 	}
 	x := integer(v[0], from)
 	if to.Float() {
-		return finish(in, exact(new(big.Rat).SetInt(x)), to, mode), nil
+		return finish(in, integral(x), to, mode), nil
 	}
 	if in.Has("sat") {
 		lo, hi := limits(to)
@@ -92,13 +91,17 @@ func eightBits(n number, t ptx.Type) uint64 {
 	if n.inf {
 		return sign | largest
 	}
-	distance := func(v uint64) *big.Rat {
-		d := new(big.Rat).Sub(valueOf(v, name).r, n.r)
-		return d.Abs(d)
+	n.neg = true
+	distance := func(v uint64) number {
+		d := add(valueOf(v, name), n, "rn")
+		d.neg = false
+		return d
 	}
+	least := distance(best)
 	for v := range largest {
-		if c := distance(v).Cmp(distance(best)); c < 0 || c == 0 && v%2 == 0 {
-			best = v
+		d := distance(v)
+		if c := compare(d, least, false); c < 0 || c == 0 && v%2 == 0 {
+			best, least = v, d
 		}
 	}
 	return sign | best
@@ -143,7 +146,7 @@ func floatToInteger(n number, from, to ptx.Type, mode string) uint64 {
 	case n.inf:
 		return extended(wrap(hi, 8*to.Size()), to)
 	}
-	x := roundQuantum(n.r, power(0), mode, n.neg)
+	x := n.rounded(0, mode)
 	if n.neg {
 		x.Neg(x)
 	}

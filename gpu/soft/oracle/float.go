@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"math"
-	"math/big"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
@@ -51,7 +50,7 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	case "div":
 		r = div(x[0], x[1])
 	case "rcp":
-		r = div(exact(big.NewRat(1, 1)), x[0])
+		r = div(small(1), x[0])
 	case "sqrt":
 		r = sqrt(x[0])
 	case "min", "max":
@@ -82,7 +81,7 @@ func saturated(n number) number {
 	if n.nan || n.sign() <= 0 {
 		return zeroOf(false)
 	}
-	if one := exact(big.NewRat(1, 1)); compare(n, one, false) > 0 {
+	if one := small(1); compare(n, one, false) > 0 {
 		return one
 	}
 	return n
@@ -125,7 +124,7 @@ func approximate(op string, x float64) (float64, bool) {
 func testp(in *ptx.Inst, v uint64, f format) uint64 {
 	n := decode(v, f)
 	finite := !n.nan && !n.inf
-	small := finite && n.r.Cmp(power(1-f.bias())) < 0
+	tiny := finite && n.below2(1-f.bias())
 	yes := false
 	switch in.Mods[0] {
 	case "finite":
@@ -137,9 +136,9 @@ func testp(in *ptx.Inst, v uint64, f format) uint64 {
 	case "notanumber":
 		yes = n.nan
 	case "normal":
-		yes = finite && !small
+		yes = finite && !tiny
 	case "subnormal":
-		yes = small && !n.isZero()
+		yes = tiny && !n.isZero()
 	}
 	return boolean(yes)
 }
@@ -233,7 +232,7 @@ func set(in *ptx.Inst, d ptx.Type, v []uint64) (uint64, error) {
 		case !yes:
 			return 0
 		case d == ptx.F32 || d == ptx.F16 || d == ptx.BF16:
-			return exact(big.NewRat(1, 1)).encode(formatOf(d), "rn")
+			return small(1).encode(formatOf(d), "rn")
 		}
 		return truncate(1<<64-1, d.Size())
 	}

@@ -98,7 +98,7 @@ func valueOf(v uint64, typ string) number {
 		}
 		if v>>3&15 == 15 { // no infinities: the format goes on
 			n := decode(v&0x87|14<<3, format{4, 3})
-			n.r.Mul(n.r, power(1))
+			n.e++
 			return n
 		}
 		return decode(v, format{4, 3})
@@ -107,7 +107,7 @@ func valueOf(v uint64, typ string) number {
 	if typ[0] == 's' {
 		x = int64(v<<(64-widths[typ])) >> (64 - widths[typ])
 	}
-	return exact(power(0).SetInt64(x))
+	return small(x)
 }
 
 // element reads an element of a thread's operand.
@@ -168,7 +168,7 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 			}
 		}
 		if ones > 0 {
-			sum = add(sum, exact(power(0).SetInt64(int64(ones))), "rn")
+			sum = add(sum, small(int64(ones)), "rn")
 		}
 		d[at] = rounded(sum, o[0].typ, in.Has("satfinite"))
 	}
@@ -181,7 +181,10 @@ func rounded(n number, typ string, sat bool) uint64 {
 	if typ != "s32" {
 		return n.encode(formatOf(map[string]ptx.Type{"f16": ptx.F16, "f32": ptx.F32, "f64": ptx.F64}[typ]), "rn")
 	}
-	v := n.signed().Num().Int64()
+	v := n.rounded(0, "rz").Int64()
+	if n.neg {
+		v = -v
+	}
 	if sat {
 		v = min(max(v, -1<<31), 1<<31-1)
 	}

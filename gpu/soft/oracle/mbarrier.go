@@ -71,9 +71,10 @@ func (t *thread) mbarrier(in *ptx.Inst) error {
 	return nil
 }
 
-// complete is what the bytes of a copy do to the mbarrier at an address.
-func (t *thread) complete(mem *ptx.Operand, bytes uint64) error {
-	b, err := t.bytes(&ptx.Inst{Mods: []string{"shared"}}, mem, 8)
+// complete is what the bytes of a copy do to the mbarrier at an address, which is in
+// the space that the instruction names.
+func (t *thread) complete(in *ptx.Inst, mem *ptx.Operand, bytes uint64) error {
+	b, err := t.bytes(&ptx.Inst{Mods: spaceOf(in)}, mem, 8)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 	}
 	n := t.val(&args[0], ptx.U32) & 15
 	if in.Has("arrive") {
-		b.arrived[n]++
+		b.arrived[n] += b.counts(t)
 		t.pass()
 		return true
 	}
@@ -48,6 +48,7 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 		want = int(t.val(&args[1], ptx.U32))
 	}
 	var here []*thread
+	come := b.arrived[n]
 	for _, o := range b.threads {
 		if o.state != ended {
 			live++
@@ -65,12 +66,14 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 		}
 		if o.val(&oa[0], ptx.U32)&15 == n {
 			here = append(here, o)
+			come += b.counts(o)
 		}
 	}
 	if want == 0 {
 		want = live
+		come = len(here) + b.arrived[n]
 	}
-	if len(here)+b.arrived[n] < want {
+	if come < want {
 		return false
 	}
 	b.arrived[n] = 0
@@ -94,6 +97,30 @@ func (b *block) barrier(t *thread, in *ptx.Inst) bool {
 		o.pass()
 	}
 	return true
+}
+
+// counts is how many threads a thread counts for at a barrier that expects a number
+// of them: that is a number of whole warps, and the last thread of a warp that is
+// not whole comes for those that it lacks too (PTX ISA, bar: a warp's arrival adds the
+// size of a warp).
+func (b *block) counts(t *thread) int {
+	if want, n := barrierCount(t); n && want%warpSize == 0 && int(t.index) == len(b.threads)-1 {
+		return warpSize - int(t.index%warpSize)
+	}
+	return 1
+}
+
+// barrierCount is the second operand of the barrier at which a thread waits.
+func barrierCount(t *thread) (want uint64, given bool) {
+	in := t.inst()
+	args := in.Args
+	if in.Has("red") {
+		args = args[1 : len(args)-1]
+	}
+	if len(args) < 2 {
+		return 0, false
+	}
+	return t.val(&args[1], ptx.U32), true
 }
 
 // warp is a .sync instruction of a warp: the thread goes on when all non-exited

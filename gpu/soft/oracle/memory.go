@@ -15,6 +15,8 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 		switch m {
 		case "global", "const", "shared", "local", "param":
 			space = m
+		case "shared::cta", "shared::cluster":
+			space = "shared"
 		}
 	}
 	if len(mem.List) > 0 {
@@ -159,6 +161,9 @@ func (t *thread) store(in *ptx.Inst) error {
 	for i := range list {
 		put(b[uint64(i)*n:][:n], t.val(&list[i], ty))
 	}
+	if in.Has("async") {
+		return t.complete(in, &in.Args[2], uint64(len(b)))
+	}
 	return nil
 }
 
@@ -209,6 +214,9 @@ func (t *thread) atom(in *ptx.Inst) error {
 	put(b, now)
 	if in.Op == "atom" {
 		t.set(&in.Args[0], old)
+	}
+	if in.Has("async") {
+		return t.complete(in, &in.Args[2], uint64(ty.Size()))
 	}
 	return nil
 }
@@ -269,7 +277,7 @@ func (t *thread) copyBulk(in *ptx.Inst) error {
 		}
 	}
 	if in.Has("mbarrier::complete_tx::bytes") {
-		return t.complete(&in.Args[3], size)
+		return t.complete(&ptx.Inst{Mods: []string{"shared"}}, &in.Args[3], size)
 	}
 	return nil
 }

@@ -41,14 +41,15 @@ func (f format) nanBits() uint64 {
 	return f.signBit() - 1
 }
 
-// number is an exact value. A zero has a sign.
+// number is an exact value, m·2^e. A zero has a sign.
 type number struct {
 	nan, inf, neg bool
-	r             *big.Rat // absolute value
+	m             *big.Int // not negative
+	e             int
 }
 
 func decode(v uint64, f format) number {
-	n := number{neg: v&f.signBit() != 0, r: new(big.Rat)}
+	n := number{neg: v&f.signBit() != 0, m: new(big.Int)}
 	e, m := int(v>>f.frac&(1<<f.exp-1)), v&(1<<f.frac-1)
 	if e == 1<<f.exp-1 {
 		n.nan, n.inf = m != 0, m == 0
@@ -59,23 +60,14 @@ func decode(v uint64, f format) number {
 	} else {
 		m |= 1 << f.frac
 	}
-	n.r.SetInt(new(big.Int).SetUint64(m))
-	n.r.Mul(n.r, power(e-f.bias()-int(f.frac)))
+	n.m.SetUint64(m)
+	n.e = e - f.bias() - int(f.frac)
 	return n
-}
-
-// power is 2^e.
-func power(e int) *big.Rat {
-	p := new(big.Rat)
-	if e >= 0 {
-		return p.SetInt(two(uint32(e)))
-	}
-	return p.SetFrac(big.NewInt(1), two(uint32(-e)))
 }
 
 func (n number) sign() int {
 	switch {
-	case n.nan || !n.inf && n.r.Sign() == 0:
+	case n.nan || !n.inf && n.m.Sign() == 0:
 		return 0
 	case n.neg:
 		return -1
@@ -83,45 +75,48 @@ func (n number) sign() int {
 	return 1
 }
 
-// signed is the value with its sign; n is finite.
-func (n number) signed() *big.Rat {
-	if n.neg {
-		return new(big.Rat).Neg(n.r)
-	}
-	return n.r
-}
+// integral is an integer as a number.
+func integral(x *big.Int) number { return number{neg: x.Sign() < 0, m: new(big.Int).Abs(x)} }
 
-func exact(r *big.Rat) number { return number{neg: r.Sign() < 0, r: new(big.Rat).Abs(r)} }
+func small(x int64) number { return integral(big.NewInt(x)) }
+
+// below2 reports whether a finite number is smaller than 2^e.
+func (n number) below2(e int) bool { return n.m.BitLen()+n.e <= e }
 
 // flushed is .ftz: a denormal is a zero.
 func (n number) flushed(f format) number {
-	if !n.nan && !n.inf && n.r.Cmp(power(1-f.bias())) < 0 {
-		n.r = new(big.Rat)
+	if !n.nan && !n.inf && n.below2(1-f.bias()) {
+		n.m = new(big.Int)
 	}
 	return n
 }
 
-// roundQuantum gives x / q as an integer. neg is the sign of the whole.
-func roundQuantum(x, q *big.Rat, mode string, neg bool) *big.Int {
-	x = new(big.Rat).Quo(x, q)
-	n, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
+// rounded gives a finite number in units of 2^e, as an integer without its sign.
+func (n number) rounded(e int, mode string) *big.Int {
+	if e <= n.e {
+		return new(big.Int).Lsh(n.m, uint(n.e-e))
+	}
+	lost := uint(e - n.e)
+	q := new(big.Int).Rsh(n.m, lost)
+	zeros := n.m.TrailingZeroBits()
+	inexact := n.m.Sign() != 0 && zeros < lost
+	half := n.m.Bit(int(lost-1)) == 1 // or more
 	up := false
 	switch mode {
 	case "rz":
 	case "rm":
-		up = rest.Sign() != 0 && neg
+		up = inexact && n.neg
 	case "rp":
-		up = rest.Sign() != 0 && !neg
+		up = inexact && !n.neg
 	case "rna":
-		up = rest.Lsh(rest, 1).Cmp(x.Denom()) >= 0
+		up = half
 	default:
-		c := rest.Lsh(rest, 1).Cmp(x.Denom())
-		up = c > 0 || c == 0 && n.Bit(0) == 1
+		up = half && (zeros < lost-1 || q.Bit(0) == 1)
 	}
 	if up {
-		n.Add(n, big.NewInt(1))
+		q.Add(q, big.NewInt(1))
 	}
-	return n
+	return q
 }
 
 // encode rounds a number to a format.
@@ -135,15 +130,11 @@ func (n number) encode(f format, mode string) uint64 {
 		return f.nanBits()
 	case n.inf:
 		return sign | f.infBits()
-	case n.r.Sign() == 0:
+	case n.m.Sign() == 0:
 		return sign
 	}
-	e := n.r.Num().BitLen() - n.r.Denom().BitLen()
-	if n.r.Cmp(power(e)) < 0 {
-		e--
-	}
-	e = max(e, 1-f.bias())
-	m := roundQuantum(n.r, power(e-int(f.frac)), mode, n.neg).Uint64()
+	e := max(n.m.BitLen()+n.e-1, 1-f.bias())
+	m := n.rounded(e-int(f.frac), mode).Uint64()
 	if m >= 2<<f.frac { // rounded up to the next power of two
 		m, e = m>>1, e+1
 	}
@@ -159,13 +150,13 @@ func (n number) encode(f format, mode string) uint64 {
 	return sign | uint64(e+f.bias())<<f.frac | m&(1<<f.frac-1)
 }
 
-func nan() number { return number{nan: true, r: new(big.Rat)} }
+func nan() number { return number{nan: true, m: new(big.Int)} }
 
-func zeroOf(neg bool) number { return number{neg: neg, r: new(big.Rat)} }
+func zeroOf(neg bool) number { return number{neg: neg, m: new(big.Int)} }
 
-func infinity(neg bool) number { return number{inf: true, neg: neg, r: new(big.Rat)} }
+func infinity(neg bool) number { return number{inf: true, neg: neg, m: new(big.Int)} }
 
-func (n number) isZero() bool { return !n.nan && !n.inf && n.r.Sign() == 0 }
+func (n number) isZero() bool { return !n.nan && !n.inf && n.m.Sign() == 0 }
 
 // negated is -n.
 func (n number) negated() number { n.neg = !n.neg; return n }
@@ -181,11 +172,31 @@ func add(a, b number, mode string) number {
 	case a.isZero() && b.isZero() && a.neg == b.neg:
 		return a
 	}
-	s := new(big.Rat).Add(a.signed(), b.signed())
-	if s.Sign() == 0 {
+	x, y, e := aligned(a, b)
+	s := number{e: e}
+	if c := x.Cmp(y); a.neg == b.neg {
+		s.neg, s.m = a.neg, new(big.Int).Add(x, y)
+	} else if c == 0 {
 		return zeroOf(mode == "rm")
+	} else if c > 0 {
+		s.neg, s.m = a.neg, new(big.Int).Sub(x, y)
+	} else {
+		s.neg, s.m = b.neg, new(big.Int).Sub(y, x)
 	}
-	return exact(s)
+	return s
+}
+
+// aligned gives the absolute values of two finite numbers in units of 2^e.
+func aligned(a, b number) (x, y *big.Int, e int) {
+	e = min(a.e, b.e)
+	return shiftUp(a.m, a.e-e), shiftUp(b.m, b.e-e), e
+}
+
+func shiftUp(x *big.Int, by int) *big.Int {
+	if by == 0 || x.Sign() == 0 {
+		return x
+	}
+	return new(big.Int).Lsh(x, uint(by))
 }
 
 func mul(a, b number) number {
@@ -196,9 +207,20 @@ func mul(a, b number) number {
 	case a.inf || b.inf:
 		return infinity(neg)
 	}
-	return number{neg: neg, r: new(big.Rat).Mul(a.r, b.r)}
+	return number{neg: neg, m: new(big.Int).Mul(a.m, b.m), e: a.e + b.e}
 }
 
+// sticky is x with one more bit, which is set where x is not exact: no format's
+// rounding mistakes the value for another or for a tie.
+func sticky(x *big.Int, inexact bool) *big.Int {
+	x.Lsh(x, 1)
+	if inexact {
+		x.SetBit(x, 0, 1)
+	}
+	return x
+}
+
+// div is exact to 200 bits and a sticky one.
 func div(a, b number) number {
 	neg := a.neg != b.neg
 	switch {
@@ -209,11 +231,12 @@ func div(a, b number) number {
 	case b.inf:
 		return zeroOf(neg)
 	}
-	return number{neg: neg, r: new(big.Rat).Quo(a.r, b.r)}
+	const k = 300
+	q, rest := new(big.Int).QuoRem(new(big.Int).Lsh(a.m, k), b.m, new(big.Int))
+	return number{neg: neg, m: sticky(q, rest.Sign() != 0), e: a.e - b.e - k - 1}
 }
 
-// sqrt is exact to 300 bits, with one more bit when it is not exact, which
-// no format's rounding mistakes for a tie.
+// sqrt is exact to 300 bits and a sticky one.
 func sqrt(a number) number {
 	switch {
 	case a.nan || a.isZero():
@@ -223,17 +246,11 @@ func sqrt(a number) number {
 	case a.inf:
 		return a
 	}
-	const k = 1400 // half of it below the square root of the smallest f64
-	x := new(big.Rat).Mul(a.r, power(2*k))
-	n, rest := new(big.Int).QuoRem(x.Num(), x.Denom(), new(big.Int))
-	s := new(big.Int).Sqrt(n)
-	exactly := rest.Sign() == 0 && new(big.Int).Mul(s, s).Cmp(n) == 0
-	s.Lsh(s, 1)
-	if !exactly {
-		s.Add(s, big.NewInt(1))
-	}
-	r := new(big.Rat).SetInt(s)
-	return number{r: r.Mul(r, power(-k-1))}
+	k := 600 + a.e&1
+	x := new(big.Int).Lsh(a.m, uint(k))
+	s := new(big.Int).Sqrt(x)
+	inexact := new(big.Int).Mul(s, s).Cmp(x) != 0
+	return number{m: sticky(s, inexact), e: (a.e-k)/2 - 1}
 }
 
 // compare is below, at or above zero; a and b are no NaNs. It tells zeros apart when asked.
@@ -253,5 +270,9 @@ func compare(a, b number, zeros bool) int {
 		}
 		return rank(a) - rank(b)
 	}
-	return a.signed().Cmp(b.signed())
+	if a.sign() != b.sign() {
+		return a.sign() - b.sign()
+	}
+	x, y, _ := aligned(a, b)
+	return x.Cmp(y) * a.sign()
 }

@@ -35,6 +35,7 @@ const (
 	sharedWindow = uint64(0x7d0000000000)
 	localWindow  = uint64(0x7c0000000000)
 	window       = uint64(1) << 32
+	functions    = uint64(0x7b0000000000) // addresses of functions
 )
 
 const warpSize = 32
@@ -54,6 +55,8 @@ type block struct {
 	static  uint64
 	threads []*thread
 	arrived [16]int // by bar.arrive
+	// taken are the functions of which a thread has taken the address.
+	taken []*ptx.Func
 	// barriers are the mbarrier objects in shared memory.
 	barriers map[*byte]*phases
 }

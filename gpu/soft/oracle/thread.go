@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -95,21 +96,45 @@ func (t *thread) step() error {
 	return t.plain(in)
 }
 
-func callParts(in *ptx.Inst) (f *ptx.Func, rets, args []ptx.Operand) {
+func callParts(in *ptx.Inst) (f *ptx.Operand, rets, args []ptx.Operand) {
 	rest := in.Args
 	if rest[0].Kind == ptx.KindList {
 		rets, rest = rest[0].List, rest[1:]
 	}
-	f, rest = rest[0].Func, rest[1:]
-	if len(rest) > 0 {
+	f, rest = &rest[0], rest[1:]
+	if len(rest) > 0 && rest[0].Kind == ptx.KindList {
 		args = rest[0].List
 	}
 	return f, rets, args
 }
 
+// functionAt is the function whose address, by val, is v.
+func (b *block) functionAt(v uint64) (*ptx.Func, error) {
+	if v < functions || v-functions >= uint64(len(b.taken)) {
+		return nil, errors.New("no function has this address")
+	}
+	return b.taken[v-functions], nil
+}
+
+// addressOf is the address of a function.
+func (b *block) addressOf(f *ptx.Func) uint64 {
+	i := slices.Index(b.taken, f)
+	if i < 0 {
+		i, b.taken = len(b.taken), append(b.taken, f)
+	}
+	return functions + uint64(i)
+}
+
 func (t *thread) call(in *ptx.Inst) error {
 	caller := t.top()
-	f, _, args := callParts(in)
+	to, _, args := callParts(in)
+	f := to.Func
+	if to.Kind == ptx.KindReg {
+		var err error
+		if f, err = t.b.functionAt(t.val(to, ptx.U64)); err != nil {
+			return err
+		}
+	}
 	fr := t.push(f)
 	for i, p := range f.Params {
 		if p.Space == ptx.Register {
@@ -132,8 +157,8 @@ func (t *thread) ret() error {
 	}
 	t.frames = t.frames[:len(t.frames)-1]
 	caller := t.top()
-	f, rets, _ := callParts(t.inst())
-	for i, p := range f.Returns {
+	_, rets, _ := callParts(t.inst())
+	for i, p := range done.f.Returns {
 		if p.Space == ptx.Register {
 			t.set(&rets[i], done.regs[p.Reg])
 			continue
@@ -169,6 +194,8 @@ func (t *thread) val(o *ptx.Operand, ty ptx.Type) uint64 {
 		return t.b.address(t, o.Var) + uint64(o.Off)
 	case ptx.KindSpecial:
 		return t.special(o.Name)
+	case ptx.KindFunc:
+		return t.b.addressOf(o.Func)
 	}
 	if ty == ptx.Pred {
 		if o.Bits != 0 {

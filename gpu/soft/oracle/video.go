@@ -7,43 +7,107 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 )
 
-// video is a video instruction on whole registers.
+// video is a video instruction, in the words of the PTX ISA.
 func video(in *ptx.Inst, types []ptx.Type, v []uint64) uint64 {
-	bytes := uint32(4)
 	op := in.Op[1:]
 	switch op[len(op)-1] {
 	case '2':
-		bytes = 2
+		return videoSIMD(in, op[:len(op)-1], types, v, 2)
 	case '4':
-		bytes = 1
+		return videoSIMD(in, op[:len(op)-1], types, v, 1)
 	}
-	op = strings.TrimRight(op, "24")
-	third := new(big.Int)
-	if len(v) > 2 {
-		third = integer(v[2], types[0])
+	source := func(i int) *big.Int {
+		bytes, at := selected(in.Args[i+1].Parts())
+		return integer(v[i]>>(8*at), sized(types[i+1], bytes))
 	}
-	sum, joined := new(big.Int).Set(third), uint64(0)
-	for at := uint32(0); at < 4; at += bytes {
-		t := videoPart(op, integer(v[0]>>(8*at), sized(types[1], bytes)), integer(v[1]>>(8*at), sized(types[2], bytes)))
+	tmp := videoPart(in, op, source(0), source(1))
+	bytes, at := selected(in.Args[0].Parts())
+	if in.Has("sat") {
+		lo, hi := limits(sized(types[0], bytes))
+		tmp = clamp(tmp, lo, hi)
+	}
+	if len(v) < 3 {
+		return wrap(tmp, 32)
+	}
+	c := integer(v[2], types[0])
+	switch {
+	case in.Has("add"):
+		return wrap(new(big.Int).Add(tmp, c), 32)
+	case in.Has("min") && c.Cmp(tmp) < 0, in.Has("max") && c.Cmp(tmp) > 0:
+		return wrap(c, 32)
+	case in.Has("min"), in.Has("max"):
+		return wrap(tmp, 32)
+	}
+	merged := [4]byte{byte(v[2]), byte(v[2] >> 8), byte(v[2] >> 16), byte(v[2] >> 24)}
+	for i := range bytes {
+		merged[at+i] = byte(wrap(tmp, 32) >> (8 * i))
+	}
+	return uint64(merged[0]) | uint64(merged[1])<<8 | uint64(merged[2])<<16 | uint64(merged[3])<<24
+}
+
+// selected is how many bytes a selector of one part means, and from which one on.
+func selected(name string) (bytes, at uint32) {
+	switch name {
+	case "b0", "b1", "b2", "b3":
+		return 1, uint32(name[1] - '0')
+	case "h0":
+		return 2, 0
+	case "h1":
+		return 2, 2
+	}
+	return 4, 0
+}
+
+// videoSIMD is one on parts of so many bytes beside each other.
+func videoSIMD(in *ptx.Inst, op string, types []ptx.Type, v []uint64, bytes uint32) uint64 {
+	n := 4 / bytes
+	defaults := map[uint32][3]string{2: {"h10", "h10", "h32"}, 1: {"b3210", "b3210", "b7654"}}[bytes]
+	var names [3]string
+	for i := range names {
+		if names[i] = in.Args[i].Parts(); names[i] == "" {
+			names[i] = defaults[i]
+		}
+	}
+	both := v[0] | v[1]<<32
+	element := func(i, part uint32) *big.Int {
+		which := uint32(names[i][n-part] - '0') // the last digit is part 0's
+		return integer(both>>(8*bytes*which), sized(types[i], bytes))
+	}
+	sum, merged := new(big.Int).SetUint64(v[2]), uint64(0)
+	for part := range n {
+		if !strings.ContainsRune(names[0], rune('0'+part)) {
+			merged |= v[2] & ((1<<(8*bytes) - 1) << (8 * bytes * part))
+			continue
+		}
+		t := videoPart(in, op, element(1, part), element(2, part))
 		if in.Has("sat") {
 			lo, hi := limits(sized(types[0], bytes))
 			t = clamp(t, lo, hi)
 		}
 		sum.Add(sum, t)
-		joined |= wrap(t, 8*bytes) << (8 * at)
+		merged |= wrap(t, 8*bytes) << (8 * bytes * part)
 	}
-	result := integer(joined, types[0])
-	switch {
-	case in.Has("add"):
+	if in.Has("add") {
 		return wrap(sum, 32)
-	case in.Has("min") && third.Cmp(result) < 0, in.Has("max") && third.Cmp(result) > 0:
-		result = third
 	}
-	return wrap(result, 32)
+	return merged
 }
 
-func videoPart(op string, a, b *big.Int) *big.Int {
+func videoPart(in *ptx.Inst, op string, a, b *big.Int) *big.Int {
 	switch op {
+	case "shl", "shr":
+		n := uint(b.Uint64() & 31)
+		if in.Has("clamp") {
+			n = uint(min(b.Uint64(), 32))
+		}
+		if op == "shl" {
+			return new(big.Int).Lsh(a, n)
+		}
+		return shiftDown(a, uint32(n))
+	case "set":
+		c := a.Cmp(b)
+		yes := map[string]bool{"eq": c == 0, "ne": c != 0, "lt": c < 0, "le": c <= 0, "gt": c > 0, "ge": c >= 0}[in.Mods[2]]
+		return new(big.Int).SetUint64(boolean(yes))
 	case "sub":
 		return new(big.Int).Sub(a, b)
 	case "absdiff":

@@ -102,7 +102,7 @@ func warpgroup(in *ptx.Inst, lanes [warpSize]*thread) error {
 			sum = decode(add(sum, mul(u, v), "rn").encode(f64format, "rn"), f64format)
 		}
 		if ones > 0 {
-			sum = add(sum, exact(power(0).SetInt64(int64(ones))), "rn")
+			sum = add(sum, small(int64(ones)), "rn")
 		}
 		d[at] = rounded(sum, types[0], in.Has("satfinite"))
 	}

@@ -6,6 +6,7 @@
 //	benchreport         the table, of samples on standard input
 //	benchreport path    the table of the path to a GPU (bench-gpu-path.sh)
 //	benchreport path-vm the same with the program in a VM
+//	benchreport soft    the table of the soft GPU beside C (bench-soft.sh)
 //	benchreport busy    one sample of how busy the machine is now
 package main
 
@@ -31,7 +32,7 @@ func run(args []string) error {
 		}
 		return err
 	}
-	tables := map[string][]row{"": rows, "path": pathRows(), "path-vm": pathRowsInVM()}
+	tables := map[string][]row{"": rows, "path": pathRows(), "path-vm": pathRowsInVM(), "soft": softRows()}
 	table, known := tables[strings.Join(args, " ")]
 	if !known {
 		return fmt.Errorf("unknown arguments %q", args)

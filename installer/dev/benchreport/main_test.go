@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +43,33 @@ PASS
 	}
 	if _, err := parse(strings.NewReader("BenchmarkX 1 fast ns/op\n")); err == nil {
 		t.Error("a value that is no number was read")
+	}
+}
+
+func TestGoalOfAtLeast(t *testing.T) {
+	all := samples{key{"Ours", "MB/s"}: {6}, ns("Theirs"): {1}}
+	for goal, want := range map[float64]string{6: "goal at least 6 MB/s: met", 7: "goal at least 7 MB/s: MISSED"} {
+		text, _ := report([]row{{name: "speed", bench: key{"Ours", "MB/s"}, baselineName: "theirs", baseline: ns("Theirs"), goalLeast: goal}}, all)
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Every kernel of bench-soft has a row, and every row a kernel.
+func TestSoftRows(t *testing.T) {
+	source, err := os.ReadFile("../../../gpu/guest/bench/soft/main.cu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels := regexp.MustCompile(`(?m)^\t\{"([\w-]+)", `).FindAllStringSubmatch(string(source), -1)
+	if len(kernels) != len(softKernels) {
+		t.Errorf("main.cu has %d kernels, the table %d", len(kernels), len(softKernels))
+	}
+	for _, k := range kernels {
+		if !slices.ContainsFunc(softKernels, func(s softKernel) bool { return s.name == k[1] }) {
+			t.Errorf("kernel %s of main.cu has no row", k[1])
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type row struct {
 	worst        bool    // the greatest of the samples counts, and not their median
 	goal         float64 // at most so much, in the bench's unit; 0: none is set
 	goalRatio    float64 // at most so many times the baseline; 0: none is set
+	goalLeast    float64 // at least so much, in the bench's unit; 0: none is set
 }
 
 // value that the row shows of its samples.
@@ -37,8 +38,10 @@ var fixedRows = []row{
 	{name: "guest library: synchronize, carrier (b)", bench: ns("GuestRoundTrip"), baselineName: "two processes, ping-pong in shared memory", baseline: ns("GuestRoundTripBaseline")},
 	{name: "guest library: copy 64 KiB to the device", bench: ns("GuestCopySmall"), baselineName: "memcpy", baseline: ns("GuestCopySmallBaseline")},
 	{name: "guest library: copy 16 MiB to the device", bench: ns("GuestCopyBig"), baselineName: "memcpy", baseline: ns("GuestCopyBigBaseline")},
-	{name: "interpreter: saxpy", bench: key{"Kernels/saxpy", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/saxpy", "Ginst/s"}},
-	{name: "interpreter: matmul", bench: key{"Kernels/matmul", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/matmul", "Ginst/s"}},
+	{name: "interpreter: saxpy", bench: key{"Kernels/interpreted/saxpy", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/saxpy", "Ginst/s"}},
+	{name: "interpreter: matmul", bench: key{"Kernels/interpreted/matmul", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/matmul", "Ginst/s"}},
+	{name: "machine code: saxpy", bench: key{"Kernels/compiled/saxpy", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/saxpy", "Ginst/s"}},
+	{name: "machine code: matmul", bench: key{"Kernels/compiled/matmul", "Ginst/s"}, baselineName: "the same loop in Go, same count", baseline: key{"KernelsInGo/matmul", "Ginst/s"}},
 	{name: "soft GPU: a lock that 128 threads of a block take", bench: key{"Waits/lock", "ns/event"}, baselineName: "one thread takes it each time", baseline: key{"NoWaits/lock", "ns/event"}},
 	{name: "soft GPU: a lock that 4 blocks of 128 threads take", bench: key{"Waits/lock-of-blocks", "ns/event"}, baselineName: "one thread takes it each time", baseline: key{"NoWaits/lock-of-blocks", "ns/event"}},
 	{name: "soft GPU: a block's round with a grid barrier, 64 blocks", bench: key{"Waits/grid-barrier", "ns/event"}, baselineName: "a launch for each round", baseline: key{"NoWaits/grid-barrier", "ns/event"}},
@@ -117,6 +120,9 @@ func (r row) note(got, than float64, v, base []float64) string {
 	}
 	if r.goalRatio != 0 {
 		notes = append(notes, fmt.Sprintf("goal %.3g × baseline: %s", r.goalRatio, met(got, r.goalRatio*than)))
+	}
+	if r.goalLeast != 0 {
+		notes = append(notes, fmt.Sprintf("goal at least %s: %s", quantity(r.goalLeast, r.bench.unit), met(r.goalLeast, got)))
 	}
 	if spread(v) > noisy || spread(base) > noisy {
 		notes = append(notes, "NOISY")

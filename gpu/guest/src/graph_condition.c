@@ -1,0 +1,233 @@
+/* Conditions of graphs and the nodes that choose by them. A handle is the address of
+ * the condition's value in device memory, to which cudaGraphSetConditional stores on
+ * devices of ours; this process reads it when a launch comes to the node. A card's
+ * driver has handles of its own, so there is no condition on a card. */
+#include <stdlib.h>
+
+#include "graph.h"
+
+#define OURS 92 /* CAN_USE_STREAM_MEM_OPS_V1: yes from devices of ours, no on a card */
+#define CHOICES_LIMIT 4096
+
+struct condition {
+	struct condition *next;
+	uint64_t address, context;
+	uint32_t value; /* at the beginning of a launch */
+	bool assign;	/* there is one */
+	bool gone;	/* with its context */
+	unsigned int refs;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct condition *all; /* guarded by lock, as what it leads to */
+
+/* The worker frees the value when the context's work is done. */
+static void put(struct condition *c)
+{
+	struct condition **at = &all;
+	struct session *s;
+	struct range r;
+	bool last, gone;
+
+	pthread_mutex_lock(&lock);
+	gone = c->gone;
+	if ((last = --c->refs == 0)) {
+		while (*at != c)
+			at = &(*at)->next;
+		*at = c->next;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!last)
+		return;
+	if (!gone && range_take(SPACE_DEVICE, c->address, &r) && library_session(&s) == 0) {
+		struct bslt_mem_free a = {c->address};
+
+		(void)ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+	}
+	free(c);
+}
+
+/* A reference to the condition of a handle, or NULL. */
+static struct condition *get(uint64_t handle)
+{
+	struct condition *c;
+
+	pthread_mutex_lock(&lock);
+	for (c = all; c && (c->gone || c->address != handle); c = c->next)
+		;
+	if (c)
+		c->refs++;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+struct condition *condition_get(struct condition *c)
+{
+	pthread_mutex_lock(&lock);
+	c->refs++;
+	pthread_mutex_unlock(&lock);
+	return c;
+}
+
+bool condition_default(const struct condition *c, uint64_t *address, uint32_t *value)
+{
+	*address = c->address;
+	*value = c->value;
+	return c->assign;
+}
+
+int condition_write(struct session *s, uint64_t stream, uint64_t address, uint32_t value)
+{
+	struct bslt_copy_htod_inline a = {stream, address};
+
+	return stream_put(s, stream, BSLT_OP_COPY_HTOD_INLINE, 0, BSLT_NO_SLOT, &a, sizeof a, &value, sizeof value);
+}
+
+int condition_read(struct session *s, uint64_t stream, uint64_t address, uint32_t *value)
+{
+	struct lowered l = {.what = BSLT_GRAPH_COPY_DTOH, .dst = (uintptr_t)value, .src = address, .width = sizeof *value, .height = 1, .depth = 1};
+
+	return copy_perform(s, stream, &l);
+}
+
+void conditions_drop_context(uint64_t context)
+{
+	pthread_mutex_lock(&lock);
+	for (struct condition *c = all; c; c = c->next)
+		c->gone |= c->context == context;
+	pthread_mutex_unlock(&lock);
+}
+
+void conditions_abandon(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	all = NULL;
+}
+
+void conditions_free(struct graph *g)
+{
+	for (size_t i = 0; i < g->condition_count; i++)
+		put(g->conditions[i]);
+	free(g->conditions);
+}
+
+/* The graph keeps the condition; takes it over. */
+static int belongs(CUgraph h, struct condition *c)
+{
+	struct graph *g = graph_find(h);
+	struct condition **more = g ? realloc(g->conditions, (g->condition_count + 1) * sizeof *more) : NULL;
+
+	if (!more) {
+		put(c);
+		return g ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE;
+	}
+	g->conditions = more;
+	g->conditions[g->condition_count++] = c;
+	return 0;
+}
+
+/* Without graph_lock, because an allocation may wait. */
+CUDA_API CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx,
+						 unsigned int defaultLaunchValue, unsigned int flags)
+{
+	struct condition *c;
+	uint64_t context;
+	CUdeviceptr address;
+	int err;
+
+	SESSION(s);
+	if (!pHandle_out || !hGraph || flags & ~(unsigned int)CU_GRAPH_COND_ASSIGN_DEFAULT)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!device_attribute(OURS))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	TRY(params_context(ctx, &context));
+	if (!(c = calloc(1, sizeof *c)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if ((err = graph_allocate(s, context, sizeof c->value, &address)) != 0) {
+		free(c);
+		return err;
+	}
+	*c = (struct condition){.address = address, .context = context, .value = defaultLaunchValue, .assign = flags != 0, .refs = 1};
+	pthread_mutex_lock(&lock);
+	c->next = all;
+	all = c;
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&graph_lock);
+	if ((err = belongs(hGraph, c)) == 0)
+		*pHandle_out = address;
+	pthread_mutex_unlock(&graph_lock);
+	return err;
+}
+
+static bool size_fits(int type, unsigned int size)
+{
+	switch (type) {
+	case CU_GRAPH_COND_TYPE_IF: return size == 1 || size == 2;
+	case CU_GRAPH_COND_TYPE_WHILE: return size == 1;
+	case CU_GRAPH_COND_TYPE_SWITCH: return size >= 1 && size <= CHOICES_LIMIT;
+	default: return false;
+	}
+}
+
+/* Room for size bodies. */
+static int room(struct choice *c, unsigned int size)
+{
+	c->size = size;
+	c->handles = calloc(size, sizeof *c->handles);
+	c->bodies = calloc(size, sizeof *c->bodies);
+	return c->handles && c->bodies ? 0 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+void choice_free(struct choice *c)
+{
+	for (unsigned int i = 0; c->bodies && i < c->size; i++)
+		graph_drop(c->bodies[i]);
+	free(c->bodies);
+	free(c->handles);
+	if (c->condition)
+		put(c->condition);
+}
+
+static int bodies_new(struct choice *c, unsigned int size)
+{
+	TRY(room(c, size));
+	for (unsigned int i = 0; i < size; i++) {
+		if (!(c->bodies[i] = graph_new(true)))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		c->bodies[i]->child = true;
+		c->handles[i] = handle_of(c->bodies[i]->o.id);
+	}
+	return 0;
+}
+
+int params_choice(const CUDA_CONDITIONAL_NODE_PARAMS *p, struct node_params *out)
+{
+	struct choice c = {.type = p->type};
+	int err;
+
+	if (!size_fits(p->type, p->size) || !(c.condition = get(p->handle)))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (p->ctx && (uintptr_t)p->ctx != c.condition->context)
+		err = CUDA_ERROR_INVALID_VALUE;
+	else
+		err = bodies_new(&c, p->size);
+	if (err) {
+		choice_free(&c);
+		return err;
+	}
+	*out = (struct node_params){.kind = CU_GRAPH_NODE_TYPE_CONDITIONAL, .context = c.condition->context, .choice = c};
+	return 0;
+}
+
+int choice_clone(const struct choice *c, struct choice *out)
+{
+	int err;
+
+	*out = (struct choice){.type = c->type, .condition = condition_get(c->condition)};
+	err = room(out, c->size);
+	for (unsigned int i = 0; i < c->size && !err; i++)
+		err = graph_clone(c->bodies[i], false, &out->bodies[i]);
+	if (err)
+		choice_free(out);
+	return err;
+}

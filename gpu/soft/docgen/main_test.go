@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+)
+
+func TestDocumentIsFresh(t *testing.T) {
+	text, err := os.ReadFile("../" + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := fill(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh != string(text) {
+		t.Error("docs/soft-gpu.md is not what the engine's tables say: run go generate ./gpu/soft")
+	}
+}
+
+// What the compiler knows is told, and nothing else.
+func TestEveryOpcodeIsTold(t *testing.T) {
+	known := compile.Opcodes()
+	told := []string{}
+	for _, g := range groups {
+		told = append(told, strings.Fields(g.opcodes)...)
+	}
+	for _, op := range known {
+		if !slices.Contains(isa, op) {
+			t.Errorf("%s is not an opcode of the PTX ISA", op)
+		}
+		if !tabled(op) && !slices.Contains(told, op) {
+			t.Errorf("%s is in no group of instructions.go", op)
+		}
+	}
+	for _, op := range told {
+		if !slices.Contains(known, op) {
+			t.Errorf("instructions.go tells of %s, which the compiler does not know", op)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// Atomic operations on shared memory that is of one goroutine: one lane after another,
+// without a lock. As a store they are alone in their run but for loads of parameters,
+// so that lanes come in order; a run with one has no quick body, which might begin
+// again after it.
+
+// updates give the new value of the old one in RAX and the lane's source in room,
+// where they leave it. 32-bit registers have zeros above.
+var updates = map[string]func(a *amd64.Assembler){
+	"add":  func(a *amd64.Assembler) { a.Emit(amd64.ADD, amd64.Q(room), amd64.Q(amd64.RAX)) },
+	"and":  func(a *amd64.Assembler) { a.Emit(amd64.AND, amd64.Q(room), amd64.Q(amd64.RAX)) },
+	"or":   func(a *amd64.Assembler) { a.Emit(amd64.OR, amd64.Q(room), amd64.Q(amd64.RAX)) },
+	"xor":  func(a *amd64.Assembler) { a.Emit(amd64.XOR, amd64.Q(room), amd64.Q(amd64.RAX)) },
+	"exch": func(*amd64.Assembler) {},
+	"min":  func(a *amd64.Assembler) { keepOld(a, amd64.CondB) },
+	"max":  func(a *amd64.Assembler) { keepOld(a, amd64.CondA) },
+}
+
+// keepOld keeps the old value where it compares so with the source.
+func keepOld(a *amd64.Assembler, c amd64.Cond) {
+	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Q(room))
+	a.Emit(amd64.CMOV[c], amd64.Q(room), amd64.Q(amd64.RAX))
+}
+
+// updatable reports whether an atomic operation can be in a run.
+func updatable(o *ir.Atomic) bool {
+	op, typ, _ := strings.Cut(o.What, ".")
+	if o.Space != ir.Shared || o.N != 1 || updates[op] == nil {
+		return false
+	}
+	class := ir.Class32
+	switch typ {
+	case "u32", "b32":
+	case "s32":
+		if op != "add" { // signed comparisons
+			return false
+		}
+	case "u64", "b64":
+		class = ir.Class64
+	default:
+		return false
+	}
+	return o.B.Class == class && (o.D.Class == class || o.D.Class == ir.ClassNone)
+}
+
+func (b *builder) atomic(o *ir.Atomic, in *ir.Inst, index int, opt *Options) []value {
+	x := b.newAccess(&o.Access, index)
+	x.window = exclusiveOffset
+	data := b.settle(b.read(o.B))
+	uses := append(b.access(&x, in, opt), data.lo)
+	vectors := 1
+	if o.Size == 8 {
+		uses, vectors = append(uses, data.hi), 2
+	}
+	op, _, _ := strings.Cut(o.What, ".")
+	old := b.add(regalloc.Inst{Uses: uses, Early: true}, vectors, func(a *amd64.Assembler, r regs) { x.emitAtomic(a, r, updates[op]) })
+	switch {
+	case o.D.Class == ir.ClassNone:
+		return nil
+	case vectors == 2:
+		return []value{{ir.Class64, old[0], old[1]}}
+	}
+	return []value{{class: ir.Class32, lo: old[0]}}
+}
+
+// emitAtomic looks at all lanes before the first does anything, as a store does.
+func (x *access) emitAtomic(a *amd64.Assembler, r regs, update func(a *amd64.Assembler)) {
+	done, out := a.Label(), a.Label()
+	data := r.use[2:]
+	if x.masked {
+		data = r.use[3:]
+	}
+	x.mask(a, r, done)
+	park(a, r)
+	x.parkData(a, data)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, savedOffset), amd64.Q(lanesLeft))
+	each(a, addressOffset, func() {
+		x.inside(a, x.Size, out, out)
+		a.Emit(amd64.MOV, amd64.Mem(regContext, addressOffset).Index(lane, 8), amd64.Q(offset))
+	})
+	a.Emit(amd64.MOV, amd64.Q(lanesLeft), amd64.Mem(regContext, savedOffset))
+	each(a, addressOffset, func() { x.change(a, update) })
+	x.unpark(a, r)
+	a.Jump(done)
+	x.leave(a, out)
+	a.Bind(done)
+}
+
+// change does one lane's operation. The old value takes the place of the source, and
+// what has changed is noted for those who wait.
+func (x *access) change(a *amd64.Assembler, update func(a *amd64.Assembler)) {
+	width, scale := amd64.D, uint8(4)
+	if x.Size == 8 {
+		width, scale = amd64.Q, 8
+	}
+	at := amd64.Mem(regContext, elementOffset(0)).Index(lane, scale)
+	a.Emit(amd64.MOV, width(amd64.RAX), amd64.Mem(offset, 0))
+	a.Emit(amd64.MOV, width(room), at)
+	a.Emit(amd64.MOV, at, width(amd64.RAX))
+	update(a)
+	a.Emit(amd64.MOV, amd64.Mem(offset, 0), width(room))
+	a.Emit(amd64.XOR, width(room), width(amd64.RAX))
+	a.Emit(amd64.OR, amd64.Mem(regContext, changedOffset), amd64.Q(room))
+}

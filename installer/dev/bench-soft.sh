@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The soft GPU beside the same algorithms in C (-O3 -march=native, OpenMP) on the
+# same processors, round by round, as one table (gpu/guest/bench/soft). Called by
+# "make bench-soft". ROUNDS is how many; default 7. ENGINE is how the soft GPU runs
+# kernels: automatic (default), interpreted or compiled. A wrong result fails. Goals
+# are printed beside what was measured and decide nothing.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+build=${BASALT_BUILD:-$root/build}
+out=$build/bench
+rounds=${ROUNDS:-7}
+engine=${ENGINE:-automatic}
+mkdir -p "$out"
+
+echo "bench-soft: building"
+make --no-print-directory -C gpu/guest BUILD="$build" all bench-soft >"$out/soft-build.log" 2>&1 ||
+	{ cat "$out/soft-build.log" >&2; exit 1; }
+go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
+go test -c -o "$out/soft.test" ./gpu/soft
+
+sockets=$(mktemp -d)
+gpud=''
+stop() {
+	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
+	rm -rf "$sockets"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+"$build/bin/basalt-gpud" --standalone --no-nvidia --soft-gpu "vram=2GiB,engine=$engine" --socket "$sockets/gpu" >"$out/soft-gpud.log" 2>&1 &
+gpud=$!
+for _ in $(seq 100); do
+	[ -S "$sockets/gpu" ] && break
+	kill -0 "$gpud" 2>/dev/null || { cat "$out/soft-gpud.log" >&2; echo "bench-soft: basalt-gpud has ended" >&2; exit 1; }
+	sleep 0.1
+done
+
+samples=$out/soft-samples.txt
+printf 'BenchmarkAccelerator/soft_GPU,_engine_%s\t1\t1 cards\n' "$engine" >"$samples" # what the table's first line says
+# Threads of OpenMP that wait must not take processors from the soft GPU.
+export OMP_WAIT_POLICY=passive
+for round in $(seq "$rounds"); do
+	echo "bench-soft: round $round of $rounds"
+	"$build/bin/benchreport" busy >>"$samples"
+	BENCH_GPUD=$gpud BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 600 "$build/obj/guest/bench-soft" >>"$samples"
+	(cd gpu/soft && "$out/soft.test" -test.run '^$' -test.bench '^Benchmark(Kernels|KernelsInGo|ModuleLoad|ModuleCopy)$' -test.benchtime 3x) >>"$samples"
+done
+
+echo
+echo "load average: $(cut -d' ' -f1-3 /proc/loadavg)"
+"$build/bin/benchreport" soft <"$samples" | tee "$out/soft-report.txt"

@@ -1,0 +1,110 @@
+package ovn
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/sdn/ovn/nb"
+	"github.com/basalt-gpu/basalt/sdn/ovn/sb"
+	"github.com/ovn-kubernetes/libovsdb/client"
+	"github.com/ovn-kubernetes/libovsdb/ovsdb"
+)
+
+// Remind makes the nodes look again at routers' ports outside that no node has
+// claimed.
+//
+// When a member of the southbound database takes in a claim of a port and
+// another node's release of it at once, its clients see no change. The
+// ovn-controller whose claim that was then waits for a change that never comes,
+// and the router has no way out. Any change of a redirect port that
+// ovn-controller monitors makes it decide anew: it does not monitor external_ids,
+// but ovn-northd also copies the option redirect-type, of which the value
+// "overlay" means the same as none (ovn-nb(5)).
+func (c *Controller) Remind(ctx context.Context) error {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	north, err := c.nb.open(ctx)
+	if err != nil {
+		return err
+	}
+	south, err := c.sb.open(ctx)
+	if err != nil {
+		return err
+	}
+	if !north.Connected() || !south.Connected() {
+		return nil // what the caches show is old
+	}
+	var ops []ovsdb.Operation
+	for _, port := range c.unclaimed.next(unclaimed(north, south)) {
+		ops = append(ops, toggleRedirect(north.Cache().Table(nb.LogicalRouterPortTable).Row(port).(*nb.LogicalRouterPort)))
+	}
+	for batch := range slices.Chunk(ops, maxOperations) {
+		if err := c.transact(ctx, north, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// toggleRedirect writes the redirect-type "overlay", or takes it away.
+func toggleRedirect(p *nb.LogicalRouterPort) ovsdb.Operation {
+	const key, value = "redirect-type", "overlay"
+	m := ovsdb.NewMutation("options", ovsdb.MutateOperationInsert, ovsMap(map[string]string{key: value}))
+	if p.Options[key] == value {
+		m = ovsdb.NewMutation("options", ovsdb.MutateOperationDelete, ovsMap(map[string]string{key: value}))
+	}
+	return ovsdb.Operation{Op: ovsdb.OperationMutate, Table: nb.LogicalRouterPortTable, Where: byUUID(p.UUID), Mutations: []ovsdb.Mutation{*m}}
+}
+
+// unclaimed returns the UUIDs of routers' ports outside that have no node,
+// though one that could claim them is there.
+func unclaimed(north, south client.Client) []string {
+	there := map[string]bool{}
+	for _, m := range south.Cache().Table(sb.ChassisTable).RowsShallow() {
+		there[m.(*sb.Chassis).Name] = true
+	}
+	without := map[string]bool{} // redirect ports
+	for _, m := range south.Cache().Table(sb.PortBindingTable).RowsShallow() {
+		if b := m.(*sb.PortBinding); b.Chassis == nil {
+			without[b.LogicalPort] = true
+		}
+	}
+	groups, members := north.Cache().Table(nb.HAChassisGroupTable), north.Cache().Table(nb.HAChassisTable)
+	var ports []string
+	for id, m := range north.Cache().Table(nb.LogicalRouterPortTable).RowsShallow() {
+		p := m.(*nb.LogicalRouterPort)
+		if p.ExternalIDs[Owner] == "" || p.HaChassisGroup == nil || !without[redirectName(p.Name)] {
+			continue
+		}
+		group, ok := groups.Row(*p.HaChassisGroup).(*nb.HAChassisGroup)
+		if ok && slices.ContainsFunc(group.HaChassis, func(id string) bool {
+			member, ok := members.Row(id).(*nb.HAChassis)
+			return ok && there[member.ChassisName]
+		}) {
+			ports = append(ports, id)
+		}
+	}
+	return ports
+}
+
+// looks counts for how many looks in a row each port has had no node.
+type looks map[string]int
+
+// mostLooks lie between two reminders.
+const mostLooks = 64
+
+// next takes in one more look, and returns the ports to remind of: at the second
+// look, as a claim that is under way needs no reminder, and then each time twice
+// as many looks later.
+func (l looks) next(without []string) (due []string) {
+	maps.DeleteFunc(l, func(port string, _ int) bool { return !slices.Contains(without, port) })
+	for _, port := range without {
+		l[port]++
+		if n := l[port]; n > 1 && (n&(n-1) == 0 || n%mostLooks == 0) {
+			due = append(due, port)
+		}
+	}
+	slices.Sort(due)
+	return due
+}

@@ -1,0 +1,37 @@
+package ovn
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestRemindersBecomeRare(t *testing.T) {
+	l := looks{}
+	var at []int
+	for look := 1; look <= 200; look++ {
+		if due := l.next([]string{"a"}); len(due) > 0 {
+			at = append(at, look)
+		}
+	}
+	if want := []int{2, 4, 8, 16, 32, 64, 128, 192}; !slices.Equal(at, want) {
+		t.Errorf("reminded at looks %v, want %v", at, want)
+	}
+}
+
+func TestRemindersBeginAnew(t *testing.T) {
+	l := looks{}
+	for i, step := range []struct{ without, want []string }{
+		{[]string{"b", "a"}, nil},
+		{[]string{"b"}, []string{"b"}},
+		{[]string{"b", "a"}, nil}, // a had a node meanwhile
+		{[]string{"b", "a"}, []string{"a", "b"}},
+		{nil, nil},
+	} {
+		if due := l.next(step.without); !slices.Equal(due, step.want) {
+			t.Errorf("look %d: reminded of %v, want %v", i+1, due, step.want)
+		}
+	}
+	if len(l) != 0 {
+		t.Errorf("%v is remembered of ports that have nodes", l)
+	}
+}

@@ -1,0 +1,141 @@
+package luks
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const passphrase = "0f2ad6b1c9e84c3f9d6ba1e2f3041526"
+
+// disk of a header and a mebibyte, and the files of two passphrases.
+func disk(t *testing.T) (disk, right, wrong string) {
+	t.Helper()
+	header, err := Header([]byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(header) != HeaderBytes {
+		t.Errorf("the header has %d bytes, want %d", len(header), HeaderBytes)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{
+		"disk": append(header, make([]byte, 1<<20)...), "right": []byte(passphrase), "wrong": []byte(strings.ToUpper(passphrase)),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "disk"), filepath.Join(dir, "right"), filepath.Join(dir, "wrong")
+}
+
+func need(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skip("host: " + program + " is not installed: installer/dev/setup.sh installs it")
+	}
+}
+
+// QEMU opens the disk with its passphrase, writes to it, and reads that back;
+// with another passphrase it does not.
+func TestQEMUOpens(t *testing.T) {
+	need(t, "qemu-io")
+	disk, right, wrong := disk(t)
+	io := func(key string, commands ...string) (string, error) {
+		args := []string{"--object", "secret,id=luks,file=" + key, "--image-opts", "driver=luks,key-secret=luks,file.driver=file,file.filename=" + disk}
+		for _, c := range commands {
+			args = append(args, "-c", c)
+		}
+		out, err := exec.Command("qemu-io", args...).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := io(right, "write -P 0x11 1044480 4096", "length"); err != nil || !strings.Contains(out, "1 MiB") {
+		t.Errorf("write: %v: %s", err, out)
+	}
+	if out, err := io(right, "read -P 0x11 1044480 4096"); err != nil || strings.Contains(out, "failed") {
+		t.Errorf("read: %v: %s", err, out)
+	}
+	if out, err := io(wrong, "length"); err == nil || !strings.Contains(out, "Invalid password") {
+		t.Errorf("another passphrase: %v: %s", err, out)
+	}
+	raw, err := os.ReadFile(disk)
+	if err != nil || bytes.Contains(raw, bytes.Repeat([]byte{0x11}, 16)) {
+		t.Errorf("the disk shows what was written, or %v", err)
+	}
+}
+
+// Two headers of one passphrase have nothing in common that is secret.
+func TestHeadersDiffer(t *testing.T) {
+	one, err := Header([]byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := Header([]byte(passphrase))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := slotStart * sector; from < (slotStart+slotSectors)*sector; from += sector {
+		if bytes.Equal(one[from:from+sector], two[from:from+sector]) && from < slotStart*sector+keyBytes*stripes {
+			t.Fatalf("sector %d is the same in both", from/sector)
+		}
+	}
+}
+
+// QEMU takes an encrypted qcow2 file for whole, over another and alone, however
+// large it is.
+func TestQCOW2(t *testing.T) {
+	need(t, "qemu-io")
+	need(t, "qemu-img")
+	dir := t.TempDir()
+	run := func(program string, args ...string) (string, error) {
+		cmd := exec.Command(program, args...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for key, content := range map[string]string{"right": passphrase, "wrong": strings.ToUpper(passphrase)} {
+		if err := os.WriteFile(filepath.Join(dir, key), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, args := range map[string][]string{
+		"alone": {"64M"}, "large": {"50T"}, "over": {"-u", "-F", "qcow2", "-b", strings.Repeat("x", 1000), "64M"},
+	} {
+		create := append([]string{"create", "-q", "-f", "qcow2", name}, args...)
+		if out, err := run("qemu-img", create...); err != nil {
+			t.Fatalf("%s: %v: %s", name, err, out)
+		}
+		if err := EncryptQCOW2(filepath.Join(dir, name), []byte(passphrase)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := EncryptQCOW2(filepath.Join(dir, name), []byte(passphrase)); err == nil {
+			t.Errorf("%s was encrypted twice", name)
+		}
+		open := func(key string, args ...string) (string, error) {
+			args = append(args, "--object", "secret,id=luks,file="+key)
+			image := `json:{"driver": "qcow2", "backing": null, "encrypt": {"format": "luks", "key-secret": "luks"}, "file": {"driver": "file", "filename": "` + name + `"}}`
+			return run("qemu-io", append(args, image)...)
+		}
+		if out, err := open("right", "-c", "write -P 0x11 1M 128k"); err != nil {
+			t.Errorf("%s: write: %v: %s", name, err, out)
+		}
+		if out, err := open("right", "-c", "read -P 0x11 1M 128k", "-c", "read -P 0 2M 64k"); err != nil || strings.Contains(out, "failed") {
+			t.Errorf("%s: read: %v: %s", name, err, out)
+		}
+		if out, err := open("wrong", "-c", "read 1M 64k"); err == nil || !strings.Contains(out, "Invalid password") {
+			t.Errorf("%s: another passphrase: %v: %s", name, err, out)
+		}
+		// Checking needs no key.
+		out, err := run("qemu-img", "info", "-U", "--output=json", name)
+		if name == "over" && (err != nil || !strings.Contains(out, strings.Repeat("x", 1000))) {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+		check := `json:{"driver": "qcow2", "backing": null, "encrypt": {"format": "luks", "key-secret": "luks"}, "file": {"driver": "file", "filename": "` + name + `"}}`
+		if out, err := run("qemu-img", "check", "--object", "secret,id=luks,file=right", check); err != nil || !strings.Contains(out, "No errors were found") {
+			t.Errorf("%s: check: %v: %s", name, err, out)
+		}
+	}
+}
