@@ -164,10 +164,11 @@ fuzz: setup
 gpu-check: setup build
 	@gpu/conformance/pack.sh $(BUILD)/gpu-check
 
-## test-vendor: NVIDIA's CUDA samples, pycuda and numba in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN, PROGRAMS=PATTERN some
+## test-vendor: NVIDIA's CUDA samples, pycuda, numba and PyTorch in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN, PROGRAMS=PATTERN some
 test-vendor: setup build
 	@installer/dev/vendor/samples.sh
 	@installer/dev/vendor/python.sh
+	@installer/dev/vendor/torch.sh
 
 ## deb: Debian packages of what is built, in build/deb
 deb: build

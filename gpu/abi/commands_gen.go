@@ -28,6 +28,7 @@ const (
 	OpOccupancyMaxActiveBlocksPerMultiprocessor Op = 19
 	OpImageInfo                                 Op = 20
 	OpModuleLoadManaged                         Op = 21
+	OpFuncLoad                                  Op = 22
 	OpArrayCreate                               Op = 24
 	OpArrayDestroy                              Op = 25
 	OpArrayCopy                                 Op = 26
@@ -110,6 +111,8 @@ func (o Op) String() string {
 		return "ImageInfo"
 	case OpModuleLoadManaged:
 		return "ModuleLoadManaged"
+	case OpFuncLoad:
+		return "FuncLoad"
 	case OpArrayCreate:
 		return "ArrayCreate"
 	case OpArrayDestroy:
@@ -243,6 +246,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 48, true
 	case OpModuleLoadManaged:
 		return 104, true
+	case OpFuncLoad:
+		return 32, true
 	case OpArrayCreate:
 		return 56, true
 	case OpArrayDestroy:
@@ -538,7 +543,7 @@ type ModuleLoad struct {
 	OutLen        uint64 // ModuleInfo record: bytes
 	OutRegion     uint32 // ModuleInfo record: region number
 	OutZero       uint32 // zero
-	OptLevel      uint32 // 0-4
+	OptLevel      uint32 // 0-4, and LoadLazy (1.6)
 	MaxRegisters  uint32 // 0 = any
 }
 
@@ -700,7 +705,7 @@ type ModuleLoadManaged struct {
 	OutLen        uint64 // ModuleInfo record: bytes
 	OutRegion     uint32 // ModuleInfo record: region number
 	OutZero       uint32 // zero
-	OptLevel      uint32 // 0-4
+	OptLevel      uint32 // 0-4, and LoadLazy (1.6)
 	MaxRegisters  uint32 // 0 = any
 	Managed       uint64 // address, in a region that MemHostMap has mapped
 	ManagedLen    uint64 // bytes from there
@@ -750,6 +755,36 @@ func (a ModuleLoadManaged) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.ManagedLen)
 	b = binary.LittleEndian.AppendUint32(b, a.Fresh)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// FuncLoad is the fixed part of the command. Compiles a function that was loaded with LoadLazy, unless it has been, and fills a ModuleInfo record with it alone (1.6).
+type FuncLoad struct {
+	Function  uint64 // handle
+	OutOff    uint64 // ModuleInfo record: offset in its region
+	OutLen    uint64 // ModuleInfo record: bytes
+	OutRegion uint32 // ModuleInfo record: region number
+	OutZero   uint32 // zero
+}
+
+// DecodeFuncLoad reads the arguments from b, which has at least 32 bytes.
+func DecodeFuncLoad(b []byte) (a FuncLoad) {
+	_ = b[31]
+	a.Function = binary.LittleEndian.Uint64(b[0:])
+	a.OutOff = binary.LittleEndian.Uint64(b[8:])
+	a.OutLen = binary.LittleEndian.Uint64(b[16:])
+	a.OutRegion = binary.LittleEndian.Uint32(b[24:])
+	a.OutZero = binary.LittleEndian.Uint32(b[28:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a FuncLoad) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Function)
+	b = binary.LittleEndian.AppendUint64(b, a.OutOff)
+	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
+	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
+	b = binary.LittleEndian.AppendUint32(b, a.OutZero)
 	return b
 }
 

@@ -19,6 +19,7 @@ package abi
 //	     graphs have attributes
 //	1.4  StreamWaitValue
 //	1.5  launches have clusters
+//	1.6  kernels compiled when they are first used (LoadLazy, FuncLoad)
 //
 // What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -26,7 +27,7 @@ package abi
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 5
+	Minor        = 6
 	LibraryMinor = 1
 )
 
@@ -178,9 +179,13 @@ const (
 	MaxRegions     = 1024
 	MaxHandles     = 1 << 20 // of all kinds together, per guest process
 	MaxModuleImage = 256 << 20
-	MaxParamBytes  = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
-	MaxInline      = 4096  // bytes carried inside a command
-	ManagedAlign   = 256   // bytes: every managed variable of a module begins at a multiple of it
+
+	// LoadLazy in a load's opt_level: functions of the module may have attributes of 0;
+	// FuncLoad tells them, and whether the device can run the function.
+	LoadLazy      = 1 << 31
+	MaxParamBytes = 32764 // kernel parameters of one launch, as on devices from sm_70 on; 4096 before 1.2
+	MaxInline     = 4096  // bytes carried inside a command
+	ManagedAlign  = 256   // bytes: every managed variable of a module begins at a multiple of it
 )
 
 // EntryHeaderSize is the size of a command's header in the ring:

@@ -11,6 +11,7 @@
 package fatbin
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -79,6 +80,12 @@ func Entries(image []byte) ([]Entry, error) {
 		at += head + size
 	}
 	return list, nil
+}
+
+// Clone returns the entry with bytes of its own.
+func (e Entry) Clone() *Entry {
+	e.payload = bytes.Clone(e.payload)
+	return &e
 }
 
 // Image returns an entry's bytes, decompressed if they are compressed, with

@@ -44,7 +44,7 @@ type cardInfo struct {
 	Driver string
 	VRAM   uint64
 	SMs    int
-	// Model of a soft GPU, and its capability as 61; empty and 0: its usual ones.
+	// Model of a soft GPU, and its capability as 90; empty and 0: its usual ones.
 	Model      string
 	Capability int
 	Fault      model.Fault // injected

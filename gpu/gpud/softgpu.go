@@ -16,7 +16,7 @@ type SoftGPU struct {
 	// Model that it says it is, by its name in gpu/soft/model; empty: none.
 	Model string
 	SMs   int // multiprocessors
-	// Capability that it says it has: 61 is compute capability 6.1; 0: the model's.
+	// Capability that it says it has: 90 is compute capability 9.0; 0: the model's.
 	Capability int
 	// Fault is what is wrong with it, for tests and demonstrations.
 	Fault model.Fault
@@ -40,7 +40,7 @@ const (
 // madeSMs is how many multiprocessors a card without a model has.
 const madeSMs = 4
 
-// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=6.1". Only vram must be given;
+// ParseSoftGPU reads "name=soft0,vram=8GiB,model=a100,sms=4,cc=9.0". Only vram must be given;
 // index names a card without a name.
 func ParseSoftGPU(s string, index int) (SoftGPU, error) { return parseMade("soft", s, index) }
 
@@ -102,7 +102,7 @@ func parseSMs(s string) (int, error) {
 	return n, nil
 }
 
-// parseCapability reads a compute capability, as 6.1.
+// parseCapability reads a compute capability, as 9.0.
 func parseCapability(s string) (int, error) {
 	major, minor, ok := strings.Cut(s, ".")
 	a, err := strconv.Atoi(major)

@@ -178,7 +178,7 @@ func TestAPI(t *testing.T) {
 }
 
 func TestClusters(t *testing.T) {
-	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,cc=9.0")
+	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,cc=8.6")
 	g.run(t, object("api"), "clusters")
 }
 

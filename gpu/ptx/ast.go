@@ -73,6 +73,9 @@ type Func struct {
 	Link    Linkage
 	Object  string // in a linked module: the object that defines it
 	Line    int
+
+	at    int  // where its head begins in the source
+	whole bool // its body has been read, or has to be, with the module
 }
 
 // ParamBytes is the size of the parameter space of an entry.

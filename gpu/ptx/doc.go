@@ -12,11 +12,11 @@ package ptx
 import "fmt"
 
 // Limits on a module. They are far above what compilers emit (the largest
-// public kernels have some 60,000 instructions and 8,000 registers).
+// public kernels have some 60,000 instructions and 71,000 registers).
 const (
 	MaxSource       = 64 << 20 // bytes; see limits.go for what the tables take
-	MaxInstructions = 1 << 18  // in one module
-	MaxRegisters    = 1 << 16  // in one function
+	MaxInstructions = 1 << 18  // in one module, or read for one kernel
+	MaxRegisters    = 1 << 18  // in one function
 	MaxVariables    = 1 << 16  // in one module
 	MaxFunctions    = 1 << 14
 	MaxParameters   = 1 << 10 // of one function

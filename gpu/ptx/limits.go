@@ -64,6 +64,7 @@ func (b *budget) split(opcode string) []string {
 	if parts := b.opcode[opcode]; parts != nil {
 		return parts
 	}
+	opcode = strings.Clone(opcode)
 	parts := strings.Split(opcode, ".")
 	if len(b.opcode) < maxOpcodes {
 		b.opcode[opcode] = parts

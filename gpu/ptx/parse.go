@@ -15,7 +15,6 @@ type parser struct {
 	funcs  map[string]*Func
 	insts  int
 	inited uint64 // bytes of initialisers so far
-	fn     *funcState
 	files  *files
 	source SourceLine // of what follows
 	budget *budget    // shared by modules that are linked
@@ -34,6 +33,15 @@ func Parse(src string) (*Module, error) { return parse(src, false, newBudget(len
 func Outline(src string) (*Module, error) { return parse(src, true, newBudget(len(src))) }
 
 func parse(src string, outline bool, b *budget) (*Module, error) {
+	p, err := parsed(src, outline, b)
+	if err != nil {
+		return nil, err
+	}
+	return p.mod, nil
+}
+
+// parsed returns a parser that has read a whole module.
+func parsed(src string, outline bool, b *budget) (*parser, error) {
 	if len(src) > MaxSource {
 		return nil, &Error{Line: 1, Msg: "source too large"}
 	}
@@ -52,7 +60,7 @@ func parse(src string, outline bool, b *budget) (*Module, error) {
 	if p.mod.Major == 0 {
 		return nil, &Error{Line: 1, Msg: "no .version directive"}
 	}
-	return p.mod, p.checkRelocs()
+	return p, p.checkRelocs()
 }
 
 func (p *parser) advance() (err error) {

@@ -39,25 +39,34 @@ func (p *parser) body(s *funcState) error {
 }
 
 // skipBody passes over a function body from { to }.
-func (p *parser) skipBody(f *Func) error {
+func (p *parser) skipBody(s *funcState) error {
 	if !p.is("{") {
 		return p.expect("{")
 	}
+	start := p.tok.pos
+	if ok, err := p.skipBraces(); err != nil {
+		return err
+	} else if !ok {
+		return &Error{Line: p.lex.line, Msg: "function " + s.f.Name + " has no end"}
+	}
+	s.f.whole = declares(p.lex.src[start:p.lex.pos])
+	return p.advance()
+}
+
+// skipBraces passes over what the { that is next begins, up to and with its }, and
+// reports whether there is one.
+func (p *parser) skipBraces() (bool, error) {
 	for depth := 1; depth > 0; {
-		c, err := p.lex.skipToBrace()
-		if err != nil {
-			return err
-		}
-		switch c {
-		case '{':
+		switch c, err := p.lex.skipToBrace(); {
+		case err != nil || c == 0:
+			return false, err
+		case c == '{':
 			depth++
-		case '}':
-			depth--
 		default:
-			return &Error{Line: p.lex.line, Msg: "function " + f.Name + " has no end"}
+			depth--
 		}
 	}
-	return p.advance()
+	return true, nil
 }
 
 func (p *parser) statement(s *funcState) error {
@@ -321,7 +330,7 @@ func (p *parser) name(s *funcState, w string) Operand {
 		return o
 	}
 	if strings.HasPrefix(w, "%") || w == "WARP_SZ" {
-		return Operand{Kind: KindSpecial, Name: w}
+		return Operand{Kind: KindSpecial, Name: strings.Clone(w)}
 	}
 	if v := p.vars[w]; v != nil {
 		return Operand{Kind: KindVar, Var: v}

@@ -85,36 +85,44 @@ func (s *funcState) local(name string) *Var {
 	return found
 }
 
-func (p *parser) function(entry, extern bool, link Linkage) (err error) {
+// head is what stands before a function's body: name, parameters and directives.
+// The parser is behind .entry or .func.
+func (p *parser) head(entry bool, link Linkage) (s *funcState, err error) {
 	if err := p.charge(costFunc + costScope); err != nil {
-		return err
+		return nil, err
 	}
-	f := &Func{Entry: entry, Link: link, Line: p.tok.line}
-	s := &funcState{f: f, cur: -1}
+	f := &Func{Entry: entry, Link: link, Line: p.tok.line, at: p.tok.pos}
+	s = &funcState{f: f, cur: -1}
 	s.push()
-	p.fn, p.source = s, SourceLine{}
-	defer func() { p.fn = nil }()
+	p.source = SourceLine{}
 	if !entry && p.is("(") {
 		if f.Returns, err = p.params(s); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if f.Name, err = p.word(); err != nil {
-		return err
+		return nil, err
 	}
+	f.Name = strings.Clone(f.Name)
 	if p.is("(") {
 		if f.Params, err = p.params(s); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if entry {
 		if err := layoutParams(f); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := p.funcDirectives(f); err != nil {
+	return s, p.funcDirectives(f)
+}
+
+func (p *parser) function(entry, extern bool, link Linkage) error {
+	s, err := p.head(entry, link)
+	if err != nil {
 		return err
 	}
+	f := s.f
 	old := p.funcs[f.Name]
 	if old != nil && !old.Extern && !p.is(";") {
 		return p.errorf("function %s defined twice", f.Name)
@@ -139,23 +147,25 @@ func (p *parser) function(entry, extern bool, link Linkage) (err error) {
 	if extern {
 		return p.errorf(".extern function %s has a body", f.Name)
 	}
+	read := p.read
 	if p.outline {
-		if err := p.skipBody(f); err != nil {
-			return err
-		}
-		*target = *f
-		return nil
+		read = p.skipBody
 	}
+	if err := read(s); err != nil {
+		return err
+	}
+	*target = *f
+	return nil
+}
+
+// read reads a function's body.
+func (p *parser) read(s *funcState) error {
 	s.f.Body = p.room.insts
 	if err := p.body(s); err != nil {
 		return err
 	}
 	s.f.Body = p.room.body(s.f.Body)
-	if err := p.resolve(s); err != nil {
-		return err
-	}
-	*target = *f
-	return nil
+	return p.resolve(s)
 }
 
 // params is a parenthesised list of .param or .reg declarations.

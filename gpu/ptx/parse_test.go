@@ -141,7 +141,7 @@ func TestErrorsNameLineAndInstruction(t *testing.T) {
 		{head + ".entry k() { L: L: ret; }", "defined twice"},
 		{head + ".entry k() {", "has no end"},
 		{".target sm_61\n", "no .version"},
-		{head + ".entry k() { .reg .b32 %r<70000>; }", "out of range"},
+		{head + ".entry k() { .reg .b32 %r<300000>; }", "out of range"},
 		{head + ".global .align 3 .b32 a;", "power of two"},
 		{head + ".global .b8 a[1073741824][1073741824];", "too large"},
 		{head + ".entry k() " + strings.Repeat("{", 100), "nested too deeply"},

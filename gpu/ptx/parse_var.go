@@ -137,6 +137,7 @@ func (p *parser) declarator(v *Var, vec uint32) (err error) {
 	if v.Name, err = p.word(); err != nil {
 		return err
 	}
+	v.Name = strings.Clone(v.Name)
 	elem := uint64(v.Type.Size()) * uint64(vec)
 	if v.Align == 0 {
 		v.Align = uint32(elem)
@@ -280,6 +281,7 @@ func (p *parser) initAddress(v *Var, size uint32) (err error) {
 	if err := p.charge(costReloc); err != nil {
 		return err
 	}
+	r.Symbol = strings.Clone(r.Symbol)
 	v.Relocs = append(v.Relocs, r)
 	v.Init = append(v.Init, make([]byte, size)...)
 	return nil

@@ -26,6 +26,12 @@ func Signatures(src string) ([]Signature, error) {
 		if p.tok.kind == tokEOF {
 			return list, nil
 		}
+		if p.is("{") {
+			if _, err := p.skipBraces(); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if p.tok.kind != tokWord || p.tok.text != ".entry" {
 			continue
 		}

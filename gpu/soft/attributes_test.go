@@ -81,8 +81,8 @@ func TestAttributesAgree(t *testing.T) {
 func TestPTXVersion(t *testing.T) {
 	for target, want := range map[string]int32{"sm_35": 35, "sm_70": 70, "sm_90a": 90, "sm_100f": 100, "debug, sm_52": 52, "sm_61, texmode_independent": 61} {
 		_, _, a := load(t, ".version 8.4\n.target "+target+"\n.address_size 64\n.entry k() { ret; }")
-		if a[5] != want || a[6] != 61 {
-			t.Errorf(".target %s: PTX version %d, binary version %d, want %d and 61", target, a[5], a[6], want)
+		if a[5] != want || a[6] != 90 {
+			t.Errorf(".target %s: PTX version %d, binary version %d, want %d and 90", target, a[5], a[6], want)
 		}
 	}
 }

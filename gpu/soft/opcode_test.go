@@ -258,6 +258,7 @@ func TestBadAccessesPoison(t *testing.T) {
 		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s], [%rd1+4], 8; }", abi.ErrMisaligned},
 		{"{ .shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s+4], [%rd1], 8; }", abi.ErrMisaligned},
 		{"trap;", abi.ErrLaunchFailed},
+		{"multimem.ld_reduce.relaxed.sys.global.add.f32 %r1, [%rd1];", abi.ErrIllegalAddress}, // no device address is a multicast object's
 		{"{.reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.s32 p, t, 0; @p bra A; bar.sync 0; bra B; A: bar.sync 1; B: }", abi.ErrLaunchFailed},
 		// Lanes outside their own member mask, and members that never come.
 		{"vote.sync.ballot.b32 %r1, 1, 2;", abi.ErrLaunchFailed},

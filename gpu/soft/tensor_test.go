@@ -264,7 +264,7 @@ func TestTensorMapLimits(t *testing.T) {
 		r.launch("store", [3]uint32{1, 1, 1}, [3]uint32{32, 1, 1}, 0, wild[:], out, 1024, make([]byte, 24))
 		_, _ = r.read(out, 4) // an error or not: it ends
 	}
-	old := newRig(t, tensorKernel(2))
+	old := newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 1, Capability: 61}, tensorKernel(2))
 	if _, err := good.encode(old, address); !errors.Is(err, abi.ErrNotSupported) {
 		t.Errorf("a device of compute capability 6.1: %v", err)
 	}

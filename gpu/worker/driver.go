@@ -168,6 +168,15 @@ type ValueWaiter interface {
 	StreamWaitValue(s Stream, address, value uint64, width, flags uint32, done func(error)) error
 }
 
+// LazyLoader is a Context that may list functions of a module with attributes of 0,
+// and compiles such a function when it is first used.
+type LazyLoader interface {
+	// FunctionInfo compiles the function if need be, which may take long. It is
+	// called from any goroutine, and the module may be unloaded or the context
+	// destroyed meanwhile.
+	FunctionInfo(Function) (abi.FunctionInfo, error)
+}
+
 // AllocUnit is what memory is accounted in, bytes: the alignment of device
 // addresses, so that many small pieces cannot take more than they count.
 const AllocUnit = 256
@@ -178,6 +187,8 @@ func Accounted(size uint64) uint64 { return (size + AllocUnit - 1) &^ (AllocUnit
 // ModuleOptions come from the guest's JIT options, but for Managed.
 type ModuleOptions struct {
 	OptLevel, MaxRegisters uint32
+	// Lazy: a LazyLoader may leave kernels to be compiled when they are first used.
+	Lazy bool
 	// Managed is where an image's managed variables are to lie; nil: nowhere.
 	Managed *ManagedMemory
 }

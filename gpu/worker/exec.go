@@ -28,6 +28,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpModuleUnload:      (*Session).moduleUnload,
 	abi.OpFuncSetAttribute:  (*Session).funcSetAttribute,
 	abi.OpImageInfo:         (*Session).imageInfo,
+	abi.OpFuncLoad:          (*Session).funcLoad,
 
 	abi.OpMemAlloc: (*Session).memAlloc,
 	abi.OpMemFree:  (*Session).memFree,

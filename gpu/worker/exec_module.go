@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -85,7 +86,10 @@ func (s *Session) loadOver(l *loading) {
 // compile runs away from the issuer.
 func (s *Session) compile(l *loading) error {
 	return s.withImage(l.image, func(image []byte) (err error) {
-		l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{OptLevel: l.args.OptLevel, MaxRegisters: l.args.MaxRegisters, Managed: l.managed})
+		l.module, l.functions, l.info, err = l.ctx.driver.ModuleLoad(image, ModuleOptions{
+			OptLevel: l.args.OptLevel &^ abi.LoadLazy, MaxRegisters: l.args.MaxRegisters, Managed: l.managed,
+			Lazy: l.args.OptLevel&abi.LoadLazy != 0,
+		})
 		return err
 	})
 }
@@ -160,7 +164,7 @@ func (s *Session) enterModule(c *command, l *loading) error {
 	for i, f := range l.functions {
 		h := a.FirstFunction + uint64(i)
 		m.functions = append(m.functions, h)
-		s.handles.add(h, l.ctx, &functionObject{l.ctx, f})
+		s.handles.add(h, l.ctx, &functionObject{l.ctx, f, uint64(len(l.image))})
 	}
 	s.handles.add(a.Module, l.ctx, m)
 	s.logRefused(l.info)
@@ -181,7 +185,8 @@ func (s *Session) logRefused(info abi.ModuleInfo) {
 			continue
 		}
 		if s.refusals++; s.refusals <= maxRefusals {
-			s.log.Info("module with kernels that the device cannot run", "why", cut(info.ErrorLog, max(0, len(info.ErrorLog)-maxRefusalText)))
+			why := cmp.Or(info.ErrorLog, "kernel "+f.Name+": "+f.Refused)
+			s.log.Info("module with kernels that the device cannot run", "why", cut(why, max(0, len(why)-maxRefusalText)))
 		}
 		return
 	}
@@ -247,6 +252,46 @@ func (s *Session) function(c *command, handle uint64) (*functionObject, error) {
 		return nil, err
 	}
 	return f, c.use(f.ctx)
+}
+
+// funcLoad has the driver compile a function away from the issuer. What it needs
+// counts as the load of its module does.
+func (s *Session) funcLoad(c *command) error {
+	a := abi.DecodeFuncLoad(c.argBytes)
+	f, err := s.function(c, a.Function)
+	if err != nil {
+		return err
+	}
+	driver, ok := f.ctx.driver.(LazyLoader)
+	if !ok {
+		return abi.ErrNotSupported
+	}
+	out, record, err := s.buffer(a.OutRegion, a.OutOff, a.OutLen)
+	if err != nil {
+		return err
+	}
+	held := hold(record)
+	var info abi.ModuleInfo
+	asked := s.ask(c, func() error {
+		if err := s.loads.enter(s.gate.ctx, f.image); err != nil {
+			return err
+		}
+		defer s.loads.leave(f.image)
+		one, err := driver.FunctionInfo(f.function)
+		info.Functions = []abi.FunctionInfo{one}
+		return err
+	}, func(c *command, err error) error {
+		defer held.release()
+		if err != nil {
+			return err
+		}
+		s.logRefused(info)
+		return c.write(out, info.Append(nil))
+	})
+	if asked != errLater { //nolint:errorlint // ask returns it bare
+		held.release()
+	}
+	return asked
 }
 
 func (s *Session) funcSetAttribute(c *command) error {

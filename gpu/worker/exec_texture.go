@@ -9,20 +9,27 @@ const minArray = 64 << 10
 // arrayBytes is what an array counts.
 func arrayBytes(a *abi.ArrayCreate) uint64 { return Accounted(max(minArray, a.Bytes())) }
 
-func (s *Session) arrayCreate(c *command) error {
-	a := abi.DecodeArrayCreate(c.argBytes)
-	ctx, err := s.context(c, a.Ctx)
+// texturesOf finds a context that has textures, for a new object with that handle whose
+// description check accepts.
+func (s *Session) texturesOf(c *command, context, handle uint64, check func() error) (*contextObject, Textures, error) {
+	ctx, err := s.context(c, context)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	t, err := ctx.textures()
+	if err == nil {
+		err = check()
+	}
+	if err == nil {
+		err = s.handles.free(handle, 1)
+	}
+	return ctx, t, err
+}
+
+func (s *Session) arrayCreate(c *command) error {
+	a := abi.DecodeArrayCreate(c.argBytes)
+	ctx, t, err := s.texturesOf(c, a.Ctx, a.Array, a.Check)
 	if err != nil {
-		return err
-	}
-	if err := a.Check(); err != nil {
-		return err
-	}
-	if err := s.handles.free(a.Array, 1); err != nil {
 		return err
 	}
 	bytes := arrayBytes(&a)
@@ -125,18 +132,8 @@ func (s *Session) arrayCopy(c *command) error {
 
 func (s *Session) textureCreate(c *command) error {
 	a := abi.DecodeTextureCreate(c.argBytes)
-	ctx, err := s.context(c, a.Ctx)
+	ctx, t, err := s.texturesOf(c, a.Ctx, a.Texture, a.Check)
 	if err != nil {
-		return err
-	}
-	t, err := ctx.textures()
-	if err != nil {
-		return err
-	}
-	if err := a.Check(); err != nil {
-		return err
-	}
-	if err := s.handles.free(a.Texture, 1); err != nil {
 		return err
 	}
 	of, err := s.textured(ctx, &a)

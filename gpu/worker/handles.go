@@ -16,6 +16,7 @@ type (
 	functionObject struct {
 		ctx      *contextObject
 		function Function
+		image    uint64 // bytes of its module's image
 	}
 	streamObject struct {
 		ctx    *contextObject

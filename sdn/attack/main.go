@@ -13,7 +13,7 @@ import (
 )
 
 // pause between frames, so that the switch's queues do not lose them.
-const pause = 20 * time.Millisecond
+const pause = 5 * time.Millisecond
 
 // End of a conversation.
 type End struct {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -29,6 +30,9 @@ type ChassisOptions struct {
 	// ControllerSocket is ovn-controller's unixctl socket; empty: Health does
 	// not ask it.
 	ControllerSocket string
+	// Settled is for how long the count of what leaves by an exit that is not
+	// asked for any more must not have changed until it is forgotten; 0: 5 s.
+	Settled time.Duration
 	// Namespace, when not nil, runs a function in the node's network namespace.
 	// Where several nodes are played on one machine by one process.
 	Namespace func(func() error) error
@@ -51,6 +55,7 @@ var _ sdn.Chassis = (*Chassis)(nil)
 // NewChassis is the node's. It connects when it is first used.
 func NewChassis(o ChassisOptions) *Chassis {
 	o.Bridge = cmp.Or(o.Bridge, "br-int")
+	o.Settled = cmp.Or(o.Settled, settled)
 	if o.Namespace == nil {
 		o.Namespace = func(f func() error) error { return f() }
 	}

@@ -84,7 +84,7 @@ func (c *Chassis) count(ctx context.Context, bridge string, want []flow) (map[ui
 	}
 	now := time.Now()
 	counts := look(c.egress.seen[bridge], have, now)
-	remove, add := changeFlows(want, counts, now)
+	remove, add := changeFlows(want, counts, now, c.o.Settled)
 	if len(remove)+len(add) > 0 {
 		life := c.egress.next()
 		if _, err := c.ofctl(ctx, script(remove, add, life), "add-flows", bridge, "-"); err != nil {

@@ -122,8 +122,9 @@ type seen struct {
 	since time.Time
 }
 
-// settled counts have not changed for so long. The switch brings them up to
-// date about once a second, and is late when it is busy.
+// settled counts have not changed for so long, unless ChassisOptions says
+// otherwise. The switch brings them up to date about once a second, and is late
+// when it is busy.
 const settled = 5 * time.Second
 
 // look takes the counts that there are now into those that were seen before.
@@ -142,7 +143,7 @@ func look(before map[uint64]seen, have []reading, now time.Time) map[uint64]seen
 // changeFlows from those that there are to those that there should be. One that
 // is not wanted stays until its count has settled, so that the last of it is
 // told.
-func changeFlows(want []flow, have map[uint64]seen, now time.Time) (remove []uint64, add []flow) {
+func changeFlows(want []flow, have map[uint64]seen, now time.Time, settled time.Duration) (remove []uint64, add []flow) {
 	wanted, there := map[uint64]bool{}, map[uint64]bool{}
 	for _, f := range want {
 		wanted[f.key()] = true

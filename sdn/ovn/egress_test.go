@@ -44,27 +44,27 @@ func TestChangeFlows(t *testing.T) {
 		have = append(have, reading{f.key() | 5, 100})
 	}
 	seen := look(nil, have, start)
-	if remove, add := changeFlows(want, seen, start.Add(time.Hour)); len(remove)+len(add) != 0 {
+	if remove, add := changeFlows(want, seen, start.Add(time.Hour), settled); len(remove)+len(add) != 0 {
 		t.Errorf("nothing differs, and %v %v", remove, add)
 	}
 	gone, left := want[5], append(want[:5:5], want[6])
-	if remove, add := changeFlows(left, seen, start.Add(settled-1)); len(remove)+len(add) != 0 {
+	if remove, add := changeFlows(left, seen, start.Add(settled-1), settled); len(remove)+len(add) != 0 {
 		t.Errorf("before it has settled: %v %v", remove, add)
 	}
 	have[5].bytes = 150 // something came
 	late := look(seen, have, start.Add(settled))
-	if remove, _ := changeFlows(left, late, start.Add(settled+1)); len(remove) != 0 {
+	if remove, _ := changeFlows(left, late, start.Add(settled+1), settled); len(remove) != 0 {
 		t.Errorf("something has just come, and %v goes", remove)
 	}
 	late = look(late, have, start.Add(2*settled-1))
-	remove, add := changeFlows(left, late, start.Add(2*settled))
+	remove, add := changeFlows(left, late, start.Add(2*settled), settled)
 	if len(remove) != 1 || remove[0] != gone.key()|5 || len(add) != 0 {
 		t.Errorf("remove %v, add %v", remove, add)
 	}
 	// Another owner of the same address is another flow, though the match is the same.
 	other := gone
 	other.owner = "fip-9"
-	if _, add := changeFlows(append(left, other), late, start); len(add) != 1 || add[0] != other || add[0].key() == gone.key() {
+	if _, add := changeFlows(append(left, other), late, start, settled); len(add) != 1 || add[0] != other || add[0].key() == gone.key() {
 		t.Errorf("add %v", add)
 	}
 	text := script(remove, []flow{other}, 6)

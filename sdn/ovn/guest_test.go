@@ -198,8 +198,10 @@ func dial(ns, address string, within time.Duration) (answer string, err error) {
 func reach(t testing.TB, w *world, ns, address, want string) string {
 	t.Helper()
 	var answer string
+	limit := 500 * time.Millisecond // at first: while a neighbour is found, packets are lost
 	w.until(ns+" to "+address, func() (err error) {
-		answer, err = dial(ns, address, 3*time.Second)
+		answer, err = dial(ns, address, limit)
+		limit = min(2*limit, 4*time.Second)
 		if err == nil && !strings.HasPrefix(answer, want) {
 			err = fmt.Errorf("answered %q", answer)
 		}
@@ -218,6 +220,16 @@ func dead(t testing.TB, ns string, addresses ...string) {
 				t.Errorf("%s reaches %s: %q", ns, address, answer)
 			}
 		})
+	}
+	all.Wait()
+}
+
+// allDead is dead from several namespaces at once.
+func allDead(t testing.TB, from map[string][]string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for ns, addresses := range from {
+		all.Go(func() { dead(t, ns, addresses...) })
 	}
 	all.Wait()
 }

@@ -329,6 +329,7 @@ func (w *world) chassis(i int) *node {
 		w.must(append(append(in, "ovs-vsctl", "--db=unix:"+sock, "--timeout=60"), args...)...)
 	}
 	vsctl("--no-wait", "init")
+	vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:max-revalidator=100") // ms; tests wait for it
 	w.start("vswitchd-"+name, env, append(in, "ovs-vswitchd", "--unixctl="+filepath.Join(n.dir, "vswitchd.ctl"), "unix:"+sock)...)
 	vsctl("--", "add-br", "bu", "--", "set", "bridge", "bu", "datapath_type=netdev", "--", "add-port", "bu", "vu0",
 		"--", "add-br", "bo", "--", "set", "bridge", "bo", "datapath_type=netdev", "--", "add-port", "bo", "vo0",
@@ -340,9 +341,16 @@ func (w *world) chassis(i int) *node {
 	w.must("ip", "-n", n.ns, "link", "set", "bu", "up")
 	w.plain(n.ns, "bu")
 	w.start(n.controller, env, append(in, "ovn-controller", "unix:"+sock)...)
-	n.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: "unix:" + sock, Namespace: func(f func() error) error { return inside(n.ns, f) }})
-	w.t.Cleanup(func() { n.chassis.Close() })
+	n.chassis = w.chassisOf(n, 0)
 	return n
+}
+
+// chassisOf the node, whose counts settle within that time.
+func (w *world) chassisOf(n *node, settled time.Duration) *ovn.Chassis {
+	c := ovn.NewChassis(ovn.ChassisOptions{DB: "unix:" + filepath.Join(n.dir, "db.sock"), Settled: settled,
+		Namespace: func(f func() error) error { return inside(n.ns, f) }})
+	w.t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // inside runs f in a network namespace, on a thread that ends with it.

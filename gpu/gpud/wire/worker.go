@@ -146,7 +146,7 @@ type Device struct {
 	VRAMBytes       uint64   `json:"vramBytes"`
 	Multiprocessors int      `json:"multiprocessors"`
 	Model           string   `json:"model,omitempty"`      // of a soft GPU, by its name in gpu/soft/model; empty: its usual one
-	Capability      int      `json:"capability,omitempty"` // of a soft GPU: 61 is compute capability 6.1; 0: the model's
+	Capability      int      `json:"capability,omitempty"` // of a soft GPU: 90 is compute capability 9.0; 0: the model's
 	Fault           string   `json:"fault,omitempty"`      // of a soft GPU, injected: one of gpu/soft/model's
 	Check           string   `json:"check,omitempty"`      // of a soft GPU: mistakes of kernels that it looks for, as "memory,race,init"
 	Engine          string   `json:"engine,omitempty"`     // of a soft GPU: how it runs instructions; a name in gpu/soft/model

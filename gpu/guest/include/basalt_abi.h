@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x5u
+#define BSLT_MINOR 0x6u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -74,6 +74,7 @@
 #define BSLT_MAX_REGIONS 0x400u
 #define BSLT_MAX_HANDLES 0x100000u
 #define BSLT_MAX_MODULE_IMAGE 0x10000000u
+#define BSLT_LOAD_LAZY 0x80000000u
 #define BSLT_MAX_PARAM_BYTES 0x7ffcu
 #define BSLT_MAX_INLINE 0x1000u
 #define BSLT_MANAGED_ALIGN 0x100u
@@ -145,6 +146,7 @@ struct bslt_entry {
 #define BSLT_OP_OCCUPANCY_MAX_ACTIVE_BLOCKS_PER_MULTIPROCESSOR 19
 #define BSLT_OP_IMAGE_INFO 20
 #define BSLT_OP_MODULE_LOAD_MANAGED 21
+#define BSLT_OP_FUNC_LOAD 22
 #define BSLT_OP_ARRAY_CREATE 24
 #define BSLT_OP_ARRAY_DESTROY 25
 #define BSLT_OP_ARRAY_COPY 26
@@ -257,7 +259,7 @@ struct bslt_module_load {
 	uint64_t out_len; /* ModuleInfo record: bytes */
 	uint32_t out_region; /* ModuleInfo record: region number */
 	uint32_t out_zero; /* zero */
-	uint32_t opt_level; /* 0-4 */
+	uint32_t opt_level; /* 0-4, and LoadLazy (1.6) */
 	uint32_t max_registers; /* 0 = any */
 };
 _Static_assert(sizeof(struct bslt_module_load) == 80, "bslt_module_load");
@@ -306,7 +308,7 @@ struct bslt_module_load_managed {
 	uint64_t out_len; /* ModuleInfo record: bytes */
 	uint32_t out_region; /* ModuleInfo record: region number */
 	uint32_t out_zero; /* zero */
-	uint32_t opt_level; /* 0-4 */
+	uint32_t opt_level; /* 0-4, and LoadLazy (1.6) */
 	uint32_t max_registers; /* 0 = any */
 	uint64_t managed; /* address, in a region that MemHostMap has mapped */
 	uint64_t managed_len; /* bytes from there */
@@ -314,6 +316,15 @@ struct bslt_module_load_managed {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_module_load_managed) == 104, "bslt_module_load_managed");
+
+struct bslt_func_load {
+	uint64_t function; /* handle */
+	uint64_t out_off; /* ModuleInfo record: offset in its region */
+	uint64_t out_len; /* ModuleInfo record: bytes */
+	uint32_t out_region; /* ModuleInfo record: region number */
+	uint32_t out_zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_func_load) == 32, "bslt_func_load");
 
 struct bslt_array_create {
 	uint64_t ctx; /* handle */

@@ -1,12 +1,27 @@
 /* Copies from and to arrays. The worker copies between arrays and device memory; what
  * is the program's goes through device memory that lives as long as the copy. */
+#include <string.h>
+
 #include "capture.h"
 
 /* So much of it at most, while one row fits. */
 #define THROUGH_LIMIT (8u << 20)
 
-/* Finds the array of a side that is one; it is in the stream's context. */
-static int array_side(const void *h, uint64_t context, uint64_t *wire, uint32_t *level)
+/* Whether a box is in an array, as the worker will check; what is not would come as
+ * an error of a later call. */
+static bool inside(const struct array *o, const uint64_t at[3], const uint64_t size[3])
+{
+	const uint64_t most[3] = {o->desc.Width * o->desc.NumChannels * channel_bytes(o->desc.Format), o->desc.Height ? o->desc.Height : 1,
+				  o->desc.Depth ? o->desc.Depth : 1};
+
+	for (int i = 0; i < 3; i++)
+		if (at[i] > most[i] || size[i] > most[i] - at[i])
+			return false;
+	return true;
+}
+
+/* Finds the array of a side that is one; it is in the stream's context, and the box in it. */
+static int array_side(const void *h, uint64_t context, const uint64_t at[3], const uint64_t size[3], uint64_t *wire, uint32_t *level)
 {
 	struct array *o = object_get(h, KIND_ARRAY);
 	int err = 0;
@@ -15,6 +30,8 @@ static int array_side(const void *h, uint64_t context, uint64_t *wire, uint32_t 
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (o->o.context != context)
 		err = CUDA_ERROR_INVALID_CONTEXT;
+	else if (!inside(o, at, size))
+		err = CUDA_ERROR_INVALID_VALUE;
 	*wire = o->wire;
 	*level = o->level;
 	object_put(o);
@@ -124,47 +141,23 @@ static int with_host(CUstream h, const struct bslt_array_copy *a, const struct f
 	return err ? err : freed;
 }
 
-/* Whether a box is in an array, as the worker will check; what is not would come as
- * an error of a later call. */
-static bool inside(const void *h, const uint64_t at[3], const uint64_t size[3])
-{
-	struct array *o = object_get(h, KIND_ARRAY);
-	uint64_t most[3];
-	bool in = o != NULL;
-
-	if (!o)
-		return false;
-	most[0] = o->desc.Width * o->desc.NumChannels * channel_bytes(o->desc.Format);
-	most[1] = o->desc.Height ? o->desc.Height : 1;
-	most[2] = o->desc.Depth ? o->desc.Depth : 1;
-	for (int i = 0; i < 3; i++)
-		in = in && at[i] <= most[i] && size[i] <= most[i] - at[i];
-	object_put(o);
-	return in;
-}
-
 int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 {
 	bool dst = c->dstMemoryType == CU_MEMORYTYPE_ARRAY, src = c->srcMemoryType == CU_MEMORYTYPE_ARRAY;
 	struct bslt_array_copy a = {.size = {c->WidthInBytes, c->Height, c->Depth}, .arrays = (dst ? 1u : 0) | (src ? 2u : 0)};
+	const uint64_t to[3] = {c->dstXInBytes, c->dstY, c->dstZ}, from[3] = {c->srcXInBytes, c->srcY, c->srcZ};
 	uint64_t context;
 	struct flat f;
 
 	TRY(stream_resolve(h, &a.stream, &context));
 	if (dst) {
-		a.dst_at[0] = c->dstXInBytes;
-		a.dst_at[1] = c->dstY;
-		a.dst_at[2] = c->dstZ;
-		TRY(array_side(c->dstArray, context, &a.dst, &a.dst_level));
+		memcpy(a.dst_at, to, sizeof to);
+		TRY(array_side(c->dstArray, context, to, a.size, &a.dst, &a.dst_level));
 	}
 	if (src) {
-		a.src_at[0] = c->srcXInBytes;
-		a.src_at[1] = c->srcY;
-		a.src_at[2] = c->srcZ;
-		TRY(array_side(c->srcArray, context, &a.src, &a.src_level));
+		memcpy(a.src_at, from, sizeof from);
+		TRY(array_side(c->srcArray, context, from, a.size, &a.src, &a.src_level));
 	}
-	if ((dst && !inside(c->dstArray, a.dst_at, a.size)) || (src && !inside(c->srcArray, a.src_at, a.size)))
-		return CUDA_ERROR_INVALID_VALUE;
 	if (a.size[0] == 0 || a.size[1] == 0 || a.size[2] == 0)
 		return 0;
 	if (dst && src)
@@ -173,54 +166,38 @@ int copy_array(const CUDA_MEMCPY3D *c, CUstream h, bool wait)
 	return f.side.host ? with_host(h, &a, &f, context, wait) : with_device(h, &a, &f);
 }
 
-/* Arrays of one row, by bytes. */
-static CUDA_MEMCPY3D row(size_t n)
+/* n bytes of one row, from and to where c says. */
+static int copy_bytes(CUDA_MEMCPY3D c, size_t n, CUstream h, bool wait)
 {
-	return (CUDA_MEMCPY3D){.WidthInBytes = n, .Height = 1, .Depth = 1};
+	c.WidthInBytes = n;
+	c.Height = c.Depth = 1;
+	if (capturing())
+		TRY(capture_refuse(h));
+	return copy_array(&c, h, wait);
 }
 
 static int to_array(CUarray dst, size_t at, unsigned int type, const void *host, CUdeviceptr dev, size_t n, CUstream h, bool wait)
 {
-	CUDA_MEMCPY3D c = row(n);
+	CUDA_MEMCPY3D c = {.dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = dst, .dstXInBytes = at,
+			   .srcMemoryType = type, .srcHost = host, .srcDevice = dev};
 
-	c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.dstArray = dst;
-	c.dstXInBytes = at;
-	c.srcMemoryType = type;
-	c.srcHost = host;
-	c.srcDevice = dev;
-	if (capturing())
-		TRY(capture_refuse(h));
-	return copy_array(&c, h, wait);
+	return copy_bytes(c, n, h, wait);
 }
 
 static int from_array(unsigned int type, void *host, CUdeviceptr dev, CUarray src, size_t at, size_t n, CUstream h, bool wait)
 {
-	CUDA_MEMCPY3D c = row(n);
+	CUDA_MEMCPY3D c = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = src, .srcXInBytes = at,
+			   .dstMemoryType = type, .dstHost = host, .dstDevice = dev};
 
-	c.srcMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.srcArray = src;
-	c.srcXInBytes = at;
-	c.dstMemoryType = type;
-	c.dstHost = host;
-	c.dstDevice = dev;
-	if (capturing())
-		TRY(capture_refuse(h));
-	return copy_array(&c, h, wait);
+	return copy_bytes(c, n, h, wait);
 }
 
 static int between(CUarray dst, size_t to, CUarray src, size_t from, size_t n, CUstream h)
 {
-	CUDA_MEMCPY3D c = row(n);
+	CUDA_MEMCPY3D c = {.srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = src, .srcXInBytes = from,
+			   .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = dst, .dstXInBytes = to};
 
-	c.srcMemoryType = c.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-	c.srcArray = src;
-	c.srcXInBytes = from;
-	c.dstArray = dst;
-	c.dstXInBytes = to;
-	if (capturing())
-		TRY(capture_refuse(h));
-	return copy_array(&c, h, true);
+	return copy_bytes(c, n, h, true);
 }
 
 CUDA_API CUresult cuMemcpyAtoA_v2(CUarray dstArray, size_t dstOffset, CUarray srcArray, size_t srcOffset, size_t ByteCount)

@@ -125,7 +125,7 @@ CUDA_API CUresult cuFuncIsLoaded(int *state, CUfunction function)
 	if (!state)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_resolve(function, &f));
-	*state = f->info.refused == NULL; /* CU_FUNCTION_LOADING_STATE_LOADED, or _UNLOADED */
+	*state = atomic_load(&f->loaded) && f->info.refused == NULL; /* CU_FUNCTION_LOADING_STATE_LOADED, or _UNLOADED */
 	object_put(f);
 	return 0;
 }

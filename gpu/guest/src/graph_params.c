@@ -4,7 +4,7 @@
 
 #include "graph.h"
 
-static int kernel_bytes(const struct function *f, const CUDA_KERNEL_NODE_PARAMS *k, struct kernel_params *out)
+static int kernel_bytes(struct function *f, const CUDA_KERNEL_NODE_PARAMS *k, struct kernel_params *out)
 {
 	int err = CUDA_ERROR_OUT_OF_MEMORY;
 

@@ -15,7 +15,7 @@ static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, vo
 /* More than this does not lie on a program's stack. */
 #define FEW_BYTES 4096
 
-static int put_with(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra, uint8_t *bytes)
+static int put_with(struct session *s, const struct bslt_launch *a, struct function *f, void **params, void **extra, uint8_t *bytes)
 {
 	uint32_t n;
 
@@ -23,14 +23,14 @@ static int put_with(struct session *s, const struct bslt_launch *a, const struct
 	return stream_put(s, a->stream, BSLT_OP_LAUNCH, 0, BSLT_NO_SLOT, a, sizeof *a, bytes, n);
 }
 
-static int put_few(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra)
+static int put_few(struct session *s, const struct bslt_launch *a, struct function *f, void **params, void **extra)
 {
 	uint8_t bytes[FEW_BYTES];
 
 	return put_with(s, a, f, params, extra, bytes);
 }
 
-static int put_many(struct session *s, const struct bslt_launch *a, const struct function *f, void **params, void **extra)
+static int put_many(struct session *s, const struct bslt_launch *a, struct function *f, void **params, void **extra)
 {
 	uint8_t *bytes;
 	int err;

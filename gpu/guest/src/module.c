@@ -75,31 +75,27 @@ static void give_log(int buffer, int size, void **values, const char *text)
 	values[size] = (void *)(n ? n + 1 : 0);
 }
 
-/* Sends the image with a command whose arguments have the members of
- * bslt_image_info at an offset; fills info also when a load fails. */
-static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, const void *image, size_t size,
-		      struct module_info *info)
+/* Where a command writes its record: out_off, out_len and out_region of its arguments. */
+static void place_record(void *args, const struct piece *out)
 {
-	struct bslt_image_info a = {0};
-	struct piece in, out;
+	struct bslt_func_load a = {.out_off = out->off, .out_len = out->len, .out_region = out->number};
+
+	memcpy(args, &a.out_off, sizeof a - offsetof(struct bslt_func_load, out_off));
+}
+
+/* Calls with room for a record, which begins at an offset of the arguments, and reads
+ * it into info, also when the command fails. */
+static int ask(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, struct module_info *info)
+{
+	struct piece out;
 	struct answer r = {0, 0, 0};
 	uint64_t room = INFO_SIZE;
-	int err = piece_get(s, size, &in);
 
-	if (err)
-		return err;
-	memcpy(in.bytes, image, size);
-	a.image_off = in.off;
-	a.image_len = size;
-	a.image_region = in.number;
 	for (int attempt = 0; attempt < 3; attempt++) {
 		if ((r.result = piece_get(s, room, &out)) != 0)
 			break;
 		memset(out.bytes, 0, 8); /* a failure without a record must not show an old one */
-		a.out_off = out.off;
-		a.out_len = out.len;
-		a.out_region = out.number;
-		memcpy((uint8_t *)args + offset, &a, sizeof a);
+		place_record((uint8_t *)args + offset, &out);
 		r = call(s, op, args, args_len);
 		if (r.result == RES_INVALID_VALUE && r.value0 > out.len && r.value0 <= BSLT_MAX_MODULE_IMAGE) {
 			room = r.value0;
@@ -116,8 +112,35 @@ static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_
 		piece_put(s, &out);
 		break;
 	}
-	piece_put(s, &in);
 	return r.result;
+}
+
+/* Sends the image with a command whose arguments have the members of
+ * bslt_image_info at an offset; fills info also when a load fails. */
+static int send_image(struct session *s, uint16_t op, void *args, uint32_t args_len, size_t offset, const void *image, size_t size,
+		      struct module_info *info)
+{
+	struct bslt_image_info a = {0};
+	struct piece in;
+	int err = piece_get(s, size, &in);
+
+	if (err)
+		return err;
+	memcpy(in.bytes, image, size);
+	a.image_off = in.off;
+	a.image_len = size;
+	a.image_region = in.number;
+	memcpy((uint8_t *)args + offset, &a, sizeof a);
+	err = ask(s, op, args, args_len, offset + offsetof(struct bslt_image_info, out_off), info);
+	piece_put(s, &in);
+	return err;
+}
+
+int function_load(struct session *s, uint64_t function, struct module_info *info)
+{
+	struct bslt_func_load a = {.function = function};
+
+	return ask(s, BSLT_OP_FUNC_LOAD, &a, sizeof a, offsetof(struct bslt_func_load, out_off), info);
 }
 
 int image_read(const void *image, size_t size, struct module_info *info)
@@ -173,6 +196,7 @@ static int make_functions(struct module *m)
 		f->o.destroy = function_destroy;
 		f->module = m->o.id;
 		f->info = *info;
+		f->loaded = !m->lazy || info->refused || info->attributes[CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] != 0;
 		*info = (struct function_info){0};
 		for (uint32_t k = 0; k < f->info.param_count; k++) {
 			const struct param_info *p = &f->info.params[k];
@@ -314,6 +338,9 @@ int module_load_into(uint64_t context, const void *image, size_t size, unsigned 
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	m->o.destroy = module_destroy;
 	m->first_function = a.first_function;
+	m->lazy = worker_minor(s) >= 6;
+	if (m->lazy)
+		a.opt_level |= BSLT_LOAD_LAZY;
 	err = load(s, m, &a, image, size, shared);
 	give_log(jit.info, jit.info_size, values, m->info.info_log);
 	give_log(jit.error, jit.error_size, values, m->info.error_log);

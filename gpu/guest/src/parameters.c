@@ -3,7 +3,7 @@
 
 #include "state.h"
 
-int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
+int launch_parameters(struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n)
 {
 	const void *buffer = NULL;
 	size_t size = 0;

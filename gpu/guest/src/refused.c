@@ -2,6 +2,7 @@
  * compiles a kernel when it is first used; that use is the error. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "state.h"
 
@@ -17,8 +18,36 @@ static void say(const struct function_info *f)
 		fprintf(stderr, "basalt: kernel %s cannot run on this device: %s\n", f->name, f->refused);
 }
 
-int function_usable(const struct function *f)
+/* What only FUNC_LOAD tells of a function: until then its attributes are 0. */
+static int load(struct session *s, struct function *f)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct module_info info;
+	int err = function_load(s, f->o.id, &info);
+
+	if (err == CUDA_ERROR_NOT_SUPPORTED) { /* a device that has no more to tell */
+		atomic_store(&f->loaded, true);
+		return 0;
+	}
+	if (err)
+		return err;
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&f->loaded) && info.function_count == 1) {
+		memcpy(f->info.attributes, info.functions[0].attributes, sizeof f->info.attributes);
+		f->info.refused = info.functions[0].refused;
+		info.functions[0].refused = NULL;
+		atomic_store(&f->loaded, true);
+	}
+	pthread_mutex_unlock(&lock);
+	free_module_info(&info);
+	return atomic_load(&f->loaded) ? 0 : CUDA_ERROR_UNKNOWN;
+}
+
+int function_usable(struct function *f)
+{
+	SESSION(s);
+	if (!atomic_load(&f->loaded))
+		TRY(load(s, f));
 	if (!f->info.refused)
 		return 0;
 	say(&f->info);

@@ -115,6 +115,7 @@ struct function {
 	struct object o;
 	uint64_t module;
 	struct function_info info;
+	_Atomic bool loaded; /* the attributes in info are known, and whether it is refused */
 	uint32_t param_bytes;
 	struct launch_state *state; /* launch_state.c's, or NULL */
 };
@@ -122,6 +123,7 @@ struct module {
 	struct object o;
 	uint64_t first_function;
 	uint64_t managed; /* where its managed variables lie, if they are its own */
+	bool lazy;	  /* its functions may have to be loaded */
 	struct module_info info; /* names and params of functions have moved into them */
 	char **names;
 };
@@ -173,8 +175,11 @@ int callbacks_run(uint64_t stream, uint64_t context, bool blocking, void (*run)(
 /* Calls run when all that the context has been given is done; context 0: soon. */
 int callbacks_after(uint64_t context, void (*run)(void *, int), void *data);
 
-/* refused.c: 0, or CUDA_ERROR_NO_BINARY_FOR_GPU when the device cannot run it. */
-int function_usable(const struct function *f);
+/* module.c: has the worker compile a function, and reads what it says of it. */
+int function_load(struct session *s, uint64_t function, struct module_info *info);
+/* refused.c: 0, or CUDA_ERROR_NO_BINARY_FOR_GPU when the device cannot run it. Before,
+ * its attributes may not be known. */
+int function_usable(struct function *f);
 
 /* printf.c: writes what the context's kernels have printed to this process's stdout,
  * and failed assertions to stderr. */
@@ -186,7 +191,7 @@ int output_limit(uint64_t context, uint64_t *value);
 void output_abandon(void);
 
 /* parameters.c: lays a kernel's parameters out as its parameter space; *n: bytes. */
-int launch_parameters(const struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);
+int launch_parameters(struct function *f, void **params, void **extra, uint8_t *out, uint32_t *n);
 
 /* module.c */
 int module_load(const void *image, size_t size, unsigned int options, const CUjit_option *keys, void **values,

@@ -1,16 +1,22 @@
 /* Texture and surface objects. What kernels are given is the device's number; this
  * library remembers what the program said of it. */
+#include <stddef.h>
 #include <string.h>
 
 #include "capture.h"
 
-struct texture {
-	struct object o;
-	uint64_t wire;
+/* What the program said of it. */
+struct said {
 	bool surface, viewed;
 	CUDA_RESOURCE_DESC resource;
 	CUDA_TEXTURE_DESC desc;
 	CUDA_RESOURCE_VIEW_DESC view;
+};
+
+struct texture {
+	struct object o;
+	uint64_t wire;
+	struct said said;
 };
 
 /* Where an object is in the table. Two contexts of a card may have the same number. */
@@ -111,7 +117,7 @@ static void view(struct bslt_texture_create *a, const CUDA_RESOURCE_VIEW_DESC *v
 	a->last_layer = v->lastLayer;
 }
 
-static int create(struct bslt_texture_create *a, struct texture *o, unsigned long long *out)
+static int enter(struct bslt_texture_create *a, struct texture *o, unsigned long long *out)
 {
 	struct answer r;
 
@@ -119,7 +125,7 @@ static int create(struct bslt_texture_create *a, struct texture *o, unsigned lon
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&a->ctx));
-	TRY(resource(a, &o->resource));
+	TRY(resource(a, &o->said.resource));
 	a->texture = o->wire = object_ids(1);
 	r = call(s, BSLT_OP_TEXTURE_CREATE, a, sizeof *a);
 	TRY(r.result);
@@ -130,45 +136,47 @@ static int create(struct bslt_texture_create *a, struct texture *o, unsigned lon
 	return 0;
 }
 
+static int create(struct bslt_texture_create *a, const struct said *said, unsigned long long *out)
+{
+	struct texture *o = object_new(sizeof *o, KIND_TEXTURE, 0, 0);
+	int err;
+
+	if (!o)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	o->said = *said;
+	if ((err = enter(a, o, out)) != 0)
+		object_put(o);
+	return err;
+}
+
 CUDA_API CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc,
 				    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
 	struct bslt_texture_create a = {0};
-	struct texture *o;
-	int err;
+	struct said said = {0};
 
 	if (!pTexObject || !pResDesc || !pTexDesc)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!(o = object_new(sizeof *o, KIND_TEXTURE, 0, 0)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	o->resource = *pResDesc;
-	o->desc = *pTexDesc;
+	said.resource = *pResDesc;
+	said.desc = *pTexDesc;
 	sampler(&a, pTexDesc);
 	if (pResViewDesc && pResViewDesc->format) {
-		o->viewed = true;
-		o->view = *pResViewDesc;
+		said.viewed = true;
+		said.view = *pResViewDesc;
 		view(&a, pResViewDesc);
 	}
-	if ((err = create(&a, o, pTexObject)) != 0)
-		object_put(o);
-	return err;
+	return create(&a, &said, pTexObject);
 }
 
 CUDA_API CUresult cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
 	struct bslt_texture_create a = {.surface = 1};
-	struct texture *o;
-	int err;
+	struct said said = {.surface = true};
 
 	if (!pSurfObject || !pResDesc || pResDesc->resType != CU_RESOURCE_TYPE_ARRAY)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (!(o = object_new(sizeof *o, KIND_TEXTURE, 0, 0)))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	o->resource = *pResDesc;
-	o->surface = true;
-	if ((err = create(&a, o, pSurfObject)) != 0)
-		object_put(o);
-	return err;
+	said.resource = *pResDesc;
+	return create(&a, &said, pSurfObject);
 }
 
 /* An object of the current context; object_put it. */
@@ -181,7 +189,7 @@ static int find(unsigned long long object, bool surface, struct texture **o)
 	TRY(context_current(&context));
 	if (!(*o = object_get(handle_of(key(context, object)), KIND_TEXTURE)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if ((*o)->surface == surface)
+	if ((*o)->said.surface == surface)
 		return 0;
 	object_put(*o);
 	return CUDA_ERROR_INVALID_VALUE;
@@ -213,40 +221,32 @@ CUDA_API CUresult cuSurfObjectDestroy(CUsurfObject surfObject)
 	return destroy(surfObject, true);
 }
 
-CUDA_API CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
+/* A member of what was said of an object. */
+static int describe(unsigned long long object, bool surface, size_t at, void *out, size_t size)
 {
 	struct texture *o;
 
-	if (!pResDesc)
+	if (!out)
 		return CUDA_ERROR_INVALID_VALUE;
-	TRY(find(texObject, false, &o));
-	*pResDesc = o->resource;
+	TRY(find(object, surface, &o));
+	memcpy(out, (const char *)&o->said + at, size);
 	object_put(o);
 	return 0;
+}
+
+CUDA_API CUresult cuTexObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUtexObject texObject)
+{
+	return describe(texObject, false, offsetof(struct said, resource), pResDesc, sizeof *pResDesc);
 }
 
 CUDA_API CUresult cuSurfObjectGetResourceDesc(CUDA_RESOURCE_DESC *pResDesc, CUsurfObject surfObject)
 {
-	struct texture *o;
-
-	if (!pResDesc)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(find(surfObject, true, &o));
-	*pResDesc = o->resource;
-	object_put(o);
-	return 0;
+	return describe(surfObject, true, offsetof(struct said, resource), pResDesc, sizeof *pResDesc);
 }
 
 CUDA_API CUresult cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObject texObject)
 {
-	struct texture *o;
-
-	if (!pTexDesc)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(find(texObject, false, &o));
-	*pTexDesc = o->desc;
-	object_put(o);
-	return 0;
+	return describe(texObject, false, offsetof(struct said, desc), pTexDesc, sizeof *pTexDesc);
 }
 
 CUDA_API CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
@@ -257,8 +257,8 @@ CUDA_API CUresult cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResVi
 	if (!pResViewDesc)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(find(texObject, false, &o));
-	if ((viewed = o->viewed))
-		*pResViewDesc = o->view;
+	if ((viewed = o->said.viewed))
+		*pResViewDesc = o->said.view;
 	object_put(o);
 	return viewed ? 0 : CUDA_ERROR_INVALID_VALUE;
 }

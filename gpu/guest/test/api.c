@@ -286,7 +286,7 @@ static void attributes(void)
 	const cuuint64_t dims[] = {16, 16}, strides[] = {64};
 	const cuuint32_t box[] = {8, 8}, steps[] = {1, 1};
 	CHECK(cuMemAlloc(&p, 4096));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuTensorMapEncodeTiled(&map, 7, 2, (void *)(uintptr_t)p, dims, strides, box, steps, 0, 0, 0, 0));
+	CHECK(cuTensorMapEncodeTiled(&map, 7, 2, (void *)(uintptr_t)p, dims, strides, box, steps, 0, 0, 0, 0));
 	CHECK(cuMemFree(p));
 	CHECK(cuMemHostAlloc(&host, 4096, 0));
 	CHECK(cuMemHostGetDevicePointer(&p, host, 0));

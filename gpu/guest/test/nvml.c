@@ -132,7 +132,7 @@ int main(int argc, char **argv)
 	EXPECT(n == 1000); /* MHz of the soft GPU */
 	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxClockInfo, d, 3, &n);
 	FAILS(0, nvmlDeviceGetArchitecture, d, &n);
-	EXPECT(n == 4); /* Pascal, as 6.1 is */
+	EXPECT(n == 9); /* Hopper, as 9.0 is */
 	FAILS(0, nvmlDeviceGetMemoryInfo_v2, d, &m);
 	EXPECT(m.total == 256ull << 20 && m.used + m.free == m.total);
 	m.version = 1;

@@ -325,7 +325,7 @@ static void with_clusters(void)
 	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuLaunchKernelEx(&config, f, params, NULL));
 }
 
-/* A soft GPU that says it is a 9.0 has clusters (TestClusters), the usual one has not. */
+/* The usual soft GPU has clusters, one that says it is an 8.6 has not (TestClusters). */
 static void clusters(void)
 {
 	int has;

@@ -7,16 +7,30 @@ import (
 
 // Check compiles an image as a context would that loads it, and returns its
 // kernels: which of them a soft GPU runs, and why not the others. The error is
-// why the module itself is refused.
+// why the module itself is refused. Programs of a large module are not kept: a
+// context would have those that it uses.
 func (c Capability) Check(image []byte) ([]Kernel, error) {
-	m, err := c.Parse(image)
+	m, err := c.ParseLazy(image)
 	if err != nil {
 		return nil, err
 	}
 	if err := m.Link(ir.NewSpaces(checkedWindow), &checked{next: checkedWindow.Base}); err != nil {
 		return nil, err
 	}
-	return m.Kernels(), nil
+	if !m.Lazy() {
+		return m.Kernels(), nil
+	}
+	text, err := m.lazy.source.read()
+	if err != nil {
+		return nil, err
+	}
+	m.lazy.source = source{text: text} // not to unpack it for each
+	list := m.Entries()
+	for i := range list {
+		m.Compile(&list[i])
+		list[i].Program, m.expanded = nil, 0
+	}
+	return list, nil
 }
 
 // checked is the Memory of a module that is never run: its variables have

@@ -3,6 +3,7 @@ package compile
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -13,7 +14,7 @@ const (
 	maxLocalBytes  = 512 << 10 // per thread, as on hardware
 	MaxSharedBytes = 48 << 10  // static
 	maxCallDepth   = 64
-	maxSlots       = 1 << 17
+	maxSlots       = ptx.MaxRegisters
 )
 
 // compiler turns one kernel and what it calls into a program.
@@ -94,11 +95,15 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	if depth > maxCallDepth {
 		return &ptx.Error{Line: f.Line, Msg: "calls nested too deeply"}
 	}
+	if err := c.mod.lazy.read(f); err != nil {
+		return err
+	}
 	if err := c.mod.expand(f); err != nil {
 		return err
 	}
 	fr := &frame{f: f, vars: map[*ptx.Var]uint32{}, from: c.p.LocalBytes}
 	c.frames[f] = fr
+	fr.regs = make([]ir.Ref, 0, len(f.Regs))
 	for _, r := range f.Regs {
 		slot, err := c.newReg(r.Type)
 		if err != nil {
@@ -146,8 +151,8 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	}
 	for i := range f.Body {
 		in := &f.Body[i]
-		for _, a := range in.Args {
-			c.noteShared(&a)
+		for j := range in.Args {
+			c.noteShared(&in.Args[j])
 		}
 		if in.Op != "call" || builtinCall(in) {
 			continue
@@ -379,6 +384,7 @@ func (c *compiler) emitFrame(fr *frame) error {
 	for i := range fr.nodes {
 		n := &fr.nodes[i]
 		b := &c.p.Blocks[fr.number[i]]
+		b.Insts = slices.Grow(b.Insts, len(n.insts))
 		if n.sync != nil {
 			c.at(n.sync)
 			if err := c.syncInst(n.sync, b); err != nil {

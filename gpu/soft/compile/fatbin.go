@@ -7,17 +7,16 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
 )
 
-// Capability is a device's compute capability, as in sm_61: it chooses among the
+// Capability is a device's compute capability, as in sm_90: it chooses among the
 // PTX of a fatbin.
 //
-// A real driver refuses PTX for a newer target. The soft GPU takes it: it
-// knows many instructions of later architectures (match, redux, bfloat16), so
-// it judges instructions, not the .target line, and names the one it lacks.
+// A real driver refuses PTX for a newer target. The soft GPU takes it whatever it
+// says that it is: it judges instructions, not the .target line, and names the one
+// that it lacks.
 type Capability uint32
 
-// DefaultCapability is a device's that says nothing else: without tensor cores
-// and asynchronous copies, libraries take kernels that need neither.
-const DefaultCapability Capability = 61
+// DefaultCapability is a device's that says nothing else.
+const DefaultCapability Capability = 90
 
 // better says whether PTX for architecture a is preferred to that for b: the
 // newest that the device covers, or else the oldest.
@@ -29,10 +28,10 @@ func (c Capability) better(a, b uint32) bool {
 }
 
 // fatbinPTX gives the PTX that suits the device best.
-func (c Capability) fatbinPTX(image []byte) (string, error) {
+func (c Capability) fatbinPTX(image []byte) (source, error) {
 	entries, err := fatbin.Entries(image)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
+		return source{}, fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
 	}
 	var best *fatbin.Entry
 	for i, e := range entries {
@@ -41,14 +40,7 @@ func (c Capability) fatbinPTX(image []byte) (string, error) {
 		}
 	}
 	if best == nil {
-		return "", fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
+		return source{}, errNoPTX
 	}
-	src, err := best.Image()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
-	case len(src) == 0:
-		return "", fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
-	}
-	return string(src), nil
+	return source{packed: best}, nil
 }

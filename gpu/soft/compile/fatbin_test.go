@@ -62,21 +62,21 @@ func TestFatbins(t *testing.T) {
 	old := []byte(head + ".entry old() { ret; }\x00")
 	text := strings.Repeat("// padding\n", 40) + head + ".entry packed() { ret; }"
 	packed := lz4(text)
-	for _, e := range [][2]int{{61, 80}, {80, 61}} { // the device's own, not the newest
+	for _, e := range [][2]int{{90, 100}, {100, 90}} { // the device's own, not the newest
 		choice := makeFatbin([]any{1, e[0], 0, []byte(fmt.Sprint("arch", e[0])), 0}, []any{1, e[1], 0, []byte(fmt.Sprint("arch", e[1])), 0})
-		if src, err := DefaultCapability.fatbinPTX(choice); err != nil || src != "arch61" {
+		if src, err := DefaultCapability.ptxOf(choice); err != nil || src != "arch90" {
 			t.Errorf("%v: %q %v", e, src, err)
 		}
-		if src, err := Capability(90).fatbinPTX(choice); err != nil || src != "arch80" {
-			t.Errorf("%v on a device of capability 9.0: %q %v", e, src, err)
+		if src, err := Capability(100).ptxOf(choice); err != nil || src != "arch100" {
+			t.Errorf("%v on a device of capability 10.0: %q %v", e, src, err)
 		}
 	}
-	if src, err := DefaultCapability.fatbinPTX(makeFatbin([]any{1, 90, 0, []byte("ninety"), 0}, []any{1, 80, 0, []byte("eighty"), 0})); err != nil || src != "eighty" {
+	if src, err := DefaultCapability.ptxOf(makeFatbin([]any{1, 120, 0, []byte("newest"), 0}, []any{1, 100, 0, []byte("oldest"), 0})); err != nil || src != "oldest" {
 		t.Errorf("only newer ones: %q %v", src, err)
 	}
 	elf := []any{2, 61, 0, []byte("\x7fELF machine code"), 0}
 	good := makeFatbin(elf, []any{1, 50, 0, old, 0}, []any{1, 61, 0x2000, packed, len(text)})
-	src, err := DefaultCapability.fatbinPTX(good)
+	src, err := DefaultCapability.ptxOf(good)
 	if err != nil || src != text {
 		t.Fatalf("%v, %q", err, src)
 	}
@@ -87,7 +87,7 @@ func TestFatbins(t *testing.T) {
 		"huge size":         makeFatbin([]any{1, 61, 0x2000, packed, 64<<20 + 1}),
 		"short":             good[:len(good)-1],
 	} {
-		if _, err := DefaultCapability.fatbinPTX(bad); err == nil {
+		if _, err := DefaultCapability.ptxOf(bad); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -130,19 +130,31 @@ func parsePTX(src string) (*ptx.Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	return mod, hasTarget(mod)
+}
+
+func hasTarget(mod *ptx.Module) error {
 	if mod.Arch == 0 {
-		return nil, &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
+		return &ptx.Error{Line: 1, Msg: "no .target directive with an architecture, such as sm_70"}
 	}
-	return mod, nil
+	return nil
 }
 
 // ptxOf finds the PTX in an image: the text itself, or a fatbin's.
 func (c Capability) ptxOf(image []byte) (string, error) {
+	s, err := c.sourceOf(image)
+	if err != nil {
+		return "", err
+	}
+	return s.read()
+}
+
+func (c Capability) sourceOf(image []byte) (source, error) {
 	switch {
 	case len(image) >= 4 && bytes.Equal(image[:4], []byte("\x7fELF")):
-		return "", fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
+		return source{}, fmt.Errorf("%w: a soft GPU runs PTX, not machine code", abi.ErrNoBinaryForGPU)
 	case fatbin.Is(image):
 		return c.fatbinPTX(image)
 	}
-	return string(bytes.TrimRight(image, "\x00")), nil
+	return source{text: string(bytes.TrimRight(image, "\x00"))}, nil
 }

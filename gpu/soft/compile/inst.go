@@ -28,7 +28,7 @@ func init() {
 		"membar": nothing, "fence": nothing, "prefetch": nothing, "prefetchu": nothing, "nanosleep": sleep,
 		"griddepcontrol": nothing, "pmevent": nothing, "setmaxnreg": nothing, "applypriority": nothing, "discard": nothing,
 		"addc": (*compiler).carrying, "subc": (*compiler).carrying, "madc": (*compiler).carrying,
-		"trap": trapped, "brkpt": trapped,
+		"trap": trapped, "brkpt": trapped, "multimem": noMulticast,
 		"call": (*compiler).callBuiltin, "cp": (*compiler).copyAsync, "mbarrier": (*compiler).mbarrier, "wgmma": (*compiler).ordersWgmma, "createpolicy": (*compiler).createPolicy,
 	}
 	addVideo()
@@ -45,6 +45,14 @@ func sleep(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Nanosleep
 var errTrap = fmt.Errorf("%w: trap", abi.ErrLaunchFailed)
 
 func trapped(*compiler, *ptx.Inst) ([]ir.Op, error) { return []ir.Op{&ir.Fail{Err: errTrap}}, nil }
+
+var errMulticast = fmt.Errorf("%w: no address of this device is one of a multicast object", abi.ErrIllegalAddress)
+
+// noMulticast is what multimem comes to: its address must be that of a multicast
+// object (PTX ISA, "multimem"), and the device offers none.
+func noMulticast(*compiler, *ptx.Inst) ([]ir.Op, error) {
+	return []ir.Op{&ir.Fail{Err: errMulticast}}, nil
+}
 
 // inst compiles a plain instruction: by its decoder, or by the table.
 func (c *compiler) inst(in *ptx.Inst) ([]ir.Op, error) {

@@ -19,6 +19,7 @@ import (
 // Kernels compiles it.
 type Module struct {
 	mod     *ptx.Module
+	lazy    *lazy // nil: mod has all functions' bodies
 	spaces  ir.Spaces
 	address map[*ptx.Var]uint64 // device addresses of .global and .const
 	// code are the addresses of functions; taken are those whose address is
@@ -49,8 +50,9 @@ type Memory interface {
 type Kernel struct {
 	Name    string
 	Params  []abi.ParamInfo
-	Program *ir.Program // nil when Err says why
+	Program *ir.Program // nil when Err says why, or when it has not been compiled
 	Err     error       // a *ptx.Error, which names the instruction and its line
+	f       *ptx.Func
 }
 
 // Parse reads an image: PTX, a fatbin, or several of them to be linked. An
@@ -60,7 +62,11 @@ func (c Capability) Parse(image []byte) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Module{mod: mod, registers: registers, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}, nil
+	return newModule(mod, registers), nil
+}
+
+func newModule(mod *ptx.Module, registers uint32) *Module {
+	return &Module{mod: mod, registers: registers, address: map[*ptx.Var]uint64{}, code: map[*ptx.Func]uint64{}}
 }
 
 // Arch returns the architecture that the PTX is for.
@@ -163,6 +169,12 @@ func (l *Module) functions(mem Memory) (heap bool) {
 			take(r.Func)
 		}
 	}
+	if l.lazy != nil {
+		for _, f := range l.mod.Funcs {
+			take(f)
+		}
+		return l.lazy.heap
+	}
 	for _, f := range l.mod.Funcs {
 		for i := range f.Body {
 			in := &f.Body[i]
@@ -209,17 +221,37 @@ func (l *Module) relocate(mem Memory) error {
 // Kernels compiles the kernels of a linked module. One that has something the
 // device does not know, in itself or in what it calls, is refused alone.
 func (l *Module) Kernels() []Kernel {
+	list := l.Entries()
+	for i := range list {
+		l.Compile(&list[i])
+	}
+	return list
+}
+
+// Entries lists the kernels of a linked module without compiling them.
+func (l *Module) Entries() []Kernel {
 	var list []Kernel
 	for _, f := range l.mod.Funcs {
 		if !f.Entry || f.Extern {
 			continue
 		}
-		k := Kernel{Name: f.Name}
-		k.Program, k.Err = compile(l, f)
+		k := Kernel{Name: f.Name, f: f}
 		for _, v := range f.Params {
 			k.Params = append(k.Params, abi.ParamInfo{Offset: v.Offset, Size: uint32(v.Size)})
 		}
 		list = append(list, k)
 	}
 	return list
+}
+
+// Compile makes a kernel's program. Kernels of one module are compiled one at a time.
+func (l *Module) Compile(k *Kernel) {
+	if l.lazy == nil {
+		k.Program, k.Err = compile(l, k.f)
+		return
+	}
+	if k.Err = l.lazy.open(); k.Err == nil {
+		k.Program, k.Err = compile(l, k.f)
+		l.lazy.close()
+	}
 }

@@ -24,7 +24,10 @@ type module struct {
 
 // function is one kernel.
 type function struct {
-	m          *module
+	m    *module
+	load func() // compiles the kernel, once; before, nothing below is there
+	info abi.FunctionInfo
+
 	p          *ir.Program          // nil when refused says why
 	ready      func() *exec.Program // p as it runs, made at the first launch
 	refused    error
@@ -35,7 +38,11 @@ type function struct {
 // ModuleLoad implements worker.Context.
 func (c *Context) ModuleLoad(image []byte, o worker.ModuleOptions) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	var info abi.ModuleInfo
-	parsed, err := c.d.o.Capability.Parse(image)
+	parse := c.d.o.Capability.Parse
+	if o.Lazy {
+		parse = c.d.o.Capability.ParseLazy
+	}
+	parsed, err := parse(image)
 	var m *module
 	if err == nil {
 		m, err = c.load(parsed, o, &info)
@@ -66,21 +73,7 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	if err := c.link(m, parsed, info, o.Managed); err != nil {
 		return nil, err
 	}
-	var refused refusals
-	for _, k := range parsed.Kernels() { // without mu: it takes long
-		fn := &function{m: m, p: k.Program, ready: sync.OnceValue(func() *exec.Program { return exec.NewChecked(k.Program, c.d.o.Check) })}
-		if k.Err != nil {
-			fn.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
-			refused.add(k)
-		} else {
-			fn.registers = registers(k.Program, o.MaxRegisters, parsed.MaxRegisters())
-			fn.maxDynamic = compile.MaxSharedBytes - min(k.Program.SharedBytes, compile.MaxSharedBytes)
-		}
-		m.funcs = append(m.funcs, fn)
-		info.Functions = append(info.Functions, describe(&k, fn, parsed))
-	}
-	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs)-refused.count)
-	info.ErrorLog = refused.log.String()
+	m.enter(parsed, o, info) // without mu: it takes long
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.usableLocked(); err != nil {
@@ -89,6 +82,57 @@ func (c *Context) load(parsed *compile.Module, o worker.ModuleOptions, info *abi
 	}
 	c.modules[m] = true
 	return m, nil
+}
+
+// enter gives a module its kernels, and compiles them unless they are to be compiled
+// when they are first used.
+func (m *module) enter(parsed *compile.Module, o worker.ModuleOptions, info *abi.ModuleInfo) {
+	var refused refusals
+	var turn sync.Mutex // the module's kernels are compiled one at a time
+	for _, k := range parsed.Entries() {
+		fn := &function{m: m, info: abi.FunctionInfo{Name: k.Name, Params: k.Params}}
+		fn.load = sync.OnceFunc(func() {
+			turn.Lock()
+			defer turn.Unlock()
+			parsed.Compile(&k)
+			fn.compiled(&k, parsed, o)
+		})
+		if !parsed.Lazy() {
+			if fn.load(); k.Err != nil {
+				refused.add(k)
+			}
+		}
+		m.funcs = append(m.funcs, fn)
+		info.Functions = append(info.Functions, fn.info)
+	}
+	info.InfoLog = fmt.Sprintf("soft GPU: %d kernels compiled", len(m.funcs)-refused.count)
+	if parsed.Lazy() {
+		info.InfoLog = fmt.Sprintf("soft GPU: %d kernels, each compiled when it is first used", len(m.funcs))
+	}
+	info.ErrorLog = refused.log.String()
+}
+
+// compiled takes over what the compiler has made of a kernel.
+func (f *function) compiled(k *compile.Kernel, of *compile.Module, o worker.ModuleOptions) {
+	if k.Err != nil {
+		f.refused = fmt.Errorf("%w: kernel %s: %w", abi.ErrNoBinaryForGPU, k.Name, k.Err)
+		f.info.Refused = k.Err.Error()
+		return
+	}
+	f.p = k.Program
+	f.ready = sync.OnceValue(func() *exec.Program { return exec.NewChecked(f.p, f.m.c.d.o.Check) })
+	f.registers = registers(f.p, o.MaxRegisters, of.MaxRegisters())
+	f.maxDynamic = compile.MaxSharedBytes - min(f.p.SharedBytes, compile.MaxSharedBytes)
+	f.info.Attributes = f.attributes(of)
+}
+
+// FunctionInfo implements worker.LazyLoader.
+func (c *Context) FunctionInfo(fn worker.Function) (abi.FunctionInfo, error) {
+	f, err := c.function(fn)
+	if f == nil {
+		return abi.FunctionInfo{}, err
+	}
+	return f.info, nil
 }
 
 // refusals is the log of a module's kernels that the device cannot run.
@@ -191,17 +235,14 @@ func (s *symbols) Code() uint64 {
 	return s.m.c.lastCode
 }
 
-// describe gives a kernel's attributes, the CUfunction_attribute values 0 to 9.
-func describe(k *compile.Kernel, fn *function, of *compile.Module) abi.FunctionInfo {
-	if fn.refused != nil {
-		return abi.FunctionInfo{Name: k.Name, Params: k.Params, Refused: k.Err.Error()}
-	}
+// attributes are the CUfunction_attribute values 0 to 9.
+func (f *function) attributes(of *compile.Module) [abi.FunctionAttributes]int32 {
 	// PTX_VERSION is the architecture that the PTX is for, not the version of
 	// the language: libraries choose by it which of their tunings was compiled.
-	return abi.FunctionInfo{Name: fn.p.Name, Params: k.Params, Attributes: [abi.FunctionAttributes]int32{
-		int32(fn.p.MaxThreads), int32(fn.p.SharedBytes), of.ConstBytes(), int32(fn.p.LocalBytes),
-		int32(fn.registers), of.Arch(), int32(fn.m.c.d.o.Capability), 0, int32(fn.maxDynamic), -1,
-	}}
+	return [abi.FunctionAttributes]int32{
+		int32(f.p.MaxThreads), int32(f.p.SharedBytes), of.ConstBytes(), int32(f.p.LocalBytes),
+		int32(f.registers), of.Arch(), int32(f.m.c.d.o.Capability), 0, int32(f.maxDynamic), -1,
+	}
 }
 
 func (c *Context) freeVars(m *module) {
@@ -238,12 +279,13 @@ func (c *Context) ModuleUnload(mod worker.Module) error {
 	return nil
 }
 
-// function returns a kernel of the context, or why it cannot be used.
+// function returns a kernel of the context, compiled, or why it cannot be used.
 func (c *Context) function(fn worker.Function) (*function, error) {
 	f, ok := fn.(*function)
 	if !ok || f == nil || f.m.c != c {
 		return nil, abi.ErrInvalidHandle
 	}
+	f.load()
 	return f, f.refused
 }
 

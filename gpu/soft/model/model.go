@@ -45,12 +45,12 @@ type Limits struct {
 	DoubleRatio    int // single to double precision throughput
 }
 
-// Default is the soft GPU as itself. Its compute capability has neither tensor
-// cores nor asynchronous copies, so libraries take kernels that need neither. Its
-// clocks count nanoseconds.
+// Default is the soft GPU as itself. Its compute capability is the newest whose
+// instructions it knows: libraries choose by it the kernels that were compiled for
+// the PTX that they have. Its clocks count nanoseconds.
 func Default() Model {
 	return Model{
-		Name: "Basalt Soft GPU", Capability: 61, Clock: 1000, MemoryClock: 1000, BusWidth: 64, L2Cache: 1 << 20, CopyEngines: 1,
+		Name: "Basalt Soft GPU", Capability: 90, Clock: 1000, MemoryClock: 1000, BusWidth: 64, L2Cache: 1 << 20, CopyEngines: 1,
 		Limits: Limits{Threads: 2048, Blocks: 32, SharedBytes: 227 << 10, BlockShared: 227 << 10, DoubleRatio: 2},
 	}
 }

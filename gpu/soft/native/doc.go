@@ -2,7 +2,7 @@
 // processors with AVX2.
 //
 // A run is consecutive instructions of a block: those that compute, and either loads
-// or one store (Known). Its function works on one tile of eight lanes after another:
+// or one store or atomic operation (Known). Its function works on one tile of eight lanes after another:
 // it loads what the run reads from the machine's register files, keeps what it
 // computes in vector registers, and stores what is live afterwards. There are two
 // forms, one for tiles in which all lanes take part and one with a mask.

@@ -20,7 +20,7 @@ const maxSpan = 1 << 20
 // How the addresses of a group lie.
 const (
 	equal       = iota
-	consecutive // the elements are a vector in memory
+	consecutive // side by side, where loads can use that
 	apart       // or not all in the window
 )
 
@@ -69,9 +69,9 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 // first lane is. It reads low and high when all loads are known.
 func (g *group) emitLook(a *amd64.Assembler, r regs) {
 	one, other, done := a.Label(), a.Label(), a.Label()
-	if g.N == 1 {
-		unless(a, r, g.Size, one)
-		g.point(a, r, 7*g.Size, consecutive, other)
+	if each := g.Size * uint64(g.N); g.transposed() {
+		unless(a, r, each, one)
+		g.point(a, r, 7*each, consecutive, other)
 		a.Jump(done)
 	}
 	a.Bind(one)
@@ -119,13 +119,13 @@ func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
 	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, at+groupData))
 	a.Emit(amd64.CMP, amd64.Mem(regContext, at+groupKind).Size(8), amd64.Imm(consecutive))
 	a.JumpIf(amd64.CondB, one)
+	a.JumpIf(amd64.CondA, lanes)
 	if x.N == 1 {
-		a.JumpIf(amd64.CondA, lanes)
 		x.wide(a, r, rel)
-		a.Jump(done)
-	} else {
-		a.Jump(lanes)
+	} else if x.transposed() {
+		x.gathered(a, r, rel)
 	}
+	a.Jump(done)
 	a.Bind(one)
 	x.equal(a, r, rel)
 	a.Jump(done)

@@ -172,7 +172,7 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 		}
 		if l, ok := b.grouped(x); ok {
 			b.mayLeave(index, opt)
-			return b.add(regalloc.Inst{}, n, l.emit)
+			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0}}, n, l.emit)
 		}
 	}
 	uses := b.access(&x, in, opt)
@@ -208,7 +208,7 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 	}
 	x := b.newAccess(&o.Access, index)
 	uses := b.access(&x, in, opt)
-	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0}}, 0, x.emitStore)
+	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, x.emitStore)
 }
 
 // Scratch registers of an access.

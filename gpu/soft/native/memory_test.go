@@ -164,6 +164,33 @@ func randomAccess(r *rand.Rand, store bool) ir.Inst {
 	return in
 }
 
+// TestStructures has lanes with structures side by side.
+func TestStructures(t *testing.T) {
+	requireProcessor(t)
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		n, size := []int{2, 4, 2}[seed%3], []uint64{4, 4, 8}[seed%3]
+		a := ir.Access{Space: ir.Shared, Base: ir.Ref{Class: ir.Class64}, Size: size, N: n, Mask: 1<<64 - 1}
+		var regs []ir.Ref
+		for i := range n {
+			regs = append(regs, ir.Ref{Class: ir.Class(size / 8), Slot: 1 + i})
+		}
+		in := ir.Inst{Op: &ir.Load{Access: a, D: regs}}
+		if seed/3%2 == 0 {
+			in.Op = &ir.Store{Access: a, S: regs}
+		}
+		checkFrom(t, []ir.Inst{in}, seed/6%2 == 0, r, func(f *Files) {
+			for l := range testLanes {
+				f.set(a.Base, l, uint64(l*n)*size)
+			}
+			f.Active[0] |= 0xff
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
 // TestAtomics has an atomic operation between arithmetic, at equal and at different
 // addresses.
 func TestAtomics(t *testing.T) {

@@ -308,13 +308,13 @@ func checkAccess(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand) {
 func (f *Files) point(r *rand.Rand) {
 	for slot := range testRegs {
 		for c := range ir.Class(2) {
-			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 4, -4}[r.IntN(9)])
+			base, stride := uint64(r.IntN(40))*16, uint64([]int{0, 1, 2, 4, 8, 8, 16, 16, 3, 4, -4}[r.IntN(11)])
 			if c == ir.Class64 && r.IntN(4) > 0 {
 				base += f.Globals[0].Base
 			}
 			for l := range testLanes {
 				v := base + stride*uint64(l)
-				if stride == 16 || r.IntN(300) == 0 {
+				if stride == 3 || r.IntN(300) == 0 {
 					v = base + uint64(r.IntN(200))
 				}
 				f.set(ir.Ref{Class: c, Slot: slot}, l, v)

@@ -16,15 +16,13 @@ func (x *access) emitStore(a *amd64.Assembler, r regs) {
 		data = r.use[3:]
 	}
 	x.mask(a, r, done)
-	if x.N == 1 && x.Size >= 4 {
+	if each := x.Size * uint64(x.N); x.transposed() && x.Size >= 4 {
 		a.Emit(amd64.CMP, amd64.D(lanesLeft), amd64.Imm(0xff))
 		a.JumpIf(amd64.CondNE, lanes)
-		unless(a, r, x.Size, lanes)
+		unless(a, r, each, lanes)
 		a.Emit(amd64.VMOVQ, amd64.Q(offset), amd64.X(r.use[0]))
-		x.inside(a, 8*x.Size, lanes, lanes)
-		for i, d := range data {
-			a.Emit(amd64.VMOVDQU, amd64.Mem(offset, 32*int32(i)), amd64.Y(d))
-		}
+		x.inside(a, 8*each, lanes, lanes)
+		x.wideStore(a, r, data)
 		a.Jump(done)
 	}
 	a.Bind(lanes)
@@ -35,6 +33,17 @@ func (x *access) emitStore(a *amd64.Assembler, r regs) {
 	a.Jump(done)
 	x.leave(a, out)
 	a.Bind(done)
+}
+
+// wideStore stores the elements of eight lanes at offset.
+func (x *access) wideStore(a *amd64.Assembler, r regs, data []amd64.Reg) {
+	if x.N > 1 {
+		x.scattered(a, r, data)
+		return
+	}
+	for i, d := range data {
+		a.Emit(amd64.VMOVDQU, amd64.Mem(offset, 32*int32(i)), amd64.Y(d))
+	}
 }
 
 // parkData puts what is stored into the context.

@@ -1,8 +1,8 @@
-# Sourced by samples.sh and python.sh: the root, with /proc, /dev and Basalt's
+# Sourced by samples.sh, python.sh and torch.sh: the root, with /proc, /dev and Basalt's
 # libraries in it, and a soft GPU whose socket lies in it. Sets dir, root
 # and, as a path in the root, basalt. Interop is on, as NVIDIA's libraries have its
 # runtime inside (docs/vendor-interop.md): who runs this has looked at the licence.
-# CAPABILITY=10.0 is the compute capability that the soft GPU says it has (6.1): by
+# CAPABILITY=10.0 is the compute capability that the soft GPU says it has (9.0): by
 # it libraries choose their kernels.
 # The mounts are in a namespace of this script's own and go with it.
 [ -n "${BASALT_VENDOR_MOUNTS:-}" ] || BASALT_VENDOR_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
@@ -18,7 +18,7 @@ rm -rf "${root:?}$basalt"
 mkdir -p "$root$basalt"
 cp -a "$BASALT_BUILD/guest/lib" "$root$basalt/"
 
-"$BASALT_BUILD/bin/basalt-gpud" --standalone --interop --no-nvidia --soft-gpu vram="${VRAM:-4GiB},cc=${CAPABILITY:-6.1}" --socket "$root$basalt/gpu" \
+"$BASALT_BUILD/bin/basalt-gpud" --standalone --interop --no-nvidia --soft-gpu vram="${VRAM:-4GiB},cc=${CAPABILITY:-9.0}" --socket "$root$basalt/gpu" \
 	--state "$dir/state-$name" >"$dir/gpud-$name.log" 2>&1 &
 gpud=$!
 trap 'kill $gpud 2>/dev/null || true' EXIT

@@ -1,24 +1,40 @@
 #!/usr/bin/env bash
 # Makes a Debian 13 root in $BASALT_BUILD/vendor/root with NVIDIA's compiler and
-# samples from Debian's non-free section, pycuda and numba, unless it is there. What
-# is non-free is under NVIDIA's licence, which is yours to read: nothing of it
-# leaves that folder.
+# samples from Debian's non-free section, pycuda, numba and PyTorch, unless it is
+# there. What is non-free is under NVIDIA's licence, which is yours to read: nothing
+# of it leaves that folder.
 set -euo pipefail
 root=$BASALT_BUILD/vendor/root
-complete=$root/.complete-2 # one more when something else goes into it
+complete=$root/.complete-3 # one more when something else goes into it
 [ ! -e "$complete" ] || exit 0
 # From where this machine has its own packages.
 mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT) $(RELEASE)' 'Identifier: Packages' 'Origin: Debian' |
 	awk '$2 == "main" && $3 !~ /security|backports/ { print $1; exit }')
 [ -n "$mirror" ] || { echo "vendor: no Debian archive in this machine's apt sources" >&2; exit 1; }
-echo "vendor: a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda and numba of contrib and non-free (6.5 GB) in $root" >&2
+echo "vendor: a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda, numba and PyTorch of contrib and non-free (10 GB) in $root" >&2
 rm -rf "$root"
 mkdir -p "$(dirname "$root")"
+# What packages ask for that is not to come in: Basalt's libcuda is the driver
+# library, and nvidia-cudnn would download cuDNN (torch.sh has a stand-in).
+package=$(mktemp -d)
+trap 'rm -rf "$package"' EXIT
+mkdir -p "$package/tree/DEBIAN"
+cat >"$package/tree/DEBIAN/control" <<'EOF'
+Package: basalt-vendor
+Version: 1
+Architecture: amd64
+Maintainer: Basalt
+Provides: libcuda.so.1 (= 550), libcuda1 (= 550), nvidia-cudnn (= 9.0.0.312~cuda12)
+Description: in place of NVIDIA's driver library and cuDNN
+EOF
+dpkg-deb --build --root-owner-group "$package/tree" "$package/basalt-vendor.deb" >/dev/null
 # In a mount namespace of its own: see installer/guest/build.sh.
 unshare --mount --propagation private mmdebstrap --quiet --variant=minbase --components=main,contrib,non-free \
 	--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Retries "3"' \
 	--dpkgopt=force-unsafe-io \
-	--include=ca-certificates,g++,make,libopenmpi-dev,nvidia-cuda-toolkit,nvidia-cuda-samples,python3-numba,python3-pycuda \
+	--essential-hook="copy-in $package/basalt-vendor.deb /" \
+	--essential-hook='chroot "$1" dpkg --install /basalt-vendor.deb >/dev/null' \
+	--include=ca-certificates,g++,make,libopenmpi-dev,nvidia-cuda-toolkit,nvidia-cuda-samples,python3-numba,python3-pycuda,python3-torch-cuda \
 	trixie "$root" "$mirror"
 # Where numba looks for libcudadevrt, and then for all else too.
 mkdir -p "$root/usr/local/cuda/nvvm"

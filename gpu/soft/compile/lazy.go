@@ -1,0 +1,117 @@
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/fatbin"
+	"github.com/basalt-gpu/basalt/gpu/ptx"
+)
+
+// lazyBytes is the PTX from which on a module's kernels are compiled when they are
+// first used. Libraries have modules of up to 32 MB, of which a program uses a few
+// kernels; a smaller module is compiled as it is loaded, and its log says then which
+// kernels are refused.
+const lazyBytes = 256 << 10
+
+// lazy is a module whose functions are read for each kernel that is compiled.
+type lazy struct {
+	module  *ptx.Lazy
+	source  source
+	reading *ptx.Reading // nil: none is compiled
+	heap    bool         // a function may use malloc
+}
+
+// source is the PTX of a module, as small as it came.
+type source struct {
+	text   string
+	packed *fatbin.Entry // of a fatbin; nil: text
+}
+
+var errNoPTX = fmt.Errorf("%w: the fatbin has no PTX", abi.ErrNoBinaryForGPU)
+
+func (s source) read() (string, error) {
+	if s.packed == nil {
+		return s.text, nil
+	}
+	text, err := s.packed.Image()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", abi.ErrInvalidImage, err)
+	}
+	if len(text) == 0 {
+		return "", errNoPTX
+	}
+	return textOf(text), nil
+}
+
+// ParseLazy is Parse, but that the kernels of a large module are not looked at: Lazy
+// says so, and Compile finds what is wrong in them. A module of several images is
+// read as a whole.
+func (c Capability) ParseLazy(image []byte) (*Module, error) {
+	if abi.IsLinkImage(image) {
+		return c.Parse(image)
+	}
+	s, err := c.sourceOf(image)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	if len(text) < lazyBytes {
+		return c.Parse(image)
+	}
+	z, err := ptx.ParseLazy(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := hasTarget(z.Module); err != nil {
+		return nil, err
+	}
+	if s.packed != nil { // let go of the machine code beside it
+		s.packed = s.packed.Clone()
+	}
+	l := newModule(z.Module, 0)
+	l.lazy = &lazy{module: z, source: s, heap: usesHeap(z.Module, text)}
+	return l, nil
+}
+
+// usesHeap reports whether a function may call malloc or free.
+func usesHeap(m *ptx.Module, text string) bool {
+	for _, f := range m.Funcs {
+		// Declared once and named again.
+		if f.Builtin() && (f.Name == "malloc" || f.Name == "free") && strings.Count(text, f.Name) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Lazy reports whether the module's kernels are compiled one by one.
+func (l *Module) Lazy() bool { return l.lazy != nil }
+
+// open makes a module's functions readable.
+func (z *lazy) open() error {
+	text, err := z.source.read()
+	if err != nil {
+		return err
+	}
+	z.reading = z.module.Open(text)
+	return nil
+}
+
+// read reads a function's body, if it has not been.
+func (z *lazy) read(f *ptx.Func) error {
+	if z == nil {
+		return nil
+	}
+	return z.reading.Read(f)
+}
+
+// close drops what has been read.
+func (z *lazy) close() {
+	z.reading.Close()
+	z.reading = nil
+}
