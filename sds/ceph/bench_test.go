@@ -23,7 +23,7 @@ func qemu(t *testing.T) disks {
 }
 
 func bench(t *testing.T, d sds.Driver) drivertest.Bench {
-	return drivertest.Bench{Driver: d, Disk: qemu(t), Start: qemu(t).Start}
+	return drivertest.Bench{Driver: d, Disk: qemu(t), Start: qemu(t).Start, Steady: true}
 }
 
 // Holds does not ask for zeros of an encrypted disk: what was never written to

@@ -8,96 +8,94 @@ import (
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
+// extent of a disk: what an instance sees of it, and the header before that.
+type extent struct{ bytes, luks int64 }
+
 // build the disk of a volume that is to be, and say what it is.
-func (d *Driver) build(ctx context.Context, v sds.VolumeCreate, disk string) (record, error) {
-	r := record{
+func (d *Driver) build(ctx context.Context, v sds.VolumeCreate, disk string) (r record, e extent, err error) {
+	r = record{
 		Image: v.Image, FromVolume: v.Snapshot.Volume, Snapshot: v.Snapshot.ID, Standalone: v.Standalone, Epoch: v.Epoch,
 	}
 	if err := d.room(ctx, 1<<20); err != nil {
-		return r, err
+		return r, e, err
 	}
-	var err error
 	switch {
 	case v.Clones():
-		r.LUKSBytes, err = d.buildClone(ctx, v, disk)
+		e, err = d.buildClone(ctx, v, disk)
 	case v.Image != "" && !v.Standalone:
-		r.LUKSBytes, err = d.buildFromImage(ctx, v, disk)
+		e, err = d.buildFromImage(ctx, v, disk)
 	default:
-		r.LUKSBytes, err = d.buildBlank(ctx, v, disk, 0)
+		e, err = d.buildBlank(ctx, v, disk, 0)
 	}
-	if err != nil {
-		return r, err
+	r.LUKSBytes = e.luks
+	if err == nil && v.Fill != nil {
+		err = v.Fill(ctx, d.source(disk, "", e.luks > 0))
 	}
-	if v.Fill != nil {
-		err = v.Fill(ctx, d.source(disk, "", r.LUKSBytes > 0))
-	}
-	return r, err
+	return r, e, err
 }
 
 // buildBlank is at least as large as from, which it will hold.
-func (d *Driver) buildBlank(ctx context.Context, v sds.VolumeCreate, disk string, from int64) (luks int64, err error) {
-	bytes, err := d.opt.Limits.VolumeBytes(v.SizeBytes, from)
-	if err != nil {
-		return 0, err
+func (d *Driver) buildBlank(ctx context.Context, v sds.VolumeCreate, disk string, from int64) (e extent, err error) {
+	if e.bytes, err = d.opt.Limits.VolumeBytes(v.SizeBytes, from); err != nil {
+		return e, err
 	}
 	if v.Encryption != nil {
-		return d.createLUKS(ctx, disk, bytes, *v.Encryption)
+		e.luks, err = d.createLUKS(ctx, disk, e.bytes, *v.Encryption)
+		return e, err
 	}
-	return 0, d.createDisk(ctx, disk, bytes)
+	return e, d.createDisk(ctx, disk, e.bytes)
 }
 
-func (d *Driver) buildFromImage(ctx context.Context, v sds.VolumeCreate, disk string) (luks int64, err error) {
+func (d *Driver) buildFromImage(ctx context.Context, v sds.VolumeCreate, disk string) (e extent, err error) {
 	img, err := d.find(ctx, images, string(v.Image))
 	if err != nil {
-		return 0, err
+		return e, err
 	}
 	from := img.made.Disk + "@" + base
 	if v.Encryption != nil {
 		// What the image holds is not encrypted: it is copied.
-		if luks, err = d.buildBlank(ctx, v, disk, img.made.VirtualBytes); err != nil {
-			return luks, err
+		if e, err = d.buildBlank(ctx, v, disk, img.made.VirtualBytes); err != nil {
+			return e, err
 		}
-		return luks, d.copyIntoLUKS(ctx, from, disk, *v.Encryption)
+		return e, d.copyIntoLUKS(ctx, from, disk, *v.Encryption)
 	}
-	bytes, err := d.opt.Limits.VolumeBytes(v.SizeBytes, img.made.VirtualBytes)
-	if err != nil {
-		return 0, err
+	if e.bytes, err = d.opt.Limits.VolumeBytes(v.SizeBytes, img.made.VirtualBytes); err != nil {
+		return e, err
 	}
 	err = d.cloneDisk(ctx, from, disk)
 	if command.Is(err, syscall.ENOENT) || command.Is(err, syscall.EINVAL) { // its protection is gone: it is being deleted
-		return 0, images.notFound(string(v.Image))
+		return e, images.notFound(string(v.Image))
 	}
-	if err != nil || bytes == img.made.VirtualBytes {
-		return 0, err
+	if err != nil || e.bytes == img.made.VirtualBytes {
+		return e, err
 	}
-	return 0, d.resizeDisk(ctx, disk, bytes)
+	return e, d.resizeDisk(ctx, disk, e.bytes)
 }
 
-func (d *Driver) buildClone(ctx context.Context, v sds.VolumeCreate, disk string) (luks int64, err error) {
+func (d *Driver) buildClone(ctx context.Context, v sds.VolumeCreate, disk string) (e extent, err error) {
 	ref := v.Snapshot
 	from, err := d.find(ctx, volumes, string(ref.Volume))
 	if err != nil {
-		return 0, err
+		return e, err
 	}
 	kept, err := d.snapshot(ctx, ref.Volume, ref.ID, from)
 	if err != nil {
-		return 0, err
+		return e, err
 	}
-	bytes, err := d.opt.Limits.VolumeBytes(v.SizeBytes, kept.SizeBytes)
-	if err != nil {
-		return 0, err
+	if e.bytes, err = d.opt.Limits.VolumeBytes(v.SizeBytes, kept.SizeBytes); err != nil {
+		return e, err
 	}
+	e.luks = from.made.LUKSBytes
 	a := sds.Access{Encryption: v.Encryption}
 	if err := d.checkKey(ctx, ref.Volume, from, a, string(ref.ID)); err != nil {
-		return 0, err
+		return e, err
 	}
 	err = d.cloneDisk(ctx, from.made.Disk+"@"+string(ref.ID), disk)
 	if command.Is(err, syscall.ENOENT) || command.Is(err, syscall.EINVAL) {
-		return 0, sds.SnapshotNotFound(ref.Volume, ref.ID)
+		return e, sds.SnapshotNotFound(ref.Volume, ref.ID)
 	}
-	luks = from.made.LUKSBytes
-	if err != nil || bytes == kept.SizeBytes {
-		return luks, err
+	if err != nil || e.bytes == kept.SizeBytes {
+		return e, err
 	}
-	return luks, d.resizeDisk(ctx, disk, bytes+luks)
+	return e, d.resizeDisk(ctx, disk, e.bytes+e.luks)
 }

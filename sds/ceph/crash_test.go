@@ -28,6 +28,10 @@ func TestKilledAnywhere(t *testing.T) {
 	d := empty(t)
 	ctx := t.Context()
 	key := &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")}
+	space, err := d.Space(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
 	only := func(_ any, err error) error { return err }
 	lates := 0
 	for _, v := range []struct {
@@ -65,6 +69,7 @@ func TestKilledAnywhere(t *testing.T) {
 		for ; ; steps++ {
 			dying := openDriverQuietly(t, d.opt)
 			dying.session = nodeMark(d.opt.Node) + "dying"
+			dying.space, dying.asked = space, d.opt.Now() // which is no step of the verb's
 			left := steps
 			var late []byte // the line
 			var log []string

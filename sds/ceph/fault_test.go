@@ -32,6 +32,23 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
+// until asks every second, as each question to Ceph takes a process, until it
+// is so.
+func until(ctx context.Context, t *testing.T, what string, so func() (bool, error)) {
+	t.Helper()
+	for {
+		is, err := so()
+		if is && err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not in time: %s; %v", what, err)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
 func blank(t *testing.T, d *Driver, id api.VolumeID, bytes int64) sds.Volume {
 	t.Helper()
 	v, err := d.CreateVolume(t.Context(), sds.VolumeCreate{ID: id, SizeBytes: bytes})
@@ -93,19 +110,14 @@ func TestFullPool(t *testing.T) {
 	}
 	full := func(want bool) {
 		t.Helper()
-		for {
-			h, err := cluster.Node.Health(ctx)
-			if is := slices.ContainsFunc(h.Checks, func(c deploy.Check) bool { return c.Code == "POOL_FULL" }); err == nil && is == want {
-				if want && !strings.Contains(h.Summary, "full") {
-					t.Errorf("%+v", h)
-				}
-				return
-			}
-			select {
-			case <-ctx.Done():
-				t.Fatalf("full is not %v: %+v, %v", want, h, err)
-			case <-time.After(300 * time.Millisecond):
-			}
+		var h deploy.Health
+		until(ctx, t, fmt.Sprintf("the pool is full: %v", want), func() (bool, error) {
+			var err error
+			h, err = cluster.Node.Health(ctx)
+			return want == slices.ContainsFunc(h.Checks, func(c deploy.Check) bool { return c.Code == "POOL_FULL" }), err
+		})
+		if want && !strings.Contains(h.Summary, "full") {
+			t.Errorf("%+v", h)
 		}
 	}
 	t.Cleanup(func() {
@@ -217,17 +229,19 @@ func TestTakeoverOfOneThatIsFrozen(t *testing.T) {
 		}
 		frozen[id], sources[id] = m, v.Source
 	}
-	for id, m := range frozen {
+	for _, m := range frozen {
 		if err := m.(drivertest.Freezer).Freeze(true); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for id, m := range frozen {
 		s, err := a.read(ctx, volumes, string(id))
 		if err != nil {
 			t.Fatal(err)
 		}
-		patience.Until(t, 3*time.Minute, "Ceph forgets the watch of a frozen machine on "+string(id), func() bool {
+		until(ctx, t, "Ceph forgets the watch of a frozen machine on "+string(id), func() (bool, error) {
 			all, err := a.watchers(ctx, s.made.Disk)
-			return err == nil && len(all) == 0
+			return len(all) == 0, err
 		})
 		if err := b.ClaimVolume(ctx, id, sds.Owner{Node: "node-b", Epoch: 2}); err != nil {
 			t.Fatal(err)
@@ -321,23 +335,14 @@ func TestReplaceDisk(t *testing.T) {
 	}
 	old := &cluster.Intent.Disks[0]
 	old.Leave = true
-	for {
-		if err := cluster.Settle(ctx); err != nil {
-			t.Fatal(err)
-		}
-		o, err := cluster.Node.Observe(ctx, cluster.Intent, cluster.Keys, true)
+	until(ctx, t, "the disk's data is elsewhere, and the disk is given back", func() (bool, error) {
+		r, err := cluster.Node.Round(ctx, cluster.Intent, cluster.Keys, true)
 		if err != nil {
-			t.Fatal(err)
+			return false, err
 		}
-		if o.Disks[0].Content == deploy.Blank && !o.Disks[0].Made {
-			break
-		}
-		select { // until its data is elsewhere there is nothing to do
-		case <-ctx.Done():
-			t.Fatalf("%+v, %+v", o.Disks[0], o.Cluster.OSDs)
-		case <-time.After(time.Second):
-		}
-	}
+		d := r.Seen.Disks[0]
+		return d.Content == deploy.Blank && !d.Made, nil
+	})
 	cluster.Intent.Disks = cluster.Intent.Disks[1:]
 	if err := cluster.WaitHealthy(ctx); err != nil {
 		t.Error(err)

@@ -1,10 +1,10 @@
 package ceph
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/luks"
 )
 
 // LUKS is QEMU's, raw over RBD: a header, and behind it every sector
@@ -65,18 +66,17 @@ func (d *Driver) opened(disk, snapshot string) string {
 	return s
 }
 
-// createLUKS makes a disk with room for bytes, and says how many the header
+// createLUKS makes a disk with room for size bytes, and says how many the header
 // takes.
-func (d *Driver) createLUKS(ctx context.Context, disk string, bytes int64, key sds.Encryption) (int64, error) {
-	err := d.qemuImg(ctx, &key, "create", "-q", "-f", "luks", "-o", passphrase+",iter-time=10", d.file(disk), strconv.FormatInt(bytes, 10))
+func (d *Driver) createLUKS(ctx context.Context, disk string, size int64, key sds.Encryption) (int64, error) {
+	header, err := luks.Header(key.Passphrase)
 	if err != nil {
 		return 0, err
 	}
-	u, err := d.usage(ctx, disk)
-	if err == nil && u.bytes <= bytes {
-		err = fmt.Errorf("an encrypted disk of %d bytes for %d", u.bytes, bytes)
+	if _, err := d.run(ctx, bytes.NewReader(header), "rbd", "import", "--no-progress", "-", d.spec(disk)); err != nil {
+		return 0, err
 	}
-	return u.bytes - bytes, err
+	return luks.HeaderBytes, d.resizeDisk(ctx, disk, luks.HeaderBytes+size)
 }
 
 // copyIntoLUKS fills a disk from a snapshot that is not encrypted. Zeros are

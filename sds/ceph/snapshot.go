@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -46,15 +47,17 @@ func (d *Driver) CreateSnapshot(ctx context.Context, c sds.SnapshotCreate, a sds
 	if err := d.checkKey(ctx, c.Volume, s, a, ""); err != nil {
 		return sds.Snapshot{}, err
 	}
-	have, err := d.snapshot(ctx, c.Volume, c.ID, s)
-	if api.CodeOf(err) != api.CodeNotFound {
-		return have, err
-	}
 	if a.Live == nil {
 		if err := d.closed(ctx, c.Volume, s); err != nil {
+			// One that was taken before need not be taken.
+			have, without := d.snapshot(ctx, c.Volume, c.ID, s)
+			if without == nil {
+				return have, nil
+			}
 			return sds.Snapshot{}, err
 		}
 	}
+	// It leaves one that is there as it is.
 	err = d.keepSnap(ctx, s.made.Disk, string(c.ID))
 	if command.Is(err, syscall.ENOENT) {
 		return sds.Snapshot{}, volumes.notFound(string(c.Volume))
@@ -168,10 +171,18 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 	if again, err := have.Again(count); err != nil || !again {
 		return have, err
 	}
-	if _, err := d.snapshot(ctx, v, id, s); err != nil {
-		return sds.Volume{}, err
+	snaps, err := d.snaps(ctx, s.made.Disk)
+	if command.Is(err, syscall.ENOENT) {
+		return sds.Volume{}, volumes.notFound(string(v))
 	}
-	if err := errors.Join(d.checkKey(ctx, v, s, a, ""), d.unread(ctx, v, s)); err != nil {
+	at := slices.IndexFunc(snaps, func(one snap) bool { return one.kept() && one.Name == string(id) })
+	switch {
+	case err != nil:
+		return sds.Volume{}, err
+	case at < 0:
+		return sds.Volume{}, sds.SnapshotNotFound(v, id)
+	}
+	if err := errors.Join(d.checkKey(ctx, v, s, a, ""), d.reading(v, snaps)); err != nil {
 		return sds.Volume{}, err
 	}
 	if err := d.closed(ctx, v, s); err != nil {
@@ -189,10 +200,7 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 	if s.made == nil || s.pending == nil || s.pending.Count != count || s.pending.Snapshot != id {
 		return sds.Volume{}, api.Errorf(api.CodeState, "another rollback of volume %s has begun", v)
 	}
-	if err := d.longRBD(ctx, "snap", "rollback", d.spec(s.made.Disk)+"@"+string(id)); err != nil {
-		return sds.Volume{}, err
-	}
-	if err := d.resizeDisk(ctx, s.made.Disk, s.pending.SizeBytes); err != nil {
+	if err := d.rollBack(ctx, s.made.Disk, snaps[at], s.pending.SizeBytes); err != nil {
 		return sds.Volume{}, err
 	}
 	if s, err = d.write(ctx, volumes, string(v), record{Do: rolled, Count: count}); err != nil {
@@ -202,4 +210,12 @@ func (d *Driver) RollbackVolume(ctx context.Context, v api.VolumeID, id api.Snap
 		return sds.Volume{}, volumes.notFound(string(v))
 	}
 	return d.volume(ctx, v, s)
+}
+
+// rollBack a disk, which RBD gives the snapshot's size, and its own again.
+func (d *Driver) rollBack(ctx context.Context, disk string, to snap, size int64) error {
+	if err := d.longRBD(ctx, "snap", "rollback", d.spec(disk)+"@"+to.Name); err != nil || to.Size == size {
+		return err
+	}
+	return d.resizeDisk(ctx, disk, size)
 }

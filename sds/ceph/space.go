@@ -10,16 +10,18 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-const spaceAge = 10 * time.Second
+const (
+	spaceAge = 10 * time.Second
+	// plentyAge of an answer by which a quarter of the pool was free: it takes
+	// more than this to fill that.
+	plentyAge = time.Minute
+)
 
 // Space implements sds.Driver: what the pool takes and could still take, each
 // byte counted once whatever the number of its copies. The answer is up to ten
 // seconds old.
 func (d *Driver) Space(ctx context.Context) (sds.Space, error) {
-	d.spaceMu.Lock()
-	s, young := d.space, !d.asked.IsZero() && d.opt.Now().Sub(d.asked) < spaceAge
-	d.spaceMu.Unlock()
-	if young && ctx.Err() == nil {
+	if s, young := d.knownSpace(spaceAge); young && ctx.Err() == nil {
 		return s, nil
 	}
 	s, err := d.freshSpace(ctx)
@@ -30,6 +32,13 @@ func (d *Driver) Space(ctx context.Context) (sds.Space, error) {
 	defer d.spaceMu.Unlock()
 	d.space, d.asked = s, d.opt.Now()
 	return s, nil
+}
+
+// knownSpace is the last answer, if it is not that old.
+func (d *Driver) knownSpace(age time.Duration) (s sds.Space, young bool) {
+	d.spaceMu.Lock()
+	defer d.spaceMu.Unlock()
+	return d.space, !d.asked.IsZero() && d.opt.Now().Sub(d.asked) < age
 }
 
 func (d *Driver) freshSpace(ctx context.Context) (sds.Space, error) {
@@ -80,6 +89,9 @@ func decodeSpace(raw []byte, pool string, last sds.Space) (sds.Space, error) {
 
 // room fails with insufficient_disk when want more bytes do not fit.
 func (d *Driver) room(ctx context.Context, want int64) error {
+	if s, young := d.knownSpace(plentyAge); young && s.FreeBytes-want > s.TotalBytes/4 && ctx.Err() == nil {
+		return nil
+	}
 	s, err := d.Space(ctx)
 	if err != nil {
 		return d.explain(ctx, err)

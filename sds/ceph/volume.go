@@ -75,7 +75,7 @@ func (d *Driver) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vo
 func (d *Driver) publish(ctx context.Context, v sds.VolumeCreate, do verb) (sds.Volume, error) {
 	disk, letGo := d.newDisk(volumes, string(v.ID))
 	defer letGo()
-	r, err := d.build(ctx, v, disk)
+	r, e, err := d.build(ctx, v, disk)
 	if err != nil {
 		d.clear(ctx, []string{disk})
 		return sds.Volume{}, err
@@ -97,6 +97,9 @@ func (d *Driver) publish(ctx context.Context, v sds.VolumeCreate, do verb) (sds.
 	}
 	if len(s.past) > 0 {
 		d.clear(ctx, s.past[len(s.past)-1:]) // those before it went when they were replaced
+	}
+	if s.names(disk) && v.Fill == nil && v.Encryption == nil { // there is nothing in it yet
+		return d.sized(v.ID, s, usage{bytes: e.bytes}), nil
 	}
 	return d.volume(ctx, v.ID, s)
 }
@@ -282,21 +285,33 @@ func (d *Driver) ResizeVolume(ctx context.Context, id api.VolumeID, bytes int64,
 	if err := errors.Join(d.checkKey(ctx, id, s, a, ""), d.unread(ctx, id, s)); err != nil {
 		return sds.Volume{}, err
 	}
-	if a.Live != nil {
-		if err := a.Live.Resize(ctx, want); err != nil {
+	return d.grow(ctx, id, s, v, want, a.Live)
+}
+
+// grow a volume, the disk of a machine that has it open first.
+func (d *Driver) grow(ctx context.Context, id api.VolumeID, s state, v sds.Volume, want int64, live sds.Live) (sds.Volume, error) {
+	if live == nil {
+		if err := d.closed(ctx, id, s); err != nil {
 			return sds.Volume{}, err
 		}
-	} else if err := d.closed(ctx, id, s); err != nil {
+	} else {
+		if err := live.Resize(ctx, want); err != nil {
+			return sds.Volume{}, err
+		}
+		// QEMU grows an RBD image itself.
+		if v, err := d.volume(ctx, id, s); err != nil || v.SizeBytes >= want {
+			return v, err
+		}
+	}
+	err := d.resizeDisk(ctx, s.made.Disk, want+s.made.LUKSBytes)
+	if command.Is(err, syscall.ENOENT) { // made anew meanwhile, by another node
+		return d.volume(ctx, id, s)
+	}
+	if err != nil {
 		return sds.Volume{}, err
 	}
-	if v, err = d.volume(ctx, id, s); err != nil || v.SizeBytes >= want {
-		return v, err
-	}
-	err = d.resizeDisk(ctx, s.made.Disk, want+s.made.LUKSBytes)
-	if err != nil && !command.Is(err, syscall.ENOENT) {
-		return sds.Volume{}, err
-	}
-	return d.volume(ctx, id, s)
+	v.SizeBytes = want
+	return v, nil
 }
 
 // DeleteVolume implements sds.Driver. It is deleted from the line in the log

@@ -32,9 +32,7 @@ func testEncryption(t *testing.T, b Bench) {
 			t.Errorf("%s reads the volume", name)
 		}
 	}
-	if v, err := d.ResizeVolume(ctx, "vol-1", 8*mib, c.access()); err != nil || v.SizeBytes != 8*mib {
-		t.Errorf("%+v, %v", v, err)
-	}
+	c.grow(8*mib, nil)
 	clone := c.clone("vol-2", "snap-1", 0)
 	if v := clone.volume(); !v.Source.Encrypted {
 		t.Errorf("%+v", v)
@@ -46,9 +44,7 @@ func testEncryption(t *testing.T, b Bench) {
 	c.snap("snap-3", m)
 	c.by(m, 3, 0x55)
 	c.drop("snap-2", m)
-	if v, err := d.ResizeVolume(ctx, "vol-1", 12*mib, sds.Access{Live: m, Encryption: &keyA}); err != nil || v.SizeBytes != 12*mib {
-		t.Errorf("%+v, %v", v, err)
-	}
+	c.grow(12*mib, m)
 	m.Stop(t)
 	c.check("live", false)
 	clone.check("live", false)
@@ -129,9 +125,7 @@ func testEncryptedImage(t *testing.T, b Bench) {
 	c.drop("snap-1", nil)
 	c.check("rolled back", false)
 	ask.Epoch = 1
-	if _, err := d.RecreateVolume(ctx, ask); err != nil {
-		t.Fatal(err)
-	}
+	c.anew(ask)
 	c.now = picture{0, 0x77, 0x77, 0x77}
 	c.paint(0, 0x12)
 	c.check("made anew", false)

@@ -59,9 +59,7 @@ func testSnapshots(t *testing.T, b Bench) {
 		t.Errorf("%+v, %v", one, err)
 	}
 	// A volume that grew has snapshots of its size then.
-	if _, err := d.ResizeVolume(ctx, "vol-1", 8*mib, sds.Access{}); err != nil {
-		t.Fatal(err)
-	}
+	c.grow(8*mib, nil)
 	c.snap("snap-3", nil)
 	if got, err := d.Snapshot(ctx, "vol-1", "snap-2"); err != nil || got.SizeBytes != 4*mib {
 		t.Errorf("%+v, %v", got, err)
@@ -115,9 +113,7 @@ func testRollback(t *testing.T, b Bench) {
 	c.paint(1, 0x22)
 	c.snap("snap-2", nil)
 	c.paint(2, 0x33)
-	if _, err := d.ResizeVolume(ctx, "vol-1", 8*mib, sds.Access{}); err != nil {
-		t.Fatal(err)
-	}
+	c.grow(8*mib, nil)
 	if v := c.rollback("snap-1", 1); v.SizeBytes != 8*mib {
 		t.Errorf("the volume has %d bytes", v.SizeBytes)
 	}
@@ -243,8 +239,11 @@ func testReading(t *testing.T, b Bench) {
 		t.Error(err)
 	}
 	own, err := d.OpenForReading(ctx, "vol-1", "")
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || own.SizeBytes != 4*mib {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	if err := b.Disk.Holds(own.Source, nil, []byte{0x22}, 0, areaBytes); err != nil {
+		t.Error(err)
 	}
 	wantCode(t, "delete of a volume that is read", d.DeleteVolume(ctx, "vol-1"), api.CodeInUse)
 	_, err = d.RollbackVolume(ctx, "vol-1", "snap-1", 1, sds.Access{})

@@ -144,15 +144,13 @@ func (c *Cluster) AddDisk(name string) (deploy.Disk, error) {
 func (c *Cluster) Settle(ctx context.Context) error {
 	var last error
 	for {
-		did, err := c.Node.Step(ctx, c.Intent, c.Keys, true)
+		r, err := c.Node.Round(ctx, c.Intent, c.Keys, true)
 		switch {
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), last)
-		case err == nil && len(did) == 0:
-			if o, err := c.Node.Observe(ctx, c.Intent, c.Keys, true); err == nil && o.Cluster != nil {
-				c.Intent.Exists = true
-				return nil
-			}
+		case err == nil && len(r.Did) == 0 && r.Seen.Cluster != nil:
+			c.Intent.Exists = true
+			return nil
 		}
 		last = err
 		select { // there is no event: daemons come up when they do

@@ -62,14 +62,8 @@ type Round struct {
 	Failed map[string]error
 }
 
-// Step looks, decides, and takes every action there is to take now. What it
-// did, or refused, is returned; the errors of all that failed are joined.
-func (n Node) Step(ctx context.Context, in Intent, k Keys, leader bool) ([]Action, error) {
-	r, err := n.Round(ctx, in, k, leader)
-	return r.Did, err
-}
-
-// Round is Step, with all that was seen.
+// Round looks, decides, and takes every action there is to take now. The errors
+// of all that failed are joined.
 func (n Node) Round(ctx context.Context, in Intent, k Keys, leader bool) (Round, error) {
 	r := Round{Failed: map[string]error{}}
 	if err := errors.Join(in.Validate(), k.Validate()); err != nil {
