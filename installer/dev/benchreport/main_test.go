@@ -67,6 +67,9 @@ func TestSoftRows(t *testing.T) {
 		t.Errorf("main.cu has %d kernels, the table %d", len(kernels), len(softKernels))
 	}
 	for _, k := range kernels {
+		if procs.MatchString(k[1]) {
+			t.Errorf("kernel %s: the end of its name is taken for a number of processors", k[1])
+		}
 		if !slices.ContainsFunc(softKernels, func(s softKernel) bool { return s.name == k[1] }) {
 			t.Errorf("kernel %s of main.cu has no row", k[1])
 		}

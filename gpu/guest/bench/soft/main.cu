@@ -31,8 +31,8 @@ static const struct kernel {
 } kernels[] = {
 #define BOTH(name) name, name##_in_c
 	{"saxpy", 1 << 22, 1000, WHOLE, WORDS(n), WORDS(n), WORDS(n), WORDS(0), 0, BOTH(saxpy)},
-	{"sgemm-512", 512, 48, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
-	{"sgemm-1024", 1024, 32, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
+	{"sgemm512", 512, 48, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
+	{"sgemm1024", 1024, 32, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
 	{"reduction", 1 << 22, 70000, WHOLE, WORDS(n), WORDS(0), WORDS(1), WORDS(256), 0, BOTH(reduction)},
 	{"scan", 1 << 22, 70000, BITS, WORDS(n), WORDS(0), WORDS(n), WORDS(n / 256 + 1), 0, BOTH(scan)},
 	{"histogram", 1 << 20, 3000, BITS, WORDS(n), WORDS(0), WORDS(256), WORDS(0), 0, BOTH(histogram)},
