@@ -3,6 +3,7 @@ package soft_test
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
 	"math/rand"
 	"sync/atomic"
 	"testing"
@@ -59,8 +60,8 @@ func runProgram(t testing.TB, p *ir.Program, threads uint32, regs, scratch []byt
 	}
 }
 
-// spoil is the program with garbage in every register that is not live, at the
-// beginning of each block.
+// spoil is the program with garbage in every register of a block's function that is
+// not live, at the beginning of each block. Those of its callers are theirs.
 func spoil(p *ir.Program) *ir.Program {
 	live := ir.FindLive(p)
 	q := *p
@@ -75,12 +76,13 @@ func spoil(p *ir.Program) *ir.Program {
 	for _, slot := range p.Specials {
 		fixed[ir.Ref{Class: ir.Class32, Slot: slot}] = true
 	}
+	own := ownRegisters(p)
 	for i := range q.Blocks {
 		var first []ir.Inst
 		alive := live.At(i, 0)
 		for c, n := range [3]int{p.Regs32, p.Regs64, p.Preds} {
 			for slot := range n {
-				if r := (ir.Ref{Class: ir.Class(c), Slot: slot}); !fixed[r] && !alive.Has(r) {
+				if r := (ir.Ref{Class: ir.Class(c), Slot: slot}); !fixed[r] && own[i][r] && !alive.Has(r) {
 					first = append(first, ir.Inst{Op: garbage(r)})
 				}
 			}
@@ -88,6 +90,33 @@ func spoil(p *ir.Program) *ir.Program {
 		q.Blocks[i].Insts = append(first, p.Blocks[i].Insts...)
 	}
 	return &q
+}
+
+// ownRegisters are, for each block, the registers that blocks name which lead to it or
+// to which it leads.
+func ownRegisters(p *ir.Program) []map[ir.Ref]bool {
+	of := make([]map[ir.Ref]bool, len(p.Blocks))
+	for i := range p.Blocks {
+		of[i] = map[ir.Ref]bool{}
+		for j := range p.Blocks[i].Insts {
+			results, sources := p.Blocks[i].Insts[j].Op.Registers()
+			for _, r := range append(results, sources...) {
+				of[i][r] = true
+			}
+		}
+	}
+	for again := true; again; {
+		again = false
+		for i := range p.Blocks {
+			for _, n := range p.Blocks[i].End.Next() {
+				size := len(of[i]) + len(of[n])
+				maps.Copy(of[i], of[n])
+				maps.Copy(of[n], of[i])
+				again = again || len(of[i])+len(of[n]) > size
+			}
+		}
+	}
+	return of
 }
 
 // garbage gives a register another value.
