@@ -19,6 +19,9 @@ export default defineConfig({
   },
   test: {
     css: false,
+    // Files share a worker and what it has read: to start one for each took most of
+    // the time, and vitest gives each 60 s to start, too little for a busy machine.
+    isolate: false,
     // What a busy machine may need; nothing is measured with it.
     testTimeout: 120_000,
     hookTimeout: 120_000,
