@@ -109,10 +109,17 @@ kernels: setup
 
 ## ui: the portal, ui/dist, which the next build embeds (installs Node.js where it is missing)
 UI_SOURCES := $(shell find ui/src ui/public ui/scripts -type f 2>/dev/null) ui/index.html ui/vite.config.ts ui/package.json
-NODE_BIN   = $(dir $(shell installer/dev/node.sh path))
+# What the bundle is made of, and what else its checks read.
+UI_MADE_OF  = ui/src ui/public ui/scripts ui/index.html ui/vite.config.ts ui/package.json ui/package-lock.json ui/tsconfig.json api/openapi.yaml
+UI_CHECKED  = $(UI_MADE_OF) ui/e2e ui/eslint.config.js billing/testdata
+NODE_BIN    = $(dir $(shell installer/dev/node.sh path))
+# Makes $(2) in $(3) by the script $(4), or has it from where the same sources made it before.
+UI_CACHED   = export PATH="$(NODE_BIN):$$PATH" && key=$$(ui/scripts/hash.sh $(5)) && \
+	installer/dev/cache.sh $(1) "$$key" $(3) $(2) -- node ui/scripts/$(4)
 ui: ui/dist/index.html.gz
 ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
-	@cd ui && PATH="$(NODE_BIN):$$PATH" node scripts/build.mjs
+	@$(call UI_CACHED,portal,dist,ui,build.mjs,$(UI_MADE_OF))
+	@touch $@
 
 # npm ci only when the lock file has changed, and once on a machine.
 ui/node_modules/.basalt: ui/package-lock.json
@@ -122,9 +129,9 @@ ui/node_modules/.basalt: ui/package-lock.json
 		npm "$$(installer/dev/node.sh npm)"
 	@touch $@
 
-# The portal's types, lint and component tests.
+# The portal's types, lint and component tests. What has passed passes again.
 ui-check: ui/node_modules/.basalt
-	@cd ui && PATH="$(NODE_BIN):$$PATH" node scripts/check.mjs
+	@$(call UI_CACHED,portal-check,portal-checked,$(BUILD)/test,check.mjs,$(UI_CHECKED))
 
 images:
 	@installer/guest/build.sh

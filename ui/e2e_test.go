@@ -29,6 +29,7 @@ func start(t *testing.T, more ...string) daemon {
 		t.Skip("builds and starts a basaltd and a browser: two minutes")
 	}
 	portaltest.Built(t)
+	t.Parallel() // a story waits as long as it computes
 	return daemon{daemontest.Start(t, "fake:", "basalt_fake", more...)}
 }
 

@@ -9,7 +9,7 @@ const say = (name, values) => console.log(`${name}: ${Object.entries(values).map
 /** load a page with nothing in the cache, until its heading is drawn and the
  * main thread is free; what is compared is the same files fetched alone. */
 async function load(name, title, storageState) {
-  const page = await open({ storageState });
+  const page = await open({ storageState }, { moves: true });
   const sizes = new Map();
   page.on('response', (r) => {
     if (!r.url().includes('/v1/')) sizes.set(r.url(), Number(r.headers()['content-length']));
@@ -89,7 +89,7 @@ async function scrolled(page, name) {
 /** plain is a page of the same rows without framework and style; step changes a row of it. */
 async function plain(from) {
   const cells = await from.evaluate(() => [...document.querySelectorAll('tbody tr')].map((tr) => [...tr.cells].map((td) => td.textContent)));
-  const page = await open({});
+  const page = await open({}, { moves: true });
   await page.goto('about:blank');
   await page.evaluate((text) => {
     const table = document.body.appendChild(document.createElement('table'));
@@ -106,7 +106,7 @@ async function plain(from) {
 const steps = (page) => page.evaluate(() => Math.max(...[...document.querySelectorAll('tbody td:nth-child(2)')].map((td) => Number(/step (\d+)/.exec(td.textContent)?.[1] ?? 0))));
 
 await load('sign-in', 'Sign in');
-const page = await open({});
+const page = await open({}, { moves: true });
 await page.goto(PORTAL);
 await signIn(page);
 await heading(page, 'Dashboard');

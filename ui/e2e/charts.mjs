@@ -2,7 +2,7 @@
 // numbers change, the operator's node and card with what each tenant holds, by
 // accessible names; in light, dark and on a phone. Run by ../e2e_charts_test.go.
 import assert from 'node:assert/strict';
-import { complain, expect, heading, inspect, open, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
+import { complain, expect, heading, inspect, inspectIn, open, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
 
 const { INSTANCE, NODE } = process.env;
 const page = await open({});
@@ -55,15 +55,7 @@ step('ranges', async () => {
   }
 });
 
-step('dark, and on a phone', async () => {
-  for (const [what, options] of [['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }]]) {
-    const p = await open({ ...options, storageState: await page.context().storageState() });
-    await p.goto(`${PORTAL}/#/instances/${INSTANCE}/monitoring`);
-    await figure(p, 'Network').waitFor();
-    await inspect(p, `charts-${what}`);
-    await p.context().close();
-  }
-});
+step('dark, and on a phone', () => inspectIn(page, 'charts', 'dark', 'phone'));
 
 step('a node that does not answer is said so, and no chart', async () => {
   expect('503');
@@ -88,8 +80,7 @@ step('the operator sees the node, its card, and what each tenant holds', async (
   await p.locator('[data-resident="20971520"]').waitFor(); // 20 MiB of the other
   await until(p, 'GPU', 'gpu', 'above zero', (v) => v > 0, card);
   await inspect(p, 'node-light');
-  await p.setViewportSize({ width: 390, height: 844 });
-  await inspect(p, 'node-phone');
+  await inspectIn(p, 'node', 'phone');
   await p.context().close();
 });
 

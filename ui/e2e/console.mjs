@@ -2,7 +2,7 @@
 // screen shows the picture, both connect again by themselves, and nothing of it
 // breaks the pages' policy. Run by ../e2e_console_test.go.
 import assert from 'node:assert/strict';
-import { button, expect, heading, inspect, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { button, expect, heading, inspect, inspectIn, open, OPERATOR, PASSWORD, phone, PORTAL, run, signIn, step } from './harness.mjs';
 
 const { INSTANCE } = process.env;
 const address = `${PORTAL}/#/instances/${INSTANCE}/console`;
@@ -18,7 +18,7 @@ const connected = (p) => p.getByRole('status').getByText('Connected.').waitFor()
 const act = (what) => fetch(`${PORTAL}/v1/instances/${INSTANCE}/${what}`, { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}` } });
 
 // Chromium has an opinion on reading a canvas often: once for each.
-expect('willReadFrequently', 'willReadFrequently', 'willReadFrequently');
+expect('willReadFrequently', 'willReadFrequently');
 
 /** colours of the screen's picture, as [x, y, css colour] are asked for. */
 const colourAt = (p, x, y) =>
@@ -104,19 +104,17 @@ step('stopped, it says so and shows what was said', async () => {
 });
 
 step('dark and on a phone', async () => {
-  for (const [what, options] of [['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }]]) {
-    const p = await open({ ...options, storageState: await page.context().storageState() });
-    await p.goto(address);
-    await connected(p);
-    await type(p, `${what} `);
-    await shows(p, what);
-    await inspect(p, `console-serial-${what}`);
-    await button(p, 'Screen').click();
-    await connected(p);
-    await becomes(p, 10, 10, '255,255,255');
-    await inspect(p, `console-screen-${what}`);
-    await p.context().close();
-  }
+  const p = await open({ viewport: phone, hasTouch: true, storageState: await page.context().storageState() });
+  await p.goto(address);
+  await connected(p);
+  await type(p, 'phone ');
+  await shows(p, 'phone');
+  await inspectIn(p, 'console-serial', 'phone', 'dark');
+  await button(p, 'Screen').click();
+  await connected(p);
+  await becomes(p, 10, 10, '255,255,255');
+  await inspectIn(p, 'console-screen', 'phone', 'dark');
+  await p.context().close();
 });
 
 step('a viewer reads, and is told what it takes', async () => {

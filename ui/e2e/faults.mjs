@@ -3,7 +3,7 @@
 // stops and starts basaltd: ../e2e_faults_test.go.
 import assert from 'node:assert/strict';
 import { attack, harmless } from './hostile.mjs';
-import { button, heading, inspect, open, OPERATOR, PORTAL, run, signIn, step, tolerate } from './harness.mjs';
+import { button, heading, inspect, inspectIn, open, OPERATOR, PORTAL, run, signIn, step, tolerate } from './harness.mjs';
 
 const { CONTROL } = process.env;
 const control = async (what) => assert.equal((await fetch(`${CONTROL}/${what}`, { method: 'POST' })).status, 200);
@@ -146,33 +146,27 @@ step('hostile text in every field', async () => {
   await harmless(page, 'address');
   await page.keyboard.press('Control+k');
   assert.ok((await attack(page, 'search', async () => undefined)) >= 1);
+  await page.keyboard.press('Escape');
+  await find(page).waitFor({ state: 'detached' });
   tolerate();
 });
 
 step('twice as large, dark, on a phone', async () => {
-  const state = await page.context().storageState();
-  for (const [what, options] of [
-    ['zoom', { viewport: { width: 640, height: 450 }, deviceScaleFactor: 2 }],
-    ['dark', { colorScheme: 'dark' }],
-    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
-  ]) {
-    const p = await open({ ...options, storageState: state });
-    for (const [path, title] of [['/', 'Dashboard'], ['/instances', 'Instances'], ['/instances/new', 'Create instance']]) {
-      await p.goto(`${PORTAL}/#${path}`);
-      await heading(p, title);
-      await inspect(p, `faults${path.replaceAll('/', '-')}-${what}`);
-    }
-    await button(p, 'Search everything (Ctrl-K)').click();
-    await find(p).fill('train');
-    await p.getByRole('option', { name: 'train-1' }).waitFor();
-    await inspect(p, `find-${what}`);
-    await p.getByRole('option', { name: 'train-1' }).click();
-    await heading(p, 'train-1');
-    await p.getByRole('button', { name: /^Tasks: / }).click();
-    await p.getByRole('dialog', { name: 'Tasks' }).waitFor();
-    await inspect(p, `tasks-${what}`);
-    await p.context().close();
+  const forms = ['dark', 'phone', 'zoom'];
+  for (const [path, title] of [['/', 'Dashboard'], ['/instances', 'Instances'], ['/instances/new', 'Create instance']]) {
+    await page.goto(`${PORTAL}/#${path}`);
+    await heading(page, title);
+    await inspectIn(page, `faults${path.replaceAll('/', '-')}`, ...forms);
   }
+  await button(page, 'Search everything (Ctrl-K)').click();
+  await find(page).fill('train');
+  await page.getByRole('option', { name: 'train-1' }).waitFor();
+  await inspectIn(page, 'find', ...forms);
+  await page.getByRole('option', { name: 'train-1' }).click();
+  await heading(page, 'train-1');
+  await page.getByRole('button', { name: /^Tasks: / }).click();
+  await page.getByRole('dialog', { name: 'Tasks' }).waitFor();
+  await inspectIn(page, 'tasks', ...forms);
 });
 
 await run();

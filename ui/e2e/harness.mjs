@@ -4,6 +4,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
+import { spent } from './cpu.mjs';
 import './relay.mjs';
 
 export const { PORTAL, OPERATOR, EMAIL, PASSWORD, SHOTS, FAILED } = process.env;
@@ -32,10 +33,22 @@ export const tolerate = (...texts) => (tolerated = texts);
 /** Requests of each page that have no answer yet, but for the watch, which never ends, and files that are sent, which may take long. */
 const pending = new WeakMap();
 
-/** open is a page of a browser of its own. */
-export async function open(options) {
-  const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1280, height: 900 }, ...options });
+export const wide = { width: 1280, height: 900 };
+export const phone = { width: 390, height: 844 };
+
+/** still stops what fades and turns, before anything is shown. The policy allows style sheets that are objects. */
+function still() {
+  const sheet = new window.CSSStyleSheet();
+  sheet.replaceSync('*, ::before, ::after { animation: none !important; transition: none !important; }');
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}
+
+/** open is a page of a browser of its own. Nothing moves on it unless it is measured: what turns while a page waits is
+ * drawn sixty times a second, and was three quarters of the browser's time. */
+export async function open(options, { moves = false } = {}) {
+  const context = await browser.newContext({ locale: 'en-GB', viewport: wide, reducedMotion: moves ? 'no-preference' : 'reduce', ...options });
   context.setDefaultTimeout(patience);
+  if (!moves) await context.addInitScript(still);
   context.on('page', listen); // every page and window of it
   return context.newPage();
 }
@@ -94,17 +107,47 @@ export async function settled(page) {
   await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000).map((a) => a.finished.catch(() => undefined))));
 }
 
-/** inspect lets axe-core look, and takes a picture where SHOTS names a folder.
+/** inspect lets axe-core look, and takes a picture where SHOTS names a folder. Colours take it more than half of its
+ * time: who has looked at them in the same theme leaves them out.
  * The policy lets no script in by a tag: axe comes by the debugger, once for each document. */
-export async function inspect(page, what) {
+export async function inspect(page, what, { colours = true } = {}) {
   await settled(page);
   if (SHOTS) await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
   for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
+  const violations = await page.evaluate(async (options) => (await window.axe.run(document, options)).violations, { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: colours } } });
   for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-  if (wide > 0) complain(`${what}: ${wide} px wider than the window`);
+  const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  if (beyond > 0) complain(`${what}: ${beyond} px wider than the window`);
+}
+
+const forms = {
+  dark: [wide, 'dark'],
+  phone: [phone, 'light'],
+  'phone-dark': [phone, 'dark'],
+  zoom: [{ width: 640, height: 450 }, 'light'], // a window of twice that, at 200 %
+};
+
+/** inspectIn inspects a light page as it stands in each of these forms, and leaves it as it was: much cheaper than to load it in each anew. */
+export async function inspectIn(page, what, ...names) {
+  const before = page.viewportSize();
+  for (const name of names) {
+    const [size, colorScheme] = forms[name];
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(size);
+    await page.locator(colorScheme === 'dark' ? 'html.pf-v6-theme-dark' : 'html:not(.pf-v6-theme-dark)').waitFor({ state: 'attached' });
+    await inspect(page, `${what}-${name}`);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize(before);
+}
+
+/** speak chooses a language, 'Deutsch' or 'English', in the page's menu. */
+export async function speak(page, language) {
+  await page.getByRole('button', { name: /^(Account of|Konto von) / }).click();
+  await page.getByRole('menuitem', { name: language }).click();
+  await page.locator(`html[lang=${language === 'Deutsch' ? 'de' : 'en'}]`).waitFor({ state: 'attached' });
+  await page.keyboard.press('Escape');
 }
 
 export async function signIn(page, password = PASSWORD, email = EMAIL) {
@@ -133,10 +176,10 @@ async function explain() {
 export async function run() {
   let failed = false;
   for (const { name, run: doIt } of steps) {
-    const begun = performance.now();
+    const [begun, before] = [performance.now(), spent()];
     try {
       await doIt();
-      console.log(`ok   ${name} (${Math.round(performance.now() - begun)} ms)`);
+      console.log(`ok   ${name} (${Math.round(performance.now() - begun)} ms, ${Math.round(spent() - before)} ms of a processor)`);
     } catch (e) {
       failed = true;
       console.log(`FAIL ${name}: ${e.stack}`);
@@ -145,6 +188,7 @@ export async function run() {
     }
   }
   if (!failed && complaints.length + refused.size > 0) await explain();
+  console.log(`${Math.round(spent())} ms of a processor`);
   await browser.close();
   for (const [url, text] of refused) complain(`console: ${text} (${url})`);
   for (const c of complaints) console.log(`FAIL ${c}`);

@@ -2,7 +2,7 @@
 // lines, the hours of one, the minutes of an hour. LAST_MONTH is its first day.
 // Run by ../e2e_invoice_test.go.
 import assert from 'node:assert/strict';
-import { expect, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { expect, heading, inspect, inspectIn, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 
 const { LAST_MONTH } = process.env;
 const page = await open();
@@ -66,15 +66,10 @@ step('this month so far', async () => {
 });
 
 step('dark, and on a phone', async () => {
-  await page.emulateMedia({ colorScheme: 'dark' });
   await nav(page, 'Invoices');
   await main.getByRole('link', { name: /\d/ }).first().click();
   await heading(page, /^Invoice /);
-  await inspect(page, 'invoice-dark');
-  await page.emulateMedia({ colorScheme: 'light' });
-  await page.setViewportSize({ width: 390, height: 844 });
-  await inspect(page, 'invoice-phone');
-  await page.setViewportSize({ width: 1280, height: 900 });
+  await inspectIn(page, 'invoice', 'dark', 'phone');
 });
 
 step('the operator sees what it earned', async () => {

@@ -3,7 +3,7 @@
 // branding. Run by ../e2e_money_test.go.
 import assert from 'node:assert/strict';
 import { deflateSync } from 'node:zlib';
-import { button, expect, heading, inspect, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
+import { button, expect, heading, inspect, inspectIn, nav, open, OPERATOR, PASSWORD, phone, PORTAL, run, signIn, speak, step } from './harness.mjs';
 
 const page = await open({});
 const main = page.getByRole('main');
@@ -323,34 +323,26 @@ step('what is used is not deleted', async () => {
 });
 
 step('dark, on a phone, and in German', async () => {
-  for (const [what, options] of [
-    ['dark', { colorScheme: 'dark' }],
-    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
+  const { meta } = await call('GET', '/v1/organizations/nova');
+  const { meta: book } = await call('GET', '/v1/price-books/research');
+  for (const [path, title, shot] of [
+    ['/organizations', 'Organizations', 'organizations'],
+    [`/organizations/${meta.id}`, 'nova', 'organization'],
+    [`/organizations/${meta.id}/money`, 'nova', 'organization-money'],
+    ['/revenue', 'Revenue', 'revenue'],
+    [`/prices/${book.id}`, 'research', 'price-book'],
+    ['/branding', 'Branding', 'branding'],
+    ['/setup/prices', 'Set up the cluster', 'setup-prices'],
+    [`/organizations/${meta.id}/quota`, 'nova', 'organization-quota'],
   ]) {
-    const p = await open({ ...options, storageState: await page.context().storageState() });
-    const { meta } = await call('GET', '/v1/organizations/nova');
-    for (const [path, title, shot] of [
-      ['/organizations', 'Organizations', 'organizations'],
-      [`/organizations/${meta.id}`, 'nova', 'organization'],
-      [`/organizations/${meta.id}/money`, 'nova', 'organization-money'],
-      ['/revenue', 'Revenue', 'revenue'],
-      [`/prices/${(await call('GET', '/v1/price-books/research')).meta.id}`, 'research', 'price-book'],
-      ['/branding', 'Branding', 'branding'],
-      ['/setup/prices', 'Set up the cluster', 'setup-prices'],
-      [`/organizations/${meta.id}/quota`, 'nova', 'organization-quota'],
-    ]) {
-      await p.goto(`${PORTAL}/#${path}`);
-      await heading(p, title);
-      await inspect(p, `${shot}-${what}`);
-    }
-    if (what === 'phone') {
-      await p.getByRole('button', { name: /^Account of/ }).click();
-      await p.getByRole('menuitem', { name: 'Deutsch' }).click();
-      await p.getByText('Kontingent').first().waitFor();
-      await inspect(p, 'organization-quota-phone-de');
-    }
-    await p.context().close();
+    await page.goto(`${PORTAL}/#${path}`);
+    await heading(page, title);
+    await inspectIn(page, shot, 'dark', 'phone');
   }
+  await speak(page, 'Deutsch');
+  await page.getByText('Kontingent').first().waitFor();
+  await page.setViewportSize(phone);
+  await inspect(page, 'organization-quota-phone-de');
 });
 
 await run();

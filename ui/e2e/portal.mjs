@@ -4,7 +4,7 @@
 // fails on any message in the browser's console and on any request to another
 // host. Run by ../e2e_test.go, which starts basaltd.
 import assert from 'node:assert/strict';
-import { button, EMAIL, expect, heading, inspect, open, OPERATOR, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
+import { button, EMAIL, expect, heading, inspect, inspectIn, open, OPERATOR, PASSWORD, patience, phone, PORTAL, run, settled, signIn, speak, step } from './harness.mjs';
 
 const page = await open({});
 
@@ -18,7 +18,7 @@ async function firstLoad(p, title) {
   await p.goto(PORTAL);
   await heading(p, title);
   const ready = await p.evaluate(() => performance.now());
-  await p.waitForTimeout(1000);
+  await settled(p); // what it loads afterwards counts too
   const total = Object.values(sizes).reduce((a, b) => a + b, 0);
   console.log(`${title}: ${total} bytes compressed in ${Object.keys(sizes).length} files, ready after ${Math.round(ready)} ms`);
   if (process.env.SIZES) for (const [name, n] of Object.entries(sizes)) console.log(`  ${n} ${name}`);
@@ -211,47 +211,46 @@ step('an API key is shown once', async () => {
   assert.equal((await fetch(`${PORTAL}/v1/whoami`, { headers: { Authorization: `Bearer ${secret}` } })).status, 401);
 });
 
-step('dark, on a phone, and in German', async () => {
-  for (const [what, options] of [
-    ['dark', { colorScheme: 'dark' }],
-    ['phone', { viewport: { width: 390, height: 844 }, hasTouch: true }],
-    ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
-  ]) {
-    const p = await open({ ...options, storageState: what === 'dark' ? undefined : await page.context().storageState() });
-    if (what === 'dark') {
-      await p.goto(PORTAL);
-      await heading(p, 'Sign in');
-      await inspect(p, 'sign-in-dark');
-      await signIn(p);
-    } else await p.goto(PORTAL);
-    await heading(p, 'Dashboard');
-    await p.getByText('This month so far').waitFor();
-    await inspect(p, `dashboard-${what}`);
-    if (what === 'phone') {
-      await button(p, 'Menu').click();
-      await inspect(p, `menu-${what}`);
-      await p.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
-    } else await p.goto(`${PORTAL}/#/instances`);
-    await p.getByRole('link', { name: 'train-1' }).waitFor();
-    await inspect(p, `instances-${what}`);
-    await p.getByRole('link', { name: 'train-1' }).click();
-    await heading(p, 'train-1');
-    await inspect(p, `instance-${what}`);
-    await p.goto(`${PORTAL}/#/instances/new`);
-    await heading(p, 'Create instance');
-    await p.getByLabel('Flavor').selectOption('tiny');
-    await p.getByLabel('Give it a virtual GPU').check();
-    await inspect(p, `create-${what}`);
-    await p.goto(`${PORTAL}/#/usage`);
-    await p.getByText('vCPU').first().waitFor();
-    await inspect(p, `usage-${what}`);
-    await p.getByRole('button', { name: /^Account of/ }).click();
-    await p.getByRole('menuitem', { name: 'Deutsch' }).click();
-    await heading(p, 'Verbrauch');
-    assert.equal(await p.evaluate(() => document.documentElement.lang), 'de');
-    await inspect(p, `usage-${what}-de`);
-    await p.context().close();
-  }
+/** tour inspects pages in these forms, the last of them in German too; menu opens the menu where it is closed. */
+async function tour(p, menu, ...forms) {
+  await p.goto(`${PORTAL}/#/`);
+  await heading(p, 'Dashboard');
+  await p.getByText('This month so far').waitFor();
+  await inspectIn(p, 'dashboard', ...forms);
+  await menu();
+  await p.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
+  await p.getByRole('link', { name: 'train-1' }).waitFor();
+  await inspectIn(p, 'instances', ...forms);
+  await p.getByRole('link', { name: 'train-1' }).click();
+  await heading(p, 'train-1');
+  await inspectIn(p, 'instance', ...forms);
+  await p.goto(`${PORTAL}/#/instances/new`);
+  await heading(p, 'Create instance');
+  await p.getByLabel('Flavor').selectOption('tiny');
+  await p.getByLabel('Give it a virtual GPU').check();
+  await inspectIn(p, 'create', ...forms);
+  await p.goto(`${PORTAL}/#/usage`);
+  await p.getByText('vCPU').first().waitFor();
+  await inspectIn(p, 'usage', ...forms);
+  await speak(p, 'Deutsch');
+  await heading(p, 'Verbrauch');
+  await inspectIn(p, 'usage-de', ...forms);
+}
+
+step('dark, and in German', async () => {
+  await tour(page, () => undefined, 'dark');
+  await speak(page, 'English');
+  await heading(page, 'Usage');
+});
+
+step('on a phone, also dark, and in German', async () => {
+  const p = await open({ viewport: phone, hasTouch: true, storageState: await page.context().storageState() });
+  const menu = async () => {
+    await button(p, 'Menu').click();
+    await inspect(p, 'menu-phone');
+  };
+  await tour(p, menu, 'phone', 'phone-dark');
+  await p.context().close();
 });
 
 step('the theme can be chosen', async () => {
@@ -279,6 +278,7 @@ step('sign out, and in again with a link', async () => {
   await page.getByRole('button', { name: /^Account of/ }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await heading(page, 'Sign in');
+  await inspect(page, 'sign-in-dark'); // as was chosen
   const operator = { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
   const users = await (await fetch(`${PORTAL}/v1/users?name=${EMAIL}`, { headers: operator.headers })).json();
   const { token } = await (await fetch(`${PORTAL}/v1/users/${users.items[0].meta.id}/login-link`, operator)).json();

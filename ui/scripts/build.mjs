@@ -1,26 +1,30 @@
-// Builds the portal into dist: types from the API's description, Vite's bundle,
+// Builds the portal into dist, or into the folder that is its argument as dist
+// (installer/dev/cache.sh): types from the API's description, Vite's bundle,
 // the licences of what is in it, and every file compressed, for most browsers
 // with Brotli. basaltd embeds the compressed files only, and unpacks them for the
 // rare client that asks so.
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { licenses } from './licenses.mjs';
 import { types } from './types.mjs';
 
-const dist = new URL('../dist/', import.meta.url).pathname;
-for (const name of readdirSync(dist)) if (name !== '.gitignore') rmSync(join(dist, name), { recursive: true });
+const root = new URL('../', import.meta.url).pathname;
+const kept = '.gitignore'; // is committed
+const dist = process.argv[2] ? resolve(process.argv[2], 'dist') : join(root, 'dist');
+mkdirSync(dist, { recursive: true });
+for (const name of readdirSync(dist)) if (name !== kept) rmSync(join(dist, name), { recursive: true });
+if (process.argv[2]) copyFileSync(join(root, 'dist', kept), join(dist, kept));
 
-const bin = new URL('../node_modules/.bin/', import.meta.url).pathname;
-const run = (name, ...args) => execFileSync(join(bin, name), args, { stdio: ['ignore', 'ignore', 'inherit'] });
 types();
-run('vite', 'build', '--logLevel', 'warn');
+const vite = ['build', '--logLevel', 'warn', '--outDir', dist];
+execFileSync(join(root, 'node_modules/.bin/vite'), vite, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 writeFileSync(join(dist, 'licenses.txt'), licenses());
 
 let total = 0;
 for (const e of readdirSync(dist, { recursive: true, withFileTypes: true })) {
-  if (!e.isFile() || e.name === '.gitignore') continue;
+  if (!e.isFile() || e.name === kept) continue;
   const path = join(e.parentPath, e.name);
   const plain = readFileSync(path);
   writeFileSync(`${path}.gz`, gzipSync(plain, { level: 9 }));

@@ -21,7 +21,7 @@ type group struct {
 var groups = []group{
 	{"Integer arithmetic", "addc subc madc", "with and without `.cc`; `add`, `sub` and `mad` with `.cc` too"},
 	{"Comparison, selection, logic", "setp set selp slct and or xor not lop3", "all types; with a second predicate and a boolean operation; predicates"},
-	{"Data movement", "mov ld ldu st", "all state spaces, `.v2`, `.v4`, `.v8`, orders, scopes, cache operators and hints; not `.b128`, `st.async`, `st.bulk`"},
+	{"Data movement", "mov ld ldu st", "all state spaces, `.v2`, `.v4`, `.v8`, orders, scopes, cache operators and hints; `st.async`; not `.b128`, `st.bulk`"},
 	{"", "cvt", "between all integers and floats, besides those of the table above"},
 	{"", "cvta isspacep mapa getctarank istypep", "all"},
 	{"", "cp", "`cp.async`, `cp.async.bulk`, `cp.reduce.async.bulk` and both of `.tensor` in tiles; not im2col. All is done at once"},
@@ -30,16 +30,17 @@ var groups = []group{
 	{"Control flow", "bra brx call ret exit", "calls of addresses and recursion too"},
 	{"Synchronization", "bar barrier", "of blocks, of warps, of clusters; with numbers, counts and reductions"},
 	{"", "membar fence", "without effect: one processor's order is what all see"},
-	{"", "atom red", "all operations of scalars; `.v2`, `.v4` and `.v8` of floats; not `red.async`"},
+	{"", "atom red", "all operations of scalars; `.v2`, `.v4` and `.v8` of floats; `red.async`"},
 	{"", "shfl vote match redux elect activemask", "with and without `.sync` where PTX has both"},
 	{"", "mbarrier", "`init` to `try_wait`, on objects in shared memory of the block and of its cluster"},
 	{"", "griddepcontrol nanosleep", "without effect"},
 	{"Matrices", "mma wmma ldmatrix stmatrix movmatrix", "half, bf16, tf32, f64, fp8, integers and single bits; not sparse"},
 	{"", "wgmma", "`mma_async` with all swizzles; not sparse"},
-	{"Video", "vadd vsub vabsdiff vmin vmax", "whole registers"},
-	{"", "vadd2 vsub2 vabsdiff2 vmin2 vmax2 vavrg2 vadd4 vsub4 vabsdiff4 vmin4 vmax4 vavrg4", "without selectors of parts"},
+	{"Video", "vadd vsub vabsdiff vmin vmax vset vshl vshr", "with selectors of parts, merging and secondary operations"},
+	{"", "vadd2 vsub2 vabsdiff2 vmin2 vmax2 vavrg2 vset2 vadd4 vsub4 vabsdiff4 vmin4 vmax4 vavrg4 vset4", "with selectors of parts and masks"},
 	{"Others", "trap brkpt", "end the kernel"},
 	{"", "pmevent setmaxnreg", "without effect"},
+	{"", "multimem", "compiles, and ends the kernel: the device has no multicast objects"},
 }
 
 // instructions is the table of what is not in ops.txt.

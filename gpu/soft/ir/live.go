@@ -4,7 +4,8 @@ import "slices"
 
 // Live is which registers of a program a lane may still read, at the beginning
 // of each block. Registers that several functions of the program use, which
-// carry arguments and results, count as live everywhere.
+// carry arguments and results, count as live everywhere. Those of a caller's own do
+// not count in the functions that it calls, which do not touch them.
 type Live struct {
 	p    *Program
 	size [3]int // registers by class

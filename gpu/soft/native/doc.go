@@ -1,11 +1,11 @@
 // Package native makes machine code of runs of instructions (gpu/soft/ir) for
 // processors with AVX2.
 //
-// A run is consecutive instructions of a block: those that compute, and either loads
-// or one store or atomic operation (Known). Its function works on one tile of eight lanes after another:
-// it loads what the run reads from the machine's register files, keeps what it
-// computes in vector registers, and stores what is live afterwards. There are two
-// forms, one for tiles in which all lanes take part and one with a mask.
+// A run is consecutive instructions of a block: those that compute, and either loads or
+// one store or atomic operation (Known). Its function works on one tile of eight lanes
+// after another: it loads what the run reads from the machine's register files, keeps
+// what it computes in vector registers, and stores what is live afterwards. There are
+// two forms, one for tiles in which all lanes take part and one with a mask.
 //
 // Memory is shared memory, parameters and, for each access to device memory, one
 // allocation. Each access checks its bounds; what is not inside leaves the run before
