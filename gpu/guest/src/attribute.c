@@ -7,8 +7,8 @@
  * (cuMemcpy and cuPointerGetAttribute find out what an address is) works. So do 19,
  * CAN_MAP_HOST_MEMORY, 83, MANAGED_MEMORY, and 89, CONCURRENT_MANAGED_ACCESS, and
  * 92 to 94, 122 and 123, CAN_USE_STREAM_MEM_OPS and its kin, as
- * the worker says them; state.c clears them where the worker is too old. So does 127,
- * TENSOR_MAP_ACCESS_SUPPORTED: the card's driver encodes tensor maps. */
+ * the worker says them; state.c clears them where the worker is too old. So do 120,
+ * CLUSTER_LAUNCH, and 127, TENSOR_MAP_ACCESS_SUPPORTED. */
 static const struct {
 	unsigned char attribute;
 	signed char value;
@@ -36,7 +36,6 @@ static const struct {
 	{117, 0}, /* GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS */
 	{118, 0}, /* GPU_DIRECT_RDMA_WRITES_ORDERING */
 	{119, 0}, /* MEMPOOL_SUPPORTED_HANDLE_TYPES */
-	{120, 0}, /* CLUSTER_LAUNCH */
 	{121, 0}, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
 	{124, 0}, /* DMA_BUF_SUPPORTED */
 	{125, 0}, /* IPC_EVENT_SUPPORTED */

@@ -87,8 +87,10 @@ static void exact_calls_of_structs(void)
 	CHECK(cuMemAlloc_v2(&device_bytes, 1024));
 	for (const struct exact_call *c = exact_calls; c->name; c++, calls++) {
 		CUresult r = c->call();
+		/* A device with tensor maps looks at their sizes, which are none here. */
+		bool looked = r == CUDA_ERROR_INVALID_VALUE && strncmp(c->name, "cuTensorMap", strlen("cuTensorMap")) == 0;
 
-		if (r != c->want && r != c->without) {
+		if (r != c->want && r != c->without && !looked) {
 			fprintf(stderr, "%s gives %d, want %d or %d\n", c->name, r, c->want, c->without);
 			wrong = 1;
 		}

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	FAILS(0, nvmlDeviceGetPciInfo_v3, d, &pci);
 	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
 	FAILS(0, nvmlDeviceGetCudaComputeCapability, d, &major, &minor);
-	EXPECT(major == 6 && minor == 1);
+	EXPECT(major == 9 && minor == 0);
 	FAILS(0, nvmlDeviceGetMaxClockInfo, d, 1, &n);
 	EXPECT(n == 1000); /* MHz of the soft GPU */
 	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetMaxClockInfo, d, 3, &n);

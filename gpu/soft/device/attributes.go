@@ -87,6 +87,7 @@ func attributes(o Options) []int32 {
 		120:             truth(o.Capability >= firstWithClusters), // CLUSTER_LAUNCH
 		122:             1,                                        // CAN_USE_64_BIT_STREAM_MEM_OPS
 		123:             1,                                        // CAN_USE_STREAM_WAIT_VALUE_NOR
+		127:             truth(o.Capability >= firstWithTensors),  // TENSOR_MAP_ACCESS_SUPPORTED
 	} {
 		a[i] = int32(v)
 	}
