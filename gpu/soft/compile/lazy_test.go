@@ -31,15 +31,13 @@ func TestLazyModule(t *testing.T) {
 	if len(text) < lazyBytes {
 		t.Fatalf("%d bytes of PTX are not many", len(text))
 	}
-	image := makeFatbin([]any{1, 61, 0, []byte(text + "\x00"), 0}, []any{2, 61, 0, make([]byte, 32<<20), 0})
-	m, err := DefaultCapability.ParseLazy(image)
+	m, err := DefaultCapability.ParseLazy(makeFatbin([]any{1, 61, 0, []byte(text + "\x00"), 0}, []any{2, 61, 0, make([]byte, 32<<20), 0}))
 	if err != nil || !m.Lazy() {
 		t.Fatalf("lazy: %v, %v", m != nil && m.Lazy(), err)
 	}
 	if err := m.Link(ir.NewSpaces(checkedWindow), &checked{next: checkedWindow.Base}); err != nil {
 		t.Fatal(err)
 	}
-	image = nil
 	list := m.Entries()
 	m.Compile(&list[3])
 	m.Compile(&list[10])
