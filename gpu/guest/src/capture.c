@@ -9,6 +9,8 @@ _Atomic unsigned int capture_count;
 struct capture *captures;
 struct captured_stream *captured_streams;
 
+#define NO_STREAM 0 /* of a captured_stream that the program has destroyed */
+
 static __thread CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 const void *capture_thread(void)
@@ -455,11 +457,12 @@ void capture_stream_gone(uint64_t stream)
 
 		if ((*at)->stream != stream)
 			continue;
-		c->invalid = true;
-		if (c->origin == stream)
+		if (c->origin == stream) {
 			lose(c);
-		else
-			leave(at);
+		} else { /* what it has captured has to be joined all the same */
+			(*at)->stream = NO_STREAM;
+			(*at)->blocking = false;
+		}
 		break;
 	}
 	pthread_mutex_unlock(&graph_lock);

@@ -251,6 +251,37 @@ static void capture_edges(void)
 	GIVES(CUDA_ERROR_CAPTURED_EVENT, cuStreamWaitEvent(w.u, w.fork, 0));
 }
 
+/* A stream that goes while it takes part leaves what it has captured. */
+static void capture_streams_go(void)
+{
+	struct work w = start();
+	CUgraphExec x;
+	CUgraph g;
+
+	for (int join = 0; join < 2; join++) {
+		CUstream gone;
+		CUevent joined;
+
+		CHECK(cuStreamCreate(&gone, CU_STREAM_NON_BLOCKING));
+		CHECK(cuEventCreate(&joined, CU_EVENT_DISABLE_TIMING));
+		CHECK(cuStreamBeginCapture(w.s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+		CHECK(cuEventRecord(w.fork, w.s));
+		CHECK(cuStreamWaitEvent(gone, w.fork, 0));
+		add(&w, gone, 0, 4);
+		CHECK(cuEventRecord(joined, gone));
+		CHECK(cuStreamDestroy(gone));
+		if (join)
+			CHECK(cuStreamWaitEvent(w.s, joined, 0));
+		CHECK(cuEventDestroy(joined));
+		add(&w, w.s, 1, 2);
+		GIVES(join ? CUDA_SUCCESS : CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(w.s, &g));
+	}
+	CHECK(cuGraphInstantiateWithFlags(&x, g, 0));
+	CHECK(cuGraphLaunch(x, w.s));
+	CHECK(cuStreamSynchronize(w.s));
+	EXPECT(word(&w, 0) == 4 && word(&w, 1) == 2);
+}
+
 /* The legacy stream and a blocking stream that captures; streams that go. */
 static void capture_legacy(void)
 {
@@ -421,5 +452,6 @@ static void capture_attributes(void)
 const struct test capture_tests[] = {
 	{"capture_fork", capture_fork}, {"capture_kinds", capture_kinds}, {"capture_into", capture_into},
 	{"capture_forbidden", capture_forbidden}, {"capture_edges", capture_edges}, {"capture_legacy", capture_legacy},
+	{"capture_streams_go", capture_streams_go},
 	{"capture_modes", capture_modes}, {"capture_attributes", capture_attributes}, {NULL, NULL},
 };
