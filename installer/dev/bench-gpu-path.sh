@@ -17,23 +17,8 @@ make --no-print-directory -C gpu/guest BUILD="$build" all bench >"$out/path-buil
 	{ cat "$out/path-build.log" >&2; exit 1; }
 go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
 
-sockets=$(mktemp -d)
-gpud=''
-stop() {
-	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
-	rm -rf "$sockets"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-"$build/bin/basalt-gpud" --standalone --null-gpu name=null0,vram=4GiB --socket "$sockets/gpu" >"$out/path-gpud.log" 2>&1 &
-gpud=$!
-for _ in $(seq 100); do
-	[ -S "$sockets/gpu" ] && break
-	kill -0 "$gpud" 2>/dev/null || { cat "$out/path-gpud.log" >&2; echo "bench-gpu-path: basalt-gpud has ended" >&2; exit 1; }
-	sleep 0.1
-done
+. installer/dev/bench-gpud.sh
+start_gpud path-gpud.log --null-gpu name=null0,vram=4GiB
 
 samples=$out/path-samples.txt
 printf 'BenchmarkAccelerator/null_GPU\t1\t1 cards\n' >"$samples" # what the table's first line says

@@ -19,23 +19,8 @@ make --no-print-directory -C gpu/guest BUILD="$build" all bench-soft >"$out/soft
 go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
 
-sockets=$(mktemp -d)
-gpud=''
-stop() {
-	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
-	rm -rf "$sockets"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-"$build/bin/basalt-gpud" --standalone --no-nvidia --soft-gpu "vram=2GiB,engine=$engine" --socket "$sockets/gpu" >"$out/soft-gpud.log" 2>&1 &
-gpud=$!
-for _ in $(seq 100); do
-	[ -S "$sockets/gpu" ] && break
-	kill -0 "$gpud" 2>/dev/null || { cat "$out/soft-gpud.log" >&2; echo "bench-soft: basalt-gpud has ended" >&2; exit 1; }
-	sleep 0.1
-done
+. installer/dev/bench-gpud.sh
+start_gpud soft-gpud.log --no-nvidia --soft-gpu "vram=2GiB,engine=$engine"
 
 samples=$out/soft-samples.txt
 printf 'BenchmarkAccelerator/soft_GPU,_engine_%s\t1\t1 cards\n' "$engine" >"$samples" # what the table's first line says

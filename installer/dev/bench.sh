@@ -18,15 +18,7 @@ quick) rounds=3 boots=1 time=200ms leaders=10 deaths=2 ;;
 *) echo "bench: BENCH is \"$BENCH\"; it may be quick" >&2; exit 2 ;;
 esac
 
-sockets=$(mktemp -d)
-gpud=''
-stop() {
-	[ -z "$gpud" ] || { kill "$gpud" 2>/dev/null || true; wait "$gpud" 2>/dev/null || true; }
-	rm -rf "$sockets"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
+. installer/dev/bench-gpud.sh
 
 echo "bench: building"
 go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
@@ -37,13 +29,7 @@ go test -c -o "$out/e2e.test" ./appliance/e2e
 go test -c -o "$out/ui.test" ./ui
 make --no-print-directory -C gpu/guest BUILD="$build" bench
 
-"$build/bin/basalt-gpud" --standalone --soft-gpu vram=8GiB --socket "$sockets/gpu" >"$out/gpud.log" 2>&1 &
-gpud=$!
-for _ in $(seq 100); do
-	[ -S "$sockets/gpu" ] && break
-	kill -0 "$gpud" 2>/dev/null || { cat "$out/gpud.log" >&2; echo "bench: basalt-gpud has ended" >&2; exit 1; }
-	sleep 0.1
-done
+start_gpud gpud.log --soft-gpu vram=8GiB
 
 samples=$out/samples.txt
 : >"$samples"
