@@ -124,8 +124,9 @@ ui/dist/index.html.gz: ui/node_modules/.basalt $(UI_SOURCES) api/openapi.yaml
 # npm ci only when the lock file has changed, and once on a machine.
 ui/node_modules/.basalt: ui/package-lock.json
 	@installer/dev/node.sh
-	@PATH="$(NODE_BIN):$$PATH"; installer/dev/cache.sh node-modules "$$(node --version)-$$(cat ui/.npmrc $< | sha256sum | cut -c1-16)" ui node_modules -- \
-		sh -c 'echo "setup: npm ci in ui"; cp ui/.npmrc ui/package.json ui/package-lock.json "$$2" && cd "$$2" && "$$1" ci --ignore-scripts --silent --no-audit --no-fund' \
+	@export PATH="$(NODE_BIN):$$PATH" && key=$$(ui/scripts/hash.sh ui/.npmrc ui/package.json $<) && \
+	installer/dev/cache.sh node-modules "$$key" ui node_modules -- sh -c 'echo "setup: npm ci in ui"; \
+		cp ui/.npmrc ui/package.json ui/package-lock.json "$$2" && cd "$$2" && "$$1" ci --ignore-scripts --silent --no-audit --no-fund' \
 		npm "$$(installer/dev/node.sh npm)"
 	@touch $@
 
