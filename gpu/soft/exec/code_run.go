@@ -48,7 +48,7 @@ func (m *machine) runCode(r *run, act []uint32) error {
 	if n.windows[r.number] == nil {
 		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
 	}
-	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Active: act, Shared: m.shared, Params: m.env.Params, Globals: n.windows[r.number]}
+	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Active: act, Shared: m.shared, Params: m.env.Params, Local: m.local, Globals: n.windows[r.number]}
 	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
 		n.files.Exclusive = m.shared
 	}

@@ -53,7 +53,7 @@ func updatable(o *ir.Atomic) bool {
 }
 
 func (b *builder) atomic(o *ir.Atomic, in *ir.Inst, index int, opt *Options) []value {
-	x := b.newAccess(&o.Access, index)
+	x := b.newAccess(&o.Access, index, opt)
 	x.window = exclusiveOffset
 	data := b.settle(b.read(o.B))
 	uses := append(b.access(&x, in, opt), data.lo)

@@ -44,6 +44,8 @@ type builder struct {
 	left     int   // where in code.Insts the last is that may leave
 
 	once       bool // it must not begin again
+	stored     bool // local memory has been written
+	wrong      error
 	quick      bool // the body writes nothing before its last access
 	general    amd64.Label
 	widened    map[id]value // addresses of 32 bits as 64

@@ -20,6 +20,7 @@ type Files struct {
 	Globals []Window
 	Shared  []byte
 	Params  []byte
+	Local   []byte // Options.LocalBytes of each lane, one behind the other
 	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
 	// operations elsewhere leave the run.
 	Exclusive []byte
@@ -36,10 +37,12 @@ type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
+	local                   uintptr
 	exclusive               window
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
 	saved                   uint64
+	sink                    uint64 // what lanes reach that do not take part
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
@@ -83,10 +86,12 @@ const (
 	tileOffset    = int32(unsafe.Offsetof(Context{}.tile))
 	endOffset     = int32(unsafe.Offsetof(Context{}.end))
 	savedOffset   = int32(unsafe.Offsetof(Context{}.saved))
+	sinkOffset    = int32(unsafe.Offsetof(Context{}.sink))
 	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
 
+	localOffset     = int32(unsafe.Offsetof(Context{}.local))
 	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
 	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
 	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
@@ -142,6 +147,7 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	c.local = address(files.Local)
 	c.exclusive, c.changed = Window{0, files.Exclusive}.window(), 0
 	for i, w := range files.Globals {
 		c.globals[i] = w.window()

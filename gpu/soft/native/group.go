@@ -21,7 +21,8 @@ const maxSpan = 1 << 20
 const (
 	equal       = iota
 	consecutive // side by side, where loads can use that
-	apart       // or not all in the window
+	apart       // anywhere in the window, which is parked
+	unknown     // perhaps not all in the window; parked are the addresses
 )
 
 // groupKey is what the loads of a group have in common: the vectors of their
@@ -61,14 +62,14 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 	g := &group{access: x, number: b.groupCount}
 	b.groupCount++
 	b.groups[key] = append(b.groups[key], g)
-	b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0}}, 0, g.emitLook)
+	b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitLook)
 	return groupedLoad{x, g, 0}, true
 }
 
 // emitLook finds how the addresses lie, and where in memory the lowest element of the
 // first lane is. It reads low and high when all loads are known.
 func (g *group) emitLook(a *amd64.Assembler, r regs) {
-	one, other, done := a.Label(), a.Label(), a.Label()
+	one, other, unsure, done := a.Label(), a.Label(), a.Label(), a.Label()
 	if each := g.Size * uint64(g.N); g.transposed() {
 		unless(a, r, each, one)
 		g.point(a, r, 7*each, consecutive, other)
@@ -80,9 +81,15 @@ func (g *group) emitLook(a *amd64.Assembler, r regs) {
 	a.Jump(done)
 	a.Bind(other)
 	at := parkedOffset(g.number)
+	if g.N == 1 {
+		g.locateAll(a, r, unsure)
+		g.found(a, apart)
+		a.Jump(done)
+	}
+	a.Bind(unsure)
 	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at), amd64.Y(r.use[0]))
 	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at+32), amd64.Y(r.use[1]))
-	g.found(a, apart)
+	g.found(a, unknown)
 	a.Bind(done)
 }
 
@@ -113,7 +120,7 @@ type groupedLoad struct {
 }
 
 func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
-	one, lanes, done, out := a.Label(), a.Label(), a.Label(), a.Label()
+	one, lanes, unsure, done, out := a.Label(), a.Label(), a.Label(), a.Label(), a.Label()
 	at := groupOffset(x.group.number)
 	rel := x.rel - int32(x.group.low)
 	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, at+groupData))
@@ -130,6 +137,13 @@ func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
 	x.equal(a, r, rel)
 	a.Jump(done)
 	a.Bind(lanes)
+	if x.N == 1 {
+		a.Emit(amd64.CMP, amd64.Mem(regContext, at+groupKind).Size(8), amd64.Imm(apart))
+		a.JumpIf(amd64.CondA, unsure)
+		x.collectParked(a, r, rel)
+		a.Jump(done)
+	}
+	a.Bind(unsure)
 	a.Emit(amd64.MOV, amd64.D(lanesLeft), amd64.Imm(0xff))
 	x.eachLane(a, r, parkedOffset(x.group.number), int32(x.Off), out)
 	a.Jump(done)

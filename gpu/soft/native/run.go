@@ -18,6 +18,8 @@ const MaxRun = 256
 type Options struct {
 	Lanes  int  // of the machine: the stride of its registers
 	Masked bool // lanes may not take part, by Files.Active; else all do
+	// LocalBytes is what each lane has of local memory.
+	LocalBytes uint64
 	// Live reports whether a register may be read from an instruction of the run on,
 	// or, by their number, after the run. nil: all are.
 	Live func(inst int, r ir.Ref) bool
@@ -33,9 +35,16 @@ func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
-		case *ir.Store, *ir.Atomic:
+		case *ir.Store:
+			if op.Space != ir.Local {
+				stores++
+			}
+		case *ir.Atomic:
 			stores++
 		case *ir.Load:
+			if op.Space == ir.Local {
+				break
+			}
 			elements += op.N
 			globals++
 			if op.Space != ir.Param { // what no store can change
@@ -94,6 +103,9 @@ func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error)
 	for i := range insts {
 		b.inst(&insts[i], i, &o)
 	}
+	if b.wrong != nil {
+		return nil, fmt.Errorf("compile run: %w", b.wrong)
+	}
 	b.finish(len(insts), &o)
 	b.code.FirstFree = len(b.places)
 	steps, spills, err := regalloc.Allocate(&b.code)
@@ -129,6 +141,10 @@ func known(op ir.Op) bool {
 		return packable(o.Each, len(o.S), o.D)
 	case *ir.Unpack:
 		return packable(o.Each, len(o.D), o.S)
+	case *ir.CopyReg:
+		return o.To.Class == o.From.Class
+	case *ir.CopyWord:
+		return copyable(o)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -147,6 +163,8 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	case *ir.Atomic:
 		b.once = true
 		values = b.atomic(op, in, index, o)
+	case *ir.CopyWord:
+		values = b.copyWord(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}
@@ -172,6 +190,8 @@ func (b *builder) results(op ir.Op) []value {
 		return []value{b.pack(o)}
 	case *ir.Unpack:
 		return b.unpack(o)
+	case *ir.CopyReg:
+		return []value{b.settle(b.read(o.From))}
 	case *ir.Select:
 		return []value{b.choose(b.settle(b.read(o.B)), b.settle(b.read(o.A)), b.pred(o.P))}
 	case *ir.Logic:
