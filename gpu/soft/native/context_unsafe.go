@@ -41,7 +41,6 @@ type Context struct {
 	exclusive               window
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
-	saved                   uint64
 	sink                    uint64 // what lanes reach that do not take part
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
@@ -85,7 +84,6 @@ const (
 	activeOffset  = int32(unsafe.Offsetof(Context{}.active))
 	tileOffset    = int32(unsafe.Offsetof(Context{}.tile))
 	endOffset     = int32(unsafe.Offsetof(Context{}.end))
-	savedOffset   = int32(unsafe.Offsetof(Context{}.saved))
 	sinkOffset    = int32(unsafe.Offsetof(Context{}.sink))
 	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))

@@ -23,7 +23,7 @@ func (x *access) gather(a *amd64.Assembler, r regs, address func(half int) amd64
 // address is a register with the addresses of four lanes.
 func (r regs) address(half int) amd64.Reg { return r.use[half] }
 
-// collect makes vectors of the lanes' elements.
+// collect makes vectors of the lanes' elements, one lane after another.
 func (x *access) collect(a *amd64.Assembler, r regs, element func(l int) amd64.Arg) {
 	vectors, lanes := 1, ir.Tile
 	if x.Size == 8 {
@@ -33,6 +33,8 @@ func (x *access) collect(a *amd64.Assembler, r regs, element func(l int) amd64.A
 		low, high := r.def[v], r.temp[0]
 		for i := range lanes / 2 {
 			x.pick(a, low, i, element(lanes*v+i))
+		}
+		for i := range lanes / 2 {
 			x.pick(a, high, i, element(lanes*v+lanes/2+i))
 		}
 		a.Emit(amd64.VINSERTI128, amd64.Y(low), amd64.Y(low), amd64.X(high), amd64.Imm(1))

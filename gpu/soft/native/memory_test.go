@@ -3,6 +3,7 @@ package native
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -21,6 +22,14 @@ func accessOf(op ir.Op) *ir.Access {
 		return &o.Access
 	}
 	return nil
+}
+
+// hasAtomic reports whether a run changes memory by an atomic operation.
+func hasAtomic(insts []ir.Inst) bool {
+	return slices.ContainsFunc(insts, func(in ir.Inst) bool {
+		_, ok := in.Op.(*ir.Atomic)
+		return ok
+	})
 }
 
 // memory is a lane's memory of an access; nil: it must leave.

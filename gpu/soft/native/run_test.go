@@ -390,7 +390,11 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 	t.Helper()
 	start := want.clone()
 	for from := 0; from < testLanes/8; {
-		tile, inst := new(Context).Run(f, got, from, testLanes/8)
+		before, c := slices.Clone(got.Shared), new(Context)
+		tile, inst := c.Run(f, got, from, testLanes/8)
+		if hasAtomic(insts) && !c.Changed() && !slices.Equal(before, got.Shared) {
+			t.Errorf("tiles from %d on have changed memory, and it is not noted", from)
+		}
 		for ; from < tile; from++ {
 			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
 				t.Errorf("tile %d is through, and should have left", from)
