@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -283,6 +284,11 @@ func candidates() (list []ops.Operation) {
 	for name, loop := range ops.Operations() {
 		if o := (ops.Operation{Name: name, Loop: loop}); known(&ir.Arith{F: o}) {
 			list = append(list, o)
+		}
+	}
+	for _, f := range libdevice.All() {
+		if f.Result != nil && strings.HasPrefix(f.Result.Name, libdevice.Prefix) && known(&ir.Arith{F: *f.Result}) {
+			list = append(list, *f.Result)
 		}
 	}
 	slices.SortFunc(list, func(a, b ops.Operation) int { return strings.Compare(a.Name, b.Name) })
