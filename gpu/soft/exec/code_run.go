@@ -23,12 +23,15 @@ type codeState struct {
 // useCode lets a machine go on with machine code where there is some.
 func (m *machine) useCode(blocks int) {
 	n := &m.native
-	if n.code == nil {
+	if n.code == nil || n.code.learns {
 		c := m.p.warm(m.env.Engine, m.warps, blocks)
 		if c == nil {
 			return
 		}
-		m.blocks, n.code, n.context, n.windows = c.blocks, c, &native.Context{}, make([][]native.Window, c.runs)
+		if n.code == nil {
+			n.context, n.windows = &native.Context{}, make([][]native.Window, len(c.runs))
+		}
+		m.blocks, n.code = c.blocks, c
 	}
 	if t := m.env.table; len(t) != len(n.table) || len(t) > 0 && &t[0] != &n.table[0] {
 		n.table = t
@@ -89,6 +92,9 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 	var left []leftLanes
 	for from < to {
 		tile, inst := m.native.context.Run(f, &m.native.files, from, to)
+		if full && m.native.code.learns {
+			m.native.context.Kinds(r.seen)
+		}
 		if m.native.context.Changed() {
 			m.did |= didChange
 		}

@@ -43,8 +43,9 @@ type builder struct {
 	accesses int   // how many there are
 	left     int   // where in code.Insts the last is that may leave
 
-	once       bool // it must not begin again
-	quick      bool // the body writes nothing before its last access
+	once       bool   // it must not begin again
+	quick      bool   // the body writes nothing before its last access
+	expect     []Kind // how the addresses of a quick body's groups lie
 	general    amd64.Label
 	widened    map[id]value // addresses of 32 bits as 64
 	groups     map[groupKey][]*group

@@ -1,7 +1,9 @@
 package native
 
 import (
+	"math/bits"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
@@ -152,6 +154,27 @@ func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst 
 		return to, 0
 	}
 	return int(c.tile), int(left) - 1
+}
+
+// Kinds adds how the addresses of the first groups lay in the last tile of the last
+// Run, a bit for each kind.
+func (c *Context) Kinds(seen []atomic.Uint32) {
+	for i := range seen {
+		if k := c.groups[i].kind; k < uint64(Unknown) {
+			seen[i].Or(1 << k)
+		}
+	}
+}
+
+// Expected makes kinds of what Kinds has seen.
+func Expected(seen []atomic.Uint32) []Kind {
+	list := make([]Kind, len(seen))
+	for i := range seen {
+		if list[i] = Unknown; bits.OnesCount32(seen[i].Load()) == 1 {
+			list[i] = Kind(bits.TrailingZeros32(seen[i].Load()))
+		}
+	}
+	return list
 }
 
 // Changed reports whether an atomic operation of the last Run has changed a value.

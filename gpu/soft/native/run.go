@@ -24,6 +24,9 @@ type Options struct {
 	// Constant returns what a register holds in every lane, where that is known.
 	// nil: nowhere.
 	Constant func(r ir.Ref) (uint64, bool)
+	// Expect says how the addresses of the function's groups lie most often
+	// (Function.Groups, Context.Kinds). nil: that is not known.
+	Expect []Kind
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -53,6 +56,7 @@ func Known(insts []ir.Inst) int {
 type Function struct {
 	Code    []byte
 	Globals []int // its accesses to device memory, by instruction
+	Groups  int   // of loads whose addresses are looked at together
 }
 
 // Compile makes a function of instructions that are all known. It does for the
@@ -65,15 +69,25 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := function{general: general, masked: o.Masked}
+	f := function{masked: o.Masked, bodies: []*body{general}}
+	groups := 0
 	if general.accesses > 0 && !general.once {
 		o.Masked = false
-		if f.quick, err = build(insts, o, quick); err != nil {
+		b, err := build(insts, o, quick)
+		if err != nil {
 			return nil, err
+		}
+		groups = b.groupCount
+		f.bodies = append(f.bodies, b)
+		if slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
+			if b, err = build(insts, o, quick, func(b *builder) { b.expect = o.Expect }); err != nil {
+				return nil, err
+			}
+			f.bodies = append(f.bodies, b)
 		}
 	}
 	code, err := f.assemble()
-	return &Function{code, general.globals}, err
+	return &Function{code, general.globals, groups}, err
 }
 
 // body is a run's code for one tile.
@@ -253,12 +267,12 @@ func (b *builder) write(r ir.Ref, v value) {
 	b.current[r] = v
 }
 
-// function is the bodies of a run: the quick one, where there is one, is for tiles of
-// which all lanes take part. What it cannot do it leaves to the general one, with
-// nothing in the register files yet.
+// function is the bodies of a run, the general one first. The others are for tiles of
+// which all lanes take part; what one of them cannot do it leaves to the one before
+// it, with nothing in the register files yet.
 type function struct {
-	general, quick *body
-	masked         bool
+	bodies []*body
+	masked bool
 }
 
 // assemble writes the loop over tiles around the bodies.
@@ -270,21 +284,28 @@ func (f *function) assemble() ([]byte, error) {
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
 	a.JumpIf(amd64.CondAE, done)
 	if f.masked {
-		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.general.layout.bits(place{kind: active}))
+		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.bodies[0].layout.bits(place{kind: active}))
 		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
 		a.JumpIf(amd64.CondE, next)
-	}
-	if f.quick != nil {
-		if f.masked {
+		if len(f.bodies) > 1 {
 			a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
 			a.JumpIf(amd64.CondNE, general)
 		}
-		f.quick.general = general
-		f.quick.write(a)
-		a.Jump(next)
 	}
-	a.Bind(general)
-	f.general.write(a)
+	before := general
+	for i := len(f.bodies) - 1; i > 0; i-- {
+		if before = general; i > 1 {
+			before = a.Label()
+		}
+		f.bodies[i].general = before
+		f.bodies[i].write(a)
+		a.Jump(next)
+		a.Bind(before)
+	}
+	if len(f.bodies) == 1 {
+		a.Bind(general)
+	}
+	f.bodies[0].write(a)
 	a.Bind(next)
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
 	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))

@@ -337,6 +337,9 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
 	}
+	if r.IntN(2) == 0 {
+		o.Expect = []Kind{equal, consecutive, inside, apart}[r.IntN(3):]
+	}
 	constants := constantsFor(insts, r)
 	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
 	code, err := Compile(insts, o)
