@@ -130,26 +130,34 @@ func globalOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
-// Run runs the function of a run for the lanes of the tiles from one on to another.
+// Bind makes a context that of a machine. The files must be those of a machine with
+// the number of lanes that functions are compiled for, with the registers that their
+// instructions name, and stay where they are; Files.Active and Files.Globals are Run's.
+func (c *Context) Bind(files *Files) {
+	c.r32, c.r64, c.preds = address(files.R32), address(files.R64), address(files.Preds)
+	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	c.exclusive = Window{0, files.Exclusive}.window()
+}
+
+// Run runs the function of a run for the lanes of the tiles from one on to another,
+// with the files that are bound.
 // It returns the tile and the instruction at which the code has left: lanes of the
 // tiles before it are through, those of the tile have done what is before the
 // instruction, and those behind it nothing. When all are through, tile is to.
 //
-// The files must be those of a machine with the number of lanes that the function
-// was compiled for, with the registers that the instructions name and a window for
-// each of its Globals.
-func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst int) {
-	c.r32, c.r64 = address(files.R32), address(files.R64)
-	c.preds, c.active = address(files.Preds), address(files.Active)
+// Active and globals are as in Files; there is a window for each of the function's
+// Globals.
+func (c *Context) Run(f amd64.Function, active []uint32, globals []Window, from, to int) (tile, inst int) {
+	c.active = address(active)
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
-	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
-	c.exclusive, c.changed = Window{0, files.Exclusive}.window(), 0
-	for i, w := range files.Globals {
-		c.globals[i] = w.window()
+	c.changed = 0
+	for i := range globals {
+		c.globals[i] = globals[i].window()
 	}
 	left := f.Call(unsafe.Pointer(c))
-	runtime.KeepAlive(files)
+	runtime.KeepAlive(active)
+	runtime.KeepAlive(globals)
 	if left == 0 {
 		return to, 0
 	}

@@ -86,6 +86,12 @@ func newFiles(r *rand.Rand) *Files {
 	return f
 }
 
+// run runs a function on the files.
+func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
+	c.Bind(f)
+	return c.Run(code, f.Active, f.Globals, from, to)
+}
+
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
 	c := &Files{
@@ -392,7 +398,7 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 	t.Helper()
 	start := want.clone()
 	for from := 0; from < testLanes/8; {
-		tile, inst := new(Context).Run(f, got, from, testLanes/8)
+		tile, inst := got.run(new(Context), f, from, testLanes/8)
 		for ; from < tile; from++ {
 			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
 				t.Errorf("tile %d is through, and should have left", from)
