@@ -219,6 +219,9 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
 	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n), Constant: c.constant}
+	if n == len(c.p.Program.Blocks[block].Insts) {
+		o.Loop = c.p.loop(block)
+	}
 	if c.before != nil {
 		o.Expect = native.Expected(c.before.runs[r.number].seen)
 	}
@@ -245,6 +248,34 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// loop says when a block goes back to itself.
+func (p *Program) loop(block int) *native.Loop {
+	b, ok := p.Program.Blocks[block].End.(ir.Branch)
+	switch {
+	case !ok || p.Blocks[block].sync != nil:
+		return nil
+	case p.goesTo(b.To) == block:
+		return &native.Loop{Again: b.P}
+	case p.goesTo(b.Else) == block:
+		b.P.Not = !b.P.Not
+		return &native.Loop{Again: b.P}
+	}
+	return nil
+}
+
+// goesTo is where lanes go that come to a block, if there is nothing to do in it.
+func (p *Program) goesTo(block int) int {
+	for range p.Blocks {
+		b := &p.Program.Blocks[block]
+		to, ok := b.End.(ir.Goto)
+		if !ok || len(b.Insts) > 0 || p.Blocks[block].sync != nil {
+			break
+		}
+		block = to.To
+	}
+	return block
 }
 
 // constant returns what a register holds in every lane.

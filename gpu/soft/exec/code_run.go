@@ -103,7 +103,7 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 	}
 	var left []leftLanes
 	for from < to {
-		tile, inst := m.native.context.Run(f, act, m.native.windows[r.number], from, to)
+		tile, inst := m.native.context.Run(f, len(r.steps), act, m.native.windows[r.number], from, to)
 		if full && m.native.code.learns {
 			m.native.context.Kinds(r.seen)
 		}

@@ -39,6 +39,7 @@ type Context struct {
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
 	exclusive               window
+	limit, turns            uint64 // of a loop, for each tile; those that are left
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
 	saved                   uint64
@@ -92,6 +93,8 @@ const (
 	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
 	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
 	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
+	limitOffset     = int32(unsafe.Offsetof(Context{}.limit))
+	turnsOffset     = int32(unsafe.Offsetof(Context{}.turns))
 	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
 	windowBase = int32(unsafe.Offsetof(window{}.base))
@@ -146,8 +149,9 @@ func (c *Context) Bind(files *Files) {
 // instruction, and those behind it nothing. When all are through, tile is to.
 //
 // Active and globals are as in Files; there is a window for each of the function's
-// Globals.
-func (c *Context) Run(f amd64.Function, active []uint32, globals []Window, from, to int) (tile, inst int) {
+// Globals. A run of so many instructions that is a loop ends after about 100 µs.
+func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int) (tile, inst int) {
+	c.limit = uint64(max(1, maxTurns/max(1, insts*(to-from))))
 	c.active = address(active)
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64

@@ -51,6 +51,9 @@ func (b *builder) settled(x id) id {
 	if !ok {
 		return x
 	}
+	if b.cycle != nil {
+		b.cycle.settles(x)
+	}
 	if s, ok := b.strict[x]; ok {
 		return s
 	}

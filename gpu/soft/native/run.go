@@ -27,6 +27,8 @@ type Options struct {
 	// Expect says how the addresses of the function's groups lie most often
 	// (Function.Groups, Context.Kinds). nil: that is not known.
 	Expect []Kind
+	// Loop says when lanes go on with the run again. nil: that is not for it to say.
+	Loop *Loop
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -70,24 +72,33 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 		return nil, err
 	}
 	f := function{masked: o.Masked, bodies: []*body{general}}
-	groups := 0
-	if general.accesses > 0 && !general.once {
-		o.Masked = false
-		b, err := build(insts, o, quick)
-		if err != nil {
-			return nil, err
-		}
-		groups = b.groupCount
-		f.bodies = append(f.bodies, b)
-		if slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
-			if b, err = build(insts, o, quick, func(b *builder) { b.expect = o.Expect }); err != nil {
-				return nil, err
-			}
-			f.bodies = append(f.bodies, b)
-		}
+	if err := f.addQuick(insts, o); err != nil {
+		return nil, err
 	}
 	code, err := f.assemble()
-	return &Function{code, general.globals, groups}, err
+	return &Function{code, general.globals, f.bodies[len(f.bodies)-1].groupCount}, err
+}
+
+// addQuick adds the bodies for tiles of which all lanes take part.
+func (f *function) addQuick(insts []ir.Inst, o Options) error {
+	o.Masked = false
+	general, expect := f.bodies[0], func(b *builder) { b.expect = o.Expect }
+	add := func(b *body, err error) error {
+		f.bodies = append(f.bodies, b)
+		return err
+	}
+	if general.accesses > 0 && !general.once {
+		if err := add(build(insts, o, quick)); err != nil {
+			return err
+		}
+	}
+	if o.Loop != nil && loopable(insts) {
+		return add(buildLoop(insts, o, expect))
+	}
+	if len(f.bodies) > 1 && slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
+		return add(build(insts, o, quick, expect))
+	}
+	return nil
 }
 
 // body is a run's code for one tile.
@@ -99,30 +110,26 @@ type body struct {
 // quick makes a builder that of a quick body.
 func quick(b *builder) { b.quick = true }
 
+// maxOffset is how far away a register file's vector is at most.
+const maxOffset = math.MaxInt32 - tile64
+
 func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error) {
+	b := collect(insts, &o, options...)
+	b.finish(len(insts), &o)
+	return b.allocate(&o)
+}
+
+// collect makes vector instructions of a run's.
+func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
 	b.layout = layout{uint64(o.Lanes)}
 	for _, f := range options {
 		f(b)
 	}
 	for i := range insts {
-		b.inst(&insts[i], i, &o)
+		b.inst(&insts[i], i, o)
 	}
-	b.finish(len(insts), &o)
-	b.code.FirstFree = len(b.places)
-	steps, spills, err := regalloc.Allocate(&b.code)
-	if err != nil {
-		return nil, fmt.Errorf("compile run: %w", err)
-	}
-	if spills > maxSpills {
-		return nil, fmt.Errorf("compile run: %d vectors without a register, the most is %d", spills, maxSpills)
-	}
-	for _, p := range b.places {
-		if b.layout.offset(p) > math.MaxInt32-tile64 {
-			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
-		}
-	}
-	return &body{b, steps}, nil
+	return b
 }
 
 // known reports whether an operation has a lowering.
@@ -298,8 +305,12 @@ func (f *function) assemble() ([]byte, error) {
 			before = a.Label()
 		}
 		f.bodies[i].general = before
-		f.bodies[i].write(a)
-		a.Jump(next)
+		if f.bodies[i].cycle != nil {
+			f.bodies[i].writeLoop(a, next)
+		} else {
+			f.bodies[i].write(a)
+			a.Jump(next)
+		}
 		a.Bind(before)
 	}
 	if len(f.bodies) == 1 {
