@@ -151,7 +151,7 @@ func (c *Context) Bind(files *Files) {
 // Active and globals are as in Files; there is a window for each of the function's
 // Globals. A run of so many instructions that is a loop ends after about 100 µs.
 func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int) (tile, inst int) {
-	c.limit = uint64(max(1, maxTurns/max(1, insts*(to-from))))
+	c.limit = turnsFor(insts, to-from, len(globals) > 0)
 	c.active = address(active)
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64

@@ -22,6 +22,20 @@ type Loop struct{ Again ir.Pred }
 // 100 µs.
 const maxTurns = 128 * MaxRun
 
+// turnsInMemory bounds the turns of a tile that reads device memory, where the next
+// tile often reads the same lines: what one has read in so many turns is still in the
+// first cache, also when all of it lies in one set.
+const turnsInMemory = 8
+
+// turnsFor is how many turns each of some tiles may take.
+func turnsFor(insts, tiles int, memory bool) uint64 {
+	n := max(1, maxTurns/max(1, insts*tiles))
+	if memory {
+		n = min(n, turnsInMemory)
+	}
+	return uint64(n)
+}
+
 // keepable is how many vectors of a loop have a register of their own, at most, and
 // less where an instruction needs so many others.
 var keepable = []int{7, 4, 0}
