@@ -45,10 +45,11 @@ func storable(o *ir.Store) bool {
 // access is a load or store on its way to code.
 type access struct {
 	*ir.Access
-	window int32  // of the context
-	exit   int    // the number of the instruction
-	memo   int    // the first of a load's
-	local  uint64 // bytes of a lane's local memory
+	window int32     // of the context
+	exit   int       // the number of the instruction
+	memo   int       // the first of a load's
+	at     amd64.Reg // the place in memory that it reads at, or relative to
+	local  uint64    // bytes of a lane's local memory
 	masked bool
 	quick  *builder // of a quick body, which is left for the general one
 }
@@ -87,14 +88,7 @@ func (b *builder) base(a *ir.Access) value {
 // register files, and the mask of the lanes that take part to the operands.
 func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	v := b.address(x.Access)
-	mask := b.taking(in, o)
-	x.masked = len(mask) > 0
-	b.mayLeave(x.exit, o)
-	return append([]id{v.lo, v.hi}, mask...)
-}
-
-// taking is the mask of the lanes that an instruction is for, unless it is for all.
-func (b *builder) taking(in *ir.Inst, o *Options) []id {
+	uses := []id{v.lo, v.hi}
 	var mask []id
 	if o.Masked {
 		mask = append(mask, b.in(place{kind: active}))
@@ -102,14 +96,18 @@ func (b *builder) taking(in *ir.Inst, o *Options) []id {
 	if in.Guard != nil {
 		mask = append(mask, b.pred(*in.Guard))
 	}
-	if len(mask) == 2 {
-		mask = []id{b.op(amd64.VPAND, mask[0], mask[1])}
+	switch len(mask) {
+	case 1:
+		uses, x.masked = append(uses, mask[0]), true
+	case 2:
+		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
 	}
-	return mask
+	b.mayLeave(x.exit, o)
+	return uses
 }
 
 func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
-	x := access{Access: a, window: b.window(a, index), exit: index, local: o.LocalBytes}
+	x := access{Access: a, window: b.window(a, index), exit: index, at: offset, local: o.LocalBytes}
 	b.accesses++
 	b.once = b.once || b.stored
 	if b.quick {
@@ -182,7 +180,7 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 		}
 		if l, ok := b.grouped(x); ok {
 			b.mayLeave(index, opt)
-			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}, n, l.emit)
+			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0}}, n, l.emit)
 		}
 	}
 	uses := b.access(&x, in, opt)
@@ -220,8 +218,7 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 	uses := b.access(&x, in, opt)
 	emit := x.emitStore
 	if o.Space == ir.Local {
-		emit = x.emitLocalStore
-		b.localStore()
+		emit, b.stored = x.emitLocalStore, true
 	}
 	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, emit)
 }

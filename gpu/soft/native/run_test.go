@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -86,6 +87,12 @@ func newFiles(r *rand.Rand) *Files {
 	return f
 }
 
+// run runs a function on the files.
+func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
+	c.Bind(f)
+	return c.Run(code, 1000, f.Active, f.Globals, from, to)
+}
+
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
 	c := &Files{
@@ -140,9 +147,7 @@ func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
 		results, _ := in.Op.Registers()
 		after := f.clone()
 		active := f.guarded(in, lanes)
-		if o, ok := in.Op.(*ir.CopyWord); ok {
-			copyWords(o, f, after, active)
-		} else if a := accessOf(in.Op); a != nil {
+		if a := accessOf(in.Op); a != nil {
 			allowed = allowed && f.allowed(in.Op, a, active)
 			perform(in.Op, a, f, after, active)
 		} else {
@@ -179,10 +184,6 @@ func compute(op ir.Op, from, to *Files) {
 			} else {
 				to.set(o.D, l, from.lane(o.B, l))
 			}
-		}
-	case *ir.CopyReg:
-		for l := range testLanes {
-			to.set(o.To, l, from.lane(o.From, l))
 		}
 	case *ir.Convert:
 		for l := range testLanes {
@@ -292,6 +293,11 @@ func candidates() (list []ops.Operation) {
 			list = append(list, o)
 		}
 	}
+	for _, f := range libdevice.All() {
+		if f.Result != nil && strings.HasPrefix(f.Result.Name, libdevice.Prefix) && known(&ir.Arith{F: *f.Result}) {
+			list = append(list, *f.Result)
+		}
+	}
 	slices.SortFunc(list, func(a, b ops.Operation) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range []uint32{0, 0x96, 0xe8, 0x1b, 0xff, 0xc0} {
 		list = append(list, ops.Lop3(t))
@@ -337,6 +343,9 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	if r.IntN(3) == 0 {
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
+	}
+	if r.IntN(2) == 0 {
+		o.Expect = []Kind{equal, consecutive, inside, apart}[r.IntN(3):]
 	}
 	constants := constantsFor(insts, r)
 	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
@@ -391,7 +400,7 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 	start := want.clone()
 	for from := 0; from < testLanes/8; {
 		before, c := slices.Clone(got.Shared), new(Context)
-		tile, inst := c.Run(f, got, from, testLanes/8)
+		tile, inst := got.run(c, f, from, testLanes/8)
 		if hasAtomic(insts) && !c.Changed() && !slices.Equal(before, got.Shared) {
 			t.Errorf("tiles from %d on have changed memory, and it is not noted", from)
 		}
