@@ -1,10 +1,6 @@
 package libdevice
 
-import (
-	"math"
-
-	"github.com/basalt-gpu/basalt/gpu/soft/ops"
-)
+import "math"
 
 // computed are the functions of one lane's values that are no instruction.
 func computed() map[string]any {
@@ -37,7 +33,7 @@ func computed() map[string]any {
 		"llrint": llrint, "llrintf": func(x float32) int64 { return llrint(float64(x)) },
 		"fast_powf":   func(x, y float32) float32 { return float32(math.Exp2(float64(y) * log2(float64(x)))) },
 		"fast_tanf":   single(tan),
-		"fast_expf":   single(ops.Exp),
+		"fast_expf":   single(math.Exp),
 		"fast_exp10f": single(exp10),
 		"fast_logf":   single(log),
 		"fast_log10f": single(log10),
@@ -72,7 +68,7 @@ var oneArgument = map[string]func(float64) float64{
 
 // fastSingles replace those of float where Go's have far more than its bits.
 var fastSingles = map[string]func(float64) float64{
-	"exp": ops.Exp, "exp2": ops.Exp2, "expm1": math.Expm1, "log": math.Log, "log1p": math.Log1p,
+	"exp": math.Exp, "exp2": math.Exp2, "expm1": math.Expm1, "log": math.Log, "log1p": math.Log1p,
 	"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,
 	"asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh, "erfc": math.Erfc,
 	"j0": math.J0, "j1": firstBessel, "y0": math.Y0, "y1": math.Y1,

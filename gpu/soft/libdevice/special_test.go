@@ -184,25 +184,3 @@ func quotientByBig(x, y float64) int32 {
 	n, _ := plus(q, 0.5).Int(nil)
 	return int32(n.Bits()[0] & 7) //nolint:gosec // three bits
 }
-
-// TestExponentialsAreThoseOfMachineCode checks that these functions are those that
-// gpu/soft/native repeats.
-func TestExponentialsAreThoseOfMachineCode(t *testing.T) {
-	for name, f := range map[string]func(float64) float64{"__nv_expf": ops.Exp, "__nv_fast_expf": ops.Exp, "__nv_exp2f": ops.Exp2} {
-		a, d := make([]uint32, 4096), make([]uint32, 4096)
-		for i := range a {
-			a[i] = uint32(i)<<20 + uint32(i)*977
-		}
-		o, ok := Find(name)
-		if !ok || o.Result.Name != name {
-			t.Fatalf("%s is %+v", name, o)
-		}
-		o.Result.Loop.(func(d, a []uint32))(d, a)
-		for i, x := range a {
-			y := float32(f(float64(math.Float32frombits(x))))
-			if got := math.Float32frombits(d[i]); got != y && y == y {
-				t.Fatalf("%s(%#x) = %v, want %v", name, x, got, y)
-			}
-		}
-	}
-}

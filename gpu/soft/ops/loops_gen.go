@@ -2877,7 +2877,7 @@ func vec255(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(Exp2(float64(f32(a)))))
+		d[i] = b32(float32(math.Exp2(float64(f32(a)))))
 	}
 }
 
@@ -2886,7 +2886,7 @@ func vec256(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(Exp2(float64(f32(a))))))
+		d[i] = flush(b32(float32(math.Exp2(float64(f32(a))))))
 	}
 }
 
