@@ -33,7 +33,7 @@ func cudaProgram(t *testing.T, name string) string {
 func TestCUDAPrograms(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"reduction", "matmul", "histogram", "scan", "stencil", "streams", "symbols", "templates",
-		"memory", "managed", "errors", "math", "libdevice", "threads", "perthread", "printf", "textures"} {
+		"memory", "managed", "graphs", "errors", "math", "libdevice", "threads", "perthread", "printf", "textures"} {
 		t.Run(name, func(t *testing.T) {
 			program := cudaProgram(t, name)
 			if got := g.run(t, made("bin", "basalt-cuda-run"), program); got != name+": OK\n" {

@@ -82,6 +82,18 @@ func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	return files, all
 }
 
+// runtimeTest is a program that clang built, on our libcudart: graphs whose nodes
+// choose by what kernels set, and nodes of all types.
+func runtimeTest(t *testing.T, files map[string]string) program {
+	t.Helper()
+	path := built.CUDA(t, "graphs")
+	library, _ := built.Guest(t)
+	files["/guest/graphs"] = path
+	files["/guest/lib/libcudart.so.12"] = filepath.Join(library, "lib", "libcudart.so.12")
+	testguest.Libraries(t, files, path)
+	return program{"graphs", "/guest/graphs", "graphs: OK"}
+}
+
 // leftOut says why a test of gpu/guest/test is not in this VM, or "".
 func leftOut(name string) string {
 	switch {
@@ -97,7 +109,7 @@ func leftOut(name string) string {
 // guest's library there.
 func TestCUDA(t *testing.T) {
 	files, tests := libraryTests(t)
-	all := append(programs(), tests...)
+	all := append(append(programs(), tests...), runtimeTest(t, files))
 	run := "echo 1 >/proc/sys/vm/overcommit_memory\n" // window_limited asks for more than there is
 	for _, p := range all {
 		run += p.command + "; echo \"exit of " + p.name + ": $?\"\n"
