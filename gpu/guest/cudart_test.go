@@ -88,13 +88,17 @@ func withoutLibdevice(t *testing.T, program string) string {
 }
 
 // Programs in C, one for each version, check every exported function's version
-// node and the layout of the device's properties.
+// node and the layout of the device's properties, and call each with nothing and with
+// rubbish.
 func TestCudartVersions(t *testing.T) {
 	g := startGPUD(t)
 	for major, soname := range map[string]string{"11": "libcudart.so.11.0", "12": "libcudart.so.12", "13": "libcudart.so.13"} {
 		got := g.run(t, made("bin", "basalt-cuda-run"), object("user-"+major), soname)
 		if !strings.HasPrefix(got, "user: "+major) || !strings.HasSuffix(got, " of Basalt Soft GPU: OK\n") {
 			t.Errorf("version %s printed %q", major, got)
+		}
+		if got := g.run(t, made("bin", "basalt-cuda-run"), object("bad-"+major)); got != "bad: "+major+": OK\n" {
+			t.Errorf("version %s with bad arguments printed %q", major, got)
 		}
 	}
 }
