@@ -97,7 +97,7 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 }
 
 // Guest builds the guest's library and the programs that test it, and returns the
-// folders of the library and of the test programs ("api", "replay", "bench"). It skips the
+// folders of the library and of the test programs ("api", "replay", "bench", "bad-12"). It skips the
 // test in short mode.
 func Guest(t testing.TB) (library, tests string) {
 	t.Helper()

@@ -233,9 +233,13 @@ typedef enum {
 	cudaLaunchAttributeLaunchCompletionEvent = 12, cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
 	cudaLaunchAttributePreferredSharedMemoryCarveout = 14
 } cudaLaunchAttributeID;
+enum cudaSynchronizationPolicy {
+	cudaSyncPolicyAuto = 1, cudaSyncPolicySpin = 2, cudaSyncPolicyYield = 3, cudaSyncPolicyBlockingSync = 4
+};
 typedef union {
 	char pad[64];
 	int cooperative, priority, programmaticStreamSerializationAllowed;
+	enum cudaSynchronizationPolicy syncPolicy;
 	unsigned int sharedMemCarveout;
 	struct { unsigned int x, y, z; } clusterDim;
 } cudaLaunchAttributeValue;
@@ -400,8 +404,13 @@ struct cudaResourceViewDesc {
 };
 
 /* Named by functions that are refused: their contents are not known here. */
-struct cudaArrayMemoryRequirements;
-struct cudaArraySparseProperties;
+struct cudaArrayMemoryRequirements { size_t size, alignment; unsigned int reserved[4]; };
+struct cudaArraySparseProperties {
+	struct { unsigned int width, height, depth; } tileExtent;
+	unsigned int miptailFirstLevel;
+	unsigned long long miptailSize;
+	unsigned int flags, reserved[4];
+};
 struct cudaExternalMemoryBufferDesc;
 struct cudaExternalMemoryHandleDesc;
 struct cudaExternalMemoryMipmappedArrayDesc;

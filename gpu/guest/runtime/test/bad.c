@@ -44,12 +44,13 @@ static const struct call {
 };
 
 static int wrong;
+static bool verbose; /* with an argument: what is called, before it is */
 
 static void call(const struct call *c, const char *with, cudaError_t (*f)(void))
 {
 	cudaError_t err;
 
-	if (getenv("BASALT_VERBOSE"))
+	if (verbose)
 		fprintf(stderr, "%s with %s\n", c->name, with);
 	err = f();
 	if (c->refused ? err != cudaErrorNotSupported : err == cudaErrorUnknown || strcmp(cudaGetErrorName(err), "unrecognized error code") == 0) {
@@ -58,11 +59,13 @@ static void call(const struct call *c, const char *with, cudaError_t (*f)(void))
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int sent = 42, got = 0;
 	void *p;
 
+	(void)argv;
+	verbose = argc > 1;
 	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
 		call(&calls[i], "nothing", calls[i].nothing);
 		call(&calls[i], "rubbish", calls[i].rubbish);

@@ -28,7 +28,13 @@ static cudaGraphNode_t node(cudaGraph_t g, cudaGraphNode_t behind, cudaGraphNode
 {
 	cudaGraphNode_t n;
 
-	CHECK(cudaGraphAddNode(&n, g, &behind, behind != nullptr, &p));
+	if (behind) {
+		cudaGraphEdgeData edge = {};
+
+		CHECK(cudaGraphAddNode_v2(&n, g, &behind, &edge, 1, &p));
+	} else {
+		CHECK(cudaGraphAddNode(&n, g, nullptr, 0, &p));
+	}
 	return n;
 }
 
