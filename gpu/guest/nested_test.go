@@ -50,8 +50,7 @@ const cardVRAM = "1280MiB"
 // startNestedGPUD starts the gpud of a host whose card is nested.
 func startNestedGPUD(t *testing.T) *gpud {
 	t.Helper()
-	socket, _ := nested.Start(t, made("lib"), cardVRAM).Path(t)
-	return &gpud{socket: socket}
+	return &gpud{socket: nested.Start(t, made("lib"), cardVRAM).Path(t)}
 }
 
 // TestNestedAPI runs the library's tests through gpud, the jail and gpu/cuda.
