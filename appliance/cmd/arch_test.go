@@ -74,7 +74,7 @@ var rules = []rule{
 	{"gpu/soft/model", nil, "a table"},
 	{"gpu/soft/amd64", nil, "machine code, and nothing of what it is for"},
 	{"gpu/soft/regalloc", nil, "registers and values are numbers"},
-	{"gpu/soft/native", []string{"gpu/ptx", "gpu/soft/amd64", "gpu/soft/ir", "gpu/soft/ops", "gpu/soft/regalloc"}, "it makes code of data, and does not know who runs it"},
+	{"gpu/soft/native", []string{"gpu/ptx", "gpu/soft/amd64", "gpu/soft/ir", "gpu/soft/libdevice", "gpu/soft/ops", "gpu/soft/regalloc"}, "it makes code of data, and does not know who runs it"},
 	{"gpu/soft/texture", nil, "functions over bytes"},
 	{"gpu/soft/ops", []string{"gpu/ptx"}, "arithmetic, by PTX's types"},
 	{"gpu/soft/oracle", []string{"gpu/ptx"}, "what the others are compared with shares nothing with them but the parser"},

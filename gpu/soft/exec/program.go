@@ -152,8 +152,6 @@ func moving(op ir.Op) (step, bool) {
 // of functions that the device brings.
 func calling(op ir.Op) (step, bool) {
 	switch o := op.(type) {
-	case *ir.CopyReg:
-		return copyReg(o), true
 	case *ir.CopyLocal:
 		return copyLocal(o), true
 	case *ir.CopyWord:

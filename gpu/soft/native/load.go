@@ -55,9 +55,9 @@ func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd6
 	x.unpark(a, r)
 }
 
-// wide loads the elements of eight lanes, rel bytes behind offset.
+// wide loads the elements of eight lanes, rel bytes behind its place.
 func (x *access) wide(a *amd64.Assembler, r regs, rel int32) {
-	at := func(n int32) amd64.Arg { return amd64.Mem(offset, rel+n) }
+	at := func(n int32) amd64.Arg { return amd64.Mem(x.at, rel+n) }
 	switch x.Size {
 	case 8:
 		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[0]), at(0))
@@ -104,11 +104,17 @@ func (x *access) element(a *amd64.Assembler, i int) {
 		a.Emit(amd64.MOV, amd64.Q(amd64.RAX), at)
 	case x.Size == 4:
 		a.Emit(amd64.MOV, amd64.D(amd64.RAX), at)
-	case x.Signed:
-		a.Emit([]*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1], amd64.D(amd64.RAX), at)
 	default:
-		a.Emit([]*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1], amd64.D(amd64.RAX), at)
+		a.Emit(x.extending(), amd64.D(amd64.RAX), at)
 	}
+}
+
+// extending is the instruction that loads an element of 1 or 2 bytes.
+func (x *access) extending() *amd64.Inst {
+	if x.Signed {
+		return []*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1]
+	}
+	return []*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1]
 }
 
 // broadcast gives all lanes what is in RAX as element i.

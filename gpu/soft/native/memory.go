@@ -45,9 +45,10 @@ func storable(o *ir.Store) bool {
 // access is a load or store on its way to code.
 type access struct {
 	*ir.Access
-	window int32 // of the context
-	exit   int   // the number of the instruction
-	memo   int   // the first of a load's
+	window int32     // of the context
+	exit   int       // the number of the instruction
+	memo   int       // the first of a load's
+	at     amd64.Reg // the place in memory that it reads at, or relative to
 	masked bool
 	quick  *builder // of a quick body, which is left for the general one
 }
@@ -105,7 +106,7 @@ func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 }
 
 func (b *builder) newAccess(a *ir.Access, index int) access {
-	x := access{Access: a, window: b.window(a, index), exit: index}
+	x := access{Access: a, window: b.window(a, index), exit: index, at: offset}
 	b.accesses++
 	if b.quick {
 		x.quick = b

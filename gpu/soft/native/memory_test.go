@@ -272,10 +272,10 @@ func TestWarpLoadsOnce(t *testing.T) {
 	}
 	first := binary.LittleEndian.Uint32(f.Globals[0].Data[8:])
 	c := new(Context)
-	c.Run(loaded.Function(0), f, 0, 2)
+	f.run(c, loaded.Function(0), 0, 2)
 	binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
 	c.generation -= 64 // as of the same run
-	c.Run(loaded.Function(0), f, 2, testLanes/8)
+	f.run(c, loaded.Function(0), 2, testLanes/8)
 	for l := range testLanes {
 		if want := first + uint32(l/32); f.R32[l] != want {
 			t.Fatalf("lane %d has loaded %#x, want %#x", l, f.R32[l], want)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
@@ -83,6 +84,12 @@ func newFiles(r *rand.Rand) *Files {
 		f.Active[0] &^= 0xff00
 	}
 	return f
+}
+
+// run runs a function on the files.
+func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
+	c.Bind(f)
+	return c.Run(code, 1000, f.Active, f.Globals, from, to)
 }
 
 func (f *Files) clone() *Files {
@@ -285,6 +292,11 @@ func candidates() (list []ops.Operation) {
 			list = append(list, o)
 		}
 	}
+	for _, f := range libdevice.All() {
+		if f.Result != nil && strings.HasPrefix(f.Result.Name, libdevice.Prefix) && known(&ir.Arith{F: *f.Result}) {
+			list = append(list, *f.Result)
+		}
+	}
 	slices.SortFunc(list, func(a, b ops.Operation) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range []uint32{0, 0x96, 0xe8, 0x1b, 0xff, 0xc0} {
 		list = append(list, ops.Lop3(t))
@@ -330,6 +342,9 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	if r.IntN(3) == 0 {
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
+	}
+	if r.IntN(2) == 0 {
+		o.Expect = []Kind{equal, consecutive, inside, apart}[r.IntN(3):]
 	}
 	constants := constantsFor(insts, r)
 	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
@@ -383,7 +398,7 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 	t.Helper()
 	start := want.clone()
 	for from := 0; from < testLanes/8; {
-		tile, inst := new(Context).Run(f, got, from, testLanes/8)
+		tile, inst := got.run(new(Context), f, from, testLanes/8)
 		for ; from < tile; from++ {
 			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
 				t.Errorf("tile %d is through, and should have left", from)
