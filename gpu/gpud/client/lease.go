@@ -190,6 +190,13 @@ func (h *Host) lingered() {
 	}
 }
 
+// Contended implements worker.Host. While gpud is away nobody knows.
+func (h *Host) Contended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.hurried || !h.lease.has || h.lease.offline
+}
+
 // hurry: others wait. An unused lease goes back, one in use at its Yield.
 func (h *Host) hurry() {
 	h.mu.Lock()
