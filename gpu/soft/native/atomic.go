@@ -81,7 +81,7 @@ func (x *access) emitAtomic(a *amd64.Assembler, r regs, update func(a *amd64.Ass
 	}
 	x.mask(a, r, done)
 	x.parkData(a, data)
-	x.locate(a, r, out)
+	x.locate(a, r, r.address, out)
 	if x.masked {
 		each(a, addressOffset, func() {
 			x.change(a, update, x.parked(0, 0).Index(lane, uint8(x.Size)))

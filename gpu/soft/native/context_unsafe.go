@@ -142,8 +142,7 @@ func globalOffset(i int) int32 {
 func (c *Context) Bind(files *Files) {
 	c.r32, c.r64, c.preds = address(files.R32), address(files.R64), address(files.Preds)
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
-	c.exclusive = Window{0, files.Exclusive}.window()
-	c.local = address(files.Local)
+	c.exclusive, c.local = Window{0, files.Exclusive}.window(), address(files.Local)
 }
 
 // Run runs the function of a run for the lanes of the tiles from one on to another,

@@ -26,7 +26,7 @@ func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 	}
 	a.Bind(lanes)
 	if x.N == 1 {
-		x.gather(a, r, out, alone)
+		x.gather(a, r, r.address, out, alone)
 		a.Jump(done)
 	}
 	if x.N > 1 || x.Space <= ir.Global {
@@ -52,7 +52,7 @@ func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd6
 		x.inside(a, x.Size*uint64(x.N), out, out)
 		for i := range x.N {
 			x.once(a, i)
-			a.Emit(amd64.MOV, x.parked(i, 0).Index(lane, uint8(max(x.Size, 4))), x.scalar(amd64.RAX))
+			x.parkElement(a, i)
 		}
 	})
 	x.unpark(a, r)
@@ -108,16 +108,8 @@ func (x *access) element(a *amd64.Assembler, i int) {
 	case 4:
 		a.Emit(amd64.MOV, amd64.D(amd64.RAX), at)
 	default:
-		a.Emit(x.extending(), amd64.D(amd64.RAX), at)
+		a.Emit(x.narrow(), amd64.D(amd64.RAX), at)
 	}
-}
-
-// extending is the instruction that loads an element of 1 or 2 bytes.
-func (x *access) extending() *amd64.Inst {
-	if x.Signed {
-		return []*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1]
-	}
-	return []*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1]
 }
 
 // broadcast gives all lanes what is in RAX as element i.

@@ -1,8 +1,11 @@
 package native
 
 import (
+	"fmt"
+
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
 )
 
 // Local memory: each lane's own bytes, one lane's behind the other's. As no lane sees
@@ -25,13 +28,13 @@ func (x *access) emitLocalLoad(a *amd64.Assembler, r regs) {
 		x.collect(a, r, func(l int) amd64.Arg { return amd64.Mem(offset, int32(l)*int32(x.local)) })
 		a.Jump(done)
 		a.Bind(apart)
-		x.gather(a, r, out, out)
+		x.gather(a, r, r.address, out, out)
 	} else {
-		x.locate(a, r, out)
+		x.locate(a, r, r.address, out)
 		each(a, addressOffset, func() {
 			for i := range x.N {
 				x.element(a, i)
-				a.Emit(amd64.MOV, x.parked(i, 0).Index(lane, uint8(max(x.Size, 4))), x.scalar(amd64.RAX))
+				x.parkElement(a, i)
 			}
 		})
 		x.unpark(a, r)
@@ -58,7 +61,7 @@ func (x *access) emitLocalStore(a *amd64.Assembler, r regs) {
 		a.Jump(done)
 	}
 	a.Bind(apart)
-	x.locate(a, r, out)
+	x.locate(a, r, r.address, out)
 	x.scatter(a)
 	a.Jump(done)
 	x.leave(a, out)
@@ -82,4 +85,76 @@ func (x *access) together(a *amd64.Assembler, r regs, apart amd64.Label) {
 	a.JumpIf(amd64.CondA, apart)
 	x.localBase(a)
 	a.Emit(amd64.ADD, amd64.Q(offset), amd64.Q(room))
+}
+
+// localStore notes that what has been stored would be stored again if the run did not
+// go on: no access may leave after it.
+func (b *builder) localStore() { b.stored = true }
+
+// copyable reports whether a run can copy a word.
+func copyable(o *ir.CopyWord) bool {
+	to, from := o.To.Reg.Class, o.From.Reg.Class
+	return to != ir.ClassPred && from != ir.ClassPred && (to == ir.ClassNone) != (from == ir.ClassNone)
+}
+
+// copyWord copies a word at a fixed place of local memory into a register, or back.
+func (b *builder) copyWord(o *ir.CopyWord, in *ir.Inst, index int, opt *Options) []value {
+	w := o.From
+	if o.To.Reg.Class == ir.ClassNone {
+		w = o.To
+	}
+	x := access{Access: &ir.Access{Space: ir.Local, Size: 8, N: 1}, local: opt.LocalBytes}
+	if w.Half || o.To.Reg.Class == ir.Class32 {
+		x.Size = 4
+	}
+	if uint64(w.Local)+x.Size > opt.LocalBytes {
+		b.wrong = fmt.Errorf("instruction %d: local memory has %d bytes, want %d at %d", index, opt.LocalBytes, x.Size, w.Local)
+	}
+	at := func(l int) amd64.Arg { return amd64.Mem(room, int32(w.Local)+int32(l)*int32(x.local)) }
+	if o.To.Reg.Class == ir.ClassNone {
+		b.storeWord(&x, b.settle(b.read(o.From.Reg)), b.taking(in, opt), at)
+		return nil
+	}
+	v := b.add(regalloc.Inst{Temps: []regalloc.Class{0}}, int(x.Size/4), func(a *amd64.Assembler, r regs) {
+		x.localBase(a)
+		x.collect(a, r, at)
+	})
+	switch {
+	case x.Size == 8:
+		return []value{{ir.Class64, v[0], v[1]}}
+	case o.To.Reg.Class == ir.Class64:
+		return []value{b.extend(amd64.VPMOVZXDQ, v[0])}
+	}
+	return []value{{class: ir.Class32, lo: v[0]}}
+}
+
+// storeWord stores a word in the lanes of a mask; none is all lanes.
+func (b *builder) storeWord(x *access, v value, mask []id, at func(l int) amd64.Arg) {
+	data := []id{v.lo}
+	switch {
+	case x.Size == 4 && v.class == ir.Class64:
+		data = []id{b.low(v)}
+	case x.Size == 8 && v.class == ir.Class64:
+		data = append(data, v.hi)
+	case x.Size == 8:
+		v = b.extend(amd64.VPMOVZXDQ, v.lo)
+		data = []id{v.lo, v.hi}
+	}
+	b.localStore()
+	b.add(regalloc.Inst{Uses: append(data, mask...)}, 0, func(a *amd64.Assembler, r regs) {
+		x.localBase(a)
+		x.parkData(a, r.use[:len(data)])
+		if len(mask) > 0 {
+			a.Emit(amd64.VMOVMSKPS, amd64.D(lanesLeft), amd64.Y(r.use[len(data)]))
+		}
+		for l := range ir.Tile {
+			skip := a.Label()
+			if len(mask) > 0 {
+				a.Emit(amd64.TEST, amd64.D(lanesLeft), amd64.Imm(1<<l))
+				a.JumpIf(amd64.CondE, skip)
+			}
+			x.put(a, at(l), x.parked(0, l))
+			a.Bind(skip)
+		}
+	})
 }

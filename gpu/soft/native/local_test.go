@@ -1,6 +1,7 @@
 package native
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 
@@ -8,8 +9,29 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// TestLocal has loads and stores of local memory, in any order, between other accesses
-// and arithmetic.
+// copyWords does a CopyWord of some lanes.
+func copyWords(o *ir.CopyWord, from, to *Files, lanes []int) {
+	for _, l := range lanes {
+		w := o.From
+		if o.To.Reg == ir.None {
+			w = o.To
+		}
+		m := from.Local[l*testLocal+int(w.Local):][:8]
+		if w.Half {
+			m = m[:4]
+		}
+		if o.To.Reg != ir.None {
+			to.set(o.To.Reg, l, extended(m, false))
+			continue
+		}
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], from.lane(o.From.Reg, l))
+		copy(m, b[:])
+	}
+}
+
+// TestLocal has loads and stores of local memory and copies of words, in any order,
+// between other accesses and arithmetic.
 func TestLocal(t *testing.T) {
 	requireProcessor(t)
 	list := candidates()
@@ -22,6 +44,8 @@ func TestLocal(t *testing.T) {
 			switch a.Space {
 			case ir.Param:
 				in = randomInst(r, list)
+			case ir.Global:
+				in.Op = randomWord(r)
 			case ir.Generic:
 				a.Space = ir.Local
 			}
@@ -59,6 +83,15 @@ func (f *Files) pointLocal(a *ir.Access, places int, r *rand.Rand) {
 	}
 }
 
+func randomWord(r *rand.Rand) ir.Op {
+	reg := ir.Word{Reg: ir.Ref{Class: ir.Class(r.IntN(2)), Slot: r.IntN(testRegs)}}
+	local := ir.Word{Reg: ir.None, Local: 4 * uint32(r.IntN(testLocal/4-1)), Half: r.IntN(2) == 0}
+	if r.IntN(2) == 0 {
+		return &ir.CopyWord{To: reg, From: local}
+	}
+	return &ir.CopyWord{To: local, From: reg}
+}
+
 // TestLocalStoredOnce has a tile leave behind a change of local memory, which would be
 // another one if the tile began again.
 func TestLocalStoredOnce(t *testing.T) {
@@ -68,16 +101,23 @@ func TestLocalStoredOnce(t *testing.T) {
 	d, _, _ := ir.ShapeOf(one.Loop)
 	wide := ir.Ref{Class: d, Slot: 1}
 	local := ir.Access{Space: ir.Local, Base: ir.Ref{Slot: 3}, Size: 8, N: 1, Mask: 1<<64 - 1}
+	place := ir.Word{Reg: ir.None, Local: 8}
 	beyond := ir.Inst{Op: &ir.Load{Access: ir.Access{Space: ir.Shared, Base: address, Size: 4, N: 1, Mask: 1<<32 - 1}, D: []ir.Ref{word}}}
 	plus := ir.Inst{Op: &ir.Arith{F: one, D: wide, S: []ir.Ref{wide}}}
-	insts := []ir.Inst{{Op: &ir.Load{Access: local, D: []ir.Ref{wide}}}, plus, {Op: &ir.Store{Access: local, S: []ir.Ref{wide}}}, beyond}
-	if n := Known(insts); n != len(insts) {
-		t.Fatalf("%s is not known", insts[n].Op.Name())
+	for name, insts := range map[string][]ir.Inst{
+		"ld and st":   {{Op: &ir.Load{Access: local, D: []ir.Ref{wide}}}, plus, {Op: &ir.Store{Access: local, S: []ir.Ref{wide}}}, beyond},
+		"copied word": {{Op: &ir.CopyWord{To: ir.Word{Reg: wide}, From: place}}, plus, {Op: &ir.CopyWord{To: place, From: ir.Word{Reg: wide}}}, beyond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n := Known(insts); n != len(insts) {
+				t.Fatalf("%s is not known", insts[n].Op.Name())
+			}
+			checkFrom(t, insts, false, rand.New(rand.NewPCG(1, 14)), func(f *Files) {
+				for l := range testLanes {
+					f.set(local.Base, l, 16)
+					f.set(address, l, 1<<20)
+				}
+			})
+		})
 	}
-	checkFrom(t, insts, false, rand.New(rand.NewPCG(1, 14)), func(f *Files) {
-		for l := range testLanes {
-			f.set(local.Base, l, 16)
-			f.set(address, l, 1<<20)
-		}
-	})
 }

@@ -88,7 +88,14 @@ func (b *builder) base(a *ir.Access) value {
 // register files, and the mask of the lanes that take part to the operands.
 func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	v := b.address(x.Access)
-	uses := []id{v.lo, v.hi}
+	mask := b.taking(in, o)
+	x.masked = len(mask) > 0
+	b.mayLeave(x.exit, o)
+	return append([]id{v.lo, v.hi}, mask...)
+}
+
+// taking is the mask of the lanes that an instruction is for, unless it is for all.
+func (b *builder) taking(in *ir.Inst, o *Options) []id {
 	var mask []id
 	if o.Masked {
 		mask = append(mask, b.in(place{kind: active}))
@@ -96,14 +103,10 @@ func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	if in.Guard != nil {
 		mask = append(mask, b.pred(*in.Guard))
 	}
-	switch len(mask) {
-	case 1:
-		uses, x.masked = append(uses, mask[0]), true
-	case 2:
-		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
+	if len(mask) == 2 {
+		mask = []id{b.op(amd64.VPAND, mask[0], mask[1])}
 	}
-	b.mayLeave(x.exit, o)
-	return uses
+	return mask
 }
 
 func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
@@ -180,7 +183,7 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 		}
 		if l, ok := b.grouped(x); ok {
 			b.mayLeave(index, opt)
-			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0}}, n, l.emit)
+			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}, n, l.emit)
 		}
 	}
 	uses := b.access(&x, in, opt)
@@ -218,7 +221,8 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 	uses := b.access(&x, in, opt)
 	emit := x.emitStore
 	if o.Space == ir.Local {
-		emit, b.stored = x.emitLocalStore, true
+		emit = x.emitLocalStore
+		b.localStore()
 	}
 	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, emit)
 }

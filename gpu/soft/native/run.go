@@ -36,7 +36,6 @@ type Options struct {
 // Known returns how many of some instructions, from the first on, can be a run. One
 // tile goes through a run before the next: so that lanes see one another's stores as
 // if they ran in step, a run has one store and no load before or after it, or none.
-// Local memory, which is nobody else's, does not count.
 func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
@@ -160,6 +159,8 @@ func known(op ir.Op) bool {
 		return packable(o.Each, len(o.S), o.D)
 	case *ir.Unpack:
 		return packable(o.Each, len(o.D), o.S)
+	case *ir.CopyWord:
+		return copyable(o)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -178,6 +179,8 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	case *ir.Atomic:
 		b.once = true
 		values = b.atomic(op, in, index, o)
+	case *ir.CopyWord:
+		values = b.copyWord(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}

@@ -147,7 +147,9 @@ func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
 		results, _ := in.Op.Registers()
 		after := f.clone()
 		active := f.guarded(in, lanes)
-		if a := accessOf(in.Op); a != nil {
+		if o, ok := in.Op.(*ir.CopyWord); ok {
+			copyWords(o, f, after, active)
+		} else if a := accessOf(in.Op); a != nil {
 			allowed = allowed && f.allowed(in.Op, a, active)
 			perform(in.Op, a, f, after, active)
 		} else {

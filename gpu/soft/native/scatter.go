@@ -12,14 +12,21 @@ import (
 
 // locate finds where in memory the lanes' elements are, and puts that into the context
 // in place of addresses. It goes on at out when a lane that takes part reaches outside
-// of the window, or is misaligned. The others have the context's sink.
-func (x *access) locate(a *amd64.Assembler, r regs, out amd64.Label) {
+// of the window, or is misaligned. The others have the context's sink. address gives
+// the addresses of four lanes in a register, which may be the first temporary one.
+func (x *access) locate(a *amd64.Assembler, r regs, address func(half int) amd64.Reg, out amd64.Label) {
+	x.locateTo(a, r, address, addressOffset, 0, out)
+}
+
+// locateTo is locate, to another place in the context, for elements with more bytes
+// behind them.
+func (x *access) locateTo(a *amd64.Assembler, r regs, address func(half int) amd64.Reg, to int32, more uint64, out amd64.Label) {
 	const wrong = lane
 	t0, t1, t2 := amd64.Y(r.temp[0]), amd64.Y(r.temp[1]), amd64.Y(r.temp[2])
-	x.greatest(a, out)
+	x.greatest(a, x.Size*uint64(x.N)+more, out)
 	a.Emit(amd64.XOR, amd64.D(wrong), amd64.D(wrong))
 	for half := 1; half >= 0; half-- {
-		at := amd64.Y(r.use[half])
+		at := amd64.Y(address(half))
 		a.Emit(amd64.SHL, amd64.D(wrong), amd64.Imm(4))
 		if align := x.Size * uint64(x.N); align > 1 { // what is left of it by a whole makes a sign
 			a.Emit(amd64.VPAND, t1, at, amd64.At(a.Broadcast64(align-1)))
@@ -44,15 +51,14 @@ func (x *access) locate(a *amd64.Assembler, r regs, out amd64.Label) {
 			a.Emit(amd64.VPMOVSXDQ, t1, amd64.X(r.temp[1]))
 			a.Emit(amd64.VBLENDVPD, t0, t2, t0, t1)
 		}
-		a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, addressOffset+32*int32(half)), t0)
+		a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, to+32*int32(half)), t0)
 	}
 	a.Emit(amd64.TEST, amd64.D(wrong), amd64.D(lanesLeft))
 	a.JumpIf(amd64.CondNE, out)
 }
 
-// greatest makes room the greatest offset of an element in the window.
-func (x *access) greatest(a *amd64.Assembler, out amd64.Label) {
-	need := x.Size * uint64(x.N)
+// greatest makes room the greatest offset at which so many bytes are in the window.
+func (x *access) greatest(a *amd64.Assembler, need uint64, out amd64.Label) {
 	switch {
 	case x.Space != ir.Local:
 		a.Emit(amd64.MOV, amd64.Q(room), amd64.Mem(regContext, x.window+windowSize))

@@ -27,7 +27,7 @@ func (x *access) emitStore(a *amd64.Assembler, r regs) {
 	}
 	a.Bind(lanes)
 	x.parkData(a, data)
-	x.locate(a, r, out)
+	x.locate(a, r, r.address, out)
 	if x.Space <= ir.Global {
 		x.distinct(a, r, out)
 	}
