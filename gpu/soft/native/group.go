@@ -77,7 +77,7 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 		return load, false
 	}
 	g := &group{access: x, number: b.groupCount, expect: Unknown}
-	if g.number < len(b.expect) {
+	if g.number < len(b.expect) && (b.expect[g.number] != consecutive || g.transposed()) {
 		g.expect = b.expect[g.number]
 	}
 	b.groupCount++
