@@ -7,7 +7,14 @@ import "github.com/basalt-gpu/basalt/gpu/soft/ir"
 type fixedShuffle struct {
 	from  [ir.WarpSize]uint8
 	valid uint32
+	moves []move // the same, for lanes side by side, where these are few
 }
+
+// move is lanes side by side that ask as many side by side.
+type move struct{ to, from, lanes int }
+
+// maxMoves is how many are still faster than lane by lane.
+const maxMoves = 4
 
 // fix prepares a shuffle whose operands, but for the values, are constants.
 func (o *warpOp) fix(constants map[int]uint32) {
@@ -24,6 +31,14 @@ func (o *warpOp) fix(constants map[int]uint32) {
 		from, ok := shuffleSource(o.What, l, b&31, c)
 		f.from[l] = uint8(from)
 		f.valid |= bitOf(ok) << l
+		if last := len(f.moves) - 1; l > 0 && from == uint32(f.from[l-1])+1 {
+			f.moves[last].lanes++
+		} else {
+			f.moves = append(f.moves, move{int(l), int(from), 1})
+		}
+	}
+	if len(f.moves) > maxMoves {
+		f.moves = nil
 	}
 	o.fixed = f
 }
@@ -32,13 +47,27 @@ func (o *warpOp) fix(constants map[int]uint32) {
 func (o *warpOp) shuffleWhole(m *machine, w int) {
 	f := o.fixed
 	if o.D.Class == ir.Class32 {
-		v := [ir.WarpSize]uint32(m.v32(o.S[0].Slot, w, w+1))
-		d := (*[ir.WarpSize]uint32)(m.v32(o.D.Slot, w, w+1))
-		for l, from := range &f.from {
-			d[l] = v[from%ir.WarpSize]
+		v, d := (*[ir.WarpSize]uint32)(m.v32(o.S[0].Slot, w, w+1)), (*[ir.WarpSize]uint32)(m.v32(o.D.Slot, w, w+1))
+		if v == d {
+			own := *v
+			v = &own
 		}
+		f.give(d, v)
 	}
 	if o.OK.Class == ir.ClassPred {
 		m.pred(o.OK.Slot, w, w+1)[0] = f.valid
+	}
+}
+
+// give moves the values of a warp. d and v are not the same.
+func (f *fixedShuffle) give(d, v *[ir.WarpSize]uint32) {
+	if f.moves == nil {
+		for l, from := range &f.from {
+			d[l] = v[from%ir.WarpSize]
+		}
+		return
+	}
+	for _, x := range f.moves {
+		copy(d[x.to:x.to+x.lanes], v[x.from:x.from+x.lanes])
 	}
 }

@@ -10,10 +10,11 @@ import (
 func TestFixedShuffle(t *testing.T) {
 	for what := ir.ShuffleUp; what <= ir.ShuffleIdx; what++ {
 		for b := range uint32(34) {
+			slot := 3 * int(b%2) // the result is in the register of the values, or in another
 			for _, c := range []uint32{0, 31, 0x1f00, 0x1f1f, 0x1800, 0x1807, 0x101f, 7} {
 				e := ir.NewExchange("shfl")
-				e.What, e.S, e.D, e.OK = what, []ir.Ref{{Slot: 0}, {Slot: 1}, {Slot: 2}}, ir.Ref{Slot: 0}, ir.Ref{Class: ir.ClassPred}
-				m := &machine{lanes: ir.WarpSize, warps: 1, r32: make([]uint32, 3*ir.WarpSize), preds: make([]uint32, maxWarps)}
+				e.What, e.S, e.D, e.OK = what, []ir.Ref{{Slot: 0}, {Slot: 1}, {Slot: 2}}, ir.Ref{Slot: slot}, ir.Ref{Class: ir.ClassPred}
+				m := &machine{lanes: ir.WarpSize, warps: 1, r32: make([]uint32, 4*ir.WarpSize), preds: make([]uint32, maxWarps)}
 				for l := range ir.WarpSize {
 					m.r32[l], m.r32[ir.WarpSize+l], m.r32[2*ir.WarpSize+l] = uint32(100+l), b, c
 				}
@@ -27,7 +28,7 @@ func TestFixedShuffle(t *testing.T) {
 				if err := o.exchange(m, []uint32{^uint32(0)}); err != nil {
 					t.Fatal(err)
 				}
-				if got := [ir.WarpSize]uint32(m.r32); got != x.d || m.preds[0] != x.p {
+				if got := [ir.WarpSize]uint32(m.r32[slot*ir.WarpSize:]); got != x.d || m.preds[0] != x.p {
 					t.Fatalf("shuffle %d with %d and %#x gives %d and %#x, want %d and %#x", what, b, c, got, m.preds[0], x.d, x.p)
 				}
 			}
