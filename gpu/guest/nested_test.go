@@ -3,10 +3,13 @@ package guest_test
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // What the library's tests need and a nested card has not. The card is without
@@ -80,5 +83,28 @@ func TestNestedReplay(t *testing.T) {
 	}
 	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
 		t.Errorf("vecadd printed %q", got)
+	}
+}
+
+// TestNestedTogether runs programs that share the card, whose kernels take time. One
+// leaves with work under way. All have right results, and then all memory is free, of
+// the vGPU and of the card.
+func TestNestedTogether(t *testing.T) {
+	card := nested.Start(t, made("lib"), cardVRAM)
+	g := &gpud{socket: card.Path(t, nested.SlowKernels(100*time.Microsecond))}
+	var all sync.WaitGroup
+	for _, name := range []string{"leave", "threads", "copies", "graph_kinds"} {
+		cmd := g.command(t, object("api"), name)
+		all.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		})
+	}
+	all.Wait()
+	for what, of := range map[string]*gpud{"the vGPU": g, "the card": {socket: card.Socket()}} {
+		patience.Until(t, 30*time.Second, "all memory of "+what+" is free", func() bool {
+			return of.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits") == "0\n"
+		})
 	}
 }
