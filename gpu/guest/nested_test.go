@@ -64,12 +64,24 @@ func TestNestedAPI(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if name == "full_streams" {
-				layer.NeedLong(t, "TestAPI/full_streams; its kernels keep all processors for seconds")
+			if seldom(name) {
+				layer.NeedLong(t, "TestAPI/"+name)
 			}
 			g.run(t, object("api"), name)
 		})
 	}
+}
+
+// seldom reports whether a test is left to the long layer: it takes long (full_streams,
+// whose kernels keep all processors), or is of what the library does by itself,
+// whatever the card.
+func seldom(name string) bool {
+	for _, prefix := range []string{"full_streams", "capture_", "good_graph_", "good_capture", "graph_memory_", "kept_", "library_"} {
+		if strings.HasPrefix(name, prefix) && name != "capture_attributes" {
+			return true
+		}
+	}
+	return false
 }
 
 // TestNestedReplay makes the calls that NVIDIA's libraries were seen to make.
