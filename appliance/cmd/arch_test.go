@@ -57,6 +57,7 @@ var rules = []rule{
 	{"hypervisor/vhostuser", []string{"api", "hypervisor/virtio"}, "a protocol package"},
 	{"hypervisor/virtio", []string{"api"}, "a protocol package"},
 	{"hypervisor", []string{"api", "hypervisor"}, "VMs know nothing of the cluster"},
+	{"hypervisor/drivertest", []string{"api", "hypervisor", "sds/luks"}, "a suite of drivers, which makes the disks that it attaches"},
 	{"gpu/abi", []string{"gpu/abi"}, "the contract imports nobody"},
 	{"gpu/abi/gen", []string{"gpu/abi", "gpu/cudaapi"}, "the contract's commands are its own and the table's"},
 	{"gpu/cudaapi", []string{"gpu/abi", "gpu/cudaapi"}, "the table of the driver API, and what writes code from it"},

@@ -218,7 +218,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
-	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n), Constant: c.constant}
+	o := native.Options{Lanes: c.lanes, LocalBytes: uint64(c.p.LocalBytes), Live: c.liveIn(block, at, n), Constant: c.constant}
 	if n == len(c.p.Program.Blocks[block].Insts) {
 		o.Loop = c.p.loop(block)
 	}

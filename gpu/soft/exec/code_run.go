@@ -48,7 +48,7 @@ func (m *machine) bind() {
 		return
 	}
 	n.bound = m.of
-	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Shared: m.shared, Params: m.env.Params}
+	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Shared: m.shared, Params: m.env.Params, Local: m.local}
 	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
 		n.files.Exclusive = m.shared
 	}

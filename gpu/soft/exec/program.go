@@ -53,6 +53,9 @@ func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
 	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks))}
 	for i := range p.Blocks {
 		x.Blocks[i] = newBlock(&p.Blocks[i], newStep)
+		if w := x.Blocks[i].warp; w != nil {
+			w.fix(p.Const32)
+		}
 	}
 	return x
 }

@@ -22,6 +22,7 @@ type Files struct {
 	Globals []Window
 	Shared  []byte
 	Params  []byte
+	Local   []byte // Options.LocalBytes of each lane, one behind the other
 	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
 	// operations elsewhere leave the run.
 	Exclusive []byte
@@ -38,11 +39,12 @@ type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
+	local                   uintptr
 	exclusive               window
 	limit, turns            uint64 // of a loop, for each tile; those that are left
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
-	saved                   uint64
+	sink                    uint64 // what lanes reach that do not take part
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
@@ -85,11 +87,12 @@ const (
 	activeOffset  = int32(unsafe.Offsetof(Context{}.active))
 	tileOffset    = int32(unsafe.Offsetof(Context{}.tile))
 	endOffset     = int32(unsafe.Offsetof(Context{}.end))
-	savedOffset   = int32(unsafe.Offsetof(Context{}.saved))
+	sinkOffset    = int32(unsafe.Offsetof(Context{}.sink))
 	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
 
+	localOffset     = int32(unsafe.Offsetof(Context{}.local))
 	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
 	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
 	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
@@ -139,7 +142,7 @@ func globalOffset(i int) int32 {
 func (c *Context) Bind(files *Files) {
 	c.r32, c.r64, c.preds = address(files.R32), address(files.R64), address(files.Preds)
 	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
-	c.exclusive = Window{0, files.Exclusive}.window()
+	c.exclusive, c.local = Window{0, files.Exclusive}.window(), address(files.Local)
 }
 
 // Run runs the function of a run for the lanes of the tiles from one on to another,

@@ -82,7 +82,7 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 	}
 	b.groupCount++
 	b.groups[key] = append(b.groups[key], g)
-	b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0}}, 0, g.emitLook)
+	b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitLook)
 	return groupedLoad{x, g, 0}, true
 }
 
@@ -132,7 +132,7 @@ func (g *group) look(a *amd64.Assembler, r regs, k Kind, no amd64.Label) {
 		unless(a, r, each, no)
 		g.point(a, r, 7*each, no)
 	default:
-		g.points(a, r, no)
+		g.locateAll(a, r, no)
 	}
 	g.found(a, k)
 }
@@ -152,48 +152,6 @@ func (g *group) point(a *amd64.Assembler, r regs, more uint64, no amd64.Label) {
 		a.Emit(amd64.MOV, amd64.Q(groupPointers[g.number]), amd64.Q(offset))
 	} else {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, groupOffset(g.number)+groupData), amd64.Q(offset))
-	}
-}
-
-// points keeps the place of each lane's lowest element, if all that the group loads is
-// in the window. Lanes side by side that load from one address load device memory
-// once (once in load.go), so it goes on at no for those.
-func (g *group) points(a *amd64.Assembler, r regs, no amd64.Label) {
-	t, u := amd64.Y(r.temp[0]), amd64.Y(r.temp[1])
-	add := a.Broadcast64(uint64(int64(g.Off) + g.low))
-	a.Emit(amd64.MOV, amd64.Q(room), amd64.Mem(regContext, g.window+windowSize))
-	a.Emit(amd64.SUB, amd64.Q(room), amd64.Imm(int64(g.Size*uint64(g.N))+g.high-g.low))
-	a.JumpIf(amd64.CondB, no)
-	for half := range 2 {
-		at := parkedOffset(g.number) + 32*int32(half)
-		v := amd64.Y(r.use[half])
-		if g.Space <= ir.Global {
-			a.Emit(amd64.VPERMQ, t, v, amd64.Imm(0x39))
-			a.Emit(amd64.VPCMPEQQ, t, t, v)
-			a.Emit(amd64.VMOVMSKPD, amd64.D(amd64.RAX), t)
-			a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.Imm(7))
-			a.JumpIf(amd64.CondNE, no)
-		}
-		a.Emit(amd64.VPADDQ, t, v, amd64.At(add))
-		if g.Space > ir.Global { // whose addresses have 32 bits
-			a.Emit(amd64.VPAND, t, t, amd64.At(a.Broadcast64(1<<32-1)))
-		}
-		if align := g.Size * uint64(g.N); align > 1 {
-			a.Emit(amd64.VPTEST, t, amd64.At(a.Broadcast64(align-1)))
-			a.JumpIf(amd64.CondNE, no)
-		}
-		a.Emit(amd64.VPBROADCASTQ, u, amd64.Mem(regContext, g.window+windowBase))
-		a.Emit(amd64.VPSUBQ, t, t, u)
-		a.Emit(amd64.VMOVQ, amd64.X(r.temp[1]), amd64.Q(room))
-		a.Emit(amd64.VPBROADCASTQ, u, amd64.X(r.temp[1]))
-		a.Emit(amd64.VPCMPGTQ, u, t, u)
-		a.Emit(amd64.VPOR, u, u, t) // the sign of what is below the window
-		a.Emit(amd64.VMOVMSKPD, amd64.D(amd64.RAX), u)
-		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
-		a.JumpIf(amd64.CondNE, no)
-		a.Emit(amd64.VPBROADCASTQ, u, amd64.Mem(regContext, g.window+windowData))
-		a.Emit(amd64.VPADDQ, t, t, u)
-		a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at), t)
 	}
 }
 
@@ -241,7 +199,7 @@ func (x *groupedLoad) emit(a *amd64.Assembler, r regs) {
 func (x *groupedLoad) load(a *amd64.Assembler, r regs, k Kind) {
 	rel := x.rel - int32(x.group.low)
 	if k == inside {
-		x.picked(a, r, rel)
+		x.collectParked(a, r, rel)
 		return
 	}
 	x.at = x.group.pointer(a)
@@ -253,57 +211,6 @@ func (x *groupedLoad) load(a *amd64.Assembler, r regs, k Kind) {
 	default:
 		x.gathered(a, r, rel)
 	}
-}
-
-// picked loads lane by lane from the places that the group has found.
-func (x *groupedLoad) picked(a *amd64.Assembler, r regs, rel int32) {
-	from := parkedOffset(x.group.number)
-	each := 1
-	if x.Size == 8 {
-		each = 2
-	}
-	for i := range x.N {
-		at := rel + int32(i)*int32(x.Size)
-		if x.Size == 8 {
-			for half := range 2 {
-				x.pick64(a, r.def[each*i+half], r.temp[0], from+32*int32(half), at)
-			}
-			continue
-		}
-		x.pick32(a, r.def[i], from, at)
-		x.pick32(a, r.temp[0], from+32, at)
-		a.Emit(amd64.VINSERTI128, amd64.Y(r.def[i]), amd64.Y(r.def[i]), amd64.X(r.temp[0]), amd64.Imm(1))
-	}
-}
-
-// pick32 loads four elements of at most 4 bytes.
-func (x *groupedLoad) pick32(a *amd64.Assembler, d amd64.Reg, from, at int32) {
-	for l := range int32(4) {
-		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, from+8*l))
-		v := amd64.Mem(offset, at)
-		if x.Size < 4 {
-			a.Emit(x.extending(), amd64.D(amd64.RAX), v)
-			v = amd64.D(amd64.RAX)
-		}
-		if l == 0 {
-			a.Emit(amd64.VMOVD, amd64.X(d), v)
-		} else {
-			a.Emit(amd64.VPINSRD, amd64.X(d), amd64.X(d), v, amd64.Imm(int64(l)))
-		}
-	}
-}
-
-// pick64 loads four elements of 8 bytes.
-func (x *groupedLoad) pick64(a *amd64.Assembler, d, t amd64.Reg, from, at int32) {
-	for l, to := range []amd64.Reg{d, d, t, t} {
-		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, from+8*int32(l)))
-		if l%2 == 0 {
-			a.Emit(amd64.VMOVQ, amd64.X(to), amd64.Mem(offset, at))
-		} else {
-			a.Emit(amd64.VPINSRQ, amd64.X(to), amd64.X(to), amd64.Mem(offset, at), amd64.Imm(1))
-		}
-	}
-	a.Emit(amd64.VINSERTI128, amd64.Y(d), amd64.Y(d), amd64.X(t), amd64.Imm(1))
 }
 
 // equal gives all lanes the elements at one place.

@@ -47,6 +47,8 @@ func loopable(insts []ir.Inst) bool {
 		switch o := in.Op.(type) {
 		case *ir.Store, *ir.Atomic:
 			return true
+		case *ir.CopyWord:
+			return o.To.Reg == ir.None
 		case *ir.Load:
 			return o.Strong
 		}
@@ -273,6 +275,9 @@ func (b *body) giveBack(a *amd64.Assembler, k *kept) {
 
 // allocate gives the values of a body registers.
 func (b *builder) allocate(o *Options) (*body, error) {
+	if b.wrong != nil {
+		return nil, fmt.Errorf("compile run: %w", b.wrong)
+	}
 	b.code.FirstFree = len(b.places)
 	steps, spills, err := regalloc.Allocate(&b.code)
 	if err != nil {

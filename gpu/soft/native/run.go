@@ -18,6 +18,8 @@ const MaxRun = 256
 type Options struct {
 	Lanes  int  // of the machine: the stride of its registers
 	Masked bool // lanes may not take part, by Files.Active; else all do
+	// LocalBytes is what each lane has of local memory.
+	LocalBytes uint64
 	// Live reports whether a register may be read from an instruction of the run on,
 	// or, by their number, after the run. nil: all are.
 	Live func(inst int, r ir.Ref) bool
@@ -38,9 +40,16 @@ func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
-		case *ir.Store, *ir.Atomic:
+		case *ir.Store:
+			if op.Space != ir.Local {
+				stores++
+			}
+		case *ir.Atomic:
 			stores++
 		case *ir.Load:
+			if op.Space == ir.Local {
+				break
+			}
 			elements += op.N
 			globals++
 			if op.Space != ir.Param { // what no store can change
@@ -150,6 +159,8 @@ func known(op ir.Op) bool {
 		return packable(o.Each, len(o.S), o.D)
 	case *ir.Unpack:
 		return packable(o.Each, len(o.D), o.S)
+	case *ir.CopyWord:
+		return copyable(o)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -168,6 +179,8 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	case *ir.Atomic:
 		b.once = true
 		values = b.atomic(op, in, index, o)
+	case *ir.CopyWord:
+		values = b.copyWord(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}
