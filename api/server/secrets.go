@@ -3,12 +3,9 @@ package server
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 
-	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -16,7 +13,7 @@ import (
 
 // What openapi.yaml marks as writeOnly goes into the server and not out of it: no
 // answer has it, whichever handler made it, and no change in a watch. The marks are
-// read once; what an answer is, its operation's schema says.
+// in marks.gen.go; what an answer is, its operation's schema says.
 
 // secrets are the marks below a schema; nil: there are none.
 type secrets struct {
@@ -25,72 +22,12 @@ type secrets struct {
 	each   *secrets            // of an array's items, or an object's other properties
 }
 
-// marks are those of openapi.yaml.
+// marks are those of openapi.yaml, as openAPIMarks.
+//
+//go:generate go run ./secretmarks
 type marks struct {
 	answers map[string][]*secrets // of an operation's answers
 	kinds   map[api.Kind]*secrets
-}
-
-var readMarks = sync.OnceValues(func() (*marks, error) { return marksOf(api.OpenAPI) })
-
-func marksOf(spec []byte) (*marks, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(spec)
-	if err != nil {
-		return nil, fmt.Errorf("read the marks of openapi.yaml: %w", err)
-	}
-	m := &marks{answers: map[string][]*secrets{}, kinds: map[api.Kind]*secrets{}}
-	below := schemaSecrets{}
-	for _, path := range doc.Paths.Map() {
-		for _, op := range path.Operations() {
-			for _, answer := range op.Responses.Map() {
-				if answer.Value == nil {
-					continue
-				}
-				for _, content := range answer.Value.Content {
-					if s := below.of(content.Schema); s != nil {
-						m.answers[op.OperationID] = append(m.answers[op.OperationID], s)
-					}
-				}
-			}
-		}
-	}
-	for name, schema := range doc.Components.Schemas {
-		if s := below.of(schema); s != nil {
-			m.kinds[api.Kind(name)] = s
-		}
-	}
-	return m, nil
-}
-
-// schemaSecrets are those of the schemas that were looked at. A schema within
-// itself is not followed.
-type schemaSecrets map[*openapi3.Schema]*secrets
-
-func (x schemaSecrets) of(ref *openapi3.SchemaRef) *secrets {
-	if ref == nil || ref.Value == nil {
-		return nil
-	}
-	if s, known := x[ref.Value]; known {
-		return s
-	}
-	x[ref.Value] = nil
-	s := &secrets{drop: map[string]bool{}, fields: map[string]*secrets{}}
-	for name, p := range ref.Value.Properties {
-		if p.Value != nil && p.Value.WriteOnly {
-			s.drop[name] = true
-		} else if below := x.of(p); below != nil {
-			s.fields[name] = below
-		}
-	}
-	s.each = x.of(ref.Value.Items)
-	if s.each == nil {
-		s.each = x.of(ref.Value.AdditionalProperties.Schema)
-	}
-	if len(s.drop)+len(s.fields) == 0 && s.each == nil {
-		s = nil
-	}
-	x[ref.Value] = s
-	return s
 }
 
 // withoutSecrets makes the answers of all operations leave without what is marked.

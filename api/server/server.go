@@ -101,12 +101,8 @@ func New(opts Options) (*Server, error) {
 	if opts.KeyRate == 0 {
 		opts.KeyRate = 200
 	}
-	marks, err := readMarks()
-	if err != nil {
-		return nil, err
-	}
 	opts.Store = audited{referring{opts.Store}}
-	s := &Server{opts: opts, marks: marks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+	s := &Server{opts: opts, marks: &openAPIMarks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
@@ -116,7 +112,7 @@ func New(opts Options) (*Server, error) {
 	for op := range rights {
 		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
 	}
-	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
+	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{s.marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
 	registerDocs(s.echo)
 	return s, nil
 }

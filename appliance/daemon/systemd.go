@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -16,6 +15,8 @@ import (
 // a changed one is known. A transient unit is gone after a reboot; the next Run
 // makes it again.
 type Systemd struct {
+	// state is what systemd knows of a unit.
+	state func(ctx context.Context, unit string) (state, error)
 	// command runs a program of systemd's and gives its standard output; tests
 	// have one of their own.
 	command func(ctx context.Context, argv ...string) (string, error)
@@ -23,7 +24,7 @@ type Systemd struct {
 }
 
 // NewSystemd talks to the machine's systemd.
-func NewSystemd() *Systemd { return &Systemd{command: command} }
+func NewSystemd() *Systemd { return &Systemd{state: systemManager().state, command: command} }
 
 func command(ctx context.Context, argv ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -133,32 +134,7 @@ func (s *Systemd) show(ctx context.Context, name string) (state, error) {
 	if err := checkName(name); err != nil {
 		return state{}, err
 	}
-	out, err := s.run(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState,Description", unit(name))
-	if err != nil {
-		return state{}, err
-	}
-	return parseShow(out)
-}
-
-func parseShow(text string) (s state, err error) {
-	seen := false
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		switch key {
-		case "LoadState":
-			seen, s.loaded = true, value != "not-found"
-		case "ActiveState":
-			s.active = value
-		case "SubState":
-			s.sub = value
-		case "Description":
-			s.description = value
-		}
-	}
-	if !seen {
-		return state{}, errors.New("systemctl show says nothing of LoadState")
-	}
-	return s, nil
+	return s.state(ctx, unit(name))
 }
 
 func (s *Systemd) run(ctx context.Context, program string, args ...string) (string, error) {

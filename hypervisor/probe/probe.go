@@ -74,14 +74,14 @@ func Accelerator(ctx context.Context, cache string) (Result, error) {
 
 // Cached is the answer of an earlier probe, which holds until there is another;
 // empty: there is none.
-func Cached(ctx context.Context, cache string) hypervisor.Accelerator {
-	was, _ := load(ctx, cache)
+func Cached(cache string) hypervisor.Accelerator {
+	was, _ := load(cache)
 	return was.Result.Accelerator
 }
 
 // load what is cached, if it holds for this machine as it is.
-func load(ctx context.Context, cache string) (was cached, key string) {
-	key = keyOf(ctx)
+func load(cache string) (was cached, key string) {
+	key = keyOf()
 	raw, err := os.ReadFile(cache)
 	if err != nil || json.Unmarshal(raw, &was) != nil || was.Key != key {
 		return cached{}, key
@@ -90,7 +90,7 @@ func load(ctx context.Context, cache string) (was cached, key string) {
 }
 
 func accelerator(ctx context.Context, cache string, now time.Time, boot booter) (Result, error) {
-	was, key := load(ctx, cache)
+	was, key := load(cache)
 	c := cached{Key: key}
 	if was.Result.Accelerator != "" {
 		// A clock that was set back does not put it off for long.
@@ -100,7 +100,7 @@ func accelerator(ctx context.Context, cache string, now time.Time, boot booter) 
 		c.Asked = was.Asked
 	}
 	if awaitDevice(ctx, "/proc/cpuinfo", "/dev/kvm", limitDevice) {
-		c.Key = keyOf(ctx) // with the device
+		c.Key = keyOf() // with the device
 	}
 	var silent bool
 	var err error
@@ -203,15 +203,21 @@ func lastLine(says string, exit *exec.ExitError) string {
 	return exit.String()
 }
 
-// keyOf is what the answer depends on.
-func keyOf(ctx context.Context) string {
-	qemu, _ := exec.CommandContext(ctx, "qemu-system-x86_64", "--version").Output()
+// keyOf is what the answer depends on. QEMU is known by its file: running it to ask
+// for its version costs an emulated machine seconds.
+func keyOf() string {
+	qemu := "no QEMU"
+	if path, err := exec.LookPath("qemu-system-x86_64"); err == nil {
+		if st, err := os.Stat(path); err == nil {
+			qemu = fmt.Sprintf("QEMU of %d bytes, %s", st.Size(), st.ModTime().UTC().Format(time.RFC3339))
+		}
+	}
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	kvm := "no /dev/kvm"
 	if st, err := os.Stat("/dev/kvm"); err == nil {
 		kvm = st.Mode().String()
 	}
-	return strings.Join([]string{string(bytes.TrimSpace(boot)), strings.SplitN(string(qemu), "\n", 2)[0], kvm}, " | ")
+	return strings.Join([]string{string(bytes.TrimSpace(boot)), qemu, kvm}, " | ")
 }
 
 func store(path string, c cached) error {

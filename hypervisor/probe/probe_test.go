@@ -47,7 +47,7 @@ func TestNothingBoots(t *testing.T) {
 
 func TestCacheOfAnotherBootIsNotUsed(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "accelerator.json")
-	mine := cached{Key: keyOf(context.Background()), Result: Result{Accelerator: "remembered"}}
+	mine := cached{Key: keyOf(), Result: Result{Accelerator: "remembered"}}
 	if err := store(cache, mine); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -252,6 +253,29 @@ func (p *power) tail(n int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return string(p.line[max(0, len(p.line)-n):])
+}
+
+// spent returns the processor time that QEMU has taken so far, or in all: it says what
+// a boot costs when others use the machine, too.
+func (p *power) spent() time.Duration {
+	if p.isOff() {
+		return (p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()).Round(time.Second)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The 14th and 15th field of proc_pid_stat(5); the second, a name, may have blanks.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var ticks int
+	for _, f := range fields[11:13] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return 0
+		}
+		ticks += n
+	}
+	return (time.Duration(ticks) * time.Second / 100).Round(time.Second) // USER_HZ
 }
 
 // isOff reports whether the computer is off.

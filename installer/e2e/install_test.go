@@ -114,7 +114,7 @@ func (c *computer) loads(t *testing.T, iso string) {
 	p.press("\x0e\r") // Ctrl-N: the second entry
 	p.see("EXT4-fs (vda3): mounted filesystem")
 	p.cut()
-	t.Logf("%s: from power on to the disk's root: %v", c.firmware(), time.Since(began).Round(time.Second))
+	t.Logf("%s: from power on to the disk's root: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 }
 
 // copied is another computer with what this one's disk holds at this moment.
@@ -157,7 +157,7 @@ func (c *computer) install(t *testing.T, iso, answers string) *power {
 	if words := p.see(said, noFile); words != said {
 		t.Fatalf("the loader says %q: the medium lacks what its menu names", words)
 	}
-	t.Logf("%s: from power on to the installer: %v", c.firmware(), time.Since(began).Round(time.Second))
+	t.Logf("%s: from power on to the installer: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	return p
 }
 
@@ -169,7 +169,7 @@ func (p *power) complete() {
 		p.t.Fatal("the installation has failed")
 	}
 	p.off()
-	p.t.Logf("installed and off after %v", time.Since(began).Round(time.Second))
+	p.t.Logf("installed and off after %v, %v of processors", time.Since(began).Round(time.Second), p.spent())
 }
 
 func (c *computer) answers(form string) string { return fmt.Sprintf(form, c.serial, c.name, c.public) }

@@ -25,10 +25,10 @@ func (c *computer) serves(t *testing.T) *power {
 	began := time.Now()
 	p := c.powerOn(t)
 	p.see(c.name + " login:")
-	t.Logf("%s: from power on to the login: %v", c.firmware(), time.Since(began).Round(time.Second))
+	t.Logf("%s: from power on to the login: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	p.poll("SSH", func(ctx context.Context) error { _, err := c.try(ctx, "true"); return err })
 	p.poll("the API", c.healthy)
-	t.Logf("%s: and to the API: %v", c.firmware(), time.Since(began).Round(time.Second))
+	t.Logf("%s: and to the API: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	p.poll("its network: OVN on the kernel's datapath", c.networked(c.ssh(t, "cat /var/lib/basalt/operator.key")))
 	// What the node said before a power cut stands until it says something else:
 	// the switch itself is asked.
@@ -39,7 +39,7 @@ func (c *computer) serves(t *testing.T) *power {
 		}
 		return err
 	})
-	t.Logf("%s: and to its network: %v", c.firmware(), time.Since(began).Round(time.Second))
+	t.Logf("%s: and to its network: %v, %v of processors", c.firmware(), time.Since(began).Round(time.Second), p.spent())
 	if failed := c.ssh(t, "systemctl --failed --plain --no-legend"); failed != "" {
 		t.Errorf("units that failed:\n%s", failed)
 	}

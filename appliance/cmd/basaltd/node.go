@@ -138,7 +138,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: probe.Cached(ctx, n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: probe.Cached(n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err

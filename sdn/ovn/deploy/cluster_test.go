@@ -119,7 +119,7 @@ func (s *site) memberReplaced(a, b, c, d *testNode) {
 	s.members = []Member{member(a), member(b), member(d)}
 	s.until("the new member, and no trace of the lost one", func() bool {
 		all, _ := a.servers(SB)
-		chassis, err := a.column(context.Background(), "unix:"+socket(a.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
+		chassis, err := column(context.Background(), socket(a.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
 		return len(all) == 3 && s.whole(s.nodes...)() && err == nil && len(chassis) == 3
 	}, s.nodes...)
 	a.mustNB("--may-exist", "ls-add", "after-replacement")

@@ -41,7 +41,7 @@ func (n *Node) observe(ctx context.Context, in Intent) (o Observed, err error) {
 	}
 	if len(in.Nodes) > 0 && (o.SB.Status.leads() || o.SB.Running && !in.Founding.Clustered) {
 		// Without an answer nothing is removed.
-		o.Chassis, _ = n.column(ctx, "unix:"+socket(n.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
+		o.Chassis, _ = column(ctx, socket(n.config.Paths.Run, SB), SB.schemaName(), "Chassis", "name")
 	}
 	return o, ctx.Err()
 }
@@ -55,7 +55,7 @@ func (n *Node) connected(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	out, err := n.command(ctx, "ovs-appctl", "--timeout=5", "-t", fmt.Sprintf("%s/ovn-controller.%d.ctl", n.config.Paths.Run, number), "connection-status")
+	out, err := appctl(ctx, fmt.Sprintf("%s/ovn-controller.%d.ctl", n.config.Paths.Run, number), "connection-status")
 	return err == nil && strings.TrimSpace(out) == "connected"
 }
 
@@ -92,19 +92,19 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	// The whole file was read when the server started.
 	o.File = Good
 	if !in.Founding.Clustered {
-		o.Outdated = n.outdated(ctx, "unix:"+socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
+		o.Outdated = n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
 		return o, ctx.Err()
 	}
 	o.Clustered = true
-	server, err := n.command(ctx, "ovsdb-tool", "db-sid", file)
+	h, err := readHeader(file)
 	if err != nil {
 		return o, fmt.Errorf("look at %s: %w", file, err)
 	}
-	o.Server = strings.TrimSpace(server)
-	out, err := n.command(ctx, "ovs-appctl", "--timeout=5", "-t", control(n.config.Paths.Run, d), "cluster/status", d.schemaName())
+	o.Server = h.Server
+	out, err := appctl(ctx, control(n.config.Paths.Run, d), "cluster/status", d.schemaName())
 	if err != nil {
 		// What it says when its database was taken away from it.
-		o.Unknown = strings.Contains(err.Error()+out, "unknown cluster")
+		o.Unknown = strings.Contains(err.Error(), "unknown cluster")
 		return o, ctx.Err()
 	}
 	s, err := ParseStatus(out)
@@ -122,7 +122,7 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 	} else {
 		o.Lonely = time.Since(since) >= n.config.Patience
 	}
-	o.Outdated = s.leads() && n.outdated(ctx, "unix:"+socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
+	o.Outdated = s.leads() && n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
 	return o, ctx.Err()
 }
 
@@ -130,11 +130,8 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 // ovsdb-tool says so, never because ovsdb-tool could not be run to its end.
 func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) error {
 	o.File = Broken
-	_, err := n.command(ctx, "ovsdb-tool", "db-is-clustered", file)
-	if o.Clustered = err == nil; err != nil && !refused(err) {
-		return err
-	}
-	if !o.Clustered {
+	h, err := readHeader(file)
+	if !h.Clustered && err == nil {
 		// Reads the whole file, as a server does.
 		_, err := n.command(ctx, "ovsdb-tool", "query", file, `["`+d.schemaName()+`"]`)
 		switch {
@@ -145,28 +142,20 @@ func (n *Node) inspect(ctx context.Context, d DB, file string, o *Database) erro
 		}
 		return nil
 	}
-	out, err := n.command(ctx, "ovsdb-tool", "check-cluster", file)
+	o.Clustered = true
+	out, checked := n.command(ctx, "ovsdb-tool", "check-cluster", file)
 	switch {
-	case refused(err):
+	case refused(checked):
 		return nil
-	case err != nil:
-		return err
+	case checked != nil:
+		return checked
 	case strings.Contains(out, "left the cluster"):
 		o.File = Left
 		return nil
-	}
-	if o.Server, err = n.command(ctx, "ovsdb-tool", "db-sid", file); err != nil {
+	case err != nil:
 		return err
 	}
-	if o.Address, err = n.command(ctx, "ovsdb-tool", "db-local-address", file); err != nil {
-		return err
-	}
-	o.Server, o.Address, o.File = strings.TrimSpace(o.Server), strings.TrimSpace(o.Address), Good
-	// One that has not joined yet may not know it.
-	id, err := n.command(ctx, "ovsdb-tool", "db-cid", file)
-	if o.Cluster = strings.TrimSpace(id); err != nil && !refused(err) {
-		return err
-	}
+	o.File, o.Server, o.Address, o.Cluster = Good, h.Server, h.Address, h.Cluster
 	return nil
 }
 
@@ -177,19 +166,24 @@ func refused(err error) bool {
 	return errors.As(err, &exit) && exit.Exited()
 }
 
-// outdated tells whether the installed schema is newer than the database's. It
-// asks once for each version of the schema's file.
-func (n *Node) outdated(ctx context.Context, remote, name, schema string) bool {
+// outdated tells whether the installed schema is newer than that of the database,
+// whose server listens on the socket. It asks once for each version of the schema's
+// file.
+func (n *Node) outdated(ctx context.Context, socket, name, schema string) bool {
 	info, err := os.Stat(schema)
 	if err != nil || n.current[name].Equal(info.ModTime()) {
 		return false
 	}
-	have, err := n.command(ctx, "ovsdb-client", "--timeout=5", "get-schema-version", remote, name)
+	served, err := ask(ctx, socket, "get_schema", name)
 	if err != nil {
 		return false
 	}
-	want, err := n.command(ctx, "ovsdb-tool", "schema-version", schema)
-	if err != nil || newer(strings.TrimSpace(want), strings.TrimSpace(have)) {
+	have, err := schemaVersion(served)
+	if err != nil {
+		return false
+	}
+	want, err := installedVersion(schema)
+	if err != nil || newer(want, have) {
 		return err == nil
 	}
 	n.current[name] = info.ModTime()

@@ -20,7 +20,7 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		return o, err
 	}
 	o.Foreign = n.config.Foreign()
-	remote := "unix:" + n.config.Paths.OVSRun + "/db.sock"
+	socket := n.config.Paths.OVSRun + "/db.sock"
 	if !o.Foreign {
 		file := n.config.Paths.local()
 		if _, err := os.Stat(file); err == nil {
@@ -36,15 +36,15 @@ func (n *Node) observeSwitch(ctx context.Context, in Intent, o Switch) (Switch, 
 		}
 	}
 	if o.Foreign || o.DB && o.File == Good {
-		text, err := n.command(ctx, "ovsdb-client", "--timeout=5", "transact", remote, configuredQuery)
+		answer, err := ask(ctx, socket, "transact", configuredQuery...)
 		if err == nil {
-			o.Configured, err = parseConfigured([]byte(text))
+			o.Configured, err = parseConfigured(answer)
 		}
 		if err != nil && ctx.Err() != nil {
 			return o, ctx.Err()
 		}
 		o.Daemon = o.Daemon || o.Foreign && o.Configured != nil
-		o.Outdated = !o.Foreign && o.Configured != nil && n.outdated(ctx, remote, "Open_vSwitch", localSchema)
+		o.Outdated = !o.Foreign && o.Configured != nil && n.outdated(ctx, socket, "Open_vSwitch", localSchema)
 	}
 	o.Links, err = n.observeLinks(ctx, in)
 	return o, err
@@ -146,11 +146,19 @@ func parseLinks(text []byte) (map[string]Link, error) {
 	return links, nil
 }
 
-const configuredQuery = `["Open_vSwitch",` +
-	`{"op":"select","table":"Open_vSwitch","where":[],"columns":["external_ids"]},` +
-	`{"op":"select","table":"Bridge","where":[],"columns":["name","datapath_type","fail_mode","ports"]},` +
-	`{"op":"select","table":"Port","where":[],"columns":["_uuid","name","interfaces"]},` +
-	`{"op":"select","table":"Interface","where":[],"columns":["_uuid","error"]}]`
+// configuredQuery is the parameters of "transact" (RFC 7047, 4.1.3).
+var configuredQuery = []any{
+	"Open_vSwitch",
+	selectAll("Open_vSwitch", "external_ids"),
+	selectAll("Bridge", "name", "datapath_type", "fail_mode", "ports"),
+	selectAll("Port", "_uuid", "name", "interfaces"),
+	selectAll("Interface", "_uuid", "error"),
+}
+
+// selectAll is the operation that reads columns of all rows of a table.
+func selectAll(table string, columns ...string) map[string]any {
+	return map[string]any{"op": "select", "table": table, "where": []any{}, "columns": columns}
+}
 
 // parseConfigured reads the answer to configuredQuery (RFC 7047, 4.1.3).
 func parseConfigured(text []byte) (*Configured, error) {
@@ -272,19 +280,15 @@ func stringMap(raw json.RawMessage) map[string]string {
 }
 
 // column of all rows of a table.
-func (n *Node) column(ctx context.Context, remote, db, table, column string) ([]string, error) {
-	query, err := json.Marshal([]any{db, map[string]any{"op": "select", "table": table, "where": []any{}, "columns": []string{column}}})
-	if err != nil {
-		return nil, err
-	}
-	text, err := n.command(ctx, "ovsdb-client", "--timeout=5", "transact", remote, string(query))
+func column(ctx context.Context, socket, db, table, column string) ([]string, error) {
+	answer, err := ask(ctx, socket, "transact", db, selectAll(table, column))
 	if err != nil {
 		return nil, err
 	}
 	var results []struct {
 		Rows []map[string]json.RawMessage `json:"rows"`
 	}
-	if err := json.Unmarshal([]byte(text), &results); err != nil || len(results) != 1 {
+	if err := json.Unmarshal(answer, &results); err != nil || len(results) != 1 {
 		return nil, fmt.Errorf("an answer that is none: %w", err)
 	}
 	var all []string

@@ -1,0 +1,87 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+const askTime = 5 * time.Second
+
+// ask has the server that listens on a unix socket run one method, and returns
+// its result. ovsdb-client and ovs-appctl do the same at the cost of a process
+// each, many times in a node's start: JSON-RPC 1.0, of databases (RFC 7047,
+// section 4) as of all daemons' control sockets (ovs-appctl(8)). What the server
+// refuses is an error with its words.
+func ask(ctx context.Context, socket, method string, params ...any) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	if params == nil {
+		params = []any{}
+	}
+	const id = "basalt"
+	if err := json.NewEncoder(conn).Encode(map[string]any{"method": method, "params": params, "id": id}); err != nil {
+		return nil, fmt.Errorf("ask %s for %s: %w", socket, method, err)
+	}
+	answers := json.NewDecoder(io.LimitReader(conn, maxOutput))
+	for {
+		var answer struct {
+			ID, Result, Error json.RawMessage
+		}
+		if err := answers.Decode(&answer); err != nil {
+			return nil, fmt.Errorf("read the answer of %s to %s: %w", socket, method, err)
+		}
+		if string(answer.ID) != `"`+id+`"` {
+			continue // a question whether we are there, which such a short talk leaves open
+		}
+		if len(answer.Error) > 0 && string(answer.Error) != "null" {
+			return nil, fmt.Errorf("%s refuses %s: %s", socket, method, text(answer.Error))
+		}
+		return answer.Result, nil
+	}
+}
+
+// appctl has a daemon run a command at its control socket, and returns what it says.
+func appctl(ctx context.Context, socket, command string, args ...string) (string, error) {
+	params := make([]any, len(args))
+	for i, a := range args {
+		params[i] = a
+	}
+	result, err := ask(ctx, socket, command, params...)
+	return text(result), err
+}
+
+// text is a JSON string's content; another value as it is.
+func text(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return string(raw)
+	}
+	return s
+}
+
+// schemaVersion is that of a schema, as a file or as a database's server gives it.
+func schemaVersion(schema []byte) (string, error) {
+	var s struct{ Version string }
+	err := json.Unmarshal(schema, &s)
+	return s.Version, err
+}
+
+// installedVersion of the schema in a file.
+func installedVersion(file string) (string, error) {
+	schema, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	return schemaVersion(schema)
+}
