@@ -14,13 +14,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the format has it
-	"golang.org/x/crypto/scrypt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the format has it
+	"golang.org/x/crypto/scrypt"
 )
 
 // scrypt's parameters, the least that there are.
