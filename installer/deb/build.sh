@@ -71,7 +71,9 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 	(cd "$root" && find . -path ./DEBIAN -prune -o -type f -printf '%P\0' | sort -z | xargs -0 md5sum) >"$work/md5sums"
 	mv "$work/md5sums" "$root/DEBIAN/"
 	find "$root" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
-	dpkg-deb --root-owner-group -Zxz -z1 --build "$root" "$work/debs/${name}_${version}_amd64.deb" >/dev/null
+	# xz takes ten times the processor, for a tenth less; dpkg of Debian 12 and newer
+	# has zstd.
+	dpkg-deb --root-owner-group -Zzstd -z6 --build "$root" "$work/debs/${name}_${version}_amd64.deb" >/dev/null
 }
 
 mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,basalt-installer}

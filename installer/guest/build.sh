@@ -21,6 +21,7 @@ stamp=$out.inputs
 say() { printf 'guest image: %s\n' "$*"; }
 die() { printf 'guest image: %s\n' "$*" >&2; exit 1; }
 
+. "$here/loader.sh"
 . /etc/os-release
 [ "${ID:-}" = debian ] || die "this is ${PRETTY_NAME:-not Debian}"
 suite=$VERSION_CODENAME
@@ -28,7 +29,7 @@ size_mib=2048   # of the disk; it takes what is used, and cloud-init grows it to
 first_mib=1     # the partition's start: the loader lies before it
 
 # What the image is made from, besides the archive's state of the day.
-inputs() { cat "$here/build.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
+inputs() { cat "$here/build.sh" "$here/loader.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
 if [ "${1:-}" != --make ]; then
 	want=$(inputs | sha256sum | cut -d' ' -f1)
 	anew=()
@@ -96,17 +97,8 @@ mke2fs -q -t ext4 -F -L root -U "$uuid" -m 1 -O ^metadata_csum_seed,^orphan_file
 	{ cat "$work/mke2fs" >&2; die "mke2fs failed"; }
 truncate -s "${size_mib}M" "$work/disk"
 
-# BIOS loader: boot.img in the code part of sector 0, core.img right behind it,
-# where its own block list expects it.
 say "writing the boot loader"
-sfdisk -q "$work/disk" <<-TABLE
-	label: dos
-	start=$((first_mib * 2048)), type=83, bootable
-TABLE
-grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux echo test
-[ "$(stat -c %s "$work/core.img")" -lt $(((first_mib * 2048 - 1) * 512)) ] || die "the boot loader does not fit before the partition"
-dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc status=none
-dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none
+write_loader "$work" "$first_mib"
 
 say "compressing"
 qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/$(basename "$out")"

@@ -20,6 +20,9 @@ var made = map[string]bool{}
 
 const module = "github.com/basalt-gpu/basalt/"
 
+// stripped programs have no tables for debuggers, and take a third less to link.
+const stripped = "-s -w"
+
 // Program builds the program in a package of this module, such as
 // "appliance/cmd/basaltd", with the given build tags, and returns the path of
 // the test's own copy. It skips the test in short mode.
@@ -36,7 +39,7 @@ func Program(t testing.TB, pkg string, tags ...string) string {
 // Release is Program with a version, as a release has one.
 func Release(t testing.TB, version, pkg string, tags ...string) string {
 	t.Helper()
-	flags := []string{"-ldflags", "-X main.version=" + version, "-tags", strings.Join(tags, ",")}
+	flags := []string{"-ldflags", stripped + " -X main.version=" + version, "-tags", strings.Join(tags, ",")}
 	return filepath.Join(programs(t, strings.Join(append(tags, version), ","), nil, flags, pkg), filepath.Base(pkg))
 }
 
@@ -56,7 +59,7 @@ func Overlaid(t testing.TB, overlay string, pkgs ...string) (dir string) {
 // Static is Program for a guest: without C libraries, and small.
 func Static(t testing.TB, pkg string) string {
 	t.Helper()
-	return filepath.Join(programs(t, "static", []string{"CGO_ENABLED=0"}, []string{"-ldflags=-s -w"}, pkg), filepath.Base(pkg))
+	return filepath.Join(programs(t, "static", []string{"CGO_ENABLED=0"}, nil, pkg), filepath.Base(pkg))
 }
 
 func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (own string) {
@@ -70,7 +73,7 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 	}
 	defer lock(t, kept+".lock")()
 	// -buildvcs=false: a commit is no reason to link.
-	args := append([]string{"build", "-buildvcs=false", "-o", kept + "/"}, flags...)
+	args := append([]string{"build", "-buildvcs=false", "-ldflags", stripped, "-o", kept + "/"}, flags...)
 	for _, p := range pkgs {
 		args = append(args, module+strings.TrimPrefix(p, module))
 	}
@@ -161,7 +164,7 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 		if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, source, commit).CombinedOutput(); err != nil {
 			t.Fatalf("commit %s, the release before, is not in this repository: %v\n%s\na shallow clone gets it by git fetch --unshallow", commit, err, out)
 		}
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", "-X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", stripped+" -X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
 		cmd.Dir = source
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go build of commit %s: %v\n%s", commit, err, out)

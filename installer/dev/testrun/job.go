@@ -65,8 +65,9 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 
 // do runs go test. It returns no error when only tests failed: the report has those.
 func (j job) do(ctx context.Context, r *report) error {
-	// -vet=off: make lint has looked already.
-	args := []string{"test", "-json", "-vet=off", "-timeout=" + limit.String()}
+	// -vet=off: make lint has looked already. -ldflags: no tables for debuggers,
+	// which take a third of the linker's time.
+	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-timeout=" + limit.String()}
 	if j.short {
 		args = append(args, "-short")
 	} else {

@@ -4,8 +4,8 @@
 # in seconds without KVM, where the Debian guest (../build.sh) takes a minute.
 # No loop device, no mount.
 #
-# Usage: build.sh [--force]   as root, whose files the guest gets. Does nothing when the image is there and nothing
-# that goes into it has changed.
+# Usage: build.sh [--force]   as root, whose files the guest gets. Does nothing
+# when the image is there and nothing that goes into it has changed.
 #
 # In the image: Debian's ordinary kernel with the modules of a virtual machine,
 # started by GRUB from a BIOS disk; an ext4 root with busybox, the C library and
@@ -22,6 +22,7 @@ stamp=$out.inputs
 say() { printf 'small guest: %s\n' "$*"; }
 die() { printf 'small guest: %s\n' "$*" >&2; exit 1; }
 PATH=$PATH:/usr/sbin:/sbin
+. "$here/../loader.sh"
 
 size_mib=60   # of the root file system
 first_mib=1   # where it starts: the loader lies before it
@@ -31,21 +32,27 @@ root_modules="evdev button virtio_console virtio_net virtio_scsi sr_mod isofs vi
 
 # What the image is made from: these files, and the versions of the packages.
 versions() { apt-cache policy linux-image-amd64 qemu-guest-agent busybox-static libc6 libglib2.0-0 | awk '/^[a-z]|Candidate/'; }
-inputs() { (cd "$here" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); versions; }
-want=$(inputs | sha256sum | cut -d' ' -f1)
-fresh() { [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; }
-if [ "${1:-}" != --force ]; then fresh && exit 0; fi
+inputs() { (cd "$here" && find . ../loader.sh -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum); versions; }
+if [ "${1:-}" != --make ]; then
+	want=$(inputs | sha256sum | cut -d' ' -f1)
+	anew=()
+	if [ "${1:-}" = --force ]; then
+		anew=(--anew)
+	elif [ -s "$out" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$want" ]; then
+		exit 0
+	fi
+	"$top/installer/dev/cache.sh" "${anew[@]}" small-guest "$want" "$images" "$(basename "$out")" -- "$0" --make
+	printf '%s\n' "$want" >"$stamp"
+	say "$out: $(($(stat -c %s "$out") >> 20)) MiB"
+	exit 0
+fi
+
+# --make DIR, called by cache.sh: the image in DIR.
+work=$2
 [ "$(id -u)" = 0 ] || die "run it as root: the guest's files belong to who makes them"
 for tool in busybox cpio depmod mke2fs sfdisk grub-mkimage qemu-img zstd; do
 	command -v "$tool" >/dev/null || die "$tool is missing: run installer/dev/setup.sh"
 done
-
-mkdir -p "$images"
-exec 9>"$images/.small.lock"
-flock 9
-if [ "${1:-}" != --force ]; then fresh && exit 0; fi # another run was faster
-work=$(mktemp -d "$images/.small-XXXXXX")
-trap 'rm -rf "$work"' EXIT
 began=$SECONDS
 
 # unpack PACKAGE… into $work/packages.
@@ -120,15 +127,6 @@ say "making the disk"
 mke2fs -q -t ext4 -F -L small -U "$uuid" -m 1 -O ^metadata_csum_seed,^orphan_file -E "offset=$((first_mib << 20)),lazy_itable_init=0" \
 	-d "$root" "$work/disk" "$((size_mib * 1024))" 2>"$work/mke2fs" || { cat "$work/mke2fs" >&2; die "mke2fs failed"; }
 truncate -s "$((size_mib + first_mib))M" "$work/disk"
-sfdisk -q "$work/disk" <<-TABLE
-	label: dos
-	start=$((first_mib * 2048)), type=83, bootable
-TABLE
-grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux echo test
-[ "$(stat -c %s "$work/core.img")" -lt $(((first_mib * 2048 - 1) * 512)) ] || die "the boot loader does not fit before the partition"
-dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc status=none
-dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none
-qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/disk.qcow2"
-mv "$work/disk.qcow2" "$out"
-printf '%s\n' "$want" >"$stamp"
-say "$out: $(($(stat -c %s "$out") >> 20)) MiB, in $((SECONDS - began)) s"
+write_loader "$work" "$first_mib"
+qemu-img convert -q -c -O qcow2 -o compression_type=zstd "$work/disk" "$work/$(basename "$out")"
+say "made in $((SECONDS - began)) s"
