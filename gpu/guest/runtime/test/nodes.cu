@@ -243,13 +243,14 @@ static void structure()
 
 static void user_objects_and_dot()
 {
+	static int gone; // whose destructor runs at any time after
 	cudaUserObject_t object;
 	cudaGraph_t g = empty();
 	char path[] = "/tmp/nodes-XXXXXX";
 	int fd = mkstemp(path);
 
 	(void)adds(g, &words[0], 1);
-	CHECK(cudaUserObjectCreate(&object, &words[0], host, 1, 1 /* cudaUserObjectNoDestructorSync */));
+	CHECK(cudaUserObjectCreate(&object, &gone, host, 1, 1 /* cudaUserObjectNoDestructorSync */));
 	CHECK(cudaUserObjectRetain(object, 1));
 	CHECK(cudaGraphRetainUserObject(g, object, 2, 1 /* cudaGraphUserObjectMove */));
 	CHECK(cudaGraphReleaseUserObject(g, object, 1));
