@@ -25,23 +25,25 @@ func TestMalformedBodies(t *testing.T) {
 	const create, content = "POST /v1/organizations", "PUT /v1/images/%s/content"
 	chunked := func(body string) string { return "Transfer-Encoding: chunked\r\n\r\n" + body }
 	whole := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
+	const cut = true // the sender ends its half of the connection
 	for name, c := range map[string]struct {
 		to, rest string
 		want     int
+		cut      bool
 	}{
-		"a chunk whose length is no number": {create, chunked("zz\r\n{}\r\n0\r\n\r\n"), 400},
-		"a chunk that is longer than said":  {create, chunked("2\r\n{\"meta\":{}}\r\n0\r\n\r\n"), 400},
-		"a chunk that ends early":           {create, chunked("ffff\r\n{}"), 400},
-		"a chunk of too large a length":     {create, chunked("ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400},
-		"chunks without an end":             {create, chunked("2\r\n{}\r\n"), 400},
-		"a body that ends early":            {create, "Content-Length: 1000\r\n\r\n{}", 400},
-		"no JSON":                           {create, whole("{"), 400},
-		"no body":                           {create, whole(""), 400},
-		"not text":                          {create, whole("\x00\xff\xfe"), 400},
-		"an image in a malformed chunk":     {fmt.Sprintf(content, image.Meta.ID), chunked("zz\r\nxx\r\n0\r\n\r\n"), 400},
-		"an image that ends early":          {fmt.Sprintf(content, image.Meta.ID), "Content-Length: 1000\r\n\r\nxx", 400},
-		"a good one":                        {create, whole(`{"meta":{"name":"good"}}`), 201},
-		"a good one in chunks":              {create, chunked("1a\r\n{\"meta\":{\"name\":\"chunks\"}}\r\n0\r\n\r\n"), 201},
+		"a chunk whose length is no number": {create, chunked("zz\r\n{}\r\n0\r\n\r\n"), 400, false},
+		"a chunk that is longer than said":  {create, chunked("2\r\n{\"meta\":{}}\r\n0\r\n\r\n"), 400, false},
+		"a chunk that ends early":           {create, chunked("ffff\r\n{}"), 400, cut},
+		"a chunk of too large a length":     {create, chunked("ffffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400, false},
+		"chunks without an end":             {create, chunked("2\r\n{}\r\n"), 400, cut},
+		"a body that ends early":            {create, "Content-Length: 1000\r\n\r\n{}", 400, cut},
+		"no JSON":                           {create, whole("{"), 400, false},
+		"no body":                           {create, whole(""), 400, false},
+		"not text":                          {create, whole("\x00\xff\xfe"), 400, false},
+		"an image in a malformed chunk":     {fmt.Sprintf(content, image.Meta.ID), chunked("zz\r\nxx\r\n0\r\n\r\n"), 400, false},
+		"an image that ends early":          {fmt.Sprintf(content, image.Meta.ID), "Content-Length: 1000\r\n\r\nxx", 400, cut},
+		"a good one":                        {create, whole(`{"meta":{"name":"good"}}`), 201, false},
+		"a good one in chunks":              {create, chunked("1a\r\n{\"meta\":{\"name\":\"chunks\"}}\r\n0\r\n\r\n"), 201, false},
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(w.URL, "http://"))
 		if err != nil {
@@ -53,7 +55,11 @@ func TestMalformedBodies(t *testing.T) {
 			kind = "application/octet-stream"
 		}
 		_, _ = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: %s\r\nConnection: close\r\n%s", c.to, w.Token, kind, c.rest)
-		_ = conn.(*net.TCPConn).CloseWrite()
+		// Only where it belongs to the case: net/http takes who has ended its half
+		// after a whole request for gone, and cancels what was asked for.
+		if c.cut {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
 		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -222,7 +223,7 @@ func (c *context) batch() {
 	}
 	c.submitReady(1)
 	for idle := time.Now(); ; {
-		closing := c.gate.Expired()
+		closing := c.gate.Expired() && !c.stuck()
 		select {
 		case <-c.quit:
 			c.poison(abi.ErrInvalidContext)
@@ -247,6 +248,19 @@ func (c *context) batch() {
 		f()
 	}
 	c.drains, c.active = nil, nil
+}
+
+// longKernel is how long work is on the device before the rest need not wait for it.
+const longKernel = 50 * time.Millisecond
+
+// stuck reports whether the lease cannot end because of work that takes long, and
+// nobody else waits for it to end. The program's other streams go on then; when that
+// work is over, the batch ends.
+func (c *context) stuck() bool {
+	g, ok := c.gate.(worker.LongGate)
+	return ok && g.Outlasted() && slices.ContainsFunc(c.active, func(s *stream) bool {
+		return len(s.pending) > 0 && time.Since(s.pending[0].entered) > longKernel
+	})
 }
 
 // submit puts one on the device, or ends it.

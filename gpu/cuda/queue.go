@@ -115,7 +115,7 @@ func (c *context) submitReady(limit int) (worked bool) {
 // ready reports whether the first operation of s may be submitted.
 func (c *context) ready(s *stream) bool {
 	o := s.waiting[0]
-	if len(s.pending) >= s.depth || o.staged && (len(c.staging) == 0 || s.chunks >= chunkCount/2) {
+	if len(s.pending) >= s.depth || o.staged && !c.mayStage(s) {
 		return false
 	}
 	if o.event != nil && o.event.waiting[0] != o {
@@ -127,6 +127,19 @@ func (c *context) ready(s *stream) bool {
 		})
 	}
 	return !s.blocking || len(c.def.waiting) == 0 || c.def.waiting[0].sequence > o.sequence
+}
+
+// mayStage reports whether a copy of s may take a chunk. The last one is for copies
+// that begin at once, so that it comes back.
+func (c *context) mayStage(s *stream) bool {
+	return s.chunks < chunksPerStream && (len(c.staging) > 1 || len(c.staging) == 1 && c.begins(s))
+}
+
+// begins reports whether the card begins at once with what is put into s.
+func (c *context) begins(s *stream) bool {
+	return len(s.pending) == 0 && !slices.ContainsFunc(c.active, func(x *stream) bool {
+		return len(x.pending) > 0 && (s == c.def && x.blocking || s.blocking && x == c.def)
+	})
 }
 
 // take takes the first operation of s, which is ready.

@@ -53,28 +53,39 @@ func TestFullStreamDelaysNoOther(t *testing.T) {
 	}
 }
 
-// Copies that wait in one stream leave others a part of the staging.
+// Copies that wait in one stream leave others a part of the staging, and all that
+// wait together leave something to a stream whose copy begins at once.
 func TestStagingIsShared(t *testing.T) {
 	c, streams := bare()
 	c.staging = make([]*chunk, chunkCount)
 	for i := range c.staging {
 		c.staging[i] = &chunk{}
 	}
+	put := func(s *stream) {
+		if err := c.staged(s, 1, nil, func(*chunk, uintptr, int, int) error { return nil }, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, s := range streams[1:4] {
 		for range 3 {
-			if err := c.staged(s, 1, nil, func(*chunk, uintptr, int, int) error { return nil }, nil); err != nil {
-				t.Fatal(err)
-			}
+			put(s)
 		}
 	}
 	c.admit()
 	c.submitReady(submitAtOnce)
-	if a, b, d := len(streams[1].pending), len(streams[2].pending), len(streams[3].pending); a != chunkCount/2 || a+b+d != chunkCount {
-		t.Errorf("%d, %d and %d copies on the device, want half of %d of the first and all chunks used", a, b, d, chunkCount)
+	if a, b, d := len(streams[1].pending), len(streams[2].pending), len(streams[3].pending); a != chunksPerStream || a+b+d != chunkCount-1 {
+		t.Errorf("%d, %d and %d copies on the device, want %d of the first and all chunks but one used", a, b, d, chunksPerStream)
+	}
+	put(c.def) // behind the streams that block on it: it does not begin at once
+	put(streams[4])
+	c.admit()
+	c.submitReady(submitAtOnce)
+	if len(streams[4].pending) != 1 || len(c.def.pending) != 0 || len(c.staging) != 0 {
+		t.Errorf("%d copies of an idle stream and %d of the default stream on the device, %d chunks free, want 1, 0 and 0", len(streams[4].pending), len(c.def.pending), len(c.staging))
 	}
 	c.done(streams[1], 1)
-	if len(c.staging) != 1 || streams[1].chunks != chunkCount/2-1 {
-		t.Errorf("%d chunks free, %d of the stream, want 1 and %d", len(c.staging), streams[1].chunks, chunkCount/2-1)
+	if len(c.staging) != 1 || streams[1].chunks != chunksPerStream-1 {
+		t.Errorf("%d chunks free, %d of the stream, want 1 and %d", len(c.staging), streams[1].chunks, chunksPerStream-1)
 	}
 }
 

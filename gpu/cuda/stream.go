@@ -59,13 +59,15 @@ func (c *context) StreamCreate(flags uint32, priority int32) (worker.Stream, err
 	return &stream{handle: h, blocking: flags&worker.StreamNonBlocking == 0, depth: firstDepth}, nil
 }
 
-// StreamDestroy implements worker.Context.
+// StreamDestroy implements worker.Context. The stream goes when its own work is
+// done, whatever other streams do: a program may make and destroy them for as long
+// as a batch lasts.
 func (c *context) StreamDestroy(s worker.Stream) error {
 	st, ok := s.(*stream)
 	if !ok || st == c.def {
 		return abi.ErrInvalidHandle
 	}
-	return c.whenDrained(func() { _ = c.call(cuStreamDestroy, st.handle) })
+	return c.push(st, &op{done: func(error) { _ = c.call(cuStreamDestroy, st.handle) }})
 }
 
 // StreamQuery implements worker.Context.
@@ -134,13 +136,14 @@ func (c *context) EventCreate(flags uint32) (worker.Event, error) {
 	return &event{handle: h, timing: flags&worker.EventDisableTiming == 0}, nil
 }
 
-// EventDestroy implements worker.Context.
+// EventDestroy implements worker.Context. The event goes when what was enqueued
+// before is done: any stream may wait for it.
 func (c *context) EventDestroy(e worker.Event) error {
 	ev, ok := e.(*event)
 	if !ok {
 		return abi.ErrInvalidHandle
 	}
-	return c.whenDrained(func() { _ = c.call(cuEventDestroy, ev.handle) })
+	return c.push(nil, &op{barrier: true, done: func(error) { _ = c.call(cuEventDestroy, ev.handle) }})
 }
 
 // EventRecord implements worker.Context.

@@ -125,7 +125,8 @@ func (c *context) findLevels(o *array, a *abi.ArrayCreate) error {
 // zeroes is how many bytes of zeroes an array is filled from. No row is longer.
 const zeroes = 4 << 20
 
-// clearArray fills an array with zeroes and waits for that.
+// clearArray fills an array with zeroes and waits for that. The zeroes are freed when
+// nothing runs: cuMemFree waits for kernels, and the caller is the issuer.
 func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 	from := newOut[uint64]()
 	defer from.free()
@@ -138,7 +139,13 @@ func (c *context) clearArray(o *array, a *abi.ArrayCreate) error {
 			err = c.clearLevel(o.levels[level], a.Extent(level), *from.value)
 		}
 	}
-	return errors.Join(err, c.call(cuStreamSynchronize, c.zero), c.call(cuMemFree, uintptr(*from.value)))
+	err = errors.Join(err, c.call(cuStreamSynchronize, c.zero))
+	at := *from.value
+	free := func() { _ = c.call(cuMemFree, uintptr(at)) }
+	if c.whenDrained(free) != nil {
+		free() // the context has failed: nothing runs
+	}
+	return err
 }
 
 func (c *context) clearLevel(level uintptr, size [3]uint64, from uint64) error {

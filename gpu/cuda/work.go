@@ -15,10 +15,13 @@ type chunk struct {
 	bytes   []byte
 }
 
-// Staging: enough chunks that the card copies one while the CPU fills another.
+// Staging: enough chunks that the card copies one while the CPU fills another, in
+// two streams, and one that only a copy that begins at once may have: streams that
+// stand still keep theirs for any time.
 const (
-	chunkSize  = 4 << 20
-	chunkCount = 4
+	chunkSize       = 4 << 20
+	chunksPerStream = 2
+	chunkCount      = 2*chunksPerStream + 1
 )
 
 func (c *context) makeStaging() error {

@@ -154,6 +154,7 @@ func (c *core) tick(at sched.Time) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.cards)) {
 		card := c.cards[id]
+		c.step(id, at, sched.Pass{})
 		if key, late := card.leases.Overdue(at, c.cfg.Overrun); late {
 			c.overdue(card, key)
 		}

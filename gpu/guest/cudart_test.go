@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -33,7 +34,7 @@ func cudaProgram(t *testing.T, name string) string {
 func TestCUDAPrograms(t *testing.T) {
 	g := startGPUD(t)
 	for _, name := range []string{"reduction", "matmul", "histogram", "scan", "stencil", "streams", "symbols", "templates",
-		"memory", "managed", "errors", "math", "libdevice", "threads", "perthread", "printf", "textures"} {
+		"memory", "managed", "graphs", "nodes", "devices", "errors", "math", "libdevice", "threads", "perthread", "printf", "textures"} {
 		t.Run(name, func(t *testing.T) {
 			program := cudaProgram(t, name)
 			if got := g.run(t, made("bin", "basalt-cuda-run"), program); got != name+": OK\n" {
@@ -88,13 +89,17 @@ func withoutLibdevice(t *testing.T, program string) string {
 }
 
 // Programs in C, one for each version, check every exported function's version
-// node and the layout of the device's properties.
+// node and the layout of the device's properties, and call each with nothing and with
+// rubbish.
 func TestCudartVersions(t *testing.T) {
 	g := startGPUD(t)
 	for major, soname := range map[string]string{"11": "libcudart.so.11.0", "12": "libcudart.so.12", "13": "libcudart.so.13"} {
 		got := g.run(t, made("bin", "basalt-cuda-run"), object("user-"+major), soname)
 		if !strings.HasPrefix(got, "user: "+major) || !strings.HasSuffix(got, " of Basalt Soft GPU: OK\n") {
 			t.Errorf("version %s printed %q", major, got)
+		}
+		if got := g.run(t, made("bin", "basalt-cuda-run"), object("bad-"+major)); got != "bad: "+major+": OK\n" {
+			t.Errorf("version %s with bad arguments printed %q", major, got)
 		}
 	}
 }
@@ -146,6 +151,35 @@ func TestCudartExports(t *testing.T) {
 			if soname == "libcudart.so.12" && !have["cuda"+n] {
 				t.Errorf("%s lacks cuda%s", soname, n)
 			}
+		}
+	}
+}
+
+// What libcudart.so.12 exports and does not refuse, a program here calls as it is
+// meant, or to see that a vGPU says no; bad-12 calls everything with rubbish.
+func TestEveryRuntimeFunctionHasAGoodCall(t *testing.T) {
+	cudaProgram(t, "graphs")
+	programs, err := filepath.Glob(object("cuda/*"))
+	if err != nil || len(programs) < 10 {
+		t.Fatalf("programs: %v, %v", programs, err)
+	}
+	out, err := exec.Command("nm", append([]string{"-D", "-u", object("user-12")}, programs...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	called := map[string]bool{}
+	for word := range strings.FieldsSeq(string(out)) {
+		name, _, _ := strings.Cut(word, "@")
+		called[strings.TrimSuffix(strings.TrimSuffix(name, "_ptsz"), "_ptds")] = true
+	}
+	table, err := os.ReadFile("runtime/table/functions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^(\d+)-(\d+) \S+ (\S+) \| .*?(cuda\w+)\(`)
+	for _, f := range row.FindAllStringSubmatch(string(table), -1) {
+		if f[1] <= "12" && f[2] >= "12" && f[3] != "refuse" && !called[f[4]] {
+			t.Errorf("%s: no program calls it; gpu/guest/runtime/test/devices.cu or nodes.cu is the place", f[4])
 		}
 	}
 }

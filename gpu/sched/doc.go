@@ -17,7 +17,8 @@
 //
 // A holder that keeps its lease past the end stays the holder (a kernel cannot
 // be torn off a card): what it overran is charged to its vGPU, and Overdue
-// names it so that the node can end a session that never gives back.
+// names it so that the node can end a session that never gives back. While nobody
+// waits its lease goes on (Pass): such a kernel disturbs nobody.
 //
 // Presence (residency.go): whose memory is on the card when working sets do not
 // fit together. Who is out waits in a line of its own:

@@ -22,7 +22,7 @@ type Policy interface {
 // Time is a moment: the time since an epoch that the caller chose.
 type Time = time.Duration
 
-// Event is something that happened to a session: Want, Drop, Away or Back.
+// Event is something that happened to a session, Want, Drop, Away or Back, or Pass.
 type Event interface{ event() }
 
 // Want says that the session has work and waits for the card. From the holder it also
@@ -40,6 +40,10 @@ type Drop struct{ Session SessionID }
 // the queue, and is passed over, until Back.
 type Away struct{ Session SessionID }
 
+// Pass says that time has passed. A holder whose lease is over while nobody waits has
+// a new one: it owes nothing for that time, and is not overdue.
+type Pass struct{}
+
 // Back ends Away, also of a session that has ended.
 type Back struct{ Session SessionID }
 
@@ -47,6 +51,7 @@ func (Want) event() {}
 func (Drop) event() {}
 func (Away) event() {}
 func (Back) event() {}
+func (Pass) event() {}
 
 // Action is what the node must do: Grant, Hurry or Used.
 type Action interface{ action() }
@@ -124,6 +129,8 @@ func (l *Leases) Step(now Time, e Event) (actions []Action) {
 		l.away[e.Session] = true
 	case Back:
 		delete(l.away, e.Session)
+	case Pass:
+		actions = l.renew(now)
 	}
 	return append(actions, l.advance(now)...)
 }
@@ -175,6 +182,23 @@ func (l *Leases) giveBack(now Time, s SessionID) []Action {
 		l.policy.Charge(h.vgpu, used)
 	}
 	return []Action{Used{Session: s, VGPU: h.vgpu, For: used}}
+}
+
+// renew charges a holder for whom nobody waits, and begins its next lease. It is not
+// told: it runs on until somebody waits.
+func (l *Leases) renew(now Time) []Action {
+	h := l.holder
+	if h == nil || now < h.until || len(l.waiting) > 0 {
+		return nil
+	}
+	if _, ok := l.known[h.vgpu]; !ok {
+		return nil
+	}
+	used := now - h.since
+	l.policy.Charge(h.vgpu, used)
+	_, length := l.policy.Next([]VGPUID{h.vgpu})
+	h.since, h.until, h.hurried = now, now+length, false
+	return []Action{Used{Session: h.session, VGPU: h.vgpu, For: used}}
 }
 
 // leaveQueue takes the session out of whichever queue it is in.

@@ -41,6 +41,16 @@ func TestLeases(t *testing.T) {
 			{1 * ms, drop("b1"), nil},
 			{2 * ms, drop("a1"), []Action{Used{"a1", "a", 2 * ms}}},
 		},
+		"the lease of a holder for whom nobody waits goes on": {
+			{0, want("a1", "a"), []Action{Grant{"a1", "a", 10 * ms}}},
+			{5 * ms, Pass{}, nil},
+			{210 * ms, Pass{}, []Action{Used{"a1", "a", 210 * ms}}},
+			{215 * ms, want("b1", "b"), []Action{Hurry{"a1"}}},
+			{400 * ms, Pass{}, nil},
+			{410 * ms, drop("a1"), []Action{Used{"a1", "a", 200 * ms}, Grant{"b1", "b", 10 * ms}}},
+			{420 * ms, drop("b1"), []Action{Used{"b1", "b", 10 * ms}}},
+			{430 * ms, Pass{}, nil},
+		},
 		"an unknown vGPU gets nothing": {{0, want("x1", "x"), nil}},
 	} {
 		t.Run(name, func(t *testing.T) {

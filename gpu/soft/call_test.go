@@ -251,3 +251,32 @@ func TestGCCInstructions(t *testing.T) {
 		return v
 	})
 }
+
+// Parameters that are registers here meet those that are memory: of what a function
+// reads in parts, takes the address of, or reaches through a vector.
+func TestParametersInRegistersAndMemory(t *testing.T) {
+	src := ptxHead + `
+.func (.param .u32 r) low (.param .u32 x) { .reg .u32 %a; ld.param.u8 %a, [x]; st.param.u32 [r], %a; ret; }
+.func (.param .b64 r) swap (.param .b64 x) {
+	.reg .u32 %a, %b; ld.param.v2.u32 {%a, %b}, [x]; st.param.u32 [r], %b; st.param.u32 [r+4], %a; ret;
+}
+.func (.param .b64 r) same (.param .b64 x) { .reg .u64 %a; ld.param.u64 %a, [x]; st.param.b64 [r], %a; ret; }
+.func (.param .u32 r) twice (.param .u32 x) {
+	.reg .u32 %a; .param .u32 in, out; ld.param.u32 %a, [x]; st.param.u32 [in], %a;
+	call (out), low, (in); ld.param.u32 %a, [out]; add.u32 %a, %a, %a; st.param.u32 [r], %a; ret;
+}
+` + callKernel(`
+	mul.lo.u32 %r0, %tid, 0x12345; .param .u32 in, out; .param .b64 wide, back;
+	setp.lt.u32 %p0, %tid, 20; st.param.u32 [in], 7; @%p0 st.param.u32 [in], %r0;
+	call (out), twice, (in); ld.param.u32 %out, [out];
+	cvt.u64.u32 %d0, %r0; st.param.b64 [wide], %d0; call (back), swap, (wide); ld.param.b64 %d1, [back];
+	st.param.b64 [wide], %d1; call (back), same, (wide); ld.param.u32 %r1, [back+4]; add.u32 %out, %out, %r1;`)
+	runCalls(t, src, 48, func(tid uint32) uint32 {
+		n := tid * 0x12345
+		in := n
+		if tid >= 20 {
+			in = 7
+		}
+		return 2*(in&0xff) + n
+	})
+}

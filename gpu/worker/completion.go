@@ -58,10 +58,12 @@ func (t *ticket) done(err error) {
 	if err != nil && t.ctx != nil {
 		r = t.s.asyncError(t.ctx, err)
 	}
-	t.s.guard(func() {
-		t.s.releaseChunks(t.release)
-		t.s.complete(t.slot, r, 0, 0)
-	})
+	if t.slot != abi.NoSlot || t.release.count > 0 {
+		t.s.guard(func() {
+			t.s.releaseChunks(t.release)
+			t.s.complete(t.slot, r, 0, 0)
+		})
+	}
 	t.end()
 }
 

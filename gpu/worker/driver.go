@@ -214,3 +214,12 @@ type Gate interface {
 	// Leave accounts for the work: nanoseconds of device time and launches completed.
 	Leave(busyNanos uint64, launches uint64)
 }
+
+// LongGate is a Gate for drivers whose kernels cannot be interrupted.
+type LongGate interface {
+	Gate
+	// Outlasted reports whether the lease has been over for so long that a kernel
+	// must be keeping it, while nobody else waits for the device. Other work may
+	// go on then: on a card of its own it would.
+	Outlasted() bool
+}

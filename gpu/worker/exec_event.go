@@ -8,24 +8,38 @@ func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e, c.use(e.ctx)
+	if err := c.use(e.ctx); err != nil {
+		return nil, err
+	}
+	return e, e.failed
 }
 
+// event finds an event of a command for which the stream says whether it may go on.
+func (h *handles) event(handle uint64) (*eventObject, error) {
+	e, err := lookup[*eventObject](h, handle)
+	if err != nil {
+		return nil, err
+	}
+	return e, e.failed
+}
+
+// eventCreate keeps the handle of an event that could not be made, for instance
+// because its context failed in this moment: whoever asks about it hears why.
 func (s *Session) eventCreate(c *command) error {
 	a := abi.DecodeEventCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
-	if err != nil {
+	if ctx == nil {
 		return err
 	}
 	if err := s.handles.free(a.Event, 1); err != nil {
 		return err
 	}
-	e, err := ctx.driver.EventCreate(a.Flags)
-	if err != nil {
-		return err
+	o := &eventObject{ctx: ctx, failed: err}
+	if err == nil {
+		o.event, o.failed = ctx.driver.EventCreate(a.Flags)
 	}
-	s.handles.add(a.Event, ctx, &eventObject{ctx, e})
-	return nil
+	s.handles.add(a.Event, ctx, o)
+	return o.failed
 }
 
 func (s *Session) eventDestroy(c *command) error {
@@ -36,6 +50,9 @@ func (s *Session) eventDestroy(c *command) error {
 	}
 	c.ctx = e.ctx
 	s.handles.remove(h, e.ctx)
+	if e.failed != nil {
+		return nil
+	}
 	return e.ctx.driver.EventDestroy(e.event)
 }
 
@@ -45,7 +62,7 @@ func (s *Session) eventRecord(c *command) error {
 	if err != nil {
 		return err
 	}
-	e, err := lookup[*eventObject](&s.handles, a.Event)
+	e, err := s.handles.event(a.Event)
 	if err != nil {
 		return err
 	}

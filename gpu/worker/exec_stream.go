@@ -2,21 +2,22 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
+// streamCreate keeps the handle of a stream that could not be made, as eventCreate does.
 func (s *Session) streamCreate(c *command) error {
 	a := abi.DecodeStreamCreate(c.argBytes)
 	ctx, err := s.context(c, a.Ctx)
-	if err != nil {
+	if ctx == nil {
 		return err
 	}
 	if err := s.handles.free(a.Stream, 1); err != nil {
 		return err
 	}
-	st, err := ctx.driver.StreamCreate(a.Flags, a.Priority)
-	if err != nil {
-		return err
+	o := &streamObject{ctx: ctx, flow: &flow{}, failed: err}
+	if err == nil {
+		o.stream, o.failed = ctx.driver.StreamCreate(a.Flags, a.Priority)
 	}
-	s.handles.add(a.Stream, ctx, &streamObject{ctx, st, &flow{}})
-	return nil
+	s.handles.add(a.Stream, ctx, o)
+	return o.failed
 }
 
 func (s *Session) streamDestroy(c *command) error {
@@ -27,6 +28,9 @@ func (s *Session) streamDestroy(c *command) error {
 	}
 	c.ctx = o.ctx
 	s.handles.remove(h, o.ctx)
+	if o.failed != nil {
+		return nil
+	}
 	return o.ctx.driver.StreamDestroy(o.stream)
 }
 
@@ -52,7 +56,7 @@ func (s *Session) streamWaitEvent(c *command) error {
 	if err != nil {
 		return err
 	}
-	e, err := lookup[*eventObject](&s.handles, a.Event)
+	e, err := s.handles.event(a.Event)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (g *gate) Enter() error {
 			return abi.ErrUnavailable
 		case g.moving:
 			g.wait()
-		case g.have && !g.Expired() && !g.away:
+		case g.have && !g.away && (!g.Expired() || g.users > 0 && g.Outlasted()):
 			g.users++
 			return nil
 		case g.acquiring || g.users > 0:
@@ -88,6 +88,15 @@ func (g *gate) acquire() error {
 // Expired implements Gate.
 func (g *gate) Expired() bool {
 	return g.ctx.Err() != nil || time.Now().UnixNano() >= g.until.Load()
+}
+
+// outlasted is how long a lease must have been over: longer than what is on a card
+// when a lease ends usually takes.
+const outlasted = 50 * time.Millisecond
+
+// Outlasted implements LongGate.
+func (g *gate) Outlasted() bool {
+	return g.ctx.Err() == nil && time.Now().UnixNano() >= g.until.Load()+int64(outlasted) && !g.host.Contended()
 }
 
 // Leave implements Gate.

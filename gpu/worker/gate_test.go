@@ -18,10 +18,11 @@ type leaser struct {
 	length time.Duration
 	block  chan struct{} // when not nil, Acquire waits for it
 
-	mu       sync.Mutex
-	users    int // of the gate, by the test
-	acquired int
-	yielded  int
+	mu        sync.Mutex
+	users     int // of the gate, by the test
+	acquired  int
+	yielded   int
+	contended bool // others wait
 }
 
 func (l *leaser) Acquire(ctx context.Context) (Lease, error) {
@@ -51,6 +52,40 @@ func (l *leaser) use(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.users += n
+}
+
+// Contended implements Host.
+func (l *leaser) Contended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.contended
+}
+
+// A lease that a kernel keeps beyond its end is joined while nobody else waits.
+func TestGateOutlasted(t *testing.T) {
+	h := &leaser{t: t, length: time.Millisecond}
+	g := newGate(h, &meter{})
+	if err := g.Enter(); err != nil || g.Outlasted() {
+		t.Fatalf("Enter: %v; outlasted: %v", err, g.Outlasted())
+	}
+	patience.Until(t, 10*time.Second, "the lease is long over", g.Outlasted)
+	if err := g.Enter(); err != nil || h.acquired != 1 {
+		t.Errorf("Enter beside a kernel that runs on: %v after %d leases", err, h.acquired)
+	}
+	h.mu.Lock()
+	h.contended = true
+	h.mu.Unlock()
+	entered := make(chan error, 1)
+	go func() { entered <- g.Enter() }()
+	if g.Outlasted() {
+		t.Error("outlasted while others wait")
+	}
+	g.Leave(0, 0)
+	g.Leave(0, 0)
+	if err := patience.Receive(t, 10*time.Second, "the next lease", entered); err != nil || h.acquired != 2 {
+		t.Errorf("Enter after it: %v after %d leases", err, h.acquired)
+	}
+	g.Leave(0, 0)
 }
 
 func TestGateSharesOneLease(t *testing.T) {

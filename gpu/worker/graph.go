@@ -57,7 +57,7 @@ func (s *Session) checkHandles(ctx *contextObject, n abi.GraphNode) error {
 			return abi.ErrInvalidHandle
 		}
 	case abi.GraphEvent:
-		e, err := lookup[*eventObject](&s.handles, uint64(b))
+		e, err := s.handles.event(uint64(b))
 		if err != nil {
 			return err
 		}

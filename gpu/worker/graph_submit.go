@@ -116,7 +116,7 @@ func (l *graphLaunch) node(stream Stream, n abi.GraphNode) error {
 			}
 		}
 	case abi.GraphEvent:
-		e, err := lookup[*eventObject](h, uint64(b))
+		e, err := h.event(uint64(b))
 		if err != nil {
 			return err
 		}

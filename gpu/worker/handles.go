@@ -22,10 +22,12 @@ type (
 		ctx    *contextObject
 		stream Stream // nil: the legacy default stream
 		flow   *flow
+		failed error // as an event's
 	}
 	eventObject struct {
-		ctx   *contextObject
-		event Event
+		ctx    *contextObject
+		event  Event
+		failed error // why it could not be made; nobody waited to hear it
 	}
 )
 
@@ -134,7 +136,7 @@ func (s *Session) anotherStream(ctx *contextObject, handle uint64) (streamObject
 func (h *handles) stream(handle uint64) (streamObject, error) {
 	switch o := h.objects[handle].(type) {
 	case *streamObject:
-		return *o, nil
+		return *o, o.failed
 	case *contextObject:
 		return streamObject{ctx: o, flow: &o.flow}, nil
 	}

@@ -29,6 +29,9 @@ type Host interface {
 	Acquire(ctx context.Context) (Lease, error)
 	// Yield gives it back early: no work is left.
 	Yield()
+	// Contended reports whether somebody else waits for the device, or may: then a
+	// lease must end in time.
+	Contended() bool
 	// Evictable gives the host a function that moves at least bytes of the
 	// session's memory, or all of it, off the device and says how many have
 	// gone: bytes of what was reserved. It is called before any Reserve, if at

@@ -101,6 +101,9 @@ func (h *LocalHost) Yield() {
 	h.leased = false
 }
 
+// Contended implements Host: nobody shares the device.
+func (h *LocalHost) Contended() bool { return false }
+
 // Leased says whether a lease is out.
 func (h *LocalHost) Leased() bool {
 	h.mu.Lock()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/sds/luks"
 )
 
 const mib = 1 << 20
@@ -279,6 +280,23 @@ func testLayers(t *testing.T, b *bench) {
 		})
 }
 
+// encrypted makes a qcow2 file that the passphrase opens, above below if it is
+// given. Below is not opened, which would take its key.
+func (b *bench) encrypted(t *testing.T, path, below string, passphrase []byte) {
+	t.Helper()
+	args := []string{"create", "-q", "-f", "qcow2"}
+	if below != "" {
+		args = append(args, "-u", "-b", below, "-F", "qcow2")
+	}
+	b.qemuImg(t, append(args, path, "4M")...)
+	if !b.Slow {
+		return
+	}
+	if err := luks.EncryptQCOW2(path, passphrase); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func testEncrypted(t *testing.T, b *bench) {
 	secret := hypervisor.NewSecret(hypervisor.SecretDisk, "volume/drivertest", []byte("a passphrase, <&> \"quoted\""))
 	forget := func() {
@@ -286,18 +304,7 @@ func testEncrypted(t *testing.T, b *bench) {
 	}
 	forget() // what a test that was killed has left
 	t.Cleanup(forget)
-	pass := filepath.Join(t.TempDir(), "pass")
-	if err := os.WriteFile(pass, secret.Value, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	create := func(path, below string) {
-		args := []string{"create", "-q", "-f", "qcow2", "--object", "secret,id=s,file=" + pass,
-			"-o", "encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10"}
-		if below != "" {
-			args = append(args, "-u", "-b", below, "-F", "qcow2")
-		}
-		b.qemuImg(t, append(args, path, "4M")...)
-	}
+	create := func(path, below string) { b.encrypted(t, path, below, secret.Value) }
 	k := func(path string) hypervisor.Disk {
 		return hypervisor.Disk{Path: path, Format: "qcow2", Serial: "data", Secret: secret.UUID}
 	}

@@ -26,12 +26,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/backup/backuptest"
 	"github.com/basalt-gpu/basalt/sds/luks"
 )
 
 const (
 	mib       = 1 << 20
 	diskBytes = 24 * mib
+	password  = "a password"
 )
 
 func newTool(t *testing.T) *Tool {
@@ -141,17 +143,42 @@ func bucket(t *testing.T) (Target, *atomic.Bool) {
 		store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(srv.Close)
-	return Target{S3: &S3{Endpoint: srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: "secret"}, Password: "a password"}, &gone
+	return Target{S3: &S3{Endpoint: srv.URL, Bucket: "backups", Region: "us-east-1", AccessKey: "key", SecretKey: "secret"}, Password: password}, &gone
+}
+
+// directory with a repository.
+func directory(t *testing.T) Target {
+	t.Helper()
+	target := Target{Directory: t.TempDir(), Password: password}
+	backuptest.Directory(t, target.Directory, password)
+	return target
+}
+
+// A target gets a repository when it is prepared, once, and not before.
+func TestPrepare(t *testing.T) {
+	tool := newTool(t)
+	remote, _ := bucket(t)
+	for what, target := range map[string]Target{"a directory": {Directory: t.TempDir(), Password: password}, "a bucket": remote} {
+		wantCode(t, what+" that was not prepared", tool.Answers(t.Context(), target), api.CodeUnavailable)
+		_, err := tool.Run(t.Context(), target, newDisk(t, nil), "bak-1", nil)
+		wantCode(t, what+" that was not prepared, for a backup", err, api.CodeUnavailable)
+		for range 2 {
+			if err := errors.Join(tool.Prepare(t.Context(), target), tool.Answers(t.Context(), target)); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
 }
 
 func TestDirectory(t *testing.T) {
 	tool := newTool(t)
-	testTarget(t, tool, Target{Directory: t.TempDir(), Password: "a password"}, &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")})
+	testTarget(t, tool, directory(t), &sds.Encryption{Passphrase: []byte("0f2ad6b1c9e84c3f9d6ba1e2f3041526")})
 }
 
 func TestS3(t *testing.T) {
 	tool := newTool(t)
 	target, _ := bucket(t)
+	backuptest.Bucket(t, target.S3.Endpoint+"/"+target.S3.Bucket, password)
 	testTarget(t, tool, target, nil)
 }
 
@@ -161,12 +188,8 @@ func testTarget(t *testing.T, tool *Tool, target Target, key *sds.Encryption) {
 	d := newDisk(t, key)
 	write(t, tool, d, 0, 16*mib, 1)
 	first := sum(t, tool, d)
-	_, err := tool.Run(ctx, target, d, "bak-1", nil)
-	wantCode(t, "a target that was not prepared", err, api.CodeUnavailable)
-	for range 2 {
-		if err := tool.Prepare(ctx, target); err != nil {
-			t.Fatal(err)
-		}
+	if err := tool.Prepare(ctx, target); err != nil { // has nothing to do
+		t.Fatal(err)
 	}
 	var last Progress
 	one, err := tool.Run(ctx, target, d, "bak-1", func(p Progress) { last = p })
@@ -224,9 +247,7 @@ func TestTargetGone(t *testing.T) {
 	tool := newTool(t)
 	target, gone := bucket(t)
 	ctx := t.Context()
-	if err := tool.Prepare(ctx, target); err != nil {
-		t.Fatal(err)
-	}
+	backuptest.Bucket(t, target.S3.Endpoint+"/"+target.S3.Bucket, password)
 	d := newDisk(t, nil)
 	write(t, tool, d, 0, 16*mib, 1)
 	patience := tool.Stall // which a busy machine needs
@@ -253,10 +274,7 @@ func TestTargetGone(t *testing.T) {
 // A node that dies leaves a lock, which bars nobody afterwards.
 func TestLockOfTheDead(t *testing.T) {
 	tool := newTool(t)
-	target := Target{Directory: t.TempDir(), Password: "a password"}
-	if err := tool.Prepare(t.Context(), target); err != nil {
-		t.Fatal(err)
-	}
+	target := directory(t)
 	d := newDisk(t, nil)
 	write(t, tool, d, 0, mib, 1)
 	if _, err := tool.Run(t.Context(), target, d, "bak-1", nil); err != nil {
@@ -299,10 +317,7 @@ func TestLockOfTheDead(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	tool := newTool(t)
 	ctx := t.Context()
-	target := Target{Directory: t.TempDir(), Password: "a password"}
-	if err := tool.Prepare(ctx, target); err != nil {
-		t.Fatal(err)
-	}
+	target := directory(t)
 	d := newDisk(t, nil)
 	write(t, tool, d, 0, 8*mib, 1)
 	if _, err := tool.Run(ctx, target, d, "bak-1", nil); err != nil {
@@ -333,10 +348,7 @@ func TestDamaged(t *testing.T) {
 func TestDiskGone(t *testing.T) {
 	tool := newTool(t)
 	ctx := t.Context()
-	target := Target{Directory: t.TempDir(), Password: "a password"}
-	if err := tool.Prepare(ctx, target); err != nil {
-		t.Fatal(err)
-	}
+	target := directory(t)
 	d := newDisk(t, nil)
 	err := tool.show(ctx, d, false, func(ctx context.Context, file string) error {
 		out, err := exec.Command("pgrep", "-P", strconv.Itoa(os.Getpid()), "qemu-storage").Output()

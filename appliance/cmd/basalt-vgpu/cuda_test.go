@@ -82,6 +82,22 @@ func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	return files, all
 }
 
+// runtimeTests are programs on our libcudart: some that clang built, with all of its
+// functions that none of the others needs, and one that calls each with rubbish.
+func runtimeTests(t *testing.T, files map[string]string) (all []program) {
+	t.Helper()
+	library, tests := built.Guest(t)
+	files["/guest/lib/libcudart.so.12"] = filepath.Join(library, "lib", "libcudart.so.12")
+	files["/guest/bad"] = filepath.Join(tests, "bad-12")
+	for _, name := range []string{"graphs", "nodes", "devices"} {
+		path := built.CUDA(t, name)
+		files["/guest/"+name] = path
+		testguest.Libraries(t, files, path)
+		all = append(all, program{name, "/guest/" + name, name + ": OK"})
+	}
+	return append(all, program{"bad", "/guest/bad", "bad: 12: OK"})
+}
+
 // leftOut says why a test of gpu/guest/test is not in this VM, or "".
 func leftOut(name string) string {
 	switch {
@@ -97,8 +113,8 @@ func leftOut(name string) string {
 // guest's library there.
 func TestCUDA(t *testing.T) {
 	files, tests := libraryTests(t)
-	all := append(programs(), tests...)
-	run := "echo 1 >/proc/sys/vm/overcommit_memory\n" // window_limited asks for more than there is
+	all := append(append(programs(), tests...), runtimeTests(t, files)...)
+	run := "mkdir -p /tmp\necho 1 >/proc/sys/vm/overcommit_memory\n" // window_limited asks for more than there is
 	for _, p := range all {
 		run += p.command + "; echo \"exit of " + p.name + ": $?\"\n"
 	}

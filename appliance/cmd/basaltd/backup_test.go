@@ -29,6 +29,7 @@ import (
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/backup/backuptest"
 	"github.com/basalt-gpu/basalt/sds/local"
 )
 
@@ -274,6 +275,7 @@ func (a *archive) same(t *testing.T, volume, format, other string) {
 
 func TestBackupToADirectory(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
+	backuptest.Directory(t, to, password)
 	a := newArchive(t, dir, storetest.NewMemory(), longEnough)
 	must(t, a.target("bt-1", api.BackupTargetSpec{Directory: to, Password: password}))
 	until(t, "the target is ready", func() bool {
@@ -366,6 +368,7 @@ func newBucket(t *testing.T) *bucket {
 		store.ServeHTTP(w, r)
 	}))
 	t.Cleanup(b.srv.Close)
+	backuptest.Bucket(t, b.srv.URL+"/backups", password)
 	return b
 }
 

@@ -19,8 +19,10 @@ type leaseState struct {
 	inUse   bool      // between Acquire and Yield
 	hurried bool      // others wait
 	offline bool      // given by ourselves
-	turn    uint64    // counts changes, so that an old timer does nothing
 	since   time.Time // of inUse
+	due     time.Time // when it goes back, if it stays unused
+	timer   *time.Timer
+	set     time.Time // when timer fires, or 0; not each use sets it anew
 	pace    pace
 }
 
@@ -37,7 +39,6 @@ const (
 // wasOffline forgets a lease of the gpud before: the new one gives its own.
 func (l *leaseState) wasOffline() {
 	l.has, l.offline, l.hurried = false, false, false
-	l.turn++
 }
 
 // begin a use of the lease.
@@ -61,10 +62,9 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 	for {
 		h.mu.Lock()
 		l := &h.lease
-		l.turn++
 		asked := time.Now()
 		l.end(asked)
-		if l.has && time.Until(l.until) > tooShort {
+		if l.has && l.until.Sub(asked) > tooShort {
 			l.begin(asked)
 			lease := worker.Lease{Until: l.until}
 			h.mu.Unlock()
@@ -108,7 +108,6 @@ func (h *Host) Acquire(ctx context.Context) (worker.Lease, error) {
 		l.pace.wait(now.Sub(asked))
 		l.has, l.until = true, now.Add(length)
 		l.begin(now)
-		l.turn++
 		lease := worker.Lease{Until: l.until}
 		h.mu.Unlock()
 		return lease, nil
@@ -150,9 +149,8 @@ func (h *Host) acquireOffline(ctx context.Context) (worker.Lease, bool, error) {
 func (h *Host) Yield() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	l := &h.lease
-	l.end(time.Now())
-	l.turn++
+	l, now := &h.lease, time.Now()
+	l.end(now)
 	if !l.has {
 		return
 	}
@@ -160,25 +158,52 @@ func (h *Host) Yield() {
 	if l.hurried {
 		keep = lingerHurried
 	}
-	turn := l.turn
-	time.AfterFunc(min(keep, max(0, time.Until(l.until))), func() { h.yieldUnused(turn) })
+	l.due = now.Add(min(keep, max(0, l.until.Sub(now))))
+	if l.set.IsZero() || l.due.Before(l.set) {
+		h.lookAt(l.due, now)
+	}
+}
+
+// lookAt sets the timer; it is called with mu held.
+func (h *Host) lookAt(due, now time.Time) {
+	l := &h.lease
+	l.set = due
+	if l.timer == nil {
+		l.timer = time.AfterFunc(due.Sub(now), h.lingered)
+		return
+	}
+	l.timer.Reset(due.Sub(now))
+}
+
+// lingered gives the lease back if it has been unused for long enough.
+func (h *Host) lingered() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	l, now := &h.lease, time.Now()
+	l.set = time.Time{}
+	switch {
+	case !l.has || l.inUse:
+	case now.Before(l.due):
+		h.lookAt(l.due, now)
+	default:
+		h.giveBack(h.stream)
+	}
+}
+
+// Contended implements worker.Host. While gpud is away nobody knows.
+func (h *Host) Contended() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lease.hurried || !h.lease.has || h.lease.offline
 }
 
 // hurry: others wait. An unused lease goes back, one in use at its Yield.
 func (h *Host) hurry() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	l := &h.lease
 	l.hurried = true
-	turn := l.turn
-	h.mu.Unlock()
-	h.yieldUnused(turn)
-}
-
-// yieldUnused gives the lease back unless something happened since turn.
-func (h *Host) yieldUnused(turn uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.lease.turn == turn && h.lease.has && !h.lease.inUse {
+	if l.has && !l.inUse {
 		h.giveBack(h.stream)
 	}
 }
@@ -186,7 +211,6 @@ func (h *Host) yieldUnused(turn uint64) {
 // giveBack is called with mu held.
 func (h *Host) giveBack(s *stream) {
 	h.lease.has, h.lease.hurried = false, false
-	h.lease.turn++
 	t := h.totals
 	if s != nil {
 		s.tell(wire.ToNode{Op: wire.OpYield, Totals: &t})

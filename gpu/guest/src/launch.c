@@ -135,6 +135,12 @@ CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, v
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
 		switch (config->attrs[i].id) {
+		/* What changes no result, and only a card could make something of. */
+		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+		case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
 		case CU_LAUNCH_ATTRIBUTE_IGNORE:
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:

@@ -321,6 +321,34 @@ static void illegal_address(void)
 	GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, cuCtxSynchronize());
 }
 
+/* Whatever is made in the moment in which the context fails has the context's
+ * error, and is not unknown. */
+static void made_at_fault(void)
+{
+	CUdeviceptr wild = 0x10;
+	unsigned int v = 1;
+	void *params[] = {&wild, &v};
+
+	for (int i = 0; i < 40; i++) {
+		CUfunction f = demo_start("poke");
+		CUstream stream, s;
+		CUresult r;
+		CUevent e;
+
+		CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+		CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+		do {
+			if (i % 2) {
+				if (!(r = cuStreamCreate(&s, CU_STREAM_NON_BLOCKING)) && !(r = cuStreamQuery(s)))
+					r = cuStreamDestroy(s);
+			} else if (!(r = cuEventCreate(&e, 0)) && !(r = cuEventRecord(e, stream)) && !(r = cuEventQuery(e))) {
+				r = cuEventDestroy(e);
+			}
+		} while (r == 0 || r == CUDA_ERROR_NOT_READY);
+		GIVES(CUDA_ERROR_ILLEGAL_ADDRESS, r);
+	}
+}
+
 /* From then on no call of that context pretends that it was done, also those that
  * wait for nothing: launches, events, small copies. Another context works on. */
 static void after_fault(void)
@@ -443,7 +471,7 @@ static void proc_address(void)
 static const struct test tests[] = {
 	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes},
-	{"illegal_address", illegal_address}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
+	{"illegal_address", illegal_address}, {"made_at_fault", made_at_fault}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},
 };
 

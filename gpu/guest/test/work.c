@@ -279,6 +279,24 @@ static void no_clusters(void)
 	CHECK(cuCtxSynchronize());
 }
 
+/* Attributes that change no result are taken. */
+static void launch_hints(void)
+{
+	CUlaunchAttribute attributes[] = {{.id = CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW}, {.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY},
+					  {.id = CU_LAUNCH_ATTRIBUTE_PRIORITY}, {.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP},
+					  {.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}};
+	CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, NULL, attributes, sizeof attributes / sizeof attributes[0]};
+	CUfunction f = demo_start("poke");
+	CUdeviceptr p;
+	unsigned int v = 7, got = 0;
+	void *params[] = {&p, &v};
+
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 7);
+}
+
 static void with_clusters(void)
 {
 	static const char ptx[] =
@@ -569,6 +587,6 @@ static void dynamic_shared(void)
 
 const struct test work_tests[] = {
 	{"callbacks", callbacks}, {"callback_errors", callback_errors}, {"boxes", boxes}, {"memsets", memsets},
-	{"registers", registers}, {"occupancy", occupancy}, {"cooperative", cooperative}, {"clusters", clusters}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
+	{"registers", registers}, {"occupancy", occupancy}, {"cooperative", cooperative}, {"clusters", clusters}, {"launch_hints", launch_hints}, {"passed_on", passed_on}, {"stream_attributes", stream_attributes}, {"exec_affinity", exec_affinity}, {"large_parameters", large_parameters}, {"queries", queries}, {"event_chain", event_chain},
 	{"dynamic_shared", dynamic_shared}, {NULL, NULL},
 };

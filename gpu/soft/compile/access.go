@@ -110,6 +110,10 @@ func (c *compiler) load(in *ptx.Inst) ([]ir.Op, error) {
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
 	}
+	if from, ok := c.valueOf(&in.Args[1]); ok {
+		to, err := c.dest(&in.Args[0], from.Class)
+		return []ir.Op{copied(to, from)}, err
+	}
 	a, err := c.access(in, &in.Args[1], nil)
 	if err != nil {
 		return nil, err
@@ -152,6 +156,14 @@ func (c *compiler) store(in *ptx.Inst) ([]ir.Op, error) {
 	}
 	if len(in.Args) != 2 {
 		return nil, in.Errorf("wrong number of operands")
+	}
+	if to, ok := c.valueOf(&in.Args[0]); ok {
+		t, err := c.last(in)
+		if err != nil {
+			return nil, err
+		}
+		from, err := c.source(&in.Args[1], to.Class, t)
+		return []ir.Op{copied(to, from)}, err
 	}
 	a, err := c.access(in, &in.Args[0], nil)
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Opera
 				return nil, err
 			}
 			o.D = c.fresh(ir.Class32)
-			moves = append(moves, &ir.CopyReg{To: to, From: o.D})
+			moves = append(moves, copied(to, o.D))
 		}
 		list = append(list, o)
 	}

@@ -103,8 +103,7 @@ func (c *compiler) word(a *ptx.Operand, size uint64) (ir.Word, bool) {
 	}
 	switch {
 	case a.Kind == ptx.KindVar && a.Var.Size == size:
-		at, ok := c.fr.vars[a.Var]
-		return ir.Word{Reg: ir.None, Local: at, Half: size == 4}, ok
+		return c.fr.word(a.Var)
 	case a.Kind == ptx.KindReg && c.fr.regs[a.Reg].Class == cl:
 		return ir.Word{Reg: c.fr.regs[a.Reg]}, true
 	}

@@ -136,20 +136,21 @@ func (c *compiler) pass(a *ptx.Operand, formal *ptx.Var, callee *frame, in bool)
 		fr := callee.regs[formal.Reg]
 		actual, err := c.source(a, fr.Class, formal.Type)
 		if !in {
-			return c.placed(&ir.CopyReg{To: actual, From: fr}), err
+			return c.placed(copied(actual, fr)), err
 		}
-		return c.placed(&ir.CopyReg{To: fr, From: actual}), err
+		return c.placed(copied(fr, actual)), err
 	}
 	if a.Kind != ptx.KindVar || a.Var.Space != ptx.Param || a.Var.Size != formal.Size {
 		return ir.Inst{}, c.in.Errorf("argument does not fit parameter " + formal.Name)
 	}
-	actual, ok := c.fr.vars[a.Var]
+	actual, ok := c.fr.word(a.Var)
 	if !ok {
 		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
-	from, to := actual, callee.vars[formal]
+	from := actual
+	to, _ := callee.word(formal)
 	if !in {
 		from, to = to, from
 	}
-	return c.placed(&ir.CopyLocal{To: to, From: from, Size: uint32(formal.Size)}), nil
+	return c.placed(copyWord(to, from, formal.Size)), nil
 }

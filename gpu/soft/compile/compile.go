@@ -46,6 +46,7 @@ type frame struct {
 	f      *ptx.Func
 	regs   []ir.Ref
 	vars   map[*ptx.Var]uint32 // local memory offsets of .local and .param
+	values map[*ptx.Var]ir.Ref // .param variables that are registers instead
 	nodes  []node
 	number []int // block number of a node
 	calls  []*ptx.Func
@@ -115,7 +116,13 @@ func (c *compiler) function(f *ptx.Func, depth int) error {
 	if !f.Entry {
 		local = append(append(local, f.Params...), f.Returns...)
 	}
+	if err := c.newValues(fr); err != nil {
+		return err
+	}
 	for _, v := range local {
+		if _, ok := fr.values[v]; ok {
+			continue
+		}
 		switch v.Space {
 		case ptx.Local, ptx.Param:
 			at := (uint64(c.p.LocalBytes) + uint64(v.Align) - 1) &^ (uint64(v.Align) - 1)

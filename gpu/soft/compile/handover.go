@@ -78,15 +78,15 @@ func (c *compiler) ownHandOver(vars []*ptx.Var, in bool) (list []ir.Inst, err er
 func (c *compiler) placed(op ir.Op) ir.Inst { return ir.Inst{Op: op, At: c.place} }
 
 func (c *compiler) handOverVar(v *ptx.Var, at uint32, in bool) (ir.Inst, error) {
-	own, ok := c.fr.vars[v]
+	from, ok := c.fr.word(v)
 	if !ok {
 		return ir.Inst{}, c.in.Errorf("a kernel's own parameter cannot be passed on")
 	}
-	from, to, size := own, c.handOverAt+at, uint32(v.Size)
+	to := ir.Word{Reg: ir.None, Local: c.handOverAt + at, Half: v.Size == 4}
 	if !in {
 		from, to = to, from
 	}
-	return c.placed(&ir.CopyLocal{To: to, From: from, Size: size}), nil
+	return c.placed(copyWord(to, from, v.Size)), nil
 }
 
 func (c *compiler) handOverReg(r ir.Ref, at uint32, in bool) ir.Inst {

@@ -69,7 +69,7 @@ func (c *compiler) hand(list []ir.Op, s *site, results []ir.Ref) ([]ir.Op, error
 		return nil, err
 	}
 	for i, w := range words {
-		list = append(list, &ir.CopyWord{To: w, From: ir.Word{Reg: results[i]}})
+		list = append(list, copyWord(w, ir.Word{Reg: results[i]}, sizes[i]))
 	}
 	return list, nil
 }

@@ -31,5 +31,5 @@ func (c *compiler) createPolicy(in *ptx.Inst) ([]ir.Op, error) {
 		return nil, in.Errorf("wrong number of operands")
 	}
 	d, err := c.dest(&in.Args[0], ir.Class64)
-	return []ir.Op{&ir.CopyReg{To: d, From: c.constant(ir.Class64, 0)}}, err
+	return []ir.Op{copied(d, c.constant(ir.Class64, 0))}, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
@@ -25,12 +26,14 @@ type Context struct {
 	output exec.Output   // set before the first launch, or nil
 	stop   atomic.Bool   // ends kernels between instructions
 	ended  chan struct{} // closed with stop
+	clock  func() int64  // of kernels: nanoseconds
 	engine *engine
 	spare  exec.Spare
 	issue  sync.Mutex // order of enqueueing; before mu
 	table  atomic.Pointer[[]exec.Region]
 	// texture and surface objects by their numbers; replaced, never changed
-	textures atomic.Pointer[map[uint64]*exec.Texture]
+	textures  atomic.Pointer[map[uint64]*exec.Texture]
+	textureOf func(object uint64) *exec.Texture // texture, made once
 	// cooperative launches come one after another: they share a workspace
 	cooperative sync.Mutex
 	running     sync.WaitGroup // stream goroutines
@@ -54,6 +57,8 @@ func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Conte
 	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
 	c.table.Store(&[]exec.Region{})
 	c.textures.Store(&map[uint64]*exec.Texture{})
+	c.clock = func() int64 { return d.o.Clock().UnixNano() }
+	c.textureOf = c.texture
 	c.legacy = c.newStream(false)
 	c.streams = []*stream{c.legacy}
 	return c
@@ -143,9 +148,7 @@ func (c *Context) MemFree(addr uint64) error {
 	c.running.Add(1)
 	go func() {
 		defer c.running.Done()
-		for _, o := range wait {
-			<-o.finished
-		}
+		await(c, wait)
 		c.forget(addr, e)
 	}()
 	return nil
@@ -182,7 +185,7 @@ func (c *Context) memory(addr, size uint64) ([]byte, error) {
 
 // copying enqueues a copy of size bytes.
 func (c *Context) copying(s worker.Stream, size uint64, done func(error), run func() error) error {
-	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
+	return c.enqueue(s, &op{report: done, run: func() error {
 		if f := c.d.o.Faults.Copy; f != nil {
 			if err := f(size); err != nil {
 				return err
@@ -192,7 +195,9 @@ func (c *Context) copying(s worker.Stream, size uint64, done func(error), run fu
 			return err
 		}
 		defer c.leave(0, 0) // the host's processor copies: no time of the device
-		defer c.faultyCopy(time.Now())
+		if c.d.o.Fault == model.Slow {
+			defer c.slowCopy(time.Now())
+		}
 		return run()
 	}})
 }
@@ -299,9 +304,7 @@ func (c *Context) Notify(done func(error)) error {
 		return nil
 	}
 	go func() {
-		for _, o := range wait {
-			<-o.finished
-		}
+		await(c, wait)
 		done(c.poison())
 	}()
 	return nil

@@ -53,6 +53,11 @@ func (e *engine) begin(ended <-chan struct{}) error {
 	select {
 	case e.begun <- struct{}{}:
 		return nil
+	default:
+	}
+	select {
+	case e.begun <- struct{}{}:
+		return nil
 	case <-ended:
 		return abi.ErrInvalidContext
 	}

@@ -23,30 +23,26 @@ func (c *Context) faultyLaunch(kernel string) error {
 	return nil
 }
 
-// faultyKernel is asked on the device, after work of a kernel that began then.
-func (c *Context) faultyKernel(began time.Time) error {
+// faultyKernel is asked on the device, after work of a kernel that took so long.
+func (c *Context) faultyKernel(took time.Duration) error {
 	switch c.d.o.Fault {
 	case model.Hang:
 		<-c.ended
 		return abi.ErrInvalidContext
 	case model.Slow:
-		c.drag(began, model.SlowBy)
+		c.drag(took, model.SlowBy)
 	case model.Throttled:
-		c.drag(began, model.ThrottledBy)
+		c.drag(took, model.ThrottledBy)
 	}
 	return nil
 }
 
-// faultyCopy is asked on the device, after a copy that began then.
-func (c *Context) faultyCopy(began time.Time) {
-	if c.d.o.Fault == model.Slow {
-		c.drag(began, model.SlowBy)
-	}
-}
+// slowCopy is asked on the device, after a copy that began then.
+func (c *Context) slowCopy(began time.Time) { c.drag(time.Since(began), model.SlowBy) }
 
-// drag makes what began then take so many times as long, unless the context ends.
-func (c *Context) drag(began time.Time, times int) {
-	t := time.NewTimer(time.Since(began) * time.Duration(times-1))
+// drag makes what took so long take so many times as long, unless the context ends.
+func (c *Context) drag(took time.Duration, times int) {
+	t := time.NewTimer(took * time.Duration(times-1))
 	defer t.Stop()
 	select {
 	case <-t.C:

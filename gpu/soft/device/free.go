@@ -15,7 +15,7 @@ func (c *Context) MemFreeAsync(st worker.Stream, addr uint64, done func(error)) 
 	if !ok {
 		return abi.ErrInvalidValue
 	}
-	return c.enqueue(st, &op{always: func() { c.freeNow(addr) }, notify: notifying(done)})
+	return c.enqueue(st, &op{always: func() { c.freeNow(addr) }, report: done})
 }
 
 // freeNow frees an allocation whatever is running.

@@ -38,18 +38,12 @@ func (c *Context) HostUnregister(address uint64, done func()) error {
 	go func() {
 		defer c.running.Done()
 		defer done()
-		await(before)
+		await(c, before)
 		c.mu.Lock()
 		c.hide(address)
 		meanwhile := c.tailsLocked()
 		c.mu.Unlock()
-		await(meanwhile)
+		await(c, meanwhile)
 	}()
 	return nil
-}
-
-func await(list []*op) {
-	for _, o := range list {
-		<-o.finished
-	}
 }

@@ -2,7 +2,6 @@ package device
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
@@ -19,27 +18,51 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	if err := c.checkLaunch(f, &l); err != nil {
 		return err
 	}
-	params := make([]byte, f.p.ParamBytes)
-	if copy(params, l.Params) < len(params) {
-		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(params))
+	k := &kernel{c: c, f: f, env: exec.Launch{
+		Grid: l.Grid, Block: l.Block, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop, Clock: c.clock, MHz: uint64(c.d.o.Model.Clock),
+		SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine, Cluster: l.Cluster, Textures: c.textureOf,
+	}}
+	k.env.Params = k.params(int(f.p.ParamBytes))
+	if copy(k.env.Params, l.Params) < len(k.env.Params) {
+		return fmt.Errorf("%w: %d bytes of parameters, kernel %s has %d", abi.ErrInvalidValue, len(l.Params), f.p.Name, len(k.env.Params))
 	}
-	workspace := uint64(0)
 	if l.Cooperative {
-		if workspace, err = c.workspaceOf(f, &l); err != nil {
+		if k.env.Workspace, err = c.workspaceOf(f, &l); err != nil {
 			return err
 		}
 	}
-	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
-		if err := c.faultyLaunch(f.p.Name); err != nil {
-			return err
-		}
-		return c.runKernel(f.ready(), &exec.Launch{
-			Grid: l.Grid, Block: l.Block, Params: params, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop,
-			Clock: func() int64 { return c.d.o.Clock().UnixNano() }, MHz: uint64(c.d.o.Model.Clock), SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine,
-			Workspace: workspace, Cluster: l.Cluster, Textures: c.texture,
-		})
-	}})
+	k.op.report, k.op.run = done, k.run
+	return c.enqueue(s, &k.op)
 }
+
+// kernel is a launch and its operation, in one piece: a launch of a small kernel
+// costs mostly what is allocated for it.
+type kernel struct {
+	op    op
+	c     *Context
+	f     *function
+	env   exec.Launch
+	turn  slice
+	small [64]byte // parameters, if they fit
+}
+
+func (k *kernel) params(n int) []byte {
+	if n <= len(k.small) {
+		return k.small[:n]
+	}
+	return make([]byte, n)
+}
+
+func (k *kernel) run() error {
+	defer func() { k.f, k.env = nil, exec.Launch{} }() // the stream keeps its last operation
+	if err := k.c.faultyLaunch(k.f.p.Name); err != nil {
+		return err
+	}
+	return k.c.runKernel(k)
+}
+
+// expired reports whether the kernel has to leave the device for a while.
+func (k *kernel) expired() bool { return k.c.gate.Expired() || k.turn.over() }
 
 func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 	limit := [3]uint32{1024, 1024, 64}
@@ -78,24 +101,24 @@ func (c *Context) checkLaunch(f *function, l *worker.Launch) error {
 // runKernel runs all blocks of a launch, beside other kernels where processors
 // are free. It holds the device while the gate allows, and accounts exactly for
 // the time between Enter and Leave.
-func (c *Context) runKernel(p *exec.Program, env *exec.Launch) error {
+func (c *Context) runKernel(k *kernel) error {
+	p := k.f.ready()
 	if err := c.engine.begin(c.ended); err != nil {
 		return err
 	}
 	defer c.engine.end()
-	if env.Workspace != 0 {
+	if k.env.Workspace != 0 {
 		c.cooperative.Lock()
 		defer c.cooperative.Unlock()
 	}
-	var turn slice
-	r := exec.NewRun(p, env, c.engine.processors, func() bool { return c.gate.Expired() || turn.over() }, &c.spare)
-	for fresh := env.Workspace; ; fresh = 0 {
+	r := exec.NewRun(p, &k.env, c.engine.processors, k.expired, &c.spare)
+	for fresh := k.env.Workspace; ; fresh = 0 {
 		var err error
-		if turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {
+		if k.turn, err = c.engine.acquire(r.Workers(), c.ended); err != nil {
 			return err
 		}
-		finished, err := c.slice(r, turn.has, fresh)
-		turn.release()
+		finished, err := c.slice(r, k.turn.has, fresh)
+		k.turn.release()
 		if finished || err != nil {
 			return err
 		}
@@ -108,18 +131,20 @@ func (c *Context) slice(r *exec.Run, processors int, fresh uint64) (finished boo
 	if err := c.enter(); err != nil {
 		return false, err
 	}
-	c.engine.enter(c.d.o.Clock())
+	began := c.d.o.Clock()
+	c.engine.enter(began)
 	c.clearWorkspace(fresh)
-	began := time.Now()
 	r.Slice(*c.table.Load(), processors)
 	finished, err = r.Finished()
-	if err == nil {
-		err = c.faultyKernel(began)
+	ended := c.d.o.Clock()
+	if err == nil && c.d.o.Fault != "" {
+		err = c.faultyKernel(ended.Sub(began))
+		ended = c.d.o.Clock()
 	}
 	launches := uint64(0)
 	if finished && err == nil {
 		launches = 1
 	}
-	c.leave(c.engine.leave(c.d.o.Clock()), launches)
+	c.leave(c.engine.leave(ended), launches)
 	return finished, err
 }

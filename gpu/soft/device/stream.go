@@ -12,26 +12,6 @@ import (
 // call does not wait.
 const maxQueued = 8192
 
-// op is one operation of a stream.
-type op struct {
-	after    []*op         // must finish first
-	run      func() error  // nil: nothing but order
-	queued   func()        // runs when the operation has its place, under Context.mu
-	always   func()        // runs also in a poisoned context (frees)
-	notify   []func(error) // under Context.mu until finished
-	finished chan struct{} // closed when done
-	err      error         // valid once finished
-}
-
-func (o *op) done() bool {
-	select {
-	case <-o.finished:
-		return true
-	default:
-		return false
-	}
-}
-
 // stream runs its operations in order on one goroutine.
 type stream struct {
 	c           *Context
@@ -61,9 +41,7 @@ func (c *Context) newStream(nonBlocking bool) *stream {
 func (s *stream) loop() {
 	defer s.c.running.Done()
 	for o := range s.queue {
-		for _, a := range o.after {
-			<-a.finished
-		}
+		await(s.c, o.after)
 		o.after = nil
 		err := s.c.poison()
 		if err == nil && o.run != nil {
@@ -75,16 +53,23 @@ func (s *stream) loop() {
 		if o.always != nil {
 			o.always()
 		}
-		s.c.mu.Lock()
-		o.err, o.run, o.always = err, nil, nil
-		notify := o.notify
-		o.notify = nil
-		close(o.finished)
-		s.c.mu.Unlock()
-		for _, f := range notify {
-			f(err)
-		}
+		s.finish(o, err)
 		s.c.d.waits.notice()
+	}
+}
+
+// finish marks an operation as done and tells those who want to know.
+func (s *stream) finish(o *op, err error) {
+	s.c.mu.Lock()
+	report, notify := o.report, o.notify
+	o.run, o.always, o.report, o.notify = nil, nil, nil, nil
+	o.end()
+	s.c.mu.Unlock()
+	if report != nil {
+		report(err)
+	}
+	for _, f := range notify {
+		f(err)
 	}
 }
 
@@ -106,7 +91,6 @@ func (c *Context) enqueue(st worker.Stream, o *op) error {
 		c.mu.Unlock()
 		return err
 	}
-	o.finished = make(chan struct{})
 	o.after = append(o.after, s.waits...)
 	s.waits = nil
 	switch {
@@ -229,14 +213,7 @@ func (c *Context) StreamWaitEvent(st worker.Stream, ev worker.Event) error {
 
 // StreamNotify implements worker.Context.
 func (c *Context) StreamNotify(st worker.Stream, done func(error)) error {
-	return c.enqueue(st, &op{notify: notifying(done)})
-}
-
-func notifying(done func(error)) []func(error) {
-	if done == nil {
-		return nil
-	}
-	return []func(error){done}
+	return c.enqueue(st, &op{report: done})
 }
 
 // EventCreate implements worker.Context.

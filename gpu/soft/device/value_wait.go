@@ -3,6 +3,7 @@ package device
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -37,7 +38,7 @@ func (c *Context) StreamWaitValue(s worker.Stream, addr, value uint64, width, fl
 	if _, err := c.memory(addr, uint64(width)); err != nil {
 		return abi.ErrInvalidValue
 	}
-	return c.enqueue(s, &op{notify: notifying(done), run: func() error {
+	return c.enqueue(s, &op{report: done, run: func() error {
 		w := &valueWait{c: c, addr: addr, value: value, width: width, flags: flags, over: make(chan struct{})}
 		c.d.waits.add(w)
 		<-w.over
@@ -93,6 +94,8 @@ func (w *valueWait) look() bool {
 // them, so that they cost a bounded part of one processor however many they are: it
 // sleeps waitShare times as long as it has looked.
 type waits struct {
+	any atomic.Bool // somebody waits, for notice
+
 	mu      sync.Mutex // guards the following
 	list    []*valueWait
 	changed chan struct{} // something may have been written; nil: nobody waits
@@ -110,6 +113,7 @@ func (w *waits) add(v *valueWait) {
 	begin := w.changed == nil
 	if begin {
 		w.changed = make(chan struct{}, 1)
+		w.any.Store(true)
 		go w.watch(w.changed)
 	}
 	w.mu.Unlock()
@@ -120,6 +124,9 @@ func (w *waits) add(v *valueWait) {
 
 // notice has the values looked at soon: an operation has ended.
 func (w *waits) notice() {
+	if !w.any.Load() {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -163,6 +170,7 @@ func (w *waits) look() bool {
 	}
 	if len(w.list) == 0 {
 		w.changed = nil
+		w.any.Store(false)
 	}
 	return w.changed != nil
 }

@@ -88,9 +88,10 @@ func (m *machine) splitByBarrier(g *group, num, count ir.Ref) {
 	}
 }
 
-func (g *group) size() int {
+// sizeOf is how many lanes a group has.
+func (m *machine) sizeOf(g *group) int {
 	n := 0
-	for _, a := range g.act {
+	for _, a := range g.act[:m.warps] {
 		n += bits.OnesCount32(a)
 	}
 	return n
@@ -101,7 +102,7 @@ func (g *group) size() int {
 // not whole comes for the lanes that it lacks too (PTX ISA, bar: each warp adds its
 // size). Numbers that are not of whole warps, which PTX does not have, count lanes.
 func (m *machine) counts(g *group, b *barrier) int {
-	n := g.size()
+	n := m.sizeOf(g)
 	if b.expected == 0 || b.expected%ir.WarpSize != 0 {
 		return n
 	}

@@ -65,7 +65,7 @@ type clusterBarrier struct{ *ir.ClusterBarrier }
 // sync is the syncFunc of the barrier.
 func (o clusterBarrier) sync(m *machine, g *group) (bool, error) {
 	if !o.Wait {
-		m.setParity(g, m.cluster.arrive(g.size()))
+		m.setParity(g, m.cluster.arrive(m.sizeOf(g)))
 		m.look()
 		return true, nil
 	}
@@ -118,7 +118,7 @@ func (m *machine) awaits() bool {
 
 // quit takes the lanes of a group that ends out of the cluster.
 func (m *machine) quit(g *group) {
-	m.cluster.leave(g.size(), func(phase uint32) (n int) {
+	m.cluster.leave(m.sizeOf(g), func(phase uint32) (n int) {
 		for w, a := range g.act[:m.warps] {
 			n += bits.OnesCount32(a & m.inPhase(w, phase))
 		}
@@ -142,30 +142,35 @@ func (m *machine) sharedOf(addr uint64) ([]byte, uint64, error) {
 // beginCluster puts machines at the start of the next blocks: all blocks of a
 // cluster begin together. It returns the first of them; mu is held.
 func (r *Run) beginCluster() *machine {
-	dims, at := r.env.Cluster, r.next/uint64(r.size)
-	var first [3]uint32
-	for i, d := range dims {
-		n := uint64(r.env.Grid[i] / d)
-		first[i] = uint32(at%n) * d
-		at /= n
-	}
+	block := r.take()
 	var c *cluster
 	for rank := uint32(0); ; rank++ {
 		m := r.machine()
 		if rank == 0 {
 			c = m.first(r)
 		}
-		m.cluster, m.rank, m.block = c, rank, r.next
-		c.shared = append(c.shared, m.shared)
-		x, rest := rank%dims[0], rank/dims[0]
-		m.begin([3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
-		r.next++
+		m.beginBlock(c, rank, block+uint64(rank))
 		r.begun++
 		if rank == r.size-1 {
 			return m
 		}
 		r.half = append(r.half, m)
 	}
+}
+
+// beginBlock puts a machine at the start of a block, which has a rank in its cluster.
+func (m *machine) beginBlock(c *cluster, rank uint32, block uint64) {
+	dims, at := m.env.Cluster, block/uint64(m.of.size)
+	var first [3]uint32
+	for i, d := range dims {
+		n := uint64(m.env.Grid[i] / d)
+		first[i] = uint32(at%n) * d
+		at /= n
+	}
+	m.cluster, m.rank, m.block = c, rank, block
+	c.shared = append(c.shared, m.shared)
+	x, rest := rank%dims[0], rank/dims[0]
+	m.begin([3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
 }
 
 // first returns the cluster that begins with a machine's block. A block alone

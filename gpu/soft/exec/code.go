@@ -1,7 +1,9 @@
 package exec
 
 import (
+	"cmp"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
@@ -39,6 +41,10 @@ const (
 // codeBytes is what the machine code of all programs takes.
 var codeBytes atomic.Int64
 
+// learnBlocks is how many basic blocks of a variant run, times warps, before its code
+// is made again for the addresses that its loads have had.
+const learnBlocks = 1 << 15
+
 // variants are a program's machine code, by number of warps.
 type variants struct {
 	heat  atomic.Int64
@@ -51,17 +57,22 @@ type variants struct {
 // it is made of.
 type machineCode struct {
 	blocks []block
-	runs   int
+	runs   []*run
 	code   *amd64.Code
+	// Of code that is not made for what it has learned yet.
+	learns bool
+	heat   atomic.Int64
+	again  atomic.Bool // it is being made again
 }
 
 // run is instructions that machine code does.
 type run struct {
-	number    int            // in its program
-	all, some amd64.Function // for tiles of which all lanes take part; with a mask
-	windows   [2][]int       // the accesses to device memory of both, by instruction
-	steps     []step         // the same, interpreted
-	loads     []ir.Ref       // what loads and what follows them write, when there are loads and the run may be in a loop
+	number    int             // in its program
+	all, some amd64.Function  // for tiles of which all lanes take part; with a mask
+	windows   [2][]int        // the accesses to device memory of both, by instruction
+	steps     []step          // the same, interpreted
+	seen      []atomic.Uint32 // how addresses lay of which groups of loads (native.Context.Kinds)
+	loads     []ir.Ref        // what loads and what follows them write, when there are loads and the run may be in a loop
 	stores    bool
 	ordered   bool // lanes of a tile come after those of the ones before it
 }
@@ -71,7 +82,7 @@ type run struct {
 func (p *Program) warm(e Engine, warps, blocks int) *machineCode {
 	v := &p.variants
 	if c := v.made[warps].Load(); c != nil {
-		return c
+		return p.learned(e, warps, blocks, c)
 	}
 	if e == Interpreted || v.begun[warps].Load() {
 		return nil
@@ -89,16 +100,37 @@ func (p *Program) make(e Engine, warps int) *machineCode {
 	if !v.begun[warps].CompareAndSwap(false, true) || v.count.Add(1) > maxVariants {
 		return nil
 	}
-	if e == Compiled {
-		v.made[warps].Store(p.compile(warps))
-	} else {
-		go func() { v.made[warps].Store(p.compile(warps)) }()
-	}
-	return v.made[warps].Load()
+	return p.store(e, warps, nil)
 }
 
-// compile makes the machine code of all runs that are worth it. Nil: there are none.
-func (p *Program) compile(warps int) *machineCode {
+// store makes a variant's code, now or soon, and returns what there is of it.
+func (p *Program) store(e Engine, warps int, before *machineCode) *machineCode {
+	made := &p.variants.made[warps]
+	store := func() {
+		if c := p.compile(warps, before); c != nil {
+			made.Store(c)
+		}
+	}
+	if e == Compiled {
+		store()
+	} else {
+		go store()
+	}
+	return made.Load()
+}
+
+// learned counts as warm does, and makes code again for how the addresses of its loads
+// have lain.
+func (p *Program) learned(e Engine, warps, blocks int, c *machineCode) *machineCode {
+	if !c.learns || e != Compiled && c.heat.Add(int64(blocks*warps)) < learnBlocks || !c.again.CompareAndSwap(false, true) {
+		return c
+	}
+	return p.store(e, warps, c)
+}
+
+// compile makes the machine code of all runs that are worth it, for what the code
+// before, if any, has learned. Nil: there are none.
+func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	if !amd64.Available() || !p.small() {
 		return nil
 	}
@@ -106,7 +138,7 @@ func (p *Program) compile(warps int) *machineCode {
 	if live == nil {
 		return nil
 	}
-	c := &compilation{p: p, live: live, looping: ir.Looping(p.Program), lanes: warps * ir.WarpSize}
+	c := &compilation{p: p, live: live, looping: ir.Looping(p.Program), lanes: warps * ir.WarpSize, before: before}
 	for i := range p.Blocks {
 		c.block(i)
 	}
@@ -126,7 +158,7 @@ func (p *Program) compile(warps int) *machineCode {
 	for n, r := range c.runs {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
-	m := &machineCode{c.blocks, len(c.runs), code}
+	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, learns: before == nil && c.groups > 0}
 	runtime.AddCleanup(m, func(code *amd64.Code) {
 		_ = code.Close()
 		codeBytes.Add(-bytes)
@@ -156,6 +188,8 @@ type compilation struct {
 	runs      []*run
 	functions [][]byte // two for each run
 	bytes     int
+	before    *machineCode
+	groups    int // of loads, in all runs
 }
 
 // block puts runs in the place of a block's steps.
@@ -184,7 +218,13 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
 	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
-	o := native.Options{Lanes: c.lanes, Live: c.liveIn(block, at, n), Constant: c.constant}
+	o := native.Options{Lanes: c.lanes, LocalBytes: uint64(c.p.LocalBytes), Live: c.liveIn(block, at, n), Constant: c.constant}
+	if n == len(c.p.Program.Blocks[block].Insts) {
+		o.Loop = c.p.loop(block)
+	}
+	if c.before != nil {
+		o.Expect = native.Expected(c.before.runs[r.number].seen)
+	}
 	var codes [2][]byte
 	for i := range codes {
 		o.Masked = i == 1
@@ -194,14 +234,48 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		}
 		codes[i], r.windows[i] = f.Code, f.Globals
 		c.bytes += len(f.Code)
+		r.seen = make([]atomic.Uint32, f.Groups)
 	}
+	c.groups += len(r.seen)
 	r.notes(insts)
 	if !c.looping[block] {
 		r.loads = nil
 	}
+	after := c.live.At(block, at+n)
+	r.loads = slices.DeleteFunc(r.loads, func(ref ir.Ref) bool { return !after.Has(ref) })
+	slices.SortFunc(r.loads, func(a, b ir.Ref) int { return cmp.Or(cmp.Compare(a.Class, b.Class), a.Slot-b.Slot) })
+	r.loads = slices.Compact(r.loads)
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// loop says when a block goes back to itself.
+func (p *Program) loop(block int) *native.Loop {
+	b, ok := p.Program.Blocks[block].End.(ir.Branch)
+	switch {
+	case !ok || p.Blocks[block].sync != nil:
+		return nil
+	case p.goesTo(b.To) == block:
+		return &native.Loop{Again: b.P}
+	case p.goesTo(b.Else) == block:
+		b.P.Not = !b.P.Not
+		return &native.Loop{Again: b.P}
+	}
+	return nil
+}
+
+// goesTo is where lanes go that come to a block, if there is nothing to do in it.
+func (p *Program) goesTo(block int) int {
+	for range p.Blocks {
+		b := &p.Program.Blocks[block]
+		to, ok := b.End.(ir.Goto)
+		if !ok || len(b.Insts) > 0 || p.Blocks[block].sync != nil {
+			break
+		}
+		block = to.To
+	}
+	return block
 }
 
 // constant returns what a register holds in every lane.

@@ -16,6 +16,7 @@ type codeState struct {
 	code    *machineCode // nil: none yet
 	context *native.Context
 	files   native.Files
+	bound   *Run              // that files are of
 	table   []Region          // that windows are of
 	windows [][]native.Window // by run: the allocation that each access used last
 }
@@ -23,22 +24,40 @@ type codeState struct {
 // useCode lets a machine go on with machine code where there is some.
 func (m *machine) useCode(blocks int) {
 	n := &m.native
-	if n.code == nil {
+	if n.code == nil || n.code.learns {
 		c := m.p.warm(m.env.Engine, m.warps, blocks)
 		if c == nil {
 			return
 		}
-		m.blocks, n.code, n.context, n.windows = c.blocks, c, &native.Context{}, make([][]native.Window, c.runs)
+		if n.code == nil {
+			n.context, n.windows = &native.Context{}, make([][]native.Window, len(c.runs))
+		}
+		m.blocks, n.code = c.blocks, c
 	}
+	m.bind()
 	if t := m.env.table; len(t) != len(n.table) || len(t) > 0 && &t[0] != &n.table[0] {
 		n.table = t
 		clear(n.windows)
 	}
 }
 
+// bind gives machine code the machine's registers and memory.
+func (m *machine) bind() {
+	n := &m.native
+	if n.bound == m.of {
+		return
+	}
+	n.bound = m.of
+	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Shared: m.shared, Params: m.env.Params, Local: m.local}
+	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
+		n.files.Exclusive = m.shared
+	}
+	n.context.Bind(&n.files)
+}
+
 // forget lets go of a launch's memory.
 func (n *codeState) forget() {
-	n.table, n.files = nil, native.Files{}
+	n.table, n.files, n.bound = nil, native.Files{}, nil
 	clear(n.windows)
 }
 
@@ -47,10 +66,6 @@ func (m *machine) runCode(r *run, act []uint32) error {
 	n := &m.native
 	if n.windows[r.number] == nil {
 		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
-	}
-	n.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Active: act, Shared: m.shared, Params: m.env.Params, Globals: n.windows[r.number]}
-	if m.of.size == 1 { // else other blocks of the cluster may use the shared memory
-		n.files.Exclusive = m.shared
 	}
 	for w := 0; w < len(act); {
 		if act[w] == 0 {
@@ -88,7 +103,10 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 	}
 	var left []leftLanes
 	for from < to {
-		tile, inst := m.native.context.Run(f, &m.native.files, from, to)
+		tile, inst := m.native.context.Run(f, len(r.steps), act, m.native.windows[r.number], from, to)
+		if full && m.native.code.learns {
+			m.native.context.Kinds(r.seen)
+		}
 		if m.native.context.Changed() {
 			m.did |= didChange
 		}

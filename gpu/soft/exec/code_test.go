@@ -34,9 +34,9 @@ func TestLanesThatLeaveGoOnTogether(t *testing.T) {
 		return nil
 	})
 	m := &machine{warps: 2, lanes: lanes, r32: make([]uint32, lanes), r64: make([]uint64, lanes), preds: make([]uint32, maxWarps)}
-	m.native = codeState{context: &native.Context{}, windows: make([][]native.Window, 1)}
+	m.native = codeState{code: &machineCode{}, context: &native.Context{}, windows: make([][]native.Window, 1)}
 	m.native.windows[0] = []native.Window{{Base: 0, Data: make([]byte, 64)}}
-	m.native.files = native.Files{R32: m.r32, R64: m.r64, Preds: m.preds, Globals: m.native.windows[0]}
+	m.native.context.Bind(&native.Files{R32: m.r32, R64: m.r64, Preds: m.preds})
 	act := []uint32{^uint32(0), ^uint32(0)}
 	r := &run{steps: []step{one}, stores: true, all: code.Function(0)}
 	r.windows[0] = f.Globals

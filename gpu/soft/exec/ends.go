@@ -42,14 +42,32 @@ func newEnd(e ir.End) end {
 
 func branch(p pred, to, otherwise int) end {
 	return func(m *machine, g *group) bool {
-		var taken [maxWarps]uint32
-		pred := m.pred(p.slot, 0, m.warps)
+		pred, some, rest := m.pred(p.slot, 0, m.warps), uint32(0), uint32(0)
 		for w, v := range pred {
-			taken[w] = g.act[w] & (v ^ p.not)
+			taken := g.act[w] & (v ^ p.not)
+			some |= taken
+			rest |= g.act[w] &^ taken
 		}
-		m.branch(g, &taken, to, otherwise)
+		switch {
+		case some == 0 || to == otherwise:
+			g.pc = otherwise
+		case rest == 0:
+			g.pc = to
+		default:
+			m.diverge(g, pred, p.not).pc = to
+			g.pc = otherwise
+		}
 		return true
 	}
+}
+
+// diverge makes a group of the lanes that take a branch.
+func (m *machine) diverge(g *group, pred []uint32, not uint32) *group {
+	var taken [maxWarps]uint32
+	for w, v := range pred {
+		taken[w] = g.act[w] & (v ^ not)
+	}
+	return m.split(g, &taken)
 }
 
 func table(idx ir.Ref, to []int) end {

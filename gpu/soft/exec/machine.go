@@ -29,29 +29,31 @@ type machine struct {
 	warps int
 	lanes int // warps * 32: the stride of a register
 
-	r32    []uint32
-	r64    []uint64
-	preds  []uint32 // [register][maxWarps]
-	live   [maxWarps]uint32
-	block  uint64    // its number in the grid
-	ctaid  [3]uint32 // its place
-	rank   uint32    // its place in the cluster
-	shared []byte
-	local  []byte // [lane][p.localBytes]
-	stride uint32 // bytes of local memory per lane
-	save32 []uint32
-	save64 []uint64
-	shadow *shadow // of a checked program, or nil
-	cache  Region  // the allocation touched last
-	bound  bound   // the texture used last
-	groups []*group
-	pool   []*group
-	bars   [16]barrier
-	meet   exchange // the meeting of lanes in work
-	matrix matrixRoom
-	blocks []block // of the program, or of its machine code
-	native codeState
-	fault  error // of the end of a block
+	r32     []uint32
+	r64     []uint64
+	preds   []uint32 // [register][maxWarps]
+	live    [maxWarps]uint32
+	block   uint64    // its number in the grid
+	batch   batch     // the blocks that it begins next
+	through uint64    // blocks of batches that it has ended, but for the one at hand
+	ctaid   [3]uint32 // its place
+	rank    uint32    // its place in the cluster
+	shared  []byte
+	local   []byte // [lane][p.localBytes]
+	stride  uint32 // bytes of local memory per lane
+	save32  []uint32
+	save64  []uint64
+	shadow  *shadow // of a checked program, or nil
+	cache   Region  // the allocation touched last
+	bound   bound   // the texture used last
+	groups  []*group
+	pool    []*group
+	bars    [16]barrier
+	meet    exchange // the meeting of lanes in work
+	matrix  matrixRoom
+	blocks  []block // of the program, or of its machine code
+	native  codeState
+	fault   error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
 	until uint64   // the clock at the end of the block's turn

@@ -8,13 +8,6 @@ import (
 
 // Steps that carry arguments and results of calls.
 
-func copyReg(o *ir.CopyReg) step {
-	return masked(func(m *machine, act []uint32) error {
-		eachLane(act, func(l int) { m.set(o.To, l, m.get(o.From, l)) })
-		return nil
-	})
-}
-
 func copyLocal(o *ir.CopyLocal) step {
 	return masked(func(m *machine, act []uint32) error {
 		eachLane(act, func(l int) {

@@ -53,6 +53,9 @@ func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
 	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks))}
 	for i := range p.Blocks {
 		x.Blocks[i] = newBlock(&p.Blocks[i], newStep)
+		if w := x.Blocks[i].warp; w != nil {
+			w.fix(p.Const32)
+		}
 	}
 	return x
 }
@@ -152,8 +155,6 @@ func moving(op ir.Op) (step, bool) {
 // of functions that the device brings.
 func calling(op ir.Op) (step, bool) {
 	switch o := op.(type) {
-	case *ir.CopyReg:
-		return copyReg(o), true
 	case *ir.CopyLocal:
 		return copyLocal(o), true
 	case *ir.CopyWord:

@@ -52,7 +52,8 @@ type Run struct {
 	pause   atomic.Bool
 
 	mu    sync.Mutex
-	next  uint64     // the first block that has not begun
+	next  uint64     // the first block that has not begun and is in no batch
+	left  []batch    // that machines had and did not begin
 	ended uint64     // how many have
 	begun int        // blocks with a machine
 	most  int        // of begun
@@ -132,13 +133,13 @@ func (r *Run) work() {
 		if m = r.turn(m, how, err); m == nil {
 			return
 		}
-		if how, err = m.run(); how != waiting {
+		for how, err = m.run(); how == ended && err == nil && m.beginNext(); {
+			how, err = m.run()
+		}
+		if how != waiting {
 			fruitless = 0
 		} else if fruitless++; fruitless > 2 { // for another worker's block, perhaps
 			runtime.Gosched()
-		}
-		if how == ended && err == nil && r.expired() {
-			r.pause.Store(true)
 		}
 	}
 }
@@ -161,7 +162,7 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 	// A block that waits may wait for one that has begun or for one that has
 	// not: they take turns. Without that, a grid whose blocks wait for the one
 	// before them would have most of its blocks set aside.
-	fresh := r.next < r.total && r.begun+int(r.size) <= r.most
+	fresh := (len(r.left) > 0 || r.next < r.total) && r.begun+int(r.size) <= r.most
 	if len(r.aside) > 0 && (r.again || !fresh) {
 		r.again = false
 		return r.resume()
@@ -170,7 +171,11 @@ func (r *Run) turn(m *machine, how outcome, err error) *machine {
 		return nil
 	}
 	r.again = len(r.aside) > 0
-	return r.beginCluster()
+	m = r.beginCluster()
+	if r.size == 1 && len(r.aside) == 0 {
+		m.batch = r.reserve()
+	}
+	return m
 }
 
 // resume takes the next block that was set aside; mu is held. Up and down again
@@ -222,6 +227,10 @@ func (r *Run) fail(err error) {
 
 // back takes a machine from a worker; mu is held.
 func (r *Run) back(m *machine, how outcome, err error) {
+	r.ended, m.through = r.ended+m.through, 0
+	if m.batch.from < m.batch.to { // others may wait for them
+		r.left, m.batch = append(r.left, m.batch), batch{}
+	}
 	switch {
 	case err != nil:
 		r.fail(err)

@@ -25,6 +25,7 @@ type warpOp struct {
 	// whole is set instead for an instruction that a whole warp executes together at
 	// one place (.aligned). It may write registers of lanes that have ended.
 	whole whole
+	fixed *fixedShuffle // of a shuffle whose sources of values are known, or nil
 }
 
 // exchange is one meeting: what the lanes bring and what each of them gets.
@@ -229,6 +230,10 @@ func (o *warpOp) meet(m *machine, w int, lanes uint32) error {
 		return o.whole(m, w, lanes)
 	}
 	if o.combine == nil {
+		return nil
+	}
+	if o.fixed != nil && lanes == ^uint32(0) {
+		o.shuffleWhole(m, w)
 		return nil
 	}
 	x := &m.meet

@@ -26,15 +26,6 @@ type Word struct {
 	Half  bool
 }
 
-// CopyReg copies a register lane by lane.
-type CopyReg struct{ To, From Ref }
-
-// Name implements Op.
-func (o *CopyReg) Name() string { return "copy" }
-
-// Registers implements Op.
-func (o *CopyReg) Registers() (results, sources []Ref) { return registers(o.To), registers(o.From) }
-
 // CopyLocal copies inside each lane's local memory.
 type CopyLocal struct{ To, From, Size uint32 }
 

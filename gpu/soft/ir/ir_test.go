@@ -104,8 +104,8 @@ func TestLiveAcrossFunctions(t *testing.T) {
 	a := newAsm(t)
 	a.p.Const32 = map[int]uint32{3: 7}
 	a.r(3)
-	a.block(Call{To: 2, Back: 1}, Inst{Op: &CopyReg{To: a.r(0), From: a.r(3)}})
-	a.block(Return{}, Inst{Op: &CopyReg{To: a.r(2), From: a.r(1)}})
+	a.block(Call{To: 2, Back: 1}, Inst{Op: &CopyWord{To: Word{Reg: a.r(0)}, From: Word{Reg: a.r(3)}}})
+	a.block(Return{}, Inst{Op: &CopyWord{To: Word{Reg: a.r(2)}, From: Word{Reg: a.r(1)}}})
 	a.block(Return{}, a.arith(a.r(1), "add.u32", a.r(0), a.r(0)))
 	l := FindLive(a.p)
 	if got, want := l.At(2, 1).Refs(), []Ref{a.r(0), a.r(1)}; !slices.Equal(got, want) {

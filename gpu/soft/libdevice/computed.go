@@ -1,6 +1,10 @@
 package libdevice
 
-import "math"
+import (
+	"math"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+)
 
 // computed are the functions of one lane's values that are no instruction.
 func computed() map[string]any {
@@ -31,12 +35,9 @@ func computed() map[string]any {
 		"nextafter": math.Nextafter, "nextafterf": math.Nextafter32,
 		"llround": llround, "llroundf": func(x float32) int64 { return llround(float64(x)) },
 		"llrint": llrint, "llrintf": func(x float32) int64 { return llrint(float64(x)) },
-		"fast_powf":   func(x, y float32) float32 { return float32(math.Exp2(float64(y) * log2(float64(x)))) },
-		"fast_tanf":   single(tan),
-		"fast_expf":   single(math.Exp),
-		"fast_exp10f": single(exp10),
-		"fast_logf":   single(log),
-		"fast_log10f": single(log10),
+		"fast_powf": func(x, y float32) float32 { return float32(ops.Exp2(float64(y) * ops.Log2(float64(x)))) },
+		"fast_tanf": single(tan),
+		"frsqrt_rn": single(func(x float64) float64 { return 1 / math.Sqrt(x) }),
 	}
 	for name, f := range oneArgument {
 		all[name] = f
@@ -48,6 +49,12 @@ func computed() map[string]any {
 	}
 	for name, f := range fastSingles {
 		all[name+"f"] = single(f)
+	}
+	for _, name := range []string{"rsqrtf", "exp2f", "log2f"} { // instructions
+		delete(all, name)
+	}
+	for name, f := range byTwo {
+		all[name+"f"], all["fast_"+name+"f"] = single(f), single(f)
 	}
 	predicates(all)
 	integers(all)
@@ -68,12 +75,19 @@ var oneArgument = map[string]func(float64) float64{
 
 // fastSingles replace those of float where Go's have far more than its bits.
 var fastSingles = map[string]func(float64) float64{
-	"exp": math.Exp, "exp2": math.Exp2, "expm1": math.Expm1, "log": math.Log, "log1p": math.Log1p,
+	"expm1": math.Expm1, "log1p": math.Log1p,
 	"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,
 	"asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh, "erfc": math.Erfc,
 	"j0": math.J0, "j1": firstBessel, "y0": math.Y0, "y1": math.Y1,
 	"rcbrt": func(x float64) float64 { return 1 / math.Cbrt(x) },
-	"rsqrt": func(x float64) float64 { return 1 / math.Sqrt(x) },
+}
+
+// byTwo are functions of float that are made of the powers and logarithms of two.
+var byTwo = map[string]func(float64) float64{
+	"exp":   func(x float64) float64 { return ops.Exp2(x * math.Log2E) },
+	"exp10": func(x float64) float64 { return ops.Exp2(x * ops.Log2Ten) },
+	"log":   func(x float64) float64 { return ops.Log2(x) * math.Ln2 },
+	"log10": func(x float64) float64 { return ops.Log2(x) * (1 / ops.Log2Ten) },
 }
 
 // firstBessel is Go's, which loses the sign of a zero.

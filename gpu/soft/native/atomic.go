@@ -53,7 +53,7 @@ func updatable(o *ir.Atomic) bool {
 }
 
 func (b *builder) atomic(o *ir.Atomic, in *ir.Inst, index int, opt *Options) []value {
-	x := b.newAccess(&o.Access, index)
+	x := b.newAccess(&o.Access, index, opt)
 	x.window = exclusiveOffset
 	data := b.settle(b.read(o.B))
 	uses := append(b.access(&x, in, opt), data.lo)
@@ -62,7 +62,7 @@ func (b *builder) atomic(o *ir.Atomic, in *ir.Inst, index int, opt *Options) []v
 		uses, vectors = append(uses, data.hi), 2
 	}
 	op, _, _ := strings.Cut(o.What, ".")
-	old := b.add(regalloc.Inst{Uses: uses, Early: true}, vectors, func(a *amd64.Assembler, r regs) { x.emitAtomic(a, r, updates[op]) })
+	old := b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0, 0}, Early: true}, vectors, func(a *amd64.Assembler, r regs) { x.emitAtomic(a, r, updates[op]) })
 	switch {
 	case o.D.Class == ir.ClassNone:
 		return nil
@@ -80,34 +80,45 @@ func (x *access) emitAtomic(a *amd64.Assembler, r regs, update func(a *amd64.Ass
 		data = r.use[3:]
 	}
 	x.mask(a, r, done)
-	park(a, r)
 	x.parkData(a, data)
-	a.Emit(amd64.MOV, amd64.Mem(regContext, savedOffset), amd64.Q(lanesLeft))
-	each(a, addressOffset, func() {
-		x.inside(a, x.Size, out, out)
-		a.Emit(amd64.MOV, amd64.Mem(regContext, addressOffset).Index(lane, 8), amd64.Q(offset))
-	})
-	a.Emit(amd64.MOV, amd64.Q(lanesLeft), amd64.Mem(regContext, savedOffset))
-	each(a, addressOffset, func() { x.change(a, update) })
-	x.unpark(a, r)
+	x.locate(a, r, r.address, out)
+	if x.masked {
+		each(a, addressOffset, func() {
+			x.change(a, update, x.parked(0, 0).Index(lane, uint8(x.Size)))
+			a.Emit(amd64.MOV, x.parked(0, 0).Index(lane, uint8(x.Size)), x.scalar(amd64.RAX))
+			a.Emit(amd64.OR, amd64.Mem(regContext, changedOffset), amd64.Q(room))
+		})
+		x.unpark(a, r)
+	} else {
+		const changed = lane
+		a.Emit(amd64.XOR, amd64.D(changed), amd64.D(changed))
+		x.collect(a, r, func(l int) amd64.Arg {
+			a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, addressOffset+8*int32(l)))
+			x.change(a, update, x.parked(0, l))
+			a.Emit(amd64.OR, amd64.Q(changed), amd64.Q(room))
+			return x.scalar(amd64.RAX)
+		})
+		a.Emit(amd64.OR, amd64.Mem(regContext, changedOffset), amd64.Q(changed))
+	}
 	a.Jump(done)
 	x.leave(a, out)
 	a.Bind(done)
 }
 
-// change does one lane's operation. The old value takes the place of the source, and
-// what has changed is noted for those who wait.
-func (x *access) change(a *amd64.Assembler, update func(a *amd64.Assembler)) {
-	width, scale := amd64.D, uint8(4)
-	if x.Size == 8 {
-		width, scale = amd64.Q, 8
-	}
-	at := amd64.Mem(regContext, elementOffset(0)).Index(lane, scale)
-	a.Emit(amd64.MOV, width(amd64.RAX), amd64.Mem(offset, 0))
-	a.Emit(amd64.MOV, width(room), at)
-	a.Emit(amd64.MOV, at, width(amd64.RAX))
+// change does one lane's operation on the element at offset. It leaves the old value in
+// RAX, and in room what has changed, which is noted for those who wait.
+func (x *access) change(a *amd64.Assembler, update func(a *amd64.Assembler), source amd64.Arg) {
+	a.Emit(amd64.MOV, x.scalar(amd64.RAX), amd64.Mem(offset, 0))
+	a.Emit(amd64.MOV, x.scalar(room), source)
 	update(a)
-	a.Emit(amd64.MOV, amd64.Mem(offset, 0), width(room))
-	a.Emit(amd64.XOR, width(room), width(amd64.RAX))
-	a.Emit(amd64.OR, amd64.Mem(regContext, changedOffset), amd64.Q(room))
+	a.Emit(amd64.MOV, amd64.Mem(offset, 0), x.scalar(room))
+	a.Emit(amd64.XOR, x.scalar(room), x.scalar(amd64.RAX))
+}
+
+// scalar is a register as wide as an element of 4 or 8 bytes.
+func (x *access) scalar(r amd64.Reg) amd64.Arg {
+	if x.Size == 8 {
+		return amd64.Q(r)
+	}
+	return amd64.D(r)
 }

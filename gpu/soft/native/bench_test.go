@@ -74,7 +74,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/code,masked=%v", name, masked), func(b *testing.B) {
 				c := new(Context)
 				for b.Loop() {
-					c.Run(loaded.Function(0), f, 0, lanes/8)
+					f.run(c, loaded.Function(0), 0, lanes/8)
 				}
 				rate(b)
 			})

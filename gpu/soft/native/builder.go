@@ -44,7 +44,11 @@ type builder struct {
 	left     int   // where in code.Insts the last is that may leave
 
 	once       bool // it must not begin again
-	quick      bool // the body writes nothing before its last access
+	stored     bool // local memory has been written
+	wrong      error
+	quick      bool   // the body writes nothing before its last access
+	cycle      *cycle // of a body that goes round
+	expect     []Kind // how the addresses of a quick body's groups lie
 	general    amd64.Label
 	widened    map[id]value // addresses of 32 bits as 64
 	groups     map[groupKey][]*group
@@ -77,6 +81,9 @@ func (b *builder) in(p place) id {
 	b.places = append(b.places, p)
 	v := b.value(regalloc.Value{Slot: len(b.places) - 1, In: true})
 	b.loaded[p] = v
+	if b.cycle != nil {
+		b.cycle.enters(b, p, v)
+	}
 	return v
 }
 

@@ -1,7 +1,9 @@
 package native
 
 import (
+	"math/bits"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
@@ -20,6 +22,7 @@ type Files struct {
 	Globals []Window
 	Shared  []byte
 	Params  []byte
+	Local   []byte // Options.LocalBytes of each lane, one behind the other
 	// Exclusive is Shared where no other goroutine touches it, or nil. Atomic
 	// operations elsewhere leave the run.
 	Exclusive []byte
@@ -36,10 +39,12 @@ type Context struct {
 	r32, r64, preds, active uintptr
 	tile, end               uint64 // the tiles to run; tile is where the code left
 	shared, params          window
+	local                   uintptr
 	exclusive               window
+	limit, turns            uint64 // of a loop, for each tile; those that are left
 	changed                 uint64 // not 0 when an atomic operation has changed a value
 	globals                 [maxGlobals]window
-	saved                   uint64
+	sink                    uint64 // what lanes reach that do not take part
 	generation              uint64 // of a Run, times 64
 	memos                   [maxMemos]memo
 	addresses               [8]uint64
@@ -82,14 +87,17 @@ const (
 	activeOffset  = int32(unsafe.Offsetof(Context{}.active))
 	tileOffset    = int32(unsafe.Offsetof(Context{}.tile))
 	endOffset     = int32(unsafe.Offsetof(Context{}.end))
-	savedOffset   = int32(unsafe.Offsetof(Context{}.saved))
+	sinkOffset    = int32(unsafe.Offsetof(Context{}.sink))
 	addressOffset = int32(unsafe.Offsetof(Context{}.addresses))
 	warpOffset    = int32(unsafe.Offsetof(Context{}.generation))
 	spillOffset   = int32(unsafe.Offsetof(Context{}.spills))
 
+	localOffset     = int32(unsafe.Offsetof(Context{}.local))
 	sharedOffset    = int32(unsafe.Offsetof(Context{}.shared))
 	exclusiveOffset = int32(unsafe.Offsetof(Context{}.exclusive))
 	changedOffset   = int32(unsafe.Offsetof(Context{}.changed))
+	limitOffset     = int32(unsafe.Offsetof(Context{}.limit))
+	turnsOffset     = int32(unsafe.Offsetof(Context{}.turns))
 	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
 	windowBase = int32(unsafe.Offsetof(window{}.base))
@@ -128,30 +136,60 @@ func globalOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
-// Run runs the function of a run for the lanes of the tiles from one on to another.
+// Bind makes a context that of a machine. The files must be those of a machine with
+// the number of lanes that functions are compiled for, with the registers that their
+// instructions name, and stay where they are; Files.Active and Files.Globals are Run's.
+func (c *Context) Bind(files *Files) {
+	c.r32, c.r64, c.preds = address(files.R32), address(files.R64), address(files.Preds)
+	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
+	c.exclusive, c.local = Window{0, files.Exclusive}.window(), address(files.Local)
+}
+
+// Run runs the function of a run for the lanes of the tiles from one on to another,
+// with the files that are bound.
 // It returns the tile and the instruction at which the code has left: lanes of the
 // tiles before it are through, those of the tile have done what is before the
 // instruction, and those behind it nothing. When all are through, tile is to.
 //
-// The files must be those of a machine with the number of lanes that the function
-// was compiled for, with the registers that the instructions name and a window for
-// each of its Globals.
-func (c *Context) Run(f amd64.Function, files *Files, from, to int) (tile, inst int) {
-	c.r32, c.r64 = address(files.R32), address(files.R64)
-	c.preds, c.active = address(files.Preds), address(files.Active)
+// Active and globals are as in Files; there is a window for each of the function's
+// Globals. A run of so many instructions that is a loop ends after about 100 µs.
+func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int) (tile, inst int) {
+	c.limit = turnsFor(insts, to-from, len(globals) > 0)
+	c.active = address(active)
 	c.tile, c.end = uint64(from), uint64(to)
 	c.generation += 64
-	c.shared, c.params = Window{0, files.Shared}.window(), Window{0, files.Params}.window()
-	c.exclusive, c.changed = Window{0, files.Exclusive}.window(), 0
-	for i, w := range files.Globals {
-		c.globals[i] = w.window()
+	c.changed = 0
+	for i := range globals {
+		c.globals[i] = globals[i].window()
 	}
 	left := f.Call(unsafe.Pointer(c))
-	runtime.KeepAlive(files)
+	runtime.KeepAlive(active)
+	runtime.KeepAlive(globals)
 	if left == 0 {
 		return to, 0
 	}
 	return int(c.tile), int(left) - 1
+}
+
+// Kinds adds how the addresses of the first groups lay in the last tile of the last
+// Run, a bit for each kind.
+func (c *Context) Kinds(seen []atomic.Uint32) {
+	for i := range seen {
+		if k := c.groups[i].kind; k < uint64(Unknown) {
+			seen[i].Or(1 << k)
+		}
+	}
+}
+
+// Expected makes kinds of what Kinds has seen.
+func Expected(seen []atomic.Uint32) []Kind {
+	list := make([]Kind, len(seen))
+	for i := range seen {
+		if list[i] = Unknown; bits.OnesCount32(seen[i].Load()) == 1 {
+			list[i] = Kind(bits.TrailingZeros32(seen[i].Load()))
+		}
+	}
+	return list
 }
 
 // Changed reports whether an atomic operation of the last Run has changed a value.

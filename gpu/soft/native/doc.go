@@ -7,8 +7,8 @@
 // what it computes in vector registers, and stores what is live afterwards. There are
 // two forms, one for tiles in which all lanes take part and one with a mask.
 //
-// Memory is shared memory, parameters and, for each access to device memory, one
-// allocation. Each access checks its bounds; what is not inside leaves the run before
+// Memory is shared and local memory, parameters and, for each access to device memory,
+// one allocation. Each access checks its bounds; what is not inside leaves the run before
 // the instruction (memory.go), and whoever called does it.
 //
 // A run that has accesses has two bodies. The general one has all that an instruction

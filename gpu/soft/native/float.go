@@ -51,6 +51,9 @@ func (b *builder) settled(x id) id {
 	if !ok {
 		return x
 	}
+	if b.cycle != nil {
+		b.cycle.settles(x)
+	}
 	if s, ok := b.strict[x]; ok {
 		return s
 	}
@@ -115,7 +118,7 @@ func floats() map[string]lowering {
 		"max.NaN.f32": looseResult(two(func(b *builder, x, y id) id {
 			return b.orNaN(b.least(single, amd64.VMAXPS, amd64.VPAND, x, y), x, y)
 		})),
-		"rsqrt.approx.f32": looseResult(one((*builder).inverseRoot)),
+		"rsqrt.approx.f32": looseResult(one(func(b *builder, x id) id { return b.op(amd64.VDIVPS, b.k32(0x3f800000), b.op1(amd64.VSQRTPS, x)) })),
 	}
 	set(m, looseResult(plain(amd64.VADDPS)), "add.f32", "add.rn.f32")
 	set(m, looseResult(plain(amd64.VSUBPS)), "sub.f32", "sub.rn.f32")
@@ -168,15 +171,6 @@ func (b *builder) orNaN(r, x, y id) id {
 	return b.blend(r, b.k32(nan32), b.opImm(amd64.VCMPPS, x, y, cmpUnordered))
 }
 
-// inverseRoot computes in 64 bits, as the loop of gpu/soft/ops does.
-func (b *builder) inverseRoot(x id) id {
-	v := b.extend(amd64.VCVTPS2PD, x)
-	one := b.k64(0x3ff0000000000000)
-	return b.join(
-		b.narrow(amd64.VCVTPD2PS, b.op(amd64.VDIVPD, one, b.op1(amd64.VSQRTPD, v.lo))),
-		b.narrow(amd64.VCVTPD2PS, b.op(amd64.VDIVPD, one, b.op1(amd64.VSQRTPD, v.hi))))
-}
-
 // conversions are the forms of cvt in ops.txt.
 func conversions() map[string]lowering {
 	m := map[string]lowering{}
@@ -207,7 +201,6 @@ func conversions() map[string]lowering {
 
 // fromUnsigned makes f64 of 32 bits: below the bits of 2^52 they count ones.
 func (b *builder) fromUnsigned(x id) value {
-	const two52 = 0x4330000000000000
 	v := b.extend(amd64.VPMOVZXDQ, x)
 	part := func(x id) id { return b.op(amd64.VSUBPD, b.op(amd64.VPOR, x, b.k64(two52)), b.k64(two52)) }
 	return value{ir.Class64, part(v.lo), part(v.hi)}

@@ -8,7 +8,7 @@ import (
 // emitLoad tries one load of all lanes where their addresses are consecutive, one
 // of one element where they are equal, and else loads lane by lane.
 func (x *access) emitLoad(a *amd64.Assembler, r regs) {
-	one, lanes, done, out := a.Label(), a.Label(), a.Label(), a.Label()
+	one, lanes, alone, done, out := a.Label(), a.Label(), a.Label(), a.Label(), a.Label()
 	x.mask(a, r, done)
 	if x.N == 1 {
 		unless(a, r, x.Size, one)
@@ -25,9 +25,16 @@ func (x *access) emitLoad(a *amd64.Assembler, r regs) {
 		a.Jump(done)
 	}
 	a.Bind(lanes)
-	park(a, r)
-	x.eachLane(a, r, addressOffset, 0, out)
-	a.Jump(done)
+	if x.N == 1 {
+		x.gather(a, r, r.address, out, alone)
+		a.Jump(done)
+	}
+	if x.N > 1 || x.Space <= ir.Global {
+		a.Bind(alone)
+		park(a, r)
+		x.eachLane(a, r, addressOffset, 0, out)
+		a.Jump(done)
+	}
 	x.leave(a, out)
 	a.Bind(done)
 }
@@ -45,19 +52,15 @@ func (x *access) eachLane(a *amd64.Assembler, r regs, from, more int32, out amd6
 		x.inside(a, x.Size*uint64(x.N), out, out)
 		for i := range x.N {
 			x.once(a, i)
-			if x.Size == 8 {
-				a.Emit(amd64.MOV, amd64.Mem(regContext, elementOffset(i)).Index(lane, 8), amd64.Q(amd64.RAX))
-			} else {
-				a.Emit(amd64.MOV, amd64.Mem(regContext, elementOffset(i)).Index(lane, 4), amd64.D(amd64.RAX))
-			}
+			x.parkElement(a, i)
 		}
 	})
 	x.unpark(a, r)
 }
 
-// wide loads the elements of eight lanes, rel bytes behind offset.
+// wide loads the elements of eight lanes, rel bytes behind its place.
 func (x *access) wide(a *amd64.Assembler, r regs, rel int32) {
-	at := func(n int32) amd64.Arg { return amd64.Mem(offset, rel+n) }
+	at := func(n int32) amd64.Arg { return amd64.Mem(x.at, rel+n) }
 	switch x.Size {
 	case 8:
 		a.Emit(amd64.VMOVDQU, amd64.Y(r.def[0]), at(0))
@@ -99,15 +102,13 @@ func (x *access) once(a *amd64.Assembler, i int) {
 // element loads element i at offset into RAX.
 func (x *access) element(a *amd64.Assembler, i int) {
 	at := amd64.Mem(offset, int32(i)*int32(x.Size))
-	switch {
-	case x.Size == 8:
+	switch x.Size {
+	case 8:
 		a.Emit(amd64.MOV, amd64.Q(amd64.RAX), at)
-	case x.Size == 4:
+	case 4:
 		a.Emit(amd64.MOV, amd64.D(amd64.RAX), at)
-	case x.Signed:
-		a.Emit([]*amd64.Inst{amd64.MOVSXB, amd64.MOVSXW}[x.Size-1], amd64.D(amd64.RAX), at)
 	default:
-		a.Emit([]*amd64.Inst{amd64.MOVZXB, amd64.MOVZXW}[x.Size-1], amd64.D(amd64.RAX), at)
+		a.Emit(x.narrow(), amd64.D(amd64.RAX), at)
 	}
 }
 

@@ -56,7 +56,7 @@ func Makes(o ops.Operation) bool {
 // lowerings are the operations of ops.txt that machine code is made for.
 var lowerings = func() map[string]lowering {
 	m := map[string]lowering{}
-	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), floats(), doubles(), halves(), conversions(), comparisons()} {
+	for _, table := range []map[string]lowering{integers(), wides(), bitwise(), floats(), doubles(), halves(), exponentials(), conversions(), comparisons()} {
 		for k, l := range table {
 			m[k] = l
 		}

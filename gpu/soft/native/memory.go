@@ -20,7 +20,7 @@ const maxElements = 4
 // accessible reports whether an access can be in a run. A generic address that is
 // not of device memory is not in its window.
 func accessible(a *ir.Access) bool {
-	return a.Space != ir.Local && a.N <= maxElements && slices.Contains([]uint64{1, 2, 4, 8}, a.Size)
+	return a.N <= maxElements && slices.Contains([]uint64{1, 2, 4, 8}, a.Size)
 }
 
 // loadable reports whether all destinations of a load have room for its elements.
@@ -45,9 +45,11 @@ func storable(o *ir.Store) bool {
 // access is a load or store on its way to code.
 type access struct {
 	*ir.Access
-	window int32 // of the context
-	exit   int   // the number of the instruction
-	memo   int   // the first of a load's
+	window int32     // of the context
+	exit   int       // the number of the instruction
+	memo   int       // the first of a load's
+	at     amd64.Reg // the place in memory that it reads at, or relative to
+	local  uint64    // bytes of a lane's local memory
 	masked bool
 	quick  *builder // of a quick body, which is left for the general one
 }
@@ -86,7 +88,14 @@ func (b *builder) base(a *ir.Access) value {
 // register files, and the mask of the lanes that take part to the operands.
 func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	v := b.address(x.Access)
-	uses := []id{v.lo, v.hi}
+	mask := b.taking(in, o)
+	x.masked = len(mask) > 0
+	b.mayLeave(x.exit, o)
+	return append([]id{v.lo, v.hi}, mask...)
+}
+
+// taking is the mask of the lanes that an instruction is for, unless it is for all.
+func (b *builder) taking(in *ir.Inst, o *Options) []id {
 	var mask []id
 	if o.Masked {
 		mask = append(mask, b.in(place{kind: active}))
@@ -94,19 +103,16 @@ func (b *builder) access(x *access, in *ir.Inst, o *Options) []id {
 	if in.Guard != nil {
 		mask = append(mask, b.pred(*in.Guard))
 	}
-	switch len(mask) {
-	case 1:
-		uses, x.masked = append(uses, mask[0]), true
-	case 2:
-		uses, x.masked = append(uses, b.op(amd64.VPAND, mask[0], mask[1])), true
+	if len(mask) == 2 {
+		mask = []id{b.op(amd64.VPAND, mask[0], mask[1])}
 	}
-	b.mayLeave(x.exit, o)
-	return uses
+	return mask
 }
 
-func (b *builder) newAccess(a *ir.Access, index int) access {
-	x := access{Access: a, window: b.window(a, index), exit: index}
+func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
+	x := access{Access: a, window: b.window(a, index), exit: index, at: offset, local: o.LocalBytes}
 	b.accesses++
+	b.once = b.once || b.stored
 	if b.quick {
 		x.quick = b
 	}
@@ -130,6 +136,8 @@ func (b *builder) window(a *ir.Access, index int) int32 {
 		return sharedOffset
 	case ir.Param:
 		return paramsOffset
+	case ir.Local:
+		return 0
 	}
 	b.globals = append(b.globals, index)
 	return globalOffset(len(b.globals) - 1)
@@ -162,7 +170,10 @@ func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value
 
 // loadVectors adds the load itself.
 func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, n int) []id {
-	x := b.newAccess(&o.Access, index)
+	x := b.newAccess(&o.Access, index, opt)
+	if o.Space == ir.Local {
+		return b.add(regalloc.Inst{Uses: b.access(&x, in, opt), Temps: []regalloc.Class{0, 0, 0}, Early: true}, n, x.emitLocalLoad)
+	}
 	x.memo = b.memos
 	b.memos += o.N
 	if b.quick && in.Guard == nil {
@@ -172,11 +183,11 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 		}
 		if l, ok := b.grouped(x); ok {
 			b.mayLeave(index, opt)
-			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0}}, n, l.emit)
+			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}, n, l.emit)
 		}
 	}
 	uses := b.access(&x, in, opt)
-	return b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0}, Early: true}, n, x.emitLoad)
+	return b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0, 0}, Early: true}, n, x.emitLoad)
 }
 
 // kept is a value with the bits of a mask.
@@ -206,9 +217,14 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 			data = append(data, v.lo)
 		}
 	}
-	x := b.newAccess(&o.Access, index)
+	x := b.newAccess(&o.Access, index, opt)
 	uses := b.access(&x, in, opt)
-	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, x.emitStore)
+	emit := x.emitStore
+	if o.Space == ir.Local {
+		emit = x.emitLocalStore
+		b.localStore()
+	}
+	b.add(regalloc.Inst{Uses: append(uses, data...), Temps: []regalloc.Class{0, 0, 0}}, 0, emit)
 }
 
 // Scratch registers of an access.

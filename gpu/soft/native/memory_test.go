@@ -3,6 +3,7 @@ package native
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/ptx"
@@ -23,6 +24,14 @@ func accessOf(op ir.Op) *ir.Access {
 	return nil
 }
 
+// hasAtomic reports whether a run changes memory by an atomic operation.
+func hasAtomic(insts []ir.Inst) bool {
+	return slices.ContainsFunc(insts, func(in ir.Inst) bool {
+		_, ok := in.Op.(*ir.Atomic)
+		return ok
+	})
+}
+
 // memory is a lane's memory of an access; nil: it must leave.
 func (f *Files) memory(a *ir.Access, l int) []byte {
 	at, w := f.lane(a.Base, l)+a.Off, f.Globals[0]
@@ -31,6 +40,8 @@ func (f *Files) memory(a *ir.Access, l int) []byte {
 		at, w = at&(1<<32-1), Window{0, f.Shared}
 	case ir.Param:
 		at, w = at&(1<<32-1), Window{0, f.Params}
+	case ir.Local:
+		at, w = at&(1<<32-1), Window{0, f.Local[l*testLocal:][:testLocal]}
 	}
 	n := a.Size * uint64(a.N)
 	if at%n != 0 || at < w.Base || at-w.Base > uint64(len(w.Data)) || uint64(len(w.Data))-(at-w.Base) < n {
@@ -45,10 +56,13 @@ func (f *Files) allowed(op ir.Op, a *ir.Access, lanes []int) bool {
 	if _, ok := op.(*ir.Atomic); ok && f.Exclusive == nil && len(lanes) > 0 {
 		return false
 	}
-	for i, l := range lanes {
-		if f.memory(a, l) == nil || store && i > 0 && f.lane(a.Base, l)+a.Off <= f.lane(a.Base, lanes[i-1])+a.Off {
+	seen := map[uint64]bool{}
+	for _, l := range lanes {
+		at := f.lane(a.Base, l)
+		if f.memory(a, l) == nil || store && a.Space <= ir.Global && seen[at] {
 			return false
 		}
+		seen[at] = true
 	}
 	return true
 }
@@ -252,33 +266,40 @@ func TestGroups(t *testing.T) {
 }
 
 // TestWarpLoadsOnce changes memory while a warp's tiles run, by a tile that leaves:
-// the others of the warp have the value that the first has loaded.
+// the others of the warp have the value that the first has loaded. So have lanes beside
+// others that do not take part and have other addresses.
 func TestWarpLoadsOnce(t *testing.T) {
 	requireProcessor(t)
-	ref := func(c ir.Class, slot int) ir.Ref { return ir.Ref{Class: c, Slot: slot} }
-	load := &ir.Load{Access: ir.Access{Space: ir.Global, Base: ref(ir.Class64, 0), Size: 4, N: 1, Mask: 1<<32 - 1}, D: []ir.Ref{ref(ir.Class32, 0)}}
-	code, err := Compile([]ir.Inst{{Op: load}}, Options{Lanes: testLanes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := amd64.Load(code.Code)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer loaded.Close()
-	f := newFiles(rand.New(rand.NewPCG(1, 7)))
-	for l := range testLanes {
-		f.R64[l] = f.Globals[0].Base + 8
-	}
-	first := binary.LittleEndian.Uint32(f.Globals[0].Data[8:])
-	c := new(Context)
-	c.Run(loaded.Function(0), f, 0, 2)
-	binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
-	c.generation -= 64 // as of the same run
-	c.Run(loaded.Function(0), f, 2, testLanes/8)
-	for l := range testLanes {
-		if want := first + uint32(l/32); f.R32[l] != want {
-			t.Fatalf("lane %d has loaded %#x, want %#x", l, f.R32[l], want)
+	for _, masked := range []bool{false, true} {
+		ref := func(c ir.Class, slot int) ir.Ref { return ir.Ref{Class: c, Slot: slot} }
+		load := &ir.Load{Access: ir.Access{Space: ir.Global, Base: ref(ir.Class64, 0), Size: 4, N: 1, Mask: 1<<32 - 1}, D: []ir.Ref{ref(ir.Class32, 0)}}
+		code, err := Compile([]ir.Inst{{Op: load}}, Options{Lanes: testLanes, Masked: masked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := amd64.Load(code.Code)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer loaded.Close()
+		f := newFiles(rand.New(rand.NewPCG(1, 7)))
+		for l := range testLanes {
+			f.R64[l] = f.Globals[0].Base + 8
+			if masked && l%8 == 7 {
+				f.R64[l]++
+			}
+		}
+		f.Active[0], f.Active[1] = 0x7f7f7f7f, 0x7f7f7f7f
+		first := binary.LittleEndian.Uint32(f.Globals[0].Data[8:])
+		c := new(Context)
+		f.run(c, loaded.Function(0), 0, 2)
+		binary.LittleEndian.PutUint32(f.Globals[0].Data[8:], first+1)
+		c.generation -= 64 // as of the same run
+		f.run(c, loaded.Function(0), 2, testLanes/8)
+		for _, l := range f.lanes(0, testLanes/8, masked) {
+			if want := first + uint32(l/32); f.R32[l] != want {
+				t.Fatalf("lane %d has loaded %#x, want %#x (masked: %t)", l, f.R32[l], want, masked)
+			}
 		}
 	}
 }

@@ -58,7 +58,11 @@ func (b *builder) copied(v id) id {
 	if !b.code.Values[v].In {
 		return v
 	}
-	return b.op1(amd64.VMOVDQA, v)
+	own := b.op1(amd64.VMOVDQA, v)
+	if c, ok := b.loose[v]; ok {
+		b.loose[own] = c
+	}
+	return own
 }
 
 // insert adds the stores, each as soon as there is its vector and nothing reads

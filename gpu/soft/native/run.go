@@ -18,12 +18,19 @@ const MaxRun = 256
 type Options struct {
 	Lanes  int  // of the machine: the stride of its registers
 	Masked bool // lanes may not take part, by Files.Active; else all do
+	// LocalBytes is what each lane has of local memory.
+	LocalBytes uint64
 	// Live reports whether a register may be read from an instruction of the run on,
 	// or, by their number, after the run. nil: all are.
 	Live func(inst int, r ir.Ref) bool
 	// Constant returns what a register holds in every lane, where that is known.
 	// nil: nowhere.
 	Constant func(r ir.Ref) (uint64, bool)
+	// Expect says how the addresses of the function's groups lie most often
+	// (Function.Groups, Context.Kinds). nil: that is not known.
+	Expect []Kind
+	// Loop says when lanes go on with the run again. nil: that is not for it to say.
+	Loop *Loop
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -33,9 +40,16 @@ func Known(insts []ir.Inst) int {
 	loads, stores, elements, globals := 0, 0, 0, 0
 	for i := range insts {
 		switch op := insts[i].Op.(type) {
-		case *ir.Store, *ir.Atomic:
+		case *ir.Store:
+			if op.Space != ir.Local {
+				stores++
+			}
+		case *ir.Atomic:
 			stores++
 		case *ir.Load:
+			if op.Space == ir.Local {
+				break
+			}
 			elements += op.N
 			globals++
 			if op.Space != ir.Param { // what no store can change
@@ -53,6 +67,7 @@ func Known(insts []ir.Inst) int {
 type Function struct {
 	Code    []byte
 	Globals []int // its accesses to device memory, by instruction
+	Groups  int   // of loads whose addresses are looked at together
 }
 
 // Compile makes a function of instructions that are all known. It does for the
@@ -65,15 +80,34 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := function{general: general, masked: o.Masked}
-	if general.accesses > 0 && !general.once {
-		o.Masked = false
-		if f.quick, err = build(insts, o, quick); err != nil {
-			return nil, err
-		}
+	f := function{masked: o.Masked, bodies: []*body{general}}
+	if err := f.addQuick(insts, o); err != nil {
+		return nil, err
 	}
 	code, err := f.assemble()
-	return &Function{code, general.globals}, err
+	return &Function{code, general.globals, f.bodies[len(f.bodies)-1].groupCount}, err
+}
+
+// addQuick adds the bodies for tiles of which all lanes take part.
+func (f *function) addQuick(insts []ir.Inst, o Options) error {
+	o.Masked = false
+	general, expect := f.bodies[0], func(b *builder) { b.expect = o.Expect }
+	add := func(b *body, err error) error {
+		f.bodies = append(f.bodies, b)
+		return err
+	}
+	if general.accesses > 0 && !general.once {
+		if err := add(build(insts, o, quick)); err != nil {
+			return err
+		}
+	}
+	if o.Loop != nil && loopable(insts) {
+		return add(buildLoop(insts, o, expect))
+	}
+	if len(f.bodies) > 1 && slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
+		return add(build(insts, o, quick, expect))
+	}
+	return nil
 }
 
 // body is a run's code for one tile.
@@ -85,30 +119,26 @@ type body struct {
 // quick makes a builder that of a quick body.
 func quick(b *builder) { b.quick = true }
 
+// maxOffset is how far away a register file's vector is at most.
+const maxOffset = math.MaxInt32 - tile64
+
 func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error) {
+	b := collect(insts, &o, options...)
+	b.finish(len(insts), &o)
+	return b.allocate(&o)
+}
+
+// collect makes vector instructions of a run's.
+func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
 	b.layout = layout{uint64(o.Lanes)}
 	for _, f := range options {
 		f(b)
 	}
 	for i := range insts {
-		b.inst(&insts[i], i, &o)
+		b.inst(&insts[i], i, o)
 	}
-	b.finish(len(insts), &o)
-	b.code.FirstFree = len(b.places)
-	steps, spills, err := regalloc.Allocate(&b.code)
-	if err != nil {
-		return nil, fmt.Errorf("compile run: %w", err)
-	}
-	if spills > maxSpills {
-		return nil, fmt.Errorf("compile run: %d vectors without a register, the most is %d", spills, maxSpills)
-	}
-	for _, p := range b.places {
-		if b.layout.offset(p) > math.MaxInt32-tile64 {
-			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
-		}
-	}
-	return &body{b, steps}, nil
+	return b
 }
 
 // known reports whether an operation has a lowering.
@@ -129,6 +159,8 @@ func known(op ir.Op) bool {
 		return packable(o.Each, len(o.S), o.D)
 	case *ir.Unpack:
 		return packable(o.Each, len(o.D), o.S)
+	case *ir.CopyWord:
+		return copyable(o)
 	case *ir.Select, *ir.Logic, *ir.LogicPair:
 		return true
 	}
@@ -147,6 +179,8 @@ func (b *builder) inst(in *ir.Inst, index int, o *Options) {
 	case *ir.Atomic:
 		b.once = true
 		values = b.atomic(op, in, index, o)
+	case *ir.CopyWord:
+		values = b.copyWord(op, in, index, o)
 	default:
 		values = b.results(in.Op)
 	}
@@ -253,12 +287,12 @@ func (b *builder) write(r ir.Ref, v value) {
 	b.current[r] = v
 }
 
-// function is the bodies of a run: the quick one, where there is one, is for tiles of
-// which all lanes take part. What it cannot do it leaves to the general one, with
-// nothing in the register files yet.
+// function is the bodies of a run, the general one first. The others are for tiles of
+// which all lanes take part; what one of them cannot do it leaves to the one before
+// it, with nothing in the register files yet.
 type function struct {
-	general, quick *body
-	masked         bool
+	bodies []*body
+	masked bool
 }
 
 // assemble writes the loop over tiles around the bodies.
@@ -270,21 +304,32 @@ func (f *function) assemble() ([]byte, error) {
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
 	a.JumpIf(amd64.CondAE, done)
 	if f.masked {
-		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.general.layout.bits(place{kind: active}))
+		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.bodies[0].layout.bits(place{kind: active}))
 		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
 		a.JumpIf(amd64.CondE, next)
-	}
-	if f.quick != nil {
-		if f.masked {
+		if len(f.bodies) > 1 {
 			a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
 			a.JumpIf(amd64.CondNE, general)
 		}
-		f.quick.general = general
-		f.quick.write(a)
-		a.Jump(next)
 	}
-	a.Bind(general)
-	f.general.write(a)
+	before := general
+	for i := len(f.bodies) - 1; i > 0; i-- {
+		if before = general; i > 1 {
+			before = a.Label()
+		}
+		f.bodies[i].general = before
+		if f.bodies[i].cycle != nil {
+			f.bodies[i].writeLoop(a, next)
+		} else {
+			f.bodies[i].write(a)
+			a.Jump(next)
+		}
+		a.Bind(before)
+	}
+	if len(f.bodies) == 1 {
+		a.Bind(general)
+	}
+	f.bodies[0].write(a)
 	a.Bind(next)
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
 	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))

@@ -10,12 +10,14 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/libdevice"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 const (
 	testLanes = 64
 	testRegs  = 8
+	testLocal = 48
 )
 
 // interesting are values that operations treat apart, by width.
@@ -68,13 +70,13 @@ func newFiles(r *rand.Rand) *Files {
 	for i := range f.Active {
 		f.Active[i] = r.Uint32() & r.Uint32()
 	}
-	f.Shared, f.Params = make([]byte, 256), make([]byte, 64)
+	f.Shared, f.Params, f.Local = make([]byte, 256), make([]byte, 64), make([]byte, testLocal*testLanes)
 	if r.IntN(4) > 0 {
 		f.Exclusive = f.Shared
 	}
 	global := Window{0x7f0000001000 * uint64(r.IntN(2)), make([]byte, 512)}
 	f.Globals = slices.Repeat([]Window{global}, maxGlobals)
-	for _, m := range [][]byte{global.Data, f.Shared, f.Params} {
+	for _, m := range [][]byte{global.Data, f.Shared, f.Params, f.Local} {
 		for i := range m {
 			m[i] = byte(r.Uint32())
 		}
@@ -85,11 +87,17 @@ func newFiles(r *rand.Rand) *Files {
 	return f
 }
 
+// run runs a function on the files.
+func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
+	c.Bind(f)
+	return c.Run(code, 1000, f.Active, f.Globals, from, to)
+}
+
 func (f *Files) clone() *Files {
 	global := Window{f.Globals[0].Base, slices.Clone(f.Globals[0].Data)}
 	c := &Files{
 		slices.Clone(f.R32), slices.Clone(f.R64), slices.Clone(f.Preds), slices.Clone(f.Active),
-		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params), nil,
+		slices.Repeat([]Window{global}, maxGlobals), slices.Clone(f.Shared), slices.Clone(f.Params), slices.Clone(f.Local), nil,
 	}
 	if f.Exclusive != nil {
 		c.Exclusive = c.Shared
@@ -139,7 +147,9 @@ func interpret(insts []ir.Inst, f *Files, lanes []int) (allowed bool) {
 		results, _ := in.Op.Registers()
 		after := f.clone()
 		active := f.guarded(in, lanes)
-		if a := accessOf(in.Op); a != nil {
+		if o, ok := in.Op.(*ir.CopyWord); ok {
+			copyWords(o, f, after, active)
+		} else if a := accessOf(in.Op); a != nil {
 			allowed = allowed && f.allowed(in.Op, a, active)
 			perform(in.Op, a, f, after, active)
 		} else {
@@ -285,6 +295,11 @@ func candidates() (list []ops.Operation) {
 			list = append(list, o)
 		}
 	}
+	for _, f := range libdevice.All() {
+		if f.Result != nil && strings.HasPrefix(f.Result.Name, libdevice.Prefix) && known(&ir.Arith{F: *f.Result}) {
+			list = append(list, *f.Result)
+		}
+	}
 	slices.SortFunc(list, func(a, b ops.Operation) int { return strings.Compare(a.Name, b.Name) })
 	for _, t := range []uint32{0, 0x96, 0xe8, 0x1b, 0xff, 0xc0} {
 		list = append(list, ops.Lop3(t))
@@ -325,11 +340,14 @@ func (f *Files) point(r *rand.Rand) {
 
 func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare func(*Files)) {
 	t.Helper()
-	o := Options{Lanes: testLanes, Masked: masked}
+	o := Options{Lanes: testLanes, Masked: masked, LocalBytes: testLocal}
 	dead := uint(0) // by slot
 	if r.IntN(3) == 0 {
 		dead = uint(r.Uint32())
 		o.Live = func(inst int, ref ir.Ref) bool { return inst < len(insts) || dead>>ref.Slot&1 == 0 }
+	}
+	if r.IntN(2) == 0 {
+		o.Expect = []Kind{equal, consecutive, inside, apart}[r.IntN(3):]
 	}
 	constants := constantsFor(insts, r)
 	o.Constant = func(ref ir.Ref) (uint64, bool) { v, ok := constants[ref]; return v, ok }
@@ -383,7 +401,11 @@ func through(t *testing.T, insts []ir.Inst, masked bool, dead uint, f amd64.Func
 	t.Helper()
 	start := want.clone()
 	for from := 0; from < testLanes/8; {
-		tile, inst := new(Context).Run(f, got, from, testLanes/8)
+		before, c := slices.Clone(got.Shared), new(Context)
+		tile, inst := got.run(c, f, from, testLanes/8)
+		if hasAtomic(insts) && !c.Changed() && !slices.Equal(before, got.Shared) {
+			t.Errorf("tiles from %d on have changed memory, and it is not noted", from)
+		}
 		for ; from < tile; from++ {
 			if !interpret(insts, want, want.lanes(from, from+1, masked)) {
 				t.Errorf("tile %d is through, and should have left", from)
@@ -431,7 +453,7 @@ func compare(t *testing.T, insts []ir.Inst, dead uint, start, want, got *Files) 
 	if !slices.Equal(want.Active, got.Active) {
 		t.Error("the mask has changed")
 	}
-	if !slices.Equal(want.Globals[0].Data, got.Globals[0].Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) {
+	if !slices.Equal(want.Globals[0].Data, got.Globals[0].Data) || !slices.Equal(want.Shared, got.Shared) || !slices.Equal(want.Params, got.Params) || !slices.Equal(want.Local, got.Local) {
 		t.Error("memory differs")
 	}
 }

@@ -11,11 +11,11 @@ func (x *access) transposed() bool {
 	return x.N == 1 || x.N == 2 && x.Size >= 4 || x.N == 4 && x.Size == 4
 }
 
-// gathered loads the structures of eight lanes, rel bytes behind offset.
+// gathered loads the structures of eight lanes, rel bytes behind its place.
 func (x *access) gathered(a *amd64.Assembler, r regs, rel int32) {
 	pair := func(d amd64.Reg, low, high int32) {
-		a.Emit(amd64.VMOVDQU, amd64.X(d), amd64.Mem(offset, rel+low))
-		a.Emit(amd64.VINSERTI128, amd64.Y(d), amd64.Y(d), amd64.Mem(offset, rel+high), amd64.Imm(1))
+		a.Emit(amd64.VMOVDQU, amd64.X(d), amd64.Mem(x.at, rel+low))
+		a.Emit(amd64.VINSERTI128, amd64.Y(d), amd64.Y(d), amd64.Mem(x.at, rel+high), amd64.Imm(1))
 	}
 	mix := func(in *amd64.Inst, d, x, y amd64.Reg) { a.Emit(in, amd64.Y(d), amd64.Y(x), amd64.Y(y)) }
 	d := r.def

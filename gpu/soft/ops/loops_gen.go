@@ -2823,7 +2823,7 @@ func vec249(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(1 / math.Sqrt(float64(f32(a)))))
+		d[i] = b32(1 / float32(math.Sqrt(float64(f32(a)))))
 	}
 }
 
@@ -2832,7 +2832,7 @@ func vec250(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(1 / math.Sqrt(float64(f32(a))))))
+		d[i] = flush(b32(1 / float32(math.Sqrt(float64(f32(a))))))
 	}
 }
 
@@ -2877,7 +2877,7 @@ func vec255(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(math.Exp2(float64(f32(a)))))
+		d[i] = b32(float32(Exp2(float64(f32(a)))))
 	}
 }
 
@@ -2886,7 +2886,7 @@ func vec256(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(math.Exp2(float64(f32(a))))))
+		d[i] = flush(b32(float32(Exp2(float64(f32(a))))))
 	}
 }
 
@@ -2895,7 +2895,7 @@ func vec257(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(math.Log2(float64(f32(a)))))
+		d[i] = b32(float32(Log2(float64(f32(a)))))
 	}
 }
 
@@ -2904,7 +2904,7 @@ func vec258(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(b32(float32(math.Log2(float64(f32(a))))))
+		d[i] = flush(b32(float32(Log2(float64(f32(a))))))
 	}
 }
 

@@ -53,6 +53,8 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		r = div(small(1), x[0])
 	case "sqrt":
 		r = sqrt(x[0])
+	case "rsqrt":
+		r = div(small(1), decode(sqrt(x[0]).encode(f, mode), f))
 	case "min", "max":
 		r = pickOne(x[0], x[1], in.Op == "min", in.Has("NaN"))
 	default:
@@ -105,8 +107,6 @@ func pickOne(a, b number, smaller, propagate bool) number {
 // approximate are the functions that PTX only bounds the error of.
 func approximate(op string, x float64) (float64, bool) {
 	switch op {
-	case "rsqrt":
-		return 1 / math.Sqrt(x), true
 	case "sin":
 		return math.Sin(x), true
 	case "cos":

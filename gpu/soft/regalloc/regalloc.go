@@ -252,7 +252,7 @@ func (a *allocator) tie(i int, pin func(*entry) Reg) (*entry, error) {
 		e.value, s.in = free, nil
 		return e, nil
 	}
-	class := a.code.Values[first].Class
+	class := a.code.Values[in.Defs[0]].Class
 	e, err := a.take(i, class)
 	if err != nil {
 		return nil, err

@@ -118,6 +118,25 @@ func testHostMemory(x *tester) {
 	}
 }
 
+// hostAttributes are CAN_MAP_HOST_MEMORY, MANAGED_MEMORY and CONCURRENT_MANAGED_ACCESS
+// (cuda.h, CUdevice_attribute).
+var hostAttributes = [...]int{19, 83, 89}
+
+// A device that does not reach host memory says so in its attributes, and again
+// when it is asked.
+func testHostMemoryOrSaysNot(x *tester) {
+	if !x.o.NoHostMemory {
+		return
+	}
+	for _, a := range hostAttributes {
+		if got := x.driver.Info().Attributes[a]; got != 0 {
+			x.Errorf("attribute %d is %d, want 0", a, got)
+		}
+	}
+	h := x.host(0)
+	x.want(x.context().HostRegister(h.address, h.device), abi.ErrNotSupported)
+}
+
 // beyond: a copy that leaves the memory is refused.
 func (x *tester) beyond(ctx worker.Context, h hostMemory) {
 	x.Helper()

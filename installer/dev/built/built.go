@@ -97,13 +97,33 @@ func programs(t testing.TB, form string, env, flags []string, pkgs ...string) (o
 }
 
 // Guest builds the guest's library and the programs that test it, and returns the
-// folders of the library and of the test programs ("api", "replay", "bench"). It skips the
+// folders of the library and of the test programs ("api", "replay", "bench", "bad-12"). It skips the
 // test in short mode.
 func Guest(t testing.TB) (library, tests string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and runs the guest's library")
 	}
+	build := guestMake(t, "apiprograms")
+	return filepath.Join(build, "guest"), filepath.Join(build, "obj", "guest")
+}
+
+// CUDA builds a program of gpu/guest/runtime/test with clang and Basalt's runtime
+// library, and returns its path. It skips the test in short mode and without clang.
+func CUDA(t testing.TB, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs a CUDA program")
+	}
+	if _, err := exec.LookPath("clang++-19"); err != nil {
+		t.Skip("clang++-19 is not installed (package clang-19): no CUDA program can be built")
+	}
+	return filepath.Join(guestMake(t, "cuda-"+name), "obj", "guest", "cuda", name)
+}
+
+// guestMake makes a target of gpu/guest/Makefile and returns the build directory.
+func guestMake(t testing.TB, target string) (build string) {
+	t.Helper()
 	build, err := filepath.Abs(outputs())
 	if err != nil {
 		t.Fatal(err)
@@ -112,12 +132,12 @@ func Guest(t testing.TB) (library, tests string) {
 		t.Fatal(err)
 	}
 	defer lock(t, filepath.Join(build, "test", "guest.lock"))()
-	cmd := exec.Command("make", "--no-print-directory", "-s", "BUILD="+build, "apiprograms")
+	cmd := exec.Command("make", "--no-print-directory", "-s", "BUILD="+build, target)
 	cmd.Dir = filepath.Join(tree.Top(), "gpu/guest")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("make apiprograms: %v\n%s", err, out)
+		t.Fatalf("make %s: %v\n%s", target, err, out)
 	}
-	return filepath.Join(build, "guest"), filepath.Join(build, "obj", "guest")
+	return build
 }
 
 // Previous builds the program of another commit of this repository, with a

@@ -44,7 +44,9 @@ export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach
     return () => {
       own.abort();
       clearTimeout(timer);
-      socket.close();
+      // Closed while it connects, it would be an error on the browser's console.
+      if (socket.readyState === WebSocket.CONNECTING) socket.addEventListener('open', () => socket.close());
+      else socket.close();
       set('connecting');
     };
   }, [id, what, on, turn, attach, retry]);

@@ -3,6 +3,7 @@
 // "go test -bench" prints, for installer/dev/benchreport.
 //
 //   bench-soft          a sample of each row
+//   bench-soft KERNEL   of one kernel, again and again until it is stopped, for a profile
 //   bench-soft smoke    no samples: tiny sizes, only compared
 //
 // For samples BENCH_GPUD is the process number of basalt-gpud, which starts no other
@@ -233,33 +234,52 @@ static void memory(pid_t worker)
 	CHECK(cudaFree(p));
 }
 
-static void measure(const char *gpud)
+static pid_t find_worker(const char *gpud)
 {
 	pid_t worker;
 
 	CHECK(cudaFree(nullptr)); // there is a context, and so a worker
 	worker = child_of(gpud ? gpud : "of BENCH_GPUD");
 	ASSERT(clock_getcpuclockid(worker, &worker_clock) == 0);
+	return worker;
+}
+
+static void measure(const char *gpud)
+{
+	pid_t worker = find_worker(gpud);
+
 	for (const struct kernel &k : kernels)
 		compare(k, k.n, true);
 	launches();
 	memory(worker);
 }
 
+static int repeat(const char *name, const char *gpud)
+{
+	find_worker(gpud);
+	for (const struct kernel &k : kernels)
+		while (strcmp(k.name, name) == 0)
+			compare(k, k.n, true);
+	fprintf(stderr, "bench-soft: no kernel is called \"%s\"\n", name);
+	return 2;
+}
+
+static int smoke()
+{
+	for (const struct kernel &k : kernels)
+		compare(k, k.small, false);
+	puts("bench-soft: OK");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	bool smoke = argc == 2 && strcmp(argv[1], "smoke") == 0;
-
-	if (argc > 1 && !smoke) {
-		fprintf(stderr, "usage: bench-soft [smoke]\n");
+	if (argc > 2) {
+		fprintf(stderr, "usage: bench-soft [smoke | KERNEL]\n");
 		return 2;
 	}
-	if (smoke) {
-		for (const struct kernel &k : kernels)
-			compare(k, k.small, false);
-		puts("bench-soft: OK");
-		return 0;
-	}
+	if (argc == 2)
+		return strcmp(argv[1], "smoke") == 0 ? smoke() : repeat(argv[1], getenv("BENCH_GPUD"));
 	measure(getenv("BENCH_GPUD"));
 	return 0;
 }

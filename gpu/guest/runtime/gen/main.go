@@ -51,6 +51,7 @@ func build() ([]generated, error) {
 		{"include/basalt_cudart_properties.h", propertiesHeader(fields)},
 		{"include/basalt_cudart_functions.h", publicHeader(functions)},
 		{"test/calls.h", testCalls(functions)},
+		{"test/bad_calls.h", badCalls(functions)},
 		{"COVERAGE.md", coverage(functions, driver)},
 	}, nil
 }

@@ -22,6 +22,9 @@ func TestParseFunction(t *testing.T) {
 	if got, want := f.driverCall(true), "call_cuX(name, own_stream(s))"; got != want {
 		t.Errorf("the call of the per-thread form is %q, want %q", got, want)
 	}
+	if got := string(badCalls([]function{f})); !strings.Contains(got, "BAD(cudaX_ptsz, false, cudaX_ptsz(0, 0), cudaX_ptsz(scratch(), (cudaStream_t)RUBBISH))\n") {
+		t.Errorf("bad calls %q", got)
+	}
 	if got, want := f.guard(), "#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12\n"; got != want {
 		t.Errorf("guard %q, want %q", got, want)
 	}

@@ -22,6 +22,7 @@ __attribute__((device)) int vprintf(const char *, const char *);
 __attribute__((device)) int printf(const char *, ...);
 __attribute__((device)) void __assertfail(const char *what, const char *file, unsigned int line, const char *function, size_t size)
 	__attribute__((noreturn));
+__attribute__((device)) void cudaGraphSetConditional(unsigned long long handle, unsigned int value);
 }
 extern "C" __attribute__((device, noreturn)) inline void __assert_fail(const char *what, const char *file, unsigned int line,
 									const char *function)

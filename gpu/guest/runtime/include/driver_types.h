@@ -233,9 +233,13 @@ typedef enum {
 	cudaLaunchAttributeLaunchCompletionEvent = 12, cudaLaunchAttributeDeviceUpdatableKernelNode = 13,
 	cudaLaunchAttributePreferredSharedMemoryCarveout = 14
 } cudaLaunchAttributeID;
+enum cudaSynchronizationPolicy {
+	cudaSyncPolicyAuto = 1, cudaSyncPolicySpin = 2, cudaSyncPolicyYield = 3, cudaSyncPolicyBlockingSync = 4
+};
 typedef union {
 	char pad[64];
 	int cooperative, priority, programmaticStreamSerializationAllowed;
+	enum cudaSynchronizationPolicy syncPolicy;
 	unsigned int sharedMemCarveout;
 	struct { unsigned int x, y, z; } clusterDim;
 } cudaLaunchAttributeValue;
@@ -291,6 +295,61 @@ struct cudaMemsetParams {
 	size_t width, height;
 };
 struct cudaHostNodeParams { cudaHostFn_t fn; void *userData; };
+
+/* What cudaGraphAddNode and the functions beside it take: a type, and what is of it. */
+struct cudaKernelNodeParamsV2 {
+	void *func;
+	dim3 gridDim, blockDim;
+	unsigned int sharedMemBytes;
+	void **kernelParams, **extra;
+};
+struct cudaMemcpyNodeParams {
+	int flags, reserved[3];
+	struct cudaMemcpy3DParms copyParams;
+};
+struct cudaMemsetParamsV2 {
+	void *dst;
+	size_t pitch;
+	unsigned int value, elementSize;
+	size_t width, height;
+};
+struct cudaHostNodeParamsV2 { cudaHostFn_t fn; void *userData; };
+struct cudaChildGraphNodeParams { cudaGraph_t graph; };
+struct cudaEventRecordNodeParams { cudaEvent_t event; };
+struct cudaEventWaitNodeParams { cudaEvent_t event; };
+struct cudaMemAllocNodeParamsV2 {
+	struct cudaMemPoolProps poolProps;
+	const struct cudaMemAccessDesc *accessDescs;
+	size_t accessDescCount, bytesize;
+	void *dptr;
+};
+struct cudaMemFreeNodeParams { void *dptr; };
+enum { cudaGraphCondAssignDefault = 1 };
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf = 0, cudaGraphCondTypeWhile = 1, cudaGraphCondTypeSwitch = 2 };
+struct cudaConditionalNodeParams {
+	cudaGraphConditionalHandle handle;
+	enum cudaGraphConditionalNodeType type;
+	unsigned int size;
+	cudaGraph_t *phGraph_out;
+};
+struct cudaGraphNodeParams {
+	enum cudaGraphNodeType type;
+	int reserved0[3];
+	union {
+		long long reserved1[29];
+		struct cudaKernelNodeParamsV2 kernel;
+		struct cudaMemcpyNodeParams memcpy;
+		struct cudaMemsetParamsV2 memset;
+		struct cudaHostNodeParamsV2 host;
+		struct cudaChildGraphNodeParams graph;
+		struct cudaEventWaitNodeParams eventWait;
+		struct cudaEventRecordNodeParams eventRecord;
+		struct cudaMemAllocNodeParamsV2 alloc;
+		struct cudaMemFreeNodeParams free;
+		struct cudaConditionalNodeParams conditional;
+	};
+	long long reserved2;
+};
 typedef struct cudaGraphEdgeData_st { unsigned char from_port, to_port, type, reserved[5]; } cudaGraphEdgeData;
 typedef struct cudaGraphInstantiateParams_st {
 	unsigned long long flags;
@@ -345,8 +404,13 @@ struct cudaResourceViewDesc {
 };
 
 /* Named by functions that are refused: their contents are not known here. */
-struct cudaArrayMemoryRequirements;
-struct cudaArraySparseProperties;
+struct cudaArrayMemoryRequirements { size_t size, alignment; unsigned int reserved[4]; };
+struct cudaArraySparseProperties {
+	struct { unsigned int width, height, depth; } tileExtent;
+	unsigned int miptailFirstLevel;
+	unsigned long long miptailSize;
+	unsigned int flags, reserved[4];
+};
 struct cudaExternalMemoryBufferDesc;
 struct cudaExternalMemoryHandleDesc;
 struct cudaExternalMemoryMipmappedArrayDesc;
@@ -355,7 +419,6 @@ struct cudaExternalSemaphoreSignalNodeParams;
 struct cudaExternalSemaphoreSignalParams;
 struct cudaExternalSemaphoreWaitNodeParams;
 struct cudaExternalSemaphoreWaitParams;
-struct cudaGraphNodeParams;
 struct cudaMemcpy3DBatchOp;
 struct cudaMemcpyAttributes;
 struct surfaceReference;

@@ -168,16 +168,18 @@ cudaError_t own_cudaMemcpyPeerAsync(void *dst, int dstDevice, const void *src, i
 	return from_driver(call_cuMemcpyPeerAsync(device_address(dst), d, device_address(src), s, count, stream));
 }
 
+static struct cudaMemcpy3DParms peer_parms(const struct cudaMemcpy3DPeerParms *p)
+{
+	return (struct cudaMemcpy3DParms){p->srcArray, p->srcPos, p->srcPtr, p->dstArray, p->dstPos, p->dstPtr, p->extent,
+					  cudaMemcpyDeviceToDevice};
+}
+
 static cudaError_t peer_box(const struct cudaMemcpy3DPeerParms *p, struct driver_box *b)
 {
-	struct cudaMemcpy3DParms plain;
+	struct cudaMemcpy3DParms plain = peer_parms(p);
 	void *d, *s;
 	cudaError_t err;
 
-	if (!p)
-		return cudaErrorInvalidValue;
-	plain = (struct cudaMemcpy3DParms){p->srcArray, p->srcPos, p->srcPtr, p->dstArray, p->dstPos, p->dstPtr, p->extent,
-					   cudaMemcpyDeviceToDevice};
 	if ((err = peer_contexts(p->dstDevice, p->srcDevice, &d, &s)) != 0 || (err = driver_box(&plain, b)) != 0)
 		return err;
 	b->dst.context = d;
@@ -187,17 +189,32 @@ static cudaError_t peer_box(const struct cudaMemcpy3DPeerParms *p, struct driver
 
 cudaError_t own_cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p, bool per_thread)
 {
+	struct cudaMemcpy3DParms plain;
 	struct driver_box b;
-	cudaError_t err = peer_box(p, &b);
+	cudaError_t err;
 
-	(void)per_thread; /* between devices the driver orders it by both */
+	if (!p)
+		return cudaErrorInvalidValue;
+	if (p->srcDevice == p->dstDevice) {
+		plain = peer_parms(p);
+		return own_cudaMemcpy3D(&plain, per_thread);
+	}
+	err = peer_box(p, &b); /* between devices the driver orders it by both */
 	return err ? err : from_driver(call_cuMemcpy3DPeer(&b));
 }
 
 cudaError_t own_cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *p, cudaStream_t stream)
 {
+	struct cudaMemcpy3DParms plain;
 	struct driver_box b;
-	cudaError_t err = peer_box(p, &b);
+	cudaError_t err;
 
+	if (!p)
+		return cudaErrorInvalidValue;
+	if (p->srcDevice == p->dstDevice) {
+		plain = peer_parms(p);
+		return own_cudaMemcpy3DAsync(&plain, stream);
+	}
+	err = peer_box(p, &b);
 	return err ? err : from_driver(call_cuMemcpy3DPeerAsync(&b, stream));
 }

@@ -111,6 +111,44 @@ cudaError_t driver_box(const struct cudaMemcpy3DParms *p, struct driver_box *b)
 	return cudaSuccess;
 }
 
+static cudaError_t runtime_side(const struct driver_side *s, cudaArray_t *array, struct cudaPitchedPtr *ptr, struct cudaPos *pos, size_t *element)
+{
+	size_t bytes = 1;
+	cudaError_t err;
+
+	if (s->type == DRIVER_ARRAY) {
+		*array = (cudaArray_t)(uintptr_t)s->array;
+		if ((err = array_element_size(*array, &bytes)) != 0)
+			return err;
+		*element = bytes;
+	} else {
+		ptr->ptr = s->type == DRIVER_HOST ? (void *)(uintptr_t)s->host : (void *)(uintptr_t)s->device;
+		ptr->pitch = ptr->xsize = s->pitch;
+		ptr->ysize = s->height;
+	}
+	*pos = (struct cudaPos){s->x / bytes, s->y, s->z};
+	return cudaSuccess;
+}
+
+/* The opposite of driver_box. */
+cudaError_t runtime_box(const struct driver_box *b, struct cudaMemcpy3DParms *p)
+{
+	static const enum cudaMemcpyKind kinds[2][2] = {{cudaMemcpyDeviceToDevice, cudaMemcpyDeviceToHost},
+							{cudaMemcpyHostToDevice, cudaMemcpyHostToHost}};
+	struct cudaMemcpy3DParms q = {0};
+	size_t element = 1;
+	cudaError_t err;
+
+	if ((err = runtime_side(&b->src, &q.srcArray, &q.srcPtr, &q.srcPos, &element)) != 0 ||
+	    (err = runtime_side(&b->dst, &q.dstArray, &q.dstPtr, &q.dstPos, &element)) != 0)
+		return err;
+	q.extent = (struct cudaExtent){b->width / element, b->height, b->depth};
+	q.kind = b->src.type == DRIVER_UNIFIED || b->dst.type == DRIVER_UNIFIED ? cudaMemcpyDefault
+										 : kinds[b->src.type == DRIVER_HOST][b->dst.type == DRIVER_HOST];
+	*p = q;
+	return cudaSuccess;
+}
+
 cudaError_t own_cudaMemcpy3D(const struct cudaMemcpy3DParms *p, bool per_thread)
 {
 	struct driver_box b;

@@ -37,6 +37,15 @@ struct driver_box {
 	size_t width, height, depth;
 };
 
+/* CUDA_KERNEL_NODE_PARAMS of version 2 */
+struct driver_kernel {
+	void *function;
+	dim3 grid, block;
+	unsigned int shared;
+	void **params, **extra;
+	void *kernel, *context;
+};
+
 /* Opens and initializes the driver once in a process. */
 cudaError_t driver_open(void);
 driver_function driver_find(int index);

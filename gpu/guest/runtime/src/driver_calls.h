@@ -73,8 +73,11 @@ enum {
 	DRIVER_cuGraphAddMemFreeNode,
 	DRIVER_cuGraphAddMemcpyNode,
 	DRIVER_cuGraphAddMemsetNode,
+	DRIVER_cuGraphAddNode,
+	DRIVER_cuGraphAddNode_v2,
 	DRIVER_cuGraphChildGraphNodeGetGraph,
 	DRIVER_cuGraphClone,
+	DRIVER_cuGraphConditionalHandleCreate,
 	DRIVER_cuGraphCreate,
 	DRIVER_cuGraphDebugDotPrint,
 	DRIVER_cuGraphDestroy,
@@ -92,6 +95,7 @@ enum {
 	DRIVER_cuGraphExecKernelNodeSetParams_v2,
 	DRIVER_cuGraphExecMemcpyNodeSetParams,
 	DRIVER_cuGraphExecMemsetNodeSetParams,
+	DRIVER_cuGraphExecNodeSetParams,
 	DRIVER_cuGraphExecUpdate,
 	DRIVER_cuGraphExecUpdate_v2,
 	DRIVER_cuGraphGetEdges,
@@ -102,6 +106,7 @@ enum {
 	DRIVER_cuGraphHostNodeSetParams,
 	DRIVER_cuGraphInstantiateWithFlags,
 	DRIVER_cuGraphInstantiateWithParams,
+	DRIVER_cuGraphKernelNodeCopyAttributes,
 	DRIVER_cuGraphKernelNodeGetAttribute,
 	DRIVER_cuGraphKernelNodeGetParams_v2,
 	DRIVER_cuGraphKernelNodeSetAttribute,
@@ -109,6 +114,7 @@ enum {
 	DRIVER_cuGraphLaunch,
 	DRIVER_cuGraphMemAllocNodeGetParams,
 	DRIVER_cuGraphMemFreeNodeGetParams,
+	DRIVER_cuGraphMemcpyNodeGetParams,
 	DRIVER_cuGraphMemcpyNodeSetParams,
 	DRIVER_cuGraphMemsetNodeGetParams,
 	DRIVER_cuGraphMemsetNodeSetParams,
@@ -120,6 +126,7 @@ enum {
 	DRIVER_cuGraphNodeGetEnabled,
 	DRIVER_cuGraphNodeGetType,
 	DRIVER_cuGraphNodeSetEnabled,
+	DRIVER_cuGraphNodeSetParams,
 	DRIVER_cuGraphReleaseUserObject,
 	DRIVER_cuGraphRemoveDependencies,
 	DRIVER_cuGraphRemoveDependencies_v2,
@@ -671,6 +678,18 @@ static inline int call_cuGraphAddMemsetNode(void *phGraphNode, const void *hGrap
 
 	return call ? ((int (*)(void *, const void *, const void *, size_t, const void *, const void *))call)(phGraphNode, hGraph, dependencies, numDependencies, memsetParams, ctx) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuGraphAddNode(void *phGraphNode, const void *hGraph, const void *dependencies, size_t numDependencies, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphAddNode);
+
+	return call ? ((int (*)(void *, const void *, const void *, size_t, void *))call)(phGraphNode, hGraph, dependencies, numDependencies, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphAddNode_v2(void *phGraphNode, const void *hGraph, const void *dependencies, const void *dependencyData, size_t numDependencies, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphAddNode_v2);
+
+	return call ? ((int (*)(void *, const void *, const void *, const void *, size_t, void *))call)(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuGraphChildGraphNodeGetGraph(const void *hNode, void *phGraph)
 {
 	driver_function call = driver_find(DRIVER_cuGraphChildGraphNodeGetGraph);
@@ -682,6 +701,12 @@ static inline int call_cuGraphClone(void *phGraphClone, const void *originalGrap
 	driver_function call = driver_find(DRIVER_cuGraphClone);
 
 	return call ? ((int (*)(void *, const void *))call)(phGraphClone, originalGraph) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphConditionalHandleCreate(void *pHandle_out, const void *hGraph, const void *ctx, unsigned int defaultLaunchValue, unsigned int flags)
+{
+	driver_function call = driver_find(DRIVER_cuGraphConditionalHandleCreate);
+
+	return call ? ((int (*)(void *, const void *, const void *, unsigned int, unsigned int))call)(pHandle_out, hGraph, ctx, defaultLaunchValue, flags) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuGraphCreate(void *phGraph, unsigned int flags)
 {
@@ -785,6 +810,12 @@ static inline int call_cuGraphExecMemsetNodeSetParams(const void *hGraphExec, co
 
 	return call ? ((int (*)(const void *, const void *, const void *, const void *))call)(hGraphExec, hNode, memsetParams, ctx) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuGraphExecNodeSetParams(const void *hGraphExec, const void *hNode, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphExecNodeSetParams);
+
+	return call ? ((int (*)(const void *, const void *, void *))call)(hGraphExec, hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuGraphExecUpdate(const void *hGraphExec, const void *hGraph, void *hErrorNode_out, void *updateResult_out)
 {
 	driver_function call = driver_find(DRIVER_cuGraphExecUpdate);
@@ -845,6 +876,12 @@ static inline int call_cuGraphInstantiateWithParams(void *phGraphExec, const voi
 
 	return call ? ((int (*)(void *, const void *, void *))call)(phGraphExec, hGraph, instantiateParams) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuGraphKernelNodeCopyAttributes(const void *dst, const void *src)
+{
+	driver_function call = driver_find(DRIVER_cuGraphKernelNodeCopyAttributes);
+
+	return call ? ((int (*)(const void *, const void *))call)(dst, src) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuGraphKernelNodeGetAttribute(const void *hNode, int attr, void *value_out)
 {
 	driver_function call = driver_find(DRIVER_cuGraphKernelNodeGetAttribute);
@@ -886,6 +923,12 @@ static inline int call_cuGraphMemFreeNodeGetParams(const void *hNode, void *dptr
 	driver_function call = driver_find(DRIVER_cuGraphMemFreeNodeGetParams);
 
 	return call ? ((int (*)(const void *, void *))call)(hNode, dptr_out) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphMemcpyNodeGetParams(const void *hNode, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphMemcpyNodeGetParams);
+
+	return call ? ((int (*)(const void *, void *))call)(hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuGraphMemcpyNodeSetParams(const void *hNode, const void *nodeParams)
 {
@@ -952,6 +995,12 @@ static inline int call_cuGraphNodeSetEnabled(const void *hGraphExec, const void 
 	driver_function call = driver_find(DRIVER_cuGraphNodeSetEnabled);
 
 	return call ? ((int (*)(const void *, const void *, unsigned int))call)(hGraphExec, hNode, isEnabled) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuGraphNodeSetParams(const void *hNode, void *nodeParams)
+{
+	driver_function call = driver_find(DRIVER_cuGraphNodeSetParams);
+
+	return call ? ((int (*)(const void *, void *))call)(hNode, nodeParams) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuGraphReleaseUserObject(const void *graph, const void *object, unsigned int count)
 {

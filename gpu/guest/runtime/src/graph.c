@@ -3,16 +3,7 @@
 #include "own.h"
 #include "runtime.h"
 
-/* CUDA_KERNEL_NODE_PARAMS of version 2 */
-struct driver_kernel {
-	void *function;
-	dim3 grid, block;
-	unsigned int shared;
-	void **params, **extra;
-	void *kernel, *context;
-};
-
-static cudaError_t kernel_params(const struct cudaKernelNodeParams *p, struct driver_kernel *d)
+cudaError_t kernel_params(const struct cudaKernelNodeParams *p, struct driver_kernel *d)
 {
 	if (!p)
 		return cudaErrorInvalidValue;
@@ -29,15 +20,18 @@ cudaError_t own_cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t 
 	return err ? err : from_driver(call_cuGraphAddKernelNode_v2(pGraphNode, graph, pDependencies, numDependencies, &d));
 }
 
-/* The function is the driver's handle: the host's symbol is not kept in a node. */
+/* As the program gave it: what it gets, it may set again. */
 cudaError_t own_cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *pNodeParams)
 {
 	struct driver_kernel d;
 	cudaError_t err = pNodeParams ? from_driver(call_cuGraphKernelNodeGetParams_v2(node, &d)) : cudaErrorInvalidValue;
+	const void *host;
 
-	if (!err)
-		*pNodeParams = (struct cudaKernelNodeParams){d.function, d.grid, d.block, d.shared, d.params, d.extra};
-	return err;
+	if (err)
+		return err;
+	host = function_symbol(d.function);
+	*pNodeParams = (struct cudaKernelNodeParams){host ? (void *)(uintptr_t)host : d.function, d.grid, d.block, d.shared, d.params, d.extra};
+	return cudaSuccess;
 }
 
 cudaError_t own_cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const struct cudaKernelNodeParams *pNodeParams)
@@ -146,6 +140,32 @@ cudaError_t own_cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, 
 	return err ? err : from_driver(call_cuGraphMemcpyNodeSetParams(node, &b));
 }
 
+cudaError_t own_cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *src, size_t count,
+						     size_t offset, enum cudaMemcpyKind kind)
+{
+	void *p;
+	cudaError_t err = place(symbol, count, offset, &p);
+
+	return err ? err : own_cudaGraphMemcpyNodeSetParams1D(node, p, src, count, kind);
+}
+
+cudaError_t own_cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *dst, const void *symbol, size_t count,
+						       size_t offset, enum cudaMemcpyKind kind)
+{
+	void *p;
+	cudaError_t err = place(symbol, count, offset, &p);
+
+	return err ? err : own_cudaGraphMemcpyNodeSetParams1D(node, dst, p, count, kind);
+}
+
+cudaError_t own_cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *pNodeParams)
+{
+	struct driver_box b;
+	cudaError_t err = pNodeParams ? from_driver(call_cuGraphMemcpyNodeGetParams(node, &b)) : cudaErrorInvalidValue;
+
+	return err ? err : runtime_box(&b, pNodeParams);
+}
+
 static cudaError_t set_copy(cudaGraphExec_t exec, cudaGraphNode_t node, const struct driver_box *b)
 {
 	void *context;
@@ -170,6 +190,24 @@ cudaError_t own_cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t hGraphExec, c
 	cudaError_t err = line(dst, src, count, kind, &b);
 
 	return err ? err : set_copy(hGraphExec, node, &b);
+}
+
+cudaError_t own_cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, const void *symbol,
+							 const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
+{
+	void *p;
+	cudaError_t err = place(symbol, count, offset, &p);
+
+	return err ? err : own_cudaGraphExecMemcpyNodeSetParams1D(hGraphExec, node, p, src, count, kind);
+}
+
+cudaError_t own_cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, void *dst,
+							   const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
+{
+	void *p;
+	cudaError_t err = place(symbol, count, offset, &p);
+
+	return err ? err : own_cudaGraphExecMemcpyNodeSetParams1D(hGraphExec, node, dst, p, count, kind);
 }
 
 /* cudaMemsetParams is laid out as the driver's CUDA_MEMSET_NODE_PARAMS. */

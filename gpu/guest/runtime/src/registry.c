@@ -252,6 +252,27 @@ cudaError_t symbol_kernel(const void *host, void **kernel)
 	return err;
 }
 
+static bool is_function(const struct symbol *s, const void *function)
+{
+	for (const struct found *n = atomic_load(&s->found); n; n = n->next)
+		if (n->function == function)
+			return true;
+	return false;
+}
+
+const void *function_symbol(const void *function)
+{
+	const void *host = NULL;
+
+	pthread_rwlock_rdlock(&registry);
+	for (unsigned int i = 0; !host && i < fatbin_count; i++)
+		for (const struct symbol *s = fatbins[i]->symbols; s && !host; s = s->next_in_fatbin)
+			if (is_function(s, function))
+				host = s->host;
+	pthread_rwlock_unlock(&registry);
+	return host;
+}
+
 /* The name lives as long as the program's code that registered it. */
 const char *symbol_name(const void *host)
 {

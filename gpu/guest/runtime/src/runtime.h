@@ -48,6 +48,8 @@ static inline CUdeviceptr device_address(const void *p)
 struct symbol;
 cudaError_t symbol_function(const void *host, void **function);
 cudaError_t symbol_kernel(const void *host, void **kernel);
+/* The host's side of a driver's function, or NULL if it is none of the program's own. */
+const void *function_symbol(const void *function);
 const char *symbol_name(const void *host);
 cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size);
 void registry_forget_context(void *context);
@@ -69,5 +71,9 @@ cudaError_t check_kind(enum cudaMemcpyKind kind);
 cudaError_t copy_plain(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, bool per_thread);
 cudaError_t copy_async(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t driver_box(const struct cudaMemcpy3DParms *p, struct driver_box *b);
+cudaError_t runtime_box(const struct driver_box *b, struct cudaMemcpy3DParms *p);
+
+/* graph.c */
+cudaError_t kernel_params(const struct cudaKernelNodeParams *p, struct driver_kernel *d);
 
 #endif

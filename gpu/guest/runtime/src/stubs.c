@@ -886,36 +886,25 @@ cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *pGraphNode, cudaGraph_t grap
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies, struct cudaGraphNodeParams *nodeParams)
 {
-	(void)pGraphNode;
-	(void)graph;
-	(void)pDependencies;
-	(void)numDependencies;
-	(void)nodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphAddNode(pGraphNode, graph, pDependencies, numDependencies, nodeParams));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaGraphAddNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, struct cudaGraphNodeParams *nodeParams)
 {
-	(void)pGraphNode;
-	(void)graph;
-	(void)pDependencies;
-	(void)dependencyData;
-	(void)numDependencies;
-	(void)nodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphAddNode(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams));
 }
 #endif
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
 cudaError_t cudaGraphAddNode_v2(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, const cudaGraphEdgeData *dependencyData, size_t numDependencies, struct cudaGraphNodeParams *nodeParams)
 {
-	(void)pGraphNode;
-	(void)graph;
-	(void)pDependencies;
-	(void)dependencyData;
-	(void)numDependencies;
-	(void)nodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphAddNode_v2(pGraphNode, graph, pDependencies, dependencyData, numDependencies, nodeParams));
 }
 #endif
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *pGraph)
@@ -933,11 +922,9 @@ cudaError_t cudaGraphClone(cudaGraph_t *pGraphClone, cudaGraph_t originalGraph)
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *pHandle_out, cudaGraph_t graph, unsigned int defaultLaunchValue, unsigned int flags)
 {
-	(void)pHandle_out;
-	(void)graph;
-	(void)defaultLaunchValue;
-	(void)flags;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphConditionalHandleCreate(pHandle_out, graph, defaultLaunchValue, flags));
 }
 #endif
 cudaError_t cudaGraphCreate(cudaGraph_t *pGraph, unsigned int flags)
@@ -1060,25 +1047,15 @@ cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t hGraphExec, cudaG
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
-	(void)hGraphExec;
-	(void)node;
-	(void)dst;
-	(void)symbol;
-	(void)count;
-	(void)offset;
-	(void)kind;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphExecMemcpyNodeSetParamsFromSymbol(hGraphExec, node, dst, symbol, count, offset, kind));
 }
 cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
-	(void)hGraphExec;
-	(void)node;
-	(void)symbol;
-	(void)src;
-	(void)count;
-	(void)offset;
-	(void)kind;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphExecMemcpyNodeSetParamsToSymbol(hGraphExec, node, symbol, src, count, offset, kind));
 }
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t hGraphExec, cudaGraphNode_t node, const struct cudaMemsetParams *pNodeParams)
 {
@@ -1089,10 +1066,9 @@ cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t hGraphExec, cudaGra
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t graphExec, cudaGraphNode_t node, struct cudaGraphNodeParams *nodeParams)
 {
-	(void)graphExec;
-	(void)node;
-	(void)nodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphExecNodeSetParams(graphExec, node, nodeParams));
 }
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
@@ -1216,17 +1192,17 @@ cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *pGraphExec, cudaGrap
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t hSrc, cudaGraphNode_t hDst)
 {
-	(void)hSrc;
-	(void)hDst;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuGraphKernelNodeCopyAttributes(hDst, hSrc)));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t hDst, cudaGraphNode_t hSrc)
 {
-	(void)hDst;
-	(void)hSrc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuGraphKernelNodeCopyAttributes(hDst, hSrc)));
 }
 #endif
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t hNode, cudaLaunchAttributeID attr, cudaLaunchAttributeValue *value_out)
@@ -1279,9 +1255,9 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *dptr_out)
 }
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms *pNodeParams)
 {
-	(void)node;
-	(void)pNodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphMemcpyNodeGetParams(node, pNodeParams));
 }
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const struct cudaMemcpy3DParms *pNodeParams)
 {
@@ -1297,23 +1273,15 @@ cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *dst, cons
 }
 cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *dst, const void *symbol, size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
-	(void)node;
-	(void)dst;
-	(void)symbol;
-	(void)count;
-	(void)offset;
-	(void)kind;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphMemcpyNodeSetParamsFromSymbol(node, dst, symbol, count, offset, kind));
 }
 cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *src, size_t count, size_t offset, enum cudaMemcpyKind kind)
 {
-	(void)node;
-	(void)symbol;
-	(void)src;
-	(void)count;
-	(void)offset;
-	(void)kind;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphMemcpyNodeSetParamsToSymbol(node, symbol, src, count, offset, kind));
 }
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, struct cudaMemsetParams *pNodeParams)
 {
@@ -1402,9 +1370,9 @@ cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t hGraphExec, cudaGraphNode_t 
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, struct cudaGraphNodeParams *nodeParams)
 {
-	(void)node;
-	(void)nodeParams;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGraphNodeSetParams(node, nodeParams));
 }
 #endif
 cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned int count)

@@ -1,0 +1,130 @@
+/* Handles: what each means, whose it is, and whether it is still alive. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "strict.h"
+
+__thread u current;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+void acquire(void) { pthread_mutex_lock(&lock); }
+void release(void) { pthread_mutex_unlock(&lock); }
+
+#define BUCKETS 4096
+static struct object *buckets[BUCKETS];
+
+void broken(const char *function, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	dprintf(2, "strict: %s: %s\n", function, text);
+	abort();
+}
+
+void *next_function(const char *name)
+{
+	static void *library;
+	void *f;
+
+	if (!__atomic_load_n(&library, __ATOMIC_ACQUIRE)) {
+		const char *path = getenv("STRICT_LIBRARY");
+		void *l = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+
+		if (!l)
+			broken(name, "STRICT_LIBRARY is %s: %s", path ? path : "not set", path ? dlerror() : "want the libcuda behind");
+		__atomic_store_n(&library, l, __ATOMIC_RELEASE);
+	}
+	if (!(f = dlsym(library, name)))
+		broken(name, "the library behind has no such function");
+	return f;
+}
+
+static struct object **bucket(u handle, enum kind kind)
+{
+	return &buckets[(handle * 0x9e3779b97f4a7c15ull >> 40 ^ (u)kind) % BUCKETS];
+}
+
+static struct object *lookup(u handle, enum kind kind)
+{
+	for (struct object *o = *bucket(handle, kind); o; o = o->next)
+		if (o->handle == handle && o->kind == kind)
+			return o;
+	return NULL;
+}
+
+/* A handle may come again for something new once the old has ended. */
+struct object *object_new(u handle, enum kind kind)
+{
+	struct object *o = lookup(handle, kind), **b = bucket(handle, kind), *next;
+
+	if (o && o->alive && kind != FUNCTION)
+		broken("libcuda", "handle %#zx of kind %d was given twice", handle, kind);
+	if (!o) {
+		o = calloc(1, sizeof *o);
+		o->next = *b;
+		*b = o;
+	}
+	next = o->next;
+	*o = (struct object){.handle = handle, .kind = kind, .context = kind == CONTEXT ? handle : current, .alive = true, .next = next};
+	return o;
+}
+
+struct object *object_find(const char *function, u handle, enum kind kind)
+{
+	struct object *o = lookup(handle, kind);
+
+	if (!o)
+		broken(function, "%#zx is not a handle of kind %d", handle, kind);
+	if (!o->alive)
+		broken(function, "handle %#zx of kind %d has been destroyed", handle, kind);
+	return o;
+}
+
+/* The same, of the context that is current. */
+struct object *object_current(const char *function, u handle, enum kind kind)
+{
+	struct object *o = object_find(function, handle, kind);
+
+	if (o->context != current)
+		broken(function, "handle %#zx of kind %d is of context %#zx, and %#zx is current", handle, kind, o->context, current);
+	return o;
+}
+
+struct object *context_of(const char *function)
+{
+	if (!current)
+		broken(function, "no context is current on this thread");
+	return object_find(function, current, CONTEXT);
+}
+
+struct object *stream_find(const char *function, u handle)
+{
+	return handle ? object_current(function, handle, STREAM) : context_of(function);
+}
+
+void object_end(struct object *o)
+{
+	o->alive = false;
+	for (int i = 0; i < BUCKETS; i++) /* what belongs to it ends with it */
+		for (struct object *x = buckets[i]; x; x = x->next)
+			if (x->alive && ((o->kind == CONTEXT && x->context == o->handle) || (o->kind == MODULE && x->kind == FUNCTION && x->owner == o->handle) ||
+					 (o->kind == MIPMAP && x->kind == ARRAY && x->owner == o->handle)))
+				x->alive = false;
+}
+
+/* All streams of a context, its default stream too. */
+void each_stream(u context, void (*f)(struct object *, void *), void *arg)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		for (struct object *x = buckets[i]; x; x = x->next)
+			if (x->alive && x->context == context && (x->kind == STREAM || x->kind == CONTEXT))
+				f(x, arg);
+}

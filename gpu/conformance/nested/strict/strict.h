@@ -1,0 +1,76 @@
+/* A libcuda that stands between gpu/cuda and the guest library and holds gpu/cuda to
+ * the rules of the CUDA driver API. A broken rule is told on stderr and ends the
+ * process: a test that goes on would not be seen to have failed.
+ *
+ *   calls.c   the functions that gpu/cuda calls, and the rules of each
+ *   object.c  handles: kinds, owners, lifetimes
+ *   memory.c  device memory and pinned host memory
+ *   flight.c  what streams have under way; kernels that take time
+ *
+ * Environment: STRICT_LIBRARY, the libcuda behind; STRICT_KERNEL_MICROS, how long each
+ * kernel takes at least (0: as long as it does).
+ *
+ * Sources of the rules: CUDA Driver API reference, the pages of the functions named in
+ * each complaint; CUDA C++ Programming Guide, "Asynchronous Concurrent Execution". */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef uintptr_t u;
+
+enum kind { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, LINK, ARRAY, MIPMAP, TEXTURE, SURFACE };
+
+/* copy is an asynchronous copy from host memory that is under way: nobody may write
+ * there. */
+struct copy {
+	uint64_t sequence, hash;
+	const void *host;
+	size_t size;
+	struct copy *next;
+};
+
+/* object is what a handle means. A context is also its own legacy default stream. */
+struct object {
+	u handle, context, owner; /* owner: a function's module, a level's mip-map */
+	enum kind kind;
+	bool alive, failed;	  /* failed: the context has an error that stays */
+	unsigned int flags;
+	uint64_t put, over;	  /* stream: operations put there, and known to be over */
+	uint64_t kernel;	  /* stream: the latest of them that is a kernel */
+	int64_t ready;		  /* stream, event: when what is there may be over, in nanoseconds */
+	struct copy *copies;
+	uint64_t covers;	  /* event: operations of its stream before it */
+	u stream;		  /* event: where it was recorded; a context for its default stream */
+	bool recorded;
+	struct object *next;
+};
+
+extern __thread u current; /* context */
+
+#define BROKEN(...) broken(__func__, __VA_ARGS__)
+void broken(const char *function, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+void *next_function(const char *name);
+
+/* The following are called with the lock held. */
+void acquire(void);
+void release(void);
+struct object *object_new(u handle, enum kind kind);
+struct object *object_find(const char *function, u handle, enum kind kind);
+struct object *object_current(const char *function, u handle, enum kind kind);
+struct object *context_of(const char *function);
+struct object *stream_find(const char *function, u handle);
+void object_end(struct object *o);
+void each_stream(u context, void (*f)(struct object *, void *), void *arg);
+
+void memory_add(u address, size_t size, u context, u module, bool host);
+void memory_remove(const char *function, u address, bool host);
+void memory_check(const char *function, u address, size_t size, bool host);
+void memory_drop(u context, u module); /* module 0: all of the context */
+
+int64_t now(void);
+int64_t kernel_nanos(void); /* 0: kernels take as long as they do */
+void put(struct object *stream, unsigned int kernels);
+void put_copy(struct object *stream, const void *host, size_t size);
+void over(struct object *stream, uint64_t upto);
+void nothing_runs(const char *function, u context);

@@ -1,0 +1,101 @@
+package cuda
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
+)
+
+// TestNestedCard runs the drivers' suite as on a real card, on a soft GPU behind
+// the guest library and the strict layer, and once more what waits, with kernels
+// that take time.
+func TestNestedCard(t *testing.T) {
+	card := nested.Start(t, "", "256MiB")
+	card.Rerun(t, "^TestCard$")
+	card.Rerun(t, "^TestCard$/^(Stream|Default|NonBlocking|MemFreeAsync|Notify|Events|Elapsed|Gate|Destroy|Copies|ManyCommands)",
+		nested.SlowKernels(2*time.Millisecond))
+	t.Run("Rules", func(t *testing.T) { testRules(t, card) })
+}
+
+// brokenRules break a rule of the driver API each, with p of 64 bytes and a kernel f;
+// the strict layer must say so.
+var brokenRules = map[string]func(c, other *context, p uint64, f uintptr) error{
+	"is not in pinned host memory": func(c, _ *context, p uint64, _ uintptr) error {
+		return pinned(make([]byte, 64), func(from uintptr) error { return c.call(cuMemcpyHtoDAsync, uintptr(p), from, 64, c.zero) })
+	},
+	"pass the end of memory": func(c, _ *context, p uint64, _ uintptr) error {
+		return c.call(cuMemsetD8Async, uintptr(p), 0, 65, c.zero)
+	},
+	"is not in device memory": func(c, _ *context, p uint64, _ uintptr) error {
+		return errors.Join(c.call(cuMemFree, uintptr(p)), c.call(cuMemsetD8Async, uintptr(p), 0, 1, c.zero))
+	},
+	"is not a multiple of": func(c, _ *context, p uint64, _ uintptr) error {
+		return c.call(cuMemsetD32Async, uintptr(p+2), 0, 1, c.zero)
+	},
+	"has been destroyed": func(c, _ *context, _ uint64, _ uintptr) error {
+		return errors.Join(c.call(cuEventDestroy, c.begin), c.call(cuEventRecord, c.begin, c.clock))
+	},
+	"is of context": func(c, other *context, _ uint64, _ uintptr) error { return c.call(cuStreamSynchronize, other.zero) },
+	"no context is current": func(c, _ *context, p uint64, _ uintptr) error {
+		return errors.Join(c.d.lib.call(0, cuCtxSetCurrent, 0), c.d.lib.call(0, cuMemFree, uintptr(p)))
+	},
+	"it waits for kernels": func(c, _ *context, p uint64, f uintptr) error {
+		return errors.Join(c.call(cuLaunchKernel, f, 1, 1, 1, 1, 1, 1, 0, c.zero, 0, 0), c.call(cuMemFree, uintptr(p)))
+	},
+	"were changed before the copy": func(c, _ *context, p uint64, _ uintptr) error {
+		k := c.staging[0]
+		err := c.call(cuMemcpyHtoDAsync, uintptr(p), k.address, 64, c.zero)
+		k.bytes[7]++
+		return errors.Join(err, c.call(cuStreamSynchronize, c.zero))
+	},
+	"was never recorded": func(c, _ *context, _ uint64, _ uintptr) error {
+		ms := newOut[float32]()
+		defer ms.free()
+		return c.call(cuEventElapsedTime, ms.at(), c.begin, c.begin)
+	},
+}
+
+// testRules breaks each rule in a process of its own, which the layer ends.
+func testRules(t *testing.T, card *nested.Card) {
+	for rule := range brokenRules {
+		out, err := card.Run(t, "^TestBrokenRule$", "BROKEN_RULE="+rule)
+		if err == nil || !strings.Contains(string(out), "\nstrict: cu") || !strings.Contains(string(out), rule) {
+			t.Errorf("%s: %v\n%s", rule, err, out)
+		}
+	}
+}
+
+// TestBrokenRule breaks the rule that testRules names.
+func TestBrokenRule(t *testing.T) {
+	breaks := brokenRules[os.Getenv("BROKEN_RULE")]
+	if breaks == nil {
+		return // TestNestedCard calls it
+	}
+	runtime.LockOSThread() // whose current context a rule is about
+	d := card(t)
+	var contexts [2]*context
+	for i := range contexts {
+		ctx, err := d.NewContext(0, &gate{}, drivertest.Window(t, abi.MaxWindow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contexts[i] = ctx.(*context)
+	}
+	_, f, _, err := contexts[0].ModuleLoad([]byte(emptyPTX), worker.ModuleOptions{OptLevel: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := contexts[0].MemAlloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Errorf("nobody ended this process: %v", breaks(contexts[0], contexts[1], p, f[0].(*kernel).handle))
+}

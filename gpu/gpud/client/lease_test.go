@@ -1,0 +1,53 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+)
+
+// What is asked for goes back, once, when it is not used any more: also after many
+// uses in a row, and while it is in use when others begin to wait.
+func TestUnusedLeaseGoesBack(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	use := func(times int) {
+		for range times {
+			if _, err := h.Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h.Yield()
+		}
+	}
+	goesBack := func(when string) {
+		eventually(t, "the lease goes back "+when, func() bool {
+			asked := len(f.said(wire.OpAcquire))
+			return asked > 0 && len(f.said(wire.OpYield)) == asked
+		})
+	}
+	use(1000)
+	goesBack("after many uses")
+	if n := len(f.said(wire.OpAcquire)); n > 500 { // fewer than uses, however busy the machine
+		t.Errorf("1000 uses in a row asked %d times", n)
+	}
+	use(1)
+	goesBack("after another")
+	if _, err := h.Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.tell(wire.FromNode{Op: wire.OpHurry})
+	eventually(t, "others wait", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.lease.hurried
+	})
+	h.Yield()
+	h.mu.Lock()
+	left := time.Until(h.lease.due)
+	h.mu.Unlock()
+	if left > lingerHurried {
+		t.Errorf("others wait for %v, want at most %v", left, lingerHurried)
+	}
+	goesBack("while others wait")
+}

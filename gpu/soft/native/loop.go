@@ -1,0 +1,295 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// A run that is a whole basic block, which goes back to itself, and that writes no
+// memory, has a body that goes round: one tile after another takes all of its turns,
+// as long as all of its lanes go on, with what the turns hand on in vector registers.
+// What it stops for it leaves to the bodies before it, in which the tile takes one
+// turn more; where lanes then go is found as after any run.
+
+// Loop says when lanes take another turn.
+type Loop struct{ Again ir.Pred }
+
+// maxTurns bounds what a call of all tiles does, in instructions of tiles: about
+// 100 µs.
+const maxTurns = 128 * MaxRun
+
+// turnsInMemory bounds the turns of a tile that reads device memory, where the next
+// tile often reads the same lines: what one has read in so many turns is still in the
+// first cache, also when all of it lies in one set.
+const turnsInMemory = 8
+
+// turnsFor is how many turns each of some tiles may take.
+func turnsFor(insts, tiles int, memory bool) uint64 {
+	n := max(1, maxTurns/max(1, insts*tiles))
+	if memory {
+		n = min(n, turnsInMemory)
+	}
+	return uint64(n)
+}
+
+// keepable is how many vectors of a loop have a register of their own, at most, and
+// less where an instruction needs so many others.
+var keepable = []int{7, 4, 0}
+
+// loopable reports whether instructions can be turns of a loop: they write no memory,
+// and what they read nobody waits for.
+func loopable(insts []ir.Inst) bool {
+	return !slices.ContainsFunc(insts, func(in ir.Inst) bool {
+		switch o := in.Op.(type) {
+		case *ir.Store, *ir.Atomic:
+			return true
+		case *ir.CopyWord:
+			return o.To.Reg == ir.None
+		case *ir.Load:
+			return o.Strong
+		}
+		return false
+	})
+}
+
+// kept is a vector with a register of its own.
+type kept struct {
+	in   id
+	home place
+	reg  amd64.Reg
+	next id // what the next turn has there; the same where that does not change
+}
+
+// cycle is what a body that goes round has besides.
+type cycle struct {
+	again ir.Pred
+	loose map[place]ir.Class // what turns hand on with any NaN
+	ins   map[id]place       // those that a turn begins with
+	exact bool               // all of them are only read by what takes any NaN
+	kept  []kept
+	top   amd64.Label
+	bail  amd64.Label
+}
+
+// looping makes a builder that of a body that goes round.
+func looping(l *cycle) func(*builder) { return func(b *builder) { b.cycle = l } }
+
+// enters notes a vector that a turn begins with.
+func (l *cycle) enters(b *builder, p place, v id) {
+	if c, ok := l.loose[p]; ok {
+		b.loose[v], l.ins[v] = c, p
+	}
+}
+
+// settles notes that something needs the NaN of PTX: the first turn may begin with bits
+// that no arithmetic has made, so such a vector is handed on with it.
+func (l *cycle) settles(v id) {
+	if p, ok := l.ins[v]; ok {
+		delete(l.loose, p)
+		l.exact = false
+	}
+}
+
+// buildLoop makes the body. The first try finds which of the vectors that turns hand on
+// may have any NaN, and the others take them so where that makes no difference.
+func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *body, err error) {
+	o.Masked = false
+	options = append(options, quick)
+	l := &cycle{again: o.Loop.Again, loose: map[place]ir.Class{}, ins: map[id]place{}}
+	b := collect(insts, &o, append(options, looping(l))...)
+	for _, r := range b.dirty {
+		for _, h := range b.halvesOf(r) {
+			if c, ok := b.loose[h.v]; ok {
+				l.loose[h.to] = c
+			}
+		}
+	}
+	for l.exact = false; !l.exact; {
+		b = l.round(insts, &o, 0, options)
+	}
+	for _, n := range keepable {
+		if made, err = l.round(insts, &o, n, options).allocate(&o); err == nil {
+			break
+		}
+	}
+	return made, err
+}
+
+// round collects the body with so many vectors kept.
+func (l *cycle) round(insts []ir.Inst, o *Options, keep int, options []func(*builder)) *builder {
+	l.exact, l.ins, l.kept = true, map[id]place{}, nil
+	b := collect(insts, o, append(options, looping(l))...)
+	b.goRound(len(insts), keep, o)
+	return b
+}
+
+// halvesOf is what a register of the program holds now, and where its vectors live.
+func (b *builder) halvesOf(r ir.Ref) []result {
+	v, n := b.current[r], uint64(r.Slot)
+	switch r.Class {
+	case ir.Class32:
+		return []result{{place{kind: file32, n: n}, v.lo}}
+	case ir.Class64:
+		return []result{{place{kind: file64, n: n}, v.lo}, {place{kind: file64, n: n, half: 1}, v.hi}}
+	}
+	return []result{{place{kind: filePred, n: n}, v.lo}}
+}
+
+// goRound ends the body: what the next turn reads goes where it reads it, and when the
+// last is through, what is live goes to the register files.
+func (b *builder) goRound(insts, keep int, o *Options) {
+	l := b.cycle
+	again := b.pred(l.again)
+	next := map[place]id{}
+	for _, r := range b.dirty {
+		for _, h := range b.halvesOf(r) {
+			next[h.to] = h.v
+			if _, ok := l.loose[h.to]; !ok {
+				next[h.to] = b.settled(h.v)
+			}
+		}
+	}
+	b.keepSome(next, keep)
+	var ins []id
+	for _, k := range l.kept {
+		ins = append(ins, k.in)
+	}
+	b.add(regalloc.Inst{Uses: ins}, 0, func(*amd64.Assembler, regs) {}) // they stay until here
+	isKept := map[place]bool{}
+	for _, k := range l.kept {
+		isKept[k.home] = true
+		if k.next != k.in {
+			b.add(regalloc.Inst{Uses: []id{k.next}}, 0, func(a *amd64.Assembler, r regs) {
+				a.Emit(amd64.VMOVDQA, amd64.Y(k.reg), amd64.Y(r.use[0]))
+			})
+		}
+	}
+	for _, r := range b.dirty {
+		for _, h := range b.halvesOf(r) {
+			if _, read := b.loaded[h.to]; read && !isKept[h.to] {
+				b.keep(result{h.to, b.settled(h.v)})
+			}
+		}
+	}
+	b.add(regalloc.Inst{Uses: []id{again}}, 0, func(a *amd64.Assembler, r regs) {
+		done := a.Label()
+		a.Emit(amd64.VMOVMSKPS, amd64.D(amd64.RAX), amd64.Y(r.use[0]))
+		a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
+		a.JumpIf(amd64.CondNE, done)
+		a.Emit(amd64.SUB, amd64.Mem(regContext, turnsOffset).Size(8), amd64.Imm(1))
+		a.JumpIf(amd64.CondNE, l.top)
+		a.Bind(done)
+	})
+	b.left = len(b.code.Insts)
+	for _, r := range b.pending(insts, o) {
+		b.keep(r)
+	}
+}
+
+// keepSome gives registers of their own to the vectors that turns read most.
+func (b *builder) keepSome(next map[place]id, most int) {
+	uses := map[id]int{}
+	for _, in := range b.code.Insts {
+		for _, u := range in.Uses {
+			uses[u]++
+		}
+	}
+	var list []kept
+	for p, v := range b.loaded {
+		if p.kind == active {
+			continue
+		}
+		k := kept{in: v, home: p, next: v}
+		if n, ok := next[p]; ok {
+			k.next = n
+			uses[v] += 2 // it is stored too
+		}
+		list = append(list, k)
+	}
+	slices.SortFunc(list, func(x, y kept) int {
+		if d := uses[y.in] - uses[x.in]; d != 0 {
+			return d
+		}
+		return int(x.in) - int(y.in)
+	})
+	free := b.code.Registers[0]
+	for _, k := range list[:min(len(list), most)] {
+		r := free[len(free)-1]
+		free = free[:len(free)-1]
+		b.code.Registers = append(b.code.Registers, []regalloc.Reg{r})
+		b.code.Values[k.in].Class = regalloc.Class(len(b.code.Registers) - 1)
+		k.reg = amd64.Reg(r)
+		b.cycle.kept = append(b.cycle.kept, k)
+	}
+	b.code.Registers[0] = free
+}
+
+// writeLoop writes the body: what is kept is loaded once, and stored where a turn is
+// left to the general body.
+func (b *body) writeLoop(a *amd64.Assembler, next amd64.Label) {
+	l := b.cycle
+	general := b.general
+	l.top, l.bail = a.Label(), a.Label()
+	b.general = l.bail
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, limitOffset))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, turnsOffset), amd64.Q(amd64.RAX))
+	for _, k := range l.kept {
+		b.layout.load(a, k.reg, k.home)
+	}
+	a.Bind(l.top)
+	for i := range b.steps {
+		if s := &b.steps[i]; s.Kind != regalloc.Load || s.Class == 0 {
+			b.step(a, s)
+		}
+	}
+	a.Jump(next)
+	a.Bind(l.bail)
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, limitOffset))
+	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Mem(regContext, turnsOffset))
+	a.JumpIf(amd64.CondE, general) // nothing has changed in the first turn
+	for _, k := range l.kept {
+		if k.next != k.in {
+			b.giveBack(a, &k)
+		}
+	}
+	a.Jump(general)
+}
+
+// giveBack stores a kept vector where the general body reads it.
+func (b *body) giveBack(a *amd64.Assembler, k *kept) {
+	r := amd64.Y(k.reg)
+	t := amd64.Y(amd64.Reg(b.code.Registers[0][0])) // nothing is needed that is not kept
+	if class, ok := b.cycle.loose[k.home]; ok && class == ir.Class64 {
+		a.Emit(amd64.VCMPPD, t, r, r, amd64.Imm(cmpUnordered))
+		a.Emit(amd64.VBLENDVPD, r, r, amd64.At(a.Broadcast64(nan64)), t)
+	} else if ok {
+		a.Emit(amd64.VCMPPS, t, r, r, amd64.Imm(cmpUnordered))
+		a.Emit(amd64.VBLENDVPS, r, r, amd64.At(a.Broadcast64(nan32<<32|nan32)), t)
+	}
+	b.layout.store(a, k.home, k.reg)
+}
+
+// allocate gives the values of a body registers.
+func (b *builder) allocate(o *Options) (*body, error) {
+	if b.wrong != nil {
+		return nil, fmt.Errorf("compile run: %w", b.wrong)
+	}
+	b.code.FirstFree = len(b.places)
+	steps, spills, err := regalloc.Allocate(&b.code)
+	if err != nil {
+		return nil, fmt.Errorf("compile run: %w", err)
+	}
+	if spills > maxSpills {
+		return nil, fmt.Errorf("compile run: %d vectors without a register, the most is %d", spills, maxSpills)
+	}
+	for _, p := range b.places {
+		if b.layout.offset(p) > maxOffset {
+			return nil, fmt.Errorf("compile run: register %d of %d lanes is too far away", p.n, o.Lanes)
+		}
+	}
+	return &body{b, steps}, nil
+}
