@@ -29,7 +29,7 @@ step() { # name, command…
 
 step "card" ./driver.test -test.v -test.run 'TestCardIsNamed$'
 step "driver conformance" ./driver.test -test.v -test.timeout 10m -test.run 'TestCard$'
-step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m
+step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m -test.run 'TestKernels$'
 step "benchmarks" ./driver.test -test.run '^$' -test.bench . -test.benchtime "${BENCHTIME:-1s}" -test.count "${COUNT:-5}" -test.timeout 30m
 
 {

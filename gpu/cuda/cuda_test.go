@@ -164,6 +164,19 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A guest chooses neither how the worker's threads wait nor core dumps on the host.
+func TestContextFlags(t *testing.T) {
+	d := newDouble(t)
+	dev := must[worker.Driver](t)(Open(Options{Library: d.library}))
+	ctx := must[worker.Context](t)(dev.NewContext(0xffffffff, &gate{}, drivertest.Window(t, abi.MaxWindow)))
+	if got := d.take(t); !slices.Contains(got, "cuCtxCreate flags=24 device=0") {
+		t.Errorf("libcuda saw %q, want flags 24", got)
+	}
+	if err := ctx.Destroy(); err != nil {
+		t.Error(err)
+	}
+}
+
 const source = `// double: a program
 .version 8.0
 .target sm_70

@@ -14,6 +14,9 @@
 //	idle ──op──► entered ──lease over, or nothing left──► draining ──► idle
 //	                         (takes no more work)      Leave(busy time)
 //
+// A kernel that takes long keeps its lease open past the end. While nobody else waits
+// for the card, other streams' work goes on meanwhile (worker.LongGate).
+//
 // The device time of a batch (Enter to Leave) is measured with events: from
 // the one before its first work to the last one of any stream. Zeroing of new
 // memory and module loading run outside of batches.
@@ -28,6 +31,9 @@
 // libcuda for all contexts, at the guest's address; copies from and to it need no
 // staging. A guest's managed memory is such memory: the card reads and writes it
 // over the bus.
+//
+// Tests run it over a double of libcuda that records calls (testdata), and over the
+// guest library on a soft GPU (gpu/conformance/nested), which runs them.
 //
 // Names of functions and constants are those of cuda.h and of the CUDA driver
 // API reference, 12.4.

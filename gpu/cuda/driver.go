@@ -132,11 +132,16 @@ func kernelDriverVersion() string {
 // Info implements worker.Driver.
 func (d *driver) Info() abi.DeviceInfoReply { return d.info }
 
+// contextFlags are those of a guest that its context gets, CU_CTX_MAP_HOST and
+// CU_CTX_LMEM_RESIZE_TO_MAX (cuda.h). How a thread of the worker waits is not the
+// guest's to choose, nor are core dumps, which would be files of this host.
+const contextFlags = 0x18
+
 // NewContext implements worker.Driver.
 func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	handle := newOut[uintptr]()
 	defer handle.free()
-	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags), d.device); err != nil {
+	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags&contextFlags), d.device); err != nil {
 		return nil, fmt.Errorf("cuCtxCreate: %w", err)
 	}
 	forgetCurrent() // it has made itself the current one of a thread that remembers another

@@ -3,10 +3,13 @@ package guest_test
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // What the library's tests need and a nested card has not. The card is without
@@ -61,12 +64,24 @@ func TestNestedAPI(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			if name == "full_streams" {
-				layer.NeedLong(t, "TestAPI/full_streams; its kernels keep all processors for seconds")
+			if seldom(name) {
+				layer.NeedLong(t, "TestAPI/"+name)
 			}
 			g.run(t, object("api"), name)
 		})
 	}
+}
+
+// seldom reports whether a test is left to the long layer: it takes long (full_streams,
+// whose kernels keep all processors), or is of what the library does by itself,
+// whatever the card.
+func seldom(name string) bool {
+	for _, prefix := range []string{"full_streams", "capture_", "good_graph_", "good_capture", "graph_memory_", "kept_", "library_"} {
+		if strings.HasPrefix(name, prefix) && name != "capture_attributes" {
+			return true
+		}
+	}
+	return false
 }
 
 // TestNestedReplay makes the calls that NVIDIA's libraries were seen to make.
@@ -80,5 +95,28 @@ func TestNestedReplay(t *testing.T) {
 	}
 	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
 		t.Errorf("vecadd printed %q", got)
+	}
+}
+
+// TestNestedTogether runs programs that share the card, whose kernels take time. One
+// leaves with work under way. All have right results, and then all memory is free, of
+// the vGPU and of the card.
+func TestNestedTogether(t *testing.T) {
+	card := nested.Start(t, made("lib"), cardVRAM)
+	g := &gpud{socket: card.Path(t, nested.SlowKernels(100*time.Microsecond))}
+	var all sync.WaitGroup
+	for _, name := range []string{"leave", "threads", "copies", "graph_kinds"} {
+		cmd := g.command(t, object("api"), name)
+		all.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		})
+	}
+	all.Wait()
+	for what, of := range map[string]*gpud{"the vGPU": g, "the card": {socket: card.Socket()}} {
+		patience.Until(t, 30*time.Second, "all memory of "+what+" is free", func() bool {
+			return of.run(t, made("bin", "nvidia-smi"), "--query-gpu=memory.used", "--format=csv,noheader,nounits") == "0\n"
+		})
 	}
 }

@@ -98,6 +98,9 @@ func (c *Card) Env() []string {
 // Library is the path of the card's libcuda.
 func (c *Card) Library() string { return filepath.Join(c.strict, soname) }
 
+// Socket is of the card's own gpud, for programs that look at the card from behind.
+func (c *Card) Socket() string { return c.socket }
+
 // Path starts the gpud of a host that has the card: it finds it by NVML, and its
 // workers use it through gpu/cuda, in their jail, with env in their environment too.
 // It returns the socket for programs.

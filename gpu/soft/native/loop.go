@@ -109,7 +109,7 @@ func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *bod
 		}
 	}
 	for l.exact = false; !l.exact; {
-		b = l.round(insts, &o, 0, options)
+		l.round(insts, &o, 0, options)
 	}
 	for _, n := range keepable {
 		if made, err = l.round(insts, &o, n, options).allocate(&o); err == nil {

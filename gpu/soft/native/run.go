@@ -312,9 +312,9 @@ func (f *function) assemble() ([]byte, error) {
 			a.JumpIf(amd64.CondNE, general)
 		}
 	}
-	before := general
 	for i := len(f.bodies) - 1; i > 0; i-- {
-		if before = general; i > 1 {
+		before := general
+		if i > 1 {
 			before = a.Label()
 		}
 		f.bodies[i].general = before

@@ -20,6 +20,8 @@ var reach = map[string][]string{
 	"appliance/e2e/cluster":        {"appliance/cmd", "gpu/guest", "installer/dev"},
 	"billing/whmcs":                {"appliance/cmd/basaltd"},
 	"gpu/vhostgpu":                 {"appliance/cmd/basalt-vgpu", "appliance/cmd/basalt-worker", "gpu/guest"},
+	"gpu/conformance":              {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker", "gpu/guest"},
+	"gpu/cuda":                     {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker", "gpu/guest"},
 	"gpu/guest":                    {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker"},
 	"gpu/guest/offload":            {"appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker", "gpu/guest"},
 	"hypervisor/libvirt":           {"installer/dev/libvirtd.sh", "installer/guest", "gpu/guest"},

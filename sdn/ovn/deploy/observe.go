@@ -95,12 +95,13 @@ func (n *Node) observeDB(ctx context.Context, d DB, in Intent) (o Database, err 
 		o.Outdated = n.outdated(ctx, socket(n.config.Paths.Run, d), d.schemaName(), d.schemaFile())
 		return o, ctx.Err()
 	}
-	o.Clustered = true
 	h, err := readHeader(file)
 	if err != nil {
 		return o, fmt.Errorf("look at %s: %w", file, err)
 	}
-	o.Server = h.Server
+	// Known also while the server is too busy to answer: a file without an address
+	// would be taken for another member's.
+	o.Clustered, o.Server, o.Address, o.Cluster = true, h.Server, h.Address, h.Cluster
 	out, err := appctl(ctx, control(n.config.Paths.Run, d), "cluster/status", d.schemaName())
 	if err != nil {
 		// What it says when its database was taken away from it.

@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
 	"golang.org/x/crypto/poly1305" //nolint:staticcheck // the format has it
 	"golang.org/x/crypto/scrypt"
 )
