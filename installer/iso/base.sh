@@ -28,6 +28,9 @@ for d in drivers/gpu/drm/{amd,i915,nouveau,radeon,xe,gma500,vmwgfx,vboxvideo} dr
 	net/{bluetooth,wireless,mac80211,nfc,can}; do
 	excludes+=("/lib/modules/*/kernel/$d/*" "/usr/lib/modules/*/kernel/$d/*")
 done
+# Programs that nothing on a node runs: other machines' processors, Ceph's file system
+# and its object gateway, images of GRUB that are not signed here.
+excludes+=(/usr/bin/qemu-system-{i386,x86_64-microvm} /usr/bin/{radosgw-admin,cephfs-{data-scan,journal-tool,table-tool}} '/usr/lib/grub/*/monolithic/*')
 options=()
 for e in "${excludes[@]}"; do options+=("--dpkgopt=path-exclude=$e"); done
 options+=(--dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt='path-include=/usr/share/locale/locale.alias')
@@ -38,7 +41,8 @@ sources | unshare --mount --propagation private mmdebstrap --mode=auto --variant
 	--aptopt='Acquire::Languages "none"' \
 	--aptopt='APT::Install-Recommends "false"' \
 	--include="$packages" \
-	--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d"' \
+	--essential-hook='mkdir -p "$1/etc/initramfs-tools/conf.d" "$1/etc/initramfs-tools/hooks"' \
 	--essential-hook="copy-in $here/files/initramfs.conf /etc/initramfs-tools/conf.d" \
+	--essential-hook="copy-in $here/files/initramfs-hook /etc/initramfs-tools/hooks" \
 	--customize-hook="$here/files/customize \"\$1\"" \
 	"$suite" "$out" -

@@ -120,9 +120,11 @@ func (s *system) Shell() *exec.Cmd {
 	return cmd
 }
 
+// End the live system, which has nothing to save: its services are killed instead of
+// stopped one after the other.
 func (s *system) End(a answers.After) error {
 	unix.Sync()
-	out, err := exec.Command("systemctl", string(a)).CombinedOutput()
+	out, err := exec.Command("systemctl", "--force", string(a)).CombinedOutput()
 	if err != nil {
 		return errors.New(strings.TrimSpace(err.Error() + " " + string(out)))
 	}
