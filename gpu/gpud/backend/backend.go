@@ -69,6 +69,9 @@ func New(o Options) (*Runner, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
+	if err := sweepRecords(o.Dir); err != nil {
+		return nil, err
+	}
 	r := &Runner{o: o, exits: make(chan string, 1024), alive: map[string]*process{}}
 	ids, err := r.List()
 	if err != nil {

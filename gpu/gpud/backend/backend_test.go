@@ -169,3 +169,16 @@ func TestANumberTakenAnewIsNotOurs(t *testing.T) {
 		t.Error("the stranger was killed")
 	}
 }
+
+// What a Runner was writing when it was killed goes with the next one's start.
+func TestHalfWrittenRecordsAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	half := filepath.Join(dir, ".record-1")
+	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runner(t, dir, "backend")
+	if _, err := os.Stat(half); !os.IsNotExist(err) {
+		t.Errorf("the file is still there: %v", err)
+	}
+}

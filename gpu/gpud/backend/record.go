@@ -3,6 +3,7 @@ package backend
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,13 +51,26 @@ func startTime(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
+// halfWritten are the names of records that are being written.
+const halfWritten = ".record-*"
+
+// sweepRecords removes what a Runner that was killed had not finished. A folder has
+// one Runner at a time.
+func sweepRecords(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, halfWritten))
+	for _, f := range files {
+		err = errors.Join(err, os.Remove(f))
+	}
+	return err
+}
+
 // writeRecord replaces the file whole.
 func writeRecord(path string, r record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".record-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten)
 	if err != nil {
 		return err
 	}
