@@ -66,7 +66,7 @@ func NewServer(o Options) (*Server, error) {
 	s.HandleStream(pingStream, servePing)
 	listen := net.ListenConfig{KeepAliveConfig: keepAlive, Control: setUserTimeout}
 	for _, address := range o.Listen {
-		l, err := listen.Listen(context.Background(), "tcp", address)
+		l, err := Listen(listen, address)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("listen for other nodes on %s: %w", address, err), s.closeListeners())
 		}

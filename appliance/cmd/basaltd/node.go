@@ -22,6 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/auditor"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/durable"
@@ -446,7 +447,7 @@ func checkListen(c config) error {
 // listen opens the API's port: with TLS by a given certificate, else by the
 // cluster's, else, on a loopback address, without.
 func (n *node) listen(c config) (net.Listener, error) {
-	l, err := net.Listen("tcp", c.listen)
+	l, err := peer.Listen(net.ListenConfig{}, c.listen)
 	switch {
 	case err != nil:
 		return nil, err

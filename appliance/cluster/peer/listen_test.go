@@ -1,0 +1,34 @@
+package peer
+
+import (
+	"errors"
+	"net"
+	"syscall"
+	"testing"
+)
+
+// An address that somebody has for a moment is waited for; one that stays in use is not.
+func TestListenOnAnAddressInUse(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := other.Addr().String()
+	if l, err := Listen(net.ListenConfig{}, address); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("listening where another does: %v, %v", l, err)
+	}
+	listening := make(chan error)
+	go func() {
+		l, err := Listen(net.ListenConfig{}, address)
+		if err == nil {
+			err = l.Close()
+		}
+		listening <- err
+	}()
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-listening; err != nil {
+		t.Error(err)
+	}
+}
