@@ -49,25 +49,25 @@ func branch(p pred, to, otherwise int) end {
 			rest |= g.act[w] &^ taken
 		}
 		switch {
-		case some == 0 || to == otherwise:
+		case some == 0:
 			g.pc = otherwise
 		case rest == 0:
 			g.pc = to
 		default:
-			m.diverge(g, pred, p.not).pc = to
-			g.pc = otherwise
+			m.diverge(g, pred, p.not, to, otherwise)
 		}
 		return true
 	}
 }
 
-// diverge makes a group of the lanes that take a branch.
-func (m *machine) diverge(g *group, pred []uint32, not uint32) *group {
+// diverge is a branch that some lanes take. It is apart from branch so that the others
+// need no room for masks.
+func (m *machine) diverge(g *group, pred []uint32, not uint32, to, otherwise int) {
 	var taken [maxWarps]uint32
 	for w, v := range pred {
 		taken[w] = g.act[w] & (v ^ not)
 	}
-	return m.split(g, &taken)
+	m.branch(g, &taken, to, otherwise)
 }
 
 func table(idx ir.Ref, to []int) end {
