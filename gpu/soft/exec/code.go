@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -72,7 +71,7 @@ type run struct {
 	windows   [2][]int        // the accesses to device memory of both, by instruction
 	steps     []step          // the same, interpreted
 	seen      []atomic.Uint32 // how addresses lay of which groups of loads (native.Context.Kinds)
-	loads     []ir.Ref        // what loads and what follows them write, when there are loads and the run may be in a loop
+	loads     []ir.Ref        // what loads and what follows them write and is live behind the run, when it may be in a loop
 	stores    bool
 	ordered   bool // lanes of a tile come after those of the ones before it
 }
@@ -237,14 +236,10 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		r.seen = make([]atomic.Uint32, f.Groups)
 	}
 	c.groups += len(r.seen)
-	r.notes(insts)
+	r.notes(insts, c.live.At(block, at+n))
 	if !c.looping[block] {
 		r.loads = nil
 	}
-	after := c.live.At(block, at+n)
-	r.loads = slices.DeleteFunc(r.loads, func(ref ir.Ref) bool { return !after.Has(ref) })
-	slices.SortFunc(r.loads, func(a, b ir.Ref) int { return cmp.Or(cmp.Compare(a.Class, b.Class), a.Slot-b.Slot) })
-	r.loads = slices.Compact(r.loads)
 	c.runs = append(c.runs, r)
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
@@ -305,8 +300,8 @@ func (c *compilation) liveIn(block, at, n int) func(inst int, r ir.Ref) bool {
 	return func(inst int, r ir.Ref) bool { return sets[inst].Has(r) }
 }
 
-// notes finds what a run does to memory.
-func (r *run) notes(insts []ir.Inst) {
+// notes finds what a run does to memory. after is what is live behind it.
+func (r *run) notes(insts []ir.Inst, after ir.Set) {
 	loads := false
 	for i := range insts {
 		switch o := insts[i].Op.(type) {
@@ -317,8 +312,11 @@ func (r *run) notes(insts []ir.Inst) {
 		case *ir.Load:
 			loads = loads || o.Space != ir.Param
 		}
-		if results, _ := insts[i].Op.Registers(); loads {
-			r.loads = append(r.loads, results...)
+		results, _ := insts[i].Op.Registers()
+		for _, ref := range results {
+			if loads && after.Has(ref) && !slices.Contains(r.loads, ref) {
+				r.loads = append(r.loads, ref)
+			}
 		}
 	}
 }

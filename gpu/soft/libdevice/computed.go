@@ -50,9 +50,6 @@ func computed() map[string]any {
 	for name, f := range fastSingles {
 		all[name+"f"] = single(f)
 	}
-	for _, name := range []string{"rsqrtf", "exp2f", "log2f"} { // instructions
-		delete(all, name)
-	}
 	for name, f := range byTwo {
 		all[name+"f"], all["fast_"+name+"f"] = single(f), single(f)
 	}

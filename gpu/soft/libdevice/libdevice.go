@@ -54,11 +54,11 @@ var functions = table()
 func table() map[string]Function {
 	all := map[string]Function{}
 	add := func(name string, o ops.Operation) { all[name] = Function{Result: &o} }
-	for name, instruction := range instructions() {
-		add(name, operation(instruction))
-	}
 	for name, f := range computed() {
 		add(name, ops.Operation{Name: Prefix + name, Loop: loop(f)})
+	}
+	for name, instruction := range instructions() { // where there is one it is the function
+		add(name, operation(instruction))
 	}
 	for name, list := range withPointers {
 		var f Function
