@@ -12,11 +12,11 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
-// callKernel is a kernel that stores %out, a u32, for each thread; %tid is its number.
+// callKernel is a kernel that stores %out, a u32, for each thread; %thread is its number.
 func callKernel(body string) string {
 	return `.visible .entry k(.param .u64 to) {
-	.reg .u32 %r<20>; .reg .u32 %tid, %out; .reg .u64 %d<20>; .reg .u64 %to; .reg .pred %p<4>;
-	ld.param.u64 %to, [to]; mov.u32 %tid, %tid.x; mad.wide.u32 %to, %tid, 4, %to;
+	.reg .u32 %r<20>; .reg .u32 %thread, %out; .reg .u64 %d<20>; .reg .u64 %to; .reg .pred %p<4>;
+	ld.param.u64 %to, [to]; mov.u32 %thread, %tid.x; mad.wide.u32 %to, %thread, 4, %to;
 ` + body + `
 	st.global.u32 [%to], %out;
 	ret;
@@ -59,9 +59,9 @@ const threeFunctions = `
 // variable's initialiser and from mov, and meet again.
 func TestCallOfAddress(t *testing.T) {
 	src := ptxHead + threeFunctions + callKernel(`
-	rem.u32 %r0, %tid, 3; mul.wide.u32 %d0, %r0, 8; mov.u64 %d1, table; add.u64 %d1, %d1, %d0; ld.global.u64 %d2, [%d1];
-	setp.eq.u32 %p0, %tid, 40; @%p0 mov.u64 %d2, triple;
-	{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), %d2, (in), P; ld.param.u32 %out, [back]; }
+	rem.u32 %r0, %thread, 3; mul.wide.u32 %d0, %r0, 8; mov.u64 %d1, table; add.u64 %d1, %d1, %d0; ld.global.u64 %d2, [%d1];
+	setp.eq.u32 %p0, %thread, 40; @%p0 mov.u64 %d2, triple;
+	{ .param .u32 in; .param .u32 back; st.param.u32 [in], %thread; call (back), %d2, (in), P; ld.param.u32 %out, [back]; }
 	P: .callprototype (.param .u32 _) _ (.param .u32 _);
 	bar.sync 0; activemask.b32 %r1; setp.ne.u32 %p1, %r1, -1; @%p1 mov.u32 %out, 77;`)
 	runCalls(t, src, 64, func(tid uint32) uint32 {
@@ -95,7 +95,7 @@ func TestRecursion(t *testing.T) {
 	{ .param .u32 less; .param .u32 got; sub.u32 %v, %n, 1; st.param.u32 [less], %v; call (got), sum, (less); ld.param.u32 %v, [got]; }
 	add.u32 %v, %v, %n; @%q add.u32 %v, %v, 100;
 	DONE: st.param.u32 [r], %v; ret;
-}` + callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), sum, (in); ld.param.u32 %out, [back]; }`)
+}` + callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %thread; call (back), sum, (in); ld.param.u32 %out, [back]; }`)
 	runCalls(t, src, 50, func(tid uint32) uint32 {
 		v := tid * (tid + 1) / 2
 		for n, odd := tid, false; n > 0; n, odd = n-1, !odd {
@@ -127,7 +127,7 @@ func TestRecursionWithLocalVariables(t *testing.T) {
 }` + callKernel(`
 	.local .u32 sum, count; .reg .u64 %at; .reg .u32 %c;
 	st.local.u32 [sum], 0; st.local.u32 [count], 0; mov.u64 %at, sum; cvta.local.u64 %at, %at; mov.u32 %c, count;
-	{ .param .u32 x, z; .param .u64 y; st.param.u32 [x], %tid; st.param.u64 [y], %at; st.param.u32 [z], %c; call down, (x, y, z); }
+	{ .param .u32 x, z; .param .u64 y; st.param.u32 [x], %thread; st.param.u64 [y], %at; st.param.u32 [z], %c; call down, (x, y, z); }
 	ld.local.u32 %out, [sum]; ld.local.u32 %r0, [count]; mad.lo.u32 %out, %r0, 100000, %out;`)
 	runCalls(t, src, 70, func(n uint32) uint32 { return 100000*(n+1) + n*(n+1)/2 })
 }
@@ -140,7 +140,7 @@ func TestRecursionByAddress(t *testing.T) {
 	mov.u32 %r, 1; setp.lt.u32 %p, %n, 2; @%p ret;
 	sub.u32 %m, %n, 1; mov.u64 %self, fact; call (%v), %self, (%m), P; mul.lo.u32 %r, %v, %n; ret;
 	P: .callprototype (.reg .u32 _) _ (.reg .u32 _);
-}` + callKernel(`call (%out), fact, (%tid);`)
+}` + callKernel(`call (%out), fact, (%thread);`)
 	runCalls(t, src, 13, func(tid uint32) uint32 {
 		v := uint32(1)
 		for n := uint32(2); n <= tid; n++ {
@@ -179,7 +179,7 @@ func TestBuiltins(t *testing.T) {
 	AGAIN:
 	{ .param .u64 n, r; mov.u64 %d0, 262144; st.param.u64 [n], %d0; call (r), malloc, (n); ld.param.u64 %d1, [r]; }
 	setp.eq.u64 %p0, %d1, 0; @%p0 bra NONE;
-	st.u32 [%d1], %tid; st.u32 [%d1+262140], %tid; ld.u32 %r2, [%d1]; add.u32 %out, %out, %r2;
+	st.u32 [%d1], %thread; st.u32 [%d1+262140], %thread; ld.u32 %r2, [%d1]; add.u32 %out, %out, %r2;
 	NONE:
 	{ .param .u64 p; st.param.u64 [p], %d1; call free, (p); }
 	add.u32 %r1, %r1, 1; setp.lt.u32 %p1, %r1, 4; @%p1 bra AGAIN;
@@ -206,7 +206,7 @@ func TestLinkedImage(t *testing.T) {
 		return r, err
 	}
 	r, err := load(`.extern .func (.param .u32 r) f (.param .u32 x); .extern .global .u32 base;`+
-		callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %tid; call (back), f, (in); ld.param.u32 %out, [back]; } ld.global.u32 %r0, [base]; add.u32 %out, %out, %r0;`),
+		callKernel(`{ .param .u32 in; .param .u32 back; st.param.u32 [in], %thread; call (back), f, (in); ld.param.u32 %out, [back]; } ld.global.u32 %r0, [base]; add.u32 %out, %out, %r0;`),
 		`.visible .global .u32 base = 500; .visible .func (.param .u32 r) f (.param .u32 x) { .reg .u32 %a; ld.param.u32 %a, [x]; shl.b32 %a, %a, 1; st.param.u32 [r], %a; ret; }`)
 	if err != nil {
 		t.Fatal(err)
@@ -238,10 +238,10 @@ func TestLinkedImage(t *testing.T) {
 func TestGCCInstructions(t *testing.T) {
 	src := ptxHead + callKernel(`
 	.reg .v2 .u32 %v; .reg .v2 .u64 %w;
-	mov.v2.u32 %v, {%tid, 7}; mov.v2.u32 %v, {%v.y, %v.x};
+	mov.v2.u32 %v, {%thread, 7}; mov.v2.u32 %v, {%v.y, %v.x};
 	mov.u64 %d0, 5; mov.v2.u64 %w, {%d0, 6};
 	vsub.u32.u32.u32.add %r0, %v.x, %v.y, 1000; vadd.u32.s32.u32 %r1, %r0, %v.x;
-	set.u32.ge.s32 %r2, %tid, 3; set.ge.u32.s32 %r3, %tid, 3; xor.b32 %r3, %r2, %r3;
+	set.u32.ge.s32 %r2, %thread, 3; set.ge.u32.s32 %r3, %thread, 3; xor.b32 %r3, %r2, %r3;
 	cvt.u32.u64 %r4, %w.y; add.u32 %out, %r1, %r2; add.u32 %out, %out, %r3; add.u32 %out, %out, %r4;`)
 	runCalls(t, src, 32, func(tid uint32) uint32 {
 		v := 7 - tid + 1000 + 7 + 6
@@ -266,8 +266,8 @@ func TestParametersInRegistersAndMemory(t *testing.T) {
 	call (out), low, (in); ld.param.u32 %a, [out]; add.u32 %a, %a, %a; st.param.u32 [r], %a; ret;
 }
 ` + callKernel(`
-	mul.lo.u32 %r0, %tid, 0x12345; .param .u32 in, out; .param .b64 wide, back;
-	setp.lt.u32 %p0, %tid, 20; st.param.u32 [in], 7; @%p0 st.param.u32 [in], %r0;
+	mul.lo.u32 %r0, %thread, 0x12345; .param .u32 in, out; .param .b64 wide, back;
+	setp.lt.u32 %p0, %thread, 20; st.param.u32 [in], 7; @%p0 st.param.u32 [in], %r0;
 	call (out), twice, (in); ld.param.u32 %out, [out];
 	cvt.u64.u32 %d0, %r0; st.param.b64 [wide], %d0; call (back), swap, (wide); ld.param.b64 %d1, [back];
 	st.param.b64 [wide], %d1; call (back), same, (wide); ld.param.u32 %r1, [back+4]; add.u32 %out, %out, %r1;`)

@@ -180,6 +180,20 @@ func differ(t *testing.T, engines []worker.Driver, src string, seeds ...int64) {
 // loadRandom loads a random program into a context that ends with the test.
 func loadRandom(t *testing.T, d worker.Driver, src string) *rig {
 	t.Helper()
+	c := contextOf(t, d)
+	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	if err != nil {
+		t.Fatalf("%v %s\n%s", err, info.ErrorLog, src)
+	}
+	return &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": funcs[0]}}
+}
+
+// contextOf makes a context that ends with the test.
+func contextOf(t testing.TB, d worker.Driver) worker.Context {
+	t.Helper()
+	if card(t) != nil {
+		return onCard(t, d)
+	}
 	c, err := d.NewContext(0, nil, testWindow)
 	if err != nil {
 		t.Fatal(err)
@@ -189,11 +203,7 @@ func loadRandom(t *testing.T, d worker.Driver, src string) *rig {
 			t.Error(err)
 		}
 	})
-	_, funcs, info, err := c.ModuleLoad([]byte(src), worker.ModuleOptions{})
-	if err != nil {
-		t.Fatalf("%v %s\n%s", err, info.ErrorLog, src)
-	}
-	return &rig{TB: t, c: c, funcs: map[string]worker.Function{"k": funcs[0]}}
+	return c
 }
 
 // firstDifference is where the word of 8 bytes begins that differs, or -1.
@@ -246,6 +256,9 @@ func FuzzDifferential(f *testing.F) {
 // randEngines are devices that end with the test.
 func randEngines(t testing.TB, kinds ...exec.Engine) (list []worker.Driver) {
 	t.Helper()
+	if d := card(t); d != nil {
+		return []worker.Driver{d}
+	}
 	for _, e := range kinds {
 		d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 1, Engine: e})
 		if err != nil {

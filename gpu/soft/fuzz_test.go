@@ -23,7 +23,7 @@ func FuzzModuleLoad(f *testing.F) {
 	calls := ptxHead + threeFunctions + `.extern .func (.param .u64 r) malloc (.param .u64 n);` + callKernel(
 		`{ .param .u64 n, r; call (r), malloc, (n); } mov.u64 %d2, triple; { .param .u32 a, b; call (b), %d2, (a), P; } P: .callprototype _;`)
 	f.Add([]byte(calls))
-	f.Add([]byte(ptxHead + `.func (.reg .u32 %r) f (.reg .u32 %n) { call (%r), f, (%n); ret; }` + callKernel(`call (%out), f, (%tid);`)))
+	f.Add([]byte(ptxHead + `.func (.reg .u32 %r) f (.reg .u32 %n) { call (%r), f, (%n); ret; }` + callKernel(`call (%out), f, (%thread);`)))
 	f.Add((&abi.LinkImage{Objects: []abi.LinkObject{
 		{Type: 1, Name: "calls", Image: []byte(calls)}, {Type: 1, Name: "malloc", Image: []byte(ptxHead + ".weak .func (.param .u64 r) malloc (.param .u64 n) { ret; }")},
 	}}).Append(nil))

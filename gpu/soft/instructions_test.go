@@ -35,7 +35,7 @@ func TestAtomicsAgainstOracle(t *testing.T) {
 				third = ", " + reg + "2"
 			}
 			where := map[bool]string{true: "%sa", false: "%mem"}[space == ".shared"]
-			body := fmt.Sprintf("mul.wide.u32 %%sa, %%tid, 8; mov.b64 %%d5, sh; add.u64 %%sa, %%sa, %%d5; st.shared.%s [%%sa], %s3;\n", ty, reg)
+			body := fmt.Sprintf("mul.wide.u32 %%sa, %%thread, 8; mov.b64 %%d5, sh; add.u64 %%sa, %%sa, %%d5; st.shared.%s [%%sa], %s3;\n", ty, reg)
 			body += fmt.Sprintf("atom%s.%s %s0, [%s], %s1%s;\n", space, op, reg, where, reg, third)
 			if third == "" && op[:4] != "exch" {
 				body += fmt.Sprintf("red%s.%s [%s], %s2;\n", space, op, where, reg)
@@ -49,27 +49,27 @@ func TestAtomicsAgainstOracle(t *testing.T) {
 // Warp and block instructions that no test kernel uses.
 func TestSynchronizationAgainstOracle(t *testing.T) {
 	for name, body := range map[string]string{
-		"match.any": "and.b32 %r1, %tid, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
-		"match.all": "mov.u32 %r1, 5; match.all.sync.b32 %r0|%p0, %r1, -1; match.all.sync.b32 %r2|%p1, %tid, -1;",
+		"match.any": "and.b32 %r1, %thread, 3; vote.sync.ballot.b32 %r7, 1, -1; match.any.sync.b32 %r0, %r1, -1; match.any.sync.b64 %r2, %d0, -1;",
+		"match.all": "mov.u32 %r1, 5; match.all.sync.b32 %r0|%p0, %r1, -1; match.all.sync.b32 %r2|%p1, %thread, -1;",
 		"redux":     "redux.sync.add.u32 %r0, %r1, -1; redux.sync.min.s32 %r1, %r2, -1; redux.sync.max.u32 %r2, %r3, -1; redux.sync.xor.b32 %r3, %r4, -1; redux.sync.and.b32 %r4, %r5, -1; redux.sync.or.b32 %r5, %r6, -1;",
 		"tiles": `mov.u32 %r7, %laneid; and.b32 %r7, %r7, 28; mov.b32 %r6, 15; shl.b32 %r6, %r6, %r7;
 vote.sync.ballot.b32 %r0, %p0, %r6; vote.sync.all.pred %p1, %p0, %r6; match.any.sync.b32 %r1, %r1, %r6; match.all.sync.b64 %r2|%p2, %d0, %r6;
 redux.sync.add.u32 %r3, %r3, %r6; shfl.sync.down.b32 %r4|%p3, %r4, 1, 0x1c1f, %r6; bar.warp.sync %r6;`,
 		// The lanes of one mask at two places, and two masks at one.
-		"apart": `and.b32 %r7, %tid, 1; setp.ne.u32 %c, %r7, 0; @%c bra A; redux.sync.add.u32 %r0, %r1, -1; shfl.sync.idx.b32 %r2, %r3, 1, 31, -1; bra B;
+		"apart": `and.b32 %r7, %thread, 1; setp.ne.u32 %c, %r7, 0; @%c bra A; redux.sync.add.u32 %r0, %r1, -1; shfl.sync.idx.b32 %r2, %r3, 1, 31, -1; bra B;
 A: redux.sync.add.u32 %r4, %r5, -1; shfl.sync.idx.b32 %r6, %r0, 0, 31, -1;
 B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7; bar.warp.sync -1; match.any.sync.b64 %r3, %d1, %r7;`,
 		"cp.async": `cp.async.ca.shared.global [%sa], [%mem], 4; cp.async.ca.shared::cta.global.L2::128B [%sa+8], [%mem+8], 8; cp.async.cg.shared.global [%sa+16], [%mem+32], 16;
-cp.async.commit_group; and.b32 %r7, %tid, 15; cp.async.cg.shared.global [%sa+32], [%mem+16], 16, %r7; cp.async.ca.shared.global [%sa+48], [%mem+40], 8, %p0; cp.async.ca.shared.global [%sa+56], [%mem], 8, 3;
+cp.async.commit_group; and.b32 %r7, %thread, 15; cp.async.cg.shared.global [%sa+32], [%mem+16], 16, %r7; cp.async.ca.shared.global [%sa+48], [%mem+40], 8, %p0; cp.async.ca.shared.global [%sa+56], [%mem], 8, 3;
 cp.async.wait_group 0; cp.async.wait_all; ld.shared.b64 %d0, [%sa]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+32]; ld.shared.b64 %d3, [%sa+40]; ld.shared.b64 %d4, [%sa+48]; ld.shared.b64 %d5, [%sa+56];`,
 		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
-		"brx":        "and.b32 %r0, %tid, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %tid;\nZ: add.u32 %r1, %r1, 3;",
+		"brx":        "and.b32 %r0, %thread, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %thread;\nZ: add.u32 %r1, %r1, 3;",
 		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",
-		"bar number": "setp.lt.u32 %c, %tid, 32; selp.b32 %r7, 3, 4, %c; selp.b32 %r6, 32, 8, %c; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
+		"bar number": "setp.lt.u32 %c, %thread, 32; selp.b32 %r7, 3, 4, %c; selp.b32 %r6, 32, 8, %c; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
 		// A barrier counts warps: one that is not whole comes for 32 threads.
-		"bar whole":  "bar.sync 1, 64; setp.lt.u32 %c, %tid, 32; @%c bra P; st.shared.u32 [sh], 99; bar.arrive 2, 64; bra Q;\nP: bar.sync 2, 64; ld.shared.u32 %r0, [sh];\nQ: barrier.red.popc.u32 %r1, 3, 64, %p0;",
-		"bar.arrive": "setp.lt.u32 %c, %tid, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
-		"shfl":       "setp.ge.u32 %c, %tid, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
+		"bar whole":  "bar.sync 1, 64; setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; bar.arrive 2, 64; bra Q;\nP: bar.sync 2, 64; ld.shared.u32 %r0, [sh];\nQ: barrier.red.popc.u32 %r1, 3, 64, %p0;",
+		"bar.arrive": "setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
+		"shfl":       "setp.ge.u32 %c, %thread, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
 	} {
 		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
 	}

@@ -87,13 +87,13 @@ func TestMathFunctions(t *testing.T) {
 func TestMathFunctionsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"unknown": {`.extern .func (.param .b32 r) __nv_sinus (.param .b32 x);` + callKernel(
-			`{ .param .b32 x, y; st.param.b32 [x], %tid; call (y), __nv_sinus, (x); ld.param.b32 %out, [y]; }`), "__nv_sinus is not in the module"},
+			`{ .param .b32 x, y; st.param.b32 [x], %thread; call (y), __nv_sinus, (x); ld.param.b32 %out, [y]; }`), "__nv_sinus is not in the module"},
 		"size": {`.extern .func (.param .b64 r) __nv_sinf (.param .b32 x);` + callKernel(
-			`{ .param .b32 x; .param .b64 y; st.param.b32 [x], %tid; call (y), __nv_sinf, (x); ld.param.b64 %d0, [y]; }`), "must have 4 bytes"},
+			`{ .param .b32 x; .param .b64 y; st.param.b32 [x], %thread; call (y), __nv_sinf, (x); ld.param.b64 %d0, [y]; }`), "must have 4 bytes"},
 		"count": {`.extern .func (.param .b32 r) __nv_powf (.param .b32 x);` + callKernel(
-			`{ .param .b32 x, y; st.param.b32 [x], %tid; call (y), __nv_powf, (x); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
+			`{ .param .b32 x, y; st.param.b32 [x], %thread; call (y), __nv_powf, (x); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
 		"result": {`.extern .func (.param .b32 r) __nv_sincosf (.param .b32 x, .param .b64 s, .param .b64 c);` + callKernel(
-			`{ .param .b32 x, y; .param .b64 s; st.param.b32 [x], %tid; st.param.b64 [s], %to; call (y), __nv_sincosf, (x, s, s); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
+			`{ .param .b32 x, y; .param .b64 s; st.param.b32 [x], %thread; st.param.b64 [s], %to; call (y), __nv_sincosf, (x, s, s); ld.param.b32 %out, [y]; }`), "wrong number of arguments"},
 		"address": {`.extern .func (.param .b32 r) __nv_sinf (.param .b32 x);` + callKernel(`mov.u64 %d0, __nv_sinf; cvt.u32.u64 %out, %d0;`), "the address of function __nv_sinf cannot be taken"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,9 +26,9 @@ func lanesKernel(wide bool, na, nb, nc, nd int, body string) string {
 		t = "f64"
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, matrixHead+".entry k(.param .u64 in, .param .u64 out) {\n.reg .%s %sa<9>, %sb<9>, %sc<9>, %sd<9>; .reg .b64 %%in, %%out, %%gs; .reg .b32 %%tid, %%sa;\n", t, p, p, p, p)
-	s.WriteString(".shared .align 128 .b8 sh[8192];\nld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %tid, %tid.x;\n")
-	fmt.Fprintf(&s, "mad.wide.u32 %%in, %%tid, %d, %%in; mad.wide.u32 %%out, %%tid, %d, %%out;\n", 8*(na+nb+nc), 8*nd)
+	fmt.Fprintf(&s, matrixHead+".entry k(.param .u64 in, .param .u64 out) {\n.reg .%s %sa<9>, %sb<9>, %sc<9>, %sd<9>; .reg .b64 %%in, %%out, %%gs; .reg .b32 %%thread, %%sa;\n", t, p, p, p, p)
+	s.WriteString(".shared .align 128 .b8 sh[8192];\nld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %thread, %tid.x;\n")
+	fmt.Fprintf(&s, "mad.wide.u32 %%in, %%thread, %d, %%in; mad.wide.u32 %%out, %%thread, %d, %%out;\n", 8*(na+nb+nc), 8*nd)
 	at := 0
 	for _, o := range []struct {
 		name string
@@ -199,7 +199,7 @@ func TestMMAAgainstOracle(t *testing.T) {
 
 // The tiles of ldmatrix, stmatrix and movmatrix are the oracle's.
 func TestTilesAgainstOracle(t *testing.T) {
-	rows := "mov.u32 %sa, sh; cvta.shared.u64 %gs, sh; shl.b32 %d7, %tid, 5; xor.b32 %d7, %d7, 96; add.u32 %sa, %sa, %d7; mad.wide.u32 %gs, %d7, 1, %gs;\n" +
+	rows := "mov.u32 %sa, sh; cvta.shared.u64 %gs, sh; shl.b32 %d7, %thread, 5; xor.b32 %d7, %d7, 96; add.u32 %sa, %sa, %d7; mad.wide.u32 %gs, %d7, 1, %gs;\n" +
 		"st.shared.b32 [%sa], %a0; st.shared.b32 [%sa+4], %a1; st.shared.b32 [%sa+8], %a2; st.shared.b32 [%sa+12], %a3; bar.sync 0;\n"
 	for name, body := range map[string]string{
 		"ldmatrix x1":       rows + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%d0}, [%sa];",
@@ -213,7 +213,7 @@ func TestTilesAgainstOracle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "in a branch" {
-				body = ".reg .pred %p0; setp.gt.u32 %p0, %tid, 100;" + body
+				body = ".reg .pred %p0; setp.gt.u32 %p0, %thread, 100;" + body
 			}
 			in := make([]byte, 32*8*8)
 			rand.New(rand.NewSource(3)).Read(in)

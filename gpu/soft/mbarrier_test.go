@@ -12,7 +12,7 @@ import (
 // mbarrierStart makes an mbarrier of so many arrivals at %bar (generic) and %b.
 func mbarrierStart(count string) string {
 	return `.reg .b64 %bar, %s; .reg .b32 %b, %n2; .reg .pred %q; .shared .align 8 .b64 mb;
-mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %tid, 0;
+mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %thread, 0;
 @%q mbarrier.init.shared.b64 [%b], ` + count + `; bar.sync 0;
 `
 }
@@ -23,19 +23,19 @@ func TestMBarriersAgainstOracle(t *testing.T) {
 	for name, body := range map[string]string{
 		"state": mbarrierStart("40") + `st.shared.b32 [%sa], %r0; mbarrier.arrive.shared.b64 %s, [%b];
 W: mbarrier.test_wait.shared.b64 %q, [%b], %s; @!%q bra W;
-xor.b32 %t, %tid, 1; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t];`,
+xor.b32 %t, %thread, 1; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t];`,
 		"parity": mbarrierStart("40") + `st.shared.b32 [%sa], %r0; mbarrier.arrive.release.cta.b64 %s, [%bar]; mov.u32 %n, 0;
 W: mbarrier.try_wait.parity.shared::cta.b64 %q, [%b], 0, 1000; @!%q bra W;
 st.shared.b32 [%sa+4], %r2; mbarrier.arrive.shared::cluster.b64 _, [%b], 1;
 X: mbarrier.try_wait.parity.b64 %q, [%bar], 1; @!%q bra X;
-xor.b32 %t, %tid, 8; min.u32 %t, %t, 39; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t]; ld.shared.b32 %r3, [%t+4];`,
+xor.b32 %t, %thread, 8; min.u32 %t, %t, 39; mul.lo.u32 %t, %t, 64; mov.u32 %n2, sh; add.u32 %t, %t, %n2; ld.shared.b32 %r1, [%t]; ld.shared.b32 %r3, [%t+4];`,
 		"one waits": mbarrierStart("39") + `@%q bra W; st.shared.b32 [%sa], %r0; mbarrier.arrive.shared.b64 %s, [%b]; bra E;
 W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.b32 %r1, [sh+640]; ld.shared.b32 %r2, [sh+2496];
 E: bar.sync 0;`,
 		"transactions": mbarrierStart("40") + `@%q mbarrier.expect_tx.relaxed.cta.shared.b64 [%b], 64; mbarrier.arrive.expect_tx.shared.b64 %s, [%b], 16;
 mbarrier.test_wait.shared.b64 %p0, [%b], %s; bar.sync 0; mbarrier.test_wait.shared.b64 %p1, [%b], %s; bar.sync 0;
 mbarrier.complete_tx.shared::cta.b64 [%b], 16; @%q mbarrier.complete_tx.shared.b64 [%b], 64; bar.sync 0; mbarrier.test_wait.shared.b64 %p2, [%b], %s;`,
-		"drop": mbarrierStart("80") + `and.b32 %t, %tid, 3; setp.ne.u32 %c, %t, 0; @%c bra A; mbarrier.arrive_drop.shared.b64 %s, [%b], 2; bra E;
+		"drop": mbarrierStart("80") + `and.b32 %t, %thread, 3; setp.ne.u32 %c, %t, 0; @%c bra A; mbarrier.arrive_drop.shared.b64 %s, [%b], 2; bra E;
 A: mbarrier.arrive.noComplete.shared.b64 %s, [%b], 2;
 E: bar.sync 0; mbarrier.test_wait.shared.b64 %p0, [%b], %s; bar.sync 0; @%q mbarrier.arrive.shared.b64 %s, [%b], 59; @%q mbarrier.pending_count.b64 %r0, %s;
 bar.sync 0; mbarrier.test_wait.parity.shared.b64 %p1, [%b], 1; bar.sync 0; @%q mbarrier.arrive_drop.shared.b64 %s, [%b]; @%q mbarrier.pending_count.b64 %r1, %s;

@@ -22,9 +22,9 @@ func (g *randProg) function() {
 		fmt.Fprintf(w, ".func (.param .b64 out) %s(.param .b64 pmem, .param .b32 psa, .param .b32 pmask, .param .align 16 .b8 x[16]) {\n%s", f.name, randRegisters)
 		w.WriteString("ld.param.b64 %mem, [pmem]; ld.param.b32 %sa, [psa]; ld.param.b32 %m1, [pmask]; ld.param.b64 %d0, [x]; ld.param.b32 %r0, [x+8];\n")
 	}
-	w.WriteString("mov.u32 %tid, %tid.x; mov.u32 %lane, %laneid; mov.u32 %la, loc;\n")
+	w.WriteString("mov.u32 %thread, %tid.x; mov.u32 %lane, %laneid; mov.u32 %la, loc;\n")
 	for i := 1; i < randR; i++ {
-		fmt.Fprintf(w, "mad.lo.u32 %%r%d, %%r%d, 0x%x, %%tid; ", i, i-1, g.rnd.Uint32()|1)
+		fmt.Fprintf(w, "mad.lo.u32 %%r%d, %%r%d, 0x%x, %%thread; ", i, i-1, g.rnd.Uint32()|1)
 	}
 	for i := 1; i < randD; i++ {
 		fmt.Fprintf(w, "xor.b64 %%d%d, %%d%d, 0x%x; ", i, i-1, randBits(g.rnd, 8))

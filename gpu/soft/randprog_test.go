@@ -35,7 +35,7 @@ type randProg struct {
 
 // randRegisters declares what a kernel and each function has.
 var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
-.reg .b64 %%mem, %%wide; .reg .b32 %%tid, %%t, %%n, %%sa, %%la, %%lane, %%pm; .reg .pred %%c;
+.reg .b64 %%mem, %%wide; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm; .reg .pred %%c;
 .local .align 16 .b8 loc[%d];
 `, randH, randR, randD, randP, randDepth+1, randShared)
 
@@ -77,8 +77,8 @@ func (g *randProg) program(body func()) string {
 	}
 	var w strings.Builder
 	w.WriteString(ptxHead + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
-	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %tid, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
-	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%tid, %d, %%base; mad.wide.u32 %%mem, %%tid, %d, %%mem;\n", 8*randSlots, randScratch)
+	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
+	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%thread, %d, %%base; mad.wide.u32 %%mem, %%thread, %d, %%mem;\n", 8*randSlots, randScratch)
 	var results strings.Builder
 	for i := range randSlots {
 		switch r, t := randSlot(i); {
@@ -98,7 +98,7 @@ func (g *randProg) program(body func()) string {
 // randOwnMemory fills the thread's parts of shared and local memory.
 var randOwnMemory = func() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%tid, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
+	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%thread, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
 	for at := 0; at < randShared; at += 8 {
 		fmt.Fprintf(&w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
 	}
@@ -182,7 +182,7 @@ func (g *randProg) fork(depth, n int) {
 func (g *randProg) loop(depth, n int) {
 	g.labels++
 	l, w := g.labels, &g.out
-	fmt.Fprintf(w, "and.b32 %%n, %%tid, 3; mov.b32 %%m%d, %%m%d;\nL%d:\n", depth-1, depth, l)
+	fmt.Fprintf(w, "and.b32 %%n, %%thread, 3; mov.b32 %%m%d, %%m%d;\nL%d:\n", depth-1, depth, l)
 	g.body(depth-1, 1+n/4)
 	fmt.Fprintf(w, "sub.s32 %%n, %%n, 1; setp.ge.s32 %%c, %%n, 0;\n")
 	fmt.Fprintf(w, "vote.sync.ballot.b32 %%m%d, %%c, %%m%d; @%%c bra L%d;\n", depth-1, depth-1, l)

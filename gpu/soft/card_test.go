@@ -1,0 +1,68 @@
+package soft_test
+
+import (
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/cuda"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// A real card takes the soft GPU's place where BASALT_CHECK_CARD is set (make gpu-check):
+// the oracle's answers are held against the card's.
+
+// entered is a gate that is always open: nobody else wants the card.
+type entered struct{}
+
+func (entered) Enter() error         { return nil }
+func (entered) Expired() bool        { return false }
+func (entered) Leave(uint64, uint64) {}
+
+// theCard is opened once: a process has one libcuda.
+var theCard = sync.OnceValues(func() (worker.Driver, error) {
+	if os.Getenv("BASALT_CHECK_CARD") == "" {
+		return nil, nil
+	}
+	return cuda.Open(cuda.Options{Library: os.Getenv("BASALT_CUDA_LIBRARY")})
+})
+
+// cardWindow is where the card's contexts have their memory.
+var cardWindow = sync.OnceValues(func() (w *worker.Window, err error) {
+	for _, place := range abi.Windows() {
+		if w, err = worker.ReserveWindow(place); err == nil {
+			return w, nil
+		}
+	}
+	return nil, err
+})
+
+// card is the one to be checked, or nil.
+func card(t testing.TB) worker.Driver {
+	t.Helper()
+	d, err := theCard()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// onCard makes a context on the card that ends with the test.
+func onCard(t testing.TB, d worker.Driver) worker.Context {
+	t.Helper()
+	w, err := cardWindow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.NewContext(0, entered{}, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Destroy(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
