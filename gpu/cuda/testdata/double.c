@@ -213,7 +213,7 @@ EXPORT int cuMemAddressReserve(u *p, size_t n, size_t align, u at, unsigned long
 		munmap((void *)(aligned + n), (u)m + GRANULE - aligned);
 		m = (void *)aligned;
 	}
-	if (at != (u)m) SAY("cuMemAddressReserve %zu elsewhere", n);
+	SAY("cuMemAddressReserve %zu%s", n, at == (u)m ? "" : " elsewhere");
 	*p = (u)m;
 	return 0;
 }
