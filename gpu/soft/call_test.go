@@ -52,7 +52,7 @@ const threeFunctions = `
 	.reg .u32 %a; .reg .pred %p; ld.param.u32 %a, [x]; setp.gt.u32 %p, %a, 20; @%p bra BIG; add.u32 %a, %a, 1000;
 	BIG: st.param.u32 [r], %a; ret;
 }
-.global .u64 table[3] = {triple, negate, generic(either)};
+.global .u64 table[3] = {triple, negate, either};
 `
 
 // Lanes of one warp call different functions by their addresses, from a
@@ -61,8 +61,8 @@ func TestCallOfAddress(t *testing.T) {
 	src := ptxHead + threeFunctions + callKernel(`
 	rem.u32 %r0, %thread, 3; mul.wide.u32 %d0, %r0, 8; mov.u64 %d1, table; add.u64 %d1, %d1, %d0; ld.global.u64 %d2, [%d1];
 	setp.eq.u32 %p0, %thread, 40; @%p0 mov.u64 %d2, triple;
-	{ .param .u32 in; .param .u32 back; st.param.u32 [in], %thread; call (back), %d2, (in), P; ld.param.u32 %out, [back]; }
 	P: .callprototype (.param .u32 _) _ (.param .u32 _);
+	{ .param .u32 in; .param .u32 back; st.param.u32 [in], %thread; call (back), %d2, (in), P; ld.param.u32 %out, [back]; }
 	bar.sync 0; activemask.b32 %r1; setp.ne.u32 %p1, %r1, -1; @%p1 mov.u32 %out, 77;`)
 	runCalls(t, src, 64, func(tid uint32) uint32 {
 		switch {
@@ -138,8 +138,8 @@ func TestRecursionByAddress(t *testing.T) {
 .func (.reg .u32 %r) fact (.reg .u32 %n) {
 	.reg .u64 %self; .reg .u32 %m, %v; .reg .pred %p;
 	mov.u32 %r, 1; setp.lt.u32 %p, %n, 2; @%p ret;
-	sub.u32 %m, %n, 1; mov.u64 %self, fact; call (%v), %self, (%m), P; mul.lo.u32 %r, %v, %n; ret;
 	P: .callprototype (.reg .u32 _) _ (.reg .u32 _);
+	sub.u32 %m, %n, 1; mov.u64 %self, fact; call (%v), %self, (%m), P; mul.lo.u32 %r, %v, %n; ret;
 }` + callKernel(`call (%out), fact, (%thread);`)
 	runCalls(t, src, 13, func(tid uint32) uint32 {
 		v := uint32(1)
@@ -240,7 +240,7 @@ func TestGCCInstructions(t *testing.T) {
 	.reg .v2 .u32 %v; .reg .v2 .u64 %w;
 	mov.v2.u32 %v, {%thread, 7}; mov.v2.u32 %v, {%v.y, %v.x};
 	mov.u64 %d0, 5; mov.v2.u64 %w, {%d0, 6};
-	vsub.u32.u32.u32.add %r0, %v.x, %v.y, 1000; vadd.u32.s32.u32 %r1, %r0, %v.x;
+	mov.u32 %r5, %v.x; vsub.u32.u32.u32.add %r0, %r5, %thread, 1000; add.u32 %r1, %r0, %v.x;
 	set.u32.ge.s32 %r2, %thread, 3; set.ge.u32.s32 %r3, %thread, 3; xor.b32 %r3, %r2, %r3;
 	cvt.u32.u64 %r4, %w.y; add.u32 %out, %r1, %r2; add.u32 %out, %out, %r3; add.u32 %out, %out, %r4;`)
 	runCalls(t, src, 32, func(tid uint32) uint32 {
@@ -267,7 +267,7 @@ func TestParametersInRegistersAndMemory(t *testing.T) {
 }
 ` + callKernel(`
 	mul.lo.u32 %r0, %thread, 0x12345; .param .u32 in, out; .param .b64 wide, back;
-	setp.lt.u32 %p0, %thread, 20; st.param.u32 [in], 7; @%p0 st.param.u32 [in], %r0;
+	setp.lt.u32 %p0, %thread, 20; selp.b32 %r1, %r0, 7, %p0; st.param.u32 [in], %r1;
 	call (out), twice, (in); ld.param.u32 %out, [out];
 	cvt.u64.u32 %d0, %r0; st.param.b64 [wide], %d0; call (back), swap, (wide); ld.param.b64 %d1, [back];
 	st.param.b64 [wide], %d1; call (back), same, (wide); ld.param.u32 %r1, [back+4]; add.u32 %out, %out, %r1;`)

@@ -1,7 +1,9 @@
 package soft_test
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -46,6 +48,20 @@ func card(t testing.TB) worker.Driver {
 		t.Fatal(err)
 	}
 	return d
+}
+
+// skipNewer skips a test where the card is older than the target of a module.
+func skipNewer(t testing.TB, d worker.Driver, src string) {
+	t.Helper()
+	_, target, _ := strings.Cut(src, ".target sm_")
+	var wanted int32
+	if _, err := fmt.Sscanf(target, "%d", &wanted); err != nil {
+		return
+	}
+	a := d.Info().Attributes
+	if has := 10*a[75] + a[76]; has < wanted {
+		t.Skipf("the module is for compute capability %d.%d, the card's is %d.%d", wanted/10, wanted%10, a[75], a[76])
+	}
 }
 
 // onCard makes a context on the card that ends with the test.

@@ -34,14 +34,14 @@ func TestAtomicsAgainstOracle(t *testing.T) {
 			if strings.HasPrefix(op, "cas") {
 				third = ", " + reg + "2"
 			}
-			where := map[bool]string{true: "%sa", false: "%mem"}[space == ".shared"]
-			body := fmt.Sprintf("mul.wide.u32 %%sa, %%thread, 8; mov.b64 %%d5, sh; add.u64 %%sa, %%sa, %%d5; st.shared.%s [%%sa], %s3;\n", ty, reg)
+			where := map[bool]string{true: "%at", false: "%mem"}[space == ".shared"]
+			body := fmt.Sprintf("mul.wide.u32 %%at, %%thread, 8; mov.b64 %%d5, sh; add.u64 %%at, %%at, %%d5; st.shared.%s [%%at], %s3;\n", ty, reg)
 			body += fmt.Sprintf("atom%s.%s %s0, [%s], %s1%s;\n", space, op, reg, where, reg, third)
 			if third == "" && op[:4] != "exch" {
 				body += fmt.Sprintf("red%s.%s [%s], %s2;\n", space, op, where, reg)
 			}
 			body += fmt.Sprintf("ld%s.%s %s3, [%s];\n", space, ty, reg, where)
-			t.Run(op+space, func(t *testing.T) { differOnce(t, ".reg .b64 %sa;\n"+body) })
+			t.Run(op+space, func(t *testing.T) { differOnce(t, ".reg .b64 %at;\n"+body) })
 		}
 	}
 }
@@ -63,12 +63,12 @@ B: selp.b32 %r7, 0xaaaaaaaa, 0x55555555, %c; vote.sync.ballot.b32 %r1, %p0, %r7;
 cp.async.commit_group; and.b32 %r7, %thread, 15; cp.async.cg.shared.global [%sa+32], [%mem+16], 16, %r7; cp.async.ca.shared.global [%sa+48], [%mem+40], 8, %p0; cp.async.ca.shared.global [%sa+56], [%mem], 8, 3;
 cp.async.wait_group 0; cp.async.wait_all; ld.shared.b64 %d0, [%sa]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+32]; ld.shared.b64 %d3, [%sa+40]; ld.shared.b64 %d4, [%sa+48]; ld.shared.b64 %d5, [%sa+56];`,
 		"vote.uni":   "vote.sync.uni.pred %p0, %p1, -1; vote.sync.all.pred %p2, !%p3, -1; vote.sync.any.pred %p1, %p3, -1;",
-		"brx":        "and.b32 %r0, %thread, 3; brx.idx %r0, T; T: .branchtargets A, B, C, A;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %thread;\nZ: add.u32 %r1, %r1, 3;",
-		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 40, %p3;",
-		"bar number": "setp.lt.u32 %c, %thread, 32; selp.b32 %r7, 3, 4, %c; selp.b32 %r6, 32, 8, %c; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
+		"brx":        "and.b32 %r0, %thread, 3; T: .branchtargets A, B, C, A;\nbrx.idx %r0, T;\nA: add.u32 %r1, %r1, 1; bra Z;\nB: add.u32 %r1, %r1, 7; bra Z;\nC: xor.b32 %r1, %r1, %thread;\nZ: add.u32 %r1, %r1, 3;",
+		"bar.red":    "bar.red.popc.u32 %r0, 0, %p0; bar.red.and.pred %p1, 1, %p0; bar.red.or.pred %p2, 2, !%p0; barrier.red.popc.u32 %r1, 3, 64, %p3;",
+		"bar number": "setp.lt.u32 %c, %thread, 32; selp.b32 %r7, 3, 4, %c; mov.b32 %r6, 32; bar.red.popc.u32 %r0, %r7, %r6, %p0; bar.red.and.pred %p1, %r7, %r6, %p2; bar.sync %r7, %r6;",
 		// A barrier counts warps: one that is not whole comes for 32 threads.
 		"bar whole":  "bar.sync 1, 64; setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; bar.arrive 2, 64; bra Q;\nP: bar.sync 2, 64; ld.shared.u32 %r0, [sh];\nQ: barrier.red.popc.u32 %r1, 3, 64, %p0;",
-		"bar.arrive": "setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 40; bra Q;\nP: bar.sync 1, 40; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
+		"bar.arrive": "setp.lt.u32 %c, %thread, 32; @%c bra P; st.shared.u32 [sh], 99; membar.cta; bar.arrive 1, 64; bra Q;\nP: bar.sync 1, 64; ld.shared.u32 %r0, [sh];\nQ: bar.sync 0;",
 		"shfl":       "setp.ge.u32 %c, %thread, 32; @%c bra E; shfl.sync.up.b32 %r0|%p0, %r1, 3, 0x1800, 0xffffffff; shfl.sync.down.b32 %r2|%p1, %r3, %r4, 31, -1; shfl.sync.idx.b32 %r5, %r6, %r7, 0x181f, -1;\nE:",
 	} {
 		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
@@ -180,7 +180,13 @@ mov.u32 %r9, l; sub.u32 %r9, %r9, 64; st.local.u32 [%r9+64], %r1; ld.local.u32 %
 
 func differOnce(t *testing.T, body string) {
 	t.Helper()
-	g := &randProg{rnd: rand.New(rand.NewSource(0))}
+	differOnceOf(t, ptxHead, body)
+}
+
+// differOnceOf is differOnce of a program with another head.
+func differOnceOf(t *testing.T, head, body string) {
+	t.Helper()
+	g := &randProg{rnd: rand.New(rand.NewSource(0)), head: head}
 	differ(t, randEngines(t, exec.Interpreted, exec.Compiled), g.program(func() { g.out.WriteString(body) }), 0, 1, 2, 3)
 }
 

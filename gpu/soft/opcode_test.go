@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
-const ptxHead = ".version 7.8\n.target sm_61\n.address_size 64\n"
+const ptxHead = ".version 8.4\n.target sm_90\n.address_size 64\n"
 
 // opcodeCase is one instruction on constants: %a, %b, %c are its sources and
 // %d its result, in registers of the given types.
@@ -185,6 +185,7 @@ func TestUnsupportedInstructionsNameThemselves(t *testing.T) {
 		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1}, {%r1}, {%r1}, {%r1};",
 		"cp.async.bulk.frobnicate;", "mbarrier.frobnicate.b64 [%rd1];", "cp.async.bulk.global.global.bulk_group [%rd1], [%rd1], 16;", "frobnicate.b32 %r1, %r1;", "add.s32 %r1, %rd1, %r1;",
 		"call %r1;", "ld.global.b128 %r1, [%rd1];", "cvt.rn.satfinite.e2m1x2.f32 %r1, %r1, %r1;",
+		"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f16 {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%r2}, {%r0, %r1};", "mad.f32 %r1, %r2, %r3, %r1;", "tanh.approx.ftz.f32 %r1, %r2;",
 		"vadd.u32.u32.u32 %r1, %r2.h2, %r3;", "vadd.u32.u32.u32 %r1.b4, %r2, %r3, %r1;", "vadd.u32.u32.u32.add %r1.b0, %r2, %r3, %r1;", "vadd.u32.u32.u32 %r1, %r2.h10, %r3;",
 		"vadd2.u32.u32.u32 %r1.h01, %r2, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.h14, %r3, %r1;", "vadd2.u32.u32.u32 %r1, %r2.b10, %r3, %r1;", "vadd2.u32.u32.u32 %r1.h2, %r2, %r3, %r1;",
 		"vadd4.u32.u32.u32 %r1.b012, %r2, %r3, %r1;", "vadd4.u32.u32.u32 %r1, %r2.b321, %r3, %r1;", "vadd4.u32.u32.u32 %r1, %r2, %r3, %r1.b0;", "add.u32 %r1.b0, %r2, %r3;", "add.u32 %r1, %r2.h0, %r3;",

@@ -67,6 +67,7 @@ func (g *randProg) call(depth int) {
 	target, proto := f.name, ""
 	if g.rnd.Intn(2) == 0 {
 		target, proto = "%wide", fmt.Sprintf(", P%d", g.labels)
+		fmt.Fprintf(w, "P%d: .callprototype (.param .b64 _) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .align 16 .b8 _[16]);\n", g.labels)
 		fmt.Fprintf(w, "mov.u64 %%wide, %s;\n", f.name)
 		for _, other := range g.functions {
 			if guard != "" && !other.inRegisters && other != f { // both parts call
@@ -76,8 +77,6 @@ func (g *randProg) call(depth int) {
 		}
 	}
 	fmt.Fprintf(w, "{ .param .b64 o; .param .b64 a; .param .b32 b, c; .param .align 16 .b8 s[16];\nst.param.b64 [a], %%mem; st.param.b32 [b], %%sa; st.param.b32 [c], %s; st.param.b64 [s], %s; st.param.b32 [s+8], %s;\n", mask, x, y)
-	fmt.Fprintf(w, "%scall (o), %s, (a, b, c, s)%s;\n%sld.param.b64 %s, [o]; }\n", guard, target, proto, guard, d)
-	if proto != "" {
-		fmt.Fprintf(w, "P%d: .callprototype (.param .b64 _) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .align 16 .b8 _[16]);\n", g.labels)
-	}
+	// What lanes read that have not called is open, and a load of a result has no guard.
+	fmt.Fprintf(w, "%scall (o), %s, (a, b, c, s)%s;\nld.param.b64 %%wide, [o]; }\n%smov.b64 %s, %%wide;\n", guard, target, proto, guard, d)
 }

@@ -50,13 +50,19 @@ func (g *randProg) memory() string {
 		class = g.one("h", "r", "d")
 	}
 	if g.rnd.Intn(2) == 0 {
-		op := g.one("ld"+name, "ld"+name, "ld.volatile"+name, "ld.relaxed.gpu"+name, "ld.acquire.sys"+name)
+		op := "ld" + name
+		if space != "local" { // where PTX has no order to ask for
+			op = g.one(op, op, "ld.volatile"+name, "ld.relaxed.gpu"+name, "ld.acquire.sys"+name)
+		}
 		if op == "ld"+name && space == "global" && name != "" {
 			op += g.one("", ".ca", ".cg", ".cs", ".lu", ".cv", ".L1::no_allocate")
 		}
 		return s + g.guard() + op + vec + "." + t + " " + g.vector(class, n, true) + ", " + at
 	}
-	op := g.one("st"+name, "st"+name, "st.volatile"+name, "st.relaxed.cta"+name, "st.release.gpu"+name)
+	op := "st" + name
+	if space != "local" {
+		op = g.one(op, op, "st.volatile"+name, "st.relaxed.cta"+name, "st.release.gpu"+name)
+	}
 	if op == "st"+name && space == "global" && name != "" {
 		op += g.one("", ".wb", ".cg", ".cs", ".wt")
 	}

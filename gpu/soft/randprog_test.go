@@ -1,6 +1,7 @@
 package soft_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -31,7 +32,12 @@ type randProg struct {
 	labels int
 	// functions are those that the rest of the program may call.
 	functions []randFunction
+	// head is the program's; ptxHead if it is empty. One with newestHead may have what
+	// PTX ISA 8.4 and sm_90 have not.
+	head string
 }
+
+const newestHead = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 
 // randRegisters declares what a kernel and each function has.
 var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
@@ -60,7 +66,7 @@ var randKeys = func() []string {
 }()
 
 func randomProgram(seed int64) string {
-	g := &randProg{rnd: rand.New(rand.NewSource(seed))}
+	g := &randProg{rnd: rand.New(rand.NewSource(seed)), head: map[bool]string{true: newestHead}[seed%4 == 0]}
 	g.function()
 	g.function()
 	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(24)) })
@@ -76,7 +82,7 @@ func (g *randProg) program(body func()) string {
 		text = randOwnMemory + text
 	}
 	var w strings.Builder
-	w.WriteString(ptxHead + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
+	w.WriteString(cmp.Or(g.head, ptxHead) + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
 	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
 	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%thread, %d, %%base; mad.wide.u32 %%mem, %%thread, %d, %%mem;\n", 8*randSlots, randScratch)
 	var results strings.Builder
@@ -211,12 +217,15 @@ func (g *randProg) together(depth int) {
 
 // warpOp is a random warp instruction; a tile's size gives shuffles that stay inside.
 func (g *randProg) warpOp(mask string, tile int) string {
-	op := g.one("vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred", "vote.sync.uni.pred",
+	list := []string{"vote.sync.ballot.b32", "vote.sync.all.pred", "vote.sync.any.pred", "vote.sync.uni.pred",
 		"match.any.sync.b32", "match.any.sync.b64", "match.all.sync.b32", "match.all.sync.b64",
 		"redux.sync.add.u32", "redux.sync.add.s32", "redux.sync.min.u32", "redux.sync.min.s32", "redux.sync.max.u32", "redux.sync.max.s32",
-		"redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32",
-		"redux.sync.min.f32", "redux.sync.max.abs.f32", "redux.sync.min.NaN.f32", "redux.sync.max.abs.NaN.f32", "elect.sync",
-		"shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32", "shfl.sync.idx.b32", "bar.warp.sync")
+		"redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32", "elect.sync",
+		"shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32", "shfl.sync.idx.b32", "bar.warp.sync"}
+	if g.head == newestHead {
+		list = append(list, "redux.sync.min.f32", "redux.sync.max.abs.f32", "redux.sync.min.NaN.f32", "redux.sync.max.abs.NaN.f32")
+	}
+	op := g.one(list...)
 	if tile > 0 && strings.HasPrefix(op, "shfl") {
 		c := (32-tile)<<8 | 31
 		if op == "shfl.sync.up.b32" {
@@ -274,9 +283,9 @@ func randClass(t ptx.Type) string {
 
 func (g *randProg) one(list ...string) string { return list[g.rnd.Intn(len(list))] }
 
-// src is a source operand: mostly a register.
+// src is a source operand: mostly a register, and always one of a type that has no constants.
 func (g *randProg) src(t ptx.Type) string {
-	if g.rnd.Intn(6) > 0 || t == ptx.Pred || t.Float() && t != ptx.F32 && t != ptx.F64 {
+	if g.rnd.Intn(6) > 0 || t == ptx.Pred || t == ptx.U16x2 || t == ptx.S16x2 || t.Float() && t != ptx.F32 && t != ptx.F64 {
 		return g.reg(randClass(t))
 	}
 	switch t {
@@ -316,10 +325,18 @@ func (g *randProg) plain(name string, f any) string {
 	if in.Op == "setp" && g.rnd.Intn(3) == 0 {
 		i := strings.IndexByte(name[5:], '.') + 5
 		name = name[:i] + g.one(".and", ".or", ".xor") + name[i:]
-		return fmt.Sprintf("%s %s|%s, %s, %s, %s%s", name, "%p0", "%p1", g.src(types[1]), g.src(types[2]), g.one("", "!"), g.reg("p"))
+		results := "%p0|%p1"
+		if types[1] == ptx.F16 || types[1] == ptx.BF16 {
+			results = "%p0"
+		}
+		return fmt.Sprintf("%s %s, %s, %s, %s%s", name, results, g.src(types[1]), g.src(types[2]), g.one("", "!"), g.reg("p"))
 	}
-	for i := range reflect.TypeOf(f).NumIn() - 1 { // its sources
+	sources := reflect.TypeOf(f).NumIn() - 1
+	for i := range sources {
 		args = append(args, g.src(types[i+1]))
+		if (in.Op == "bfe" || in.Op == "bfi") && i >= sources-2 && args[i+1][0] != '%' { // a place or a length
+			args[i+1] = fmt.Sprint(g.rnd.Intn(256))
+		}
 	}
 	return name + " " + strings.Join(args, ", ")
 }
@@ -334,13 +351,16 @@ func (g *randProg) conversion() string {
 		return packedConversions[g.rnd.Intn(len(packedConversions))]
 	}
 	to, from := g.one(append(intNames, floatNames...)...), g.one(append(intNames, floatNames...)...)
+	if to == "bf16" && from[1:] == "8" || from == "bf16" && to[1:] == "8" { // which assemblers do not know
+		to, from = "bf16", "bf16"
+	}
 	tt, _ := ptx.TypeByName(to)
 	ft, _ := ptx.TypeByName(from)
 	mods := ""
 	switch {
 	case tt.Float() && ft.Float():
 		switch {
-		case to == from && to != "bf16":
+		case to == from:
 			mods = g.one("", ".rni", ".rzi", ".rmi", ".rpi")
 		case tt.Size() < ft.Size() || tt == ptx.BF16 || ft == ptx.BF16 && tt == ptx.F16:
 			mods = g.one(".rn", ".rz", ".rm", ".rp")
@@ -353,10 +373,19 @@ func (g *randProg) conversion() string {
 	if g.rnd.Intn(3) == 0 && (tt == ptx.F32 || ft == ptx.F32 && !tt.Float()) {
 		mods += ".ftz"
 	}
-	if g.rnd.Intn(4) == 0 && tt != ptx.BF16 {
+	d, a := g.wider(tt), g.wider(ft)
+	switch {
+	case tt == ptx.BF16 || ft == ptx.BF16: // has neither .sat nor wider registers
+		d, a = randClass(tt), randClass(ft)
+	case g.rnd.Intn(4) == 0 && (tt.Float() || !holds(tt, ft)):
 		mods += ".sat"
 	}
-	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(g.wider(tt)), g.reg(g.wider(ft)))
+	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(d), g.reg(a))
+}
+
+// holds reports whether an integer type has all values of another type.
+func holds(t, of ptx.Type) bool {
+	return !of.Float() && (t.Signed() == of.Signed() && t.Size() >= of.Size() || t.Signed() && t.Size() > of.Size())
 }
 
 // unrolled are loads of one base and several offsets, as of a loop.
@@ -396,6 +425,9 @@ func (g *randProg) decoded() string {
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
 	sty, _ := ptx.TypeByName(st)
 	how := []string{g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32")}
+	if st == "f16" {
+		how[1] = g.one("u32", "s32")
+	}
 	if g.rnd.Intn(3) == 0 { // GCC's order
 		how[0], how[1] = how[1], how[0]
 	}
@@ -462,7 +494,7 @@ func (g *randProg) video() string {
 			then += g.one("", ".add")
 		}
 		d := map[string][]string{"2": {".h0", ".h1", ".h10"}, "4": {".b0", ".b1", ".b20", ".b321", ".b30", ".b3210"}}[parts]
-		return s + fmt.Sprintf("%s %s%s, %s%s, %s%s, %s", then, g.reg("r"), g.one(append(d, "", "")...), g.reg("r"), g.parts(parts), g.reg("r"), g.parts(parts), g.src(ptx.U32))
+		return s + fmt.Sprintf("%s %s%s, %s%s, %s%s, %s", then, g.reg("r"), g.one(append(d, "", "")...), g.reg("r"), g.parts(parts), g.reg("r"), g.parts(parts), g.reg("r"))
 	}
 	a, b, c := g.src(ptx.U32), g.reg("r")+g.part(), ", "+g.src(ptx.U32)
 	if a[0] == '%' {

@@ -49,20 +49,23 @@ func (g *randProg) barrier() {
 		fmt.Fprintf(w, "%s.red.%s.pred %s, %s, %s%s;\n", name, g.one("and", "or"), g.reg("p"), number, g.one("", "!"), g.reg("p"))
 	default: // one warp comes, and the other waits for it; the second barrier keeps rounds apart
 		g.labels++
-		fmt.Fprintf(w, "setp.%s.u32 %%c, %%thread, 32; @%%c bra A%d; %s.arrive 8, 64; bra B%d;\nA%d: %s.sync 8, 64;\nB%d: bar.sync 0;\n",
+		fmt.Fprintf(w, "setp.%s.u32 %%c, %%thread, 32; @%%c bra WAIT%d; %s.arrive 8, 64; bra GO%d;\nWAIT%d: %s.sync 8, 64;\nGO%d: bar.sync 0;\n",
 			g.one("lt", "ge"), g.labels, name, g.labels, g.labels, name, g.labels)
 	}
 }
 
 // exchange reads another thread's part of shared memory between two barriers.
 func (g *randProg) exchange() {
-	fmt.Fprintf(&g.out, "bar.sync 0; add.u32 %%t, %%thread, %d; rem.u32 %%t, %%t, %%ntid.x; mov.u32 %%pm, sh; mad.lo.u32 %%t, %%t, %d, %%pm;\n", 1+g.rnd.Intn(randThreads-1), randShared)
+	fmt.Fprintf(&g.out, "bar.sync 0; add.u32 %%t, %%thread, %d; mov.u32 %%pm, %%ntid.x; rem.u32 %%t, %%t, %%pm; mov.u32 %%pm, sh; mad.lo.u32 %%t, %%t, %d, %%pm;\n", 1+g.rnd.Intn(randThreads-1), randShared)
 	fmt.Fprintf(&g.out, "ld.shared.b64 %s, [%%t+%d]; bar.sync 0;\n", g.reg("d"), 8*g.rnd.Intn(randShared/8))
 }
 
 // mma is any of its forms.
 func (g *randProg) mma() {
 	inst := g.one(mmaInstructions()...)
+	for newestMMA(inst) && g.head != newestHead {
+		inst = g.one(mmaInstructions()...)
+	}
 	f := mmaFormOf(inst)
 	class := map[bool]string{true: "d", false: "r"}[f.wide()]
 	fmt.Fprintf(&g.out, "%s %s, %s, %s, %s;\n", inst, g.braced(class, f.regs[0], true), g.braced(class, f.regs[1], false), g.braced(class, f.regs[2], false), g.braced(class, f.regs[3], false))

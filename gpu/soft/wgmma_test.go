@@ -108,3 +108,12 @@ func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
 	w.WriteString("ret;\n}\n")
 	return w.String()
 }
+
+// Warps of a group give registers back and ask for them again, which computes nothing.
+func TestSetMaxRegisters(t *testing.T) {
+	src := matrixHead + `.entry k(.param .u64 in, .param .u64 out) .reqntid 128 .maxnreg 128 {
+.reg .b64 %in, %out; .reg .b32 %t; .reg .b64 %d;
+ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %in, %t, 8, %in; mad.wide.u32 %out, %t, 8, %out;
+setmaxnreg.dec.sync.aligned.u32 64; ld.global.b64 %d, [%in]; setmaxnreg.inc.sync.aligned.u32 128; st.global.b64 [%out], %d; ret; }`
+	againstOracleOf(t, 128, src, matrixData(rand.New(rand.NewSource(1)), 128, "f64", false), 128*8)
+}

@@ -125,7 +125,7 @@ func floats() map[string]lowering {
 	set(m, looseResult(plain(amd64.VMULPS)), "mul.f32", "mul.rn.f32")
 	set(m, looseResult(plain(amd64.VDIVPS)), "div.rn.f32", "div.approx.f32", "div.full.f32")
 	set(m, looseResult(three(func(b *builder, x, y, z id) id { return b.replace(amd64.VFMADD213PS, x, y, z) })),
-		"fma.rn.f32", "mad.rn.f32", "mad.f32")
+		"fma.rn.f32", "mad.rn.f32")
 	set(m, looseResult(one(func(b *builder, x id) id { return b.op(amd64.VDIVPS, b.k32(0x3f800000), x) })), "rcp.rn.f32", "rcp.approx.f32")
 	set(m, looseResult(one(func(b *builder, x id) id { return b.op1(amd64.VSQRTPS, x) })), "sqrt.rn.f32", "sqrt.approx.f32")
 	return m

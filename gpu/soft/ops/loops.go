@@ -13,7 +13,7 @@ type Predicate []uint32
 // The most frequent floating-point instruction has a loop of its own, because
 // fmaF32 is too large to be inlined into a generated one.
 func init() {
-	for _, k := range []string{"fma.rn.f32", "mad.rn.f32", "mad.f32"} {
+	for _, k := range []string{"fma.rn.f32", "mad.rn.f32"} {
 		vectorOps[k] = fmaLoop
 	}
 }

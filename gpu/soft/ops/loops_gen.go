@@ -1982,7 +1982,7 @@ func vec172(d []uint32, as []uint32, bs []uint32) {
 	}
 }
 
-// fma.rn.f32 mad.rn.f32 mad.f32
+// fma.rn.f32 mad.rn.f32
 func vec173(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
@@ -1995,7 +1995,7 @@ func vec173(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
-// fma.rn.f32 mad.rn.f32 mad.f32/ftz
+// fma.rn.f32 mad.rn.f32/ftz
 func vec174(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
@@ -2008,7 +2008,7 @@ func vec174(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
-// fma.rn.f32 mad.rn.f32 mad.f32/sat
+// fma.rn.f32 mad.rn.f32/sat
 func vec175(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
@@ -2021,7 +2021,7 @@ func vec175(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	}
 }
 
-// fma.rn.f32 mad.rn.f32 mad.f32/ftz/sat
+// fma.rn.f32 mad.rn.f32/ftz/sat
 func vec176(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
@@ -2917,17 +2917,8 @@ func vec259(d []uint32, as []uint32) {
 	}
 }
 
-// tanh.approx.f32/ftz
-func vec260(d []uint32, as []uint32) {
-	as = as[:len(d)]
-	for i := range d {
-		a := flush(as[i])
-		d[i] = flush(b32(float32(math.Tanh(float64(f32(a))))))
-	}
-}
-
 // abs.f32
-func vec261(d []uint32, as []uint32) {
+func vec260(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2936,7 +2927,7 @@ func vec261(d []uint32, as []uint32) {
 }
 
 // abs.f32/ftz
-func vec262(d []uint32, as []uint32) {
+func vec261(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2945,7 +2936,7 @@ func vec262(d []uint32, as []uint32) {
 }
 
 // neg.f32
-func vec263(d []uint32, as []uint32) {
+func vec262(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -2954,7 +2945,7 @@ func vec263(d []uint32, as []uint32) {
 }
 
 // neg.f32/ftz
-func vec264(d []uint32, as []uint32) {
+func vec263(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -2963,7 +2954,7 @@ func vec264(d []uint32, as []uint32) {
 }
 
 // min.f32
-func vec265(d []uint32, as []uint32, bs []uint32) {
+func vec264(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2974,7 +2965,7 @@ func vec265(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f32/ftz
-func vec266(d []uint32, as []uint32, bs []uint32) {
+func vec265(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2985,7 +2976,7 @@ func vec266(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32
-func vec267(d []uint32, as []uint32, bs []uint32) {
+func vec266(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -2996,7 +2987,7 @@ func vec267(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f32/ftz
-func vec268(d []uint32, as []uint32, bs []uint32) {
+func vec267(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3007,7 +2998,7 @@ func vec268(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32
-func vec269(d []uint32, as []uint32, bs []uint32) {
+func vec268(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3018,7 +3009,7 @@ func vec269(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f32/ftz
-func vec270(d []uint32, as []uint32, bs []uint32) {
+func vec269(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3029,7 +3020,7 @@ func vec270(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32
-func vec271(d []uint32, as []uint32, bs []uint32) {
+func vec270(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3040,7 +3031,7 @@ func vec271(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f32/ftz
-func vec272(d []uint32, as []uint32, bs []uint32) {
+func vec271(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3051,7 +3042,7 @@ func vec272(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f64
-func vec273(d []uint64, as []uint64, bs []uint64) {
+func vec272(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3062,7 +3053,7 @@ func vec273(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub{,.rn}.f64
-func vec274(d []uint64, as []uint64, bs []uint64) {
+func vec273(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3073,7 +3064,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul{,.rn}.f64
-func vec275(d []uint64, as []uint64, bs []uint64) {
+func vec274(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3084,7 +3075,7 @@ func vec275(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rn.f64 mad.rn.f64
-func vec276(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec275(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3097,7 +3088,7 @@ func vec276(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // add.rz.f64
-func vec277(d []uint64, as []uint64, bs []uint64) {
+func vec276(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3108,7 +3099,7 @@ func vec277(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rm.f64
-func vec278(d []uint64, as []uint64, bs []uint64) {
+func vec277(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3119,7 +3110,7 @@ func vec278(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add.rp.f64
-func vec279(d []uint64, as []uint64, bs []uint64) {
+func vec278(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3130,7 +3121,7 @@ func vec279(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rz.f64
-func vec280(d []uint64, as []uint64, bs []uint64) {
+func vec279(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3141,7 +3132,7 @@ func vec280(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rm.f64
-func vec281(d []uint64, as []uint64, bs []uint64) {
+func vec280(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3152,7 +3143,7 @@ func vec281(d []uint64, as []uint64, bs []uint64) {
 }
 
 // sub.rp.f64
-func vec282(d []uint64, as []uint64, bs []uint64) {
+func vec281(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3163,7 +3154,7 @@ func vec282(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rz.f64
-func vec283(d []uint64, as []uint64, bs []uint64) {
+func vec282(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3174,7 +3165,7 @@ func vec283(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rm.f64
-func vec284(d []uint64, as []uint64, bs []uint64) {
+func vec283(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3185,7 +3176,7 @@ func vec284(d []uint64, as []uint64, bs []uint64) {
 }
 
 // mul.rp.f64
-func vec285(d []uint64, as []uint64, bs []uint64) {
+func vec284(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3196,7 +3187,7 @@ func vec285(d []uint64, as []uint64, bs []uint64) {
 }
 
 // fma.rz.f64 mad.rz.f64
-func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec285(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3209,7 +3200,7 @@ func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rm.f64 mad.rm.f64
-func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec286(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3222,7 +3213,7 @@ func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // fma.rp.f64 mad.rp.f64
-func vec288(d []uint64, as []uint64, bs []uint64, cs []uint64) {
+func vec287(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3235,7 +3226,7 @@ func vec288(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 }
 
 // div.rn.f64
-func vec289(d []uint64, as []uint64, bs []uint64) {
+func vec288(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3246,7 +3237,7 @@ func vec289(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rz.f64
-func vec290(d []uint64, as []uint64, bs []uint64) {
+func vec289(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3257,7 +3248,7 @@ func vec290(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rm.f64
-func vec291(d []uint64, as []uint64, bs []uint64) {
+func vec290(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3268,7 +3259,7 @@ func vec291(d []uint64, as []uint64, bs []uint64) {
 }
 
 // div.rp.f64
-func vec292(d []uint64, as []uint64, bs []uint64) {
+func vec291(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3279,7 +3270,7 @@ func vec292(d []uint64, as []uint64, bs []uint64) {
 }
 
 // rcp.rn.f64 rcp.approx.ftz.f64
-func vec293(d []uint64, as []uint64) {
+func vec292(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3288,7 +3279,7 @@ func vec293(d []uint64, as []uint64) {
 }
 
 // rcp.rz.f64
-func vec294(d []uint64, as []uint64) {
+func vec293(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3297,7 +3288,7 @@ func vec294(d []uint64, as []uint64) {
 }
 
 // rcp.rm.f64
-func vec295(d []uint64, as []uint64) {
+func vec294(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3306,7 +3297,7 @@ func vec295(d []uint64, as []uint64) {
 }
 
 // rcp.rp.f64
-func vec296(d []uint64, as []uint64) {
+func vec295(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3315,7 +3306,7 @@ func vec296(d []uint64, as []uint64) {
 }
 
 // sqrt.rn.f64
-func vec297(d []uint64, as []uint64) {
+func vec296(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3324,7 +3315,7 @@ func vec297(d []uint64, as []uint64) {
 }
 
 // sqrt.rz.f64
-func vec298(d []uint64, as []uint64) {
+func vec297(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3333,7 +3324,7 @@ func vec298(d []uint64, as []uint64) {
 }
 
 // sqrt.rm.f64
-func vec299(d []uint64, as []uint64) {
+func vec298(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3342,7 +3333,7 @@ func vec299(d []uint64, as []uint64) {
 }
 
 // sqrt.rp.f64
-func vec300(d []uint64, as []uint64) {
+func vec299(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3351,7 +3342,7 @@ func vec300(d []uint64, as []uint64) {
 }
 
 // rsqrt.approx{,.ftz}.f64
-func vec301(d []uint64, as []uint64) {
+func vec300(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3360,7 +3351,7 @@ func vec301(d []uint64, as []uint64) {
 }
 
 // abs.f64
-func vec302(d []uint64, as []uint64) {
+func vec301(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3369,7 +3360,7 @@ func vec302(d []uint64, as []uint64) {
 }
 
 // neg.f64
-func vec303(d []uint64, as []uint64) {
+func vec302(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3378,7 +3369,7 @@ func vec303(d []uint64, as []uint64) {
 }
 
 // min.f64
-func vec304(d []uint64, as []uint64, bs []uint64) {
+func vec303(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3389,7 +3380,7 @@ func vec304(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.f64
-func vec305(d []uint64, as []uint64, bs []uint64) {
+func vec304(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3400,7 +3391,7 @@ func vec305(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f16
-func vec306(d []uint32, as []uint32, bs []uint32) {
+func vec305(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3411,7 +3402,7 @@ func vec306(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz
-func vec307(d []uint32, as []uint32, bs []uint32) {
+func vec306(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3422,7 +3413,7 @@ func vec307(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/sat
-func vec308(d []uint32, as []uint32, bs []uint32) {
+func vec307(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3433,7 +3424,7 @@ func vec308(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz/sat
-func vec309(d []uint32, as []uint32, bs []uint32) {
+func vec308(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3444,7 +3435,7 @@ func vec309(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16
-func vec310(d []uint32, as []uint32, bs []uint32) {
+func vec309(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3455,7 +3446,7 @@ func vec310(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz
-func vec311(d []uint32, as []uint32, bs []uint32) {
+func vec310(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3466,7 +3457,7 @@ func vec311(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/sat
-func vec312(d []uint32, as []uint32, bs []uint32) {
+func vec311(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3477,7 +3468,7 @@ func vec312(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz/sat
-func vec313(d []uint32, as []uint32, bs []uint32) {
+func vec312(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3488,7 +3479,7 @@ func vec313(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16
-func vec314(d []uint32, as []uint32, bs []uint32) {
+func vec313(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3499,7 +3490,7 @@ func vec314(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz
-func vec315(d []uint32, as []uint32, bs []uint32) {
+func vec314(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3510,7 +3501,7 @@ func vec315(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/sat
-func vec316(d []uint32, as []uint32, bs []uint32) {
+func vec315(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3521,7 +3512,7 @@ func vec316(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz/sat
-func vec317(d []uint32, as []uint32, bs []uint32) {
+func vec316(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3532,7 +3523,7 @@ func vec317(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16
-func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec317(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3545,7 +3536,7 @@ func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz
-func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3558,7 +3549,7 @@ func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/sat
-func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3571,7 +3562,7 @@ func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz/sat
-func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3584,7 +3575,7 @@ func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16
-func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3597,7 +3588,7 @@ func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16/ftz
-func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3610,7 +3601,7 @@ func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // neg.f16
-func vec324(d []uint32, as []uint32) {
+func vec323(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3619,7 +3610,7 @@ func vec324(d []uint32, as []uint32) {
 }
 
 // neg.f16/ftz
-func vec325(d []uint32, as []uint32) {
+func vec324(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3628,7 +3619,7 @@ func vec325(d []uint32, as []uint32) {
 }
 
 // abs.f16
-func vec326(d []uint32, as []uint32) {
+func vec325(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3637,7 +3628,7 @@ func vec326(d []uint32, as []uint32) {
 }
 
 // abs.f16/ftz
-func vec327(d []uint32, as []uint32) {
+func vec326(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3646,7 +3637,7 @@ func vec327(d []uint32, as []uint32) {
 }
 
 // neg.bf16
-func vec328(d []uint32, as []uint32) {
+func vec327(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3655,7 +3646,7 @@ func vec328(d []uint32, as []uint32) {
 }
 
 // abs.bf16
-func vec329(d []uint32, as []uint32) {
+func vec328(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3664,7 +3655,7 @@ func vec329(d []uint32, as []uint32) {
 }
 
 // neg.f16x2
-func vec330(d []uint32, as []uint32) {
+func vec329(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3673,7 +3664,7 @@ func vec330(d []uint32, as []uint32) {
 }
 
 // neg.f16x2/ftz
-func vec331(d []uint32, as []uint32) {
+func vec330(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3682,7 +3673,7 @@ func vec331(d []uint32, as []uint32) {
 }
 
 // abs.f16x2
-func vec332(d []uint32, as []uint32) {
+func vec331(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3691,7 +3682,7 @@ func vec332(d []uint32, as []uint32) {
 }
 
 // abs.f16x2/ftz
-func vec333(d []uint32, as []uint32) {
+func vec332(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
@@ -3700,7 +3691,7 @@ func vec333(d []uint32, as []uint32) {
 }
 
 // neg.bf16x2
-func vec334(d []uint32, as []uint32) {
+func vec333(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3709,7 +3700,7 @@ func vec334(d []uint32, as []uint32) {
 }
 
 // abs.bf16x2
-func vec335(d []uint32, as []uint32) {
+func vec334(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3718,7 +3709,7 @@ func vec335(d []uint32, as []uint32) {
 }
 
 // min.f16
-func vec336(d []uint32, as []uint32, bs []uint32) {
+func vec335(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3729,7 +3720,7 @@ func vec336(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16/ftz
-func vec337(d []uint32, as []uint32, bs []uint32) {
+func vec336(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3740,7 +3731,7 @@ func vec337(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16
-func vec338(d []uint32, as []uint32, bs []uint32) {
+func vec337(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3751,7 +3742,7 @@ func vec338(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16/ftz
-func vec339(d []uint32, as []uint32, bs []uint32) {
+func vec338(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3762,7 +3753,7 @@ func vec339(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16
-func vec340(d []uint32, as []uint32, bs []uint32) {
+func vec339(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3773,7 +3764,7 @@ func vec340(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16/ftz
-func vec341(d []uint32, as []uint32, bs []uint32) {
+func vec340(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3784,7 +3775,7 @@ func vec341(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16
-func vec342(d []uint32, as []uint32, bs []uint32) {
+func vec341(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3795,7 +3786,7 @@ func vec342(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16/ftz
-func vec343(d []uint32, as []uint32, bs []uint32) {
+func vec342(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3806,7 +3797,7 @@ func vec343(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2
-func vec344(d []uint32, as []uint32, bs []uint32) {
+func vec343(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3817,7 +3808,7 @@ func vec344(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz
-func vec345(d []uint32, as []uint32, bs []uint32) {
+func vec344(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3828,7 +3819,7 @@ func vec345(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/sat
-func vec346(d []uint32, as []uint32, bs []uint32) {
+func vec345(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3839,7 +3830,7 @@ func vec346(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz/sat
-func vec347(d []uint32, as []uint32, bs []uint32) {
+func vec346(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3850,7 +3841,7 @@ func vec347(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2
-func vec348(d []uint32, as []uint32, bs []uint32) {
+func vec347(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3861,7 +3852,7 @@ func vec348(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz
-func vec349(d []uint32, as []uint32, bs []uint32) {
+func vec348(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3872,7 +3863,7 @@ func vec349(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/sat
-func vec350(d []uint32, as []uint32, bs []uint32) {
+func vec349(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3883,7 +3874,7 @@ func vec350(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz/sat
-func vec351(d []uint32, as []uint32, bs []uint32) {
+func vec350(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3894,7 +3885,7 @@ func vec351(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2
-func vec352(d []uint32, as []uint32, bs []uint32) {
+func vec351(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3905,7 +3896,7 @@ func vec352(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz
-func vec353(d []uint32, as []uint32, bs []uint32) {
+func vec352(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3916,7 +3907,7 @@ func vec353(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/sat
-func vec354(d []uint32, as []uint32, bs []uint32) {
+func vec353(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3927,7 +3918,7 @@ func vec354(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz/sat
-func vec355(d []uint32, as []uint32, bs []uint32) {
+func vec354(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3938,7 +3929,7 @@ func vec355(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16x2
-func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec355(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3951,7 +3942,7 @@ func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz
-func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3964,7 +3955,7 @@ func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/sat
-func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3977,7 +3968,7 @@ func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz/sat
-func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3990,7 +3981,7 @@ func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2
-func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4003,7 +3994,7 @@ func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2/ftz
-func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4016,7 +4007,7 @@ func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.f16x2
-func vec362(d []uint32, as []uint32, bs []uint32) {
+func vec361(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4027,7 +4018,7 @@ func vec362(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16x2/ftz
-func vec363(d []uint32, as []uint32, bs []uint32) {
+func vec362(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4038,7 +4029,7 @@ func vec363(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2
-func vec364(d []uint32, as []uint32, bs []uint32) {
+func vec363(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4049,7 +4040,7 @@ func vec364(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2/ftz
-func vec365(d []uint32, as []uint32, bs []uint32) {
+func vec364(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4060,7 +4051,7 @@ func vec365(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2
-func vec366(d []uint32, as []uint32, bs []uint32) {
+func vec365(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4071,7 +4062,7 @@ func vec366(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2/ftz
-func vec367(d []uint32, as []uint32, bs []uint32) {
+func vec366(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4082,7 +4073,7 @@ func vec367(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2
-func vec368(d []uint32, as []uint32, bs []uint32) {
+func vec367(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4093,7 +4084,7 @@ func vec368(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2/ftz
-func vec369(d []uint32, as []uint32, bs []uint32) {
+func vec368(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4104,7 +4095,7 @@ func vec369(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16
-func vec370(d []uint32, as []uint32, bs []uint32) {
+func vec369(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4115,7 +4106,7 @@ func vec370(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16
-func vec371(d []uint32, as []uint32, bs []uint32) {
+func vec370(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4126,7 +4117,7 @@ func vec371(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16
-func vec372(d []uint32, as []uint32, bs []uint32) {
+func vec371(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4137,7 +4128,7 @@ func vec372(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16x2
-func vec373(d []uint32, as []uint32, bs []uint32) {
+func vec372(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4148,7 +4139,7 @@ func vec373(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16x2
-func vec374(d []uint32, as []uint32, bs []uint32) {
+func vec373(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4159,7 +4150,7 @@ func vec374(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16x2
-func vec375(d []uint32, as []uint32, bs []uint32) {
+func vec374(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4170,7 +4161,7 @@ func vec375(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.bf16
-func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec375(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4183,7 +4174,7 @@ func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16
-func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4196,7 +4187,7 @@ func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.bf16x2
-func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4209,7 +4200,7 @@ func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16x2
-func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4222,7 +4213,7 @@ func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.bf16
-func vec380(d []uint32, as []uint32, bs []uint32) {
+func vec379(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4233,7 +4224,7 @@ func vec380(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.bf16x2
-func vec381(d []uint32, as []uint32, bs []uint32) {
+func vec380(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4244,7 +4235,7 @@ func vec381(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16
-func vec382(d []uint32, as []uint32, bs []uint32) {
+func vec381(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4255,7 +4246,7 @@ func vec382(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16x2
-func vec383(d []uint32, as []uint32, bs []uint32) {
+func vec382(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4266,7 +4257,7 @@ func vec383(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16
-func vec384(d []uint32, as []uint32, bs []uint32) {
+func vec383(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4277,7 +4268,7 @@ func vec384(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16x2
-func vec385(d []uint32, as []uint32, bs []uint32) {
+func vec384(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4288,7 +4279,7 @@ func vec385(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16
-func vec386(d []uint32, as []uint32, bs []uint32) {
+func vec385(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4299,7 +4290,7 @@ func vec386(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16x2
-func vec387(d []uint32, as []uint32, bs []uint32) {
+func vec386(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4310,7 +4301,7 @@ func vec387(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
-func vec388(d []uint32, as []uint32) {
+func vec387(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4319,7 +4310,7 @@ func vec388(d []uint32, as []uint32) {
 }
 
 // mov.{b64,u64,s64,f64}
-func vec389(d []uint64, as []uint64) {
+func vec388(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4328,7 +4319,7 @@ func vec389(d []uint64, as []uint64) {
 }
 
 // cvt.{u64.u32,s64.u32}
-func vec390(d []uint64, as []uint32) {
+func vec389(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4337,7 +4328,7 @@ func vec390(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s32,s64.s32}
-func vec391(d []uint64, as []uint32) {
+func vec390(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4346,7 +4337,7 @@ func vec391(d []uint64, as []uint32) {
 }
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
-func vec392(d []uint32, as []uint64) {
+func vec391(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4355,7 +4346,7 @@ func vec392(d []uint32, as []uint64) {
 }
 
 // cvt.{u32.u16,s32.u16}
-func vec393(d []uint32, as []uint32) {
+func vec392(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4364,7 +4355,7 @@ func vec393(d []uint32, as []uint32) {
 }
 
 // cvt.{u32.s16,s32.s16}
-func vec394(d []uint32, as []uint32) {
+func vec393(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4373,7 +4364,7 @@ func vec394(d []uint32, as []uint32) {
 }
 
 // cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
-func vec395(d []uint32, as []uint32) {
+func vec394(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4382,7 +4373,7 @@ func vec395(d []uint32, as []uint32) {
 }
 
 // cvt.{u64.u16,s64.u16}
-func vec396(d []uint64, as []uint32) {
+func vec395(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4391,7 +4382,7 @@ func vec396(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s16,s64.s16}
-func vec397(d []uint64, as []uint32) {
+func vec396(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4400,7 +4391,7 @@ func vec397(d []uint64, as []uint32) {
 }
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
-func vec398(d []uint32, as []uint64) {
+func vec397(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4409,7 +4400,7 @@ func vec398(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.s32
-func vec399(d []uint32, as []uint32) {
+func vec398(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4418,7 +4409,7 @@ func vec399(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f32.u32
-func vec400(d []uint32, as []uint32) {
+func vec399(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4427,7 +4418,7 @@ func vec400(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f64.s32 cvt.f64.s32
-func vec401(d []uint64, as []uint32) {
+func vec400(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4436,7 +4427,7 @@ func vec401(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f64.u32 cvt.f64.u32
-func vec402(d []uint64, as []uint32) {
+func vec401(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4445,7 +4436,7 @@ func vec402(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32
-func vec403(d []uint64, as []uint32) {
+func vec402(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4454,7 +4445,7 @@ func vec403(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32/ftz
-func vec404(d []uint64, as []uint32) {
+func vec403(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
@@ -4463,7 +4454,7 @@ func vec404(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f32.f64
-func vec405(d []uint32, as []uint64) {
+func vec404(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4472,7 +4463,7 @@ func vec405(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.f64/ftz
-func vec406(d []uint32, as []uint64) {
+func vec405(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4481,7 +4472,7 @@ func vec406(d []uint32, as []uint64) {
 }
 
 // cvt.f32.f16
-func vec407(d []uint32, as []uint32) {
+func vec406(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4490,7 +4481,7 @@ func vec407(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16.f32
-func vec408(d []uint32, as []uint32) {
+func vec407(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4499,7 +4490,7 @@ func vec408(d []uint32, as []uint32) {
 }
 
 // cvt.f32.bf16
-func vec409(d []uint32, as []uint32) {
+func vec408(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4508,7 +4499,7 @@ func vec409(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.f32
-func vec410(d []uint32, as []uint32, bs []uint32) {
+func vec409(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4519,7 +4510,7 @@ func vec410(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16x2.f32
-func vec411(d []uint32, as []uint32, bs []uint32) {
+func vec410(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4530,7 +4521,7 @@ func vec411(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16.f32
-func vec412(d []uint32, as []uint32) {
+func vec411(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4539,7 +4530,7 @@ func vec412(d []uint32, as []uint32) {
 }
 
 // cvt.rz.f16x2.f32
-func vec413(d []uint32, as []uint32, bs []uint32) {
+func vec412(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4550,7 +4541,7 @@ func vec413(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.bf16x2.f32
-func vec414(d []uint32, as []uint32, bs []uint32) {
+func vec413(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4561,7 +4552,7 @@ func vec414(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.f16.f32
-func vec415(d []uint32, as []uint32) {
+func vec414(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4570,7 +4561,7 @@ func vec415(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.bf16.f32
-func vec416(d []uint32, as []uint32) {
+func vec415(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4579,7 +4570,7 @@ func vec416(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.f32
-func vec417(d []uint32, as []uint32, bs []uint32) {
+func vec416(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4590,7 +4581,7 @@ func vec417(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.bf16x2.f32
-func vec418(d []uint32, as []uint32, bs []uint32) {
+func vec417(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4601,7 +4592,7 @@ func vec418(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.f16.f32
-func vec419(d []uint32, as []uint32) {
+func vec418(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4610,7 +4601,7 @@ func vec419(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.bf16.f32
-func vec420(d []uint32, as []uint32) {
+func vec419(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4619,7 +4610,7 @@ func vec420(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.f16x2.f32
-func vec421(d []uint32, as []uint32, bs []uint32) {
+func vec420(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4630,7 +4621,7 @@ func vec421(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.bf16x2.f32
-func vec422(d []uint32, as []uint32, bs []uint32) {
+func vec421(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4641,7 +4632,7 @@ func vec422(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rna.tf32.f32
-func vec423(d []uint32, as []uint32) {
+func vec422(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4650,7 +4641,7 @@ func vec423(d []uint32, as []uint32) {
 }
 
 // cvt.rna.satfinite.tf32.f32
-func vec424(d []uint32, as []uint32) {
+func vec423(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4659,7 +4650,7 @@ func vec424(d []uint32, as []uint32) {
 }
 
 // cvt.rn.tf32.f32
-func vec425(d []uint32, as []uint32) {
+func vec424(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4668,7 +4659,7 @@ func vec425(d []uint32, as []uint32) {
 }
 
 // cvt.rz.tf32.f32
-func vec426(d []uint32, as []uint32) {
+func vec425(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4677,7 +4668,7 @@ func vec426(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.tf32.f32
-func vec427(d []uint32, as []uint32) {
+func vec426(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4686,7 +4677,7 @@ func vec427(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.tf32.f32
-func vec428(d []uint32, as []uint32) {
+func vec427(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4695,7 +4686,7 @@ func vec428(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f32
-func vec429(d []uint32, as []uint32, bs []uint32) {
+func vec428(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4706,7 +4697,7 @@ func vec429(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f16x2
-func vec430(d []uint32, as []uint32) {
+func vec429(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4715,7 +4706,7 @@ func vec430(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e4m3x2
-func vec431(d []uint32, as []uint32) {
+func vec430(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4724,7 +4715,7 @@ func vec431(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f32
-func vec432(d []uint32, as []uint32, bs []uint32) {
+func vec431(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4735,7 +4726,7 @@ func vec432(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f16x2
-func vec433(d []uint32, as []uint32) {
+func vec432(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4744,7 +4735,7 @@ func vec433(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e4m3x2
-func vec434(d []uint32, as []uint32) {
+func vec433(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4753,7 +4744,7 @@ func vec434(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f32
-func vec435(d []uint32, as []uint32, bs []uint32) {
+func vec434(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4764,7 +4755,7 @@ func vec435(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f16x2
-func vec436(d []uint32, as []uint32) {
+func vec435(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4773,7 +4764,7 @@ func vec436(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e5m2x2
-func vec437(d []uint32, as []uint32) {
+func vec436(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4782,7 +4773,7 @@ func vec437(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f32
-func vec438(d []uint32, as []uint32, bs []uint32) {
+func vec437(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4793,7 +4784,7 @@ func vec438(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f16x2
-func vec439(d []uint32, as []uint32) {
+func vec438(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4802,7 +4793,7 @@ func vec439(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e5m2x2
-func vec440(d []uint32, as []uint32) {
+func vec439(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4811,7 +4802,7 @@ func vec440(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec441(d Predicate, as []uint32, bs []uint32) {
+func vec440(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4827,7 +4818,7 @@ func vec441(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec442(d Predicate, as []uint32, bs []uint32) {
+func vec441(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4843,7 +4834,7 @@ func vec442(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16/ftz
-func vec443(d Predicate, as []uint32, bs []uint32) {
+func vec442(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4859,7 +4850,7 @@ func vec443(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec444(d Predicate, as []uint32, bs []uint32) {
+func vec443(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4875,7 +4866,7 @@ func vec444(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec445(d Predicate, as []uint32, bs []uint32) {
+func vec444(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4891,7 +4882,7 @@ func vec445(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec446(d Predicate, as []uint64, bs []uint64) {
+func vec445(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4907,7 +4898,7 @@ func vec446(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec447(d Predicate, as []uint32, bs []uint32) {
+func vec446(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4923,7 +4914,7 @@ func vec447(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec448(d Predicate, as []uint32, bs []uint32) {
+func vec447(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4939,7 +4930,7 @@ func vec448(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec449(d Predicate, as []uint64, bs []uint64) {
+func vec448(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4955,7 +4946,7 @@ func vec449(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec450(d Predicate, as []uint32, bs []uint32) {
+func vec449(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4971,7 +4962,7 @@ func vec450(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec451(d Predicate, as []uint32, bs []uint32) {
+func vec450(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4987,7 +4978,7 @@ func vec451(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec452(d Predicate, as []uint64, bs []uint64) {
+func vec451(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5003,7 +4994,7 @@ func vec452(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec453(d Predicate, as []uint32, bs []uint32) {
+func vec452(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5019,7 +5010,7 @@ func vec453(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec454(d Predicate, as []uint32, bs []uint32) {
+func vec453(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5035,7 +5026,7 @@ func vec454(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16/ftz
-func vec455(d Predicate, as []uint32, bs []uint32) {
+func vec454(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5051,7 +5042,7 @@ func vec455(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec456(d Predicate, as []uint32, bs []uint32) {
+func vec455(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5067,7 +5058,7 @@ func vec456(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec457(d Predicate, as []uint32, bs []uint32) {
+func vec456(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5083,7 +5074,7 @@ func vec457(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec458(d Predicate, as []uint64, bs []uint64) {
+func vec457(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5099,7 +5090,7 @@ func vec458(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec459(d Predicate, as []uint32, bs []uint32) {
+func vec458(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5115,7 +5106,7 @@ func vec459(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec460(d Predicate, as []uint32, bs []uint32) {
+func vec459(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5131,7 +5122,7 @@ func vec460(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16/ftz
-func vec461(d Predicate, as []uint32, bs []uint32) {
+func vec460(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5147,7 +5138,7 @@ func vec461(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec462(d Predicate, as []uint32, bs []uint32) {
+func vec461(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5163,7 +5154,7 @@ func vec462(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec463(d Predicate, as []uint32, bs []uint32) {
+func vec462(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5179,7 +5170,7 @@ func vec463(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec464(d Predicate, as []uint64, bs []uint64) {
+func vec463(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5195,7 +5186,7 @@ func vec464(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec465(d Predicate, as []uint32, bs []uint32) {
+func vec464(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5211,7 +5202,7 @@ func vec465(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec466(d Predicate, as []uint32, bs []uint32) {
+func vec465(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5227,7 +5218,7 @@ func vec466(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec467(d Predicate, as []uint64, bs []uint64) {
+func vec466(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5243,7 +5234,7 @@ func vec467(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec468(d Predicate, as []uint32, bs []uint32) {
+func vec467(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5259,7 +5250,7 @@ func vec468(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec469(d Predicate, as []uint32, bs []uint32) {
+func vec468(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5275,7 +5266,7 @@ func vec469(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec470(d Predicate, as []uint64, bs []uint64) {
+func vec469(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5291,7 +5282,7 @@ func vec470(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec471(d Predicate, as []uint32, bs []uint32) {
+func vec470(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5307,7 +5298,7 @@ func vec471(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec472(d Predicate, as []uint32, bs []uint32) {
+func vec471(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5323,7 +5314,7 @@ func vec472(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16/ftz
-func vec473(d Predicate, as []uint32, bs []uint32) {
+func vec472(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5339,7 +5330,7 @@ func vec473(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec474(d Predicate, as []uint32, bs []uint32) {
+func vec473(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5355,7 +5346,7 @@ func vec474(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec475(d Predicate, as []uint32, bs []uint32) {
+func vec474(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5371,7 +5362,7 @@ func vec475(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec476(d Predicate, as []uint64, bs []uint64) {
+func vec475(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5387,7 +5378,7 @@ func vec476(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec477(d Predicate, as []uint32, bs []uint32) {
+func vec476(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5403,7 +5394,7 @@ func vec477(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec478(d Predicate, as []uint32, bs []uint32) {
+func vec477(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5419,7 +5410,7 @@ func vec478(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16/ftz
-func vec479(d Predicate, as []uint32, bs []uint32) {
+func vec478(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5435,7 +5426,7 @@ func vec479(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec480(d Predicate, as []uint32, bs []uint32) {
+func vec479(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5451,7 +5442,7 @@ func vec480(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec481(d Predicate, as []uint32, bs []uint32) {
+func vec480(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5467,7 +5458,7 @@ func vec481(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec482(d Predicate, as []uint64, bs []uint64) {
+func vec481(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5483,7 +5474,7 @@ func vec482(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec483(d Predicate, as []uint32, bs []uint32) {
+func vec482(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5499,7 +5490,7 @@ func vec483(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec484(d Predicate, as []uint32, bs []uint32) {
+func vec483(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5515,7 +5506,7 @@ func vec484(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec485(d Predicate, as []uint64, bs []uint64) {
+func vec484(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5531,7 +5522,7 @@ func vec485(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec486(d Predicate, as []uint32, bs []uint32) {
+func vec485(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5547,7 +5538,7 @@ func vec486(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec487(d Predicate, as []uint32, bs []uint32) {
+func vec486(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5563,7 +5554,7 @@ func vec487(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec488(d Predicate, as []uint64, bs []uint64) {
+func vec487(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5579,7 +5570,7 @@ func vec488(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec489(d Predicate, as []uint32, bs []uint32) {
+func vec488(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5595,7 +5586,7 @@ func vec489(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec490(d Predicate, as []uint32, bs []uint32) {
+func vec489(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5611,7 +5602,7 @@ func vec490(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16/ftz
-func vec491(d Predicate, as []uint32, bs []uint32) {
+func vec490(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5627,7 +5618,7 @@ func vec491(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec492(d Predicate, as []uint32, bs []uint32) {
+func vec491(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5643,7 +5634,7 @@ func vec492(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec493(d Predicate, as []uint32, bs []uint32) {
+func vec492(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5659,7 +5650,7 @@ func vec493(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec494(d Predicate, as []uint64, bs []uint64) {
+func vec493(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5675,7 +5666,7 @@ func vec494(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec495(d Predicate, as []uint32, bs []uint32) {
+func vec494(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5691,7 +5682,7 @@ func vec495(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec496(d Predicate, as []uint32, bs []uint32) {
+func vec495(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5707,7 +5698,7 @@ func vec496(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16/ftz
-func vec497(d Predicate, as []uint32, bs []uint32) {
+func vec496(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5723,7 +5714,7 @@ func vec497(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec498(d Predicate, as []uint32, bs []uint32) {
+func vec497(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5739,7 +5730,7 @@ func vec498(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec499(d Predicate, as []uint32, bs []uint32) {
+func vec498(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5755,7 +5746,7 @@ func vec499(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec500(d Predicate, as []uint64, bs []uint64) {
+func vec499(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5771,7 +5762,7 @@ func vec500(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec501(d Predicate, as []uint32, bs []uint32) {
+func vec500(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5787,7 +5778,7 @@ func vec501(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec502(d Predicate, as []uint32, bs []uint32) {
+func vec501(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5803,7 +5794,7 @@ func vec502(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec503(d Predicate, as []uint64, bs []uint64) {
+func vec502(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5819,7 +5810,7 @@ func vec503(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec504(d Predicate, as []uint32, bs []uint32) {
+func vec503(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5835,7 +5826,7 @@ func vec504(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec505(d Predicate, as []uint32, bs []uint32) {
+func vec504(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5851,7 +5842,7 @@ func vec505(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec506(d Predicate, as []uint64, bs []uint64) {
+func vec505(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5867,7 +5858,7 @@ func vec506(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec507(d Predicate, as []uint32, bs []uint32) {
+func vec506(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5883,7 +5874,7 @@ func vec507(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec508(d Predicate, as []uint32, bs []uint32) {
+func vec507(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5899,7 +5890,7 @@ func vec508(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16/ftz
-func vec509(d Predicate, as []uint32, bs []uint32) {
+func vec508(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5915,7 +5906,7 @@ func vec509(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec510(d Predicate, as []uint32, bs []uint32) {
+func vec509(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5931,7 +5922,7 @@ func vec510(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec511(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5947,7 +5938,7 @@ func vec511(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec512(d Predicate, as []uint64, bs []uint64) {
+func vec511(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5963,7 +5954,7 @@ func vec512(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec513(d Predicate, as []uint32, bs []uint32) {
+func vec512(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5979,7 +5970,7 @@ func vec513(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec514(d Predicate, as []uint32, bs []uint32) {
+func vec513(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5995,7 +5986,7 @@ func vec514(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16/ftz
-func vec515(d Predicate, as []uint32, bs []uint32) {
+func vec514(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6011,7 +6002,7 @@ func vec515(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec516(d Predicate, as []uint32, bs []uint32) {
+func vec515(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6027,7 +6018,7 @@ func vec516(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec517(d Predicate, as []uint32, bs []uint32) {
+func vec516(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6043,7 +6034,7 @@ func vec517(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec518(d Predicate, as []uint64, bs []uint64) {
+func vec517(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6059,7 +6050,7 @@ func vec518(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec519(d Predicate, as []uint32, bs []uint32) {
+func vec518(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6075,7 +6066,7 @@ func vec519(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec520(d Predicate, as []uint32, bs []uint32) {
+func vec519(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6091,7 +6082,7 @@ func vec520(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec521(d Predicate, as []uint64, bs []uint64) {
+func vec520(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6107,7 +6098,7 @@ func vec521(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec522(d Predicate, as []uint32, bs []uint32) {
+func vec521(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6123,7 +6114,7 @@ func vec522(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec523(d Predicate, as []uint32, bs []uint32) {
+func vec522(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6139,7 +6130,7 @@ func vec523(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec524(d Predicate, as []uint64, bs []uint64) {
+func vec523(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6155,7 +6146,7 @@ func vec524(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec525(d Predicate, as []uint32, bs []uint32) {
+func vec524(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6171,7 +6162,7 @@ func vec525(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec526(d Predicate, as []uint32, bs []uint32) {
+func vec525(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6187,7 +6178,7 @@ func vec526(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16/ftz
-func vec527(d Predicate, as []uint32, bs []uint32) {
+func vec526(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6203,7 +6194,7 @@ func vec527(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec528(d Predicate, as []uint32, bs []uint32) {
+func vec527(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6219,7 +6210,7 @@ func vec528(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec529(d Predicate, as []uint32, bs []uint32) {
+func vec528(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6235,7 +6226,7 @@ func vec529(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec530(d Predicate, as []uint64, bs []uint64) {
+func vec529(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6251,7 +6242,7 @@ func vec530(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec531(d Predicate, as []uint32, bs []uint32) {
+func vec530(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6267,7 +6258,7 @@ func vec531(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec532(d Predicate, as []uint32, bs []uint32) {
+func vec531(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6283,7 +6274,7 @@ func vec532(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16/ftz
-func vec533(d Predicate, as []uint32, bs []uint32) {
+func vec532(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6299,7 +6290,7 @@ func vec533(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec534(d Predicate, as []uint32, bs []uint32) {
+func vec533(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6315,7 +6306,7 @@ func vec534(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec535(d Predicate, as []uint32, bs []uint32) {
+func vec534(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6331,7 +6322,7 @@ func vec535(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec536(d Predicate, as []uint64, bs []uint64) {
+func vec535(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6347,7 +6338,7 @@ func vec536(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec537(d Predicate, as []uint32, bs []uint32) {
+func vec536(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6363,7 +6354,7 @@ func vec537(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec538(d Predicate, as []uint32, bs []uint32) {
+func vec537(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6379,7 +6370,7 @@ func vec538(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16/ftz
-func vec539(d Predicate, as []uint32, bs []uint32) {
+func vec538(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6395,7 +6386,7 @@ func vec539(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec540(d Predicate, as []uint32, bs []uint32) {
+func vec539(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6411,7 +6402,7 @@ func vec540(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec541(d Predicate, as []uint32, bs []uint32) {
+func vec540(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6427,7 +6418,7 @@ func vec541(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec542(d Predicate, as []uint64, bs []uint64) {
+func vec541(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6443,7 +6434,7 @@ func vec542(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec543(d Predicate, as []uint32, bs []uint32) {
+func vec542(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6459,7 +6450,7 @@ func vec543(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec544(d Predicate, as []uint32, bs []uint32) {
+func vec543(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6475,7 +6466,7 @@ func vec544(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec545(d Predicate, as []uint64, bs []uint64) {
+func vec544(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6491,7 +6482,7 @@ func vec545(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec546(d Predicate, as []uint32, bs []uint32) {
+func vec545(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6507,7 +6498,7 @@ func vec546(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec547(d Predicate, as []uint32, bs []uint32) {
+func vec546(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6523,7 +6514,7 @@ func vec547(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec548(d Predicate, as []uint64, bs []uint64) {
+func vec547(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6539,7 +6530,7 @@ func vec548(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec549(d Predicate, as []uint32, bs []uint32) {
+func vec548(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6555,7 +6546,7 @@ func vec549(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec550(d Predicate, as []uint32, bs []uint32) {
+func vec549(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6571,7 +6562,7 @@ func vec550(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16/ftz
-func vec551(d Predicate, as []uint32, bs []uint32) {
+func vec550(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6587,7 +6578,7 @@ func vec551(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec552(d Predicate, as []uint32, bs []uint32) {
+func vec551(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6603,7 +6594,7 @@ func vec552(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec553(d Predicate, as []uint32, bs []uint32) {
+func vec552(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6619,7 +6610,7 @@ func vec553(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec554(d Predicate, as []uint64, bs []uint64) {
+func vec553(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6635,7 +6626,7 @@ func vec554(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec555(d Predicate, as []uint32, bs []uint32) {
+func vec554(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6651,7 +6642,7 @@ func vec555(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec556(d Predicate, as []uint32, bs []uint32) {
+func vec555(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6667,7 +6658,7 @@ func vec556(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16/ftz
-func vec557(d Predicate, as []uint32, bs []uint32) {
+func vec556(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6683,7 +6674,7 @@ func vec557(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec558(d Predicate, as []uint32, bs []uint32) {
+func vec557(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6699,7 +6690,7 @@ func vec558(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec559(d Predicate, as []uint32, bs []uint32) {
+func vec558(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6715,7 +6706,7 @@ func vec559(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec560(d Predicate, as []uint64, bs []uint64) {
+func vec559(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6938,16 +6929,12 @@ var vectorOps = map[string]any{
 	"mul.rn.f32/ftz/sat":                 vec172,
 	"fma.rn.f32":                         vec173,
 	"mad.rn.f32":                         vec173,
-	"mad.f32":                            vec173,
 	"fma.rn.f32/ftz":                     vec174,
 	"mad.rn.f32/ftz":                     vec174,
-	"mad.f32/ftz":                        vec174,
 	"fma.rn.f32/sat":                     vec175,
 	"mad.rn.f32/sat":                     vec175,
-	"mad.f32/sat":                        vec175,
 	"fma.rn.f32/ftz/sat":                 vec176,
 	"mad.rn.f32/ftz/sat":                 vec176,
-	"mad.f32/ftz/sat":                    vec176,
 	"add.rz.f32":                         vec177,
 	"add.rz.f32/ftz":                     vec178,
 	"add.rz.f32/sat":                     vec179,
@@ -7051,390 +7038,389 @@ var vectorOps = map[string]any{
 	"lg2.approx.f32":                     vec257,
 	"lg2.approx.f32/ftz":                 vec258,
 	"tanh.approx.f32":                    vec259,
-	"tanh.approx.f32/ftz":                vec260,
-	"abs.f32":                            vec261,
-	"abs.f32/ftz":                        vec262,
-	"neg.f32":                            vec263,
-	"neg.f32/ftz":                        vec264,
-	"min.f32":                            vec265,
-	"min.f32/ftz":                        vec266,
-	"max.f32":                            vec267,
-	"max.f32/ftz":                        vec268,
-	"min.NaN.f32":                        vec269,
-	"min.NaN.f32/ftz":                    vec270,
-	"max.NaN.f32":                        vec271,
-	"max.NaN.f32/ftz":                    vec272,
-	"add.f64":                            vec273,
-	"add.rn.f64":                         vec273,
-	"sub.f64":                            vec274,
-	"sub.rn.f64":                         vec274,
-	"mul.f64":                            vec275,
-	"mul.rn.f64":                         vec275,
-	"fma.rn.f64":                         vec276,
-	"mad.rn.f64":                         vec276,
-	"add.rz.f64":                         vec277,
-	"add.rm.f64":                         vec278,
-	"add.rp.f64":                         vec279,
-	"sub.rz.f64":                         vec280,
-	"sub.rm.f64":                         vec281,
-	"sub.rp.f64":                         vec282,
-	"mul.rz.f64":                         vec283,
-	"mul.rm.f64":                         vec284,
-	"mul.rp.f64":                         vec285,
-	"fma.rz.f64":                         vec286,
-	"mad.rz.f64":                         vec286,
-	"fma.rm.f64":                         vec287,
-	"mad.rm.f64":                         vec287,
-	"fma.rp.f64":                         vec288,
-	"mad.rp.f64":                         vec288,
-	"div.rn.f64":                         vec289,
-	"div.rz.f64":                         vec290,
-	"div.rm.f64":                         vec291,
-	"div.rp.f64":                         vec292,
-	"rcp.rn.f64":                         vec293,
-	"rcp.approx.ftz.f64":                 vec293,
-	"rcp.rz.f64":                         vec294,
-	"rcp.rm.f64":                         vec295,
-	"rcp.rp.f64":                         vec296,
-	"sqrt.rn.f64":                        vec297,
-	"sqrt.rz.f64":                        vec298,
-	"sqrt.rm.f64":                        vec299,
-	"sqrt.rp.f64":                        vec300,
-	"rsqrt.approx.f64":                   vec301,
-	"rsqrt.approx.ftz.f64":               vec301,
-	"abs.f64":                            vec302,
-	"neg.f64":                            vec303,
-	"min.f64":                            vec304,
-	"max.f64":                            vec305,
-	"add.f16":                            vec306,
-	"add.rn.f16":                         vec306,
-	"add.f16/ftz":                        vec307,
-	"add.rn.f16/ftz":                     vec307,
-	"add.f16/sat":                        vec308,
-	"add.rn.f16/sat":                     vec308,
-	"add.f16/ftz/sat":                    vec309,
-	"add.rn.f16/ftz/sat":                 vec309,
-	"sub.f16":                            vec310,
-	"sub.rn.f16":                         vec310,
-	"sub.f16/ftz":                        vec311,
-	"sub.rn.f16/ftz":                     vec311,
-	"sub.f16/sat":                        vec312,
-	"sub.rn.f16/sat":                     vec312,
-	"sub.f16/ftz/sat":                    vec313,
-	"sub.rn.f16/ftz/sat":                 vec313,
-	"mul.f16":                            vec314,
-	"mul.rn.f16":                         vec314,
-	"mul.f16/ftz":                        vec315,
-	"mul.rn.f16/ftz":                     vec315,
-	"mul.f16/sat":                        vec316,
-	"mul.rn.f16/sat":                     vec316,
-	"mul.f16/ftz/sat":                    vec317,
-	"mul.rn.f16/ftz/sat":                 vec317,
-	"fma.rn.f16":                         vec318,
-	"fma.rn.f16/ftz":                     vec319,
-	"fma.rn.f16/sat":                     vec320,
-	"fma.rn.f16/ftz/sat":                 vec321,
-	"fma.rn.relu.f16":                    vec322,
-	"fma.rn.relu.f16/ftz":                vec323,
-	"neg.f16":                            vec324,
-	"neg.f16/ftz":                        vec325,
-	"abs.f16":                            vec326,
-	"abs.f16/ftz":                        vec327,
-	"neg.bf16":                           vec328,
-	"abs.bf16":                           vec329,
-	"neg.f16x2":                          vec330,
-	"neg.f16x2/ftz":                      vec331,
-	"abs.f16x2":                          vec332,
-	"abs.f16x2/ftz":                      vec333,
-	"neg.bf16x2":                         vec334,
-	"abs.bf16x2":                         vec335,
-	"min.f16":                            vec336,
-	"min.f16/ftz":                        vec337,
-	"min.NaN.f16":                        vec338,
-	"min.NaN.f16/ftz":                    vec339,
-	"max.f16":                            vec340,
-	"max.f16/ftz":                        vec341,
-	"max.NaN.f16":                        vec342,
-	"max.NaN.f16/ftz":                    vec343,
-	"add.f16x2":                          vec344,
-	"add.rn.f16x2":                       vec344,
-	"add.f16x2/ftz":                      vec345,
-	"add.rn.f16x2/ftz":                   vec345,
-	"add.f16x2/sat":                      vec346,
-	"add.rn.f16x2/sat":                   vec346,
-	"add.f16x2/ftz/sat":                  vec347,
-	"add.rn.f16x2/ftz/sat":               vec347,
-	"sub.f16x2":                          vec348,
-	"sub.rn.f16x2":                       vec348,
-	"sub.f16x2/ftz":                      vec349,
-	"sub.rn.f16x2/ftz":                   vec349,
-	"sub.f16x2/sat":                      vec350,
-	"sub.rn.f16x2/sat":                   vec350,
-	"sub.f16x2/ftz/sat":                  vec351,
-	"sub.rn.f16x2/ftz/sat":               vec351,
-	"mul.f16x2":                          vec352,
-	"mul.rn.f16x2":                       vec352,
-	"mul.f16x2/ftz":                      vec353,
-	"mul.rn.f16x2/ftz":                   vec353,
-	"mul.f16x2/sat":                      vec354,
-	"mul.rn.f16x2/sat":                   vec354,
-	"mul.f16x2/ftz/sat":                  vec355,
-	"mul.rn.f16x2/ftz/sat":               vec355,
-	"fma.rn.f16x2":                       vec356,
-	"fma.rn.f16x2/ftz":                   vec357,
-	"fma.rn.f16x2/sat":                   vec358,
-	"fma.rn.f16x2/ftz/sat":               vec359,
-	"fma.rn.relu.f16x2":                  vec360,
-	"fma.rn.relu.f16x2/ftz":              vec361,
-	"min.f16x2":                          vec362,
-	"min.f16x2/ftz":                      vec363,
-	"min.NaN.f16x2":                      vec364,
-	"min.NaN.f16x2/ftz":                  vec365,
-	"max.f16x2":                          vec366,
-	"max.f16x2/ftz":                      vec367,
-	"max.NaN.f16x2":                      vec368,
-	"max.NaN.f16x2/ftz":                  vec369,
-	"add.bf16":                           vec370,
-	"add.rn.bf16":                        vec370,
-	"sub.bf16":                           vec371,
-	"sub.rn.bf16":                        vec371,
-	"mul.bf16":                           vec372,
-	"mul.rn.bf16":                        vec372,
-	"add.bf16x2":                         vec373,
-	"add.rn.bf16x2":                      vec373,
-	"sub.bf16x2":                         vec374,
-	"sub.rn.bf16x2":                      vec374,
-	"mul.bf16x2":                         vec375,
-	"mul.rn.bf16x2":                      vec375,
-	"fma.rn.bf16":                        vec376,
-	"fma.rn.relu.bf16":                   vec377,
-	"fma.rn.bf16x2":                      vec378,
-	"fma.rn.relu.bf16x2":                 vec379,
-	"min.bf16":                           vec380,
-	"min.bf16x2":                         vec381,
-	"min.NaN.bf16":                       vec382,
-	"min.NaN.bf16x2":                     vec383,
-	"max.bf16":                           vec384,
-	"max.bf16x2":                         vec385,
-	"max.NaN.bf16":                       vec386,
-	"max.NaN.bf16x2":                     vec387,
-	"mov.b16":                            vec388,
-	"mov.u16":                            vec388,
-	"mov.s16":                            vec388,
-	"mov.f16":                            vec388,
-	"mov.b32":                            vec388,
-	"mov.u32":                            vec388,
-	"mov.s32":                            vec388,
-	"mov.f32":                            vec388,
-	"mov.f16x2":                          vec388,
-	"mov.b64":                            vec389,
-	"mov.u64":                            vec389,
-	"mov.s64":                            vec389,
-	"mov.f64":                            vec389,
-	"cvt.u64.u32":                        vec390,
-	"cvt.s64.u32":                        vec390,
-	"cvt.u64.s32":                        vec391,
-	"cvt.s64.s32":                        vec391,
-	"cvt.u32.u64":                        vec392,
-	"cvt.s32.u64":                        vec392,
-	"cvt.u32.s64":                        vec392,
-	"cvt.s32.s64":                        vec392,
-	"cvt.u32.u16":                        vec393,
-	"cvt.s32.u16":                        vec393,
-	"cvt.u32.s16":                        vec394,
-	"cvt.s32.s16":                        vec394,
-	"cvt.u16.u32":                        vec395,
-	"cvt.s16.u32":                        vec395,
-	"cvt.u16.s32":                        vec395,
-	"cvt.s16.s32":                        vec395,
-	"cvt.u64.u16":                        vec396,
-	"cvt.s64.u16":                        vec396,
-	"cvt.u64.s16":                        vec397,
-	"cvt.s64.s16":                        vec397,
-	"cvt.u16.u64":                        vec398,
-	"cvt.s16.u64":                        vec398,
-	"cvt.u16.s64":                        vec398,
-	"cvt.s16.s64":                        vec398,
-	"cvt.rn.f32.s32":                     vec399,
-	"cvt.rn.f32.u32":                     vec400,
-	"cvt.rn.f64.s32":                     vec401,
-	"cvt.f64.s32":                        vec401,
-	"cvt.rn.f64.u32":                     vec402,
-	"cvt.f64.u32":                        vec402,
-	"cvt.f64.f32":                        vec403,
-	"cvt.f64.f32/ftz":                    vec404,
-	"cvt.rn.f32.f64":                     vec405,
-	"cvt.rn.f32.f64/ftz":                 vec406,
-	"cvt.f32.f16":                        vec407,
-	"cvt.rn.f16.f32":                     vec408,
-	"cvt.f32.bf16":                       vec409,
-	"cvt.rn.f16x2.f32":                   vec410,
-	"cvt.rn.bf16x2.f32":                  vec411,
-	"cvt.rn.bf16.f32":                    vec412,
-	"cvt.rz.f16x2.f32":                   vec413,
-	"cvt.rz.bf16x2.f32":                  vec414,
-	"cvt.rn.relu.f16.f32":                vec415,
-	"cvt.rn.relu.bf16.f32":               vec416,
-	"cvt.rn.relu.f16x2.f32":              vec417,
-	"cvt.rn.relu.bf16x2.f32":             vec418,
-	"cvt.rz.relu.f16.f32":                vec419,
-	"cvt.rz.relu.bf16.f32":               vec420,
-	"cvt.rz.relu.f16x2.f32":              vec421,
-	"cvt.rz.relu.bf16x2.f32":             vec422,
-	"cvt.rna.tf32.f32":                   vec423,
-	"cvt.rna.satfinite.tf32.f32":         vec424,
-	"cvt.rn.tf32.f32":                    vec425,
-	"cvt.rz.tf32.f32":                    vec426,
-	"cvt.rn.relu.tf32.f32":               vec427,
-	"cvt.rz.relu.tf32.f32":               vec428,
-	"cvt.rn.satfinite.e4m3x2.f32":        vec429,
-	"cvt.rn.satfinite.e4m3x2.f16x2":      vec430,
-	"cvt.rn.f16x2.e4m3x2":                vec431,
-	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec432,
-	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec433,
-	"cvt.rn.relu.f16x2.e4m3x2":           vec434,
-	"cvt.rn.satfinite.e5m2x2.f32":        vec435,
-	"cvt.rn.satfinite.e5m2x2.f16x2":      vec436,
-	"cvt.rn.f16x2.e5m2x2":                vec437,
-	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec438,
-	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec439,
-	"cvt.rn.relu.f16x2.e5m2x2":           vec440,
-	"setp.eq.bf16":                       vec441,
-	"setp.eq.f16":                        vec442,
-	"setp.eq.f16/ftz":                    vec443,
-	"setp.eq.f32":                        vec444,
-	"setp.eq.f32/ftz":                    vec445,
-	"setp.eq.f64":                        vec446,
-	"setp.eq.s16":                        vec447,
-	"setp.eq.s32":                        vec448,
-	"setp.eq.s64":                        vec449,
-	"setp.eq.u16":                        vec450,
-	"setp.eq.b16":                        vec450,
-	"setp.eq.u32":                        vec451,
-	"setp.eq.b32":                        vec451,
-	"setp.eq.u64":                        vec452,
-	"setp.eq.b64":                        vec452,
-	"setp.equ.bf16":                      vec453,
-	"setp.equ.f16":                       vec454,
-	"setp.equ.f16/ftz":                   vec455,
-	"setp.equ.f32":                       vec456,
-	"setp.equ.f32/ftz":                   vec457,
-	"setp.equ.f64":                       vec458,
-	"setp.ge.bf16":                       vec459,
-	"setp.ge.f16":                        vec460,
-	"setp.ge.f16/ftz":                    vec461,
-	"setp.ge.f32":                        vec462,
-	"setp.ge.f32/ftz":                    vec463,
-	"setp.ge.f64":                        vec464,
-	"setp.ge.s16":                        vec465,
-	"setp.ge.s32":                        vec466,
-	"setp.ge.s64":                        vec467,
-	"setp.ge.u16":                        vec468,
-	"setp.hs.u16":                        vec468,
-	"setp.ge.u32":                        vec469,
-	"setp.hs.u32":                        vec469,
-	"setp.ge.u64":                        vec470,
-	"setp.hs.u64":                        vec470,
-	"setp.geu.bf16":                      vec471,
-	"setp.geu.f16":                       vec472,
-	"setp.geu.f16/ftz":                   vec473,
-	"setp.geu.f32":                       vec474,
-	"setp.geu.f32/ftz":                   vec475,
-	"setp.geu.f64":                       vec476,
-	"setp.gt.bf16":                       vec477,
-	"setp.gt.f16":                        vec478,
-	"setp.gt.f16/ftz":                    vec479,
-	"setp.gt.f32":                        vec480,
-	"setp.gt.f32/ftz":                    vec481,
-	"setp.gt.f64":                        vec482,
-	"setp.gt.s16":                        vec483,
-	"setp.gt.s32":                        vec484,
-	"setp.gt.s64":                        vec485,
-	"setp.gt.u16":                        vec486,
-	"setp.hi.u16":                        vec486,
-	"setp.gt.u32":                        vec487,
-	"setp.hi.u32":                        vec487,
-	"setp.gt.u64":                        vec488,
-	"setp.hi.u64":                        vec488,
-	"setp.gtu.bf16":                      vec489,
-	"setp.gtu.f16":                       vec490,
-	"setp.gtu.f16/ftz":                   vec491,
-	"setp.gtu.f32":                       vec492,
-	"setp.gtu.f32/ftz":                   vec493,
-	"setp.gtu.f64":                       vec494,
-	"setp.le.bf16":                       vec495,
-	"setp.le.f16":                        vec496,
-	"setp.le.f16/ftz":                    vec497,
-	"setp.le.f32":                        vec498,
-	"setp.le.f32/ftz":                    vec499,
-	"setp.le.f64":                        vec500,
-	"setp.le.s16":                        vec501,
-	"setp.le.s32":                        vec502,
-	"setp.le.s64":                        vec503,
-	"setp.le.u16":                        vec504,
-	"setp.ls.u16":                        vec504,
-	"setp.le.u32":                        vec505,
-	"setp.ls.u32":                        vec505,
-	"setp.le.u64":                        vec506,
-	"setp.ls.u64":                        vec506,
-	"setp.leu.bf16":                      vec507,
-	"setp.leu.f16":                       vec508,
-	"setp.leu.f16/ftz":                   vec509,
-	"setp.leu.f32":                       vec510,
-	"setp.leu.f32/ftz":                   vec511,
-	"setp.leu.f64":                       vec512,
-	"setp.lt.bf16":                       vec513,
-	"setp.lt.f16":                        vec514,
-	"setp.lt.f16/ftz":                    vec515,
-	"setp.lt.f32":                        vec516,
-	"setp.lt.f32/ftz":                    vec517,
-	"setp.lt.f64":                        vec518,
-	"setp.lt.s16":                        vec519,
-	"setp.lt.s32":                        vec520,
-	"setp.lt.s64":                        vec521,
-	"setp.lt.u16":                        vec522,
-	"setp.lo.u16":                        vec522,
-	"setp.lt.u32":                        vec523,
-	"setp.lo.u32":                        vec523,
-	"setp.lt.u64":                        vec524,
-	"setp.lo.u64":                        vec524,
-	"setp.ltu.bf16":                      vec525,
-	"setp.ltu.f16":                       vec526,
-	"setp.ltu.f16/ftz":                   vec527,
-	"setp.ltu.f32":                       vec528,
-	"setp.ltu.f32/ftz":                   vec529,
-	"setp.ltu.f64":                       vec530,
-	"setp.nan.bf16":                      vec531,
-	"setp.nan.f16":                       vec532,
-	"setp.nan.f16/ftz":                   vec533,
-	"setp.nan.f32":                       vec534,
-	"setp.nan.f32/ftz":                   vec535,
-	"setp.nan.f64":                       vec536,
-	"setp.ne.bf16":                       vec537,
-	"setp.ne.f16":                        vec538,
-	"setp.ne.f16/ftz":                    vec539,
-	"setp.ne.f32":                        vec540,
-	"setp.ne.f32/ftz":                    vec541,
-	"setp.ne.f64":                        vec542,
-	"setp.ne.s16":                        vec543,
-	"setp.ne.s32":                        vec544,
-	"setp.ne.s64":                        vec545,
-	"setp.ne.u16":                        vec546,
-	"setp.ne.b16":                        vec546,
-	"setp.ne.u32":                        vec547,
-	"setp.ne.b32":                        vec547,
-	"setp.ne.u64":                        vec548,
-	"setp.ne.b64":                        vec548,
-	"setp.neu.bf16":                      vec549,
-	"setp.neu.f16":                       vec550,
-	"setp.neu.f16/ftz":                   vec551,
-	"setp.neu.f32":                       vec552,
-	"setp.neu.f32/ftz":                   vec553,
-	"setp.neu.f64":                       vec554,
-	"setp.num.bf16":                      vec555,
-	"setp.num.f16":                       vec556,
-	"setp.num.f16/ftz":                   vec557,
-	"setp.num.f32":                       vec558,
-	"setp.num.f32/ftz":                   vec559,
-	"setp.num.f64":                       vec560,
+	"abs.f32":                            vec260,
+	"abs.f32/ftz":                        vec261,
+	"neg.f32":                            vec262,
+	"neg.f32/ftz":                        vec263,
+	"min.f32":                            vec264,
+	"min.f32/ftz":                        vec265,
+	"max.f32":                            vec266,
+	"max.f32/ftz":                        vec267,
+	"min.NaN.f32":                        vec268,
+	"min.NaN.f32/ftz":                    vec269,
+	"max.NaN.f32":                        vec270,
+	"max.NaN.f32/ftz":                    vec271,
+	"add.f64":                            vec272,
+	"add.rn.f64":                         vec272,
+	"sub.f64":                            vec273,
+	"sub.rn.f64":                         vec273,
+	"mul.f64":                            vec274,
+	"mul.rn.f64":                         vec274,
+	"fma.rn.f64":                         vec275,
+	"mad.rn.f64":                         vec275,
+	"add.rz.f64":                         vec276,
+	"add.rm.f64":                         vec277,
+	"add.rp.f64":                         vec278,
+	"sub.rz.f64":                         vec279,
+	"sub.rm.f64":                         vec280,
+	"sub.rp.f64":                         vec281,
+	"mul.rz.f64":                         vec282,
+	"mul.rm.f64":                         vec283,
+	"mul.rp.f64":                         vec284,
+	"fma.rz.f64":                         vec285,
+	"mad.rz.f64":                         vec285,
+	"fma.rm.f64":                         vec286,
+	"mad.rm.f64":                         vec286,
+	"fma.rp.f64":                         vec287,
+	"mad.rp.f64":                         vec287,
+	"div.rn.f64":                         vec288,
+	"div.rz.f64":                         vec289,
+	"div.rm.f64":                         vec290,
+	"div.rp.f64":                         vec291,
+	"rcp.rn.f64":                         vec292,
+	"rcp.approx.ftz.f64":                 vec292,
+	"rcp.rz.f64":                         vec293,
+	"rcp.rm.f64":                         vec294,
+	"rcp.rp.f64":                         vec295,
+	"sqrt.rn.f64":                        vec296,
+	"sqrt.rz.f64":                        vec297,
+	"sqrt.rm.f64":                        vec298,
+	"sqrt.rp.f64":                        vec299,
+	"rsqrt.approx.f64":                   vec300,
+	"rsqrt.approx.ftz.f64":               vec300,
+	"abs.f64":                            vec301,
+	"neg.f64":                            vec302,
+	"min.f64":                            vec303,
+	"max.f64":                            vec304,
+	"add.f16":                            vec305,
+	"add.rn.f16":                         vec305,
+	"add.f16/ftz":                        vec306,
+	"add.rn.f16/ftz":                     vec306,
+	"add.f16/sat":                        vec307,
+	"add.rn.f16/sat":                     vec307,
+	"add.f16/ftz/sat":                    vec308,
+	"add.rn.f16/ftz/sat":                 vec308,
+	"sub.f16":                            vec309,
+	"sub.rn.f16":                         vec309,
+	"sub.f16/ftz":                        vec310,
+	"sub.rn.f16/ftz":                     vec310,
+	"sub.f16/sat":                        vec311,
+	"sub.rn.f16/sat":                     vec311,
+	"sub.f16/ftz/sat":                    vec312,
+	"sub.rn.f16/ftz/sat":                 vec312,
+	"mul.f16":                            vec313,
+	"mul.rn.f16":                         vec313,
+	"mul.f16/ftz":                        vec314,
+	"mul.rn.f16/ftz":                     vec314,
+	"mul.f16/sat":                        vec315,
+	"mul.rn.f16/sat":                     vec315,
+	"mul.f16/ftz/sat":                    vec316,
+	"mul.rn.f16/ftz/sat":                 vec316,
+	"fma.rn.f16":                         vec317,
+	"fma.rn.f16/ftz":                     vec318,
+	"fma.rn.f16/sat":                     vec319,
+	"fma.rn.f16/ftz/sat":                 vec320,
+	"fma.rn.relu.f16":                    vec321,
+	"fma.rn.relu.f16/ftz":                vec322,
+	"neg.f16":                            vec323,
+	"neg.f16/ftz":                        vec324,
+	"abs.f16":                            vec325,
+	"abs.f16/ftz":                        vec326,
+	"neg.bf16":                           vec327,
+	"abs.bf16":                           vec328,
+	"neg.f16x2":                          vec329,
+	"neg.f16x2/ftz":                      vec330,
+	"abs.f16x2":                          vec331,
+	"abs.f16x2/ftz":                      vec332,
+	"neg.bf16x2":                         vec333,
+	"abs.bf16x2":                         vec334,
+	"min.f16":                            vec335,
+	"min.f16/ftz":                        vec336,
+	"min.NaN.f16":                        vec337,
+	"min.NaN.f16/ftz":                    vec338,
+	"max.f16":                            vec339,
+	"max.f16/ftz":                        vec340,
+	"max.NaN.f16":                        vec341,
+	"max.NaN.f16/ftz":                    vec342,
+	"add.f16x2":                          vec343,
+	"add.rn.f16x2":                       vec343,
+	"add.f16x2/ftz":                      vec344,
+	"add.rn.f16x2/ftz":                   vec344,
+	"add.f16x2/sat":                      vec345,
+	"add.rn.f16x2/sat":                   vec345,
+	"add.f16x2/ftz/sat":                  vec346,
+	"add.rn.f16x2/ftz/sat":               vec346,
+	"sub.f16x2":                          vec347,
+	"sub.rn.f16x2":                       vec347,
+	"sub.f16x2/ftz":                      vec348,
+	"sub.rn.f16x2/ftz":                   vec348,
+	"sub.f16x2/sat":                      vec349,
+	"sub.rn.f16x2/sat":                   vec349,
+	"sub.f16x2/ftz/sat":                  vec350,
+	"sub.rn.f16x2/ftz/sat":               vec350,
+	"mul.f16x2":                          vec351,
+	"mul.rn.f16x2":                       vec351,
+	"mul.f16x2/ftz":                      vec352,
+	"mul.rn.f16x2/ftz":                   vec352,
+	"mul.f16x2/sat":                      vec353,
+	"mul.rn.f16x2/sat":                   vec353,
+	"mul.f16x2/ftz/sat":                  vec354,
+	"mul.rn.f16x2/ftz/sat":               vec354,
+	"fma.rn.f16x2":                       vec355,
+	"fma.rn.f16x2/ftz":                   vec356,
+	"fma.rn.f16x2/sat":                   vec357,
+	"fma.rn.f16x2/ftz/sat":               vec358,
+	"fma.rn.relu.f16x2":                  vec359,
+	"fma.rn.relu.f16x2/ftz":              vec360,
+	"min.f16x2":                          vec361,
+	"min.f16x2/ftz":                      vec362,
+	"min.NaN.f16x2":                      vec363,
+	"min.NaN.f16x2/ftz":                  vec364,
+	"max.f16x2":                          vec365,
+	"max.f16x2/ftz":                      vec366,
+	"max.NaN.f16x2":                      vec367,
+	"max.NaN.f16x2/ftz":                  vec368,
+	"add.bf16":                           vec369,
+	"add.rn.bf16":                        vec369,
+	"sub.bf16":                           vec370,
+	"sub.rn.bf16":                        vec370,
+	"mul.bf16":                           vec371,
+	"mul.rn.bf16":                        vec371,
+	"add.bf16x2":                         vec372,
+	"add.rn.bf16x2":                      vec372,
+	"sub.bf16x2":                         vec373,
+	"sub.rn.bf16x2":                      vec373,
+	"mul.bf16x2":                         vec374,
+	"mul.rn.bf16x2":                      vec374,
+	"fma.rn.bf16":                        vec375,
+	"fma.rn.relu.bf16":                   vec376,
+	"fma.rn.bf16x2":                      vec377,
+	"fma.rn.relu.bf16x2":                 vec378,
+	"min.bf16":                           vec379,
+	"min.bf16x2":                         vec380,
+	"min.NaN.bf16":                       vec381,
+	"min.NaN.bf16x2":                     vec382,
+	"max.bf16":                           vec383,
+	"max.bf16x2":                         vec384,
+	"max.NaN.bf16":                       vec385,
+	"max.NaN.bf16x2":                     vec386,
+	"mov.b16":                            vec387,
+	"mov.u16":                            vec387,
+	"mov.s16":                            vec387,
+	"mov.f16":                            vec387,
+	"mov.b32":                            vec387,
+	"mov.u32":                            vec387,
+	"mov.s32":                            vec387,
+	"mov.f32":                            vec387,
+	"mov.f16x2":                          vec387,
+	"mov.b64":                            vec388,
+	"mov.u64":                            vec388,
+	"mov.s64":                            vec388,
+	"mov.f64":                            vec388,
+	"cvt.u64.u32":                        vec389,
+	"cvt.s64.u32":                        vec389,
+	"cvt.u64.s32":                        vec390,
+	"cvt.s64.s32":                        vec390,
+	"cvt.u32.u64":                        vec391,
+	"cvt.s32.u64":                        vec391,
+	"cvt.u32.s64":                        vec391,
+	"cvt.s32.s64":                        vec391,
+	"cvt.u32.u16":                        vec392,
+	"cvt.s32.u16":                        vec392,
+	"cvt.u32.s16":                        vec393,
+	"cvt.s32.s16":                        vec393,
+	"cvt.u16.u32":                        vec394,
+	"cvt.s16.u32":                        vec394,
+	"cvt.u16.s32":                        vec394,
+	"cvt.s16.s32":                        vec394,
+	"cvt.u64.u16":                        vec395,
+	"cvt.s64.u16":                        vec395,
+	"cvt.u64.s16":                        vec396,
+	"cvt.s64.s16":                        vec396,
+	"cvt.u16.u64":                        vec397,
+	"cvt.s16.u64":                        vec397,
+	"cvt.u16.s64":                        vec397,
+	"cvt.s16.s64":                        vec397,
+	"cvt.rn.f32.s32":                     vec398,
+	"cvt.rn.f32.u32":                     vec399,
+	"cvt.rn.f64.s32":                     vec400,
+	"cvt.f64.s32":                        vec400,
+	"cvt.rn.f64.u32":                     vec401,
+	"cvt.f64.u32":                        vec401,
+	"cvt.f64.f32":                        vec402,
+	"cvt.f64.f32/ftz":                    vec403,
+	"cvt.rn.f32.f64":                     vec404,
+	"cvt.rn.f32.f64/ftz":                 vec405,
+	"cvt.f32.f16":                        vec406,
+	"cvt.rn.f16.f32":                     vec407,
+	"cvt.f32.bf16":                       vec408,
+	"cvt.rn.f16x2.f32":                   vec409,
+	"cvt.rn.bf16x2.f32":                  vec410,
+	"cvt.rn.bf16.f32":                    vec411,
+	"cvt.rz.f16x2.f32":                   vec412,
+	"cvt.rz.bf16x2.f32":                  vec413,
+	"cvt.rn.relu.f16.f32":                vec414,
+	"cvt.rn.relu.bf16.f32":               vec415,
+	"cvt.rn.relu.f16x2.f32":              vec416,
+	"cvt.rn.relu.bf16x2.f32":             vec417,
+	"cvt.rz.relu.f16.f32":                vec418,
+	"cvt.rz.relu.bf16.f32":               vec419,
+	"cvt.rz.relu.f16x2.f32":              vec420,
+	"cvt.rz.relu.bf16x2.f32":             vec421,
+	"cvt.rna.tf32.f32":                   vec422,
+	"cvt.rna.satfinite.tf32.f32":         vec423,
+	"cvt.rn.tf32.f32":                    vec424,
+	"cvt.rz.tf32.f32":                    vec425,
+	"cvt.rn.relu.tf32.f32":               vec426,
+	"cvt.rz.relu.tf32.f32":               vec427,
+	"cvt.rn.satfinite.e4m3x2.f32":        vec428,
+	"cvt.rn.satfinite.e4m3x2.f16x2":      vec429,
+	"cvt.rn.f16x2.e4m3x2":                vec430,
+	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec431,
+	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec432,
+	"cvt.rn.relu.f16x2.e4m3x2":           vec433,
+	"cvt.rn.satfinite.e5m2x2.f32":        vec434,
+	"cvt.rn.satfinite.e5m2x2.f16x2":      vec435,
+	"cvt.rn.f16x2.e5m2x2":                vec436,
+	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec437,
+	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec438,
+	"cvt.rn.relu.f16x2.e5m2x2":           vec439,
+	"setp.eq.bf16":                       vec440,
+	"setp.eq.f16":                        vec441,
+	"setp.eq.f16/ftz":                    vec442,
+	"setp.eq.f32":                        vec443,
+	"setp.eq.f32/ftz":                    vec444,
+	"setp.eq.f64":                        vec445,
+	"setp.eq.s16":                        vec446,
+	"setp.eq.s32":                        vec447,
+	"setp.eq.s64":                        vec448,
+	"setp.eq.u16":                        vec449,
+	"setp.eq.b16":                        vec449,
+	"setp.eq.u32":                        vec450,
+	"setp.eq.b32":                        vec450,
+	"setp.eq.u64":                        vec451,
+	"setp.eq.b64":                        vec451,
+	"setp.equ.bf16":                      vec452,
+	"setp.equ.f16":                       vec453,
+	"setp.equ.f16/ftz":                   vec454,
+	"setp.equ.f32":                       vec455,
+	"setp.equ.f32/ftz":                   vec456,
+	"setp.equ.f64":                       vec457,
+	"setp.ge.bf16":                       vec458,
+	"setp.ge.f16":                        vec459,
+	"setp.ge.f16/ftz":                    vec460,
+	"setp.ge.f32":                        vec461,
+	"setp.ge.f32/ftz":                    vec462,
+	"setp.ge.f64":                        vec463,
+	"setp.ge.s16":                        vec464,
+	"setp.ge.s32":                        vec465,
+	"setp.ge.s64":                        vec466,
+	"setp.ge.u16":                        vec467,
+	"setp.hs.u16":                        vec467,
+	"setp.ge.u32":                        vec468,
+	"setp.hs.u32":                        vec468,
+	"setp.ge.u64":                        vec469,
+	"setp.hs.u64":                        vec469,
+	"setp.geu.bf16":                      vec470,
+	"setp.geu.f16":                       vec471,
+	"setp.geu.f16/ftz":                   vec472,
+	"setp.geu.f32":                       vec473,
+	"setp.geu.f32/ftz":                   vec474,
+	"setp.geu.f64":                       vec475,
+	"setp.gt.bf16":                       vec476,
+	"setp.gt.f16":                        vec477,
+	"setp.gt.f16/ftz":                    vec478,
+	"setp.gt.f32":                        vec479,
+	"setp.gt.f32/ftz":                    vec480,
+	"setp.gt.f64":                        vec481,
+	"setp.gt.s16":                        vec482,
+	"setp.gt.s32":                        vec483,
+	"setp.gt.s64":                        vec484,
+	"setp.gt.u16":                        vec485,
+	"setp.hi.u16":                        vec485,
+	"setp.gt.u32":                        vec486,
+	"setp.hi.u32":                        vec486,
+	"setp.gt.u64":                        vec487,
+	"setp.hi.u64":                        vec487,
+	"setp.gtu.bf16":                      vec488,
+	"setp.gtu.f16":                       vec489,
+	"setp.gtu.f16/ftz":                   vec490,
+	"setp.gtu.f32":                       vec491,
+	"setp.gtu.f32/ftz":                   vec492,
+	"setp.gtu.f64":                       vec493,
+	"setp.le.bf16":                       vec494,
+	"setp.le.f16":                        vec495,
+	"setp.le.f16/ftz":                    vec496,
+	"setp.le.f32":                        vec497,
+	"setp.le.f32/ftz":                    vec498,
+	"setp.le.f64":                        vec499,
+	"setp.le.s16":                        vec500,
+	"setp.le.s32":                        vec501,
+	"setp.le.s64":                        vec502,
+	"setp.le.u16":                        vec503,
+	"setp.ls.u16":                        vec503,
+	"setp.le.u32":                        vec504,
+	"setp.ls.u32":                        vec504,
+	"setp.le.u64":                        vec505,
+	"setp.ls.u64":                        vec505,
+	"setp.leu.bf16":                      vec506,
+	"setp.leu.f16":                       vec507,
+	"setp.leu.f16/ftz":                   vec508,
+	"setp.leu.f32":                       vec509,
+	"setp.leu.f32/ftz":                   vec510,
+	"setp.leu.f64":                       vec511,
+	"setp.lt.bf16":                       vec512,
+	"setp.lt.f16":                        vec513,
+	"setp.lt.f16/ftz":                    vec514,
+	"setp.lt.f32":                        vec515,
+	"setp.lt.f32/ftz":                    vec516,
+	"setp.lt.f64":                        vec517,
+	"setp.lt.s16":                        vec518,
+	"setp.lt.s32":                        vec519,
+	"setp.lt.s64":                        vec520,
+	"setp.lt.u16":                        vec521,
+	"setp.lo.u16":                        vec521,
+	"setp.lt.u32":                        vec522,
+	"setp.lo.u32":                        vec522,
+	"setp.lt.u64":                        vec523,
+	"setp.lo.u64":                        vec523,
+	"setp.ltu.bf16":                      vec524,
+	"setp.ltu.f16":                       vec525,
+	"setp.ltu.f16/ftz":                   vec526,
+	"setp.ltu.f32":                       vec527,
+	"setp.ltu.f32/ftz":                   vec528,
+	"setp.ltu.f64":                       vec529,
+	"setp.nan.bf16":                      vec530,
+	"setp.nan.f16":                       vec531,
+	"setp.nan.f16/ftz":                   vec532,
+	"setp.nan.f32":                       vec533,
+	"setp.nan.f32/ftz":                   vec534,
+	"setp.nan.f64":                       vec535,
+	"setp.ne.bf16":                       vec536,
+	"setp.ne.f16":                        vec537,
+	"setp.ne.f16/ftz":                    vec538,
+	"setp.ne.f32":                        vec539,
+	"setp.ne.f32/ftz":                    vec540,
+	"setp.ne.f64":                        vec541,
+	"setp.ne.s16":                        vec542,
+	"setp.ne.s32":                        vec543,
+	"setp.ne.s64":                        vec544,
+	"setp.ne.u16":                        vec545,
+	"setp.ne.b16":                        vec545,
+	"setp.ne.u32":                        vec546,
+	"setp.ne.b32":                        vec546,
+	"setp.ne.u64":                        vec547,
+	"setp.ne.b64":                        vec547,
+	"setp.neu.bf16":                      vec548,
+	"setp.neu.f16":                       vec549,
+	"setp.neu.f16/ftz":                   vec550,
+	"setp.neu.f32":                       vec551,
+	"setp.neu.f32/ftz":                   vec552,
+	"setp.neu.f64":                       vec553,
+	"setp.num.bf16":                      vec554,
+	"setp.num.f16":                       vec555,
+	"setp.num.f16/ftz":                   vec556,
+	"setp.num.f32":                       vec557,
+	"setp.num.f32/ftz":                   vec558,
+	"setp.num.f64":                       vec559,
 }

@@ -87,6 +87,8 @@ func (f *MMAForm) check() error {
 		return errForm
 	case (f.A.Name == "b1") != (f.Bitwise != ""), f.Saturate && (!f.A.Whole() || f.Bitwise != "") && !f.Wmma:
 		return errForm
+	case f.D != f.C && !f.Wmma && (!f.quad() || f.D.Name == "f16"):
+		return errForm
 	case f.quad():
 		return nil
 	case !f.Wmma || f.A.Bits < 8 || f.Bitwise != "":
