@@ -24,6 +24,7 @@ type driver struct {
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
+	staging ranges // memory that copies pass through, which nobody may name
 	hosts   hosts
 	granule uint64 // of virtual memory, bytes; 0: the card has none
 
@@ -164,6 +165,7 @@ func (d *driver) newContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))
 	}
+	c.registerStaged()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.contexts[c] = true
