@@ -30,6 +30,7 @@ step() { # name, command…
 }
 
 step "card" ./driver.test -test.v -test.run 'TestCardIsNamed$'
+step "basalt-gpud doctor" ./basalt-gpud doctor
 step "driver conformance" ./driver.test -test.v -test.timeout 10m -test.run 'TestCard$'
 step "kernels, card against soft GPU" ./kernels.test -test.v -test.timeout 10m -test.run 'TestKernels$'
 # A fault ends all use of a card by its process: each test has one of its own.

@@ -76,6 +76,21 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	return c, c.UUID.UnmarshalText([]byte(id))
 }
 
+// settings says what keeps several workers from a card.
+func (n *nvidia) settings(i int) error {
+	d, ret := n.lib.DeviceGetHandleByIndex(i)
+	if ret != nvml.SUCCESS {
+		return fmt.Errorf("card %d: NVML: %s", i, n.lib.ErrorString(ret))
+	}
+	if mode, ret := d.GetComputeMode(); ret == nvml.SUCCESS && mode != nvml.COMPUTEMODE_DEFAULT {
+		return fmt.Errorf("card %d lets only one process use it, or none (compute mode %d): nvidia-smi -i %d -c DEFAULT", i, mode, i)
+	}
+	if on, _, ret := d.GetMigMode(); ret == nvml.SUCCESS && on == nvml.DEVICE_MIG_ENABLE {
+		return fmt.Errorf("card %d is divided (MIG), and workers use whole cards: nvidia-smi -i %d -mig 0", i, i)
+	}
+	return nil
+}
+
 // multiprocessors counts those of a card; 0: NVML does not tell. It counts them itself
 // for parts of cards only (MIG), and the cores of whole ones.
 func multiprocessors(d nvml.Device) int {
