@@ -233,6 +233,9 @@ func TestOperationsAgainstOracle(t *testing.T) {
 	engines := randEngines(t, exec.Compiled)
 	for i, k := range randKeys {
 		t.Run(k, func(t *testing.T) {
+			if card(t) != nil && approximate(k) {
+				t.Skip("PTX gives the largest error of this operation, and no result")
+			}
 			g := &randProg{rnd: rand.New(rand.NewSource(int64(i)))}
 			differ(t, engines, g.program(func() {
 				for range 4 {
@@ -253,7 +256,12 @@ func FuzzDifferential(f *testing.F) {
 		f.Add(seed)
 	}
 	engines := randEngines(f, exec.Interpreted, exec.Compiled)
-	f.Fuzz(func(t *testing.T, seed int64) { differ(t, engines, randomProgram(seed), seed) })
+	f.Fuzz(func(t *testing.T, seed int64) {
+		if card(t) != nil && openProgram(seed) {
+			t.Skip("PTX leaves open what this program computes")
+		}
+		differ(t, engines, randomProgram(seed), seed)
+	})
 }
 
 // randEngines are devices that end with the test.
