@@ -5,12 +5,21 @@
 set -eu
 out=${1:?usage: pack.sh DIR}
 here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$(dirname "$out")" && pwd)
 go=${GO:-go}
 cd "$here/../.."
 rm -rf "$out"
-mkdir -p "$out"
-"$go" test -c -o "$out/driver.test" ./gpu/cuda
-"$go" test -c -o "$out/kernels.test" ./gpu/conformance
+mkdir -p "$out/obj/guest" "$out/gpu/soft"
+flags='-ldflags=-s -w'
+for test in driver=gpu/cuda kernels=gpu/conformance guest=gpu/guest oracle=gpu/soft; do
+	"$go" test -c "$flags" -o "$out/${test%%=*}.test" "./${test#*=}"
+done
+"$go" build "$flags" -o "$out/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker
+make --no-print-directory -s -C gpu/guest BUILD="$build" testprograms >&2
+cp -RL "$build/guest" "$out/guest"
+for program in api replay bench; do cp "$build/obj/guest/$program" "$out/obj/guest/"; done
+cp -R gpu/guest/testdata "$out/testdata" # of the guest library's tests
+cp -R gpu/soft/testdata "$out/gpu/soft/testdata"
 cp "$here/run.sh" "$here/table.awk" "$out/"
 cp "$here/kernels/kernels.cu" "$here/kernels/kernels.ptx" "$out/"
 chmod +x "$out/run.sh"

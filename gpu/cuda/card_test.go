@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"bytes"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -25,13 +27,34 @@ func card(t testing.TB) *driver {
 	return d.(*driver)
 }
 
-// TestCard runs the drivers' suite on a real card.
+// TestCard runs the drivers' suite on a card, on a real one each test in a process of
+// its own: a fault there is the end of all that the process has on the card.
 func TestCard(t *testing.T) {
 	card(t)
-	o := drivertest.Options{LooseVariables: true}
 	if os.Getenv("BASALT_CHECK_CARD") == nested.Check {
-		o.Unplaced, o.NoHostMemory, o.NoReasons = true, true, true
+		cardSuite(t, drivertest.Options{LooseVariables: true, Unplaced: true, NoHostMemory: true, NoReasons: true})
+		return
 	}
+	for _, name := range drivertest.Names() {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestCardAlone$/^"+name+"$", "-test.v")
+			cmd.Env = append(os.Environ(), "CARD_ALONE=1")
+			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: TestCardAlone/"+name)) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// TestCardAlone is the process of one of them.
+func TestCardAlone(t *testing.T) {
+	if os.Getenv("CARD_ALONE") == "" {
+		return // TestCard calls it
+	}
+	cardSuite(t, drivertest.Options{LooseVariables: true, FaultsEndAll: true})
+}
+
+func cardSuite(t *testing.T, o drivertest.Options) {
 	drivertest.Run(t, func(t *testing.T) worker.Driver { return card(t) }, o)
 }
 

@@ -243,7 +243,7 @@ func TestProgram(t *testing.T) {
 			"jit max registers 32", "cuModuleLoadDataEx", "stream flags 1 priority -1",
 			"cuMemCreate 2097152", "cuMemMap 2097152", "DtoH 1000 stream 0",
 			"launch second grid 2 3 4 block 32 1 1 shared 64 stream 1 params 010203040506070809000000",
-			"wait flags 0", "DtoH 1000 stream 1", "cuMemUnmap 2097152", "cuMemRelease", "cuMemAddressFree",
+			"wait flags 0", "DtoH 1000 stream 1", "cuMemUnmap 2097152", "cuMemRelease",
 		}
 		got := d.take(t)
 		for w := patience.Start(); len(got) < len(wantLog) && !w.Over(10*time.Second); { // memory goes when the batch is over

@@ -27,8 +27,9 @@ type driver struct {
 	hosts   hosts
 	granule uint64 // of virtual memory, bytes; 0: the card has none
 
-	mu       sync.Mutex // guards contexts
+	mu       sync.Mutex // guards below
 	contexts map[*context]bool
+	windows  map[*worker.Window]bool // whose device part libcuda has reserved
 }
 
 // attributes is how many CUdevice_attribute are asked for (CUDA 12.4: 1 to 136).
@@ -48,7 +49,7 @@ func Open(o Options) (worker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, contexts: map[*context]bool{}, hosts: hosts{all: map[uint64]*registered{}}}
+	d := &driver{lib: lib, contexts: map[*context]bool{}, windows: map[*worker.Window]bool{}, hosts: hosts{all: map[uint64]*registered{}}}
 	if err := lib.call(0, cuInit, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}
@@ -139,6 +140,11 @@ const contextFlags = 0x18
 
 // NewContext implements worker.Driver.
 func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
+	if d.granule != 0 {
+		if err := d.occupy(w); err != nil {
+			return nil, err
+		}
+	}
 	handle := newOut[uintptr]()
 	defer handle.free()
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags&contextFlags), d.device); err != nil {
@@ -167,5 +173,5 @@ func (d *driver) Close() error {
 	for _, c := range all {
 		errs = append(errs, c.Destroy())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.vacate())...)
 }

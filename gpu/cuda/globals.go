@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"regexp"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -83,15 +84,32 @@ func addVars(machineCode []byte, add func(string)) {
 	}
 }
 
-// findGlobals asks where the module's variables are.
-func (c *context) findGlobals(m uintptr, names []string, info *abi.ModuleInfo) {
+// findGlobals asks where the module's variables are. A managed one would be in this
+// process, where the guest's pointer to it leads nowhere.
+func (c *context) findGlobals(m uintptr, names []string, info *abi.ModuleInfo) error {
 	address, size := newOut[uint64](), newOut[uint64]()
 	defer address.free()
 	defer size.free()
+	var managed error
 	for _, name := range names {
-		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) == nil {
-			c.addGlobal(*address.value, *size.value)
-			info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
+		if pinned(append([]byte(name), 0), func(s uintptr) error { return c.call(cuModuleGetGlobal, address.at(), size.at(), m, s) }) != nil {
+			continue // not a variable after all
 		}
+		if c.isManaged(*address.value) {
+			managed = fmt.Errorf("%w: the module has the managed variable %s, which a card cannot share with a guest", abi.ErrNotSupported, name)
+			continue
+		}
+		c.addGlobal(*address.value, *size.value)
+		info.Globals = append(info.Globals, abi.GlobalInfo{Name: name, Address: *address.value, Size: *size.value})
 	}
+	return managed
+}
+
+// attributeIsManaged is a CUpointer_attribute, from cuda.h.
+const attributeIsManaged = 8
+
+func (c *context) isManaged(address uint64) bool {
+	is := newOut[uint32]()
+	defer is.free()
+	return c.d.lib.has(cuPointerGetAttribute) && c.call(cuPointerGetAttribute, is.at(), attributeIsManaged, uintptr(address)) == nil && *is.value != 0
 }

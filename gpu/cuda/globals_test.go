@@ -1,7 +1,9 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,5 +47,24 @@ func TestGlobalsOfMachineCode(t *testing.T) {
 		if err := c.ModuleUnload(m); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A managed variable would lie in the worker, and the guest's pointer to it lead
+// nowhere: the module is refused, by name, and nothing of it stays.
+func TestManagedVariableIsRefused(t *testing.T) {
+	d := newDouble(t)
+	c := open(t, d, &gate{})
+	d.take(t)
+	image := globalPTX + ".visible .global .attribute(.managed) .b32 shared_with_host;\n"
+	_, _, info, err := c.ModuleLoad([]byte(image), worker.ModuleOptions{})
+	if !errors.Is(err, abi.ErrNotSupported) || !strings.Contains(info.ErrorLog, "managed variable shared_with_host") {
+		t.Errorf("%v, log %q; want not supported, and the variable's name", err, info.ErrorLog)
+	}
+	if log := d.take(t); count(log, "cuModuleUnload") != 1 {
+		t.Errorf("the module was not unloaded: %q", log)
+	}
+	if _, _, _, err := c.ModuleLoad([]byte(globalPTX), worker.ModuleOptions{}); err != nil {
+		t.Errorf("another module with the variable counter: %v", err)
 	}
 }

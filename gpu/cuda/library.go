@@ -57,6 +57,8 @@ const (
 	cuModuleEnumerateFunctions
 	cuFuncGetName
 	cuFuncGetParamInfo
+	cuFuncLoad
+	cuPointerGetAttribute
 	cuMemAddressReserve // those for virtual memory, from here
 	cuMemAddressFree
 	cuMemCreate
@@ -100,8 +102,9 @@ var functions = [firstPassedOn]string{
 	cuEventQuery: "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
 	cuLaunchKernelEx:         "cuLaunchKernelEx",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
-	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo",
-	cuMemAddressReserve: "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
+	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo", cuFuncLoad: "cuFuncLoad",
+	cuPointerGetAttribute: "cuPointerGetAttribute",
+	cuMemAddressReserve:   "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",

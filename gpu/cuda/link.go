@@ -38,7 +38,7 @@ func (c *context) loadLinked(image []byte, o worker.ModuleOptions) (worker.Modul
 	if err != nil {
 		return nil, nil, info, err
 	}
-	return c.loaded(*m.value, source, linkedNames(l), info)
+	return c.loaded(*m.value, source, linkedNames(l), o.Lazy, info)
 }
 
 // link makes the module of several objects, and returns the PTX among them.

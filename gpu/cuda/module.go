@@ -3,6 +3,7 @@ package cuda
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/fatbin"
@@ -14,10 +15,17 @@ import (
 type module struct {
 	handle  uintptr
 	globals []uint64 // addresses
+
+	mu       sync.Mutex // guards unloaded; held while a function is loaded
+	unloaded bool
 }
 
 // kernel is a CUfunction.
-type kernel struct{ handle uintptr }
+type kernel struct {
+	handle uintptr
+	module *module
+	info   abi.FunctionInfo // name and parameters
+}
 
 // CUjit_option, from cuda.h.
 const (
@@ -70,20 +78,26 @@ func (c *context) loadWhole(image []byte, o worker.ModuleOptions) (worker.Module
 	if isPTX {
 		source = string(image[:len(image)-1])
 	}
-	return c.loaded(*m.value, source, globalNames(image), info)
+	return c.loaded(*m.value, source, globalNames(image), o.Lazy, info)
 }
 
 // loaded finds out what is in a module that libcuda has loaded.
-func (c *context) loaded(handle uintptr, source string, globals []string, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
-	functions, err := c.functions(handle, source, &info)
-	if err != nil {
-		_ = c.call(cuModuleUnload, handle)
-		return nil, nil, info, err
-	}
-	c.findGlobals(handle, globals, &info)
+func (c *context) loaded(handle uintptr, source string, globals []string, lazy bool, info abi.ModuleInfo) (worker.Module, []worker.Function, abi.ModuleInfo, error) {
 	mod := &module{handle: handle}
+	functions, err := c.functions(mod, source, &info)
+	if err == nil && !lazy {
+		err = c.loadFunctions(functions, &info)
+	}
+	if err == nil {
+		err = c.findGlobals(handle, globals, &info)
+	}
 	for _, g := range info.Globals {
 		mod.globals = append(mod.globals, g.Address)
+	}
+	if err != nil {
+		c.dropGlobals(mod)
+		_ = c.call(cuModuleUnload, handle)
+		return nil, nil, abi.ModuleInfo{ErrorLog: info.ErrorLog + err.Error() + "\n"}, err
 	}
 	return mod, functions, info, nil
 }
@@ -101,7 +115,7 @@ func (c *context) loadImage(m *out[uintptr], image []byte, o worker.ModuleOption
 
 // functions lists the module's kernels: from the driver where it can (CUDA
 // 12.4), else from the PTX.
-func (c *context) functions(m uintptr, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
+func (c *context) functions(m *module, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
 	if c.d.lib.has(cuModuleEnumerateFunctions) && c.d.lib.has(cuFuncGetName) && c.d.lib.has(cuFuncGetParamInfo) {
 		list, err = c.enumerate(m, info)
 	} else if source != "" {
@@ -113,15 +127,65 @@ func (c *context) functions(m uintptr, source string, info *abi.ModuleInfo) (lis
 		return nil, err
 	}
 	for i, f := range list {
-		v := newOut[int32]()
-		for a := range abi.FunctionAttributes {
-			if c.call(cuFuncGetAttribute, v.at(), uintptr(a), f.(*kernel).handle) == nil {
-				info.Functions[i].Attributes[a] = *v.value
-			}
-		}
-		v.free()
+		c.readAttributes(f.(*kernel), &info.Functions[i])
 	}
 	return list, nil
+}
+
+// loadFunctions loads all, for a guest that does not ask for each.
+func (c *context) loadFunctions(list []worker.Function, info *abi.ModuleInfo) error {
+	for i, f := range list {
+		if err := c.loadFunction(f.(*kernel)); err != nil {
+			return fmt.Errorf("kernel %s: %w", info.Functions[i].Name, err)
+		}
+		c.readAttributes(f.(*kernel), &info.Functions[i])
+	}
+	return nil
+}
+
+// readAttributes asks for all CUfunction_attribute. Some of a function that is not
+// loaded stay 0 (CUDA driver API, cuFuncGetAttribute).
+func (c *context) readAttributes(k *kernel, info *abi.FunctionInfo) {
+	v := newOut[int32]()
+	defer v.free()
+	for a := range abi.FunctionAttributes {
+		if c.call(cuFuncGetAttribute, v.at(), uintptr(a), k.handle) == nil {
+			info.Attributes[a] = *v.value
+		}
+	}
+}
+
+// FunctionInfo implements worker.LazyLoader: libcuda loads most functions when they are
+// first used.
+func (c *context) FunctionInfo(f worker.Function) (abi.FunctionInfo, error) {
+	k, ok := f.(*kernel)
+	if !ok {
+		return abi.FunctionInfo{}, abi.ErrInvalidHandle
+	}
+	c.loads.RLock()
+	defer c.loads.RUnlock()
+	k.module.mu.Lock()
+	defer k.module.mu.Unlock()
+	if err := c.failed(); err != nil {
+		return abi.FunctionInfo{}, err
+	}
+	if k.module.unloaded {
+		return abi.FunctionInfo{}, abi.ErrInvalidHandle
+	}
+	if err := c.loadFunction(k); err != nil {
+		return abi.FunctionInfo{}, err
+	}
+	info := k.info
+	c.readAttributes(k, &info)
+	return info, nil
+}
+
+// loadFunction loads one; drivers before CUDA 12.4 load a function when it is found.
+func (c *context) loadFunction(k *kernel) error {
+	if !c.d.lib.has(cuFuncLoad) {
+		return nil
+	}
+	return c.call(cuFuncLoad, k.handle)
 }
 
 // maxFunctions bounds the kernels of one module; maxParams the parameters of one kernel.
@@ -130,17 +194,17 @@ const (
 	maxParams    = 4096
 )
 
-func (c *context) enumerate(m uintptr, info *abi.ModuleInfo) (list []worker.Function, err error) {
+func (c *context) enumerate(m *module, info *abi.ModuleInfo) (list []worker.Function, err error) {
 	n := newOut[uint32]()
 	defer n.free()
-	if err := c.call(cuModuleGetFunctionCount, n.at(), m); err != nil || *n.value == 0 {
+	if err := c.call(cuModuleGetFunctionCount, n.at(), m.handle); err != nil || *n.value == 0 {
 		return nil, err
 	}
 	if *n.value > maxFunctions {
 		return nil, fmt.Errorf("%w: %d kernels in one module", abi.ErrInvalidImage, *n.value)
 	}
 	handles := make([]byte, 8*int(*n.value))
-	if err := pinned(handles, func(a uintptr) error { return c.call(cuModuleEnumerateFunctions, a, uintptr(*n.value), m) }); err != nil {
+	if err := pinned(handles, func(a uintptr) error { return c.call(cuModuleEnumerateFunctions, a, uintptr(*n.value), m.handle) }); err != nil {
 		return nil, err
 	}
 	name, offset, size := newOut[uintptr](), newOut[uint64](), newOut[uint64]()
@@ -160,12 +224,12 @@ func (c *context) enumerate(m uintptr, info *abi.ModuleInfo) (list []worker.Func
 			fi.Params = append(fi.Params, abi.ParamInfo{Offset: uint32(*offset.value), Size: uint32(*size.value)})
 		}
 		info.Functions = append(info.Functions, fi)
-		list = append(list, &kernel{f})
+		list = append(list, &kernel{f, m, fi})
 	}
 	return list, nil
 }
 
-func (c *context) fromPTX(m uintptr, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
+func (c *context) fromPTX(m *module, source string, info *abi.ModuleInfo) (list []worker.Function, err error) {
 	signatures, err := ptx.Signatures(source)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", abi.ErrInvalidPTX, err)
@@ -173,11 +237,12 @@ func (c *context) fromPTX(m uintptr, source string, info *abi.ModuleInfo) (list 
 	f := newOut[uintptr]()
 	defer f.free()
 	for _, s := range signatures {
-		if err := pinned(append([]byte(s.Name), 0), func(name uintptr) error { return c.call(cuModuleGetFunction, f.at(), m, name) }); err != nil {
+		if err := pinned(append([]byte(s.Name), 0), func(name uintptr) error { return c.call(cuModuleGetFunction, f.at(), m.handle, name) }); err != nil {
 			return nil, fmt.Errorf("cuModuleGetFunction %s: %w", s.Name, err)
 		}
-		info.Functions = append(info.Functions, signatureInfo(s))
-		list = append(list, &kernel{*f.value})
+		fi := signatureInfo(s)
+		info.Functions = append(info.Functions, fi)
+		list = append(list, &kernel{*f.value, m, fi})
 	}
 	return list, nil
 }
@@ -189,15 +254,24 @@ func (c *context) ModuleUnload(m worker.Module) error {
 	if !ok {
 		return abi.ErrInvalidHandle
 	}
+	c.dropGlobals(mod)
+	return c.whenDrained(func() {
+		mod.mu.Lock()
+		defer mod.mu.Unlock()
+		mod.unloaded = true
+		_ = c.call(cuModuleUnload, mod.handle)
+	})
+}
+
+func (c *context) dropGlobals(mod *module) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, a := range mod.globals {
 		if c.globals[a] { // else the context is gone, and the address may be another's
 			delete(c.globals, a)
 			_ = c.d.memory.remove(a, true)
 		}
 	}
-	c.mu.Unlock()
-	return c.whenDrained(func() { _ = c.call(cuModuleUnload, mod.handle) })
 }
 
 // FuncSetAttribute implements worker.Context.

@@ -5,67 +5,59 @@ import (
 	"fmt"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-const (
-	// maxHoles bounds how many places of the window are tried for one block.
-	maxHoles = 12
-	// firstSkip is how far from a place that libcuda refused the next is tried;
-	// it doubles each time, so that all tries together cross a large window.
-	firstSkip = 64 << 20
-)
-
-// errMoved: libcuda reserved other addresses than it was asked for.
-var errMoved = errors.New("libcuda reserved other addresses")
-
-// reserve reserves addresses in the session's window. libcuda takes an address
-// as a wish (CUDA driver API, cuMemAddressReserve), and only where nothing is
-// mapped: our own reservation is given up for it. A place that it refuses stays
-// lent until the search is over, so that it is not tried again.
-func (c *context) reserve(size uint64) (uint64, error) {
-	w := c.virtual.window
-	var refused []uint64
-	defer func() {
-		for _, at := range refused {
-			_ = w.Return(at) // something else is there: it stays lent
-		}
-	}()
-	var last error
-	for skip := uint64(0); len(refused) < maxHoles; skip = max(2*skip, firstSkip) {
-		at, err := w.Lend(size, c.virtual.granule, skip)
-		if err != nil {
-			return 0, errors.Join(err, last)
-		}
-		if err = c.reserveAt(at, size); err == nil {
-			return at, nil
-		}
-		refused = append(refused, at)
-		if !errors.Is(err, errMoved) && !errors.Is(err, abi.ErrInvalidValue) {
-			return 0, err // not about the address
-		}
-		last = err
+// occupy has libcuda reserve the whole device part of a session's window, once for all
+// contexts, and memory is mapped anywhere in it. It takes an address as a wish (CUDA
+// driver API, cuMemAddressReserve) where nothing is mapped, so our own reservation is
+// given up for it; for small pieces (2 MiB, driver 580) it has a place of its own and
+// does not follow.
+func (d *driver) occupy(w *worker.Window) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.windows[w] {
+		return nil
 	}
-	return 0, fmt.Errorf("%w: %d places of address window %v were refused: %w", abi.ErrOutOfMemory, maxHoles, w.Window, last)
+	part := w.Device()
+	if err := w.GiveDevice(); err != nil {
+		return err
+	}
+	if err := d.reserveAt(part.Base, part.Size); err != nil {
+		err = fmt.Errorf("%w: libcuda does not reserve the device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
+		return errors.Join(err, w.TakeDevice())
+	}
+	d.windows[w] = true
+	return nil
 }
 
 // reserveAt asks libcuda for exactly these addresses.
-func (c *context) reserveAt(at, size uint64) error {
+func (d *driver) reserveAt(at, size uint64) error {
 	got := newOut[uint64]()
 	defer got.free()
-	if err := c.call(cuMemAddressReserve, got.at(), uintptr(size), 0, uintptr(at), 0); err != nil {
-		return err
+	if err := d.lib.call(0, cuMemAddressReserve, got.at(), uintptr(size), 0, uintptr(at), 0); err != nil {
+		return fmt.Errorf("cuMemAddressReserve: %w", err)
 	}
 	if *got.value == at {
 		return nil
 	}
-	err := fmt.Errorf("%w: %#x, want %#x", errMoved, *got.value, at)
-	return errors.Join(err, c.call(cuMemAddressFree, uintptr(*got.value), uintptr(size)))
+	err := fmt.Errorf("it reserved %#x instead", *got.value)
+	return errors.Join(err, d.lib.call(0, cuMemAddressFree, uintptr(*got.value), uintptr(size)))
 }
 
-// unreserve gives addresses back to libcuda and to the window. If libcuda keeps
-// them, so does the window.
-func (c *context) unreserve(at, size uint64) {
-	if c.call(cuMemAddressFree, uintptr(at), uintptr(size)) == nil {
-		_ = c.virtual.window.Return(at)
+// vacate gives all windows their device part back: no context is left.
+func (d *driver) vacate() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for w := range d.windows {
+		part := w.Device()
+		if err := d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(part.Size)); err != nil {
+			errs = append(errs, fmt.Errorf("cuMemAddressFree: %w", err))
+			continue // libcuda keeps the addresses, and so they stay given
+		}
+		errs = append(errs, w.TakeDevice())
 	}
+	clear(d.windows)
+	return errors.Join(errs...)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // virtual is a context's device memory where the card has virtual memory
-// management: addresses are reserved once for each block, and backed by pieces
+// management: each block has addresses of the session's window, backed by pieces
 // of device memory that can be taken away and put back (CUDA driver API,
 // "Virtual Memory Management").
 type virtual struct {
@@ -194,9 +194,9 @@ func (c *context) clear(at, size uint64, stream uintptr) error {
 	return c.call(cuStreamSynchronize, stream)
 }
 
-// newBlock reserves addresses, and backs them unless the context is evicted.
+// newBlock takes addresses of the window, and backs them unless the context is evicted.
 func (c *context) newBlock(size uint64) (*block, error) {
-	at, err := c.reserve(size)
+	at, err := c.virtual.window.Lend(size, c.virtual.granule)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func (c *context) dropBlock(b *block) {
 		}
 		p.forget()
 	}
-	c.unreserve(b.address, b.size)
+	_ = c.virtual.window.Return(b.address)
 }
 
 // forget frees the host's copy.

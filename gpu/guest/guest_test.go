@@ -31,6 +31,10 @@ var outDir string // where the C side is built: lib, bin, demo
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
+	if packed != "" {
+		outDir = packed
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "basalt-guest")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -104,6 +108,9 @@ func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
 		where = "unix:" + g.socket
 	}
 	cmd.Env = append(os.Environ(), "BASALT_GPU="+where, "BASALT_VERBOSE=1")
+	if packed != "" { // not where it was built
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+made("lib"))
+	}
 	return cmd
 }
 

@@ -358,7 +358,7 @@ func TestDeviceMemoryStaysInItsPart(t *testing.T) {
 	defer w.Close()
 	var bytes uint64
 	for {
-		at, err := w.Lend(4<<20, 2<<20, 0)
+		at, err := w.Lend(4<<20, 2<<20)
 		if err != nil {
 			break
 		}

@@ -18,9 +18,10 @@ import (
 // It is safe for concurrent use.
 type Window struct {
 	abi.Window
-	reserved bool // the range is mapped without access, except what is lent
+	reserved bool // the range is mapped without access, except the device part when it is given
 
 	mu     sync.Mutex // guards the following
+	given  bool       // the device part is a library's
 	lent   []abi.Window
 	next   uint64       // where Lend looks first: addresses are not used again soon
 	placed []abi.Window // the guest's memory that is mapped, in the host part
@@ -42,27 +43,46 @@ func ReserveWindow(w abi.Window) (*Window, error) {
 	return &Window{Window: w, reserved: true, next: w.Base}, nil
 }
 
-// Lend gives up the reservation of size free bytes of the device part, a multiple
-// of align, and returns their address: a driver may map something there. It passes over the
-// first skip bytes after those that it lent last.
-func (w *Window) Lend(size, align, skip uint64) (uint64, error) {
+// GiveDevice gives up the reservation of the device part, for a driver's library that
+// reserves it instead.
+func (w *Window) GiveDevice() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	from, end := w.next, w.Device().Base+w.Device().Size
-	if from < end && skip < end-from {
-		from += skip
-	} else {
-		from = w.Base
+	if !w.reserved || w.given {
+		return nil
 	}
-	at, ok := w.gap(from, size, align)
+	d := w.Device()
+	if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, uintptr(d.Base), uintptr(d.Size), 0); errno != 0 {
+		return fmt.Errorf("give up the device part %v of address window %v: %w", d, w.Window, errno)
+	}
+	w.given = true
+	return nil
+}
+
+// TakeDevice reserves the device part again, once nothing is mapped there.
+func (w *Window) TakeDevice() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.given || !w.reserved { // never given, or closed since
+		w.given = false
+		return nil
+	}
+	if err := reserve(w.Device()); err != nil {
+		return fmt.Errorf("take back the device part of address window %v: %w", w.Window, err)
+	}
+	w.given = false
+	return nil
+}
+
+// Lend returns the address of size free bytes of the device part, a multiple of align:
+// they are nobody else's until Return. Whoever lends it cares for what is mapped there.
+func (w *Window) Lend(size, align uint64) (uint64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.gap(w.next, size, align)
 	if !ok {
 		if at, ok = w.gap(w.Base, size, align); !ok {
 			return 0, fmt.Errorf("%w: address window %v has no %d free bytes in a row", abi.ErrOutOfMemory, w.Window, size)
-		}
-	}
-	if w.reserved {
-		if _, _, errno := unix.Syscall(unix.SYS_MUNMAP, uintptr(at), uintptr(size), 0); errno != 0 {
-			return 0, fmt.Errorf("lend %d bytes at %#x of address window %v: %w", size, at, w.Window, errno)
 		}
 	}
 	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
@@ -102,8 +122,7 @@ func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	return at, w.Device().Contains(at, size)
 }
 
-// Return takes back what Lend gave, once nothing is mapped there. Where
-// something is, the range stays lent, and nothing of ours is ever placed there.
+// Return takes back what Lend gave.
 func (w *Window) Return(at uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,17 +130,12 @@ func (w *Window) Return(at uint64) error {
 	if !found {
 		return fmt.Errorf("return to address window %v: %#x is not lent", w.Window, at)
 	}
-	if w.reserved {
-		if err := reserve(w.lent[i]); err != nil {
-			return fmt.Errorf("return %v to address window %v: %w", w.lent[i], w.Window, err)
-		}
-	}
 	w.lent = slices.Delete(w.lent, i, i+1)
 	return nil
 }
 
-// Close gives the range back, except what is still lent, and the guest's memory
-// that is still mapped.
+// Close gives the range back, except the device part that was given to a library,
+// and the guest's memory that is still mapped.
 func (w *Window) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +144,10 @@ func (w *Window) Close() {
 	}
 	w.reserved = false
 	at := w.Base
-	for _, l := range slices.Concat(w.lent, w.placed, []abi.Window{{Base: w.Base + w.Size}}) { // sorted: the parts follow each other
+	if w.given {
+		at = w.Host().Base
+	}
+	for _, l := range slices.Concat(w.placed, []abi.Window{{Base: w.Base + w.Size}}) {
 		if l.Base > at {
 			_, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(at), uintptr(l.Base-at), 0)
 		}

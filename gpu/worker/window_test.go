@@ -198,7 +198,7 @@ func TestWindowNeverReplacesMemory(t *testing.T) {
 	}
 }
 
-// Whatever is lent is free and nobody else's; whatever is not, is reserved.
+// Whatever is lent is nobody else's.
 func TestWindowLendsAndTakesBack(t *testing.T) {
 	w, err := worker.ReserveWindow(small(5))
 	if err != nil {
@@ -213,20 +213,17 @@ func TestWindowLendsAndTakesBack(t *testing.T) {
 				if err := w.Return(at); err != nil {
 					t.Fatal(err)
 				}
-				if !isTaken(at) {
-					t.Fatalf("%#x was taken back and is not reserved", at)
-				}
 				delete(lent, at)
 				break
 			}
 			continue
 		}
 		size := uint64(1+rnd.Intn(8)) << 21
-		at, err := w.Lend(size, 2<<20, uint64(rnd.Intn(3))<<24)
+		at, err := w.Lend(size, 2<<20)
 		if errors.Is(err, abi.ErrOutOfMemory) {
 			continue
 		}
-		if err != nil || at%(2<<20) != 0 || !w.Contains(at, size) || isTaken(at) || isTaken(at+size-4096) {
+		if err != nil || at%(2<<20) != 0 || !w.Contains(at, size) {
 			t.Fatalf("%d bytes were lent at %#x, %v", size, at, err)
 		}
 		for other, n := range lent {
@@ -239,31 +236,45 @@ func TestWindowLendsAndTakesBack(t *testing.T) {
 	if err := w.Return(w.Base + 4096); err == nil {
 		t.Error("what was never lent was taken back")
 	}
-	if _, err := w.Lend(abi.MinWindow+abi.WindowUnit, 2<<20, 0); !errors.Is(err, abi.ErrOutOfMemory) {
+	if _, err := w.Lend(abi.MinWindow+abi.WindowUnit, 2<<20); !errors.Is(err, abi.ErrOutOfMemory) {
 		t.Errorf("more than the window gives %v, want out of memory", err)
 	}
 }
 
-// Close gives everything back but what somebody still has.
-func TestWindowCloseKeepsWhatIsLent(t *testing.T) {
+// The device part is given to a library and taken back whole; with something in it, it
+// is not, and Close leaves it alone.
+func TestWindowGivesTheDevicePart(t *testing.T) {
 	w, err := worker.ReserveWindow(small(6))
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := w.Lend(2<<20, 2<<20, 64<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	taken(t, at)
-	w.Close()
-	w.Close()
-	if !isTaken(at) {
-		t.Error("what lay in a lent place was unmapped")
-	}
-	for _, free := range []uint64{w.Base, at - 4096, at + 2<<20, w.Base + w.Size - 4096} {
-		if isTaken(free) {
-			t.Errorf("%#x is still reserved", free)
+	last := w.Device().Base + w.Device().Size - 4096
+	give := func(given bool) {
+		t.Helper()
+		if err := errors.Join(w.GiveDevice(), w.GiveDevice()); err != nil {
+			t.Fatal(err)
 		}
+		if isTaken(w.Base) != given || isTaken(last) || !isTaken(w.Host().Base) || !isTaken(w.Base+w.Size-4096) {
+			t.Error("another part than the device's was given")
+		}
+	}
+	give(false)
+	if err := errors.Join(w.TakeDevice(), w.TakeDevice()); err != nil || !isTaken(w.Base) || !isTaken(last) {
+		t.Errorf("the device part was taken back: %v, but is not reserved", err)
+	}
+	give(false)
+	taken(t, w.Base)
+	if err := w.TakeDevice(); err == nil {
+		t.Error("a part with something in it was taken back")
+	}
+	give(true)
+	w.Close()
+	w.Close()
+	if !isTaken(w.Base) || isTaken(last) || isTaken(w.Host().Base) || isTaken(w.Base+w.Size-4096) {
+		t.Error("Close has unmapped what is a library's, or kept the rest")
+	}
+	if err := w.TakeDevice(); err != nil || isTaken(last) {
+		t.Errorf("a closed window took its device part back (%v)", err)
 	}
 }
 

@@ -186,6 +186,7 @@ func TestTakenOverWorkerHasFewSystemCalls(t *testing.T) {
 		{fmt.Sprint("call ", unix.SYS_EXECVE), "not implemented"},
 		{fmt.Sprint("call ", unix.SYS_CLONE), "not permitted"},
 		{fmt.Sprint("call ", unix.SYS_CLONE3), "not implemented"},
+		{fmt.Sprint("call ", unix.SYS_TGKILL), "not permitted"}, // to another process
 		{fmt.Sprint("call ", unix.SYS_PTRACE), "not implemented"},
 		{fmt.Sprint("call ", unix.SYS_KILL), "not implemented"},
 		{fmt.Sprint("call ", unix.SYS_PROCESS_VM_READV), "not implemented"},

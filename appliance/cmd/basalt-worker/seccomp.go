@@ -18,7 +18,7 @@ import (
 var allowed = []uintptr{
 	// While work goes on: first, as the kernel goes through the list.
 	unix.SYS_FUTEX, unix.SYS_IOCTL, unix.SYS_READ, unix.SYS_WRITE, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP,
-	unix.SYS_EPOLL_PWAIT, unix.SYS_RECVMSG, unix.SYS_SENDMSG, unix.SYS_SCHED_YIELD, unix.SYS_MADVISE, unix.SYS_TGKILL,
+	unix.SYS_EPOLL_PWAIT, unix.SYS_RECVMSG, unix.SYS_SENDMSG, unix.SYS_SCHED_YIELD, unix.SYS_MADVISE,
 	unix.SYS_RT_SIGRETURN, unix.SYS_RT_SIGPROCMASK, unix.SYS_CLOCK_GETTIME, unix.SYS_GETPID, unix.SYS_GETTID, unix.SYS_PPOLL,
 	// Memory.
 	unix.SYS_MMAP, unix.SYS_MUNMAP, unix.SYS_MPROTECT, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_MLOCK, unix.SYS_MLOCK2,
@@ -45,11 +45,14 @@ var allowed = []uintptr{
 	unix.SYS_GETPGID, unix.SYS_GETSID, unix.SYS_CAPGET, unix.SYS_PRCTL, unix.SYS_PRLIMIT64, unix.SYS_GETRUSAGE, unix.SYS_SYSINFO, unix.SYS_UNAME, unix.SYS_GETRANDOM,
 }
 
-// guarded are allowed by an argument.
-var guarded = []guard{
-	{unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD}, // threads, no processes; clone3 hides its flags and is not allowed
-	{unix.SYS_SOCKET, 0, ^uint32(0), unix.AF_UNIX},
-	{unix.SYS_SOCKETPAIR, 0, ^uint32(0), unix.AF_UNIX},
+// guarded are allowed by an argument. self is the process that the filter is for.
+func guarded(self uint32) []guard {
+	return []guard{
+		{unix.SYS_TGKILL, 0, ^uint32(0), self},                    // Go's runtime interrupts its own threads
+		{unix.SYS_CLONE, 0, unix.CLONE_THREAD, unix.CLONE_THREAD}, // threads, no processes; clone3 hides its flags and is not allowed
+		{unix.SYS_SOCKET, 0, ^uint32(0), unix.AF_UNIX},
+		{unix.SYS_SOCKETPAIR, 0, ^uint32(0), unix.AF_UNIX},
+	}
 }
 
 // guard: the call is allowed when the low half of that argument, under the mask,
@@ -76,8 +79,9 @@ func unless(k uint32, skip int) unix.SockFilter {
 
 func returns(action uint32) unix.SockFilter { return statement(unix.BPF_RET|unix.BPF_K, action) }
 
-// filter is the program (classic BPF) that the kernel runs at each system call.
-func filter() []unix.SockFilter {
+// filter is the program (classic BPF) that the kernel runs at each system call of the
+// process self.
+func filter(self uint32) []unix.SockFilter {
 	const load = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 	p := []unix.SockFilter{
 		statement(load, dataArch),
@@ -89,7 +93,7 @@ func filter() []unix.SockFilter {
 	for _, call := range append(allowed, allowedHere...) {
 		p = append(p, unless(uint32(call), 1), returns(unix.SECCOMP_RET_ALLOW))
 	}
-	for _, g := range guarded {
+	for _, g := range guarded(self) {
 		p = append(p, unless(uint32(g.call), 5),
 			statement(load, dataArgument+8*g.argument),
 			statement(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, g.mask),
@@ -103,7 +107,7 @@ func filter() []unix.SockFilter {
 // restrict makes the filter hold for all threads of this process, for good. A
 // kernel without it gives up nothing.
 func restrict() error {
-	err := install(filter())
+	err := install(filter(uint32(os.Getpid())))
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {
 		fmt.Fprintln(os.Stderr, "basalt-worker: this kernel has no filter of system calls:", err)
 		return nil

@@ -91,10 +91,12 @@ EXPORT int cuCtxDestroy_v2(u c) {
 EXPORT int cuCtxSetCurrent(u c) { current = c; return 0; }
 
 static const char *kernels[5] = {"first", "second", "store", "delay", "fault"};
+static char loaded[8]; // which of them are: those that cuModuleGetFunction gives, and cuFuncLoad
 static u poisoned; // the context of a fault
 static int conformance(u m) { return m & 1; }
 EXPORT int cuModuleLoadDataEx(u *m, const char *image, unsigned n, int *options, void **values) {
 	NEEDS_CONTEXT; PLAY(cuModuleLoadDataEx);
+	memset(loaded, 0, sizeof loaded);
 	int known = !!strstr(image, "double:") || !memcmp(image, "\x7f" "ELF", 4) || !memcmp(image, "\x50\xed\x55\xba", 4); // other images are broken
 	for (unsigned i = 0; i < n; i++) {
 		if (options[i] == 3) strcpy(values[i], "double: info");
@@ -141,21 +143,28 @@ EXPORT int cuLinkDestroy(struct link *l) { NEEDS_CONTEXT; free(l->image); free(l
 EXPORT int cuModuleUnload(u m) { (void)m; NEEDS_CONTEXT; SAY("cuModuleUnload"); return 0; }
 EXPORT int cuModuleGetFunction(u *f, u m, const char *name) {
 	(void)m;
-	for (int i = 0; i < 2; i++) if (!strcmp(name, kernels[i])) { *f = i + 1; return 0; }
+	for (int i = 0; i < 2; i++) if (!strcmp(name, kernels[i])) { loaded[*f = i + 1] = 1; return 0; }
 	return 500;
 }
 EXPORT int cuModuleGetGlobal_v2(u *p, size_t *n, u m, const char *name) {
 	(void)m;
 	if (!strcmp(name, "v")) { *p = 0x78000; *n = 24; return 0; } // gpu/fatbin/fatbintest's
+	if (!strcmp(name, "shared_with_host")) { *p = 0x79000; *n = 4; return 0; } // a managed one
 	if (strcmp(name, "counter")) return 500;
 	*p = 0x77000; *n = 12;
 	return 0;
 }
-EXPORT int cuFuncGetAttribute(int *v, int a, u f) { *v = (int)(f * 100 + a); return 0; }
+EXPORT int cuPointerGetAttribute(unsigned *v, int a, u p) { if (a != 8) return 1; *v = p == 0x79000; return 0; }
+EXPORT int cuFuncGetAttribute(int *v, int a, u f) {
+	if ((a == 0 || a == 8) && !loaded[f]) return 913; // FUNCTION_NOT_LOADED
+	*v = (int)(f * 100 + a);
+	return 0;
+}
 EXPORT int cuFuncSetAttribute(u f, int a, int v) { SAY("cuFuncSetAttribute %s %d %d", kernels[f - 1], a, v); return 0; }
 #ifndef OLD // a driver before CUDA 12.4
 EXPORT int cuModuleGetFunctionCount(unsigned *n, u m) { *n = conformance(m) ? 3 : 2; return 0; }
 EXPORT int cuModuleEnumerateFunctions(u *f, unsigned n, u m) { for (unsigned i = 0; i < n; i++) f[i] = i + 1 + 2 * conformance(m); return 0; }
+EXPORT int cuFuncLoad(u f) { loaded[f] = 1; return 0; }
 EXPORT int cuFuncGetName(const char **s, u f) { *s = kernels[f - 1]; return 0; }
 EXPORT int cuFuncGetParamInfo(u f, size_t i, size_t *offset, size_t *size) {
 	if (i >= f || f > 2) return 1;
@@ -213,7 +222,7 @@ EXPORT int cuMemAddressReserve(u *p, size_t n, size_t align, u at, unsigned long
 		munmap((void *)(aligned + n), (u)m + GRANULE - aligned);
 		m = (void *)aligned;
 	}
-	if (at != (u)m) SAY("cuMemAddressReserve %zu elsewhere", n);
+	SAY("cuMemAddressReserve %zu%s", n, at == (u)m ? "" : " elsewhere");
 	*p = (u)m;
 	return 0;
 }

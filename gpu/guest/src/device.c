@@ -6,7 +6,7 @@
 
 #include "state.h"
 
-#define CUDA_VERSION 12040 /* until a session has told us better */
+#define CUDA_VERSION 12040 /* where there is no vGPU that says what its driver has */
 
 CUDA_API CUresult cuInit(unsigned int Flags)
 {
@@ -18,11 +18,13 @@ CUDA_API CUresult cuInit(unsigned int Flags)
 
 CUDA_API CUresult cuDriverGetVersion(int *driverVersion)
 {
-	struct session *s;
+	uint32_t version;
 
 	if (!driverVersion)
 		return CUDA_ERROR_INVALID_VALUE;
-	*driverVersion = library_session(&s) == 0 && device.cuda_version ? (int)device.cuda_version : CUDA_VERSION;
+	forks_watch();
+	version = library_version();
+	*driverVersion = version ? (int)version : CUDA_VERSION;
 	return 0;
 }
 

@@ -10,17 +10,24 @@ _Atomic unsigned generation = 1;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(struct session *) session; /* set under lock, once */
+static struct session *early;             /* until cuInit: of who asked for the version; under lock */
+static bool asked;                        /* once is enough; under lock */
 
 struct session *state_abandon(void)
 {
 	struct session *s = atomic_load(&session);
 
 	pthread_mutex_init(&lock, NULL);
+	asked = false;
 	if (s) {
 		atomic_fetch_add(&generation, 1);
 		atomic_store(&session, NULL);
-		device = (struct device_info){0};
+	} else {
+		s = early;
+		early = NULL;
 	}
+	if (s)
+		device = (struct device_info){0};
 	return s;
 }
 
@@ -67,14 +74,33 @@ static int start(struct session **out)
 
 int library_init(void)
 {
-	struct session *s = NULL;
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
-	if (!atomic_load(&session) && (err = start(&s)) == 0)
-		atomic_store(&session, s);
+	if (early && session_check(early)) { /* its worker has ended meanwhile */
+		session_close(early);
+		early = NULL;
+	}
+	if (!atomic_load(&session) && (early || (err = start(&early)) == 0)) {
+		atomic_store(&session, early);
+		early = NULL;
+	}
 	pthread_mutex_unlock(&lock);
 	return err;
+}
+
+uint32_t library_version(void)
+{
+	uint32_t version;
+
+	pthread_mutex_lock(&lock);
+	if (!atomic_load(&session) && !asked) {
+		asked = true;
+		(void)start(&early);
+	}
+	version = device.cuda_version;
+	pthread_mutex_unlock(&lock);
+	return version;
 }
 
 int library_session(struct session **s)

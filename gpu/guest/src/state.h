@@ -17,6 +17,8 @@
 /* state.c: the process's session. */
 extern struct device_info device; /* read only once cuInit has returned */
 int library_init(void);
+/* The CUDA version of the driver, also before cuInit; 0: there is no vGPU. */
+uint32_t library_version(void);
 /* The session, or why there is none. */
 int library_session(struct session **s);
 /* Changes in a forked child. */

@@ -73,8 +73,8 @@ static int put(CUstream stream, const CUstreamBatchMemOpParams *p, unsigned int 
 	CUdeviceptr address = p->writeValue.address;
 
 	switch (p->operation) {
-	case CU_STREAM_MEM_OP_WRITE_VALUE_32: return cuStreamWriteValue32_v2(stream, address, p->writeValue.value, flags);
-	case CU_STREAM_MEM_OP_WRITE_VALUE_64: return cuStreamWriteValue64_v2(stream, address, p->writeValue.value64, flags);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_32: return cuStreamWriteValue32_v2(stream, address, p->writeValue.value, 0);
+	case CU_STREAM_MEM_OP_WRITE_VALUE_64: return cuStreamWriteValue64_v2(stream, address, p->writeValue.value64, 0);
 	case CU_STREAM_MEM_OP_WAIT_VALUE_32: return cuStreamWaitValue32_v2(stream, address, p->writeValue.value, flags);
 	default: return cuStreamWaitValue64_v2(stream, address, p->writeValue.value64, flags);
 	}

@@ -430,6 +430,28 @@ static void forks(void)
 	EXPECT(status == 77);
 }
 
+/* The version is known before cuInit, which a process that has asked for it, and its
+ * child, may still call. */
+static void early_version(void)
+{
+	int early = 0, late = 0, n, status;
+	pid_t child;
+
+	CHECK(cuDriverGetVersion(&early));
+	GIVES(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&n));
+	if ((child = fork()) == 0) {
+		GIVES(CUDA_ERROR_NOT_INITIALIZED, cuDeviceGetCount(&n));
+		CHECK(cuDriverGetVersion(&late));
+		EXPECT(late == early);
+		(void)demo_start("poke");
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	(void)demo_start("poke");
+	CHECK(cuDriverGetVersion(&late));
+	EXPECT(late == early && early >= 11000);
+}
+
 /* The test kills the worker when it reads "ready". */
 static void dead_worker(void)
 {
@@ -471,7 +493,7 @@ static void proc_address(void)
 static const struct test tests[] = {
 	{"threads", threads}, {"copies", copies}, {"events", events}, {"globals", globals}, {"library", library},
 	{"bad_handles", bad_handles}, {"out_of_memory", out_of_memory}, {"attributes", attributes},
-	{"illegal_address", illegal_address}, {"made_at_fault", made_at_fault}, {"after_fault", after_fault}, {"forks", forks}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
+	{"illegal_address", illegal_address}, {"made_at_fault", made_at_fault}, {"after_fault", after_fault}, {"forks", forks}, {"early_version", early_version}, {"dead_worker", dead_worker}, {"proc_address", proc_address},
 	{NULL, NULL},
 };
 

@@ -34,6 +34,9 @@ type Options struct {
 	LooseVariables bool
 	// NoHostMemory: the device does not reach the guest's memory, and must say so.
 	NoHostMemory bool
+	// FaultsEndAll: a fault of one context is one of all that the process has (seen on an
+	// H100, driver 580).
+	FaultsEndAll bool
 	// NoReasons: that a kernel cannot run shows when it is launched, and why is told
 	// nowhere. It is so behind another libcuda.
 	NoReasons bool
@@ -57,68 +60,79 @@ func Window(t testing.TB, size uint64) *worker.Window {
 	return nil
 }
 
+// suite are the tests; ptx: of a driver that executes PTX.
+var suite = []struct {
+	name string
+	run  func(*tester)
+	ptx  bool
+}{
+	{"Info", testInfo, false},
+	{"Memory", testMemory, false},
+	{"AddressesLieInTheWindow", testAddressesLieInTheWindow, false},
+	{"SmallWindow", testSmallWindow, false},
+	{"MemoryIsLimited", testMemoryIsLimited, false},
+	{"Copies", testCopies, false},
+	{"Memset", testMemset, false},
+	{"BadAddresses", testBadAddresses, false},
+	{"HostMemory", whereItReachesHost(testHostMemory), false},
+	{"HostMemoryOfTwoContexts", whereItReachesHost(testHostMemoryOfTwoContexts), false},
+	{"HostMemoryInUse", whereItReachesHost(testHostMemoryInUse), false},
+	{"DestroyWithHostMemory", whereItReachesHost(testDestroyWithHostMemory), false},
+	{"EvictedHostMemory", whereItEvicts(whereItReachesHost(testEvictedHostMemory)), false},
+	{"HostMemoryOrSaysNot", testHostMemoryOrSaysNot, false},
+	{"StreamOrder", testStreamOrder, false},
+	{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
+	{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},
+	{"NonBlockingStreams", testNonBlockingStreams, false},
+	{"MemFreeAsync", testMemFreeAsync, false},
+	{"Notify", testNotify, false},
+	{"Events", testEvents, false},
+	{"Elapsed", testElapsed, false},
+	{"WriteValue", testWriteValue, false},
+	{"WaitValue", testWaitValue, false},
+	{"WaitValueEnds", testWaitValueEnds, false},
+	{"EvictedWaitValue", whereItEvicts(testEvictedWaitValue), false},
+	{"ErrorsPoisonTheContext", whereKernelsRun(testPoison), false},
+	{"ModuleErrors", testModuleErrors, false},
+	{"PrintAndAssert", whereKernelsRun(testPrintAndAssert), true},
+	{"UnknownInstruction", whereKernelsRun(testUnknownInstruction), true},
+	{"LoadsAside", testLoadsAside, false},
+	{"DestroyDuringLoads", testDestroyDuringLoads, false},
+	{"ManyCommands", testManyCommands, false},
+	{"ImageInfo", testImageInfo, true},
+	{"ModuleInfo", testModuleInfo, true},
+	{"Globals", testGlobals, true},
+	{"Grid", testGrid, true},
+	{"LaunchErrors", testLaunchErrors, true},
+	{"GateCounts", testGateCounts, false},
+	{"GateExpires", testGateExpires, false},
+	{"GateEnds", testGateEnds, false},
+	{"DestroyFreesAll", testDestroyFreesAll, false},
+	{"DestroyWhileRunning", testDestroyWhileRunning, false},
+	{"EvictsOrSaysNot", testEvictsOrSaysNot, false},
+	{"EvictMakesRoom", whereItEvicts(testEvictMakesRoom), false},
+	{"EvictPart", whereItEvicts(testEvictPart), false},
+	{"EvictWithWorkPending", whereItEvicts(testEvictWithWorkPending), false},
+	{"EvictedGoesOn", whereItEvicts(testEvictedGoesOn), false},
+	{"DestroyEvicted", whereItEvicts(testDestroyEvicted), false},
+	{"EvictAtRandom", whereItEvicts(testEvictAtRandom), false},
+}
+
+// Names are those of the suite's tests.
+func Names() (names []string) {
+	for _, c := range suite {
+		names = append(names, c.name)
+	}
+	return names
+}
+
 // Run runs the suite. newDriver makes a driver with at least 64 MiB of memory,
 // of which nothing is in use; the suite closes it.
 func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 	if o.Loops == 0 {
 		o.Loops = 100_000
 	}
-	for _, c := range []struct {
-		name string
-		run  func(*tester)
-		ptx  bool
-	}{
-		{"Info", testInfo, false},
-		{"Memory", testMemory, false},
-		{"AddressesLieInTheWindow", testAddressesLieInTheWindow, false},
-		{"SmallWindow", testSmallWindow, false},
-		{"MemoryIsLimited", testMemoryIsLimited, false},
-		{"Copies", testCopies, false},
-		{"Memset", testMemset, false},
-		{"BadAddresses", testBadAddresses, false},
-		{"HostMemory", whereItReachesHost(testHostMemory), false},
-		{"HostMemoryOfTwoContexts", whereItReachesHost(testHostMemoryOfTwoContexts), false},
-		{"HostMemoryInUse", whereItReachesHost(testHostMemoryInUse), false},
-		{"DestroyWithHostMemory", whereItReachesHost(testDestroyWithHostMemory), false},
-		{"EvictedHostMemory", whereItEvicts(whereItReachesHost(testEvictedHostMemory)), false},
-		{"HostMemoryOrSaysNot", testHostMemoryOrSaysNot, false},
-		{"StreamOrder", testStreamOrder, false},
-		{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
-		{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},
-		{"NonBlockingStreams", testNonBlockingStreams, false},
-		{"MemFreeAsync", testMemFreeAsync, false},
-		{"Notify", testNotify, false},
-		{"Events", testEvents, false},
-		{"Elapsed", testElapsed, false},
-		{"WriteValue", testWriteValue, false},
-		{"WaitValue", testWaitValue, false},
-		{"WaitValueEnds", testWaitValueEnds, false},
-		{"EvictedWaitValue", whereItEvicts(testEvictedWaitValue), false},
-		{"ErrorsPoisonTheContext", whereKernelsRun(testPoison), false},
-		{"ModuleErrors", testModuleErrors, false},
-		{"PrintAndAssert", whereKernelsRun(testPrintAndAssert), true},
-		{"UnknownInstruction", whereKernelsRun(testUnknownInstruction), true},
-		{"LoadsAside", testLoadsAside, false},
-		{"DestroyDuringLoads", testDestroyDuringLoads, false},
-		{"ManyCommands", testManyCommands, false},
-		{"ImageInfo", testImageInfo, true},
-		{"ModuleInfo", testModuleInfo, true},
-		{"Globals", testGlobals, true},
-		{"Grid", testGrid, true},
-		{"LaunchErrors", testLaunchErrors, true},
-		{"GateCounts", testGateCounts, false},
-		{"GateExpires", testGateExpires, false},
-		{"GateEnds", testGateEnds, false},
-		{"DestroyFreesAll", testDestroyFreesAll, false},
-		{"DestroyWhileRunning", testDestroyWhileRunning, false},
-		{"EvictsOrSaysNot", testEvictsOrSaysNot, false},
-		{"EvictMakesRoom", whereItEvicts(testEvictMakesRoom), false},
-		{"EvictPart", whereItEvicts(testEvictPart), false},
-		{"EvictWithWorkPending", whereItEvicts(testEvictWithWorkPending), false},
-		{"EvictedGoesOn", whereItEvicts(testEvictedGoesOn), false},
-		{"DestroyEvicted", whereItEvicts(testDestroyEvicted), false},
-		{"EvictAtRandom", whereItEvicts(testEvictAtRandom), false},
-	} {
+	for _, c := range suite {
 		if c.ptx && o.Image != nil {
 			continue // the driver does not execute PTX
 		}

@@ -29,6 +29,11 @@ func testPoison(x *tester) {
 			x.Errorf("%s: %v", name, err)
 		}
 	}
+	if x.o.FaultsEndAll {
+		_, err := other.MemAlloc(8)
+		x.want(err, abi.ErrIllegalAddress)
+		return
+	}
 	// Another context is not touched.
 	q := x.alloc(other, 8)
 	x.check(x.do(func(done func(error)) error { return other.Launch(nil, x.kernels(other)["store"], one(q, 3), done) }))

@@ -45,7 +45,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 		return 0, abi.ErrInvalidContext
 	}
 	// Whole pages, and one that stays unused, so that running past an end is noticed.
-	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize, 0)
+	address, err := c.window.Lend((size+2*abi.PageSize-1)&^(abi.PageSize-1), abi.PageSize)
 	if err != nil {
 		return 0, err
 	}

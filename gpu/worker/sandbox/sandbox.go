@@ -18,10 +18,12 @@ import (
 // DefaultUser is the user, and the group, that workers run as where it exists.
 const DefaultUser = "basalt-worker"
 
-// namespaces of its own keep a worker from naming other processes, and from
-// networks. What it needs it has as descriptors, or as files: a unix socket
-// with a path is one.
-const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC
+// namespaces of its own keep a worker from networks, and from other processes' queues
+// and shared memory. What it needs it has as descriptors, or as files: a unix socket
+// with a path is one. It has none of processes: libcuda names its threads by
+// /proc/self/task/NUMBER/comm, and its numbers there must be those of this /proc. To
+// other processes it can do nothing (basalt-worker's seccomp.go and Landlock).
+const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWIPC
 
 // Sandbox is where workers run. The zero Sandbox changes nothing.
 type Sandbox struct {

@@ -1,0 +1,117 @@
+package guest_test
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// packed is the folder of make gpu-check that has the library and its test programs,
+// on a machine with a card; empty: they are built here.
+var packed = os.Getenv("BASALT_GUEST")
+
+// What the library's tests expect and a real card does not do; a program sees the same
+// there without Basalt in between.
+const (
+	faultsSpread = "a fault of one context ends the others of the process too"
+	ownManaged   = "managed variables of modules are refused (decision 44)"
+	noAssembler  = "NVIDIA's assembler says it in other words, or has other limits"
+	slowOnCard   = "it pins terabytes, or keeps all multiprocessors for minutes"
+)
+
+// notOnRealCard are those, beside waits, conditions and output (notOnCard).
+var notOnRealCard = map[string]string{
+	"made_at_fault": faultsSpread, "after_fault": faultsSpread,
+	"library_managed": ownManaged, "module_managed": ownManaged,
+	"bad_ptx": noAssembler, "jit_logs": noAssembler, "link_objects": noAssembler, "refused_kernels": noAssembler,
+	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
+	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
+	"surfaces":      "a destroyed object's number does no harm at once",
+	"exec_affinity": "cuCtxGetExecAffinity tells the number of multiprocessors",
+	"passed_on":     "what a block may have of shared memory without asking is less than half of all",
+	"kept_reuse":    "memory is mapped in pieces of 2 MiB: what is after an allocation is mapped too",
+	"full_streams":  "the card takes launches faster than a soft GPU, and streams fill later",
+}
+
+// alone are those that take all memory of the card, or count it.
+var alone = map[string]bool{"out_of_memory": true, "mem_info": true, "free_async": true, "pools": true, "pool_ends": true}
+
+// startCard starts the packed gpud on this machine's card.
+func startCard(t *testing.T) *gpud {
+	t.Helper()
+	if packed == "" {
+		t.Skip("GPU: needs an NVIDIA card and the folder of make gpu-check")
+	}
+	dir, err := os.MkdirTemp("", "card")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
+		t.Fatal(err)
+	}
+	g := &gpud{socket: filepath.Join(dir, "s")}
+	g.cmd = exec.Command(filepath.Join(packed, "../basalt-gpud"), "--standalone", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
+	var log bytes.Buffer
+	g.cmd.Stdout, g.cmd.Stderr = &log, &log
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = g.cmd.Process.Signal(os.Interrupt)
+		_ = g.cmd.Wait()
+		_ = os.RemoveAll(dir)
+		if t.Failed() {
+			t.Logf("gpud:\n%s", log.String())
+		}
+	})
+	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
+		c, err := net.Dial("unix", g.socket)
+		if err != nil {
+			return false
+		}
+		return c.Close() == nil
+	})
+	return g
+}
+
+// TestCardAPI runs the library's tests through gpud, the jail and the card's driver.
+func TestCardAPI(t *testing.T) {
+	g := startCard(t)
+	var last []string
+	t.Run("beside", func(t *testing.T) {
+		for name := range strings.FieldsSeq(g.run(t, object("api"), "list")) {
+			switch reason := notOnCard[name]; {
+			case notOnRealCard[name] != "", reason == noWaits, reason == noConditions, reason == noOutput:
+			case alone[name]:
+				last = append(last, name)
+			default:
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					g.run(t, object("api"), name)
+				})
+			}
+		}
+	})
+	for _, name := range last {
+		t.Run(name, func(t *testing.T) { g.run(t, object("api"), name) })
+	}
+}
+
+// TestCardReplay makes the calls that NVIDIA's libraries were seen to make.
+func TestCardReplay(t *testing.T) {
+	g := startCard(t)
+	requests, sequences := sequenceFiles(t)
+	for _, f := range sequences {
+		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+	}
+	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
+		t.Errorf("vecadd printed %q", got)
+	}
+}
