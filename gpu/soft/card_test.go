@@ -82,3 +82,17 @@ func onCard(t testing.TB, d worker.Driver) worker.Context {
 	})
 	return c
 }
+
+// together is so many blocks, or on a card as many as are on it at once: blocks that have
+// not begun cannot be waited for there.
+func (r *rig) together(kernel string, blocks, threads int) int {
+	r.Helper()
+	if card(r.TB) == nil {
+		return blocks
+	}
+	each, err := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(r.funcs[kernel], int32(threads), 0)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return min(blocks, int(each*r.d.Info().Attributes[16]))
+}

@@ -13,7 +13,7 @@ import (
 func mbarrierStart(count string) string {
 	return `.reg .b64 %bar, %s; .reg .b32 %b, %n2; .reg .pred %q; .shared .align 8 .b64 mb;
 mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %thread, 0;
-@%q mbarrier.init.shared.b64 [%b], ` + count + `; bar.sync 0;
+@%q mbarrier.init.shared.b64 [%b], ` + count + `; fence.proxy.async; bar.sync 0;
 `
 }
 
