@@ -101,7 +101,7 @@ func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
 	want := make([]byte, n*k.elem)
 	oracleRun(t, kernelFile(t, k.file), k.name, grid, blocks, uint32(4*block), pack(args...), oracleMemory{da: a, db: b, dc: want})
 	for i := 0; i < len(want); i += k.elem {
-		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) {
+		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) && (card(t) == nil || !bothNaN(k, got[i:], want[i:])) {
 			t.Fatalf("element %d: %x, the oracle says %x", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
 		}
 	}
@@ -234,7 +234,7 @@ func TestOperationsAgainstOracle(t *testing.T) {
 	for i, k := range randKeys {
 		t.Run(k, func(t *testing.T) {
 			if card(t) != nil && approximate(k) {
-				t.Skip("PTX gives the largest error of this operation, and no result")
+				t.Skip("an approximation: TestApproximationsAgainstOracle")
 			}
 			g := &randProg{rnd: rand.New(rand.NewSource(int64(i)))}
 			differ(t, engines, g.program(func() {

@@ -340,19 +340,17 @@ func (g *randProg) inst() string {
 	return g.tabled(k)
 }
 
-// approximate reports whether PTX gives an operation a largest error rather than a result.
-func approximate(k string) bool {
-	return strings.Contains(k, ".approx") || strings.Contains(k, ".full")
-}
-
 // tabled is an operation of ops.txt on random operands.
-func (g *randProg) tabled(k string) string {
+func (g *randProg) tabled(k string) string { return g.plain(operationName(k), operations[k]) }
+
+// operationName is how an instruction writes an operation of ops.txt.
+func operationName(k string) string {
 	name, suffix, _ := strings.Cut(k, "/")
 	if suffix != "" { // modifiers go before the type
 		i := strings.LastIndexByte(name, '.')
 		name = name[:i] + "." + strings.ReplaceAll(suffix, "/", ".") + name[i:]
 	}
-	return g.plain(name, operations[k])
+	return name
 }
 
 func (g *randProg) plain(name string, f any) string {
@@ -376,7 +374,19 @@ func (g *randProg) plain(name string, f any) string {
 			args[i+1] = fmt.Sprint(g.rnd.Intn(256))
 		}
 	}
-	return name + " " + strings.Join(args, ", ")
+	s := name + " " + strings.Join(args, ", ")
+	if types[0] == ptx.F64 {
+		s += g.oneNaN(args[0])
+	}
+	return s
+}
+
+// oneNaN makes the NaN that a register of f64 may hold a known one: PTX leaves its bits open.
+func (g *randProg) oneNaN(reg string) string {
+	if g.open {
+		return ""
+	}
+	return fmt.Sprintf("; setp.nan.f64 %%c, %s, %s; @%%c mov.b64 %s, 0xfff8000000000000", reg, reg, reg)
 }
 
 var (
@@ -418,7 +428,12 @@ func (g *randProg) conversion() string {
 	case g.rnd.Intn(4) == 0 && (tt.Float() || !holds(tt, ft)):
 		mods += ".sat"
 	}
-	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(d), g.reg(a))
+	result := g.reg(d)
+	s := fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, result, g.reg(a))
+	if tt == ptx.F64 {
+		s += g.oneNaN(result)
+	}
+	return s
 }
 
 // holds reports whether an integer type has all values of another type.
