@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/cuda"
@@ -95,4 +96,13 @@ func (r *rig) together(kernel string, blocks, threads int) int {
 		r.Fatal(err)
 	}
 	return min(blocks, int(each*r.d.Info().Attributes[16]))
+}
+
+// limitKernel ends the process when a kernel on a card has not ended before the function is
+// called that it returns: no other test could run beside it.
+func limitKernel(t testing.TB) (ended func() bool) {
+	if card(t) == nil {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(time.Minute, func() { panic(t.Name() + ": the card's kernel does not end") }).Stop
 }
