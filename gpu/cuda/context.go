@@ -459,6 +459,9 @@ func (c *context) Destroy() error {
 		c.d.mu.Lock()
 		delete(c.d.contexts, c)
 		c.d.mu.Unlock()
+		if c.virtual != nil {
+			err = errors.Join(err, c.d.vacate(c.virtual.window))
+		}
 	})
 	return err
 }

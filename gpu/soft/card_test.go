@@ -65,20 +65,27 @@ func skipNewer(t testing.TB, d worker.Driver, src string) {
 	}
 }
 
-// onCard makes a context on the card that ends with the test.
+// cardContext is for one test after another: a card takes a quarter of a second to make
+// one. A test that fails leaves none.
+var cardContext worker.Context
+
+// onCard is a context on the card.
 func onCard(t testing.TB, d worker.Driver) worker.Context {
 	t.Helper()
-	w, err := cardWindow()
-	if err != nil {
-		t.Fatal(err)
+	if cardContext == nil {
+		w, err := cardWindow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cardContext, err = d.NewContext(0, entered{}, w); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c, err := d.NewContext(0, entered{}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cardContext
 	t.Cleanup(func() {
-		if err := c.Destroy(); err != nil {
-			t.Error(err)
+		if t.Failed() && c == cardContext {
+			cardContext = nil
+			_ = c.Destroy() // the failure has been told
 		}
 	})
 	return c
