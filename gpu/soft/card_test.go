@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/cuda"
@@ -88,4 +89,27 @@ func onCard(t testing.TB, d worker.Driver) worker.Context {
 		}
 	})
 	return c
+}
+
+// together is so many blocks, or on a card as many as are on it at once: blocks that have
+// not begun cannot be waited for there.
+func (r *rig) together(kernel string, blocks, threads int) int {
+	r.Helper()
+	if card(r.TB) == nil {
+		return blocks
+	}
+	each, err := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(r.funcs[kernel], int32(threads), 0)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return min(blocks, int(each*r.d.Info().Attributes[16]))
+}
+
+// limitKernel ends the process when a kernel on a card has not ended before the function is
+// called that it returns: no other test could run beside it.
+func limitKernel(t testing.TB) (ended func() bool) {
+	if card(t) == nil {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(time.Minute, func() { panic(t.Name() + ": the card's kernel does not end") }).Stop
 }

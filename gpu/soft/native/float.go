@@ -150,7 +150,7 @@ func doubles() map[string]lowering {
 	set(m, looseResult(lowering{f: func(b *builder, s []value) value {
 		return value{ir.Class64, b.replace(amd64.VFMADD213PD, s[0].lo, s[1].lo, s[2].lo), b.replace(amd64.VFMADD213PD, s[0].hi, s[1].hi, s[2].hi)}
 	}}), "fma.rn.f64", "mad.rn.f64")
-	set(m, looseResult(both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) })), "rcp.rn.f64", "rcp.approx.ftz.f64")
+	set(m, looseResult(both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) })), "rcp.rn.f64")
 	return m
 }
 

@@ -15,6 +15,15 @@ func f64(a uint64) float64 { return math.Float64frombits(a) }
 // nan64 is the NaN that f64 instructions give; PTX leaves its payload open.
 const nan64 = 0xfff8000000000000
 
+// upperF64 is what an operation sees of a number, and gives of one, that only has to do
+// with its upper half: the lower half is 0, and a subnormal number is a zero.
+func upperF64(a uint64) uint64 {
+	if a>>52&0x7ff == 0 {
+		return a & (1 << 63)
+	}
+	return a &^ (1<<32 - 1)
+}
+
 func b64(x float64) uint64 {
 	if x != x {
 		return nan64

@@ -19,9 +19,13 @@ func modeOf(in *ptx.Inst) string {
 // float is one floating-point instruction on one value of each source.
 func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	f, mode := formatOf(t), modeOf(in)
-	ftz := in.Has("ftz") && t != ptx.F64
+	upper := in.Has("ftz") && t == ptx.F64 // the approximations of rcp and rsqrt: the lower half is 0
+	ftz := in.Has("ftz")
 	x := make([]number, len(v))
 	for i := range v {
+		if upper {
+			v[i] &^= 1<<32 - 1
+		}
 		if x[i] = decode(v[i], f); ftz {
 			if x[i] = x[i].flushed(f); x[i].isZero() {
 				v[i] &= f.signBit()
@@ -75,6 +79,9 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	}
 	if ftz {
 		d = decode(d, f).flushed(f).encode(f, mode)
+	}
+	if upper {
+		d &^= 1<<32 - 1
 	}
 	return d, nil
 }
