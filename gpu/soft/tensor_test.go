@@ -106,14 +106,14 @@ func tensorKernel(dims int) string {
 	var s strings.Builder
 	s.WriteString(matrixHead)
 	for name, body := range map[string]string{
-		"load": fmt.Sprintf(`@%%p mbarrier.init.shared.b64 [%%b], 1; @%%p mbarrier.arrive.expect_tx.shared.b64 _, [%%b], %%n;
+		"load": fmt.Sprintf(`@%%p mbarrier.init.shared.b64 [%%b], 1; fence.proxy.async; @%%p mbarrier.arrive.expect_tx.shared.b64 _, [%%b], %%n;
 @%%p cp.async.bulk.tensor.%dd.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%%s], %s, [%%b]; bar.sync 0;
 W: mbarrier.try_wait.parity.shared.b64 %%q, [%%b], 0; @!%%q bra W;
 L: ld.shared.b32 %%x, [%%sl]; st.global.b32 [%%o], %%x; add.u64 %%o, %%o, 128; add.u32 %%sl, %%sl, 128; add.u32 %%i, %%i, 128; setp.lt.u32 %%q, %%i, 8192; @%%q bra L;`, dims, at),
-		"store": fmt.Sprintf(`L: ld.global.b32 %%x, [%%o]; st.shared.b32 [%%sl], %%x; add.u64 %%o, %%o, 128; add.u32 %%sl, %%sl, 128; add.u32 %%i, %%i, 128; setp.lt.u32 %%q, %%i, 8192; @%%q bra L; bar.sync 0;
+		"store": fmt.Sprintf(`L: ld.global.b32 %%x, [%%o]; st.shared.b32 [%%sl], %%x; add.u64 %%o, %%o, 128; add.u32 %%sl, %%sl, 128; add.u32 %%i, %%i, 128; setp.lt.u32 %%q, %%i, 8192; @%%q bra L; fence.proxy.async; bar.sync 0;
 @%%p cp.async.bulk.tensor.%dd.global.shared::cta.tile.bulk_group %s, [%%s]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;`, dims, at),
-		"add": fmt.Sprintf(`L: ld.global.b32 %%x, [%%o]; st.shared.b32 [%%sl], %%x; add.u64 %%o, %%o, 128; add.u32 %%sl, %%sl, 128; add.u32 %%i, %%i, 128; setp.lt.u32 %%q, %%i, 8192; @%%q bra L; bar.sync 0;
-@%%p cp.reduce.async.bulk.tensor.%dd.global.shared::cta.add.bulk_group %s, [%%s];`, dims, at),
+		"add": fmt.Sprintf(`L: ld.global.b32 %%x, [%%o]; st.shared.b32 [%%sl], %%x; add.u64 %%o, %%o, 128; add.u32 %%sl, %%sl, 128; add.u32 %%i, %%i, 128; setp.lt.u32 %%q, %%i, 8192; @%%q bra L; fence.proxy.async; bar.sync 0;
+@%%p cp.reduce.async.bulk.tensor.%dd.global.shared::cta.add.bulk_group %s, [%%s]; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;`, dims, at),
 	} {
 		fmt.Fprintf(&s, `.entry %s(.param .align 64 .b8 map[128], .param .u64 buf, .param .u32 bytes, .param .align 8 .b8 at[24]) {
 .reg .b64 %%m, %%o; .reg .b32 %%c<5>, %%s, %%sl, %%b, %%n, %%x, %%i, %%t; .reg .pred %%p, %%q; .shared .align 1024 .b8 sh[8192]; .shared .align 8 .b64 mb;

@@ -66,7 +66,7 @@ func TestWgmmaAgainstOracle(t *testing.T) {
 				nd := 64 * n * elementBits[types[0]] / (128 * 32)
 				src := wgmmaKernel(&c, nd, descriptor(256, 144, 1024, mode), descriptor(1024+128*mode, 2048, 512, mode))
 				in := matrixData(rand.New(rand.NewSource(int64(i))), 128*64, types[1], false)
-				againstOracleOf(t, 128, src, in, 128*8*nd)
+				againstOracleOf(t, 128, types[0], src, in, 128*8*nd)
 			})
 		}
 	}
@@ -115,5 +115,5 @@ func TestSetMaxRegisters(t *testing.T) {
 .reg .b64 %in, %out; .reg .b32 %t; .reg .b64 %d;
 ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; mov.u32 %t, %tid.x; mad.wide.u32 %in, %t, 8, %in; mad.wide.u32 %out, %t, 8, %out;
 setmaxnreg.dec.sync.aligned.u32 64; ld.global.b64 %d, [%in]; setmaxnreg.inc.sync.aligned.u32 128; st.global.b64 [%out], %d; ret; }`
-	againstOracleOf(t, 128, src, matrixData(rand.New(rand.NewSource(1)), 128, "f64", false), 128*8)
+	againstOracleOf(t, 128, "b64", src, matrixData(rand.New(rand.NewSource(1)), 128, "f64", false), 128*8)
 }

@@ -151,7 +151,7 @@ func narrow(x float64, frac, exp uint, mode Rounding) uint32 {
 // tf32Even rounds to 10 fraction bits, ties to even (cvt.rn.tf32.f32).
 func tf32Even(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {
-		return b32(f32(a))
+		return specialTF32(a)
 	}
 	return (a + 0xfff + a>>13&1) &^ 0x1fff
 }
@@ -159,9 +159,17 @@ func tf32Even(a uint32) uint32 {
 // tf32Zero cuts the fraction off (cvt.rz.tf32.f32).
 func tf32Zero(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {
-		return b32(f32(a))
+		return specialTF32(a)
 	}
 	return a &^ 0x1fff
+}
+
+// specialTF32 is an infinity or the NaN of tf32, whose lower bits are 0.
+func specialTF32(a uint32) uint32 {
+	if f32(a) != f32(a) {
+		return nan32 &^ 0x1fff
+	}
+	return a
 }
 
 // tf32Finite makes the largest number of an infinity (.satfinite).
@@ -183,7 +191,7 @@ func reluF32(a uint32) uint32 {
 // tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
 func tf32(a uint32) uint32 {
 	if a&0x7f800000 == 0x7f800000 {
-		return b32(f32(a))
+		return specialTF32(a)
 	}
 	return (a + 0x1000) &^ 0x1fff
 }
