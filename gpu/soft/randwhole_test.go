@@ -63,7 +63,7 @@ func (g *randProg) exchange() {
 // mma is any of its forms.
 func (g *randProg) mma() {
 	inst := g.one(mmaInstructions()...)
-	for !g.open && !strings.Contains(inst, ".s32.") { // sums of others are rounded as the device likes
+	for !g.open && !strings.Contains(inst, ".s32.") && !strings.Contains(inst, ".f64.") { // sums of others are rounded as the device likes
 		inst = g.one(mmaInstructions()...)
 	}
 	f := mmaFormOf(inst)
@@ -97,7 +97,7 @@ func (g *randProg) tiles() {
 // how lanes hold them is open, so they have registers of their own.
 func (g *randProg) wmma() {
 	c := wmmaCases[g.rnd.Intn(len(wmmaCases))]
-	for !g.open && !strings.HasPrefix(c.types, "s32.") {
+	for !g.open && !strings.HasPrefix(c.types, "s32.") && !strings.HasPrefix(c.types, "f64.") {
 		c = wmmaCases[g.rnd.Intn(len(wmmaCases))]
 	}
 	shape := g.one(strings.Fields(c.shapes)...)

@@ -88,7 +88,7 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 // there are several it is the second source's, then the third's, then the first's. min and
 // max give one only if both sources are NaNs.
 func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
-	if (in.Op == "min" || in.Op == "max") && !(x[0].nan && x[1].nan) {
+	if number := !x[0].nan || len(x) > 1 && !x[1].nan; number && (in.Op == "min" || in.Op == "max") {
 		return 0, false
 	}
 	for i := 1; i <= len(x); i++ {
