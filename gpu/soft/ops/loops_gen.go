@@ -1724,7 +1724,7 @@ func vec151(d Predicate, as []uint32) {
 		for l := range 32 {
 			i := w*32 + l
 			a := as[i]
-			m |= bit(a&0x7f800000 != 0x7f800000 && a&0x7f800000 != 0) << l
+			m |= bit(a&0x7f800000 != 0x7f800000 && (a&0x7f800000 != 0 || a<<1 == 0)) << l
 		}
 		d[w] = m
 	}
@@ -1808,7 +1808,7 @@ func vec157(d Predicate, as []uint64) {
 		for l := range 32 {
 			i := w*32 + l
 			a := as[i]
-			m |= bit(a>>52&0x7ff != 0x7ff && a>>52&0x7ff != 0) << l
+			m |= bit(a>>52&0x7ff != 0x7ff && (a>>52&0x7ff != 0 || a<<1 == 0)) << l
 		}
 		d[w] = m
 	}
@@ -2922,7 +2922,7 @@ func vec260(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fffffff
+		d[i] = signed32(a & 0x7fffffff)
 	}
 }
 
@@ -2931,7 +2931,7 @@ func vec261(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(a & 0x7fffffff)
+		d[i] = flush(signed32(a & 0x7fffffff))
 	}
 }
 
@@ -2940,7 +2940,7 @@ func vec262(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80000000
+		d[i] = signed32(a ^ 0x80000000)
 	}
 }
 
@@ -2949,7 +2949,7 @@ func vec263(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(a ^ 0x80000000)
+		d[i] = flush(signed32(a ^ 0x80000000))
 	}
 }
 
@@ -3048,7 +3048,7 @@ func vec272(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) + f64(b))
+		d[i] = orNaN(f64(a)+f64(b), b, a)
 	}
 }
 
@@ -3059,7 +3059,7 @@ func vec273(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) - f64(b))
+		d[i] = orNaN(f64(a)-f64(b), b, a)
 	}
 }
 
@@ -3070,7 +3070,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) * f64(b))
+		d[i] = orNaN(f64(a)*f64(b), b, a)
 	}
 }
 
@@ -3083,7 +3083,7 @@ func vec275(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = b64(math.FMA(f64(a), f64(b), f64(c)))
+		d[i] = orNaN3(math.FMA(f64(a), f64(b), f64(c)), b, c, a)
 	}
 }
 
@@ -3127,7 +3127,7 @@ func vec279(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardZero)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardZero)
 	}
 }
 
@@ -3138,7 +3138,7 @@ func vec280(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardMinus)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardMinus)
 	}
 }
 
@@ -3149,7 +3149,7 @@ func vec281(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardPlus)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardPlus)
 	}
 }
 
@@ -3232,7 +3232,7 @@ func vec288(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) / f64(b))
+		d[i] = orNaN(f64(a)/f64(b), b, a)
 	}
 }
 
@@ -3274,7 +3274,7 @@ func vec292(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(1 / f64(a))
+		d[i] = orNaN(1/f64(a), a, a)
 	}
 }
 
@@ -3283,7 +3283,7 @@ func vec293(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = upperF64(b64(1 / f64(upperF64(a))))
+		d[i] = upper64(1 / f64(coarse64(a)))
 	}
 }
 
@@ -3319,7 +3319,7 @@ func vec297(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(math.Sqrt(f64(a)))
+		d[i] = orNaN(math.Sqrt(f64(a)), a, a)
 	}
 }
 
@@ -3355,7 +3355,7 @@ func vec301(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(1 / math.Sqrt(f64(a)))
+		d[i] = orNaN(1/math.Sqrt(f64(a)), a, a)
 	}
 }
 
@@ -3364,7 +3364,7 @@ func vec302(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = upperF64(b64(1 / math.Sqrt(f64(upperF64(a)))))
+		d[i] = upper64(1 / math.Sqrt(f64(coarse64(a))))
 	}
 }
 
@@ -3373,7 +3373,7 @@ func vec303(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a &^ (1 << 63)
+		d[i] = absolute64(a)
 	}
 }
 
@@ -3382,7 +3382,7 @@ func vec304(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 1<<63
+		d[i] = negated64(a)
 	}
 }
 
@@ -3623,7 +3623,7 @@ func vec325(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x8000
+		d[i] = signed16(a^0x8000, 0x7c00)
 	}
 }
 
@@ -3632,7 +3632,7 @@ func vec326(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a ^ 0x8000)
+		d[i] = flushHalves(signed16(a^0x8000, 0x7c00))
 	}
 }
 
@@ -3641,7 +3641,7 @@ func vec327(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff
+		d[i] = signed16(a&0x7fff, 0x7c00)
 	}
 }
 
@@ -3650,7 +3650,7 @@ func vec328(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a & 0x7fff)
+		d[i] = flushHalves(signed16(a&0x7fff, 0x7c00))
 	}
 }
 
@@ -3659,7 +3659,7 @@ func vec329(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x8000
+		d[i] = signed16(a^0x8000, 0x7f80)
 	}
 }
 
@@ -3668,7 +3668,7 @@ func vec330(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff
+		d[i] = signed16(a&0x7fff, 0x7f80)
 	}
 }
 
@@ -3677,7 +3677,7 @@ func vec331(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80008000
+		d[i] = signedHalves(a^0x80008000, 0x7c00)
 	}
 }
 
@@ -3686,7 +3686,7 @@ func vec332(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a ^ 0x80008000)
+		d[i] = flushHalves(signedHalves(a^0x80008000, 0x7c00))
 	}
 }
 
@@ -3695,7 +3695,7 @@ func vec333(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff7fff
+		d[i] = signedHalves(a&0x7fff7fff, 0x7c00)
 	}
 }
 
@@ -3704,7 +3704,7 @@ func vec334(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a & 0x7fff7fff)
+		d[i] = flushHalves(signedHalves(a&0x7fff7fff, 0x7c00))
 	}
 }
 
@@ -3713,7 +3713,7 @@ func vec335(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80008000
+		d[i] = signedHalves(a^0x80008000, 0x7f80)
 	}
 }
 
@@ -3722,7 +3722,7 @@ func vec336(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff7fff
+		d[i] = signedHalves(a&0x7fff7fff, 0x7f80)
 	}
 }
 
@@ -4458,7 +4458,7 @@ func vec404(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(float64(f32(a)))
+		d[i] = wide64(a)
 	}
 }
 
@@ -4467,7 +4467,7 @@ func vec405(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = b64(float64(f32(a)))
+		d[i] = wide64(a)
 	}
 }
 
@@ -4476,7 +4476,7 @@ func vec406(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(f64(a)))
+		d[i] = narrow32(a)
 	}
 }
 
@@ -4485,7 +4485,7 @@ func vec407(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = flush(b32(float32(f64(a))))
+		d[i] = flush(narrow32(a))
 	}
 }
 
