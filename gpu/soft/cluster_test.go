@@ -16,27 +16,12 @@ import (
 // requires clusters of 4.
 func clusterRig(t *testing.T) *rig {
 	t.Helper()
-	d, err := device.New(device.Options{VRAM: 64 << 20, SMs: 2, Capability: 90})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	c, err := d.NewContext(0, nil, testWindow)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &rig{TB: t, c: c, funcs: map[string]worker.Function{}}
 	const end = "narrow_param_1\n)"
 	src := kernelFile(t, "cluster")
 	if strings.Count(src, end) != 1 {
 		t.Fatal("kernel narrow of cluster.ptx has no parameters")
 	}
-	r.load(strings.Replace(src, end, end+"\n.explicitcluster .reqnctapercluster 4", 1))
-	return r
+	return newRigOf(t, device.Options{VRAM: 64 << 20, SMs: 2, Capability: 90}, strings.Replace(src, end, end+"\n.explicitcluster .reqnctapercluster 4", 1))
 }
 
 // clustered launches a kernel in clusters, and waits for it.
@@ -122,7 +107,7 @@ ld.param.u64 %d0, [a]; ld.param.u64 %d1, [c]; mov.u32 %r0, %tid.x; mov.u32 %r1, 
 mad.wide.u32 %d0, %r2, 8, %d0; mad.wide.u32 %d1, %r2, 8, %d1; ld.global.b64 %d2, [%d0];
 setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared.b64 [bar], 1; @%p0 st.shared.u32 [sum], 0;
 @%p0 mbarrier.arrive.expect_tx.shared.b64 _, [bar], 768; // 64 threads, 8 bytes and 4
-barrier.cluster.arrive; barrier.cluster.wait;
+fence.mbarrier_init.release.cluster; barrier.cluster.arrive; barrier.cluster.wait;
 mov.u32 %r3, %cluster_ctarank; mov.u32 %r4, %cluster_nctarank; add.u32 %r3, %r3, 1; rem.u32 %r3, %r3, %r4;
 mov.u32 %r5, to; mad.lo.u32 %r5, %r0, 8, %r5; mapa.shared::cluster.u32 %r6, %r5, %r3; mov.u32 %r7, bar; mapa.shared::cluster.u32 %r7, %r7, %r3;
 mov.u32 %r8, sum; mapa.shared::cluster.u32 %r8, %r8, %r3;
@@ -133,7 +118,7 @@ ld.shared.v2.b32 {%r9, %r10}, [%r5]; ld.shared.u32 %r11, [sum]; add.u32 %r10, %r
 barrier.cluster.arrive; barrier.cluster.wait; ret; }`)
 	const blocks, threads = 12, 64
 	a := numbers(2 * blocks * threads)
-	for _, cluster := range []int{1, 2, 3, 4} {
+	for _, cluster := range []int{2, 3, 4, 1} {
 		c := r.buffer(make([]byte, 4*len(a)))
 		if err := r.clustered("pass", [3]uint32{blocks, 1, 1}, [3]uint32{uint32(cluster), 1, 1}, threads, r.buffer(raw(a)), c); err != nil {
 			t.Fatal(err)

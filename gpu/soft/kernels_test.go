@@ -323,7 +323,7 @@ var kernelCases = []kernelCase{
 
 func TestKernels(t *testing.T) {
 	rigs := map[string]*rig{}
-	for _, k := range slices.Concat(kernelCases, tileCases, partitionCases) {
+	for _, k := range slices.Concat(tileCases, partitionCases, kernelCases) {
 		if rigs[k.file] == nil {
 			rigs[k.file] = newRig(t, kernelFile(t, k.file))
 		}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"math/rand"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Kernels of matrix.cu, which clang made, compute products of matrices of small
@@ -84,7 +86,12 @@ func TestLargeSharedMemory(t *testing.T) {
 ld.param.u64 %o, [out]; mov.u32 %r0, %tid.x; st.shared.u32 [dyn+232444], 77; ld.shared.u32 %r1, [dyn+232444]; st.global.u32 [%o], %r1; ret; }`)
 	out := r.buffer(make([]byte, 4))
 	l := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}, Shared: most, Params: pack(out)}
-	if err := r.c.Launch(nil, r.funcs["k"], l, nil); !errors.Is(err, abi.ErrInvalidValue) {
+	done := make(chan error, 1)
+	err := r.c.Launch(nil, r.funcs["k"], l, func(err error) { done <- err })
+	if err == nil { // a card answers later
+		err = patience.Receive(t, time.Minute, "the launch fails", done)
+	}
+	if !errors.Is(err, abi.ErrInvalidValue) {
 		t.Errorf("without asking: %v", err)
 	}
 	if err := r.c.FuncSetAttribute(r.funcs["k"], 8, most+1); !errors.Is(err, abi.ErrInvalidValue) {

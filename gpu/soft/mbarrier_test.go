@@ -3,18 +3,26 @@ package soft_test
 import (
 	"errors"
 	"fmt"
+	"math/rand"
 	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 )
 
-// mbarrierStart makes an mbarrier of so many arrivals at %bar (generic) and %b.
+// mbarrierStart makes an mbarrier of so many arrivals at %bar (generic) and %b. The fence
+// shows it, and what threads have stored to shared memory, to asynchronous copies.
 func mbarrierStart(count string) string {
 	return `.reg .b64 %bar, %s; .reg .b32 %b, %n2; .reg .pred %q; .shared .align 8 .b64 mb;
 mov.u32 %b, mb; mov.u64 %bar, mb; cvta.shared.u64 %bar, %bar; setp.eq.u32 %q, %thread, 0;
 @%q mbarrier.init.shared.b64 [%b], ` + count + `; fence.proxy.async; bar.sync 0;
 `
+}
+
+// mbarrierWait waits for the end of a phase.
+func mbarrierWait(phase int) string {
+	return fmt.Sprintf("W%d: mbarrier.try_wait.parity.shared.b64 %%q, [%%b], %d; @!%%q bra W%d;\n", phase, phase%2, phase)
 }
 
 // Threads hand values over by mbarriers as in the oracle. The programs are those of
@@ -71,7 +79,6 @@ func TestMBarrierFaults(t *testing.T) {
 // st.async and red.async write to shared memory, and complete transactions, as in the oracle.
 func TestAsyncStoresAgainstOracle(t *testing.T) {
 	const form = ".shared::cluster.mbarrier::complete_tx::bytes."
-	wait := "W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W;\n"
 	reduce, bytes := "", 0
 	for i, op := range []string{"inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "add.u32", "add.s32", "and.b32", "or.b32", "xor.b32"} {
 		reduce += fmt.Sprintf("red.async.relaxed.cluster%s%s [%%sa+%d], %%r%d, [%%b];\n", form, op, 4*i, i%8)
@@ -81,14 +88,14 @@ func TestAsyncStoresAgainstOracle(t *testing.T) {
 		"store": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 52;
 st.async.weak` + form + `b32 [%sa], %r1, [%b]; st.async` + form + `v2.f32 [%sa+8], {%r2, %r3}, [%b]; st.async` + form + `v4.s32 [%sa+16], {%r0, %r1, %r2, %r3}, [%b];
 st.async` + form + `u64 [%sa+32], %d1, [%b]; st.async` + form + `v2.b64 [%sa+48], {%d2, %d3}, [%b];
-` + wait + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16]; ld.shared.v2.b64 {%d4, %d5}, [%sa+48];`,
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16]; ld.shared.v2.b64 {%d4, %d5}, [%sa+48];`,
 		"store by generic address": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 24;
 cvt.u64.u32 %wide, %sa; cvta.shared.u64 %wide, %wide; st.async.mbarrier::complete_tx::bytes.v2.u64 [%wide+32], {%d4, %d5}, [%bar]; st.async` + form + `f64 [%sa], 0d3ff0000000000000, [%b];
-` + wait + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+32];`,
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+32];`,
 		"reduce": mbarrierStart("40") + fmt.Sprintf("mbarrier.arrive.expect_tx.shared.b64 _, [%%b], %d;\n", bytes+8) + reduce +
-			"red.async.relaxed.cluster" + form + "add.u64 [%sa+48], %d0, [%b];\n" + wait + "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%sa]; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%sa+32]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+48];",
+			"red.async.relaxed.cluster" + form + "add.u64 [%sa+48], %d0, [%b];\n" + mbarrierWait(0) + "ld.shared.v4.b32 {%r0, %r1, %r2, %r3}, [%sa]; ld.shared.v4.b32 {%r4, %r5, %r6, %r7}, [%sa+32]; ld.shared.b64 %d1, [%sa+16]; ld.shared.b64 %d2, [%sa+48];",
 	} {
-		t.Run(name, func(t *testing.T) { differOnce(t, body+"\n") })
+		t.Run(name, func(t *testing.T) { differInCluster(t, ptxHead, body+"\n") })
 	}
 }
 
@@ -108,34 +115,33 @@ func TestAsyncStoresRefused(t *testing.T) {
 
 // Bulk copies and reductions move bytes and complete transactions as in the oracle.
 func TestBulkCopiesAgainstOracle(t *testing.T) {
-	var reduce strings.Builder // each is waited for, because their order is open otherwise
+	var reduce strings.Builder
 	for i, op := range []string{
 		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32",
 	} {
-		fmt.Fprintf(&reduce, "fence.proxy.async; mbarrier.arrive.expect_tx.shared.b64 _, [%%b], 16; cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.%s [%%sa], [%%sa+32], 16, [%%b];\n", op)
-		fmt.Fprintf(&reduce, "W%d: mbarrier.try_wait.parity.shared.b64 %%q, [%%b], %d; @!%%q bra W%d; bar.sync 0;\n", i, i%2, i)
+		reduce.WriteString("mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16; cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." + op + " [%sa], [%sa+32], 16, [%b];\n" + mbarrierWait(i))
 	}
 	reduce.WriteString("ld.shared.v2.b64 {%d0, %d1}, [%sa];\n")
 	for _, op := range []string{
 		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64",
 		"and.b32", "or.b32", "xor.b32", "and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16", "min.f16", "max.f16", "min.bf16", "max.bf16",
 	} {
-		reduce.WriteString("cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa+32], 32; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n")
+		reduce.WriteString("cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa], 32; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n")
 	}
 	for name, body := range map[string]string{
 		"load": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 48;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%sa], [%mem], 32, [%b];
 createpolicy.fractional.L2::evict_first.b64 %s, 1.0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%sa+48], [%mem+32], 16, [%b], %s;
-W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa+16]; ld.shared.v2.b64 {%d2, %d3}, [%sa+48];`,
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa+16]; ld.shared.v2.b64 {%d2, %d3}, [%sa+48];`,
 		"load to shared::cta": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 32;
 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%sa], [%mem], 32, [%b];
-W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16];`,
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16];`,
 		"multicast": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16; .reg .b16 %mask; mov.b16 %mask, 1;
 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%sa], [%mem], 16, [%b], %mask;
-W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa];`,
-		"shared": mbarrierStart("40") + `and.b32 %n, %r0, 16; add.u32 %n, %n, 16; fence.proxy.async; mbarrier.arrive.expect_tx.shared.b64 _, [%b], %n;
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa];`,
+		"shared": mbarrierStart("40") + `and.b32 %n, %r0, 16; add.u32 %n, %n, 16; mbarrier.arrive.expect_tx.shared.b64 _, [%b], %n;
 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%sa], [%sa+32], %n, [%b];
-W: mbarrier.try_wait.parity.shared.b64 %q, [%b], 0; @!%q bra W; ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16];`,
+` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16];`,
 		"store": `cp.async.bulk.prefetch.L2.global [%mem], 64; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%mem+16], [%sa], 48;
 cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;`,
 		"reduce": mbarrierStart("40") + reduce.String(),
@@ -144,8 +150,18 @@ cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_
 		if name == "load to shared::cta" {
 			head = strings.Replace(head, ".version 8.4", ".version 8.6", 1)
 		}
-		t.Run(name, func(t *testing.T) { differOnceOf(t, head, body+"\n") })
+		t.Run(name, func(t *testing.T) { differInCluster(t, head, body+"\n") })
 	}
+}
+
+// differInCluster is differOnceOf for a block that is a cluster by itself, as what
+// writes to the shared memory of clusters asks for.
+func differInCluster(t *testing.T, head, body string) {
+	t.Helper()
+	g := &randProg{rnd: rand.New(rand.NewSource(0)), head: head}
+	const end = ".param .u64 scratch) "
+	src := strings.Replace(g.program(func() { g.out.WriteString(body) }), end, end+".explicitcluster .reqnctapercluster 1 ", 1)
+	differ(t, randEngines(t, exec.Interpreted, exec.Compiled), src, 0, 1, 2, 3)
 }
 
 // A bulk copy stays inside of its memory.

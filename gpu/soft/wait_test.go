@@ -60,7 +60,7 @@ func numbers(n int) []int32 {
 	return v
 }
 
-// A grid of any size may wait for itself.
+// A grid of any size may wait for itself; on a card one whose blocks run all at once.
 func TestGridBarrier(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
 	const rounds = 5

@@ -39,7 +39,8 @@ func wgmmaCases() (list []wgmmaCase) {
 	return list
 }
 
-// descriptor is a matrix descriptor of a swizzling mode (PTX ISA, "Matrix Descriptor").
+// descriptor is a matrix descriptor of a swizzling mode (PTX ISA, "Matrix Descriptor")
+// whose start counts from the kernel's shared memory: a card keeps what lies below for itself.
 func descriptor(start, leading, stride, mode uint64) uint64 {
 	return start>>4 | leading>>4<<16 | stride>>4<<32 | mode<<62
 }
@@ -55,21 +56,36 @@ func TestWgmmaAgainstOracle(t *testing.T) {
 				continue // all modes for one type
 			}
 			t.Run(fmt.Sprintf("%s %s regs=%d mode=%d", c.inst, c.options, c.regs, mode), func(t *testing.T) {
-				s := shapePattern.FindStringSubmatch(c.inst)
-				n, _ := strconv.Atoi(s[2])
-				var types []string
-				for _, q := range strings.Split(c.inst, ".") {
-					if elementBits[q] != 0 {
-						types = append(types, q)
-					}
-				}
-				nd := 64 * n * elementBits[types[0]] / (128 * 32)
-				src := wgmmaKernel(&c, nd, descriptor(256, 144, 1024, mode), descriptor(1024+128*mode, 2048, 512, mode))
-				in := matrixData(rand.New(rand.NewSource(int64(i))), 128*64, types[1], false)
-				againstOracleOf(t, 128, types[0], src, in, 128*8*nd)
+				c.check(t, int64(i), descriptor(256, 144, 1024, mode), descriptor(1024+128*mode, 2048, 512, mode))
 			})
 		}
 	}
+}
+
+// The base offset of a descriptor shifts the rows of the swizzling pattern.
+func TestWgmmaBaseOffset(t *testing.T) {
+	for mode := range uint64(4) {
+		t.Run(fmt.Sprintf("mode=%d", mode), func(t *testing.T) {
+			c := wgmmaCase{inst: "m64n16k16.f32.f16.f16", options: "1, 1, 1, 0"}
+			c.check(t, int64(mode), descriptor(256, 144, 1024, mode)|2<<49, descriptor(1024+128*mode, 2048, 512, mode)|5<<49)
+		})
+	}
+}
+
+// check runs a case with descriptors of A and B.
+func (c *wgmmaCase) check(t *testing.T, seed int64, a, b uint64) {
+	t.Helper()
+	s := shapePattern.FindStringSubmatch(c.inst)
+	n, _ := strconv.Atoi(s[2])
+	var types []string
+	for _, q := range strings.Split(c.inst, ".") {
+		if elementBits[q] != 0 {
+			types = append(types, q)
+		}
+	}
+	nd := 64 * n * elementBits[types[0]] / (128 * 32)
+	in := matrixData(rand.New(rand.NewSource(seed)), 128*64, types[1], false)
+	againstOracleOf(t, 128, types[0], wgmmaKernel(c, nd, a, b), in, 128*8*nd)
 }
 
 // wgmmaKernel fills shared memory, and multiplies twice: with and without D.
@@ -86,7 +102,7 @@ func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
 	for i := range 4 {
 		fmt.Fprintf(&w, "ld.global.b32 %%a%d, [%%in+%d];\n", i, 384+4*i)
 	}
-	fmt.Fprintf(&w, "fence.proxy.async; bar.sync 0; mov.b64 %%da, 0x%x; mov.b64 %%db, 0x%x; setp.eq.u32 %%p, 0, 0;\nwgmma.fence.sync.aligned;\n", a, b)
+	fmt.Fprintf(&w, "fence.proxy.async; bar.sync 0; mov.u32 %%s, sh; shr.u32 %%s, %%s, 4; cvt.u64.u32 %%w, %%s; add.u64 %%da, %%w, 0x%x; add.u64 %%db, %%w, 0x%x; setp.eq.u32 %%p, 0, 0;\n", a, b)
 	from := "%da"
 	if c.regs > 0 {
 		from = list("a", c.regs)
@@ -99,7 +115,7 @@ func wgmmaKernel(c *wgmmaCase, nd int, a, b uint64) string {
 		if adds != "%p" && strings.Contains(c.inst, "n8k") {
 			adds = "0"
 		}
-		fmt.Fprintf(&w, "wgmma.mma_async.sync.aligned.%s %s, %s, %%db, %s%s;\n", c.inst, list("d", nd), from, adds, options)
+		fmt.Fprintf(&w, "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.%s %s, %s, %%db, %s%s;\n", c.inst, list("d", nd), from, adds, options)
 		fmt.Fprintf(&w, "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\nmad.wide.u32 %%w, %%t, %d, %%out;\n", 8*nd)
 		for i := range nd {
 			fmt.Fprintf(&w, "st.global.b32 [%%w+%d], %%d%d;\n", 8*i+map[bool]int{true: 0, false: 4}[adds == "%p"], i)

@@ -67,19 +67,20 @@ func (im *Image) replaced(axis int, u float32, offset int32) *big.Rat {
 	}
 	x.Add(x, new(big.Rat).Quo(new(big.Rat).SetInt64(int64(offset)), size))
 	if repeats {
-		whole, _ := new(big.Int).DivMod(x.Num(), x.Denom(), new(big.Int))
-		x.Sub(x, new(big.Rat).SetInt(whole))
-		if im.Mode[axis] == Mirror && whole.Bit(0) == 1 {
-			x.Sub(big.NewRat(1, 1), x)
+		period := big.NewInt(1)
+		if im.Mode[axis] == Mirror { // the image and its reflection
+			period.SetInt64(2)
 		}
+		times, _ := new(big.Int).DivMod(x.Num(), new(big.Int).Mul(x.Denom(), period), new(big.Int))
+		x.Sub(x, new(big.Rat).SetInt(times.Mul(times, period)))
 	}
 	return x.Mul(x, size)
 }
 
 // endless is the texel of the image that lies at i of its repetition; -1: the border.
-func (im *Image) endless(axis int, i int64, whole bool) int64 {
+func (im *Image) endless(axis int, i int64) int64 {
 	n, mode := im.Size[axis], im.Mode[axis]
-	if (!im.Normalized || whole) && mode != Border {
+	if !im.Normalized && mode != Border {
 		mode = Clamp
 	}
 	switch {
@@ -97,7 +98,7 @@ func (im *Image) endless(axis int, i int64, whole bool) int64 {
 }
 
 // Texel returns a channel of a texel of the image's endless repetition. whole: the
-// coordinates were whole numbers, which are not normalized.
+// coordinates were whole numbers, which have no repetition; outside there is 0.
 func (im *Image) Texel(i [3]int64, layer int64, channel int, whole bool) float64 {
 	if int64(channel) >= im.Channels {
 		return 0
@@ -106,7 +107,10 @@ func (im *Image) Texel(i [3]int64, layer int64, channel int, whole bool) float64
 	for d := 2; d >= 0; d-- {
 		x := int64(0)
 		if d < im.Dims {
-			x = im.endless(d, i[d], whole)
+			x = im.endless(d, i[d])
+			if whole && (i[d] < 0 || i[d] >= im.Size[d]) {
+				return 0
+			}
 		}
 		if x < 0 {
 			return float64(im.Border[channel])
@@ -124,8 +128,7 @@ func (im *Image) Footprint(u [3]float32, offset [3]int32) (from [3]int64, weight
 		x.Sub(x, big.NewRat(1, 2))
 		from[d] = floor(x)
 		x.Sub(x, new(big.Rat).SetInt64(from[d]))
-		x.Mul(x, big.NewRat(256, 1)).Add(x, big.NewRat(1, 2))
-		weight[d] = big.NewRat(min(256, floor(x)), 256)
+		weight[d] = rounded8(x)
 	}
 	return from, weight
 }
@@ -140,20 +143,26 @@ func (im *Image) Fetch(u [3]float32, offset [3]int32, layer int64, channel int) 
 		return float32(im.Texel(i, layer, channel, false))
 	}
 	from, weight := im.Footprint(u, offset)
-	var sum func(d int, i [3]int64) *big.Rat // one axis after the other
-	sum = func(d int, i [3]int64) *big.Rat {
+	var sum func(d int, i [3]int64, share *big.Rat) *big.Rat // one axis after the other
+	sum = func(d int, i [3]int64, share *big.Rat) *big.Rat {
 		if d < 0 {
-			return new(big.Rat).SetFloat64(im.Texel(i, layer, channel, false))
+			return share.Mul(share, new(big.Rat).SetFloat64(im.Texel(i, layer, channel, false)))
 		}
+		high := rounded8(new(big.Rat).Mul(share, weight[d]))
+		low := new(big.Rat).Sub(share, high)
 		i[d] = from[d]
-		low := sum(d-1, i)
+		low = sum(d-1, i, low)
 		i[d]++
-		high := sum(d-1, i)
-		low.Mul(low, new(big.Rat).Sub(big.NewRat(1, 1), weight[d]))
-		return low.Add(low, high.Mul(high, weight[d]))
+		return low.Add(low, sum(d-1, i, high))
 	}
-	f, _ := sum(im.Dims-1, [3]int64{}).Float32()
+	f, _ := sum(im.Dims-1, [3]int64{}, big.NewRat(1, 1)).Float32()
 	return f
+}
+
+// rounded8 is the nearest number with 8 bits behind the point, the larger of two.
+func rounded8(r *big.Rat) *big.Rat {
+	r.Mul(r, big.NewRat(256, 1)).Add(r, big.NewRat(1, 2))
+	return big.NewRat(floor(r), 256)
 }
 
 // located is the operand [object, {coordinates}].

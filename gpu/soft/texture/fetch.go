@@ -185,13 +185,13 @@ func (t *Texture) level(mem []byte, level int, q *Query, at [3]float32, layer ui
 	for z := range a[2].count {
 		for y := range a[1].count {
 			for x := range a[0].count {
-				w := a[0].share(x) * a[1].share(y) * a[2].share(z)
+				w := a[0].share(x, a[1].share(y, a[2].share(z, one)))
 				if w == 0 { // not even an infinite texel counts
 					continue
 				}
 				v := t.texel(mem, l, [3]int64{a[0].first + x, a[1].first + y, a[2].first + z}, layer, false, flat)
 				for c := range sum.n {
-					sum.n[c] += w * v.n[c]
+					sum.n[c] += float64(w) / one * v.n[c]
 				}
 			}
 		}
@@ -199,22 +199,20 @@ func (t *Texture) level(mem []byte, level int, q *Query, at [3]float32, layer ui
 	return sum
 }
 
-// share is the weight of the first or the second texel of an axis.
-func (a *axis) share(i int64) float64 {
-	switch {
-	case a.count == 1:
-		return 1
-	case i == 0:
-		return float64(one-a.weight) / one
+// share is what the first or the second texel of an axis gets of a weight. Products of
+// weights have 8 bits behind the point too, and make 1 together, as a card's do.
+func (a *axis) share(i, weight int64) int64 {
+	second := (weight*a.weight + one/2) / one
+	if i == 0 {
+		return weight - second
 	}
-	return float64(a.weight) / one
+	return second
 }
 
-// texel reads one. Outside is what the addressing mode says; of texels in a row it
-// is 0. Coordinates of whole texels are not normalized.
+// texel reads one. Outside is what the addressing mode says; of texels in a row, and
+// where coordinates are whole texels, it is 0.
 func (t *Texture) texel(mem []byte, l *Level, i [3]int64, layer uint64, whole, flat bool) (v value) {
 	s := t.Sampler
-	s.Normalized = s.Normalized && !whole
 	if flat {
 		s.Address = [3]Address{Clamp, Clamp, Clamp}
 	}
@@ -222,7 +220,7 @@ func (t *Texture) texel(mem []byte, l *Level, i [3]int64, layer uint64, whole, f
 	var at [3]uint64
 	for d := range t.Dims {
 		var inside bool
-		if at[d], inside = s.index(d, i[d], size[d]); t.Linear && at[d] != uint64(i[d]) {
+		if at[d], inside = s.index(d, i[d], size[d]); (t.Linear || whole) && at[d] != uint64(i[d]) {
 			return value{}
 		} else if !inside {
 			return t.border()

@@ -30,7 +30,8 @@ type Sampler struct {
 
 // position returns where a coordinate is on an axis of n texels, in texels. Wrap and
 // Mirror are of normalized coordinates; others are clamped (programming guide, the
-// addressing modes). What is not a number is the coordinate 0.
+// addressing modes). A mirrored position is in the image or the reflection after it: a
+// card reflects indices, which tld4 shows. What is not a number is the coordinate 0.
 func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32) float64 {
 	u, size := float64(coordinate), float64(n)
 	if math.IsNaN(u) {
@@ -44,18 +45,31 @@ func (s *Sampler) position(axis int, coordinate float32, offset int32, n uint32)
 			u = 0
 		}
 		u += float64(offset) / size
-		whole := math.Floor(u)
-		if u -= whole; mode == Mirror && math.Mod(whole, 2) != 0 {
-			u = 1 - u
+		period := 1.0
+		if mode == Mirror {
+			period = 2
 		}
-		return bounded(u*size, size)
+		return (u - period*math.Floor(u/period)) * size
 	}
 	u += float64(offset) / size
 	return bounded(u*size, size)
 }
 
-// bounded keeps a position near the image; further away nothing changes.
-func bounded(p, size float64) float64 { return max(-2, min(p, size+2)) }
+// bounded keeps a position near the image; further away only its fraction counts, for
+// weights, and an infinite one has none.
+func bounded(p, size float64) float64 {
+	if p >= -2 && p <= size+2 {
+		return p
+	}
+	fraction := p - math.Floor(p)
+	if fraction != fraction {
+		fraction = 0
+	}
+	if p < 0 {
+		return fraction - 2
+	}
+	return size + 2 + fraction
+}
 
 // index returns which of n texels an index outside of them means; false: the border.
 func (s *Sampler) index(axis int, i int64, n uint32) (uint64, bool) {
@@ -70,8 +84,12 @@ func (s *Sampler) index(axis int, i int64, n uint32) (uint64, bool) {
 			i += int64(n)
 		}
 		return uint64(i), true
+	case mode == Mirror && s.Normalized:
+		if i %= 2 * int64(n); i < 0 {
+			i += 2 * int64(n)
+		}
+		return uint64(min(i, 2*int64(n)-1-i)), true
 	}
-	// Positions are reflected already: what is left is at most a texel outside.
 	return uint64(max(0, min(i, int64(n)-1))), true
 }
 

@@ -116,6 +116,30 @@ func against(t *testing.T, size [3]int64, normalized bool, mode texture.Address)
 	}
 }
 
+// An H100 gives these sums: products of the two weights are rounded to 8 bits too.
+func TestSumsOfACard(t *testing.T) {
+	for _, c := range []struct {
+		texels [4]float64
+		x, y   float64 // weights of the second, in parts of 256
+		want   float64 // parts of 256
+	}{
+		{[4]float64{1283, -343, -788, 1787}, 28, 186, -18266},
+		{[4]float64{-1024, -603, 783, -112}, 28, 186, 59426},
+		{[4]float64{1572, -1249, -118, -680}, 228, 218, -170930},
+		{[4]float64{1982, -1150, -462, 766}, 16, 193, 37908},
+	} {
+		im, mem := image(t, rand.New(rand.NewSource(3)), texture.Size{Width: 2, Height: 2})
+		for i, v := range c.texels {
+			binary.LittleEndian.PutUint32(mem[uint64(i/2)*im.Levels[0].Pitch+uint64(i%2*4):], single(v))
+		}
+		x := texture.Texture{Image: im, Sampler: texture.Sampler{Filtered: true}}
+		q := texture.Query{At: [3]float32{float32(c.x/256 + 0.5), float32(c.y/256 + 0.5)}}
+		if got := x.Fetch(mem, &q)[0]; got != single(c.want/256) {
+			t.Errorf("%v: %v, want %v", c, math.Float32frombits(got), c.want/256)
+		}
+	}
+}
+
 func TestNeitherNumberNorFinite(t *testing.T) {
 	im, mem := image(t, rand.New(rand.NewSource(2)), texture.Size{Width: 4, Height: 3, Depth: 2})
 	for mode := texture.Wrap; mode <= texture.Border; mode++ {

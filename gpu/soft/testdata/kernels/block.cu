@@ -56,7 +56,8 @@ KERNEL votes(const s32 *a, const s32 *b, s32 *c, int n) {
   u32 m = __nvvm_vote_ballot_sync(~0u, v & 1); int any = __nvvm_vote_any_sync(~0u, v > 900), all = __nvvm_vote_all_sync(~0u, v >= 0);
   if (i < n) c[i] = (s32)m + any * 3 + all * 5;
 }
+// Lanes of a warp come to one barrier at two places, which __syncthreads may not.
 KERNEL splitbar(const s32 *a, const s32 *b, s32 *c, int n) {
   __shared__ s32 t[256]; int l = tidx;
-  if (l & 1) { t[l] = a[GID]; sync(); c[GID] = t[l ^ 1] * 2; } else { t[l] = b[GID]; sync(); c[GID] = t[l ^ 1] + 1; }
+  if (l & 1) { t[l] = a[GID]; __nvvm_barrier_sync(0); c[GID] = t[l ^ 1] * 2; } else { t[l] = b[GID]; __nvvm_barrier_sync(0); c[GID] = t[l ^ 1] + 1; }
 }
