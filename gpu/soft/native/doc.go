@@ -23,7 +23,7 @@
 // tiles around them with gpu/soft/amd64.
 //
 // Every result is that of gpu/soft/ops, bit for bit. Where the processor differs,
-// instructions are added: its NaNs become those of PTX (settle), denormals are
+// instructions are added: NaNs of 32 bits become the one of PTX (settle), denormals are
 // flushed by compare and blend (flush), min and max treat NaNs and zeros as PTX
 // does (least), and nothing is contracted: only fma is an fma.
 package native

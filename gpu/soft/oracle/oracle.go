@@ -4,7 +4,7 @@
 // math/big integers, floating-point values exact rationals that are rounded once.
 //
 // Where PTX leaves a result open (NaN payloads, approximations, division by
-// zero) it has the values that package soft documents.
+// zero) it has the values that package soft documents, which are a card's.
 package oracle
 
 import (
