@@ -173,11 +173,13 @@ func (c *context) loop() {
 		c.admit()
 		c.settle()
 		if len(c.waiting) == 0 {
-			select {
-			case <-c.wake:
-			case <-c.quit:
-				c.finishAll()
-				return
+			if !c.comesSoon() {
+				select {
+				case <-c.wake:
+				case <-c.quit:
+					c.finishAll()
+					return
+				}
 			}
 			continue
 		}
@@ -195,6 +197,21 @@ func (c *context) loop() {
 			}
 		}
 	}
+}
+
+// comesSoon looks for work for a while without sleeping: a program that waits for what
+// it has launched launches the next at once, and to wake this goroutine takes longer than
+// a short kernel.
+func (c *context) comesSoon() bool {
+	for since := time.Now(); time.Since(since) < spinFor; runtime.Gosched() {
+		c.mu.Lock()
+		some := len(c.arrived) > 0
+		c.mu.Unlock()
+		if some {
+			return true
+		}
+	}
+	return false
 }
 
 // finishAll ends what was enqueued before Destroy, and takes no more.
@@ -459,6 +476,9 @@ func (c *context) Destroy() error {
 		c.d.mu.Lock()
 		delete(c.d.contexts, c)
 		c.d.mu.Unlock()
+		if c.virtual != nil {
+			err = errors.Join(err, c.d.vacate(c.virtual.window))
+		}
 	})
 	return err
 }

@@ -22,8 +22,8 @@
 // memory and module loading run outside of batches.
 //
 // Where the card has virtual memory management, device memory comes in blocks
-// whose addresses are reserved once (vmm.go), in the session's address window
-// (place.go); Evict copies pieces to the host and
+// (vmm.go) in the session's address window, of which libcuda reserves the device part
+// as a whole (place.go); Evict copies pieces to the host and
 // gives them back to the card, Restore puts new ones behind the same addresses
 // (evict.go). Modules' code and variables stay. Elsewhere memory stays too.
 //
@@ -31,6 +31,9 @@
 // libcuda for all contexts, at the guest's address; copies from and to it need no
 // staging. A guest's managed memory is such memory: the card reads and writes it
 // over the bus.
+//
+// A fault of one context ends all contexts of the process, that is of one guest's
+// program (docs/decisions/0044-first-contact-with-a-card.md).
 //
 // Tests run it over a double of libcuda that records calls (testdata), and over the
 // guest library on a soft GPU (gpu/conformance/nested), which runs them.

@@ -24,12 +24,13 @@ type driver struct {
 	device  uintptr
 	info    abi.DeviceInfoReply
 	memory  ranges
+	staging ranges // memory that copies pass through, which nobody may name
 	hosts   hosts
 	granule uint64 // of virtual memory, bytes; 0: the card has none
 
 	mu       sync.Mutex // guards below
 	contexts map[*context]bool
-	windows  map[*worker.Window]bool // whose device part libcuda has reserved
+	windows  map[*worker.Window]int // whose device part libcuda has reserved: their contexts
 }
 
 // attributes is how many CUdevice_attribute are asked for (CUDA 12.4: 1 to 136).
@@ -49,7 +50,7 @@ func Open(o Options) (worker.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{lib: lib, contexts: map[*context]bool{}, windows: map[*worker.Window]bool{}, hosts: hosts{all: map[uint64]*registered{}}}
+	d := &driver{lib: lib, contexts: map[*context]bool{}, windows: map[*worker.Window]int{}, hosts: hosts{all: map[uint64]*registered{}}}
 	if err := lib.call(0, cuInit, 0); err != nil {
 		return nil, fmt.Errorf("cuInit: %w", err)
 	}
@@ -140,11 +141,20 @@ const contextFlags = 0x18
 
 // NewContext implements worker.Driver.
 func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
-	if d.granule != 0 {
-		if err := d.occupy(w); err != nil {
-			return nil, err
-		}
+	if d.granule == 0 {
+		return d.newContext(flags, gate, w)
 	}
+	if err := d.occupy(w); err != nil {
+		return nil, err
+	}
+	c, err := d.newContext(flags, gate, w)
+	if err != nil {
+		return nil, errors.Join(err, d.vacate(w))
+	}
+	return c, nil
+}
+
+func (d *driver) newContext(flags uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
 	handle := newOut[uintptr]()
 	defer handle.free()
 	if err := d.lib.call(0, cuCtxCreate, handle.at(), uintptr(flags&contextFlags), d.device); err != nil {
@@ -155,6 +165,7 @@ func (d *driver) NewContext(flags uint32, gate worker.Gate, w *worker.Window) (w
 	if err != nil {
 		return nil, errors.Join(err, d.lib.call(0, cuCtxDestroy, *handle.value))
 	}
+	c.registerStaged()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.contexts[c] = true
@@ -173,5 +184,5 @@ func (d *driver) Close() error {
 	for _, c := range all {
 		errs = append(errs, c.Destroy())
 	}
-	return errors.Join(append(errs, d.vacate())...)
+	return errors.Join(errs...)
 }

@@ -25,13 +25,15 @@ const (
 // forgets the pages, and another context registers them again. Work of the others
 // that uses them in that moment fails.
 type hosts struct {
-	mu  sync.Mutex // guards all; held while libcuda registers
-	all map[uint64]*registered
+	mu     sync.Mutex // guards below; held while libcuda registers
+	all    map[uint64]*registered
+	staged []byte // memory that copies pass through (Stage); nil: none
 }
 
 // registered is one piece of host memory.
 type registered struct {
 	size  uint64
+	in    *ranges // where it is listed
 	owner *context
 	users map[*context]func() // contexts whose work may touch it; the function is called when none may any more
 	named int                 // contexts that have not been told to let go
@@ -63,17 +65,42 @@ func (c *context) HostRegister(address uint64, memory []byte) error {
 	if err := c.failed(); err != nil {
 		return err
 	}
+	c.d.hosts.mu.Lock()
+	defer c.d.hosts.mu.Unlock()
+	return c.register(address, memory, &c.d.memory)
+}
+
+// Stage implements worker.Stager. The pages are registered as other host memory is, with
+// each context, but nobody may name them as memory of the device.
+func (d *driver) Stage(memory []byte) {
+	if d.info.Attributes[attributeMapHostMemory] != 0 {
+		d.hosts.mu.Lock()
+		defer d.hosts.mu.Unlock()
+		d.hosts.staged = memory
+	}
+}
+
+// registerStaged lets a new context copy from and to what is staged; where libcuda
+// cannot, copies stop in our own memory.
+func (c *context) registerStaged() {
+	c.d.hosts.mu.Lock()
+	defer c.d.hosts.mu.Unlock()
+	if m := c.d.hosts.staged; len(m) > 0 {
+		_ = c.register(uint64(addressOf(&m[0])), m, &c.d.staging)
+	}
+}
+
+// register lists memory in a list; callers hold the hosts' mu.
+func (c *context) register(address uint64, memory []byte, in *ranges) error {
 	h := &c.d.hosts
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	r := h.all[address]
 	if r == nil {
-		r = &registered{size: uint64(len(memory)), owner: c, users: map[*context]func(){}}
+		r = &registered{size: uint64(len(memory)), in: in, owner: c, users: map[*context]func(){}}
 		if err := c.pin(address, r.size); err != nil {
 			return err
 		}
 		h.all[address] = r
-		c.d.memory.add(span{start: address, size: r.size, host: true})
+		in.add(span{start: address, size: r.size, host: true})
 	}
 	if _, twice := r.users[c]; twice || r.size != uint64(len(memory)) || r.named == 0 && len(r.users) > 0 {
 		return fmt.Errorf("%w: host memory at %#x is registered already", abi.ErrInvalidValue, address)
@@ -116,7 +143,7 @@ func (c *context) HostUnregister(address uint64, done func()) error {
 	}
 	r.users[c] = done
 	if r.named--; r.named == 0 {
-		c.d.memory.removeHost(address)
+		r.in.removeHost(address)
 	}
 	h.mu.Unlock()
 	if c.whenDrained(func() { c.letGo(address) }) != nil {
@@ -162,7 +189,7 @@ func (c *context) destroy() error {
 		if delete(r.users, c); done != nil {
 			calls = append(calls, done)
 		} else if r.named--; r.named == 0 {
-			c.d.memory.removeHost(address)
+			r.in.removeHost(address)
 		}
 		c.pass(address, r)
 	}
@@ -192,7 +219,7 @@ func (c *context) pass(address uint64, r *registered) {
 		}
 	}
 	if r.owner == c { // no context could: nothing may name it any more
-		c.d.memory.removeHost(address)
+		r.in.removeHost(address)
 		for other := range r.users {
 			r.owner = other
 		}
@@ -206,6 +233,9 @@ func (c *context) hostAddress(b []byte) (address uintptr, ok bool) {
 		return 0, false
 	}
 	address = addressOf(&b[0])
-	s, ok := c.d.memory.find(uint64(address), uint64(len(b)))
-	return address, ok && s.host
+	if s, ok := c.d.memory.find(uint64(address), uint64(len(b))); ok {
+		return address, s.host
+	}
+	_, ok = c.d.staging.find(uint64(address), uint64(len(b)))
+	return address, ok
 }

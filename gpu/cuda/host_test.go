@@ -131,3 +131,34 @@ func TestHostMemoryAttributes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Memory that copies pass through is registered with the first context, stays for those
+// that come after, is copied from and to directly, and is no memory of the device.
+func TestStagedMemoryIsCopiedDirectly(t *testing.T) {
+	d := newDouble(t)
+	w := drivertest.Window(t, abi.MinWindow)
+	address, staged, _ := drivertest.HostMemory(t, w, 0)
+	dev := must[worker.Driver](t)(Open(Options{Library: d.library}))
+	dev.(worker.Stager).Stage(staged)
+	a, b := must[worker.Context](t)(dev.NewContext(0, &gate{}, w)), must[worker.Context](t)(dev.NewContext(0, &gate{}, w))
+	if err := a.Destroy(); err != nil {
+		t.Fatal(err)
+	}
+	if log := d.take(t); count(log, fmt.Sprintf("cuMemHostRegister %d flags 3", len(staged))) != 2 {
+		t.Errorf("want the memory registered once by each context: %q", log)
+	}
+	p := must[uint64](t)(b.MemAlloc(uint64(len(staged))))
+	d.take(t)
+	if err := wait(t, func(done func(error)) error { return b.CopyHtoD(nil, p, staged[16:4112], done) }); err != nil {
+		t.Fatal(err)
+	}
+	if log := d.take(t); !slices.Equal(log, []string{"HtoD 4096 stream 0"}) || len(b.(*context).staging) != chunkCount {
+		t.Errorf("%q, %d of %d chunks are free", log, len(b.(*context).staging), chunkCount)
+	}
+	if err := b.Memset(nil, address, 3, 1, 8, nil); !errors.Is(err, abi.ErrInvalidValue) {
+		t.Errorf("memset there gives %v, want an invalid value", err)
+	}
+	if err := dev.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -9,26 +9,26 @@ import (
 )
 
 // occupy has libcuda reserve the whole device part of a session's window, once for all
-// contexts, and memory is mapped anywhere in it. It takes an address as a wish (CUDA
-// driver API, cuMemAddressReserve) where nothing is mapped, so our own reservation is
-// given up for it; for small pieces (2 MiB, driver 580) it has a place of its own and
+// its contexts, and memory is mapped anywhere in it. libcuda takes an address as a wish
+// (CUDA driver API, cuMemAddressReserve) where nothing is mapped, so our own reservation
+// is given up for it; for small pieces (2 MiB, driver 580) it has a place of its own and
 // does not follow.
 func (d *driver) occupy(w *worker.Window) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.windows[w] {
+	if d.windows[w]++; d.windows[w] > 1 {
 		return nil
 	}
 	part := w.Device()
-	if err := w.GiveDevice(); err != nil {
-		return err
+	err := w.GiveDevice()
+	if err == nil {
+		if err = d.reserveAt(part.Base, part.Size); err == nil {
+			return nil
+		}
+		err = errors.Join(err, w.TakeDevice())
 	}
-	if err := d.reserveAt(part.Base, part.Size); err != nil {
-		err = fmt.Errorf("%w: libcuda does not reserve the device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
-		return errors.Join(err, w.TakeDevice())
-	}
-	d.windows[w] = true
-	return nil
+	delete(d.windows, w)
+	return fmt.Errorf("%w: libcuda does not reserve the device part %v of address window %v: %w", abi.ErrOutOfMemory, part, w.Window, err)
 }
 
 // reserveAt asks libcuda for exactly these addresses.
@@ -45,19 +45,17 @@ func (d *driver) reserveAt(at, size uint64) error {
 	return errors.Join(err, d.lib.call(0, cuMemAddressFree, uintptr(*got.value), uintptr(size)))
 }
 
-// vacate gives all windows their device part back: no context is left.
-func (d *driver) vacate() error {
+// vacate gives a window its device part back when its last context is gone.
+func (d *driver) vacate(w *worker.Window) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var errs []error
-	for w := range d.windows {
-		part := w.Device()
-		if err := d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(part.Size)); err != nil {
-			errs = append(errs, fmt.Errorf("cuMemAddressFree: %w", err))
-			continue // libcuda keeps the addresses, and so they stay given
-		}
-		errs = append(errs, w.TakeDevice())
+	if d.windows[w]--; d.windows[w] > 0 {
+		return nil
 	}
-	clear(d.windows)
-	return errors.Join(errs...)
+	delete(d.windows, w)
+	part := w.Device()
+	if err := d.lib.call(0, cuMemAddressFree, uintptr(part.Base), uintptr(part.Size)); err != nil {
+		return fmt.Errorf("cuMemAddressFree: %w", err) // libcuda keeps the addresses, and so they stay given
+	}
+	return w.TakeDevice()
 }

@@ -33,14 +33,17 @@ func count(lines []string, prefix string) (n int) {
 }
 
 // libcuda reserves the device part of a window once, whatever is allocated there by
-// however many contexts, and the driver gives it back when it is closed.
+// however many contexts, and gets it back after the last.
 func TestWindowIsReservedOnce(t *testing.T) {
 	d := newDouble(t)
 	w := drivertest.Window(t, abi.MinWindow)
 	dev := must[worker.Driver](t)(Open(Options{Library: d.library}))
+	defer dev.Close()
 	d.take(t)
+	var contexts []worker.Context
 	for range 2 {
 		c := must[worker.Context](t)(dev.NewContext(0, &gate{}, w))
+		contexts = append(contexts, c)
 		for _, size := range []uint64{1000, 4 << 20, 24 << 20} {
 			if p := must[uint64](t)(c.MemAlloc(size)); !w.Device().Contains(p, size) {
 				t.Errorf("memory at %#x is outside of the device part of address window %v", p, w.Window)
@@ -51,11 +54,13 @@ func TestWindowIsReservedOnce(t *testing.T) {
 	if r := count(log, "cuMemAddressReserve"); r != 1 || count(log, "cuMemAddressFree") != 0 {
 		t.Errorf("%d reservations, want 1 that is kept: %q", r, log)
 	}
-	if err := dev.Close(); err != nil {
-		t.Error(err)
-	}
-	if log := d.take(t); count(log, "cuMemAddressFree") != 1 {
-		t.Errorf("the addresses were not given back: %q", log)
+	for i, c := range contexts {
+		if err := c.Destroy(); err != nil {
+			t.Error(err)
+		}
+		if freed := count(d.take(t), "cuMemAddressFree"); freed != i {
+			t.Errorf("after %d contexts the addresses were given back %d times, want %d", i+1, freed, i)
+		}
 	}
 	if _, err := worker.ReserveWindow(w.Window); err == nil {
 		t.Error("the address window is not reserved any more")

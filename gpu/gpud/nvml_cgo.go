@@ -72,10 +72,50 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 		return c, fmt.Errorf("NVML: memory: %s", n.lib.ErrorString(ret))
 	}
 	c = cardInfo{ID: sched.GPUID(id), Name: name, Driver: wire.DriverCUDA, VRAM: memory.Total - min(memory.Total, driverReserve)}
-	if attributes, ret := d.GetAttributes(); ret == nvml.SUCCESS {
-		c.SMs = int(attributes.MultiprocessorCount)
-	}
+	c.SMs = multiprocessors(d)
 	return c, c.UUID.UnmarshalText([]byte(id))
+}
+
+// settings says what keeps several workers from a card.
+func (n *nvidia) settings(i int) error {
+	d, ret := n.lib.DeviceGetHandleByIndex(i)
+	if ret != nvml.SUCCESS {
+		return fmt.Errorf("card %d: NVML: %s", i, n.lib.ErrorString(ret))
+	}
+	if mode, ret := d.GetComputeMode(); ret == nvml.SUCCESS && mode != nvml.COMPUTEMODE_DEFAULT {
+		return fmt.Errorf("card %d lets only one process use it, or none (compute mode %d): nvidia-smi -i %d -c DEFAULT", i, mode, i)
+	}
+	if on, _, ret := d.GetMigMode(); ret == nvml.SUCCESS && on == nvml.DEVICE_MIG_ENABLE {
+		return fmt.Errorf("card %d is divided (MIG), and workers use whole cards: nvidia-smi -i %d -mig 0", i, i)
+	}
+	return nil
+}
+
+// multiprocessors counts those of a card; 0: NVML does not tell. It counts them itself
+// for parts of cards only (MIG), and the cores of whole ones.
+func multiprocessors(d nvml.Device) int {
+	if a, ret := d.GetAttributes(); ret == nvml.SUCCESS {
+		return int(a.MultiprocessorCount)
+	}
+	cores, ret := d.GetNumGpuCores()
+	if ret != nvml.SUCCESS {
+		return 0
+	}
+	major, minor, ret := d.GetCudaComputeCapability()
+	if ret != nvml.SUCCESS {
+		return 0
+	}
+	return cores / coresEach(major, minor)
+}
+
+// coresEach is how many FP32 cores a multiprocessor has (CUDA C++ programming guide,
+// "Compute Capabilities": arithmetic instructions).
+func coresEach(major, minor int) int {
+	switch {
+	case major == 6 && minor == 0, major == 7, major == 8 && minor == 0:
+		return 64
+	}
+	return 128
 }
 
 // driverReserve is left to the driver and the workers' contexts, in bytes: a

@@ -10,4 +10,5 @@ type nvidia struct{}
 func openNVIDIA() (*nvidia, error)           { return nil, nil }
 func (*nvidia) close()                       {}
 func (*nvidia) cards() ([]cardInfo, []error) { return nil, nil }
+func (*nvidia) settings(int) error           { return nil }
 func (*nvidia) sensors(sched.GPUID) sensors  { return sensors{} }

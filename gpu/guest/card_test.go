@@ -33,6 +33,7 @@ var notOnRealCard = map[string]string{
 	"bad_ptx": noAssembler, "jit_logs": noAssembler, "link_objects": noAssembler, "refused_kernels": noAssembler,
 	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
+	"mem_info":      notOnCard["mem_info"],
 	"surfaces":      "a destroyed object's number does no harm at once",
 	"exec_affinity": "cuCtxGetExecAffinity tells the number of multiprocessors",
 	"passed_on":     "what a block may have of shared memory without asking is less than half of all",

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/cuda"
@@ -64,21 +65,51 @@ func skipNewer(t testing.TB, d worker.Driver, src string) {
 	}
 }
 
-// onCard makes a context on the card that ends with the test.
+// cardContext is for one test after another: a card takes a quarter of a second to make
+// one. A test that fails leaves none.
+var cardContext worker.Context
+
+// onCard is a context on the card.
 func onCard(t testing.TB, d worker.Driver) worker.Context {
 	t.Helper()
-	w, err := cardWindow()
-	if err != nil {
-		t.Fatal(err)
+	if cardContext == nil {
+		w, err := cardWindow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cardContext, err = d.NewContext(0, entered{}, w); err != nil {
+			t.Fatal(err)
+		}
 	}
-	c, err := d.NewContext(0, entered{}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cardContext
 	t.Cleanup(func() {
-		if err := c.Destroy(); err != nil {
-			t.Error(err)
+		if t.Failed() && c == cardContext {
+			cardContext = nil
+			_ = c.Destroy() // the failure has been told
 		}
 	})
 	return c
+}
+
+// together is so many blocks, or on a card as many as are on it at once: blocks that have
+// not begun cannot be waited for there.
+func (r *rig) together(kernel string, blocks, threads int) int {
+	r.Helper()
+	if card(r.TB) == nil {
+		return blocks
+	}
+	each, err := r.c.OccupancyMaxActiveBlocksPerMultiprocessor(r.funcs[kernel], int32(threads), 0)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return min(blocks, int(each*r.d.Info().Attributes[16]))
+}
+
+// limitKernel ends the process when a kernel on a card has not ended before the function is
+// called that it returns: no other test could run beside it.
+func limitKernel(t testing.TB) (ended func() bool) {
+	if card(t) == nil {
+		return func() bool { return true }
+	}
+	return time.AfterFunc(time.Minute, func() { panic(t.Name() + ": the card's kernel does not end") }).Stop
 }

@@ -101,7 +101,7 @@ func kernelAgainstOracle(t *testing.T, k *kernelCase, engine exec.Engine) {
 	want := make([]byte, n*k.elem)
 	oracleRun(t, kernelFile(t, k.file), k.name, grid, blocks, uint32(4*block), pack(args...), oracleMemory{da: a, db: b, dc: want})
 	for i := 0; i < len(want); i += k.elem {
-		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) {
+		if !bytes.Equal(got[i:i+k.elem], want[i:i+k.elem]) && (card(t) == nil || !bothNaN(k, got[i:], want[i:])) {
 			t.Fatalf("element %d: %x, the oracle says %x", i/k.elem, got[i:i+k.elem], want[i:i+k.elem])
 		}
 	}
@@ -233,6 +233,9 @@ func TestOperationsAgainstOracle(t *testing.T) {
 	engines := randEngines(t, exec.Compiled)
 	for i, k := range randKeys {
 		t.Run(k, func(t *testing.T) {
+			if card(t) != nil && approximate(k) {
+				t.Skip("an approximation: TestApproximationsAgainstOracle")
+			}
 			g := &randProg{rnd: rand.New(rand.NewSource(int64(i)))}
 			differ(t, engines, g.program(func() {
 				for range 4 {
@@ -253,7 +256,12 @@ func FuzzDifferential(f *testing.F) {
 		f.Add(seed)
 	}
 	engines := randEngines(f, exec.Interpreted, exec.Compiled)
-	f.Fuzz(func(t *testing.T, seed int64) { differ(t, engines, randomProgram(seed), seed) })
+	f.Fuzz(func(t *testing.T, seed int64) {
+		if card(t) != nil && openProgram(seed) {
+			t.Skip("PTX leaves open what this program computes")
+		}
+		differ(t, engines, randomProgram(seed), seed)
+	})
 }
 
 // randEngines are devices that end with the test.

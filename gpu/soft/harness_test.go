@@ -109,6 +109,7 @@ func (r *rig) buffer(data []byte) uint64 {
 
 // read waits for the default stream.
 func (r *rig) read(a uint64, n int) ([]byte, error) {
+	defer limitKernel(r.TB)()
 	out := make([]byte, n)
 	ch := make(chan error, 1)
 	if err := r.c.CopyDtoH(nil, out, a, func(err error) { ch <- err }); err != nil {

@@ -22,7 +22,7 @@ func (g *randProg) function() {
 		fmt.Fprintf(w, ".func (.param .b64 out) %s(.param .b64 pmem, .param .b32 psa, .param .b32 pmask, .param .align 16 .b8 x[16]) {\n%s", f.name, randRegisters)
 		w.WriteString("ld.param.b64 %mem, [pmem]; ld.param.b32 %sa, [psa]; ld.param.b32 %m1, [pmask]; ld.param.b64 %d0, [x]; ld.param.b32 %r0, [x+8];\n")
 	}
-	w.WriteString("mov.u32 %thread, %tid.x; mov.u32 %lane, %laneid; mov.u32 %la, loc;\n")
+	w.WriteString("mov.u32 %thread, %tid.x; mov.u32 %lane, %laneid; mov.u32 %la, loc; " + randCarry)
 	for i := 1; i < randR; i++ {
 		fmt.Fprintf(w, "mad.lo.u32 %%r%d, %%r%d, 0x%x, %%thread; ", i, i-1, g.rnd.Uint32()|1)
 	}
@@ -60,7 +60,7 @@ func (g *randProg) call(depth int) {
 	}
 	d, x, y := g.reg("d"), g.reg("d"), g.reg("r")
 	if f.inRegisters {
-		fmt.Fprintf(w, "%scall (%s), %s, (%%mem, %%sa, %s, %s, %s);\n", guard, d, f.name, mask, x, y)
+		fmt.Fprintf(w, "%scall (%s), %s, (%%mem, %%sa, %s, %s, %s);\n%s", guard, d, f.name, mask, x, y, randCarry)
 		return
 	}
 	g.labels++
@@ -78,5 +78,5 @@ func (g *randProg) call(depth int) {
 	}
 	fmt.Fprintf(w, "{ .param .b64 o; .param .b64 a; .param .b32 b, c; .param .align 16 .b8 s[16];\nst.param.b64 [a], %%mem; st.param.b32 [b], %%sa; st.param.b32 [c], %s; st.param.b64 [s], %s; st.param.b32 [s+8], %s;\n", mask, x, y)
 	// What lanes read that have not called is open, and a load of a result has no guard.
-	fmt.Fprintf(w, "%scall (o), %s, (a, b, c, s)%s;\nld.param.b64 %%wide, [o]; }\n%smov.b64 %s, %%wide;\n", guard, target, proto, guard, d)
+	fmt.Fprintf(w, "%scall (o), %s, (a, b, c, s)%s;\nld.param.b64 %%wide, [o]; }\n%smov.b64 %s, %%wide;\n%s", guard, target, proto, guard, d, randCarry)
 }

@@ -32,16 +32,19 @@ type randProg struct {
 	labels int
 	// functions are those that the rest of the program may call.
 	functions []randFunction
-	// head is the program's; ptxHead if it is empty. One with newestHead may have what
-	// PTX ISA 8.4 and sm_90 have not.
+	// head is the program's; ptxHead if it is empty.
 	head string
+	// open programs may have what began after PTX ISA 8.4 and sm_90, and what PTX leaves
+	// open, as approximations and what a shuffle reads of lanes that do not take part: our
+	// engines and the oracle agree there, but a card need not.
+	open bool
 }
 
 const newestHead = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 
 // randRegisters declares what a kernel and each function has.
 var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
-.reg .b64 %%mem, %%wide; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm; .reg .pred %%c;
+.reg .b64 %%mem, %%wide; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm, %%lead; .reg .pred %%c;
 .local .align 16 .b8 loc[%d];
 `, randH, randR, randD, randP, randDepth+1, randShared)
 
@@ -65,8 +68,14 @@ var randKeys = func() []string {
 	return keys
 }()
 
+// openProgram reports whether the program of a seed is an open one.
+func openProgram(seed int64) bool { return seed&1 == 0 }
+
 func randomProgram(seed int64) string {
-	g := &randProg{rnd: rand.New(rand.NewSource(seed)), head: map[bool]string{true: newestHead}[seed%4 == 0]}
+	g := &randProg{rnd: rand.New(rand.NewSource(seed)), open: openProgram(seed)}
+	if g.open {
+		g.head = newestHead
+	}
 	g.function()
 	g.function()
 	return g.program(func() { g.body(randDepth, 12+g.rnd.Intn(24)) })
@@ -97,9 +106,12 @@ func (g *randProg) program(body func()) string {
 			fmt.Fprintf(&results, "st.global.%s [%%base+%d], %s;\n", t, 8*i, r)
 		}
 	}
-	fmt.Fprintf(&w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1;\n", randDepth)
+	fmt.Fprintf(&w, "mov.u32 %%lane, %%laneid; mov.b32 %%m%d, -1; %s", randDepth, randCarry)
 	return w.String() + text + results.String() + "ret;\n}\n"
 }
+
+// randCarry gives the carry flag a value, which it has neither at first nor after a call.
+const randCarry = "add.cc.u32 %t, 0, 0;\n"
 
 // randOwnMemory fills the thread's parts of shared and local memory.
 var randOwnMemory = func() string {
@@ -162,7 +174,8 @@ func (g *randProg) fork(depth, n int) {
 	l, w := g.labels, &g.out
 	meet := ""
 	if g.rnd.Intn(3) == 0 {
-		meet = g.warpOp(fmt.Sprintf("%%m%d", depth), 0)
+		mask := fmt.Sprintf("%%m%d", depth)
+		meet = g.leader(mask) + g.warpOp(mask, 0)
 	}
 	if depth == randDepth && g.rnd.Intn(3) == 0 { // the block's threads too
 		meet += fmt.Sprintf("barrier.sync %d;\n", 8+g.rnd.Intn(8))
@@ -175,7 +188,7 @@ func (g *randProg) fork(depth, n int) {
 	g.body(depth-1, 1+n/3)
 	for line := range strings.Lines(meet) { // the same qualifiers, other operands
 		op, _, _ := strings.Cut(line, " ")
-		if op == "barrier.sync" {
+		if op == "barrier.sync" || op == "brev.b32" {
 			w.WriteString(line)
 			continue
 		}
@@ -200,19 +213,30 @@ func (g *randProg) together(depth int) {
 	region := fmt.Sprintf("%%m%d", depth)
 	switch g.rnd.Intn(4) {
 	case 0:
-		g.out.WriteString(g.warpOp(region, 0))
+		g.out.WriteString(g.leader(region) + g.warpOp(region, 0))
 	case 1:
 		tile := 1 << g.rnd.Intn(6)
 		fmt.Fprintf(&g.out, "and.b32 %%t, %%lane, %d; mov.b32 %%pm, 0x%x; shl.b32 %%pm, %%pm, %%t; and.b32 %%pm, %%pm, %s;\n",
 			32-tile, uint32(1<<tile-1), region)
-		g.out.WriteString(g.warpOp("%pm", tile))
+		if !g.open && (depth < randDepth || tile > randThreads%32) { // lanes of a tile may not be there
+			tile = 0
+		}
+		g.out.WriteString(g.leader("%pm") + g.warpOp("%pm", tile))
 	case 2:
 		fmt.Fprintf(&g.out, "and.b32 %%t, %s, %d; match.any.sync.b32 %%pm, %%t, %s;\n", g.reg("r"), 1<<g.rnd.Intn(3), region)
-		g.out.WriteString(g.warpOp("%pm", 0))
+		g.out.WriteString(g.leader("%pm") + g.warpOp("%pm", 0))
 	default:
-		fmt.Fprintf(&g.out, "mov.pred %%c, %s; vote.sync.ballot.b32 %%pm, %%c, %s;\n@%%c ", g.reg("p"), region)
+		fmt.Fprintf(&g.out, "mov.pred %%c, %s; vote.sync.ballot.b32 %%pm, %%c, %s;\n%s@%%c ", g.reg("p"), region, g.leader("%pm"))
 		g.out.WriteString(g.warpOp("%pm", 0))
 	}
+}
+
+// leader computes the first lane of a mask, which every shuffle can read.
+func (g *randProg) leader(mask string) string {
+	if g.open {
+		return ""
+	}
+	return fmt.Sprintf("brev.b32 %%lead, %s; clz.b32 %%lead, %%lead;\n", mask)
 }
 
 // warpOp is a random warp instruction; a tile's size gives shuffles that stay inside.
@@ -222,7 +246,7 @@ func (g *randProg) warpOp(mask string, tile int) string {
 		"redux.sync.add.u32", "redux.sync.add.s32", "redux.sync.min.u32", "redux.sync.min.s32", "redux.sync.max.u32", "redux.sync.max.s32",
 		"redux.sync.and.b32", "redux.sync.or.b32", "redux.sync.xor.b32", "elect.sync",
 		"shfl.sync.up.b32", "shfl.sync.down.b32", "shfl.sync.bfly.b32", "shfl.sync.idx.b32", "bar.warp.sync"}
-	if g.head == newestHead {
+	if g.open {
 		list = append(list, "redux.sync.min.f32", "redux.sync.max.abs.f32", "redux.sync.min.NaN.f32", "redux.sync.max.abs.NaN.f32")
 	}
 	op := g.one(list...)
@@ -232,6 +256,9 @@ func (g *randProg) warpOp(mask string, tile int) string {
 			c &^= 31
 		}
 		return fmt.Sprintf("%s %s|%s, %s, %d, 0x%x, %s;\n", op, g.reg("r"), g.reg("p"), g.reg("r"), g.rnd.Intn(tile), c, mask)
+	}
+	if strings.HasPrefix(op, "shfl") && !g.open {
+		op = "shfl.sync.idx.b32"
 	}
 	return g.operands(op, mask)
 }
@@ -248,6 +275,8 @@ func (g *randProg) operands(op, mask string) string {
 		s += g.reg("p") + ", " + g.one("", "!") + g.reg("p")
 	case strings.HasPrefix(op, "elect"):
 		s += g.one("_", g.reg("r")) + "|" + g.reg("p")
+	case strings.HasPrefix(op, "shfl") && !g.open:
+		s += g.reg("r") + "|" + g.reg("p") + ", " + g.reg("r") + ", %lead, 31"
 	case strings.HasPrefix(op, "shfl"):
 		s += g.reg("r") + "|" + g.reg("p") + ", " + g.reg("r") + ", " + g.src(ptx.B32) + ", " + g.src(ptx.B32)
 	default:
@@ -304,17 +333,24 @@ func (g *randProg) inst() string {
 	case 1, 2:
 		return g.decoded()
 	}
-	return g.tabled(randKeys[g.rnd.Intn(len(randKeys))])
+	k := g.one(randKeys...)
+	for approximate(k) && !g.open {
+		k = g.one(randKeys...)
+	}
+	return g.tabled(k)
 }
 
 // tabled is an operation of ops.txt on random operands.
-func (g *randProg) tabled(k string) string {
+func (g *randProg) tabled(k string) string { return g.plain(operationName(k), operations[k]) }
+
+// operationName is how an instruction writes an operation of ops.txt.
+func operationName(k string) string {
 	name, suffix, _ := strings.Cut(k, "/")
 	if suffix != "" { // modifiers go before the type
 		i := strings.LastIndexByte(name, '.')
 		name = name[:i] + "." + strings.ReplaceAll(suffix, "/", ".") + name[i:]
 	}
-	return g.plain(name, operations[k])
+	return name
 }
 
 func (g *randProg) plain(name string, f any) string {
@@ -338,7 +374,19 @@ func (g *randProg) plain(name string, f any) string {
 			args[i+1] = fmt.Sprint(g.rnd.Intn(256))
 		}
 	}
-	return name + " " + strings.Join(args, ", ")
+	s := name + " " + strings.Join(args, ", ")
+	if types[0] == ptx.F64 {
+		s += g.oneNaN(args[0])
+	}
+	return s
+}
+
+// oneNaN makes the NaN that a register of f64 may hold a known one: PTX leaves its bits open.
+func (g *randProg) oneNaN(reg string) string {
+	if g.open {
+		return ""
+	}
+	return fmt.Sprintf("; setp.nan.f64 %%c, %s, %s; @%%c mov.b64 %s, 0xfff8000000000000", reg, reg, reg)
 }
 
 var (
@@ -380,7 +428,12 @@ func (g *randProg) conversion() string {
 	case g.rnd.Intn(4) == 0 && (tt.Float() || !holds(tt, ft)):
 		mods += ".sat"
 	}
-	return fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, g.reg(d), g.reg(a))
+	result := g.reg(d)
+	s := fmt.Sprintf("cvt%s.%s.%s %s, %s", mods, to, from, result, g.reg(a))
+	if tt == ptx.F64 {
+		s += g.oneNaN(result)
+	}
+	return s
 }
 
 // holds reports whether an integer type has all values of another type.

@@ -64,11 +64,8 @@ func numbers(n int) []int32 {
 func TestGridBarrier(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
 	const rounds = 5
-	most := 5000
-	if d := card(t); d != nil {
-		most = 8 * int(d.Info().Attributes[16]) // its multiprocessors
-	}
-	for _, size := range [][2]int{{1, 64}, {2, 64}, {3, 100}, {64, 256}, {1000, 32}, {most, 32}} {
+	for _, size := range [][2]int{{1, 64}, {2, 64}, {3, 100}, {64, 256}, {1000, 32}, {5000, 32}} {
+		size[0] = r.together("gridstencil", size[0], size[1])
 		x := numbers(size[0] * size[1])
 		dx, dy := r.buffer(raw(x)), r.buffer(make([]byte, 4*len(x)))
 		r.launch("gridstencil", [3]uint32{uint32(size[0]), 1, 1}, [3]uint32{uint32(size[1]), 1, 1}, 0, r.buffer(make([]byte, 4)), dx, dy, rounds)
@@ -109,9 +106,9 @@ func TestQueue(t *testing.T) {
 
 func TestRelay(t *testing.T) {
 	r := newRig(t, kernelFile(t, "wait"))
-	const blocks = 3000
+	blocks := r.together("relay", 3000, 32)
 	c := r.buffer(make([]byte, 4*blocks))
-	r.launch("relay", [3]uint32{blocks, 1, 1}, [3]uint32{32, 1, 1}, 0, c)
+	r.launch("relay", [3]uint32{uint32(blocks), 1, 1}, [3]uint32{32, 1, 1}, 0, c)
 	r.expect(c, blocks, func(i int) uint32 { return uint32(blocks - i) })
 }
 

@@ -177,6 +177,14 @@ type LazyLoader interface {
 	FunctionInfo(Function) (abi.FunctionInfo, error)
 }
 
+// Stager is a Driver that copies from and to memory that it has been told of without a
+// stop of its own.
+type Stager interface {
+	// Stage names the memory through which a guest's copies pass, before there is a
+	// context. It stays mapped as long as there is one.
+	Stage(memory []byte)
+}
+
 // AllocUnit is what memory is accounted in, bytes: the alignment of device
 // addresses, so that many small pieces cannot take more than they count.
 const AllocUnit = 256

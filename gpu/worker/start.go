@@ -101,6 +101,9 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 		return err
 	}
 	s.ring = mapping.Bytes(l.ring, l.ringSize)
+	if driver, ok := s.driver.(Stager); ok && l.chunkCount > 0 {
+		driver.Stage(mapping.Bytes(l.arena, l.chunkCount*l.chunkSize))
+	}
 	mapping.Store64(abi.OffTail, 0)
 	mapping.Store64(abi.OffWindowBase, s.window.Base)
 	mapping.Store64(abi.OffWindowSize, s.window.Size)

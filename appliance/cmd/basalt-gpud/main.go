@@ -1,5 +1,6 @@
 // Command basalt-gpud is the GPU daemon of a node: inventory, leases, VRAM
-// ledger and meter. With --standalone it serves programs on this machine.
+// ledger and meter. With --standalone it serves programs on this machine;
+// doctor says whether this machine's cards are fit.
 package main
 
 import (
@@ -22,12 +23,15 @@ func main() {
 }
 
 func run(args []string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if len(args) > 0 && args[0] == "doctor" {
+		return runDoctor(ctx, args[1:])
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
 	d, err := newDaemon(o, log)
 	if err != nil {

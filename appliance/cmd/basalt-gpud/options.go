@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -59,6 +58,9 @@ const usage = `basalt-gpud gives virtual GPUs of this machine's cards to workers
 On a node:
   basalt-gpud --state DIR --socket PATH [--soft-gpu name=soft0,vram=8GiB,sms=4]…
 
+To see whether this machine's NVIDIA cards are fit for it:
+  basalt-gpud doctor
+
 Alone, for CUDA programs on this machine, with or without a GPU:
   basalt-gpud --standalone --soft-gpu vram=8GiB --socket PATH
   BASALT_GPU=unix:PATH LD_LIBRARY_PATH=build/guest/lib ./program
@@ -105,11 +107,7 @@ func parse(args []string) (o options, err error) {
 		return o, errors.New("--state is needed")
 	}
 	if o.worker == "" {
-		exe, err := os.Executable()
-		if err != nil {
-			return o, fmt.Errorf("--worker: %w", err)
-		}
-		o.worker = filepath.Join(filepath.Dir(exe), "basalt-worker")
+		o.worker = besideThis("basalt-worker")
 	}
 	return o, nil
 }

@@ -37,7 +37,7 @@ func main() {
 		return
 	}
 	if err == nil {
-		err = confine()
+		err = confine(o)
 	}
 	if err == nil {
 		runtime.UnlockOSThread()
@@ -48,7 +48,11 @@ func main() {
 		// garbage is worth more than the time that collecting takes.
 		debug.SetGCPercent(50)
 		untouched := make([]byte, untouchedBytes)
-		err = run(o)
+		if o.check != "" {
+			err = check(o)
+		} else {
+			err = run(o)
+		}
 		runtime.KeepAlive(untouched)
 	}
 	if err != nil {

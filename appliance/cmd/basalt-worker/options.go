@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ type options struct {
 	driver  string
 	device  string
 	limits  *worker.Limits // without gpud
+	check   string         // id of a card to be checked; empty: none
+	without string         // what of the confinement the check leaves out
 }
 
 func parse(args []string, stderr io.Writer) (o options, err error) {
@@ -35,18 +38,28 @@ func parse(args []string, stderr io.Writer) (o options, err error) {
 		o.limits = &l
 		return err
 	})
+	f.StringVar(&o.check, "check", "", "check the card of this `id` as a worker uses one, and end (basalt-gpud doctor)")
+	f.StringVar(&o.without, "check-without", "", "`part` of the confinement that a check leaves out: landlock, seccomp, or both with a comma")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
 	switch {
 	case f.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.check == "" && o.without != "":
+		return o, errors.New("--check-without is for --check")
+	case o.check != "":
 	case o.limits == nil && (o.gpud == "" || o.vgpu == ""):
 		return o, errors.New("--gpud and --vgpu are needed, or --standalone-limits; basalt-worker --help lists all")
 	case o.limits != nil && o.driver == "":
 		o.driver = "soft"
 	}
 	return o, nil
+}
+
+// leavesOut reports whether a check leaves a part of the confinement out.
+func (o options) leavesOut(part string) bool {
+	return slices.Contains(strings.Split(o.without, ","), part)
 }
 
 // parseLimits reads vram=SIZE,name=NAME; sizes are bytes or have a unit KiB,

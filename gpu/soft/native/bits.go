@@ -103,7 +103,8 @@ func (b *builder) quotient(x, y id, signed bool) id {
 	return b.op(amd64.VPOR, q, b.op(amd64.VPCMPEQD, y, b.zero()))
 }
 
-// remainder is x where y is 0.
+// remainder is all ones where y is 0.
 func (b *builder) remainder(x, y id, signed bool) id {
-	return b.op(amd64.VPSUBD, x, b.op(amd64.VPMULLD, b.quotient(x, y, signed), y))
+	r := b.op(amd64.VPSUBD, x, b.op(amd64.VPMULLD, b.quotient(x, y, signed), y))
+	return b.op(amd64.VPOR, r, b.op(amd64.VPCMPEQD, y, b.zero()))
 }

@@ -32,7 +32,7 @@ type builder struct {
 	loaded   map[place]id     // of register files
 	current  map[ir.Ref]value // what registers hold, where it is not in the files
 	dirty    []ir.Ref         // registers that the files do not have yet
-	loose    map[id]ir.Class  // may be a NaN that is not the one PTX gives
+	loose    map[id]bool      // of 32 bits, may be a NaN that is not the one PTX gives
 	strict   map[id]id        // loose ones with that NaN
 	flat     map[id]bool      // has no denormals of 32 bits
 	flats    map[id]id        // others without them
@@ -63,7 +63,7 @@ func newBuilder() *builder {
 	return &builder{
 		code:   regalloc.Code{Registers: [][]regalloc.Reg{all}},
 		loaded: map[place]id{}, current: map[ir.Ref]value{},
-		loose: map[id]ir.Class{}, strict: map[id]id{}, flat: map[id]bool{}, flats: map[id]id{}, wide: map[id][2]id{},
+		loose: map[id]bool{}, strict: map[id]id{}, flat: map[id]bool{}, flats: map[id]id{}, wide: map[id][2]id{},
 		widened: map[id]value{}, groups: map[groupKey][]*group{},
 	}
 }

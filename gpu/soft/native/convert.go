@@ -132,12 +132,13 @@ func (b *builder) floatToFloat(v value, f *ops.Conversion) value {
 		return b.op1Imm(in, x, rounding[f.Mode])
 	}
 	v.lo = round(v.lo)
-	b.loose[v.lo] = v.class
 	if v.class == ir.Class64 {
-		v.hi = round(v.hi)
-		b.loose[v.hi] = v.class
+		if v.hi = round(v.hi); !f.ToInteger {
+			return value{v.class, b.quieted(v.lo, v.lo), b.quieted(v.hi, v.hi)}
+		}
 		return v
 	}
+	b.loose[v.lo] = true
 	if f.Sat {
 		v = b.saturate(v)
 	}

@@ -82,7 +82,7 @@ func (b *builder) logarithm(x id) id {
 	y := b.fma(p, s, e)
 	y = b.choose64(y, x, b.opImm(amd64.VCMPPD, x, b.f64(math.Inf(1)), cmpEqual))
 	y = b.choose64(y, b.f64(math.Inf(-1)), b.opImm(amd64.VCMPPD, x, b.zero(), cmpEqual))
-	return b.choose64(y, b.k64(nan64), b.opImm(amd64.VCMPPD, x, b.zero(), cmpNotAtLeast))
+	return b.choose64(y, b.f64(math.NaN()), b.opImm(amd64.VCMPPD, x, b.zero(), cmpNotAtLeast))
 }
 
 // logBias makes the exponents of 32-bit numbers positive.

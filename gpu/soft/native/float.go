@@ -5,11 +5,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
-// The NaNs that instructions give (gpu/soft/ops).
-const (
-	nan32 = 0x7fffffff
-	nan64 = 0xfff8000000000000
-)
+// nan32 is the NaN that instructions on 32 bits give (gpu/soft/ops). Those on 64 bits hand
+// on the NaN of a source as the processor does, which asks its sources in another order.
+const nan32 = 0x7fffffff
 
 // Predicates of VCMPPS.
 const (
@@ -22,10 +20,7 @@ const (
 func looseResult(l lowering) lowering {
 	return lowering{loose: true, f: func(b *builder, s []value) value {
 		v := l.f(b, s)
-		b.loose[v.lo] = v.class
-		if v.class == ir.Class64 {
-			b.loose[v.hi] = v.class
-		}
+		b.loose[v.lo] = true
 		return v
 	}}
 }
@@ -39,16 +34,14 @@ func ofBits(l lowering) lowering {
 // settle makes NaNs those that PTX gives, in values that anything but arithmetic
 // reads. Arithmetic gives a NaN for any.
 func (b *builder) settle(v value) value {
-	v.lo = b.settled(v.lo)
-	if v.class == ir.Class64 {
-		v.hi = b.settled(v.hi)
+	if v.class == ir.Class32 {
+		v.lo = b.settled(v.lo)
 	}
 	return v
 }
 
 func (b *builder) settled(x id) id {
-	c, ok := b.loose[x]
-	if !ok {
+	if !b.loose[x] {
 		return x
 	}
 	if b.cycle != nil {
@@ -57,12 +50,7 @@ func (b *builder) settled(x id) id {
 	if s, ok := b.strict[x]; ok {
 		return s
 	}
-	var s id
-	if c == ir.Class64 {
-		s = b.blend(x, b.k64(nan64), b.opImm(amd64.VCMPPD, x, x, cmpUnordered))
-	} else {
-		s = b.blend(x, b.k32(nan32), b.opImm(amd64.VCMPPS, x, x, cmpUnordered))
-	}
+	s := b.blend(x, b.k32(nan32), b.opImm(amd64.VCMPPS, x, x, cmpUnordered))
 	b.strict[x], b.flat[s] = s, b.flat[x]
 	return s
 }
@@ -91,8 +79,8 @@ func (b *builder) flushed(x id) id {
 	tiny := b.op(amd64.VPCMPEQD, b.and(x, 0x7f800000), b.zero())
 	f := b.op(amd64.VPANDN, b.and(tiny, 0x7fffffff), x)
 	b.flats[x], b.flat[f] = f, true
-	if c, ok := b.loose[x]; ok {
-		b.loose[f] = c
+	if b.loose[x] {
+		b.loose[f] = true
 	}
 	return f
 }
@@ -107,8 +95,8 @@ func (b *builder) saturate(v value) value {
 // floats are operations on 32 bits.
 func floats() map[string]lowering {
 	m := map[string]lowering{
-		"abs.f32":      one(func(b *builder, x id) id { return b.and(x, 0x7fffffff) }),
-		"neg.f32":      one(func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.k32(0x80000000)) }),
+		"abs.f32":      looseResult(one(func(b *builder, x id) id { return b.and(x, 0x7fffffff) })),
+		"neg.f32":      looseResult(one(func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.k32(0x80000000)) })),
 		"copysign.f32": two(func(b *builder, x, y id) id { return b.op(amd64.VPOR, b.and(x, 0x80000000), b.and(y, 0x7fffffff)) }),
 		"min.f32":      looseResult(two(func(b *builder, x, y id) id { return b.least(single, amd64.VMINPS, amd64.VPOR, x, y) })),
 		"max.f32":      looseResult(two(func(b *builder, x, y id) id { return b.least(single, amd64.VMAXPS, amd64.VPAND, x, y) })),
@@ -131,27 +119,49 @@ func floats() map[string]lowering {
 	return m
 }
 
-// doubles are operations on 64 bits.
+// doubles are operations on 64 bits. The processor hands on the first source that is a
+// NaN, and of a product and a sum the factors' before the summand's.
 func doubles() map[string]lowering {
 	m := map[string]lowering{
-		"abs.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VPANDN, b.k64(1<<63), x) }),
-		"neg.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VPXOR, x, b.k64(1<<63)) }),
-		"div.rn.f64":  looseResult(plainBoth(amd64.VDIVPD)),
-		"sqrt.rn.f64": looseResult(both1(func(b *builder, x id) id { return b.op1(amd64.VSQRTPD, x) })),
-		"min.f64":     looseResult(both(func(b *builder, x, y id) id { return b.least(double, amd64.VMINPD, amd64.VPOR, x, y) })),
-		"max.f64":     looseResult(both(func(b *builder, x, y id) id { return b.least(double, amd64.VMAXPD, amd64.VPAND, x, y) })),
+		"abs.f64": both1(func(b *builder, x id) id {
+			return b.quieted(b.op(amd64.VPANDN, b.k64(1<<63), x), x)
+		}),
+		"neg.f64": both1(func(b *builder, x id) id {
+			return b.quieted(b.op(amd64.VPXOR, x, b.k64(1<<63)), x)
+		}),
+		"div.rn.f64":  both(func(b *builder, x, y id) id { return b.op(amd64.VDIVPD, b.orOf(x, y), y) }),
+		"sqrt.rn.f64": both1(func(b *builder, x id) id { return b.op1(amd64.VSQRTPD, x) }),
+		"rcp.rn.f64":  both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) }),
+		"min.f64":     both(func(b *builder, x, y id) id { return b.leastDouble(amd64.VMINPD, amd64.VPOR, x, y) }),
+		"max.f64":     both(func(b *builder, x, y id) id { return b.leastDouble(amd64.VMAXPD, amd64.VPAND, x, y) }),
 		"copysign.f64": both(func(b *builder, x, y id) id {
 			return b.op(amd64.VPOR, b.op(amd64.VPAND, x, b.k64(1<<63)), b.op(amd64.VPANDN, b.k64(1<<63), y))
 		}),
 	}
-	set(m, looseResult(plainBoth(amd64.VADDPD)), "add.f64", "add.rn.f64")
-	set(m, looseResult(plainBoth(amd64.VSUBPD)), "sub.f64", "sub.rn.f64")
-	set(m, looseResult(plainBoth(amd64.VMULPD)), "mul.f64", "mul.rn.f64")
-	set(m, looseResult(lowering{f: func(b *builder, s []value) value {
-		return value{ir.Class64, b.replace(amd64.VFMADD213PD, s[0].lo, s[1].lo, s[2].lo), b.replace(amd64.VFMADD213PD, s[0].hi, s[1].hi, s[2].hi)}
-	}}), "fma.rn.f64", "mad.rn.f64")
-	set(m, looseResult(both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) })), "rcp.rn.f64", "rcp.approx.ftz.f64")
+	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VADDPD, y, x) }), "add.f64", "add.rn.f64")
+	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VMULPD, y, x) }), "mul.f64", "mul.rn.f64")
+	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VSUBPD, b.orOf(x, y), y) }), "sub.f64", "sub.rn.f64")
+	fma := func(b *builder, x, y, z id) id { return b.replace(amd64.VFMADD213PD, b.orOf(x, z), y, z) }
+	set(m, lowering{f: func(b *builder, s []value) value {
+		return value{ir.Class64, fma(b, s[0].lo, s[1].lo, s[2].lo), fma(b, s[0].hi, s[1].hi, s[2].hi)}
+	}}, "fma.rn.f64", "mad.rn.f64")
 	return m
+}
+
+// orOf is x, or y where that is a NaN.
+func (b *builder) orOf(x, y id) id {
+	return b.choose64(x, y, b.opImm(amd64.VCMPPD, y, y, cmpUnordered))
+}
+
+// quieted is r, or x made quiet where that is a NaN.
+func (b *builder) quieted(r, x id) id {
+	return b.choose64(r, b.op(amd64.VADDPD, x, x), b.opImm(amd64.VCMPPD, x, x, cmpUnordered))
+}
+
+// leastDouble is least of two f64; the NaN of two is the second, made quiet.
+func (b *builder) leastDouble(in, tie *amd64.Inst, x, y id) id {
+	r := b.least(double, in, tie, x, y)
+	return b.choose64(r, b.op(amd64.VADDPD, y, y), b.opImm(amd64.VCMPPD, r, r, cmpUnordered))
 }
 
 // single and double are VCMPPS and VCMPPD.
@@ -192,10 +202,10 @@ func conversions() map[string]lowering {
 	}), "cvt.rn.f32.u32")
 	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VCVTDQ2PD, s[0].lo) }}, "cvt.rn.f64.s32", "cvt.f64.s32")
 	set(m, lowering{f: func(b *builder, s []value) value { return b.fromUnsigned(s[0].lo) }}, "cvt.rn.f64.u32", "cvt.f64.u32")
-	set(m, looseResult(lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VCVTPS2PD, s[0].lo) }}), "cvt.f64.f32")
-	set(m, looseResult(lowering{f: func(b *builder, s []value) value {
+	set(m, lowering{f: func(b *builder, s []value) value { return b.extend(amd64.VCVTPS2PD, s[0].lo) }}, "cvt.f64.f32")
+	set(m, lowering{f: func(b *builder, s []value) value {
 		return value{class: ir.Class32, lo: b.join(b.narrow(amd64.VCVTPD2PS, s[0].lo), b.narrow(amd64.VCVTPD2PS, s[0].hi))}
-	}}), "cvt.rn.f32.f64")
+	}}, "cvt.rn.f32.f64")
 	return m
 }
 

@@ -67,9 +67,9 @@ type kept struct {
 // cycle is what a body that goes round has besides.
 type cycle struct {
 	again ir.Pred
-	loose map[place]ir.Class // what turns hand on with any NaN
-	ins   map[id]place       // those that a turn begins with
-	exact bool               // all of them are only read by what takes any NaN
+	loose map[place]bool // what turns hand on with any NaN
+	ins   map[id]place   // those that a turn begins with
+	exact bool           // all of them are only read by what takes any NaN
 	kept  []kept
 	top   amd64.Label
 	bail  amd64.Label
@@ -80,8 +80,8 @@ func looping(l *cycle) func(*builder) { return func(b *builder) { b.cycle = l } 
 
 // enters notes a vector that a turn begins with.
 func (l *cycle) enters(b *builder, p place, v id) {
-	if c, ok := l.loose[p]; ok {
-		b.loose[v], l.ins[v] = c, p
+	if l.loose[p] {
+		b.loose[v], l.ins[v] = true, p
 	}
 }
 
@@ -99,12 +99,12 @@ func (l *cycle) settles(v id) {
 func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *body, err error) {
 	o.Masked = false
 	options = append(options, quick)
-	l := &cycle{again: o.Loop.Again, loose: map[place]ir.Class{}, ins: map[id]place{}}
+	l := &cycle{again: o.Loop.Again, loose: map[place]bool{}, ins: map[id]place{}}
 	b := collect(insts, &o, append(options, looping(l))...)
 	for _, r := range b.dirty {
 		for _, h := range b.halvesOf(r) {
-			if c, ok := b.loose[h.v]; ok {
-				l.loose[h.to] = c
+			if b.loose[h.v] {
+				l.loose[h.to] = true
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (b *builder) goRound(insts, keep int, o *Options) {
 	for _, r := range b.dirty {
 		for _, h := range b.halvesOf(r) {
 			next[h.to] = h.v
-			if _, ok := l.loose[h.to]; !ok {
+			if !l.loose[h.to] {
 				next[h.to] = b.settled(h.v)
 			}
 		}
@@ -263,10 +263,7 @@ func (b *body) writeLoop(a *amd64.Assembler, next amd64.Label) {
 func (b *body) giveBack(a *amd64.Assembler, k *kept) {
 	r := amd64.Y(k.reg)
 	t := amd64.Y(amd64.Reg(b.code.Registers[0][0])) // nothing is needed that is not kept
-	if class, ok := b.cycle.loose[k.home]; ok && class == ir.Class64 {
-		a.Emit(amd64.VCMPPD, t, r, r, amd64.Imm(cmpUnordered))
-		a.Emit(amd64.VBLENDVPD, r, r, amd64.At(a.Broadcast64(nan64)), t)
-	} else if ok {
+	if b.cycle.loose[k.home] {
 		a.Emit(amd64.VCMPPS, t, r, r, amd64.Imm(cmpUnordered))
 		a.Emit(amd64.VBLENDVPS, r, r, amd64.At(a.Broadcast64(nan32<<32|nan32)), t)
 	}

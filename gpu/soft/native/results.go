@@ -59,8 +59,8 @@ func (b *builder) copied(v id) id {
 		return v
 	}
 	own := b.op1(amd64.VMOVDQA, v)
-	if c, ok := b.loose[v]; ok {
-		b.loose[own] = c
+	if b.loose[v] {
+		b.loose[own] = true
 	}
 	return own
 }

@@ -196,6 +196,9 @@ func (v Conversion) intToFloat(a uint64) uint64 {
 
 func (v Conversion) floatToFloat(a uint64) uint64 {
 	x := v.number(a)
+	if x != x && !v.Sat && (v.From == ptx.F64 || v.To == ptx.F64) {
+		return v.carried(a)
+	}
 	if v.ToInteger {
 		x = v.round(x)
 	}
@@ -203,6 +206,28 @@ func (v Conversion) floatToFloat(a uint64) uint64 {
 		return v.pack(x)
 	}
 	return v.finish(new(big.Float).SetPrec(64).SetFloat64(x))
+}
+
+// carried converts a NaN from or to f64: its sign and payload go through f64.
+func (v Conversion) carried(a uint64) uint64 {
+	wide := a | quiet64
+	switch v.From {
+	case ptx.F16:
+		wide = a>>15<<63 | 0x7ff<<52 | quiet64 | a&0x3ff<<42
+	case ptx.BF16:
+		wide = wide64(uint32(a) << 16)
+	case ptx.F32:
+		wide = wide64(uint32(a))
+	}
+	switch v.To {
+	case ptx.F16:
+		return wide>>63<<15 | 0x7c00 | wide>>42&0x3ff
+	case ptx.BF16:
+		return uint64(narrow32(wide) >> 16)
+	case ptx.F32:
+		return uint64(narrow32(wide))
+	}
+	return wide
 }
 
 // finish rounds an exact number to the target.

@@ -24,7 +24,7 @@ func init() {
 		{"e4m3", 8, decodeE4M3, nil},
 		{"e5m2", 8, func(v uint64) float64 { return float64(f16(uint32(v) << 8)) }, nil},
 		{"f32", 32, func(v uint64) float64 { return float64(f32(uint32(v))) }, func(x float64) uint64 { return uint64(b32(float32(x))) }},
-		{"f64", 64, f64, b64},
+		{"f64", 64, f64, math.Float64bits},
 		{"s8", 8, func(v uint64) float64 { return float64(int8(v)) }, nil},
 		{"u8", 8, func(v uint64) float64 { return float64(v) }, nil},
 		{"s4", 4, func(v uint64) float64 { return float64(int8(v<<4) >> 4) }, nil},

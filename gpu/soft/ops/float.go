@@ -12,14 +12,110 @@ const nan32 = 0x7fffffff
 func f32(a uint32) float32 { return math.Float32frombits(a) }
 func f64(a uint64) float64 { return math.Float64frombits(a) }
 
-// nan64 is the NaN that f64 instructions give; PTX leaves its payload open.
-const nan64 = 0xfff8000000000000
+// nan64 is the NaN of an invalid f64 operation, and quiet64 the bit of a quiet one. PTX
+// leaves both open; this is what a card gives.
+const (
+	nan64   = 0xfff8000000000000
+	quiet64 = 1 << 51
+)
 
 func b64(x float64) uint64 {
 	if x != x {
 		return nan64
 	}
 	return math.Float64bits(x)
+}
+
+// orNaN is the bits of a result, or the NaN that it is because of an operand: the first
+// of those that the caller names, made quiet. A card asks the operands in the order b, a,
+// and in the order b, c, a of an fma.
+func orNaN(x float64, first, second uint64) uint64 {
+	if x != x {
+		return handedOn(first, second, 0)
+	}
+	return math.Float64bits(x)
+}
+
+func orNaN3(x float64, first, second, third uint64) uint64 {
+	if x != x {
+		return handedOn(first, second, third)
+	}
+	return math.Float64bits(x)
+}
+
+func handedOn(list ...uint64) uint64 {
+	for _, v := range list {
+		if isNaN64(v) {
+			return v | quiet64
+		}
+	}
+	return nan64
+}
+
+func isNaN64(a uint64) bool { return a<<1 > 0x7ff<<53 }
+
+// negated64 and absolute64 leave the sign of a NaN as it is.
+func negated64(a uint64) uint64 {
+	if isNaN64(a) {
+		return a | quiet64
+	}
+	return a ^ 1<<63
+}
+
+func absolute64(a uint64) uint64 {
+	if isNaN64(a) {
+		return a | quiet64
+	}
+	return a &^ (1 << 63)
+}
+
+// coarse64 is an operand of the approximations that read the upper half of an f64 only,
+// and a denormal as a zero (PTX ISA, rcp.approx.ftz.f64); upper64 is their result, whose
+// lower half is 0.
+func coarse64(a uint64) uint64 {
+	if a>>52&0x7ff == 0 {
+		return a & (1 << 63)
+	}
+	if isNaN64(a) {
+		return a
+	}
+	return a &^ (1<<32 - 1)
+}
+
+func upper64(x float64) uint64 {
+	const nan = nan32 << 32
+	a := math.Float64bits(x)
+	switch {
+	case x != x:
+		return nan
+	case a>>52&0x7ff == 0:
+		return a & (1 << 63)
+	}
+	return a &^ (1<<32 - 1)
+}
+
+// wide64 and narrow32 convert; a NaN keeps its sign and what there is room for of its
+// payload, and becomes quiet.
+func wide64(a uint32) uint64 {
+	if x := f32(a); x == x {
+		return math.Float64bits(float64(x))
+	}
+	return uint64(a>>31)<<63 | 0x7ff<<52 | quiet64 | uint64(a&0x7fffff)<<29
+}
+
+func narrow32(a uint64) uint32 {
+	if !isNaN64(a) {
+		return math.Float32bits(float32(f64(a)))
+	}
+	return uint32(a>>63)<<31 | 0x7fc00000 | uint32(a>>29)&0x7fffff
+}
+
+// signed32 is an f32 whose sign has been set: of a NaN there is one.
+func signed32(a uint32) uint32 {
+	if a&0x7fffffff > 0x7f800000 {
+		return nan32
+	}
+	return a
 }
 
 func b32(x float32) uint32 {
@@ -126,7 +222,7 @@ func minF64(a, b uint64) uint64 {
 	x, y := f64(a), f64(b)
 	switch {
 	case x != x && y != y:
-		return nan64
+		return handedOn(b, a)
 	case x != x || y < x:
 		return b
 	case y != y || x < y:
@@ -139,7 +235,7 @@ func maxF64(a, b uint64) uint64 {
 	x, y := f64(a), f64(b)
 	switch {
 	case x != x && y != y:
-		return nan64
+		return handedOn(b, a)
 	case x != x || y > x:
 		return b
 	case y != y || x > y:
@@ -186,7 +282,7 @@ func directed32(op arith, a, b, c uint32, mode Rounding) uint32 {
 func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
 	x, exact, ok := exactly(op, f64(a), f64(b), f64(c), mode)
 	if !ok {
-		return b64(exact)
+		return orNaN3(exact, b, c, a)
 	}
 	v, acc := x.Float64()
 	if adjust(acc, mode, v < 0 || v == 0 && x.Signbit()) {

@@ -25,6 +25,17 @@ func bf16(a uint32) float32 { return math.Float32frombits(a << 16) }
 // nan16 is the NaN that half instructions give.
 const nan16 = 0x7fff
 
+// signed16 is a half whose sign has been set, of the format whose infinity is inf: of a
+// NaN there is one. signedHalves is two.
+func signed16(a, inf uint32) uint32 {
+	if a&0x7fff > inf {
+		return nan16
+	}
+	return a & 0xffff
+}
+
+func signedHalves(a, inf uint32) uint32 { return signed16(a, inf) | signed16(a>>16, inf)<<16 }
+
 func toF16(x float64) uint32  { return narrow(x, 10, 5, Nearest) }
 func toBF16(x float64) uint32 { return narrow(x, 7, 8, Nearest) }
 

@@ -30,7 +30,7 @@ func divU32(a, b uint32) uint32 {
 
 func remU32(a, b uint32) uint32 {
 	if b == 0 {
-		return a
+		return 0xffffffff
 	}
 	return a % b
 }
@@ -44,7 +44,7 @@ func divS32(a, b int32) uint32 {
 
 func remS32(a, b int32) uint32 {
 	if b == 0 {
-		return uint32(a)
+		return 0xffffffff
 	}
 	return uint32(a % b)
 }
@@ -58,7 +58,7 @@ func divU64(a, b uint64) uint64 {
 
 func remU64(a, b uint64) uint64 {
 	if b == 0 {
-		return a
+		return 1<<64 - 1
 	}
 	return a % b
 }
@@ -72,7 +72,7 @@ func divS64(a, b int64) uint64 {
 
 func remS64(a, b int64) uint64 {
 	if b == 0 {
-		return uint64(a)
+		return 1<<64 - 1
 	}
 	return uint64(a % b)
 }
@@ -119,18 +119,16 @@ func bfeS32(a, pos, length uint32) uint32 {
 	return uint32(int32(v<<(32-length)) >> (32 - length))
 }
 
-func bfeU64(a uint64, pos, length uint32) uint64 {
-	pos, length = pos&0xff, length&0xff
-	return a >> pos & (1<<length - 1)
-}
+// bfeU64, bfeS64 and bfiB64 do not cut position and length off at 8 bits, as those of 32
+// bits do.
+func bfeU64(a uint64, pos, length uint32) uint64 { return a >> pos & (1<<length - 1) }
 
 func bfeS64(a uint64, pos, length uint32) uint64 {
-	pos, length = pos&0xff, length&0xff
 	if length == 0 {
 		return 0
 	}
 	v := uint64(int64(a) >> min(pos, 63))
-	if pos+length >= 64 {
+	if length >= 64 || pos+length >= 64 {
 		return v
 	}
 	return uint64(int64(v<<(64-length)) >> (64 - length))
@@ -143,7 +141,6 @@ func bfiB32(a, b, pos, length uint32) uint32 {
 }
 
 func bfiB64(a, b uint64, pos, length uint32) uint64 {
-	pos, length = pos&0xff, length&0xff
 	mask := uint64(1<<length-1) << pos
 	return b&^mask | a<<pos&mask
 }

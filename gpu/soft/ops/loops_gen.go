@@ -1724,7 +1724,7 @@ func vec151(d Predicate, as []uint32) {
 		for l := range 32 {
 			i := w*32 + l
 			a := as[i]
-			m |= bit(a&0x7f800000 != 0x7f800000 && a&0x7f800000 != 0) << l
+			m |= bit(a&0x7f800000 != 0x7f800000 && (a&0x7f800000 != 0 || a<<1 == 0)) << l
 		}
 		d[w] = m
 	}
@@ -1808,7 +1808,7 @@ func vec157(d Predicate, as []uint64) {
 		for l := range 32 {
 			i := w*32 + l
 			a := as[i]
-			m |= bit(a>>52&0x7ff != 0x7ff && a>>52&0x7ff != 0) << l
+			m |= bit(a>>52&0x7ff != 0x7ff && (a>>52&0x7ff != 0 || a<<1 == 0)) << l
 		}
 		d[w] = m
 	}
@@ -2922,7 +2922,7 @@ func vec260(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fffffff
+		d[i] = signed32(a & 0x7fffffff)
 	}
 }
 
@@ -2931,7 +2931,7 @@ func vec261(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(a & 0x7fffffff)
+		d[i] = flush(signed32(a & 0x7fffffff))
 	}
 }
 
@@ -2940,7 +2940,7 @@ func vec262(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80000000
+		d[i] = signed32(a ^ 0x80000000)
 	}
 }
 
@@ -2949,7 +2949,7 @@ func vec263(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = flush(a ^ 0x80000000)
+		d[i] = flush(signed32(a ^ 0x80000000))
 	}
 }
 
@@ -3048,7 +3048,7 @@ func vec272(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) + f64(b))
+		d[i] = orNaN(f64(a)+f64(b), b, a)
 	}
 }
 
@@ -3059,7 +3059,7 @@ func vec273(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) - f64(b))
+		d[i] = orNaN(f64(a)-f64(b), b, a)
 	}
 }
 
@@ -3070,7 +3070,7 @@ func vec274(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) * f64(b))
+		d[i] = orNaN(f64(a)*f64(b), b, a)
 	}
 }
 
@@ -3083,7 +3083,7 @@ func vec275(d []uint64, as []uint64, bs []uint64, cs []uint64) {
 		a := as[i]
 		b := bs[i]
 		c := cs[i]
-		d[i] = b64(math.FMA(f64(a), f64(b), f64(c)))
+		d[i] = orNaN3(math.FMA(f64(a), f64(b), f64(c)), b, c, a)
 	}
 }
 
@@ -3127,7 +3127,7 @@ func vec279(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardZero)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardZero)
 	}
 }
 
@@ -3138,7 +3138,7 @@ func vec280(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardMinus)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardMinus)
 	}
 }
 
@@ -3149,7 +3149,7 @@ func vec281(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = directed64(opAdd, a, b^1<<63, 0, TowardPlus)
+		d[i] = directed64(opAdd, a, negated64(b), 0, TowardPlus)
 	}
 }
 
@@ -3232,7 +3232,7 @@ func vec288(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = b64(f64(a) / f64(b))
+		d[i] = orNaN(f64(a)/f64(b), b, a)
 	}
 }
 
@@ -3269,17 +3269,26 @@ func vec291(d []uint64, as []uint64, bs []uint64) {
 	}
 }
 
-// rcp.rn.f64 rcp.approx.ftz.f64
+// rcp.rn.f64
 func vec292(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(1 / f64(a))
+		d[i] = orNaN(1/f64(a), a, a)
+	}
+}
+
+// rcp.approx.ftz.f64
+func vec293(d []uint64, as []uint64) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = upper64(1 / f64(coarse64(a)))
 	}
 }
 
 // rcp.rz.f64
-func vec293(d []uint64, as []uint64) {
+func vec294(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3288,7 +3297,7 @@ func vec293(d []uint64, as []uint64) {
 }
 
 // rcp.rm.f64
-func vec294(d []uint64, as []uint64) {
+func vec295(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3297,7 +3306,7 @@ func vec294(d []uint64, as []uint64) {
 }
 
 // rcp.rp.f64
-func vec295(d []uint64, as []uint64) {
+func vec296(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3306,16 +3315,16 @@ func vec295(d []uint64, as []uint64) {
 }
 
 // sqrt.rn.f64
-func vec296(d []uint64, as []uint64) {
+func vec297(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(math.Sqrt(f64(a)))
+		d[i] = orNaN(math.Sqrt(f64(a)), a, a)
 	}
 }
 
 // sqrt.rz.f64
-func vec297(d []uint64, as []uint64) {
+func vec298(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3324,7 +3333,7 @@ func vec297(d []uint64, as []uint64) {
 }
 
 // sqrt.rm.f64
-func vec298(d []uint64, as []uint64) {
+func vec299(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3333,7 +3342,7 @@ func vec298(d []uint64, as []uint64) {
 }
 
 // sqrt.rp.f64
-func vec299(d []uint64, as []uint64) {
+func vec300(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -3341,35 +3350,44 @@ func vec299(d []uint64, as []uint64) {
 	}
 }
 
-// rsqrt.approx{,.ftz}.f64
-func vec300(d []uint64, as []uint64) {
-	as = as[:len(d)]
-	for i := range d {
-		a := as[i]
-		d[i] = b64(1 / math.Sqrt(f64(a)))
-	}
-}
-
-// abs.f64
+// rsqrt.approx.f64
 func vec301(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a &^ (1 << 63)
+		d[i] = orNaN(1/math.Sqrt(f64(a)), a, a)
 	}
 }
 
-// neg.f64
+// rsqrt.approx.ftz.f64
 func vec302(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 1<<63
+		d[i] = upper64(1 / math.Sqrt(f64(coarse64(a))))
+	}
+}
+
+// abs.f64
+func vec303(d []uint64, as []uint64) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = absolute64(a)
+	}
+}
+
+// neg.f64
+func vec304(d []uint64, as []uint64) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = negated64(a)
 	}
 }
 
 // min.f64
-func vec303(d []uint64, as []uint64, bs []uint64) {
+func vec305(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3380,7 +3398,7 @@ func vec303(d []uint64, as []uint64, bs []uint64) {
 }
 
 // max.f64
-func vec304(d []uint64, as []uint64, bs []uint64) {
+func vec306(d []uint64, as []uint64, bs []uint64) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3391,7 +3409,7 @@ func vec304(d []uint64, as []uint64, bs []uint64) {
 }
 
 // add{,.rn}.f16
-func vec305(d []uint32, as []uint32, bs []uint32) {
+func vec307(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3402,7 +3420,7 @@ func vec305(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz
-func vec306(d []uint32, as []uint32, bs []uint32) {
+func vec308(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3413,7 +3431,7 @@ func vec306(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/sat
-func vec307(d []uint32, as []uint32, bs []uint32) {
+func vec309(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3424,7 +3442,7 @@ func vec307(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16/ftz/sat
-func vec308(d []uint32, as []uint32, bs []uint32) {
+func vec310(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3435,7 +3453,7 @@ func vec308(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16
-func vec309(d []uint32, as []uint32, bs []uint32) {
+func vec311(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3446,7 +3464,7 @@ func vec309(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz
-func vec310(d []uint32, as []uint32, bs []uint32) {
+func vec312(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3457,7 +3475,7 @@ func vec310(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/sat
-func vec311(d []uint32, as []uint32, bs []uint32) {
+func vec313(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3468,7 +3486,7 @@ func vec311(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16/ftz/sat
-func vec312(d []uint32, as []uint32, bs []uint32) {
+func vec314(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3479,7 +3497,7 @@ func vec312(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16
-func vec313(d []uint32, as []uint32, bs []uint32) {
+func vec315(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3490,7 +3508,7 @@ func vec313(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz
-func vec314(d []uint32, as []uint32, bs []uint32) {
+func vec316(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3501,7 +3519,7 @@ func vec314(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/sat
-func vec315(d []uint32, as []uint32, bs []uint32) {
+func vec317(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3512,7 +3530,7 @@ func vec315(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16/ftz/sat
-func vec316(d []uint32, as []uint32, bs []uint32) {
+func vec318(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3523,7 +3541,7 @@ func vec316(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16
-func vec317(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3536,7 +3554,7 @@ func vec317(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz
-func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3549,7 +3567,7 @@ func vec318(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/sat
-func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3562,7 +3580,7 @@ func vec319(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16/ftz/sat
-func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3575,7 +3593,7 @@ func vec320(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16
-func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec323(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3588,7 +3606,7 @@ func vec321(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16/ftz
-func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec324(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3601,115 +3619,115 @@ func vec322(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // neg.f16
-func vec323(d []uint32, as []uint32) {
-	as = as[:len(d)]
-	for i := range d {
-		a := as[i]
-		d[i] = a ^ 0x8000
-	}
-}
-
-// neg.f16/ftz
-func vec324(d []uint32, as []uint32) {
-	as = as[:len(d)]
-	for i := range d {
-		a := flushHalves(as[i])
-		d[i] = flushHalves(a ^ 0x8000)
-	}
-}
-
-// abs.f16
 func vec325(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff
+		d[i] = signed16(a^0x8000, 0x7c00)
 	}
 }
 
-// abs.f16/ftz
+// neg.f16/ftz
 func vec326(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a & 0x7fff)
+		d[i] = flushHalves(signed16(a^0x8000, 0x7c00))
 	}
 }
 
-// neg.bf16
+// abs.f16
 func vec327(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x8000
+		d[i] = signed16(a&0x7fff, 0x7c00)
 	}
 }
 
-// abs.bf16
+// abs.f16/ftz
 func vec328(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
-		a := as[i]
-		d[i] = a & 0x7fff
+		a := flushHalves(as[i])
+		d[i] = flushHalves(signed16(a&0x7fff, 0x7c00))
 	}
 }
 
-// neg.f16x2
+// neg.bf16
 func vec329(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80008000
+		d[i] = signed16(a^0x8000, 0x7f80)
 	}
 }
 
-// neg.f16x2/ftz
+// abs.bf16
 func vec330(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
-		a := flushHalves(as[i])
-		d[i] = flushHalves(a ^ 0x80008000)
+		a := as[i]
+		d[i] = signed16(a&0x7fff, 0x7f80)
 	}
 }
 
-// abs.f16x2
+// neg.f16x2
 func vec331(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff7fff
+		d[i] = signedHalves(a^0x80008000, 0x7c00)
 	}
 }
 
-// abs.f16x2/ftz
+// neg.f16x2/ftz
 func vec332(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flushHalves(as[i])
-		d[i] = flushHalves(a & 0x7fff7fff)
+		d[i] = flushHalves(signedHalves(a^0x80008000, 0x7c00))
 	}
 }
 
-// neg.bf16x2
+// abs.f16x2
 func vec333(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a ^ 0x80008000
+		d[i] = signedHalves(a&0x7fff7fff, 0x7c00)
+	}
+}
+
+// abs.f16x2/ftz
+func vec334(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := flushHalves(as[i])
+		d[i] = flushHalves(signedHalves(a&0x7fff7fff, 0x7c00))
+	}
+}
+
+// neg.bf16x2
+func vec335(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = signedHalves(a^0x80008000, 0x7f80)
 	}
 }
 
 // abs.bf16x2
-func vec334(d []uint32, as []uint32) {
+func vec336(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = a & 0x7fff7fff
+		d[i] = signedHalves(a&0x7fff7fff, 0x7f80)
 	}
 }
 
 // min.f16
-func vec335(d []uint32, as []uint32, bs []uint32) {
+func vec337(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3720,7 +3738,7 @@ func vec335(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16/ftz
-func vec336(d []uint32, as []uint32, bs []uint32) {
+func vec338(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3731,7 +3749,7 @@ func vec336(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16
-func vec337(d []uint32, as []uint32, bs []uint32) {
+func vec339(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3742,7 +3760,7 @@ func vec337(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16/ftz
-func vec338(d []uint32, as []uint32, bs []uint32) {
+func vec340(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3753,7 +3771,7 @@ func vec338(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16
-func vec339(d []uint32, as []uint32, bs []uint32) {
+func vec341(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3764,7 +3782,7 @@ func vec339(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16/ftz
-func vec340(d []uint32, as []uint32, bs []uint32) {
+func vec342(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3775,7 +3793,7 @@ func vec340(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16
-func vec341(d []uint32, as []uint32, bs []uint32) {
+func vec343(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3786,7 +3804,7 @@ func vec341(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16/ftz
-func vec342(d []uint32, as []uint32, bs []uint32) {
+func vec344(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3797,7 +3815,7 @@ func vec342(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2
-func vec343(d []uint32, as []uint32, bs []uint32) {
+func vec345(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3808,7 +3826,7 @@ func vec343(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz
-func vec344(d []uint32, as []uint32, bs []uint32) {
+func vec346(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3819,7 +3837,7 @@ func vec344(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/sat
-func vec345(d []uint32, as []uint32, bs []uint32) {
+func vec347(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3830,7 +3848,7 @@ func vec345(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.f16x2/ftz/sat
-func vec346(d []uint32, as []uint32, bs []uint32) {
+func vec348(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3841,7 +3859,7 @@ func vec346(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2
-func vec347(d []uint32, as []uint32, bs []uint32) {
+func vec349(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3852,7 +3870,7 @@ func vec347(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz
-func vec348(d []uint32, as []uint32, bs []uint32) {
+func vec350(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3863,7 +3881,7 @@ func vec348(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/sat
-func vec349(d []uint32, as []uint32, bs []uint32) {
+func vec351(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3874,7 +3892,7 @@ func vec349(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.f16x2/ftz/sat
-func vec350(d []uint32, as []uint32, bs []uint32) {
+func vec352(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3885,7 +3903,7 @@ func vec350(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2
-func vec351(d []uint32, as []uint32, bs []uint32) {
+func vec353(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3896,7 +3914,7 @@ func vec351(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz
-func vec352(d []uint32, as []uint32, bs []uint32) {
+func vec354(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3907,7 +3925,7 @@ func vec352(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/sat
-func vec353(d []uint32, as []uint32, bs []uint32) {
+func vec355(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3918,7 +3936,7 @@ func vec353(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.f16x2/ftz/sat
-func vec354(d []uint32, as []uint32, bs []uint32) {
+func vec356(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -3929,7 +3947,7 @@ func vec354(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.f16x2
-func vec355(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3942,7 +3960,7 @@ func vec355(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz
-func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3955,7 +3973,7 @@ func vec356(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/sat
-func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3968,7 +3986,7 @@ func vec357(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.f16x2/ftz/sat
-func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3981,7 +3999,7 @@ func vec358(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2
-func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec361(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -3994,7 +4012,7 @@ func vec359(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.f16x2/ftz
-func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec362(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4007,7 +4025,7 @@ func vec360(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.f16x2
-func vec361(d []uint32, as []uint32, bs []uint32) {
+func vec363(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4018,7 +4036,7 @@ func vec361(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.f16x2/ftz
-func vec362(d []uint32, as []uint32, bs []uint32) {
+func vec364(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4029,7 +4047,7 @@ func vec362(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2
-func vec363(d []uint32, as []uint32, bs []uint32) {
+func vec365(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4040,7 +4058,7 @@ func vec363(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.f16x2/ftz
-func vec364(d []uint32, as []uint32, bs []uint32) {
+func vec366(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4051,7 +4069,7 @@ func vec364(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2
-func vec365(d []uint32, as []uint32, bs []uint32) {
+func vec367(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4062,7 +4080,7 @@ func vec365(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.f16x2/ftz
-func vec366(d []uint32, as []uint32, bs []uint32) {
+func vec368(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4073,7 +4091,7 @@ func vec366(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2
-func vec367(d []uint32, as []uint32, bs []uint32) {
+func vec369(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4084,7 +4102,7 @@ func vec367(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.f16x2/ftz
-func vec368(d []uint32, as []uint32, bs []uint32) {
+func vec370(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4095,7 +4113,7 @@ func vec368(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16
-func vec369(d []uint32, as []uint32, bs []uint32) {
+func vec371(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4106,7 +4124,7 @@ func vec369(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16
-func vec370(d []uint32, as []uint32, bs []uint32) {
+func vec372(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4117,7 +4135,7 @@ func vec370(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16
-func vec371(d []uint32, as []uint32, bs []uint32) {
+func vec373(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4128,7 +4146,7 @@ func vec371(d []uint32, as []uint32, bs []uint32) {
 }
 
 // add{,.rn}.bf16x2
-func vec372(d []uint32, as []uint32, bs []uint32) {
+func vec374(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4139,7 +4157,7 @@ func vec372(d []uint32, as []uint32, bs []uint32) {
 }
 
 // sub{,.rn}.bf16x2
-func vec373(d []uint32, as []uint32, bs []uint32) {
+func vec375(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4150,7 +4168,7 @@ func vec373(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mul{,.rn}.bf16x2
-func vec374(d []uint32, as []uint32, bs []uint32) {
+func vec376(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4161,7 +4179,7 @@ func vec374(d []uint32, as []uint32, bs []uint32) {
 }
 
 // fma.rn.bf16
-func vec375(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4174,7 +4192,7 @@ func vec375(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16
-func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4187,7 +4205,7 @@ func vec376(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.bf16x2
-func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec379(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4200,7 +4218,7 @@ func vec377(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // fma.rn.relu.bf16x2
-func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
+func vec380(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	cs = cs[:len(d)]
@@ -4213,7 +4231,7 @@ func vec378(d []uint32, as []uint32, bs []uint32, cs []uint32) {
 }
 
 // min.bf16
-func vec379(d []uint32, as []uint32, bs []uint32) {
+func vec381(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4224,7 +4242,7 @@ func vec379(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.bf16x2
-func vec380(d []uint32, as []uint32, bs []uint32) {
+func vec382(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4235,7 +4253,7 @@ func vec380(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16
-func vec381(d []uint32, as []uint32, bs []uint32) {
+func vec383(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4246,7 +4264,7 @@ func vec381(d []uint32, as []uint32, bs []uint32) {
 }
 
 // min.NaN.bf16x2
-func vec382(d []uint32, as []uint32, bs []uint32) {
+func vec384(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4257,7 +4275,7 @@ func vec382(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16
-func vec383(d []uint32, as []uint32, bs []uint32) {
+func vec385(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4268,7 +4286,7 @@ func vec383(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.bf16x2
-func vec384(d []uint32, as []uint32, bs []uint32) {
+func vec386(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4279,7 +4297,7 @@ func vec384(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16
-func vec385(d []uint32, as []uint32, bs []uint32) {
+func vec387(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4290,7 +4308,7 @@ func vec385(d []uint32, as []uint32, bs []uint32) {
 }
 
 // max.NaN.bf16x2
-func vec386(d []uint32, as []uint32, bs []uint32) {
+func vec388(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4301,7 +4319,7 @@ func vec386(d []uint32, as []uint32, bs []uint32) {
 }
 
 // mov.{b16,u16,s16,f16,b32,u32,s32,f32,f16x2}
-func vec387(d []uint32, as []uint32) {
+func vec389(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4310,7 +4328,7 @@ func vec387(d []uint32, as []uint32) {
 }
 
 // mov.{b64,u64,s64,f64}
-func vec388(d []uint64, as []uint64) {
+func vec390(d []uint64, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4319,7 +4337,7 @@ func vec388(d []uint64, as []uint64) {
 }
 
 // cvt.{u64.u32,s64.u32}
-func vec389(d []uint64, as []uint32) {
+func vec391(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4328,7 +4346,7 @@ func vec389(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s32,s64.s32}
-func vec390(d []uint64, as []uint32) {
+func vec392(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4337,7 +4355,7 @@ func vec390(d []uint64, as []uint32) {
 }
 
 // cvt.{u32.u64,s32.u64,u32.s64,s32.s64}
-func vec391(d []uint32, as []uint64) {
+func vec393(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4346,24 +4364,6 @@ func vec391(d []uint32, as []uint64) {
 }
 
 // cvt.{u32.u16,s32.u16}
-func vec392(d []uint32, as []uint32) {
-	as = as[:len(d)]
-	for i := range d {
-		a := as[i]
-		d[i] = a & 0xffff
-	}
-}
-
-// cvt.{u32.s16,s32.s16}
-func vec393(d []uint32, as []uint32) {
-	as = as[:len(d)]
-	for i := range d {
-		a := as[i]
-		d[i] = uint32(int32(int16(a)))
-	}
-}
-
-// cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
 func vec394(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
@@ -4372,8 +4372,26 @@ func vec394(d []uint32, as []uint32) {
 	}
 }
 
+// cvt.{u32.s16,s32.s16}
+func vec395(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = uint32(int32(int16(a)))
+	}
+}
+
+// cvt.{u16.u32,s16.u32,u16.s32,s16.s32}
+func vec396(d []uint32, as []uint32) {
+	as = as[:len(d)]
+	for i := range d {
+		a := as[i]
+		d[i] = a & 0xffff
+	}
+}
+
 // cvt.{u64.u16,s64.u16}
-func vec395(d []uint64, as []uint32) {
+func vec397(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4382,7 +4400,7 @@ func vec395(d []uint64, as []uint32) {
 }
 
 // cvt.{u64.s16,s64.s16}
-func vec396(d []uint64, as []uint32) {
+func vec398(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4391,7 +4409,7 @@ func vec396(d []uint64, as []uint32) {
 }
 
 // cvt.{u16.u64,s16.u64,u16.s64,s16.s64}
-func vec397(d []uint32, as []uint64) {
+func vec399(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4400,7 +4418,7 @@ func vec397(d []uint32, as []uint64) {
 }
 
 // cvt.rn.f32.s32
-func vec398(d []uint32, as []uint32) {
+func vec400(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4409,7 +4427,7 @@ func vec398(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f32.u32
-func vec399(d []uint32, as []uint32) {
+func vec401(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4418,7 +4436,7 @@ func vec399(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f64.s32 cvt.f64.s32
-func vec400(d []uint64, as []uint32) {
+func vec402(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4427,7 +4445,7 @@ func vec400(d []uint64, as []uint32) {
 }
 
 // cvt.rn.f64.u32 cvt.f64.u32
-func vec401(d []uint64, as []uint32) {
+func vec403(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4436,43 +4454,43 @@ func vec401(d []uint64, as []uint32) {
 }
 
 // cvt.f64.f32
-func vec402(d []uint64, as []uint32) {
+func vec404(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b64(float64(f32(a)))
+		d[i] = wide64(a)
 	}
 }
 
 // cvt.f64.f32/ftz
-func vec403(d []uint64, as []uint32) {
+func vec405(d []uint64, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := flush(as[i])
-		d[i] = b64(float64(f32(a)))
+		d[i] = wide64(a)
 	}
 }
 
 // cvt.rn.f32.f64
-func vec404(d []uint32, as []uint64) {
+func vec406(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = b32(float32(f64(a)))
+		d[i] = narrow32(a)
 	}
 }
 
 // cvt.rn.f32.f64/ftz
-func vec405(d []uint32, as []uint64) {
+func vec407(d []uint32, as []uint64) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = flush(b32(float32(f64(a))))
+		d[i] = flush(narrow32(a))
 	}
 }
 
 // cvt.f32.f16
-func vec406(d []uint32, as []uint32) {
+func vec408(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4481,7 +4499,7 @@ func vec406(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16.f32
-func vec407(d []uint32, as []uint32) {
+func vec409(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4490,7 +4508,7 @@ func vec407(d []uint32, as []uint32) {
 }
 
 // cvt.f32.bf16
-func vec408(d []uint32, as []uint32) {
+func vec410(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4499,7 +4517,7 @@ func vec408(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.f32
-func vec409(d []uint32, as []uint32, bs []uint32) {
+func vec411(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4510,7 +4528,7 @@ func vec409(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16x2.f32
-func vec410(d []uint32, as []uint32, bs []uint32) {
+func vec412(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4521,7 +4539,7 @@ func vec410(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.bf16.f32
-func vec411(d []uint32, as []uint32) {
+func vec413(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4530,7 +4548,7 @@ func vec411(d []uint32, as []uint32) {
 }
 
 // cvt.rz.f16x2.f32
-func vec412(d []uint32, as []uint32, bs []uint32) {
+func vec414(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4541,7 +4559,7 @@ func vec412(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.bf16x2.f32
-func vec413(d []uint32, as []uint32, bs []uint32) {
+func vec415(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4552,7 +4570,7 @@ func vec413(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.f16.f32
-func vec414(d []uint32, as []uint32) {
+func vec416(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4561,7 +4579,7 @@ func vec414(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.bf16.f32
-func vec415(d []uint32, as []uint32) {
+func vec417(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4570,7 +4588,7 @@ func vec415(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.f32
-func vec416(d []uint32, as []uint32, bs []uint32) {
+func vec418(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4581,7 +4599,7 @@ func vec416(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.relu.bf16x2.f32
-func vec417(d []uint32, as []uint32, bs []uint32) {
+func vec419(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4592,7 +4610,7 @@ func vec417(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.f16.f32
-func vec418(d []uint32, as []uint32) {
+func vec420(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4601,7 +4619,7 @@ func vec418(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.bf16.f32
-func vec419(d []uint32, as []uint32) {
+func vec421(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4610,7 +4628,7 @@ func vec419(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.f16x2.f32
-func vec420(d []uint32, as []uint32, bs []uint32) {
+func vec422(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4621,7 +4639,7 @@ func vec420(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rz.relu.bf16x2.f32
-func vec421(d []uint32, as []uint32, bs []uint32) {
+func vec423(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4632,7 +4650,7 @@ func vec421(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rna.tf32.f32
-func vec422(d []uint32, as []uint32) {
+func vec424(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4641,7 +4659,7 @@ func vec422(d []uint32, as []uint32) {
 }
 
 // cvt.rna.satfinite.tf32.f32
-func vec423(d []uint32, as []uint32) {
+func vec425(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4650,7 +4668,7 @@ func vec423(d []uint32, as []uint32) {
 }
 
 // cvt.rn.tf32.f32
-func vec424(d []uint32, as []uint32) {
+func vec426(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4659,7 +4677,7 @@ func vec424(d []uint32, as []uint32) {
 }
 
 // cvt.rz.tf32.f32
-func vec425(d []uint32, as []uint32) {
+func vec427(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4668,7 +4686,7 @@ func vec425(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.tf32.f32
-func vec426(d []uint32, as []uint32) {
+func vec428(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4677,7 +4695,7 @@ func vec426(d []uint32, as []uint32) {
 }
 
 // cvt.rz.relu.tf32.f32
-func vec427(d []uint32, as []uint32) {
+func vec429(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4686,7 +4704,7 @@ func vec427(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f32
-func vec428(d []uint32, as []uint32, bs []uint32) {
+func vec430(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4697,7 +4715,7 @@ func vec428(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e4m3x2.f16x2
-func vec429(d []uint32, as []uint32) {
+func vec431(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4706,7 +4724,7 @@ func vec429(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e4m3x2
-func vec430(d []uint32, as []uint32) {
+func vec432(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4715,7 +4733,7 @@ func vec430(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f32
-func vec431(d []uint32, as []uint32, bs []uint32) {
+func vec433(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4726,7 +4744,7 @@ func vec431(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e4m3x2.f16x2
-func vec432(d []uint32, as []uint32) {
+func vec434(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4735,7 +4753,7 @@ func vec432(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e4m3x2
-func vec433(d []uint32, as []uint32) {
+func vec435(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4744,7 +4762,7 @@ func vec433(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f32
-func vec434(d []uint32, as []uint32, bs []uint32) {
+func vec436(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4755,7 +4773,7 @@ func vec434(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.e5m2x2.f16x2
-func vec435(d []uint32, as []uint32) {
+func vec437(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4764,7 +4782,7 @@ func vec435(d []uint32, as []uint32) {
 }
 
 // cvt.rn.f16x2.e5m2x2
-func vec436(d []uint32, as []uint32) {
+func vec438(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4773,7 +4791,7 @@ func vec436(d []uint32, as []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f32
-func vec437(d []uint32, as []uint32, bs []uint32) {
+func vec439(d []uint32, as []uint32, bs []uint32) {
 	as = as[:len(d)]
 	bs = bs[:len(d)]
 	for i := range d {
@@ -4784,7 +4802,7 @@ func vec437(d []uint32, as []uint32, bs []uint32) {
 }
 
 // cvt.rn.satfinite.relu.e5m2x2.f16x2
-func vec438(d []uint32, as []uint32) {
+func vec440(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4793,7 +4811,7 @@ func vec438(d []uint32, as []uint32) {
 }
 
 // cvt.rn.relu.f16x2.e5m2x2
-func vec439(d []uint32, as []uint32) {
+func vec441(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
@@ -4802,7 +4820,7 @@ func vec439(d []uint32, as []uint32) {
 }
 
 // setp.eq.bf16
-func vec440(d Predicate, as []uint32, bs []uint32) {
+func vec442(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4818,7 +4836,7 @@ func vec440(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16
-func vec441(d Predicate, as []uint32, bs []uint32) {
+func vec443(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4834,7 +4852,7 @@ func vec441(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f16/ftz
-func vec442(d Predicate, as []uint32, bs []uint32) {
+func vec444(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4850,7 +4868,7 @@ func vec442(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32
-func vec443(d Predicate, as []uint32, bs []uint32) {
+func vec445(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4866,7 +4884,7 @@ func vec443(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f32/ftz
-func vec444(d Predicate, as []uint32, bs []uint32) {
+func vec446(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4882,7 +4900,7 @@ func vec444(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.f64
-func vec445(d Predicate, as []uint64, bs []uint64) {
+func vec447(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4898,7 +4916,7 @@ func vec445(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.s16
-func vec446(d Predicate, as []uint32, bs []uint32) {
+func vec448(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4914,7 +4932,7 @@ func vec446(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s32
-func vec447(d Predicate, as []uint32, bs []uint32) {
+func vec449(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4930,7 +4948,7 @@ func vec447(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.s64
-func vec448(d Predicate, as []uint64, bs []uint64) {
+func vec450(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4946,7 +4964,7 @@ func vec448(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.eq.u16 setp.eq.b16
-func vec449(d Predicate, as []uint32, bs []uint32) {
+func vec451(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4962,7 +4980,7 @@ func vec449(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u32 setp.eq.b32
-func vec450(d Predicate, as []uint32, bs []uint32) {
+func vec452(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4978,7 +4996,7 @@ func vec450(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.eq.u64 setp.eq.b64
-func vec451(d Predicate, as []uint64, bs []uint64) {
+func vec453(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -4994,7 +5012,7 @@ func vec451(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.equ.bf16
-func vec452(d Predicate, as []uint32, bs []uint32) {
+func vec454(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5010,7 +5028,7 @@ func vec452(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16
-func vec453(d Predicate, as []uint32, bs []uint32) {
+func vec455(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5026,7 +5044,7 @@ func vec453(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f16/ftz
-func vec454(d Predicate, as []uint32, bs []uint32) {
+func vec456(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5042,7 +5060,7 @@ func vec454(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32
-func vec455(d Predicate, as []uint32, bs []uint32) {
+func vec457(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5058,7 +5076,7 @@ func vec455(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f32/ftz
-func vec456(d Predicate, as []uint32, bs []uint32) {
+func vec458(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5074,7 +5092,7 @@ func vec456(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.equ.f64
-func vec457(d Predicate, as []uint64, bs []uint64) {
+func vec459(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5090,7 +5108,7 @@ func vec457(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.bf16
-func vec458(d Predicate, as []uint32, bs []uint32) {
+func vec460(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5106,7 +5124,7 @@ func vec458(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16
-func vec459(d Predicate, as []uint32, bs []uint32) {
+func vec461(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5122,7 +5140,7 @@ func vec459(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f16/ftz
-func vec460(d Predicate, as []uint32, bs []uint32) {
+func vec462(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5138,7 +5156,7 @@ func vec460(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32
-func vec461(d Predicate, as []uint32, bs []uint32) {
+func vec463(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5154,7 +5172,7 @@ func vec461(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f32/ftz
-func vec462(d Predicate, as []uint32, bs []uint32) {
+func vec464(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5170,7 +5188,7 @@ func vec462(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.f64
-func vec463(d Predicate, as []uint64, bs []uint64) {
+func vec465(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5186,7 +5204,7 @@ func vec463(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.s16
-func vec464(d Predicate, as []uint32, bs []uint32) {
+func vec466(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5202,7 +5220,7 @@ func vec464(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s32
-func vec465(d Predicate, as []uint32, bs []uint32) {
+func vec467(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5218,7 +5236,7 @@ func vec465(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.s64
-func vec466(d Predicate, as []uint64, bs []uint64) {
+func vec468(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5234,7 +5252,7 @@ func vec466(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ge.u16 setp.hs.u16
-func vec467(d Predicate, as []uint32, bs []uint32) {
+func vec469(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5250,7 +5268,7 @@ func vec467(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u32 setp.hs.u32
-func vec468(d Predicate, as []uint32, bs []uint32) {
+func vec470(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5266,7 +5284,7 @@ func vec468(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ge.u64 setp.hs.u64
-func vec469(d Predicate, as []uint64, bs []uint64) {
+func vec471(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5282,7 +5300,7 @@ func vec469(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.geu.bf16
-func vec470(d Predicate, as []uint32, bs []uint32) {
+func vec472(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5298,7 +5316,7 @@ func vec470(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16
-func vec471(d Predicate, as []uint32, bs []uint32) {
+func vec473(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5314,7 +5332,7 @@ func vec471(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f16/ftz
-func vec472(d Predicate, as []uint32, bs []uint32) {
+func vec474(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5330,7 +5348,7 @@ func vec472(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32
-func vec473(d Predicate, as []uint32, bs []uint32) {
+func vec475(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5346,7 +5364,7 @@ func vec473(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f32/ftz
-func vec474(d Predicate, as []uint32, bs []uint32) {
+func vec476(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5362,7 +5380,7 @@ func vec474(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.geu.f64
-func vec475(d Predicate, as []uint64, bs []uint64) {
+func vec477(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5378,7 +5396,7 @@ func vec475(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.bf16
-func vec476(d Predicate, as []uint32, bs []uint32) {
+func vec478(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5394,7 +5412,7 @@ func vec476(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16
-func vec477(d Predicate, as []uint32, bs []uint32) {
+func vec479(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5410,7 +5428,7 @@ func vec477(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f16/ftz
-func vec478(d Predicate, as []uint32, bs []uint32) {
+func vec480(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5426,7 +5444,7 @@ func vec478(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32
-func vec479(d Predicate, as []uint32, bs []uint32) {
+func vec481(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5442,7 +5460,7 @@ func vec479(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f32/ftz
-func vec480(d Predicate, as []uint32, bs []uint32) {
+func vec482(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5458,7 +5476,7 @@ func vec480(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.f64
-func vec481(d Predicate, as []uint64, bs []uint64) {
+func vec483(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5474,7 +5492,7 @@ func vec481(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.s16
-func vec482(d Predicate, as []uint32, bs []uint32) {
+func vec484(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5490,7 +5508,7 @@ func vec482(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s32
-func vec483(d Predicate, as []uint32, bs []uint32) {
+func vec485(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5506,7 +5524,7 @@ func vec483(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.s64
-func vec484(d Predicate, as []uint64, bs []uint64) {
+func vec486(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5522,7 +5540,7 @@ func vec484(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gt.u16 setp.hi.u16
-func vec485(d Predicate, as []uint32, bs []uint32) {
+func vec487(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5538,7 +5556,7 @@ func vec485(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u32 setp.hi.u32
-func vec486(d Predicate, as []uint32, bs []uint32) {
+func vec488(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5554,7 +5572,7 @@ func vec486(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gt.u64 setp.hi.u64
-func vec487(d Predicate, as []uint64, bs []uint64) {
+func vec489(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5570,7 +5588,7 @@ func vec487(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.gtu.bf16
-func vec488(d Predicate, as []uint32, bs []uint32) {
+func vec490(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5586,7 +5604,7 @@ func vec488(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16
-func vec489(d Predicate, as []uint32, bs []uint32) {
+func vec491(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5602,7 +5620,7 @@ func vec489(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f16/ftz
-func vec490(d Predicate, as []uint32, bs []uint32) {
+func vec492(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5618,7 +5636,7 @@ func vec490(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32
-func vec491(d Predicate, as []uint32, bs []uint32) {
+func vec493(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5634,7 +5652,7 @@ func vec491(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f32/ftz
-func vec492(d Predicate, as []uint32, bs []uint32) {
+func vec494(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5650,7 +5668,7 @@ func vec492(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.gtu.f64
-func vec493(d Predicate, as []uint64, bs []uint64) {
+func vec495(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5666,7 +5684,7 @@ func vec493(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.bf16
-func vec494(d Predicate, as []uint32, bs []uint32) {
+func vec496(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5682,7 +5700,7 @@ func vec494(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16
-func vec495(d Predicate, as []uint32, bs []uint32) {
+func vec497(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5698,7 +5716,7 @@ func vec495(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f16/ftz
-func vec496(d Predicate, as []uint32, bs []uint32) {
+func vec498(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5714,7 +5732,7 @@ func vec496(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32
-func vec497(d Predicate, as []uint32, bs []uint32) {
+func vec499(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5730,7 +5748,7 @@ func vec497(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f32/ftz
-func vec498(d Predicate, as []uint32, bs []uint32) {
+func vec500(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5746,7 +5764,7 @@ func vec498(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.f64
-func vec499(d Predicate, as []uint64, bs []uint64) {
+func vec501(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5762,7 +5780,7 @@ func vec499(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.s16
-func vec500(d Predicate, as []uint32, bs []uint32) {
+func vec502(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5778,7 +5796,7 @@ func vec500(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s32
-func vec501(d Predicate, as []uint32, bs []uint32) {
+func vec503(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5794,7 +5812,7 @@ func vec501(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.s64
-func vec502(d Predicate, as []uint64, bs []uint64) {
+func vec504(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5810,7 +5828,7 @@ func vec502(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.le.u16 setp.ls.u16
-func vec503(d Predicate, as []uint32, bs []uint32) {
+func vec505(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5826,7 +5844,7 @@ func vec503(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u32 setp.ls.u32
-func vec504(d Predicate, as []uint32, bs []uint32) {
+func vec506(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5842,7 +5860,7 @@ func vec504(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.le.u64 setp.ls.u64
-func vec505(d Predicate, as []uint64, bs []uint64) {
+func vec507(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5858,7 +5876,7 @@ func vec505(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.leu.bf16
-func vec506(d Predicate, as []uint32, bs []uint32) {
+func vec508(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5874,7 +5892,7 @@ func vec506(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16
-func vec507(d Predicate, as []uint32, bs []uint32) {
+func vec509(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5890,7 +5908,7 @@ func vec507(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f16/ftz
-func vec508(d Predicate, as []uint32, bs []uint32) {
+func vec510(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5906,7 +5924,7 @@ func vec508(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32
-func vec509(d Predicate, as []uint32, bs []uint32) {
+func vec511(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5922,7 +5940,7 @@ func vec509(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f32/ftz
-func vec510(d Predicate, as []uint32, bs []uint32) {
+func vec512(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5938,7 +5956,7 @@ func vec510(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.leu.f64
-func vec511(d Predicate, as []uint64, bs []uint64) {
+func vec513(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5954,7 +5972,7 @@ func vec511(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.bf16
-func vec512(d Predicate, as []uint32, bs []uint32) {
+func vec514(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5970,7 +5988,7 @@ func vec512(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16
-func vec513(d Predicate, as []uint32, bs []uint32) {
+func vec515(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -5986,7 +6004,7 @@ func vec513(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f16/ftz
-func vec514(d Predicate, as []uint32, bs []uint32) {
+func vec516(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6002,7 +6020,7 @@ func vec514(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32
-func vec515(d Predicate, as []uint32, bs []uint32) {
+func vec517(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6018,7 +6036,7 @@ func vec515(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f32/ftz
-func vec516(d Predicate, as []uint32, bs []uint32) {
+func vec518(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6034,7 +6052,7 @@ func vec516(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.f64
-func vec517(d Predicate, as []uint64, bs []uint64) {
+func vec519(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6050,7 +6068,7 @@ func vec517(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.s16
-func vec518(d Predicate, as []uint32, bs []uint32) {
+func vec520(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6066,7 +6084,7 @@ func vec518(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s32
-func vec519(d Predicate, as []uint32, bs []uint32) {
+func vec521(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6082,7 +6100,7 @@ func vec519(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.s64
-func vec520(d Predicate, as []uint64, bs []uint64) {
+func vec522(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6098,7 +6116,7 @@ func vec520(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.lt.u16 setp.lo.u16
-func vec521(d Predicate, as []uint32, bs []uint32) {
+func vec523(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6114,7 +6132,7 @@ func vec521(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u32 setp.lo.u32
-func vec522(d Predicate, as []uint32, bs []uint32) {
+func vec524(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6130,7 +6148,7 @@ func vec522(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.lt.u64 setp.lo.u64
-func vec523(d Predicate, as []uint64, bs []uint64) {
+func vec525(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6146,7 +6164,7 @@ func vec523(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ltu.bf16
-func vec524(d Predicate, as []uint32, bs []uint32) {
+func vec526(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6162,7 +6180,7 @@ func vec524(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16
-func vec525(d Predicate, as []uint32, bs []uint32) {
+func vec527(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6178,7 +6196,7 @@ func vec525(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f16/ftz
-func vec526(d Predicate, as []uint32, bs []uint32) {
+func vec528(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6194,7 +6212,7 @@ func vec526(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32
-func vec527(d Predicate, as []uint32, bs []uint32) {
+func vec529(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6210,7 +6228,7 @@ func vec527(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f32/ftz
-func vec528(d Predicate, as []uint32, bs []uint32) {
+func vec530(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6226,7 +6244,7 @@ func vec528(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ltu.f64
-func vec529(d Predicate, as []uint64, bs []uint64) {
+func vec531(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6242,7 +6260,7 @@ func vec529(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.nan.bf16
-func vec530(d Predicate, as []uint32, bs []uint32) {
+func vec532(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6258,7 +6276,7 @@ func vec530(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16
-func vec531(d Predicate, as []uint32, bs []uint32) {
+func vec533(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6274,7 +6292,7 @@ func vec531(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f16/ftz
-func vec532(d Predicate, as []uint32, bs []uint32) {
+func vec534(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6290,7 +6308,7 @@ func vec532(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32
-func vec533(d Predicate, as []uint32, bs []uint32) {
+func vec535(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6306,7 +6324,7 @@ func vec533(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f32/ftz
-func vec534(d Predicate, as []uint32, bs []uint32) {
+func vec536(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6322,7 +6340,7 @@ func vec534(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.nan.f64
-func vec535(d Predicate, as []uint64, bs []uint64) {
+func vec537(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6338,7 +6356,7 @@ func vec535(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.bf16
-func vec536(d Predicate, as []uint32, bs []uint32) {
+func vec538(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6354,7 +6372,7 @@ func vec536(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16
-func vec537(d Predicate, as []uint32, bs []uint32) {
+func vec539(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6370,7 +6388,7 @@ func vec537(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f16/ftz
-func vec538(d Predicate, as []uint32, bs []uint32) {
+func vec540(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6386,7 +6404,7 @@ func vec538(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32
-func vec539(d Predicate, as []uint32, bs []uint32) {
+func vec541(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6402,7 +6420,7 @@ func vec539(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f32/ftz
-func vec540(d Predicate, as []uint32, bs []uint32) {
+func vec542(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6418,7 +6436,7 @@ func vec540(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.f64
-func vec541(d Predicate, as []uint64, bs []uint64) {
+func vec543(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6434,7 +6452,7 @@ func vec541(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.s16
-func vec542(d Predicate, as []uint32, bs []uint32) {
+func vec544(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6450,7 +6468,7 @@ func vec542(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s32
-func vec543(d Predicate, as []uint32, bs []uint32) {
+func vec545(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6466,7 +6484,7 @@ func vec543(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.s64
-func vec544(d Predicate, as []uint64, bs []uint64) {
+func vec546(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6482,7 +6500,7 @@ func vec544(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.ne.u16 setp.ne.b16
-func vec545(d Predicate, as []uint32, bs []uint32) {
+func vec547(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6498,7 +6516,7 @@ func vec545(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u32 setp.ne.b32
-func vec546(d Predicate, as []uint32, bs []uint32) {
+func vec548(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6514,7 +6532,7 @@ func vec546(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.ne.u64 setp.ne.b64
-func vec547(d Predicate, as []uint64, bs []uint64) {
+func vec549(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6530,7 +6548,7 @@ func vec547(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.neu.bf16
-func vec548(d Predicate, as []uint32, bs []uint32) {
+func vec550(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6546,7 +6564,7 @@ func vec548(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16
-func vec549(d Predicate, as []uint32, bs []uint32) {
+func vec551(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6562,7 +6580,7 @@ func vec549(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f16/ftz
-func vec550(d Predicate, as []uint32, bs []uint32) {
+func vec552(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6578,7 +6596,7 @@ func vec550(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32
-func vec551(d Predicate, as []uint32, bs []uint32) {
+func vec553(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6594,7 +6612,7 @@ func vec551(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f32/ftz
-func vec552(d Predicate, as []uint32, bs []uint32) {
+func vec554(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6610,7 +6628,7 @@ func vec552(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.neu.f64
-func vec553(d Predicate, as []uint64, bs []uint64) {
+func vec555(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6626,7 +6644,7 @@ func vec553(d Predicate, as []uint64, bs []uint64) {
 }
 
 // setp.num.bf16
-func vec554(d Predicate, as []uint32, bs []uint32) {
+func vec556(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6642,7 +6660,7 @@ func vec554(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16
-func vec555(d Predicate, as []uint32, bs []uint32) {
+func vec557(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6658,7 +6676,7 @@ func vec555(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f16/ftz
-func vec556(d Predicate, as []uint32, bs []uint32) {
+func vec558(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6674,7 +6692,7 @@ func vec556(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32
-func vec557(d Predicate, as []uint32, bs []uint32) {
+func vec559(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6690,7 +6708,7 @@ func vec557(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f32/ftz
-func vec558(d Predicate, as []uint32, bs []uint32) {
+func vec560(d Predicate, as []uint32, bs []uint32) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -6706,7 +6724,7 @@ func vec558(d Predicate, as []uint32, bs []uint32) {
 }
 
 // setp.num.f64
-func vec559(d Predicate, as []uint64, bs []uint64) {
+func vec561(d Predicate, as []uint64, bs []uint64) {
 	as = as[:len(d)*32]
 	bs = bs[:len(d)*32]
 	for w := range d {
@@ -7078,349 +7096,349 @@ var vectorOps = map[string]any{
 	"div.rm.f64":                         vec290,
 	"div.rp.f64":                         vec291,
 	"rcp.rn.f64":                         vec292,
-	"rcp.approx.ftz.f64":                 vec292,
-	"rcp.rz.f64":                         vec293,
-	"rcp.rm.f64":                         vec294,
-	"rcp.rp.f64":                         vec295,
-	"sqrt.rn.f64":                        vec296,
-	"sqrt.rz.f64":                        vec297,
-	"sqrt.rm.f64":                        vec298,
-	"sqrt.rp.f64":                        vec299,
-	"rsqrt.approx.f64":                   vec300,
-	"rsqrt.approx.ftz.f64":               vec300,
-	"abs.f64":                            vec301,
-	"neg.f64":                            vec302,
-	"min.f64":                            vec303,
-	"max.f64":                            vec304,
-	"add.f16":                            vec305,
-	"add.rn.f16":                         vec305,
-	"add.f16/ftz":                        vec306,
-	"add.rn.f16/ftz":                     vec306,
-	"add.f16/sat":                        vec307,
-	"add.rn.f16/sat":                     vec307,
-	"add.f16/ftz/sat":                    vec308,
-	"add.rn.f16/ftz/sat":                 vec308,
-	"sub.f16":                            vec309,
-	"sub.rn.f16":                         vec309,
-	"sub.f16/ftz":                        vec310,
-	"sub.rn.f16/ftz":                     vec310,
-	"sub.f16/sat":                        vec311,
-	"sub.rn.f16/sat":                     vec311,
-	"sub.f16/ftz/sat":                    vec312,
-	"sub.rn.f16/ftz/sat":                 vec312,
-	"mul.f16":                            vec313,
-	"mul.rn.f16":                         vec313,
-	"mul.f16/ftz":                        vec314,
-	"mul.rn.f16/ftz":                     vec314,
-	"mul.f16/sat":                        vec315,
-	"mul.rn.f16/sat":                     vec315,
-	"mul.f16/ftz/sat":                    vec316,
-	"mul.rn.f16/ftz/sat":                 vec316,
-	"fma.rn.f16":                         vec317,
-	"fma.rn.f16/ftz":                     vec318,
-	"fma.rn.f16/sat":                     vec319,
-	"fma.rn.f16/ftz/sat":                 vec320,
-	"fma.rn.relu.f16":                    vec321,
-	"fma.rn.relu.f16/ftz":                vec322,
-	"neg.f16":                            vec323,
-	"neg.f16/ftz":                        vec324,
-	"abs.f16":                            vec325,
-	"abs.f16/ftz":                        vec326,
-	"neg.bf16":                           vec327,
-	"abs.bf16":                           vec328,
-	"neg.f16x2":                          vec329,
-	"neg.f16x2/ftz":                      vec330,
-	"abs.f16x2":                          vec331,
-	"abs.f16x2/ftz":                      vec332,
-	"neg.bf16x2":                         vec333,
-	"abs.bf16x2":                         vec334,
-	"min.f16":                            vec335,
-	"min.f16/ftz":                        vec336,
-	"min.NaN.f16":                        vec337,
-	"min.NaN.f16/ftz":                    vec338,
-	"max.f16":                            vec339,
-	"max.f16/ftz":                        vec340,
-	"max.NaN.f16":                        vec341,
-	"max.NaN.f16/ftz":                    vec342,
-	"add.f16x2":                          vec343,
-	"add.rn.f16x2":                       vec343,
-	"add.f16x2/ftz":                      vec344,
-	"add.rn.f16x2/ftz":                   vec344,
-	"add.f16x2/sat":                      vec345,
-	"add.rn.f16x2/sat":                   vec345,
-	"add.f16x2/ftz/sat":                  vec346,
-	"add.rn.f16x2/ftz/sat":               vec346,
-	"sub.f16x2":                          vec347,
-	"sub.rn.f16x2":                       vec347,
-	"sub.f16x2/ftz":                      vec348,
-	"sub.rn.f16x2/ftz":                   vec348,
-	"sub.f16x2/sat":                      vec349,
-	"sub.rn.f16x2/sat":                   vec349,
-	"sub.f16x2/ftz/sat":                  vec350,
-	"sub.rn.f16x2/ftz/sat":               vec350,
-	"mul.f16x2":                          vec351,
-	"mul.rn.f16x2":                       vec351,
-	"mul.f16x2/ftz":                      vec352,
-	"mul.rn.f16x2/ftz":                   vec352,
-	"mul.f16x2/sat":                      vec353,
-	"mul.rn.f16x2/sat":                   vec353,
-	"mul.f16x2/ftz/sat":                  vec354,
-	"mul.rn.f16x2/ftz/sat":               vec354,
-	"fma.rn.f16x2":                       vec355,
-	"fma.rn.f16x2/ftz":                   vec356,
-	"fma.rn.f16x2/sat":                   vec357,
-	"fma.rn.f16x2/ftz/sat":               vec358,
-	"fma.rn.relu.f16x2":                  vec359,
-	"fma.rn.relu.f16x2/ftz":              vec360,
-	"min.f16x2":                          vec361,
-	"min.f16x2/ftz":                      vec362,
-	"min.NaN.f16x2":                      vec363,
-	"min.NaN.f16x2/ftz":                  vec364,
-	"max.f16x2":                          vec365,
-	"max.f16x2/ftz":                      vec366,
-	"max.NaN.f16x2":                      vec367,
-	"max.NaN.f16x2/ftz":                  vec368,
-	"add.bf16":                           vec369,
-	"add.rn.bf16":                        vec369,
-	"sub.bf16":                           vec370,
-	"sub.rn.bf16":                        vec370,
-	"mul.bf16":                           vec371,
-	"mul.rn.bf16":                        vec371,
-	"add.bf16x2":                         vec372,
-	"add.rn.bf16x2":                      vec372,
-	"sub.bf16x2":                         vec373,
-	"sub.rn.bf16x2":                      vec373,
-	"mul.bf16x2":                         vec374,
-	"mul.rn.bf16x2":                      vec374,
-	"fma.rn.bf16":                        vec375,
-	"fma.rn.relu.bf16":                   vec376,
-	"fma.rn.bf16x2":                      vec377,
-	"fma.rn.relu.bf16x2":                 vec378,
-	"min.bf16":                           vec379,
-	"min.bf16x2":                         vec380,
-	"min.NaN.bf16":                       vec381,
-	"min.NaN.bf16x2":                     vec382,
-	"max.bf16":                           vec383,
-	"max.bf16x2":                         vec384,
-	"max.NaN.bf16":                       vec385,
-	"max.NaN.bf16x2":                     vec386,
-	"mov.b16":                            vec387,
-	"mov.u16":                            vec387,
-	"mov.s16":                            vec387,
-	"mov.f16":                            vec387,
-	"mov.b32":                            vec387,
-	"mov.u32":                            vec387,
-	"mov.s32":                            vec387,
-	"mov.f32":                            vec387,
-	"mov.f16x2":                          vec387,
-	"mov.b64":                            vec388,
-	"mov.u64":                            vec388,
-	"mov.s64":                            vec388,
-	"mov.f64":                            vec388,
-	"cvt.u64.u32":                        vec389,
-	"cvt.s64.u32":                        vec389,
-	"cvt.u64.s32":                        vec390,
-	"cvt.s64.s32":                        vec390,
-	"cvt.u32.u64":                        vec391,
-	"cvt.s32.u64":                        vec391,
-	"cvt.u32.s64":                        vec391,
-	"cvt.s32.s64":                        vec391,
-	"cvt.u32.u16":                        vec392,
-	"cvt.s32.u16":                        vec392,
-	"cvt.u32.s16":                        vec393,
-	"cvt.s32.s16":                        vec393,
-	"cvt.u16.u32":                        vec394,
-	"cvt.s16.u32":                        vec394,
-	"cvt.u16.s32":                        vec394,
-	"cvt.s16.s32":                        vec394,
-	"cvt.u64.u16":                        vec395,
-	"cvt.s64.u16":                        vec395,
-	"cvt.u64.s16":                        vec396,
-	"cvt.s64.s16":                        vec396,
-	"cvt.u16.u64":                        vec397,
-	"cvt.s16.u64":                        vec397,
-	"cvt.u16.s64":                        vec397,
-	"cvt.s16.s64":                        vec397,
-	"cvt.rn.f32.s32":                     vec398,
-	"cvt.rn.f32.u32":                     vec399,
-	"cvt.rn.f64.s32":                     vec400,
-	"cvt.f64.s32":                        vec400,
-	"cvt.rn.f64.u32":                     vec401,
-	"cvt.f64.u32":                        vec401,
-	"cvt.f64.f32":                        vec402,
-	"cvt.f64.f32/ftz":                    vec403,
-	"cvt.rn.f32.f64":                     vec404,
-	"cvt.rn.f32.f64/ftz":                 vec405,
-	"cvt.f32.f16":                        vec406,
-	"cvt.rn.f16.f32":                     vec407,
-	"cvt.f32.bf16":                       vec408,
-	"cvt.rn.f16x2.f32":                   vec409,
-	"cvt.rn.bf16x2.f32":                  vec410,
-	"cvt.rn.bf16.f32":                    vec411,
-	"cvt.rz.f16x2.f32":                   vec412,
-	"cvt.rz.bf16x2.f32":                  vec413,
-	"cvt.rn.relu.f16.f32":                vec414,
-	"cvt.rn.relu.bf16.f32":               vec415,
-	"cvt.rn.relu.f16x2.f32":              vec416,
-	"cvt.rn.relu.bf16x2.f32":             vec417,
-	"cvt.rz.relu.f16.f32":                vec418,
-	"cvt.rz.relu.bf16.f32":               vec419,
-	"cvt.rz.relu.f16x2.f32":              vec420,
-	"cvt.rz.relu.bf16x2.f32":             vec421,
-	"cvt.rna.tf32.f32":                   vec422,
-	"cvt.rna.satfinite.tf32.f32":         vec423,
-	"cvt.rn.tf32.f32":                    vec424,
-	"cvt.rz.tf32.f32":                    vec425,
-	"cvt.rn.relu.tf32.f32":               vec426,
-	"cvt.rz.relu.tf32.f32":               vec427,
-	"cvt.rn.satfinite.e4m3x2.f32":        vec428,
-	"cvt.rn.satfinite.e4m3x2.f16x2":      vec429,
-	"cvt.rn.f16x2.e4m3x2":                vec430,
-	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec431,
-	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec432,
-	"cvt.rn.relu.f16x2.e4m3x2":           vec433,
-	"cvt.rn.satfinite.e5m2x2.f32":        vec434,
-	"cvt.rn.satfinite.e5m2x2.f16x2":      vec435,
-	"cvt.rn.f16x2.e5m2x2":                vec436,
-	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec437,
-	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec438,
-	"cvt.rn.relu.f16x2.e5m2x2":           vec439,
-	"setp.eq.bf16":                       vec440,
-	"setp.eq.f16":                        vec441,
-	"setp.eq.f16/ftz":                    vec442,
-	"setp.eq.f32":                        vec443,
-	"setp.eq.f32/ftz":                    vec444,
-	"setp.eq.f64":                        vec445,
-	"setp.eq.s16":                        vec446,
-	"setp.eq.s32":                        vec447,
-	"setp.eq.s64":                        vec448,
-	"setp.eq.u16":                        vec449,
-	"setp.eq.b16":                        vec449,
-	"setp.eq.u32":                        vec450,
-	"setp.eq.b32":                        vec450,
-	"setp.eq.u64":                        vec451,
-	"setp.eq.b64":                        vec451,
-	"setp.equ.bf16":                      vec452,
-	"setp.equ.f16":                       vec453,
-	"setp.equ.f16/ftz":                   vec454,
-	"setp.equ.f32":                       vec455,
-	"setp.equ.f32/ftz":                   vec456,
-	"setp.equ.f64":                       vec457,
-	"setp.ge.bf16":                       vec458,
-	"setp.ge.f16":                        vec459,
-	"setp.ge.f16/ftz":                    vec460,
-	"setp.ge.f32":                        vec461,
-	"setp.ge.f32/ftz":                    vec462,
-	"setp.ge.f64":                        vec463,
-	"setp.ge.s16":                        vec464,
-	"setp.ge.s32":                        vec465,
-	"setp.ge.s64":                        vec466,
-	"setp.ge.u16":                        vec467,
-	"setp.hs.u16":                        vec467,
-	"setp.ge.u32":                        vec468,
-	"setp.hs.u32":                        vec468,
-	"setp.ge.u64":                        vec469,
-	"setp.hs.u64":                        vec469,
-	"setp.geu.bf16":                      vec470,
-	"setp.geu.f16":                       vec471,
-	"setp.geu.f16/ftz":                   vec472,
-	"setp.geu.f32":                       vec473,
-	"setp.geu.f32/ftz":                   vec474,
-	"setp.geu.f64":                       vec475,
-	"setp.gt.bf16":                       vec476,
-	"setp.gt.f16":                        vec477,
-	"setp.gt.f16/ftz":                    vec478,
-	"setp.gt.f32":                        vec479,
-	"setp.gt.f32/ftz":                    vec480,
-	"setp.gt.f64":                        vec481,
-	"setp.gt.s16":                        vec482,
-	"setp.gt.s32":                        vec483,
-	"setp.gt.s64":                        vec484,
-	"setp.gt.u16":                        vec485,
-	"setp.hi.u16":                        vec485,
-	"setp.gt.u32":                        vec486,
-	"setp.hi.u32":                        vec486,
-	"setp.gt.u64":                        vec487,
-	"setp.hi.u64":                        vec487,
-	"setp.gtu.bf16":                      vec488,
-	"setp.gtu.f16":                       vec489,
-	"setp.gtu.f16/ftz":                   vec490,
-	"setp.gtu.f32":                       vec491,
-	"setp.gtu.f32/ftz":                   vec492,
-	"setp.gtu.f64":                       vec493,
-	"setp.le.bf16":                       vec494,
-	"setp.le.f16":                        vec495,
-	"setp.le.f16/ftz":                    vec496,
-	"setp.le.f32":                        vec497,
-	"setp.le.f32/ftz":                    vec498,
-	"setp.le.f64":                        vec499,
-	"setp.le.s16":                        vec500,
-	"setp.le.s32":                        vec501,
-	"setp.le.s64":                        vec502,
-	"setp.le.u16":                        vec503,
-	"setp.ls.u16":                        vec503,
-	"setp.le.u32":                        vec504,
-	"setp.ls.u32":                        vec504,
-	"setp.le.u64":                        vec505,
-	"setp.ls.u64":                        vec505,
-	"setp.leu.bf16":                      vec506,
-	"setp.leu.f16":                       vec507,
-	"setp.leu.f16/ftz":                   vec508,
-	"setp.leu.f32":                       vec509,
-	"setp.leu.f32/ftz":                   vec510,
-	"setp.leu.f64":                       vec511,
-	"setp.lt.bf16":                       vec512,
-	"setp.lt.f16":                        vec513,
-	"setp.lt.f16/ftz":                    vec514,
-	"setp.lt.f32":                        vec515,
-	"setp.lt.f32/ftz":                    vec516,
-	"setp.lt.f64":                        vec517,
-	"setp.lt.s16":                        vec518,
-	"setp.lt.s32":                        vec519,
-	"setp.lt.s64":                        vec520,
-	"setp.lt.u16":                        vec521,
-	"setp.lo.u16":                        vec521,
-	"setp.lt.u32":                        vec522,
-	"setp.lo.u32":                        vec522,
-	"setp.lt.u64":                        vec523,
-	"setp.lo.u64":                        vec523,
-	"setp.ltu.bf16":                      vec524,
-	"setp.ltu.f16":                       vec525,
-	"setp.ltu.f16/ftz":                   vec526,
-	"setp.ltu.f32":                       vec527,
-	"setp.ltu.f32/ftz":                   vec528,
-	"setp.ltu.f64":                       vec529,
-	"setp.nan.bf16":                      vec530,
-	"setp.nan.f16":                       vec531,
-	"setp.nan.f16/ftz":                   vec532,
-	"setp.nan.f32":                       vec533,
-	"setp.nan.f32/ftz":                   vec534,
-	"setp.nan.f64":                       vec535,
-	"setp.ne.bf16":                       vec536,
-	"setp.ne.f16":                        vec537,
-	"setp.ne.f16/ftz":                    vec538,
-	"setp.ne.f32":                        vec539,
-	"setp.ne.f32/ftz":                    vec540,
-	"setp.ne.f64":                        vec541,
-	"setp.ne.s16":                        vec542,
-	"setp.ne.s32":                        vec543,
-	"setp.ne.s64":                        vec544,
-	"setp.ne.u16":                        vec545,
-	"setp.ne.b16":                        vec545,
-	"setp.ne.u32":                        vec546,
-	"setp.ne.b32":                        vec546,
-	"setp.ne.u64":                        vec547,
-	"setp.ne.b64":                        vec547,
-	"setp.neu.bf16":                      vec548,
-	"setp.neu.f16":                       vec549,
-	"setp.neu.f16/ftz":                   vec550,
-	"setp.neu.f32":                       vec551,
-	"setp.neu.f32/ftz":                   vec552,
-	"setp.neu.f64":                       vec553,
-	"setp.num.bf16":                      vec554,
-	"setp.num.f16":                       vec555,
-	"setp.num.f16/ftz":                   vec556,
-	"setp.num.f32":                       vec557,
-	"setp.num.f32/ftz":                   vec558,
-	"setp.num.f64":                       vec559,
+	"rcp.approx.ftz.f64":                 vec293,
+	"rcp.rz.f64":                         vec294,
+	"rcp.rm.f64":                         vec295,
+	"rcp.rp.f64":                         vec296,
+	"sqrt.rn.f64":                        vec297,
+	"sqrt.rz.f64":                        vec298,
+	"sqrt.rm.f64":                        vec299,
+	"sqrt.rp.f64":                        vec300,
+	"rsqrt.approx.f64":                   vec301,
+	"rsqrt.approx.ftz.f64":               vec302,
+	"abs.f64":                            vec303,
+	"neg.f64":                            vec304,
+	"min.f64":                            vec305,
+	"max.f64":                            vec306,
+	"add.f16":                            vec307,
+	"add.rn.f16":                         vec307,
+	"add.f16/ftz":                        vec308,
+	"add.rn.f16/ftz":                     vec308,
+	"add.f16/sat":                        vec309,
+	"add.rn.f16/sat":                     vec309,
+	"add.f16/ftz/sat":                    vec310,
+	"add.rn.f16/ftz/sat":                 vec310,
+	"sub.f16":                            vec311,
+	"sub.rn.f16":                         vec311,
+	"sub.f16/ftz":                        vec312,
+	"sub.rn.f16/ftz":                     vec312,
+	"sub.f16/sat":                        vec313,
+	"sub.rn.f16/sat":                     vec313,
+	"sub.f16/ftz/sat":                    vec314,
+	"sub.rn.f16/ftz/sat":                 vec314,
+	"mul.f16":                            vec315,
+	"mul.rn.f16":                         vec315,
+	"mul.f16/ftz":                        vec316,
+	"mul.rn.f16/ftz":                     vec316,
+	"mul.f16/sat":                        vec317,
+	"mul.rn.f16/sat":                     vec317,
+	"mul.f16/ftz/sat":                    vec318,
+	"mul.rn.f16/ftz/sat":                 vec318,
+	"fma.rn.f16":                         vec319,
+	"fma.rn.f16/ftz":                     vec320,
+	"fma.rn.f16/sat":                     vec321,
+	"fma.rn.f16/ftz/sat":                 vec322,
+	"fma.rn.relu.f16":                    vec323,
+	"fma.rn.relu.f16/ftz":                vec324,
+	"neg.f16":                            vec325,
+	"neg.f16/ftz":                        vec326,
+	"abs.f16":                            vec327,
+	"abs.f16/ftz":                        vec328,
+	"neg.bf16":                           vec329,
+	"abs.bf16":                           vec330,
+	"neg.f16x2":                          vec331,
+	"neg.f16x2/ftz":                      vec332,
+	"abs.f16x2":                          vec333,
+	"abs.f16x2/ftz":                      vec334,
+	"neg.bf16x2":                         vec335,
+	"abs.bf16x2":                         vec336,
+	"min.f16":                            vec337,
+	"min.f16/ftz":                        vec338,
+	"min.NaN.f16":                        vec339,
+	"min.NaN.f16/ftz":                    vec340,
+	"max.f16":                            vec341,
+	"max.f16/ftz":                        vec342,
+	"max.NaN.f16":                        vec343,
+	"max.NaN.f16/ftz":                    vec344,
+	"add.f16x2":                          vec345,
+	"add.rn.f16x2":                       vec345,
+	"add.f16x2/ftz":                      vec346,
+	"add.rn.f16x2/ftz":                   vec346,
+	"add.f16x2/sat":                      vec347,
+	"add.rn.f16x2/sat":                   vec347,
+	"add.f16x2/ftz/sat":                  vec348,
+	"add.rn.f16x2/ftz/sat":               vec348,
+	"sub.f16x2":                          vec349,
+	"sub.rn.f16x2":                       vec349,
+	"sub.f16x2/ftz":                      vec350,
+	"sub.rn.f16x2/ftz":                   vec350,
+	"sub.f16x2/sat":                      vec351,
+	"sub.rn.f16x2/sat":                   vec351,
+	"sub.f16x2/ftz/sat":                  vec352,
+	"sub.rn.f16x2/ftz/sat":               vec352,
+	"mul.f16x2":                          vec353,
+	"mul.rn.f16x2":                       vec353,
+	"mul.f16x2/ftz":                      vec354,
+	"mul.rn.f16x2/ftz":                   vec354,
+	"mul.f16x2/sat":                      vec355,
+	"mul.rn.f16x2/sat":                   vec355,
+	"mul.f16x2/ftz/sat":                  vec356,
+	"mul.rn.f16x2/ftz/sat":               vec356,
+	"fma.rn.f16x2":                       vec357,
+	"fma.rn.f16x2/ftz":                   vec358,
+	"fma.rn.f16x2/sat":                   vec359,
+	"fma.rn.f16x2/ftz/sat":               vec360,
+	"fma.rn.relu.f16x2":                  vec361,
+	"fma.rn.relu.f16x2/ftz":              vec362,
+	"min.f16x2":                          vec363,
+	"min.f16x2/ftz":                      vec364,
+	"min.NaN.f16x2":                      vec365,
+	"min.NaN.f16x2/ftz":                  vec366,
+	"max.f16x2":                          vec367,
+	"max.f16x2/ftz":                      vec368,
+	"max.NaN.f16x2":                      vec369,
+	"max.NaN.f16x2/ftz":                  vec370,
+	"add.bf16":                           vec371,
+	"add.rn.bf16":                        vec371,
+	"sub.bf16":                           vec372,
+	"sub.rn.bf16":                        vec372,
+	"mul.bf16":                           vec373,
+	"mul.rn.bf16":                        vec373,
+	"add.bf16x2":                         vec374,
+	"add.rn.bf16x2":                      vec374,
+	"sub.bf16x2":                         vec375,
+	"sub.rn.bf16x2":                      vec375,
+	"mul.bf16x2":                         vec376,
+	"mul.rn.bf16x2":                      vec376,
+	"fma.rn.bf16":                        vec377,
+	"fma.rn.relu.bf16":                   vec378,
+	"fma.rn.bf16x2":                      vec379,
+	"fma.rn.relu.bf16x2":                 vec380,
+	"min.bf16":                           vec381,
+	"min.bf16x2":                         vec382,
+	"min.NaN.bf16":                       vec383,
+	"min.NaN.bf16x2":                     vec384,
+	"max.bf16":                           vec385,
+	"max.bf16x2":                         vec386,
+	"max.NaN.bf16":                       vec387,
+	"max.NaN.bf16x2":                     vec388,
+	"mov.b16":                            vec389,
+	"mov.u16":                            vec389,
+	"mov.s16":                            vec389,
+	"mov.f16":                            vec389,
+	"mov.b32":                            vec389,
+	"mov.u32":                            vec389,
+	"mov.s32":                            vec389,
+	"mov.f32":                            vec389,
+	"mov.f16x2":                          vec389,
+	"mov.b64":                            vec390,
+	"mov.u64":                            vec390,
+	"mov.s64":                            vec390,
+	"mov.f64":                            vec390,
+	"cvt.u64.u32":                        vec391,
+	"cvt.s64.u32":                        vec391,
+	"cvt.u64.s32":                        vec392,
+	"cvt.s64.s32":                        vec392,
+	"cvt.u32.u64":                        vec393,
+	"cvt.s32.u64":                        vec393,
+	"cvt.u32.s64":                        vec393,
+	"cvt.s32.s64":                        vec393,
+	"cvt.u32.u16":                        vec394,
+	"cvt.s32.u16":                        vec394,
+	"cvt.u32.s16":                        vec395,
+	"cvt.s32.s16":                        vec395,
+	"cvt.u16.u32":                        vec396,
+	"cvt.s16.u32":                        vec396,
+	"cvt.u16.s32":                        vec396,
+	"cvt.s16.s32":                        vec396,
+	"cvt.u64.u16":                        vec397,
+	"cvt.s64.u16":                        vec397,
+	"cvt.u64.s16":                        vec398,
+	"cvt.s64.s16":                        vec398,
+	"cvt.u16.u64":                        vec399,
+	"cvt.s16.u64":                        vec399,
+	"cvt.u16.s64":                        vec399,
+	"cvt.s16.s64":                        vec399,
+	"cvt.rn.f32.s32":                     vec400,
+	"cvt.rn.f32.u32":                     vec401,
+	"cvt.rn.f64.s32":                     vec402,
+	"cvt.f64.s32":                        vec402,
+	"cvt.rn.f64.u32":                     vec403,
+	"cvt.f64.u32":                        vec403,
+	"cvt.f64.f32":                        vec404,
+	"cvt.f64.f32/ftz":                    vec405,
+	"cvt.rn.f32.f64":                     vec406,
+	"cvt.rn.f32.f64/ftz":                 vec407,
+	"cvt.f32.f16":                        vec408,
+	"cvt.rn.f16.f32":                     vec409,
+	"cvt.f32.bf16":                       vec410,
+	"cvt.rn.f16x2.f32":                   vec411,
+	"cvt.rn.bf16x2.f32":                  vec412,
+	"cvt.rn.bf16.f32":                    vec413,
+	"cvt.rz.f16x2.f32":                   vec414,
+	"cvt.rz.bf16x2.f32":                  vec415,
+	"cvt.rn.relu.f16.f32":                vec416,
+	"cvt.rn.relu.bf16.f32":               vec417,
+	"cvt.rn.relu.f16x2.f32":              vec418,
+	"cvt.rn.relu.bf16x2.f32":             vec419,
+	"cvt.rz.relu.f16.f32":                vec420,
+	"cvt.rz.relu.bf16.f32":               vec421,
+	"cvt.rz.relu.f16x2.f32":              vec422,
+	"cvt.rz.relu.bf16x2.f32":             vec423,
+	"cvt.rna.tf32.f32":                   vec424,
+	"cvt.rna.satfinite.tf32.f32":         vec425,
+	"cvt.rn.tf32.f32":                    vec426,
+	"cvt.rz.tf32.f32":                    vec427,
+	"cvt.rn.relu.tf32.f32":               vec428,
+	"cvt.rz.relu.tf32.f32":               vec429,
+	"cvt.rn.satfinite.e4m3x2.f32":        vec430,
+	"cvt.rn.satfinite.e4m3x2.f16x2":      vec431,
+	"cvt.rn.f16x2.e4m3x2":                vec432,
+	"cvt.rn.satfinite.relu.e4m3x2.f32":   vec433,
+	"cvt.rn.satfinite.relu.e4m3x2.f16x2": vec434,
+	"cvt.rn.relu.f16x2.e4m3x2":           vec435,
+	"cvt.rn.satfinite.e5m2x2.f32":        vec436,
+	"cvt.rn.satfinite.e5m2x2.f16x2":      vec437,
+	"cvt.rn.f16x2.e5m2x2":                vec438,
+	"cvt.rn.satfinite.relu.e5m2x2.f32":   vec439,
+	"cvt.rn.satfinite.relu.e5m2x2.f16x2": vec440,
+	"cvt.rn.relu.f16x2.e5m2x2":           vec441,
+	"setp.eq.bf16":                       vec442,
+	"setp.eq.f16":                        vec443,
+	"setp.eq.f16/ftz":                    vec444,
+	"setp.eq.f32":                        vec445,
+	"setp.eq.f32/ftz":                    vec446,
+	"setp.eq.f64":                        vec447,
+	"setp.eq.s16":                        vec448,
+	"setp.eq.s32":                        vec449,
+	"setp.eq.s64":                        vec450,
+	"setp.eq.u16":                        vec451,
+	"setp.eq.b16":                        vec451,
+	"setp.eq.u32":                        vec452,
+	"setp.eq.b32":                        vec452,
+	"setp.eq.u64":                        vec453,
+	"setp.eq.b64":                        vec453,
+	"setp.equ.bf16":                      vec454,
+	"setp.equ.f16":                       vec455,
+	"setp.equ.f16/ftz":                   vec456,
+	"setp.equ.f32":                       vec457,
+	"setp.equ.f32/ftz":                   vec458,
+	"setp.equ.f64":                       vec459,
+	"setp.ge.bf16":                       vec460,
+	"setp.ge.f16":                        vec461,
+	"setp.ge.f16/ftz":                    vec462,
+	"setp.ge.f32":                        vec463,
+	"setp.ge.f32/ftz":                    vec464,
+	"setp.ge.f64":                        vec465,
+	"setp.ge.s16":                        vec466,
+	"setp.ge.s32":                        vec467,
+	"setp.ge.s64":                        vec468,
+	"setp.ge.u16":                        vec469,
+	"setp.hs.u16":                        vec469,
+	"setp.ge.u32":                        vec470,
+	"setp.hs.u32":                        vec470,
+	"setp.ge.u64":                        vec471,
+	"setp.hs.u64":                        vec471,
+	"setp.geu.bf16":                      vec472,
+	"setp.geu.f16":                       vec473,
+	"setp.geu.f16/ftz":                   vec474,
+	"setp.geu.f32":                       vec475,
+	"setp.geu.f32/ftz":                   vec476,
+	"setp.geu.f64":                       vec477,
+	"setp.gt.bf16":                       vec478,
+	"setp.gt.f16":                        vec479,
+	"setp.gt.f16/ftz":                    vec480,
+	"setp.gt.f32":                        vec481,
+	"setp.gt.f32/ftz":                    vec482,
+	"setp.gt.f64":                        vec483,
+	"setp.gt.s16":                        vec484,
+	"setp.gt.s32":                        vec485,
+	"setp.gt.s64":                        vec486,
+	"setp.gt.u16":                        vec487,
+	"setp.hi.u16":                        vec487,
+	"setp.gt.u32":                        vec488,
+	"setp.hi.u32":                        vec488,
+	"setp.gt.u64":                        vec489,
+	"setp.hi.u64":                        vec489,
+	"setp.gtu.bf16":                      vec490,
+	"setp.gtu.f16":                       vec491,
+	"setp.gtu.f16/ftz":                   vec492,
+	"setp.gtu.f32":                       vec493,
+	"setp.gtu.f32/ftz":                   vec494,
+	"setp.gtu.f64":                       vec495,
+	"setp.le.bf16":                       vec496,
+	"setp.le.f16":                        vec497,
+	"setp.le.f16/ftz":                    vec498,
+	"setp.le.f32":                        vec499,
+	"setp.le.f32/ftz":                    vec500,
+	"setp.le.f64":                        vec501,
+	"setp.le.s16":                        vec502,
+	"setp.le.s32":                        vec503,
+	"setp.le.s64":                        vec504,
+	"setp.le.u16":                        vec505,
+	"setp.ls.u16":                        vec505,
+	"setp.le.u32":                        vec506,
+	"setp.ls.u32":                        vec506,
+	"setp.le.u64":                        vec507,
+	"setp.ls.u64":                        vec507,
+	"setp.leu.bf16":                      vec508,
+	"setp.leu.f16":                       vec509,
+	"setp.leu.f16/ftz":                   vec510,
+	"setp.leu.f32":                       vec511,
+	"setp.leu.f32/ftz":                   vec512,
+	"setp.leu.f64":                       vec513,
+	"setp.lt.bf16":                       vec514,
+	"setp.lt.f16":                        vec515,
+	"setp.lt.f16/ftz":                    vec516,
+	"setp.lt.f32":                        vec517,
+	"setp.lt.f32/ftz":                    vec518,
+	"setp.lt.f64":                        vec519,
+	"setp.lt.s16":                        vec520,
+	"setp.lt.s32":                        vec521,
+	"setp.lt.s64":                        vec522,
+	"setp.lt.u16":                        vec523,
+	"setp.lo.u16":                        vec523,
+	"setp.lt.u32":                        vec524,
+	"setp.lo.u32":                        vec524,
+	"setp.lt.u64":                        vec525,
+	"setp.lo.u64":                        vec525,
+	"setp.ltu.bf16":                      vec526,
+	"setp.ltu.f16":                       vec527,
+	"setp.ltu.f16/ftz":                   vec528,
+	"setp.ltu.f32":                       vec529,
+	"setp.ltu.f32/ftz":                   vec530,
+	"setp.ltu.f64":                       vec531,
+	"setp.nan.bf16":                      vec532,
+	"setp.nan.f16":                       vec533,
+	"setp.nan.f16/ftz":                   vec534,
+	"setp.nan.f32":                       vec535,
+	"setp.nan.f32/ftz":                   vec536,
+	"setp.nan.f64":                       vec537,
+	"setp.ne.bf16":                       vec538,
+	"setp.ne.f16":                        vec539,
+	"setp.ne.f16/ftz":                    vec540,
+	"setp.ne.f32":                        vec541,
+	"setp.ne.f32/ftz":                    vec542,
+	"setp.ne.f64":                        vec543,
+	"setp.ne.s16":                        vec544,
+	"setp.ne.s32":                        vec545,
+	"setp.ne.s64":                        vec546,
+	"setp.ne.u16":                        vec547,
+	"setp.ne.b16":                        vec547,
+	"setp.ne.u32":                        vec548,
+	"setp.ne.b32":                        vec548,
+	"setp.ne.u64":                        vec549,
+	"setp.ne.b64":                        vec549,
+	"setp.neu.bf16":                      vec550,
+	"setp.neu.f16":                       vec551,
+	"setp.neu.f16/ftz":                   vec552,
+	"setp.neu.f32":                       vec553,
+	"setp.neu.f32/ftz":                   vec554,
+	"setp.neu.f64":                       vec555,
+	"setp.num.bf16":                      vec556,
+	"setp.num.f16":                       vec557,
+	"setp.num.f16/ftz":                   vec558,
+	"setp.num.f32":                       vec559,
+	"setp.num.f32/ftz":                   vec560,
+	"setp.num.f64":                       vec561,
 }

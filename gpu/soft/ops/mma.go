@@ -305,7 +305,11 @@ func addProducts(c, a, b []float64, m, n, k int) {
 
 func fmaRow(acc []float64, a float64, b []float64) {
 	for i, x := range b {
-		acc[i] = math.FMA(a, x, acc[i])
+		if r := math.FMA(a, x, acc[i]); r == r {
+			acc[i] = r
+		} else {
+			acc[i] = f64(handedOn(math.Float64bits(x), math.Float64bits(acc[i]), math.Float64bits(a)))
+		}
 	}
 }
 

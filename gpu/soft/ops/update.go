@@ -77,7 +77,7 @@ func UpdateFor(op string, t ptx.Type) Update {
 // floatUpdates of numbers, or of both halves of a word.
 var floatUpdates = map[ptx.Type]map[string]Update{
 	ptx.F32:    {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
-	ptx.F64:    {"add": func(o, b, _ uint64) uint64 { return b64(f64(o) + f64(b)) }},
+	ptx.F64:    {"add": func(o, b, _ uint64) uint64 { return orNaN(f64(o)+f64(b), b, o) }},
 	ptx.F16:    {"add": oneHalf(addF16), "min": oneHalf(minF16), "max": oneHalf(maxF16)},
 	ptx.BF16:   {"add": oneHalf(addBF16), "min": oneHalf(minBF16), "max": oneHalf(maxBF16)},
 	ptx.F16x2:  {"add": inHalves(addF16), "min": inHalves(minF16), "max": inHalves(maxF16)},

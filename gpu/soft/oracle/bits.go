@@ -71,7 +71,7 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 	case "fns":
 		return nthSet(v), nil
 	case "bfe":
-		pos, n := uint32(v[1]&0xff), uint32(v[2]&0xff)
+		pos, n := field(t, v[1], v[2])
 		sign := uint64(0)
 		if t.Signed() && n > 0 {
 			sign = at(min(pos+n-1, bits-1))
@@ -87,7 +87,7 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		return d, nil
 	case "bfi":
 		d := v[1]
-		pos, n := uint32(v[2]&0xff), uint32(v[3]&0xff)
+		pos, n := field(t, v[2], v[3])
 		for i := uint32(0); i < n && pos+i < bits; i++ {
 			d = d&^(1<<(pos+i)) | at(i)<<(pos+i)
 		}
@@ -98,6 +98,15 @@ func bitField(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		return dot(in, v), nil
 	}
 	return 0, errUnknown
+}
+
+// field is where a bit field begins and how long it is, 64 at most where no more counts:
+// instructions of 32 bits read 8 bits of both, those of 64 read all.
+func field(t ptx.Type, pos, n uint64) (uint32, uint32) {
+	if t.Size() == 4 {
+		return uint32(pos & 0xff), uint32(n & 0xff)
+	}
+	return uint32(min(truncate(pos, 4), 64)), uint32(min(truncate(n, 4), 64))
 }
 
 func permute(in *ptx.Inst, v []uint64) uint64 {

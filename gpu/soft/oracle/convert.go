@@ -58,6 +58,9 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		if !to.Float() {
 			return floatToInteger(n, from, to, mode), nil
 		}
+		if n.nan && !in.Has("sat") && (from == ptx.F64 || to == ptx.F64) {
+			return carried(v[0], formatOf(from), formatOf(to)), nil
+		}
 		if toInteger && !n.nan && !n.inf {
 			n.m, n.e = n.rounded(0, mode), 0
 		}
@@ -72,6 +75,22 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		x = clamp(x, lo, hi)
 	}
 	return extended(wrap(x, 8*to.Size()), to), nil
+}
+
+// carried is a NaN in another format: conversions from and to f64 keep its sign and, as far
+// as there is room, its payload, and make it quiet.
+func carried(v uint64, from, to format) uint64 {
+	payload := v & (1<<from.frac - 1)
+	if from.frac <= to.frac {
+		payload <<= to.frac - from.frac
+	} else {
+		payload >>= from.frac - to.frac
+	}
+	d := to.infBits() | payload | 1<<(to.frac-1)
+	if v&from.signBit() != 0 {
+		d |= to.signBit()
+	}
+	return d
 }
 
 // eightBits is the number of 8 bits that is nearest of those of a table of all of them,

@@ -28,17 +28,22 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 			}
 		}
 	}
-	// Instructions on the sign bit only keep a NaN's payload.
-	switch in.Op {
-	case "abs":
-		return v[0] &^ f.signBit(), nil
-	case "neg":
-		return v[0] ^ f.signBit(), nil
-	case "copysign":
+	if in.Op == "copysign" { // the bits of a NaN too
 		return v[0]&f.signBit() | v[1]&^f.signBit(), nil
+	}
+	if in.Has("approx") && t == ptx.F64 && in.Has("ftz") {
+		return coarse(in, v[0])
+	}
+	if d, ok := handedOn(in, v, x); t == ptx.F64 && ok {
+		return d, nil
 	}
 	var r number
 	switch in.Op {
+	case "abs":
+		r = x[0]
+		r.neg = false
+	case "neg":
+		r = x[0].negated()
 	case "add":
 		r = add(x[0], x[1], mode)
 	case "sub":
@@ -77,6 +82,38 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		d = decode(d, f).flushed(f).encode(f, mode)
 	}
 	return d, nil
+}
+
+// handedOn is the NaN of a source that is the result of an f64 instruction, made quiet. If
+// there are several it is the second source's, then the third's, then the first's. min and
+// max give one only if both sources are NaNs.
+func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
+	if (in.Op == "min" || in.Op == "max") && !(x[0].nan && x[1].nan) {
+		return 0, false
+	}
+	for i := 1; i <= len(x); i++ {
+		if at := i % len(x); x[at].nan {
+			return v[at] | 1<<51, true
+		}
+	}
+	return 0, false
+}
+
+// coarse is rcp and rsqrt with .approx.ftz.f64, which know the upper halves only.
+func coarse(in *ptx.Inst, v uint64) (uint64, error) {
+	x := decode(v, f64format)
+	if !x.nan {
+		x = decode(v>>32<<32, f64format).flushed(f64format)
+	}
+	if in.Op == "rsqrt" {
+		x = decode(sqrt(x).encode(f64format, "rn"), f64format)
+	}
+	r := div(small(1), x)
+	if r.nan {
+		return 0x7fffffff << 32, nil
+	}
+	d := decode(r.encode(f64format, "rn"), f64format).flushed(f64format).encode(f64format, "rn")
+	return d >> 32 << 32, nil
 }
 
 func saturated(n number) number {
@@ -136,7 +173,7 @@ func testp(in *ptx.Inst, v uint64, f format) uint64 {
 	case "notanumber":
 		yes = n.nan
 	case "normal":
-		yes = finite && !tiny
+		yes = finite && (!tiny || n.isZero())
 	case "subnormal":
 		yes = tiny && !n.isZero()
 	}

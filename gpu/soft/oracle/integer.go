@@ -185,9 +185,6 @@ func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 		r.Add(r.Abs(r.Sub(x[0], x[1])), x[2])
 	case "div", "rem":
 		if x[1].Sign() == 0 { // open in PTX
-			if in.Op == "rem" {
-				return wrap(x[0], bits), nil
-			}
 			return truncate(1<<64-1, t.Size()), nil
 		}
 		if r.Quo(x[0], x[1]); in.Op == "rem" {

@@ -135,18 +135,16 @@ func dense(lanes [warpSize]*thread, arg int, o operand) map[[2]int]uint64 {
 }
 
 // multiply is D = A B + C: each product is exact, each sum is rounded to f64 in the order
-// of the depth, and the last to the type of D. Of f64, each step is one fma.
+// of the depth, and the last to the type of D.
 func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 	_, _, _, depth := shape(in)
 	a, b, c := dense(lanes, 1, o[1]), dense(lanes, 2, o[2]), dense(lanes, 3, o[3])
-	mode := "rn"
-	for _, q := range in.Mods {
-		if q == "rz" || q == "rm" || q == "rp" {
-			mode = q
-		}
-	}
 	d := map[[2]int]uint64{}
 	for at := range c {
+		if o[0].typ == "f64" {
+			d[at] = fmaChain(in, at, depth, a, b, c[at])
+			continue
+		}
 		sum := valueOf(c[at], o[3].typ)
 		ones := 0
 		first := 0 // of the rows of B
@@ -164,7 +162,7 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 			case in.Has("and"):
 				ones += bits.OnesCount64(x & y)
 			default:
-				sum = decode(add(sum, mul(valueOf(x, o[1].typ), valueOf(y, o[2].typ)), mode).encode(f64format, mode), f64format)
+				sum = decode(add(sum, mul(valueOf(x, o[1].typ), valueOf(y, o[2].typ)), "rn").encode(f64format, "rn"), f64format)
 			}
 		}
 		if ones > 0 {
@@ -174,6 +172,15 @@ func multiply(in *ptx.Inst, lanes [warpSize]*thread, o [4]operand) error {
 	}
 	writeMatrix(lanes, o[0], d)
 	return nil
+}
+
+// fmaChain is an element of an f64 product: each step of the depth is one fma.
+func fmaChain(in *ptx.Inst, at [2]int, depth int, a, b map[[2]int]uint64, sum uint64) uint64 {
+	step := &ptx.Inst{Op: "fma", Mods: []string{modeOf(in), "f64"}}
+	for k := range depth {
+		sum, _ = float(step, ptx.F64, []uint64{a[[2]int{at[0], k}], b[[2]int{k, at[1]}], sum}) // it knows fma
+	}
+	return sum
 }
 
 // rounded is a sum as an element of D.

@@ -1,0 +1,87 @@
+package soft_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+)
+
+// approximate reports whether PTX gives an operation a largest error rather than a result.
+func approximate(k string) bool {
+	return strings.Contains(k, ".approx") || strings.Contains(k, ".full")
+}
+
+// Approximations are the oracle's; a card's are as near to them as PTX asks.
+func TestApproximationsAgainstOracle(t *testing.T) {
+	engine := randEngines(t, exec.Compiled)[0]
+	for _, k := range randKeys {
+		if !approximate(k) {
+			continue
+		}
+		t.Run(k, func(t *testing.T) {
+			class := map[bool]string{true: "d", false: "r"}[strings.Contains(k, "f64")]
+			inst := fmt.Sprintf("%s %%%s0, %%%s1", operationName(k), class, class)
+			if strings.HasPrefix(k, "div") {
+				inst += ", %r2"
+			}
+			g := &randProg{}
+			src := g.program(func() { g.out.WriteString(inst + ";\n") })
+			r := loadRandom(t, engine, src)
+			for seed := range int64(8) {
+				before := newRandData(seed)
+				got, err := before.on(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := before.onOracle(t, src)
+				for i := 0; i < len(want.regs); i += 8 * randSlots {
+					a, b := got.regs[i:][:8*randSlots], want.regs[i:][:8*randSlots]
+					if bytes.Equal(a, b) {
+						continue
+					}
+					x, y := slotNumber(before.regs[i:], class, 1), slotNumber(before.regs[i:], class, 2)
+					is, should := slotNumber(a, class, 0), slotNumber(b, class, 0)
+					if card(t) == nil || !near(k, x, y, is, should) {
+						t.Errorf("%s of %v and %v: %v, the oracle says %v", k, x, y, is, should)
+					}
+				}
+			}
+		})
+	}
+}
+
+// slotNumber is a register of a thread as a number.
+func slotNumber(regs []byte, class string, i int) float64 {
+	if class == "d" {
+		return math.Float64frombits(binary.LittleEndian.Uint64(regs[8*(randH+randR+i):]))
+	}
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(regs[8*(randH+i):])))
+}
+
+// near reports whether an approximation of x, or of x and y, is near enough to another
+// (PTX ISA, "Floating-Point Instructions": each one's largest error, and one bit more).
+func near(k string, x, y, is, should float64) bool {
+	op := k[:strings.IndexByte(k, '.')]
+	most := math.Abs(should) / (1 << 21)
+	switch {
+	case (op == "sin" || op == "cos") && math.Abs(x) > math.Pi, op == "div" && math.Abs(y) > 1<<126: // open
+		return true
+	case op == "sin" || op == "cos":
+		most = 1. / (1 << 19)
+	case op == "lg2":
+		most = max(most, 1./(1<<21))
+	case op == "tanh":
+		most = math.Abs(should) / (1 << 10)
+	case strings.Contains(k, ".ftz.f64"):
+		most = math.Abs(should) / (1 << 18)
+	}
+	if is == should || is != is || should != should {
+		return math.Float64bits(is) == math.Float64bits(should) || is != is && should != should
+	}
+	return math.Abs(is-should) <= max(most, 1/math.MaxFloat32/1024)
+}
