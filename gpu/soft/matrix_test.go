@@ -277,6 +277,7 @@ func TestTilesAgainstOracle(t *testing.T) {
 			}
 			in := make([]byte, 32*8*8)
 			rand.New(rand.NewSource(3)).Read(in)
+			body = "mov.b32 %d0, 0; mov.b32 %d1, 0; mov.b32 %d2, 0; mov.b32 %d3, 0;\n" + body
 			againstOracle(t, "b32", lanesKernel(false, 8, 0, 0, 4, body), in, 32*8*4)
 		})
 	}
