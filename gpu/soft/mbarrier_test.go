@@ -118,18 +118,18 @@ func TestAsyncStoresRefused(t *testing.T) {
 
 // Bulk copies and reductions move bytes and complete transactions as in the oracle.
 func TestBulkCopiesAgainstOracle(t *testing.T) {
-	var global, shared strings.Builder // each is waited for, because their order is open otherwise
+	var shared strings.Builder // each is waited for, because their order is open otherwise
 	for i, op := range []string{
 		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "max.u32", "max.s32", "and.b32", "or.b32", "xor.b32",
 	} {
 		shared.WriteString("mbarrier.arrive.expect_tx.shared.b64 _, [%b], 16; cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes." + op + " [%sa], [%sa+32], 16, [%b];\n" + mbarrierWait(i))
 	}
 	shared.WriteString("ld.shared.v2.b64 {%d0, %d1}, [%sa];\n")
-	for _, op := range []string{
-		"add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64",
-		"and.b32", "or.b32", "xor.b32", "and.b64", "or.b64", "xor.b64", "add.f32", "add.f64", "add.noftz.f16", "add.noftz.bf16", "min.f16", "max.f16", "min.bf16", "max.bf16",
-	} {
-		global.WriteString("cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa+32], 32; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n")
+	global := func(list ...string) (s string) {
+		for _, op := range list {
+			s += "cp.reduce.async.bulk.global.shared::cta.bulk_group." + op + " [%mem], [%sa+32], 32; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n"
+		}
+		return "fence.proxy.async;\n" + s
 	}
 	cases := map[string]string{
 		"load": mbarrierStart("40") + `mbarrier.arrive.expect_tx.shared.b64 _, [%b], 48;
@@ -147,8 +147,13 @@ cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%sa], [%
 ` + mbarrierWait(0) + `ld.shared.v2.b64 {%d0, %d1}, [%sa]; ld.shared.v2.b64 {%d2, %d3}, [%sa+16];`,
 		"global store": `cp.async.bulk.prefetch.L2.global [%mem], 64; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%mem+16], [%sa], 48;
 cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0;`,
-		"global reduce": "fence.proxy.async;\n" + global.String(),
-		"shared reduce": mbarrierStart("40") + shared.String(),
+		"global reduce": global("add.u32", "add.s32", "add.u64", "inc.u32", "dec.u32", "min.u32", "min.s32", "min.u64", "min.s64", "max.u32", "max.s32", "max.u64", "max.s64",
+			"and.b32", "or.b32", "xor.b32", "and.b64", "or.b64", "xor.b64"),
+		"global reduce f16":  global("add.noftz.f16", "min.f16", "max.f16"),
+		"global reduce bf16": global("add.noftz.bf16", "min.bf16", "max.bf16"),
+		"global reduce f32":  global("add.f32"),
+		"global reduce f64":  global("add.f64"),
+		"shared reduce":      mbarrierStart("40") + shared.String(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) { // a fault ends all use of a card
 		body, head := cases[name], matrixHead
