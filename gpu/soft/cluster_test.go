@@ -98,7 +98,14 @@ func TestClusterMemory(t *testing.T) {
 
 // Each thread stores to the next block of its cluster and adds to a word there, with the
 // bytes for that block's mbarrier, and waits at its own.
-func TestAsyncStoresInCluster(t *testing.T) {
+func TestAsyncStoresInCluster(t *testing.T) { passAround(t, 2, 3, 4, 1) }
+
+// A block that is launched without clusters is one by itself.
+func TestAsyncStoresOfOneBlock(t *testing.T) { passAround(t, 0) }
+
+// passAround launches the kernel with the stores in clusters of these sizes; 0: in none.
+func passAround(t *testing.T, clusters ...int) {
+	t.Helper()
 	r := clusterRig(t)
 	r.load(matrixHead + `.visible .entry pass(.param .u64 a, .param .u64 c) {
 .shared .align 8 .b64 bar; .shared .align 4 .b32 sum; .shared .align 8 .b8 to[512];
@@ -118,10 +125,13 @@ ld.shared.v2.b32 {%r9, %r10}, [%r5]; ld.shared.u32 %r11, [sum]; add.u32 %r10, %r
 barrier.cluster.arrive; barrier.cluster.wait; ret; }`)
 	const blocks, threads = 12, 64
 	a := numbers(2 * blocks * threads)
-	for _, cluster := range []int{2, 3, 4, 1} {
-		c := r.buffer(make([]byte, 4*len(a)))
-		if err := r.clustered("pass", [3]uint32{blocks, 1, 1}, [3]uint32{uint32(cluster), 1, 1}, threads, r.buffer(raw(a)), c); err != nil {
-			t.Fatal(err)
+	for _, cluster := range clusters {
+		c, size := r.buffer(make([]byte, 4*len(a))), [3]uint32{uint32(cluster), 1, 1}
+		if cluster == 0 {
+			cluster, size = 1, [3]uint32{}
+		}
+		if err := r.clustered("pass", [3]uint32{blocks, 1, 1}, size, threads, r.buffer(raw(a)), c); err != nil {
+			t.Fatalf("in clusters of %v: %v", size, err)
 		}
 		r.expect(c, len(a), func(i int) uint32 {
 			block := i / 2 / threads
