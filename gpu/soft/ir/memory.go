@@ -82,7 +82,7 @@ type Atomic struct {
 	Access
 	F       ops.Update
 	Device  ops.Update // what it is in device memory, where it is something else; or nil
-	What    string // the operation and its type
+	What    string     // the operation and its type
 	D, B, C Ref
 }
 
