@@ -8,6 +8,11 @@ var openCases = []opcodeCase{
 	{"{ .reg .b32 p, n; cvt.u32.u64 p, %b; cvt.u32.u64 n, %c; bfe.u64 %d, %a, p, n; }", "b64", "b64", 0xa2fee9794e5650f1, 0xcf000000, 0x511aea9d, 0},
 	{"{ .reg .b32 p, n; cvt.u32.u64 p, %b; cvt.u32.u64 n, %c; bfi.b64 %d, %a, %a, p, n; }", "b64", "b64", 1, 0x4b000001, 1, 1},
 
+	{"{ add.cc.u32 %c, 0, 0; subc.u32 %d, %a, %b; }", "b32", "b32", 0x2b, 0xb, 0, 0x1f},
+	{"cvt.rna.tf32.f32 %d, %a", "b32", "b32", 0xfffdfffd, 0, 0, 0xfffde000},
+	{"rcp.approx.ftz.f64 %d, %a", "b64", "b64", 0x7ff0000000000001, 0, 0, 0},
+	{"div.rn.f64 %d, %a, %b", "b64", "b64", 0x7ff0000000000001, 1<<63 - 1, 0, 0x7ff8000000000001},
+
 	{"add.rp.f64 %d, %a, %b", "b64", "b64", 0x7ff8000000000000, 0xfffffffffffffffd, 0, 0xfffffffffffffffd},
 	{"sub.rp.f64 %d, %a, %b", "b64", "b64", 0x41, 0x7ffffffffffffffe, 0, 0x7ffffffffffffffe},
 	{"mad.rn.f64 %d, %a, %b, %c", "b64", "b64", 1<<63 - 1, 0x9913f5c8b75554b8, 0x7ff8000000000000, 0x7ff8000000000000},

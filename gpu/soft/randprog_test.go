@@ -384,6 +384,8 @@ func (g *randProg) plain(name string, f any) string {
 // of 16 bits no constant that an assembler might take for a negative number.
 func (g *randProg) define(op string, t ptx.Type, args []string) {
 	switch {
+	case t == ptx.F64 && len(args) == 4: // an assembler puts a constant factor second
+		args[1] = g.reg("d")
 	case op == "fns":
 		args[2], args[3] = fmt.Sprint(g.rnd.Intn(32)), fmt.Sprint(g.rnd.Intn(70)-35)
 	case (op == "shl" || op == "shr") && t.Size() == 2 && args[2][0] != '%':
@@ -482,9 +484,12 @@ func (g *randProg) decoded() string {
 		return g.video()
 	}
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
+	for !g.open && (st == "u16" || st == "f16") { // on a card a guard did not keep all of their results' bits
+		st = g.one("s32", "u64", "f32", "f64")
+	}
 	sty, _ := ptx.TypeByName(st)
 	how := []string{g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32")}
-	if st == "f16" || st == "u16" && !g.open { // on a card a guarded set.f32.u16 has changed registers of lanes without it
+	if st == "f16" {
 		how[1] = g.one("u32", "s32")
 	}
 	if g.rnd.Intn(3) == 0 { // GCC's order
@@ -561,8 +566,8 @@ func (g *randProg) video() string {
 	}
 	if g.rnd.Intn(3) == 0 {
 		d := g.one(".b0", ".b1", ".b2", ".b3", ".h0", ".h1")
-		if sat == "" && d == ".h1" && !g.open { // a card has merged the upper half of the result
-			d = ".h0"
+		for !g.open && (d == ".h1" || d == ".b3") { // a card merges the upper bits of the result there
+			d = g.one(".b0", ".b1", ".b2", ".h0")
 		}
 		return s + fmt.Sprintf("%s %s%s, %s, %s%s", sat+how, g.reg("r"), d, a, b, c)
 	}

@@ -8,7 +8,8 @@ import (
 
 // carrying compiles add.cc, addc, sub.cc, subc, mad.cc and madc (PTX ISA,
 // "Extended-Precision Integer Arithmetic Instructions"). The flag CC.CF is a
-// predicate register of the kernel; subtraction keeps its borrow there.
+// predicate register of the kernel; subtraction keeps there that it did not borrow, as
+// a card does: programs that add after it see that.
 func (c *compiler) carrying(in *ptx.Inst) ([]ir.Op, error) {
 	t, err := c.last(in)
 	if err != nil || t.Float() || t.Size() < 4 || untyped(t) {

@@ -135,7 +135,11 @@ func carry(k *ir.Carry) step {
 			}
 			var r uint64
 			if k.Minus {
+				if k.In {
+					cf = 1 - cf
+				}
 				r, cf = bits.Sub64(a, b, cf)
+				cf = 1 - cf
 			} else {
 				r, cf = bits.Add64(a, b, cf)
 				if k.D.Class == ir.Class32 {

@@ -155,7 +155,7 @@ func (o *StackAddress) Registers() (results, sources []Ref) {
 type Carry struct {
 	D       Ref
 	S       []Ref // of D's class: two, or three with a product
-	Flag    Ref   // the predicate that holds the carry
+	Flag    Ref   // the predicate that holds the carry, or that nothing was borrowed
 	In, Out bool  // it is added; it is set
 	Minus   bool
 	Product *ops.Product // of the first two, instead of the first; nil: none

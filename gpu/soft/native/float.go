@@ -127,7 +127,7 @@ func doubles() map[string]lowering {
 			return b.quieted(b.op(amd64.VPANDN, b.k64(1<<63), x), x)
 		}),
 		"neg.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VMULPD, x, b.k64(minusOne)) }),
-		"div.rn.f64":  both(func(b *builder, x, y id) id { return b.op(amd64.VDIVPD, b.orOf(x, y), y) }),
+		"div.rn.f64":  plainBoth(amd64.VDIVPD),
 		"sqrt.rn.f64": both1(func(b *builder, x id) id { return b.op1(amd64.VSQRTPD, x) }),
 		"rcp.rn.f64":  both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) }),
 		"min.f64":     both(func(b *builder, x, y id) id { return b.leastDouble(amd64.VMINPD, amd64.VPOR, x, y) }),

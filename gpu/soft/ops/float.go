@@ -76,9 +76,6 @@ func coarse64(a uint64) uint64 {
 	if a>>52&0x7ff == 0 {
 		return a & (1 << 63)
 	}
-	if isNaN64(a) {
-		return a
-	}
 	return a &^ (1<<32 - 1)
 }
 
@@ -282,6 +279,9 @@ func directed32(op arith, a, b, c uint32, mode Rounding) uint32 {
 func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
 	x, exact, ok := exactly(op, f64(a), f64(b), f64(c), mode)
 	if !ok {
+		if op == opDiv {
+			return orNaN(exact, a, b)
+		}
 		return orNaN3(exact, b, c, a)
 	}
 	v, acc := x.Float64()

@@ -190,8 +190,11 @@ func reluF32(a uint32) uint32 {
 
 // tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
 func tf32(a uint32) uint32 {
-	if a&0x7f800000 == 0x7f800000 {
-		return specialTF32(a)
+	switch {
+	case f32(a) != f32(a): // which this rounding keeps, as far as there is room
+		return a&^0x1fff | 0x400000
+	case a&0x7f800000 == 0x7f800000:
+		return a
 	}
 	return (a + 0x1000) &^ 0x1fff
 }

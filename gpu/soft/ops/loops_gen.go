@@ -3232,7 +3232,7 @@ func vec288(d []uint64, as []uint64, bs []uint64) {
 	for i := range d {
 		a := as[i]
 		b := bs[i]
-		d[i] = orNaN(f64(a)/f64(b), b, a)
+		d[i] = orNaN(f64(a)/f64(b), a, b)
 	}
 }
 

@@ -85,14 +85,19 @@ func float(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 }
 
 // handedOn is the NaN of a source that is the result of an f64 instruction, made quiet. If
-// there are several it is the second source's, then the third's, then the first's. min and
+// there are several it is the second source's, then the third's, then the first's, of a division
+// the first's. min and
 // max give one only if both sources are NaNs.
 func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
 	if number := !x[0].nan || len(x) > 1 && !x[1].nan; number && (in.Op == "min" || in.Op == "max") {
 		return 0, false
 	}
 	for i := 1; i <= len(x); i++ {
-		if at := i % len(x); x[at].nan {
+		at := i % len(x)
+		if in.Op == "div" {
+			at = i - 1
+		}
+		if x[at].nan {
 			return v[at] | 1<<51, true
 		}
 	}
@@ -101,10 +106,7 @@ func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
 
 // coarse is rcp and rsqrt with .approx.ftz.f64, which know the upper halves only.
 func coarse(in *ptx.Inst, v uint64) (uint64, error) {
-	x := decode(v, f64format)
-	if !x.nan {
-		x = decode(v>>32<<32, f64format).flushed(f64format)
-	}
+	x := decode(v>>32<<32, f64format).flushed(f64format)
 	if in.Op == "rsqrt" {
 		x = decode(sqrt(x).encode(f64format, "rn"), f64format)
 	}

@@ -228,7 +228,7 @@ func arithmetic(in *ptx.Inst, t ptx.Type, v []uint64) (uint64, error) {
 }
 
 // withCarry is extended-precision arithmetic (PTX ISA, "Extended-Precision
-// Integer Arithmetic Instructions"); sub.cc sets the flag to the borrow.
+// Integer Arithmetic Instructions"); sub.cc sets the flag where it does not borrow, as a card does.
 func withCarry(in *ptx.Inst, t ptx.Type, v []uint64, carry *uint64) (uint64, error) {
 	bits := 8 * t.Size()
 	u := func(i int) *big.Int { return new(big.Int).SetUint64(truncate(v[i], t.Size())) }
@@ -241,7 +241,15 @@ func withCarry(in *ptx.Inst, t ptx.Type, v []uint64, carry *uint64) (uint64, err
 	case "add", "addc":
 		r.Add(r.Add(u(0), u(1)), flag)
 	case "sub", "subc":
-		r.Sub(r.Sub(u(0), u(1)), flag)
+		borrow := new(big.Int)
+		if in.Op == "subc" && *carry == 0 {
+			borrow.SetUint64(1)
+		}
+		r.Sub(r.Sub(u(0), u(1)), borrow)
+		if in.Has("cc") {
+			*carry = boolean(r.Sign() >= 0)
+		}
+		return wrap(r, bits), nil
 	case "mad", "madc":
 		p := new(big.Int).Mul(integer(v[0], t), integer(v[1], t))
 		if in.Has("hi") {
@@ -254,7 +262,7 @@ func withCarry(in *ptx.Inst, t ptx.Type, v []uint64, carry *uint64) (uint64, err
 	}
 	if in.Has("cc") {
 		*carry = 0
-		if r.Sign() < 0 || r.Cmp(two(bits)) >= 0 {
+		if r.Cmp(two(bits)) >= 0 {
 			*carry = 1
 		}
 	}
