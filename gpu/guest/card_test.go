@@ -33,16 +33,26 @@ var notOnRealCard = map[string]string{
 	"bad_ptx": noAssembler, "jit_logs": noAssembler, "link_objects": noAssembler, "refused_kernels": noAssembler,
 	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
-	"mem_info":      notOnCard["mem_info"],
-	"surfaces":      "a destroyed object's number does no harm at once",
-	"exec_affinity": "cuCtxGetExecAffinity tells the number of multiprocessors",
-	"passed_on":     "what a block may have of shared memory without asking is less than half of all",
-	"kept_reuse":    "memory is mapped in pieces of 2 MiB: what is after an allocation is mapped too",
-	"full_streams":  "the card takes launches faster than a soft GPU, and streams fill later",
+	"values_written": noWaits,
+	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
+	"mem_info":       notOnCard["mem_info"],
+	"surfaces":       "a destroyed object's number does no harm at once",
+	"exec_affinity":  "cuCtxGetExecAffinity tells the number of multiprocessors",
+	"passed_on":      "what a block may have of shared memory without asking is less than half of all",
+	"kept_reuse":     "memory is mapped in pieces of 2 MiB: what is after an allocation is mapped too",
+	"full_streams":   "the card takes launches faster than a soft GPU, and streams fill later",
 }
 
-// alone are those that take all memory of the card, or count it.
-var alone = map[string]bool{"out_of_memory": true, "mem_info": true, "free_async": true, "pools": true, "pool_ends": true}
+// counts reports whether a test takes all memory of the vGPU, or counts what is free:
+// nothing else may run beside it.
+func counts(name string) bool {
+	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
 
 // startCard starts the packed gpud on this machine's card.
 func startCard(t *testing.T) *gpud {
@@ -90,7 +100,8 @@ func TestCardAPI(t *testing.T) {
 		for name := range strings.FieldsSeq(g.run(t, object("api"), "list")) {
 			switch reason := notOnCard[name]; {
 			case notOnRealCard[name] != "", reason == noWaits, reason == noConditions, reason == noOutput:
-			case alone[name]:
+				continue
+			case counts(name):
 				last = append(last, name)
 			default:
 				t.Run(name, func(t *testing.T) {
@@ -110,7 +121,9 @@ func TestCardReplay(t *testing.T) {
 	g := startCard(t)
 	requests, sequences := sequenceFiles(t)
 	for _, f := range sequences {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+		if filepath.Base(f) != "llama.txt" { // NVIDIA's assembler refuses its made-up PTX (218)
+			t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+		}
 	}
 	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
 		t.Errorf("vecadd printed %q", got)
