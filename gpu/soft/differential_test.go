@@ -171,7 +171,8 @@ func differ(t *testing.T, engines []worker.Driver, src string, seeds ...int64) {
 					binary.LittleEndian.Uint64(got.regs[at:]), binary.LittleEndian.Uint64(want.regs[at:]), before.text(thread), src)
 			}
 			if at := firstDifference(got.scratch, want.scratch); at >= 0 {
-				t.Fatalf("seed %d, engine %d: byte %d of thread %d's memory differs\n%s", seed, i, at%randScratch, at/randScratch, src)
+				t.Fatalf("seed %d, engine %d: byte %d of thread %d's memory is %x, the oracle says %x, at the start %x\nstart: %s\n%s", seed, i, at%randScratch, at/randScratch,
+					got.scratch[at:at+8], want.scratch[at:at+8], before.scratch[at:at+8], before.text(at/randScratch), src)
 			}
 		}
 	}

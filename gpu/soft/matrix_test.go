@@ -40,9 +40,6 @@ func lanesKernel(wide bool, na, nb, nc, nd int, body string) string {
 			at += 8
 		}
 	}
-	for i := range nd { // of which a body need not write all
-		fmt.Fprintf(&s, "mov.b%d %%d%d, 0;\n", map[bool]int{false: 32, true: 64}[wide], i)
-	}
 	s.WriteString(body)
 	for i := range nd {
 		fmt.Fprintf(&s, "st.global.%s [%%out+%d], %%d%d;\n", t, 8*i, i)

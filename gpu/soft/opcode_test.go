@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,7 @@ var opcodeCases = []opcodeCase{
 	{"{ .reg .pred p, q; setp.ltu.and.f32 p|q, %a, %b, 1; selp.b32 %d, 1, 2, p; }", "b32", "b32", 0x7fc00000, 0, 0, 1},
 	{"{ .reg .pred p; setp.ne.f32 p, %a, %b; selp.b32 %d, 1, 2, p; }", "b32", "b32", 0x7fc00000, 0, 0, 2},
 	{"{ .reg .pred p; testp.subnormal.f32 p, %a; selp.b32 %d, 1, 2, !p; }", "b32", "b32", 1, 0, 0, 2},
+	{"{ .reg .pred p; testp.normal.f32 p, %a; selp.b32 %d, 1, 2, p; }", "b32", "b32", 0x80000000, 0, 0, 1},
 	{"{ .reg .b16 x, y; mov.b32 {x, y}, %a; mov.b32 %d, {y, x}; }", "b32", "b32", 0x12345678, 0, 0, 0x56781234},
 	{"@!%t mov.b32 %d, %a; @%t mov.b32 %d, %b", "b32", "b32", 1, 2, 0, 1},
 }
@@ -151,7 +153,8 @@ var opcodeCases = []opcodeCase{
 func TestOpcodes(t *testing.T) {
 	var src strings.Builder
 	src.WriteString(ptxHead)
-	for i, c := range opcodeCases {
+	cases := slices.Concat(opcodeCases, openCases)
+	for i, c := range cases {
 		inst := c.inst
 		if !strings.HasSuffix(inst, "}") {
 			inst += ";"
@@ -165,15 +168,15 @@ st.global.%s [%%o], %%d; ret; }
 `, i, c.st, c.dt, c.st, c.st, c.st, inst, c.dt)
 	}
 	r := newRig(t, src.String())
-	out := r.buffer(make([]byte, 8*len(opcodeCases)))
-	for i, c := range opcodeCases {
+	out := r.buffer(make([]byte, 8*len(cases)))
+	for i, c := range cases {
 		r.launch(fmt.Sprint("k", i), [3]uint32{1, 1, 1}, [3]uint32{1, 1, 1}, 0, out+uint64(8*i), c.a, c.b, c.c)
 	}
-	got, err := r.read(out, 8*len(opcodeCases))
+	got, err := r.read(out, 8*len(cases))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range opcodeCases {
+	for i, c := range cases {
 		if v := binary.LittleEndian.Uint64(got[8*i:]); v != c.d {
 			t.Errorf("%s (a %#x b %#x c %#x): %#x, want %#x", c.inst, c.a, c.b, c.c, v, c.d)
 		}

@@ -484,7 +484,7 @@ func (g *randProg) decoded() string {
 	st := g.one("u16", "s32", "u64", "f32", "f64", "f16")
 	sty, _ := ptx.TypeByName(st)
 	how := []string{g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32", "f32")}
-	if st == "f16" || st == "u16" && !g.open { // a guarded set.f32.u16 wrote other lanes' registers on a card
+	if st == "f16" || st == "u16" && !g.open { // on a card a guarded set.f32.u16 has changed registers of lanes without it
 		how[1] = g.one("u32", "s32")
 	}
 	if g.rnd.Intn(3) == 0 { // GCC's order

@@ -66,7 +66,7 @@ func (c *compiler) atom(in *ptx.Inst) ([]ir.Op, error) {
 			return nil, err
 		}
 	}
-	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
+	return []ir.Op{&ir.Atomic{Access: a.Access, F: f, Device: ops.DeviceUpdate(op, a.typ), What: op + "." + a.typ.String(), D: d, B: b, C: b2}}, nil
 }
 
 // atomEach is an operation on each element of a vector, which PTX makes atomic one by
@@ -78,7 +78,7 @@ func (c *compiler) atomEach(in *ptx.Inst, a *access, op string, args []ptx.Opera
 	}
 	var list, moves []ir.Op // results move last: they may be sources of other elements
 	for i := range a.N {
-		o := &ir.Atomic{Access: a.Access, F: f, What: op + "." + a.typ.String(), D: ir.None}
+		o := &ir.Atomic{Access: a.Access, F: f, Device: ops.DeviceUpdate(op, a.typ), What: op + "." + a.typ.String(), D: ir.None}
 		o.N, o.Off = 1, a.Off+uint64(i)*a.Size
 		var err error
 		if o.B, err = c.source(&args[1].List[i], ir.Class32, a.typ); err != nil {

@@ -67,7 +67,7 @@ func store(o *ir.Store) step {
 }
 
 func update(o *ir.Atomic) step {
-	a, size, f := reached(o.Access), o.Size, o.F
+	a, size := reached(o.Access), o.Size
 	return masked(func(m *machine, act []uint32) error {
 		addrs := m.addresses(a)
 		m.read(addrs, act)
@@ -79,6 +79,10 @@ func update(o *ir.Atomic) step {
 			mem, err := m.window(a.Space, addr, size, l)
 			if err != nil {
 				return err
+			}
+			f := o.F
+			if o.Device != nil && (a.Space == ir.Global || a.Space == ir.Generic && addr < m.env.Spaces.Param) {
+				f = o.Device
 			}
 			x, y := m.get(o.B, l), m.get(o.C, l)
 			var old, now uint64

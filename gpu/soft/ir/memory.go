@@ -81,7 +81,8 @@ func (o *Store) Registers() (results, sources []Ref) {
 type Atomic struct {
 	Access
 	F       ops.Update
-	What    string // the operation and its type
+	Device  ops.Update // what it is in device memory, where it is something else; or nil
+	What    string     // the operation and its type
 	D, B, C Ref
 }
 

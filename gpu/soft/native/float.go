@@ -126,9 +126,7 @@ func doubles() map[string]lowering {
 		"abs.f64": both1(func(b *builder, x id) id {
 			return b.quieted(b.op(amd64.VPANDN, b.k64(1<<63), x), x)
 		}),
-		"neg.f64": both1(func(b *builder, x id) id {
-			return b.quieted(b.op(amd64.VPXOR, x, b.k64(1<<63)), x)
-		}),
+		"neg.f64":     both1(func(b *builder, x id) id { return b.op(amd64.VMULPD, x, b.k64(minusOne)) }),
 		"div.rn.f64":  both(func(b *builder, x, y id) id { return b.op(amd64.VDIVPD, b.orOf(x, y), y) }),
 		"sqrt.rn.f64": both1(func(b *builder, x id) id { return b.op1(amd64.VSQRTPD, x) }),
 		"rcp.rn.f64":  both1(func(b *builder, x id) id { return b.op(amd64.VDIVPD, b.k64(0x3ff0000000000000), x) }),
@@ -140,13 +138,16 @@ func doubles() map[string]lowering {
 	}
 	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VADDPD, y, x) }), "add.f64", "add.rn.f64")
 	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VMULPD, y, x) }), "mul.f64", "mul.rn.f64")
-	set(m, both(func(b *builder, x, y id) id { return b.op(amd64.VSUBPD, b.orOf(x, y), y) }), "sub.f64", "sub.rn.f64")
+	set(m, both(func(b *builder, x, y id) id { return b.replace(amd64.VFMADD231PD, x, y, b.k64(minusOne)) }), "sub.f64", "sub.rn.f64")
 	fma := func(b *builder, x, y, z id) id { return b.replace(amd64.VFMADD213PD, b.orOf(x, z), y, z) }
 	set(m, lowering{f: func(b *builder, s []value) value {
 		return value{ir.Class64, fma(b, s[0].lo, s[1].lo, s[2].lo), fma(b, s[0].hi, s[1].hi, s[2].hi)}
 	}}, "fma.rn.f64", "mad.rn.f64")
 	return m
 }
+
+// minusOne makes a negation of a product, which is exact and leaves the sign of a NaN.
+const minusOne = 0xbff0000000000000
 
 // orOf is x, or y where that is a NaN.
 func (b *builder) orOf(x, y id) id {

@@ -76,12 +76,23 @@ func UpdateFor(op string, t ptx.Type) Update {
 
 // floatUpdates of numbers, or of both halves of a word.
 var floatUpdates = map[ptx.Type]map[string]Update{
-	ptx.F32:    {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }}, // global f32 atomics flush no denormals on sm_60 and later
+	ptx.F32:    {"add": func(o, b, _ uint64) uint64 { return uint64(b32(f32(uint32(o)) + f32(uint32(b)))) }},
 	ptx.F64:    {"add": func(o, b, _ uint64) uint64 { return orNaN(f64(o)+f64(b), b, o) }},
 	ptx.F16:    {"add": oneHalf(addF16), "min": oneHalf(minF16), "max": oneHalf(maxF16)},
 	ptx.BF16:   {"add": oneHalf(addBF16), "min": oneHalf(minBF16), "max": oneHalf(maxBF16)},
 	ptx.F16x2:  {"add": inHalves(addF16), "min": inHalves(minF16), "max": inHalves(maxF16)},
 	ptx.BF16x2: {"add": inHalves(addBF16), "min": inHalves(minBF16), "max": inHalves(maxBF16)},
+}
+
+// DeviceUpdate returns what an update of device memory is where it is another than
+// UpdateFor's, or nil: additions of f32 flush denormals there (PTX ISA, atom).
+func DeviceUpdate(op string, t ptx.Type) Update {
+	if op != "add" || t != ptx.F32 {
+		return nil
+	}
+	return func(o, b, _ uint64) uint64 {
+		return uint64(flush(b32(f32(flush(uint32(o))) + f32(flush(uint32(b))))))
+	}
 }
 
 func addF16(a, b uint32) uint32  { return toF16(float64(f16(a) + f16(b))) }

@@ -9,8 +9,31 @@ import (
 
 // bytes gives the memory of an access.
 func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, error) {
-	addr := uint64(mem.Off)
-	space := ""
+	space, addr := t.place(in, mem)
+	if addr%size != 0 {
+		return nil, errors.New("misaligned")
+	}
+	var data []byte
+	switch space {
+	case "shared":
+		data = t.b.shared
+	case "local":
+		data = t.local
+	case "param":
+		data = t.b.l.Params
+	default:
+		return t.b.l.Memory(addr, size)
+	}
+	if addr > uint64(len(data)) || uint64(len(data))-addr < size {
+		return nil, errors.New("illegal address")
+	}
+	return data[addr : addr+size], nil
+}
+
+// place is the space of a memory operand and the address in it; device memory's has no
+// name if the address is a generic one.
+func (t *thread) place(in *ptx.Inst, mem *ptx.Operand) (space string, addr uint64) {
+	addr = uint64(mem.Off)
 	for _, m := range in.Mods {
 		switch m {
 		case "global", "const", "shared", "local", "param":
@@ -42,24 +65,7 @@ func (t *thread) bytes(in *ptx.Inst, mem *ptx.Operand, size uint64) ([]byte, err
 	case "shared", "local", "param":
 		addr = truncate(addr, 4) // the address width of these spaces (PTX ISA, "Addresses as Operands")
 	}
-	if addr%size != 0 {
-		return nil, errors.New("misaligned")
-	}
-	var data []byte
-	switch space {
-	case "shared":
-		data = t.b.shared
-	case "local":
-		data = t.local
-	case "param":
-		data = t.b.l.Params
-	default:
-		return t.b.l.Memory(addr, size)
-	}
-	if addr > uint64(len(data)) || uint64(len(data))-addr < size {
-		return nil, errors.New("illegal address")
-	}
-	return data[addr : addr+size], nil
+	return space, addr
 }
 
 func memType(in *ptx.Inst) ptx.Type {
@@ -207,6 +213,9 @@ func (t *thread) atom(in *ptx.Inst) error {
 			}
 		}
 		as := ptx.Inst{Op: op, Mods: []string{ty.String()}}
+		if space, _ := t.place(in, &args[0]); ty == ptx.F32 && (space == "" || space == "global") {
+			as.Mods = []string{"ftz", "f32"} // of device memory only
+		}
 		if now, err = eval(&as, as.OperandTypes(), []uint64{old, x}, nil); err != nil {
 			return err
 		}
