@@ -1,16 +1,10 @@
 package guest_test
 
 import (
-	"bytes"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // packed is the folder of make gpu-check that has the library and its test programs,
@@ -60,36 +54,7 @@ func startCard(t *testing.T) *gpud {
 	if packed == "" {
 		t.Skip("GPU: needs an NVIDIA card and the folder of make gpu-check")
 	}
-	dir, err := os.MkdirTemp("", "card")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
-		t.Fatal(err)
-	}
-	g := &gpud{socket: filepath.Join(dir, "s")}
-	g.cmd = exec.Command(filepath.Join(packed, "../basalt-gpud"), "--standalone", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
-	var log bytes.Buffer
-	g.cmd.Stdout, g.cmd.Stderr = &log, &log
-	if err := g.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = g.cmd.Process.Signal(os.Interrupt)
-		_ = g.cmd.Wait()
-		_ = os.RemoveAll(dir)
-		if t.Failed() {
-			t.Logf("gpud:\n%s", log.String())
-		}
-	})
-	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
-		c, err := net.Dial("unix", g.socket)
-		if err != nil {
-			return false
-		}
-		return c.Close() == nil
-	})
-	return g
+	return startProgram(t, filepath.Join(packed, "../basalt-gpud"))
 }
 
 // TestCardAPI runs the library's tests through gpud, the jail and the card's driver.
