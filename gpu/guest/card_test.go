@@ -1,16 +1,10 @@
 package guest_test
 
 import (
-	"bytes"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // packed is the folder of make gpu-check that has the library and its test programs,
@@ -33,16 +27,26 @@ var notOnRealCard = map[string]string{
 	"bad_ptx": noAssembler, "jit_logs": noAssembler, "link_objects": noAssembler, "refused_kernels": noAssembler,
 	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
-	"mem_info":      notOnCard["mem_info"],
-	"surfaces":      "a destroyed object's number does no harm at once",
-	"exec_affinity": "cuCtxGetExecAffinity tells the number of multiprocessors",
-	"passed_on":     "what a block may have of shared memory without asking is less than half of all",
-	"kept_reuse":    "memory is mapped in pieces of 2 MiB: what is after an allocation is mapped too",
-	"full_streams":  "the card takes launches faster than a soft GPU, and streams fill later",
+	"values_written": noWaits,
+	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
+	"mem_info":       notOnCard["mem_info"],
+	"surfaces":       "a destroyed object's number does no harm at once",
+	"exec_affinity":  "cuCtxGetExecAffinity tells the number of multiprocessors",
+	"passed_on":      "what a block may have of shared memory without asking is less than half of all",
+	"kept_reuse":     "memory is mapped in pieces of 2 MiB: what is after an allocation is mapped too",
+	"full_streams":   "the card takes launches faster than a soft GPU, and streams fill later",
 }
 
-// alone are those that take all memory of the card, or count it.
-var alone = map[string]bool{"out_of_memory": true, "mem_info": true, "free_async": true, "pools": true, "pool_ends": true}
+// counts reports whether a test takes all memory of the vGPU, or counts what is free:
+// nothing else may run beside it.
+func counts(name string) bool {
+	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
 
 // startCard starts the packed gpud on this machine's card.
 func startCard(t *testing.T) *gpud {
@@ -50,36 +54,7 @@ func startCard(t *testing.T) *gpud {
 	if packed == "" {
 		t.Skip("GPU: needs an NVIDIA card and the folder of make gpu-check")
 	}
-	dir, err := os.MkdirTemp("", "card")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
-		t.Fatal(err)
-	}
-	g := &gpud{socket: filepath.Join(dir, "s")}
-	g.cmd = exec.Command(filepath.Join(packed, "../basalt-gpud"), "--standalone", "--socket", g.socket, "--state", filepath.Join(dir, "state"))
-	var log bytes.Buffer
-	g.cmd.Stdout, g.cmd.Stderr = &log, &log
-	if err := g.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = g.cmd.Process.Signal(os.Interrupt)
-		_ = g.cmd.Wait()
-		_ = os.RemoveAll(dir)
-		if t.Failed() {
-			t.Logf("gpud:\n%s", log.String())
-		}
-	})
-	patience.Until(t, 30*time.Second, "gpud listens", func() bool {
-		c, err := net.Dial("unix", g.socket)
-		if err != nil {
-			return false
-		}
-		return c.Close() == nil
-	})
-	return g
+	return startProgram(t, filepath.Join(packed, "../basalt-gpud"))
 }
 
 // TestCardAPI runs the library's tests through gpud, the jail and the card's driver.
@@ -90,7 +65,8 @@ func TestCardAPI(t *testing.T) {
 		for name := range strings.FieldsSeq(g.run(t, object("api"), "list")) {
 			switch reason := notOnCard[name]; {
 			case notOnRealCard[name] != "", reason == noWaits, reason == noConditions, reason == noOutput:
-			case alone[name]:
+				continue
+			case counts(name):
 				last = append(last, name)
 			default:
 				t.Run(name, func(t *testing.T) {
@@ -110,7 +86,9 @@ func TestCardReplay(t *testing.T) {
 	g := startCard(t)
 	requests, sequences := sequenceFiles(t)
 	for _, f := range sequences {
-		t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+		if filepath.Base(f) != "llama.txt" { // NVIDIA's assembler refuses its made-up PTX (218)
+			t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
+		}
 	}
 	if got := g.run(t, made("demo", "vecadd")); !strings.HasSuffix(got, ", OK\n") {
 		t.Errorf("vecadd printed %q", got)

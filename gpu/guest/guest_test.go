@@ -66,14 +66,22 @@ func startGPUDWith(t *testing.T, card ...string) *gpud {
 	if testing.Short() {
 		t.Skip("starts real workers: left out of -short")
 	}
+	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
+	return startProgram(t, filepath.Join(programs, "basalt-gpud"), append(card, "--no-nvidia")...)
+}
+
+// startProgram starts a basalt-gpud.
+func startProgram(t *testing.T, program string, options ...string) *gpud {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "gpud") // unix socket paths are short
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // workers may be another user
+		t.Fatal(err)
+	}
 	g := &gpud{socket: filepath.Join(dir, "s")}
-	programs := built.Programs(t, "appliance/cmd/basalt-gpud", "appliance/cmd/basalt-worker")
-	g.cmd = exec.Command(filepath.Join(programs, "basalt-gpud"), append(card, "--standalone", "--no-nvidia",
-		"--socket", g.socket, "--state", filepath.Join(dir, "state"))...)
+	g.cmd = exec.Command(program, append(options, "--standalone", "--socket", g.socket, "--state", filepath.Join(dir, "state"))...)
 	var log bytes.Buffer
 	g.cmd.Stdout, g.cmd.Stderr = &log, &log
 	if err := g.cmd.Start(); err != nil {

@@ -70,7 +70,8 @@ func absolute64(a uint64) uint64 {
 }
 
 // coarse64 is an operand of the approximations that read the upper half of an f64 only,
-// and a denormal as a zero (PTX ISA, rcp.approx.ftz.f64); upper64 is their result, whose
+// and a denormal as a zero (PTX ISA, rcp.approx.ftz.f64), and a NaN whose payload is in
+// the lower half as an infinity; upper64 is their result, whose
 // lower half is 0.
 func coarse64(a uint64) uint64 {
 	if a>>52&0x7ff == 0 {

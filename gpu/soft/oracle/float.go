@@ -104,7 +104,8 @@ func handedOn(in *ptx.Inst, v []uint64, x []number) (uint64, bool) {
 	return 0, false
 }
 
-// coarse is rcp and rsqrt with .approx.ftz.f64, which know the upper halves only.
+// coarse is rcp and rsqrt with .approx.ftz.f64, which know the upper halves only: a NaN
+// whose payload is in the lower half is an infinity to them, on a card too.
 func coarse(in *ptx.Inst, v uint64) (uint64, error) {
 	x := decode(v>>32<<32, f64format).flushed(f64format)
 	if in.Op == "rsqrt" {
