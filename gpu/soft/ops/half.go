@@ -172,10 +172,16 @@ func specialTF32(a uint32) uint32 {
 	return a
 }
 
-// tf32Finite makes the largest number of an infinity (.satfinite).
+// tf32Finite is tf32 with the largest number for an infinity (.satfinite).
 func tf32Finite(a uint32) uint32 {
-	if a&0x7fffffff == 0x7f800000 {
-		return a - 0x2000
+	if a&0x7f800000 == 0x7f800000 {
+		if a = specialTF32(a); a&0x7fffffff == 0x7f800000 {
+			a -= 0x2000
+		}
+		return a
+	}
+	if a = tf32(a); a&0x7fffffff == 0x7f800000 {
+		a -= 0x2000
 	}
 	return a
 }
@@ -190,11 +196,8 @@ func reluF32(a uint32) uint32 {
 
 // tf32 rounds to 10 fraction bits, ties away from zero (cvt.rna.tf32.f32).
 func tf32(a uint32) uint32 {
-	switch {
-	case f32(a) != f32(a): // which this rounding keeps, as far as there is room
-		return a&^0x1fff | 0x400000
-	case a&0x7f800000 == 0x7f800000:
-		return a
+	if a&0x7f800000 == 0x7f800000 { // a NaN is cut off, and may be an infinity then
+		return a &^ 0x1fff
 	}
 	return (a + 0x1000) &^ 0x1fff
 }

@@ -4663,7 +4663,7 @@ func vec425(d []uint32, as []uint32) {
 	as = as[:len(d)]
 	for i := range d {
 		a := as[i]
-		d[i] = tf32Finite(tf32(a))
+		d[i] = tf32Finite(a)
 	}
 }
 

@@ -43,8 +43,8 @@ func convert(in *ptx.Inst, v []uint64) (uint64, error) {
 		n := decode(v[0], f32format)
 		d := relu(in, n).encode(format{8, 10}, mode)
 		if n.nan {
-			if mode == "rna" {
-				return v[0]>>13<<13 | 1<<22, nil
+			if mode == "rna" && !in.Has("satfinite") {
+				return v[0] >> 13 << 13, nil // cut off
 			}
 			return 0x7fffe000, nil
 		}
