@@ -133,7 +133,7 @@ var opcodeCases = []opcodeCase{
 	{"vset4.u32.u32.ge %d, %a, %b, %c", "b32", "b32", 0x01ff0304, 0x04030301, 0, 0x00010101},
 	{"vset2.s32.s32.lt.add %d, %a, %b, %c", "b32", "b32", 0xffff0003, 0x00000004, 40, 42},
 	{"vset.s32.u32.lt %d.b1, %a.b3, %b.b0, %c", "b32", "b32", 0x80000000, 0, 0x11223344, 0x11220144},
-	{"vshl.u32.u32.u32.sat.clamp %d, %a.h1, %b.b0", "b32", "b32", 0x12340000, 32, 0, 0},
+	{"vshl.u32.u32.u32.sat.clamp %d, %a.h1, %b.b0", "b32", "b32", 0x12340000, 32, 0, 0xffffffff},
 	{"vshl.u32.u32.u32.wrap %d, %a, %b", "b32", "b32", 1, 33, 0, 2},
 	{"vshr.s32.s32.u32.clamp.add %d, %a.b0, %b, %c", "b32", "b32", 0x80, 99, 5, 4},
 	{"set.u32.ge.s32 %d, %a, %b", "b32", "b32", 0xffffffff, 0, 0, 0},
@@ -177,8 +177,9 @@ st.global.%s [%%o], %%d; ret; }
 		t.Fatal(err)
 	}
 	for i, c := range cases {
-		// A card merges the upper half of the result into .h1, against the text.
-		if v := binary.LittleEndian.Uint64(got[8*i:]); v != c.d && (card(t) == nil || !strings.Contains(c.inst, "%d.h1, %a.b0")) {
+		// A card merges the upper half of the result into .h1, and limits no vshl by 32,
+		// against the text.
+		if v := binary.LittleEndian.Uint64(got[8*i:]); v != c.d && (card(t) == nil || !strings.Contains(c.inst, "%d.h1, %a.b0") && !strings.HasPrefix(c.inst, "vshl.u32.u32.u32.sat")) {
 			t.Errorf("%s (a %#x b %#x c %#x): %#x, want %#x", c.inst, c.a, c.b, c.c, v, c.d)
 		}
 	}

@@ -551,6 +551,9 @@ func (g *randProg) video() string {
 	case "vshl", "vshr":
 		parts, how, types = "", g.one(".clamp", ".wrap"), types[:8]+".u32"
 	}
+	if parts == "" && !g.open { // a card limits results of 32 bits otherwise than the text says
+		sat = ""
+	}
 	s := op + parts + types
 	if parts != "" {
 		then := sat + how

@@ -112,9 +112,12 @@ func (v Video) part(a, b int64) int64 {
 		}
 		return (a + b) >> 1
 	case "shl clamp":
-		return extend(uint32(a<<min(b, 32)), 32, v.Signed[0]) // .sat sees 32 bits
+		if b >= 32 { // nothing is left of 32 bits, and clamping sees that it was much
+			return min(a, 1<<30) << 32
+		}
+		return a << b
 	case "shl wrap":
-		return extend(uint32(a<<(b&31)), 32, v.Signed[0])
+		return a << (b & 31)
 	case "shr clamp":
 		return a >> min(b, 32)
 	case "shr wrap":

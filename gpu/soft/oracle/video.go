@@ -101,7 +101,7 @@ func videoPart(in *ptx.Inst, op string, a, b *big.Int) *big.Int {
 			n = uint(min(b.Uint64(), 32))
 		}
 		if op == "shl" {
-			return integer(wrap(new(big.Int).Lsh(a, n), 32), sized(in.OperandTypes()[0], 4)) // .sat sees 32 bits
+			return new(big.Int).Lsh(a, n)
 		}
 		return shiftDown(a, uint32(n))
 	case "set":
