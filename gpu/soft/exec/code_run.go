@@ -102,8 +102,8 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error 
 		f, windows = r.all, r.windows[0]
 	}
 	var left []leftLanes
-	for from < to {
-		tile, inst := m.native.context.Run(f, len(r.steps), act, m.native.windows[r.number], from, to)
+	for resumed := false; from < to; resumed = true {
+		tile, inst := m.native.context.Run(f, len(r.steps), act, m.native.windows[r.number], from, to, resumed)
 		if full && m.native.code.learns {
 			m.native.context.Kinds(r.seen)
 		}

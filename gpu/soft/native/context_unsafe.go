@@ -153,11 +153,16 @@ func (c *Context) Bind(files *Files) {
 //
 // Active and globals are as in Files; there is a window for each of the function's
 // Globals. A run of so many instructions that is a loop ends after about 100 µs.
-func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int) (tile, inst int) {
+//
+// Resumed says that it goes on behind a tile that has left: what that one's warp has
+// loaded from one address, the others of the warp get too.
+func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Window, from, to int, resumed bool) (tile, inst int) {
+	if !resumed {
+		c.generation += 64
+	}
 	c.limit = turnsFor(insts, to-from, len(globals) > 0)
 	c.active = address(active)
 	c.tile, c.end = uint64(from), uint64(to)
-	c.generation += 64
 	c.changed = 0
 	for i := range globals {
 		c.globals[i] = globals[i].window()

@@ -303,3 +303,44 @@ func TestWarpLoadsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadOfOneAddressIsOneLoad has each tile leave behind a load of one address, where
+// another block stores meanwhile: all of the warp get what the first of its tiles did, and
+// the next warp what is there now.
+func TestLoadOfOneAddressIsOneLoad(t *testing.T) {
+	requireProcessor(t)
+	here, away := ir.Ref{Class: ir.Class64, Slot: 0}, ir.Ref{Class: ir.Class64, Slot: 1}
+	got, other := ir.Ref{Slot: 2}, ir.Ref{Slot: 3}
+	load := func(base, d ir.Ref) ir.Inst {
+		return ir.Inst{Op: &ir.Load{Access: ir.Access{Space: ir.Global, Base: base, Size: 4, N: 1, Mask: 1<<64 - 1}, D: []ir.Ref{d}}}
+	}
+	code, err := Compile([]ir.Inst{load(here, got), load(away, other)}, Options{Lanes: testLanes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := amd64.Load(code.Code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	f := newFiles(rand.New(rand.NewPCG(1, 15)))
+	word := Window{1 << 32, []byte{1, 0, 0, 0}}
+	f.Globals = []Window{word, {}}
+	for l := range testLanes {
+		f.set(here, l, word.Base)
+		f.set(away, l, 1<<40)
+	}
+	context := new(Context)
+	context.Bind(f)
+	for tile := range testLanes / ir.Tile {
+		if at, inst := context.Run(c.Function(0), 2, f.Active, f.Globals, tile, testLanes/ir.Tile, tile > 0); at != tile || inst != 1 {
+			t.Fatalf("tile %d left as tile %d at %d, want at 1", tile, at, inst)
+		}
+		word.Data[0]++
+	}
+	for l := range testLanes {
+		if v, want := f.R32[got.Slot*testLanes+l], uint32(1+l/ir.WarpSize*ir.WarpSize/ir.Tile); v != want {
+			t.Errorf("lane %d has %d, want %d", l, v, want)
+		}
+	}
+}

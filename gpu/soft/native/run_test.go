@@ -90,7 +90,7 @@ func newFiles(r *rand.Rand) *Files {
 // run runs a function on the files.
 func (f *Files) run(c *Context, code amd64.Function, from, to int) (tile, inst int) {
 	c.Bind(f)
-	return c.Run(code, 1000, f.Active, f.Globals, from, to)
+	return c.Run(code, 1000, f.Active, f.Globals, from, to, false)
 }
 
 func (f *Files) clone() *Files {
