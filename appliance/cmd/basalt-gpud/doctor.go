@@ -49,7 +49,10 @@ func runDoctor(ctx context.Context, args []string) error {
 		f.PrintDefaults()
 		return err
 	} else if err != nil {
-		return err
+		return fmt.Errorf("doctor: %w (--help tells more)", err)
+	}
+	if f.NArg() > 0 {
+		return fmt.Errorf("doctor: unexpected argument %q", f.Arg(0))
 	}
 	return o.run(ctx)
 }
@@ -100,7 +103,7 @@ func (d doctor) run(ctx context.Context) error {
 func (d doctor) driver() error {
 	b, err := os.ReadFile(filepath.Join(d.root, "proc/driver/nvidia/version"))
 	if err != nil {
-		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version is not there. Install the driver (docs/install.md, \"GPU nodes\") and load it: modprobe nvidia")
+		return errors.New("no NVIDIA driver is loaded: /proc/driver/nvidia/version is not there. Install NVIDIA's driver for CUDA 12.4 or newer (550 or newer) and load it: modprobe nvidia")
 	}
 	first, _, _ := strings.Cut(string(b), "\n")
 	fmt.Fprintln(d.out, strings.Join(strings.Fields(first), " "))

@@ -46,7 +46,7 @@ func TestDoctorSaysWhatIsMissing(t *testing.T) {
 		t.Skip("GPU: this machine has what the test takes away")
 	}
 	for without, want := range map[string]string{
-		"proc/driver/nvidia/version": "Install the driver",
+		"proc/driver/nvidia/version": "Install NVIDIA's driver",
 		"dev/nvidia-uvm":             "modprobe nvidia-uvm",
 		"dev/nvidiactl":              "nvidia-modprobe -c 0",
 		"":                           "lists no card", // there is none, whatever these files say
@@ -59,6 +59,14 @@ func TestDoctorSaysWhatIsMissing(t *testing.T) {
 		d := doctor{root: machine(t, missing...), out: &out}
 		if err := d.run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("without %q: %v, want %q\n%s", without, err, want, out.String())
+		}
+	}
+}
+
+func TestDoctorArguments(t *testing.T) {
+	for want, args := range map[string][]string{"unexpected argument \"more\"": {"more"}, "not defined": {"--sockets", "x"}} {
+		if err := runDoctor(t.Context(), args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", args, err, want)
 		}
 	}
 }
