@@ -21,8 +21,9 @@ const (
 	// once: each is a connection, two buffers and, for a screen, QEMU's work.
 	maxBridges = 8
 
-	// whyProtocol is the subprotocol of clients that are told by the close frame
-	// why there is no console: 4000 and the HTTP status, and the message.
+	// whyProtocol is the subprotocol of clients that are told by an empty message
+	// that there is a console, or by the close frame why there is none: 4000 and the
+	// HTTP status, and the message.
 	whyProtocol = "basalt"
 	whyCode     = 4000
 	// binaryProtocol is what VNC's websocket bridges have always asked for.
@@ -88,6 +89,11 @@ func (b bridge) run(w http.ResponseWriter) error {
 	// A guest that does not read holds a write for as long as it likes.
 	stop := context.AfterFunc(ctx, func() { _ = b.far.Close() })
 	defer stop()
+	if ws.Subprotocol() == whyProtocol {
+		if err := ws.Write(ctx, websocket.MessageBinary, nil); err != nil {
+			return nil //nolint:nilerr // the user left
+		}
+	}
 	go func() {
 		defer cancel()
 		fromFar(ctx, ws, b.far)

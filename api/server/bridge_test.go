@@ -124,6 +124,9 @@ func TestConsoleEndsWithItsSession(t *testing.T) {
 		if err := ws.Write(ctx, websocket.MessageBinary, []byte("hello")); err != nil {
 			t.Fatal(err)
 		}
+		if _, first, err := ws.Read(ctx); err != nil || len(first) != 0 {
+			t.Fatalf("%s: a page is told %q, %v, want an empty message: there is one", path, first, err)
+		}
 		if _, _, err := ws.Read(ctx); err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}

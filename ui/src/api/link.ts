@@ -4,9 +4,8 @@ import { useCallback, useEffect, useRef, useState } from 'react';
 import { endOf, pauseAfter, type End } from '../lib/link';
 import { api, base, ok } from './client';
 
-/** Whoever asks for it is told by the close frame why there is no console. */
+/** Whoever asks for it is told by an empty message that there is a console, or by the close frame why not. */
 const protocol = 'basalt';
-const settled = 300; // ms: one that is refused ends sooner
 
 export interface Link {
   state: 'connecting' | 'open' | End;
@@ -14,8 +13,9 @@ export interface Link {
 }
 
 /** useLink connects while on is. attach, which has to stay the same, hears of
- * every websocket before its first message. */
-export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach: (socket: WebSocket) => void): Link {
+ * every websocket once there is a console behind it, before the first message of
+ * that, and calls works when it can be used. */
+export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach: (socket: WebSocket, works: () => void) => void): Link {
   const [state, set] = useState<Link['state']>('connecting');
   const [turn, setTurn] = useState(0);
   const failures = useRef(0);
@@ -29,18 +29,16 @@ export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach
     let timer: ReturnType<typeof setTimeout> | undefined;
     const own = new AbortController();
     const works = () => {
-      clearTimeout(timer);
+      if (own.signal.aborted || socket.readyState !== WebSocket.OPEN) return;
       failures.current = 0;
       set('open');
     };
-    socket.addEventListener('open', () => { timer = setTimeout(works, settled); }, { signal: own.signal });
-    socket.addEventListener('message', works, { once: true, signal: own.signal });
+    // An empty message says that it is not refused.
+    socket.addEventListener('message', () => attach(socket, works), { once: true, signal: own.signal });
     socket.addEventListener('close', (e) => {
-      clearTimeout(timer);
       set(endOf(e));
       timer = setTimeout(retry, pauseAfter(failures.current++));
     }, { signal: own.signal });
-    attach(socket);
     return () => {
       own.abort();
       clearTimeout(timer);

@@ -16,22 +16,19 @@ export default function Screen({ id }: { id: string }) {
   const viewer = useRef<RFB | null>(null);
   const actions = useRef<HTMLDivElement>(null);
   const name = t('console.screenName');
-  const attach = useCallback((socket: WebSocket) => {
+  const attach = useCallback((socket: WebSocket, works: () => void) => {
     if (!box) return;
-    // A websocket that is refused says nothing: noVNC would call that an error.
-    socket.addEventListener('message', (first) => {
-      const made = new RFB(box, socket, { shared: true });
-      made.scaleViewport = true;
-      made.background = 'transparent';
-      const canvas = box.querySelector('canvas');
-      if (canvas) {
-        canvas.tabIndex = 0;
-        canvas.setAttribute('role', 'application');
-        canvas.setAttribute('aria-label', name);
-      }
-      viewer.current = made;
-      socket.onmessage?.(first);
-    }, { once: true });
+    const made = new RFB(box, socket, { shared: true });
+    made.scaleViewport = true;
+    made.background = 'transparent';
+    made.addEventListener('connect', works);
+    const canvas = box.querySelector('canvas');
+    if (canvas) {
+      canvas.tabIndex = 0;
+      canvas.setAttribute('role', 'application');
+      canvas.setAttribute('aria-label', name);
+    }
+    viewer.current = made;
     socket.addEventListener('close', () => { viewer.current = null; });
   }, [box, name]);
   const link = useLink(id, 'vnc', box !== null, attach);

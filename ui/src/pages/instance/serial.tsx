@@ -34,7 +34,10 @@ function Connected({ id, earlier }: { id: string; earlier: string }) {
       made.dispose();
     };
   }, [name, earlier]);
-  const attach = useCallback((socket: WebSocket) => terminal?.attach(socket), [terminal]);
+  const attach = useCallback((socket: WebSocket, works: () => void) => {
+    terminal?.attach(socket);
+    works();
+  }, [terminal]);
   const link = useLink(id, 'console', terminal !== null, attach);
   const clipboard = globalThis.isSecureContext ? navigator.clipboard : undefined;
   const paste = () => void clipboard?.readText().then((text) => (terminal?.paste(text), terminal?.focus())).catch(() => undefined);
