@@ -267,11 +267,14 @@ static void no_clusters(void)
 	CUlaunchConfig config = {4, 1, 1, 1, 1, 1, 0, NULL, attributes, 2};
 	CUfunction f = demo_start("count");
 	CUdeviceptr p;
+	int got;
 	unsigned int n = 4;
 	void *params[] = {&p, &n, &n, &n};
 
 	CHECK(cuMemAlloc(&p, 64));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, f, params, NULL));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuOccupancyMaxActiveClusters(&got, f, &config));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuOccupancyMaxPotentialClusterSize(&got, f, &config));
 	attributes[1].value.clusterDim.y = 0;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, f, params, NULL));
 	attributes[1].value.clusterDim.y = 256;
@@ -295,6 +298,43 @@ static void launch_hints(void)
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 7);
+}
+
+/* What libraries of kernels with clusters say about each of them. */
+static void cluster_attributes(CUfunction f)
+{
+	int value = -1;
+
+	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, f));
+	EXPECT(value == 1);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 2));
+	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 2));
+	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, f));
+	EXPECT(value == 2);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
+}
+
+/* As many blocks are at work in clusters as without. */
+static void cluster_occupancy(CUfunction f)
+{
+	CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 2, 1}};
+	CUlaunchConfig config = {4, 2, 1, 256, 1, 1, 0, NULL, &attribute, 1};
+	int each, sms, n = 0;
+
+	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, 256, 0));
+	CHECK(cuOccupancyMaxActiveClusters(&n, f, &config));
+	EXPECT(n == each * sms / 4);
+	CHECK(cuOccupancyMaxPotentialClusterSize(&n, f, &config));
+	EXPECT(n == 8);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(NULL, f, &config));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialClusterSize(&n, f, NULL));
+	attribute.value.clusterDim.z = 3;
+	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&n, f, &config));
+	attribute.value.clusterDim.z = 1;
+	config.blockDimZ = 5;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(&n, f, &config));
 }
 
 static void with_clusters(void)
@@ -324,6 +364,8 @@ static void with_clusters(void)
 	(void)demo_start("count");
 	CHECK(cuModuleLoadData(&m, ptx));
 	CHECK(cuModuleGetFunction(&f, m, "neighbour"));
+	cluster_attributes(f);
+	cluster_occupancy(f);
 	CHECK(cuMemAlloc(&out, sizeof back));
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(back, out, sizeof back));

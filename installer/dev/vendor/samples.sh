@@ -67,7 +67,7 @@ run() {
 	# Some of them say that what they computed is wrong and end well.
 	[ $code != 0 ] || ! grep -qaE 'FAILED|Result = FAIL' "$log" || result=fails said='FAILED|Result = FAIL'
 	if [ $result = passes ]; then note "$1" "$2" passes $((SECONDS - start)) ""; else
-		note "$1" "$2" $result $((SECONDS - start)) "$([ $code = 0 ] || echo "status $code: ")$(reason "$log" "$said")"
+		note "$1" "$2" $result $((SECONDS - start)) "$([ $result = slow ] || [ $code = 0 ] || echo "status $code: ")$(reason "$log" "$said")"
 	fi
 }
 
