@@ -343,7 +343,12 @@ int host_allocate(struct session *s, struct range *r, bool reached);
 /* Frees what host_allocate made, when no work can use it any more. */
 int host_release(struct session *s, uint64_t address, bool managed);
 
-/* managed.c. Frees managed memory that the program has allocated. */
+/* managed.c. Whether n bytes from address on are managed memory, in one piece. */
+bool managed_range(uint64_t address, size_t n);
+/* A CUmemLocation as a device; CU_DEVICE_INVALID: none of ours. Memory of any NUMA
+ * node is the processor's. */
+int device_at(CUmemLocation l);
+/* Frees managed memory that the program has allocated. */
 int managed_free(struct session *s, uint64_t address);
 /* Memory for managed variables of a context or, 0, of all. */
 int managed_variables_allocate(struct session *s, uint64_t context, uint64_t size, uint64_t *address);
