@@ -407,6 +407,30 @@ struct CUexecAffinityParam {
 	} param;
 };
 
+struct CUDA_MEMCPY3D_PEER {
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	unsigned int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	CUarray srcArray;
+	CUcontext srcContext;
+	size_t srcPitch, srcHeight;
+	size_t dstXInBytes, dstY, dstZ, dstLOD;
+	unsigned int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	CUarray dstArray;
+	CUcontext dstContext;
+	size_t dstPitch, dstHeight;
+	size_t WidthInBytes, Height, Depth;
+};
+enum { CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC = 1, CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC = 2 };
+struct CUDA_LAUNCH_PARAMS {
+	CUfunction function;
+	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	CUstream hStream;
+	void **kernelParams;
+};
 struct CUctxCreateParams {
 	CUexecAffinityParam *execAffinityParams;
 	int numExecAffinityParams;

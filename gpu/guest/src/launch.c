@@ -127,6 +127,23 @@ CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	return launch(f, &a, hStream, kernelParams, NULL);
 }
 
+/* There is one device, so that the list holds one launch; attribute 96 stays 0, because
+ * kernels find no barrier for several. */
+CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
+{
+	const CUDA_LAUNCH_PARAMS *l = launchParamsList;
+
+	SESSION(s);
+	(void)s;
+	if (!l || numDevices != 1 ||
+	    flags & ~(unsigned int)(CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC))
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((uintptr_t)l->hStream <= (uintptr_t)CU_STREAM_PER_THREAD) /* it must be a stream that the program has made */
+		return CUDA_ERROR_INVALID_HANDLE;
+	return cuLaunchCooperativeKernel(l->function, l->gridDimX, l->gridDimY, l->gridDimZ, l->blockDimX, l->blockDimY, l->blockDimZ,
+					 l->sharedMemBytes, l->hStream, l->kernelParams);
+}
+
 CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	struct bslt_launch a = {0};

@@ -788,6 +788,8 @@ static CUresult nothing_cuMemcpy3DBatchAsync_v2(void) { return cuMemcpy3DBatchAs
 static CUresult rubbish_cuMemcpy3DBatchAsync_v2(void) { return cuMemcpy3DBatchAsync_v2((size_t)FEW, scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DPeer(void) { return cuMemcpy3DPeer(0); }
 static CUresult rubbish_cuMemcpy3DPeer(void) { return cuMemcpy3DPeer(scratch()); }
+static CUresult nothing_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(0); }
+static CUresult rubbish_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(scratch()); }
 static CUresult nothing_cuMemcpy3DPeerAsync(void) { return cuMemcpy3DPeerAsync(0, 0); }
 static CUresult rubbish_cuMemcpy3DPeerAsync(void) { return cuMemcpy3DPeerAsync(scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DWithAttributesAsync(void) { return cuMemcpy3DWithAttributesAsync(0, 0, 0); }
@@ -868,6 +870,8 @@ static CUresult nothing_cuMemcpyHtoDAsync_v2(void) { return cuMemcpyHtoDAsync_v2
 static CUresult rubbish_cuMemcpyHtoDAsync_v2(void) { return cuMemcpyHtoDAsync_v2((uintptr_t)scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyPeer(void) { return cuMemcpyPeer(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeer(void) { return cuMemcpyPeer((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
+static CUresult nothing_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
 static CUresult nothing_cuMemcpyPeerAsync(void) { return cuMemcpyPeerAsync(0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeerAsync(void) { return cuMemcpyPeerAsync((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyWithAttributesAsync(void) { return cuMemcpyWithAttributesAsync(0, 0, 0, 0, 0); }
@@ -1240,8 +1244,6 @@ static CUresult nothing_cuMemcpy3DBatchAsync_ptsz(void) { return cuMemcpy3DBatch
 static CUresult rubbish_cuMemcpy3DBatchAsync_ptsz(void) { return cuMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DBatchAsync_v2_ptsz(void) { return cuMemcpy3DBatchAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpy3DBatchAsync_v2_ptsz(void) { return cuMemcpy3DBatchAsync_v2_ptsz((size_t)FEW, scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(0); }
-static CUresult rubbish_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(scratch()); }
 static CUresult nothing_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAsync_ptsz(0, 0); }
 static CUresult rubbish_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAsync_ptsz(scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DWithAttributesAsync_ptsz(void) { return cuMemcpy3DWithAttributesAsync_ptsz(0, 0, 0); }
@@ -1262,8 +1264,6 @@ static CUresult nothing_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsy
 static CUresult rubbish_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsync_v2_ptsz((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyHtoDAsync_v2_ptsz(void) { return cuMemcpyHtoDAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoDAsync_v2_ptsz(void) { return cuMemcpyHtoDAsync_v2_ptsz((uintptr_t)scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds(0, 0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
 static CUresult nothing_cuMemcpyPeerAsync_ptsz(void) { return cuMemcpyPeerAsync_ptsz(0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeerAsync_ptsz(void) { return cuMemcpyPeerAsync_ptsz((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyWithAttributesAsync_ptsz(void) { return cuMemcpyWithAttributesAsync_ptsz(0, 0, 0, 0, 0); }
@@ -2140,6 +2140,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpy3DBatchAsync_v2", rubbish_cuMemcpy3DBatchAsync_v2, true},
 	{"cuMemcpy3DPeer", nothing_cuMemcpy3DPeer, false},
 	{"cuMemcpy3DPeer", rubbish_cuMemcpy3DPeer, false},
+	{"cuMemcpy3DPeer_ptds", nothing_cuMemcpy3DPeer_ptds, false},
+	{"cuMemcpy3DPeer_ptds", rubbish_cuMemcpy3DPeer_ptds, false},
 	{"cuMemcpy3DPeerAsync", nothing_cuMemcpy3DPeerAsync, false},
 	{"cuMemcpy3DPeerAsync", rubbish_cuMemcpy3DPeerAsync, true},
 	{"cuMemcpy3DWithAttributesAsync", nothing_cuMemcpy3DWithAttributesAsync, false},
@@ -2220,6 +2222,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyHtoDAsync_v2", rubbish_cuMemcpyHtoDAsync_v2, true},
 	{"cuMemcpyPeer", nothing_cuMemcpyPeer, false},
 	{"cuMemcpyPeer", rubbish_cuMemcpyPeer, true},
+	{"cuMemcpyPeer_ptds", nothing_cuMemcpyPeer_ptds, false},
+	{"cuMemcpyPeer_ptds", rubbish_cuMemcpyPeer_ptds, true},
 	{"cuMemcpyPeerAsync", nothing_cuMemcpyPeerAsync, false},
 	{"cuMemcpyPeerAsync", rubbish_cuMemcpyPeerAsync, true},
 	{"cuMemcpyWithAttributesAsync", nothing_cuMemcpyWithAttributesAsync, false},
@@ -2592,8 +2596,6 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpy3DBatchAsync_ptsz", rubbish_cuMemcpy3DBatchAsync_ptsz, true},
 	{"cuMemcpy3DBatchAsync_v2_ptsz", nothing_cuMemcpy3DBatchAsync_v2_ptsz, false},
 	{"cuMemcpy3DBatchAsync_v2_ptsz", rubbish_cuMemcpy3DBatchAsync_v2_ptsz, true},
-	{"cuMemcpy3DPeer_ptds", nothing_cuMemcpy3DPeer_ptds, false},
-	{"cuMemcpy3DPeer_ptds", rubbish_cuMemcpy3DPeer_ptds, false},
 	{"cuMemcpy3DPeerAsync_ptsz", nothing_cuMemcpy3DPeerAsync_ptsz, false},
 	{"cuMemcpy3DPeerAsync_ptsz", rubbish_cuMemcpy3DPeerAsync_ptsz, true},
 	{"cuMemcpy3DWithAttributesAsync_ptsz", nothing_cuMemcpy3DWithAttributesAsync_ptsz, false},
@@ -2614,8 +2616,6 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyHtoAAsync_v2_ptsz", rubbish_cuMemcpyHtoAAsync_v2_ptsz, true},
 	{"cuMemcpyHtoDAsync_v2_ptsz", nothing_cuMemcpyHtoDAsync_v2_ptsz, false},
 	{"cuMemcpyHtoDAsync_v2_ptsz", rubbish_cuMemcpyHtoDAsync_v2_ptsz, true},
-	{"cuMemcpyPeer_ptds", nothing_cuMemcpyPeer_ptds, false},
-	{"cuMemcpyPeer_ptds", rubbish_cuMemcpyPeer_ptds, true},
 	{"cuMemcpyPeerAsync_ptsz", nothing_cuMemcpyPeerAsync_ptsz, false},
 	{"cuMemcpyPeerAsync_ptsz", rubbish_cuMemcpyPeerAsync_ptsz, true},
 	{"cuMemcpyWithAttributesAsync_ptsz", nothing_cuMemcpyWithAttributesAsync_ptsz, false},
@@ -2712,9 +2712,6 @@ const struct refusal refusals[] = {
 	{"cuArray3DGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetPlane", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCheckpointProcessCheckpoint", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCheckpointProcessGetRestoreThreadId", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCheckpointProcessGetState", CUDA_ERROR_NOT_SUPPORTED},
@@ -2737,7 +2734,6 @@ const struct refusal refusals[] = {
 	{"cuDeviceGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetLuid", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetNvSciSyncAttributes", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuDeviceGetP2PAttribute", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceRegisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceTotalMem", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceUnregisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
@@ -2809,7 +2805,6 @@ const struct refusal refusals[] = {
 	{"cuIpcOpenEventHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuIpcOpenMemHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuIpcOpenMemHandle_v2", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuLaunchCooperativeKernelMultiDevice", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressFree", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressReserve", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAlloc", CUDA_ERROR_NOT_SUPPORTED},
@@ -2841,8 +2836,6 @@ const struct refusal refusals[] = {
 	{"cuMemcpy2DUnaligned", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3D", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3DAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeer", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoA", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoH", CUDA_ERROR_NOT_SUPPORTED},
@@ -2856,16 +2849,12 @@ const struct refusal refusals[] = {
 	{"cuMemcpyHtoAAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeer", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD16", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D16", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D32", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D8", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD32", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD8", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetGlobal", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetSurfRef", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetTexRef", CUDA_ERROR_NOT_SUPPORTED},
@@ -2877,7 +2866,6 @@ const struct refusal refusals[] = {
 	{"cuOccupancyMaxActiveClusters", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuOccupancyMaxPotentialClusterSize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuParamSetTexRef", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuPointerSetAttribute", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuProfilerInitialize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuStreamGetGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
@@ -2925,10 +2913,6 @@ const struct refusal refusals[] = {
 	{"cuGraphicsUnmapResources_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemBatchDecompressAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemMapArrayAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuWaitExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{NULL, 0},

@@ -1,4 +1,4 @@
-/* Which atomic operations the links of the device do by themselves. */
+/* What the links of the device do by themselves. */
 #include "state.h"
 
 #define OPERATIONS 13 /* of CUatomicOperation */
@@ -35,4 +35,12 @@ CUDA_API CUresult cuDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, c
 	(void)s, (void)srcDevice, (void)dstDevice;
 	TRY(check(capabilities, operations, count));
 	return CUDA_ERROR_INVALID_DEVICE;
+}
+
+/* Attributes 1 to 5 are of a link, which has two ends. */
+CUDA_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
+{
+	SESSION(s);
+	(void)s, (void)srcDevice, (void)dstDevice;
+	return !value || attrib < 1 || attrib > 5 ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_DEVICE;
 }
