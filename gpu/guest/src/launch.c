@@ -144,10 +144,8 @@ CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launc
 					 l->sharedMemBytes, l->hStream, l->kernelParams);
 }
 
-CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
 {
-	struct bslt_launch a = {0};
-
 	if (!config || (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
@@ -161,12 +159,18 @@ CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, v
 		case CU_LAUNCH_ATTRIBUTE_IGNORE:
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-			TRY(launch_flags_set(&a.flags, config->attrs[i].id, &config->attrs[i].value));
-			break;
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: TRY(launch_flags_set(flags, config->attrs[i].id, &config->attrs[i].value)); break;
 		default: return CUDA_ERROR_NOT_SUPPORTED;
 		}
 	}
+	return 0;
+}
+
+CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct bslt_launch a = {0};
+
+	TRY(launch_flags_of(config, &a.flags));
 	a.grid_x = config->gridDimX, a.grid_y = config->gridDimY, a.grid_z = config->gridDimZ;
 	a.block_x = config->blockDimX, a.block_y = config->blockDimY, a.block_z = config->blockDimZ;
 	a.shared = config->sharedMemBytes;

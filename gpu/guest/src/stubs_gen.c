@@ -1610,22 +1610,6 @@ CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CU
 	return r.result;
 }
 
-CUDA_API CUresult cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
-{
-	(void)numClusters;
-	(void)func;
-	(void)config;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
-{
-	(void)clusterSize;
-	(void)func;
-	(void)config;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
 {
 	(void)hfunc;

@@ -2863,8 +2863,6 @@ const struct refusal refusals[] = {
 	{"cuMulticastBindMem", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMulticastCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMulticastUnbind", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuOccupancyMaxActiveClusters", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuOccupancyMaxPotentialClusterSize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuParamSetTexRef", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuProfilerInitialize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},

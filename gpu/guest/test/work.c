@@ -268,10 +268,13 @@ static void no_clusters(void)
 	CUfunction f = demo_start("count");
 	CUdeviceptr p;
 	unsigned int n = 4;
+	int most = 77;
 	void *params[] = {&p, &n, &n, &n};
 
 	CHECK(cuMemAlloc(&p, 64));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, f, params, NULL));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuOccupancyMaxActiveClusters(&most, f, &config));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuOccupancyMaxPotentialClusterSize(&most, f, &config));
 	attributes[1].value.clusterDim.y = 0;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, f, params, NULL));
 	attributes[1].value.clusterDim.y = 256;
@@ -295,6 +298,28 @@ static void launch_hints(void)
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 7);
+}
+
+/* A cluster of two blocks; alone is how many blocks of it fit. */
+static void occupancy_of_clusters(CUfunction f, CUlaunchConfig config)
+{
+	CUlaunchAttribute three = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {3, 1, 1}};
+	int each = 0, sms = 0, clusters = 0, size = 0;
+
+	CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, f, 1, 0));
+	CHECK(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+	CHECK(cuOccupancyMaxActiveClusters(&clusters, f, &config));
+	EXPECT(clusters > 0 && clusters <= each * sms / 2);
+	CHECK(cuOccupancyMaxPotentialClusterSize(&size, f, &config));
+	EXPECT(size == 8);
+	config.attrs = &three; /* a grid of four is not of such clusters */
+	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&clusters, f, &config));
+	config.numAttrs = 0;
+	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&clusters, f, &config));
+	config.blockDimY = 0;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxPotentialClusterSize(&size, f, &config));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(NULL, f, &config));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuOccupancyMaxActiveClusters(&clusters, f, NULL));
 }
 
 static void with_clusters(void)
@@ -328,6 +353,7 @@ static void with_clusters(void)
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(back, out, sizeof back));
 	EXPECT(back[0] == 11 && back[1] == 10 && back[2] == 11 && back[3] == 10);
+	occupancy_of_clusters(f, config);
 	CHECK(cuMemsetD8(out, 0, sizeof back));
 	k.func = f;
 	CHECK(cuGraphCreate(&g, 0));

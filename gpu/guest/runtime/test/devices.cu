@@ -100,8 +100,9 @@ static void kernels()
 	ASSERT(size > 0);
 	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&n, (const void *)add, 32, 0, 0));
 	ASSERT(n > 0);
-	WANT(cudaOccupancyMaxPotentialClusterSize(&n, (const void *)add, &c), cudaErrorNotSupported);
-	WANT(cudaOccupancyMaxActiveClusters(&n, (const void *)add, &c), cudaErrorNotSupported);
+	CHECK(cudaOccupancyMaxPotentialClusterSize(&n, (const void *)add, &c));
+	ASSERT(n == 8);
+	WANT(cudaOccupancyMaxActiveClusters(&n, (const void *)add, &c), cudaErrorInvalidClusterSize); // nothing says which
 }
 
 static void streams()
