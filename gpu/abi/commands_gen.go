@@ -78,6 +78,7 @@ const (
 	OpTensorMapEncodeTiled                      Op = 108
 	OpTensorMapEncodeIm2col                     Op = 109
 	OpTensorMapReplaceAddress                   Op = 110
+	OpClusters                                  Op = 111
 )
 
 // String is the command's name.
@@ -211,6 +212,8 @@ func (o Op) String() string {
 		return "TensorMapEncodeIm2col"
 	case OpTensorMapReplaceAddress:
 		return "TensorMapReplaceAddress"
+	case OpClusters:
+		return "Clusters"
 	}
 	return "unknown"
 }
@@ -346,6 +349,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 208, true
 	case OpTensorMapReplaceAddress:
 		return 168, true
+	case OpClusters:
+		return 48, true
 	}
 	return 0, false
 }
@@ -2238,5 +2243,53 @@ func (a TensorMapReplaceAddress) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	b = append(b, a.TensorMap[:]...)
+	return b
+}
+
+// Clusters is the fixed part of the command. Says how many clusters of a launch the device can have at a time, or how large one can be. A worker that does not know it, or whose device cannot tell, answers CUDA_ERROR_NOT_SUPPORTED.
+type Clusters struct {
+	Function  uint64 // handle
+	GridX     uint32 // as of Launch
+	GridY     uint32 //
+	GridZ     uint32 //
+	BlockX    uint32 //
+	BlockY    uint32 //
+	BlockZ    uint32 //
+	Shared    uint32 // dynamic shared memory, bytes
+	Flags     uint32 // as of Launch
+	Potential uint32 // 0 = clusters at a time, 1 = blocks of the largest one
+	Zero      uint32 // zero
+}
+
+// DecodeClusters reads the arguments from b, which has at least 48 bytes.
+func DecodeClusters(b []byte) (a Clusters) {
+	_ = b[47]
+	a.Function = binary.LittleEndian.Uint64(b[0:])
+	a.GridX = binary.LittleEndian.Uint32(b[8:])
+	a.GridY = binary.LittleEndian.Uint32(b[12:])
+	a.GridZ = binary.LittleEndian.Uint32(b[16:])
+	a.BlockX = binary.LittleEndian.Uint32(b[20:])
+	a.BlockY = binary.LittleEndian.Uint32(b[24:])
+	a.BlockZ = binary.LittleEndian.Uint32(b[28:])
+	a.Shared = binary.LittleEndian.Uint32(b[32:])
+	a.Flags = binary.LittleEndian.Uint32(b[36:])
+	a.Potential = binary.LittleEndian.Uint32(b[40:])
+	a.Zero = binary.LittleEndian.Uint32(b[44:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a Clusters) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Function)
+	b = binary.LittleEndian.AppendUint32(b, a.GridX)
+	b = binary.LittleEndian.AppendUint32(b, a.GridY)
+	b = binary.LittleEndian.AppendUint32(b, a.GridZ)
+	b = binary.LittleEndian.AppendUint32(b, a.BlockX)
+	b = binary.LittleEndian.AppendUint32(b, a.BlockY)
+	b = binary.LittleEndian.AppendUint32(b, a.BlockZ)
+	b = binary.LittleEndian.AppendUint32(b, a.Shared)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	b = binary.LittleEndian.AppendUint32(b, a.Potential)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }

@@ -58,6 +58,8 @@ const (
 	cuFuncGetName
 	cuFuncGetParamInfo
 	cuFuncLoad
+	cuOccupancyMaxActiveClusters
+	cuOccupancyMaxPotentialClusterSize
 	cuPointerGetAttribute
 	cuMemAddressReserve // those for virtual memory, from here
 	cuMemAddressFree
@@ -103,6 +105,7 @@ var functions = [firstPassedOn]string{
 	cuLaunchKernelEx:         "cuLaunchKernelEx",
 	cuModuleGetFunctionCount: "cuModuleGetFunctionCount", cuModuleEnumerateFunctions: "cuModuleEnumerateFunctions",
 	cuFuncGetName: "cuFuncGetName", cuFuncGetParamInfo: "cuFuncGetParamInfo", cuFuncLoad: "cuFuncLoad",
+	cuOccupancyMaxActiveClusters: "cuOccupancyMaxActiveClusters", cuOccupancyMaxPotentialClusterSize: "cuOccupancyMaxPotentialClusterSize",
 	cuPointerGetAttribute: "cuPointerGetAttribute",
 	cuMemAddressReserve:   "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",

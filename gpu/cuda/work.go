@@ -238,6 +238,30 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 	}})
 }
 
+// MaxActiveClusters implements worker.ClusterOccupancy.
+func (c *context) MaxActiveClusters(f worker.Function, l worker.Launch) (int32, error) {
+	return c.clusters(cuOccupancyMaxActiveClusters, f, l)
+}
+
+// MaxClusterSize implements worker.ClusterOccupancy.
+func (c *context) MaxClusterSize(f worker.Function, l worker.Launch) (int32, error) {
+	return c.clusters(cuOccupancyMaxPotentialClusterSize, f, l)
+}
+
+func (c *context) clusters(ask function, f worker.Function, l worker.Launch) (int32, error) {
+	k, ok := f.(*kernel)
+	if !ok {
+		return 0, abi.ErrInvalidHandle
+	}
+	n := newOut[int32]()
+	defer n.free()
+	err := withConfig(l, nil, 0, func(config uintptr) error { return c.passOn(ask, n.at(), k.handle, config) })
+	if err != nil {
+		return 0, err
+	}
+	return *n.value, nil
+}
+
 // attributesOf are a launch's attributes that libcuda gets: none where it has no
 // function for them, and no window over memory that has gone or is another's.
 func (c *context) attributesOf(l worker.Launch) (list []abi.StreamAttrValue) {

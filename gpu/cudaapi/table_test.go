@@ -39,7 +39,7 @@ func TestTypesAreKnown(t *testing.T) {
 	table := read(t)
 	known := map[string]bool{"void": true, "int": true, "unsigned int": true, "size_t": true, "char": true, "float": true,
 		"unsigned char": true, "unsigned short": true, "unsigned long long": true,
-		"CUuuid": true, "CUhostFn": true, "CUstreamCallback": true, "CUoccupancyB2DSize": true, "CUasyncCallback": true}
+		"CUuuid": true, "CUhostFn": true, "CUstreamCallback": true, "CUoccupancyB2DSize": true, "CUasyncCallback": true, "CUlogsCallback": true}
 	for _, ty := range table.Types {
 		known[ty.Name] = true
 	}

@@ -28,7 +28,7 @@ var notOnCard = map[string]string{
 	"host_in_place": noHostMemory, "managed": noHostMemory, "advice": noHostMemory, "host_free_in_use": noHostMemory,
 	"waits_for_work": noHostMemory, "host_limits": noHostMemory, "host_again": noHostMemory, "host_contexts": noHostMemory,
 	"host_forks": noHostMemory, "host_storm": noHostMemory, "attributes": noHostMemory, "values_written": noHostMemory,
-	"library_managed": noHostMemory, "module_managed": noHostMemory,
+	"library_managed": noHostMemory, "module_managed": noHostMemory, "batch_managed": noHostMemory,
 
 	"free_async": noWaits, "values_compare": noWaits, "values_ping_pong": noWaits, "values_many": noWaits,
 	"values_refused": noWaits, "values_leave": noWaits, "good_streams": noWaits, "batches": noWaits,

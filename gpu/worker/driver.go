@@ -177,6 +177,14 @@ type LazyLoader interface {
 	FunctionInfo(Function) (abi.FunctionInfo, error)
 }
 
+// ClusterOccupancy is a Context whose device has clusters and knows how many fit.
+type ClusterOccupancy interface {
+	// MaxActiveClusters returns how many clusters of a launch the device can have at a time.
+	MaxActiveClusters(Function, Launch) (int32, error)
+	// MaxClusterSize returns the most blocks of a cluster of such a launch.
+	MaxClusterSize(Function, Launch) (int32, error)
+}
+
 // Stager is a Driver that copies from and to memory that it has been told of without a
 // stop of its own.
 type Stager interface {

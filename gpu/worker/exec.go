@@ -29,6 +29,7 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpFuncSetAttribute:  (*Session).funcSetAttribute,
 	abi.OpImageInfo:         (*Session).imageInfo,
 	abi.OpFuncLoad:          (*Session).funcLoad,
+	abi.OpClusters:          (*Session).clusters,
 
 	abi.OpMemAlloc: (*Session).memAlloc,
 	abi.OpMemFree:  (*Session).memFree,

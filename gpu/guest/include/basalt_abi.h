@@ -196,6 +196,7 @@ struct bslt_entry {
 #define BSLT_OP_TENSOR_MAP_ENCODE_TILED 108
 #define BSLT_OP_TENSOR_MAP_ENCODE_IM2COL 109
 #define BSLT_OP_TENSOR_MAP_REPLACE_ADDRESS 110
+#define BSLT_OP_CLUSTERS 111
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -730,5 +731,20 @@ struct bslt_tensor_map_replace_address {
 	uint8_t tensor_map[128]; /* CUtensorMap */
 };
 _Static_assert(sizeof(struct bslt_tensor_map_replace_address) == 168, "bslt_tensor_map_replace_address");
+
+struct bslt_clusters {
+	uint64_t function; /* handle */
+	uint32_t grid_x; /* as of Launch */
+	uint32_t grid_y; /*  */
+	uint32_t grid_z; /*  */
+	uint32_t block_x; /*  */
+	uint32_t block_y; /*  */
+	uint32_t block_z; /*  */
+	uint32_t shared; /* dynamic shared memory, bytes */
+	uint32_t flags; /* as of Launch */
+	uint32_t potential; /* 0 = clusters at a time, 1 = blocks of the largest one */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_clusters) == 48, "bslt_clusters");
 
 #endif

@@ -15,6 +15,7 @@ typedef size_t (*CUoccupancyB2DSize)(int block_size);
 typedef void (*CUhostFn)(void *data);
 typedef void (*CUstreamCallback)(CUstream stream, CUresult status, void *data);
 typedef void (*CUasyncCallback)(void *info, void *data, CUasyncCallbackHandle callback);
+typedef void (*CUlogsCallback)(void *data, int level, char *message, size_t length);
 
 enum {
 	CUDA_SUCCESS = 0,
@@ -133,6 +134,7 @@ enum {
 	CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION = 4,
 };
 enum {
+	CU_MEM_LOCATION_TYPE_NONE = 0,
 	CU_MEM_LOCATION_TYPE_DEVICE = 1,
 	CU_MEM_LOCATION_TYPE_HOST = 2,
 	CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
@@ -157,7 +159,7 @@ struct CUmemAllocationProp {
 		unsigned char reserved[4];
 	} allocFlags;
 };
-enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
+enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_ALLOCATION_TYPE_MANAGED = 2 };
 struct CUmulticastObjectProp {
 	unsigned int numDevices;
 	size_t size;
@@ -170,6 +172,43 @@ struct CUmemPoolProps {
 	size_t maxSize; /* bytes; 0: no limit */
 	unsigned char reserved[56];
 };
+
+/* Copies with attributes, and batches of them */
+enum { CU_MEMCPY_SRC_ACCESS_ORDER_STREAM = 1, CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL = 2, CU_MEMCPY_SRC_ACCESS_ORDER_ANY = 3 };
+enum { CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE = 1 };
+enum { CU_MEMCPY_OPERAND_TYPE_POINTER = 1, CU_MEMCPY_OPERAND_TYPE_ARRAY = 2 };
+struct CUmemcpyAttributes {
+	int srcAccessOrder;
+	CUmemLocation srcLocHint, dstLocHint;
+	unsigned int flags;
+};
+typedef struct CUmemcpy3DOperand {
+	int type;
+	union {
+		struct {
+			CUdeviceptr ptr;
+			size_t rowLength, layerHeight; /* elements */
+			CUmemLocation locHint;
+		} ptr;
+		struct {
+			CUarray array;
+			struct {
+				size_t x, y, z;
+			} offset;
+		} array;
+	} op;
+} CUmemcpy3DOperand;
+struct CUDA_MEMCPY3D_BATCH_OP {
+	CUmemcpy3DOperand src, dst;
+	struct {
+		size_t width, height, depth; /* elements */
+	} extent;
+	int srcAccessOrder;
+	unsigned int flags;
+};
+
+/* Errors in words */
+enum { CU_LOG_LEVEL_ERROR = 0, CU_LOG_LEVEL_WARNING = 1 };
 
 /* Arrays, textures and surfaces */
 enum {
@@ -370,6 +409,30 @@ struct CUexecAffinityParam {
 	} param;
 };
 
+struct CUDA_MEMCPY3D_PEER {
+	size_t srcXInBytes, srcY, srcZ, srcLOD;
+	unsigned int srcMemoryType;
+	const void *srcHost;
+	CUdeviceptr srcDevice;
+	CUarray srcArray;
+	CUcontext srcContext;
+	size_t srcPitch, srcHeight;
+	size_t dstXInBytes, dstY, dstZ, dstLOD;
+	unsigned int dstMemoryType;
+	void *dstHost;
+	CUdeviceptr dstDevice;
+	CUarray dstArray;
+	CUcontext dstContext;
+	size_t dstPitch, dstHeight;
+	size_t WidthInBytes, Height, Depth;
+};
+enum { CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC = 1, CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC = 2 };
+struct CUDA_LAUNCH_PARAMS {
+	CUfunction function;
+	unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+	CUstream hStream;
+	void **kernelParams;
+};
 struct CUctxCreateParams {
 	CUexecAffinityParam *execAffinityParams;
 	int numExecAffinityParams;

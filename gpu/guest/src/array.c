@@ -187,3 +187,45 @@ CUDA_API CUresult cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *pArrayDescripto
 	*pArrayDescriptor = (CUDA_ARRAY_DESCRIPTOR){d.Width, d.Height, d.Format, d.NumChannels};
 	return 0;
 }
+
+/* Questions about arrays that are sparse, mapped later, or of several planes: none is. */
+static int is_plain(const void *h, enum kind kind, const void *out)
+{
+	void *o;
+
+	SESSION(s);
+	(void)s;
+	if (!out)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(o = object_get(h, kind)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	object_put(o);
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
+{
+	return device != 0 ? CUDA_ERROR_INVALID_DEVICE : is_plain(array, KIND_ARRAY, memoryRequirements);
+}
+
+CUDA_API CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap,
+							CUdevice device)
+{
+	return device != 0 ? CUDA_ERROR_INVALID_DEVICE : is_plain(mipmap, KIND_MIPMAP, memoryRequirements);
+}
+
+CUDA_API CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+{
+	(void)planeIdx;
+	return is_plain(hArray, KIND_ARRAY, pPlaneArray);
+}
+
+CUDA_API CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+{
+	return is_plain(array, KIND_ARRAY, sparseProperties);
+}
+
+CUDA_API CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
+{
+	return is_plain(mipmap, KIND_MIPMAP, sparseProperties);
+}

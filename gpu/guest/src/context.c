@@ -292,22 +292,34 @@ CUDA_API CUresult cuCtxDetach(CUcontext ctx)
 	return n ? 0 : cuCtxDestroy_v2(ctx);
 }
 
-CUDA_API CUresult cuCtxSynchronize(void)
+static int synchronize(struct session *s, struct context *c)
+{
+	if (capturing()) {
+		TRY(capture_refuse_context(c->o.id));
+		TRY(capture_unsafe());
+	}
+	TRY(callbacks_wait(0, c->o.id, true));
+	int err = context_drain(s, c);
+	output_show(s, c->o.id);
+	return err;
+}
+
+CUDA_API CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	struct context *c;
 	int err;
 
 	SESSION(s);
-	TRY(context_object(&c));
-	err = capturing() ? capture_refuse_context(c->o.id) : 0;
-	if (err == 0 && capturing())
-		err = capture_unsafe();
-	if (err == 0)
-		err = callbacks_wait(0, c->o.id, true);
-	if (err == 0) {
-		err = context_drain(s, c);
-		output_show(s, c->o.id);
-	}
+	if (!ctx)
+		TRY(context_object(&c));
+	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	err = synchronize(s, c);
 	object_put(c);
 	return err;
+}
+
+CUDA_API CUresult cuCtxSynchronize(void)
+{
+	return cuCtxSynchronize_v2(NULL);
 }

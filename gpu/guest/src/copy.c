@@ -15,9 +15,15 @@ static bool foreign(const void *p, size_t n)
 	return in_window((uintptr_t)p, n) && !host_range((uintptr_t)p, n);
 }
 
+/* Whether a call that returns when it is done has to wait for what it does there. */
+static bool must_wait(uint64_t address, uint64_t n)
+{
+	return host_range(address, n) || range_synced(address);
+}
+
 int settle(CUstream h, uint64_t address, uint64_t n, int err)
 {
-	return err || !host_range(address, n) ? err : stream_wait(h);
+	return err || !must_wait(address, n) ? err : stream_wait(h);
 }
 
 /* Where host memory lies in a region of its own. */
@@ -120,7 +126,7 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	if (n <= BSLT_MAX_INLINE) {
 		struct bslt_copy_htod_inline i = {a.stream, dst};
 
-		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, wait && host_range(dst, n));
+		return put(s, a.stream, BSLT_OP_COPY_HTOD_INLINE, 0, &i, sizeof i, src, (uint32_t)n, wait && must_wait(dst, n));
 	}
 	if (pinned(src, n, &region, &off)) {
 		a.src_off = off;
@@ -130,7 +136,7 @@ int copy_to_device(CUstream h, CUdeviceptr dst, const void *src, size_t n, bool 
 	}
 	/* As in CUDA, what the stream had before is done when the call returns, the copy
 	 * itself perhaps not: its bytes are in the arena. */
-	wait = wait && ((n > NO_WAIT_UP_TO && !stream_quiet(s, a.stream)) || host_range(dst, n));
+	wait = wait && ((n > NO_WAIT_UP_TO && !stream_quiet(s, a.stream)) || must_wait(dst, n));
 	at = work_count(s);
 	while (n) {
 		size_t staged;
@@ -265,7 +271,7 @@ int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait)
 	if ((to && from) || (host_range(dst, n) && host_range(src, n))) {
 		int err = copy_on_device(h, dst, src, n);
 
-		return wait ? settle(h, dst, n, err) : err;
+		return wait ? settle(h, range_synced(src) ? src : dst, n, err) : err;
 	}
 	if (to)
 		return copy_to_device(h, dst, (const void *)(uintptr_t)src, n, wait);
@@ -297,7 +303,7 @@ CUDA_API CUresult cuMemcpyDtoH_v2(void *dstHost, CUdeviceptr srcDevice, size_t B
 
 CUDA_API CUresult cuMemcpyDtoD_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount)
 {
-	return settle(NULL, dstDevice, ByteCount, copy_on_device(NULL, dstDevice, srcDevice, ByteCount));
+	return settle(NULL, range_synced(srcDevice) ? srcDevice : dstDevice, ByteCount, copy_on_device(NULL, dstDevice, srcDevice, ByteCount));
 }
 
 CUDA_API CUresult cuMemcpy(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount)

@@ -39,7 +39,7 @@ static int copy_any_on_device(CUstream h, uint64_t dst, uint64_t src, size_t n, 
 {
 	int err = copy_on_device(h, dst, src, n);
 
-	return wait ? settle(h, dst, n, err) : err;
+	return wait ? settle(h, range_synced(src) ? src : dst, n, err) : err;
 }
 
 static int run(CUstream h, const struct side *dst, const struct side *src, size_t n, bool wait)

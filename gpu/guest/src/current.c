@@ -243,3 +243,17 @@ CUDA_API CUresult cuCtxGetDevice(CUdevice *dev)
 	*dev = 0;
 	return 0;
 }
+
+CUDA_API CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+	if (!ctx)
+		return cuCtxGetDevice(device);
+	SESSION(s);
+	(void)s;
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!is_context(ctx))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*device = 0;
+	return 0;
+}

@@ -2,11 +2,13 @@
  * itself. */
 #include "capture.h"
 #include "context_storage.h"
+#include "log.h"
 
 static void forked(void)
 {
 	struct session *s = state_abandon();
 
+	logs_abandon();
 	if (!s)
 		return;
 	session_abandon(s);

@@ -179,6 +179,21 @@ CUDA_API CUresult cuKernelGetName(const char **name, CUkernel hfunc)
 	return 0;
 }
 
+CUDA_API CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
+{
+	struct kernel *k;
+
+	SESSION(s);
+	(void)s;
+	if (!pLib)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(k = object_get(kernel, KIND_KERNEL)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	*pLib = handle_of(k->library);
+	object_put(k);
+	return 0;
+}
+
 CUDA_API CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
 	struct kernel *k;

@@ -127,10 +127,25 @@ CUDA_API CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX,
 	return launch(f, &a, hStream, kernelParams, NULL);
 }
 
-CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+/* There is one device, so that the list holds one launch; attribute 96 stays 0, because
+ * kernels find no barrier for several. */
+CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
 {
-	struct bslt_launch a = {0};
+	const CUDA_LAUNCH_PARAMS *l = launchParamsList;
 
+	SESSION(s);
+	(void)s;
+	if (!l || numDevices != 1 ||
+	    flags & ~(unsigned int)(CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_PRE_LAUNCH_SYNC | CUDA_COOPERATIVE_LAUNCH_MULTI_DEVICE_NO_POST_LAUNCH_SYNC))
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((uintptr_t)l->hStream <= (uintptr_t)CU_STREAM_PER_THREAD) /* it must be a stream that the program has made */
+		return CUDA_ERROR_INVALID_HANDLE;
+	return cuLaunchCooperativeKernel(l->function, l->gridDimX, l->gridDimY, l->gridDimZ, l->blockDimX, l->blockDimY, l->blockDimZ,
+					 l->sharedMemBytes, l->hStream, l->kernelParams);
+}
+
+int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
+{
 	if (!config || (config->numAttrs && !config->attrs))
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
@@ -144,12 +159,18 @@ CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, v
 		case CU_LAUNCH_ATTRIBUTE_IGNORE:
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-			TRY(launch_flags_set(&a.flags, config->attrs[i].id, &config->attrs[i].value));
-			break;
+		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: TRY(launch_flags_set(flags, config->attrs[i].id, &config->attrs[i].value)); break;
 		default: return CUDA_ERROR_NOT_SUPPORTED;
 		}
 	}
+	return 0;
+}
+
+CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
+{
+	struct bslt_launch a = {0};
+
+	TRY(launch_flags_of(config, &a.flags));
 	a.grid_x = config->gridDimX, a.grid_y = config->gridDimY, a.grid_z = config->gridDimZ;
 	a.block_x = config->blockDimX, a.block_y = config->blockDimY, a.block_z = config->blockDimZ;
 	a.shared = config->sharedMemBytes;

@@ -32,3 +32,6 @@ static inline void launch_flags_get(uint32_t flags, int id, CUlaunchAttributeVal
 	v->clusterDim.y = flags >> (CLUSTER_SHIFT + 8) & 0xff;
 	v->clusterDim.z = flags >> (CLUSTER_SHIFT + 16);
 }
+
+/* launch.c: what the attributes of a launch say. */
+int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags);

@@ -63,8 +63,7 @@ void managed_variables_drop(struct session *s, uint64_t context)
 			return;
 }
 
-/* Whether n bytes from address on are managed memory, in one piece. */
-static bool managed(uint64_t address, size_t n)
+bool managed_range(uint64_t address, size_t n)
 {
 	struct range r;
 
@@ -77,9 +76,7 @@ static bool place_exists(int device)
 	return device == 0 || device == CU_DEVICE_CPU;
 }
 
-/* A CUmemLocation as a device; CU_DEVICE_INVALID: none of ours. Memory of any
- * NUMA node is the processor's. */
-static int device_at(CUmemLocation l)
+int device_at(CUmemLocation l)
 {
 	switch (l.type) {
 	case CU_MEM_LOCATION_TYPE_DEVICE: return l.id == 0 ? 0 : CU_DEVICE_INVALID;
@@ -96,7 +93,7 @@ static int prefetch(CUdeviceptr p, size_t count, int device, CUstream h)
 
 	SESSION(s);
 	(void)s;
-	if (!managed(p, count))
+	if (!managed_range(p, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!place_exists(device))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -122,7 +119,7 @@ CUDA_API CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise adv
 
 	SESSION(s);
 	(void)s;
-	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || !managed(devPtr, count))
+	if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY || !managed_range(devPtr, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	if (wants_device && !place_exists(device))
 		return CUDA_ERROR_INVALID_DEVICE;
@@ -166,7 +163,7 @@ CUDA_API CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_rang
 
 	SESSION(s);
 	(void)s;
-	if (!managed(devPtr, count))
+	if (!managed_range(devPtr, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	advice_get(devPtr, devPtr + count, &a);
 	return attribute(data, dataSize, attribute_, &a);
@@ -179,7 +176,7 @@ CUDA_API CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_
 
 	SESSION(s);
 	(void)s;
-	if (!data || !dataSizes || !attributes || numAttributes == 0 || !managed(devPtr, count))
+	if (!data || !dataSizes || !attributes || numAttributes == 0 || !managed_range(devPtr, count))
 		return CUDA_ERROR_INVALID_VALUE;
 	advice_get(devPtr, devPtr + count, &a);
 	for (size_t i = 0; i < numAttributes; i++)

@@ -20,7 +20,7 @@ CUDA_API CUresult cuMemcpyDtoH_v2_ptds(void *dst, CUdeviceptr src, size_t n)
 
 CUDA_API CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)
 {
-	return settle(CU_STREAM_PER_THREAD, dst, n, copy_on_device(CU_STREAM_PER_THREAD, dst, src, n));
+	return settle(CU_STREAM_PER_THREAD, range_synced(src) ? src : dst, n, copy_on_device(CU_STREAM_PER_THREAD, dst, src, n));
 }
 
 CUDA_API CUresult cuMemcpy_ptds(CUdeviceptr dst, CUdeviceptr src, size_t n)

@@ -42,7 +42,7 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 		if (on_device)
 			return CUDA_ERROR_INVALID_VALUE;
 		GIVE(void *, (uintptr_t)ptr);
-	case ATTRIBUTE_SYNC_MEMOPS: GIVE(unsigned int, 0);
+	case ATTRIBUTE_SYNC_MEMOPS: GIVE(unsigned int, r->sync);
 	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->address);
 	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
@@ -68,6 +68,22 @@ CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p
 	if (range_find(SPACE_HOST, ptr, &r))
 		return get(data, attribute, &r, false, ptr);
 	return CUDA_ERROR_INVALID_VALUE;
+}
+
+/* Returns when the copies and memsets that were not waited for are done. */
+CUDA_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	unsigned int set;
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	if (!value || attribute != ATTRIBUTE_SYNC_MEMOPS)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(&set, value, sizeof set);
+	if (!range_sync(ptr, set != 0, &r))
+		return CUDA_ERROR_INVALID_VALUE;
+	return set && r.context ? cuCtxSynchronize_v2(handle_of(r.context)) : 0;
 }
 
 /* Unlike the single form this succeeds for unknown pointers, with zeros. */

@@ -371,3 +371,37 @@ CUDA_API CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	pthread_mutex_unlock(&lock);
 	return err;
 }
+
+/* Whether a place may have pools of a type, and then those here: the device's, of
+ * memory of its own. The host's and managed ones are not. */
+static int place_of_pools(const CUmemLocation *l, CUmemAllocationType type)
+{
+	bool host = l && (l->type == CU_MEM_LOCATION_TYPE_HOST || l->type == CU_MEM_LOCATION_TYPE_HOST_NUMA);
+	bool device = l && l->type == LOCATION_DEVICE && l->id == 0;
+
+	SESSION(s);
+	(void)s;
+	if (type == CU_MEM_ALLOCATION_TYPE_MANAGED)
+		return host || device || (l && l->type == CU_MEM_LOCATION_TYPE_NONE) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+	if (type != ALLOCATION_PINNED || (!host && !device))
+		return CUDA_ERROR_INVALID_VALUE;
+	return host ? CUDA_ERROR_NOT_SUPPORTED : 0;
+}
+
+CUDA_API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+	TRY(place_of_pools(location, type));
+	return cuDeviceGetDefaultMemPool(pool_out, 0);
+}
+
+CUDA_API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
+{
+	TRY(place_of_pools(location, type));
+	return cuDeviceGetMemPool(pool, 0);
+}
+
+CUDA_API CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
+{
+	TRY(place_of_pools(location, type));
+	return cuDeviceSetMemPool(0, pool);
+}

@@ -179,6 +179,37 @@ void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r))
 	pthread_mutex_unlock(&lock);
 }
 
+static _Atomic bool synced; /* some range is, or was */
+
+bool range_sync(uint64_t address, bool set, struct range *r)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&lock);
+	for (int space = SPACE_DEVICE; space <= SPACE_HOST && !found; space++) {
+		struct table *t = &tables[space];
+		size_t i = above(t, address);
+
+		if (i > 0 && address - t->r[i - 1].address < t->r[i - 1].size) {
+			t->r[i - 1].sync = set;
+			*r = t->r[i - 1];
+			found = true;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (found && set)
+		atomic_store(&synced, true);
+	return found;
+}
+
+bool range_synced(uint64_t address)
+{
+	struct range r;
+
+	return atomic_load_explicit(&synced, memory_order_relaxed) &&
+	       (range_find(SPACE_DEVICE, address, &r) || range_find(SPACE_HOST, address, &r)) && r.sync;
+}
+
 uint64_t range_variables(uint64_t context)
 {
 	const struct table *t = &tables[SPACE_HOST];

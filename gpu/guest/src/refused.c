@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state.h"
+#include "log.h"
 
 /* A program that tries a kernel again and again is told so often. */
 #define MOST_LINES 16u
@@ -14,6 +14,7 @@ static void say(const struct function_info *f)
 	static _Atomic unsigned int lines;
 	const char *v = getenv("BASALT_VERBOSE");
 
+	log_message(CU_LOG_LEVEL_ERROR, NULL, "kernel %s cannot run on this device: %s", f->name, f->refused);
 	if (v && *v && atomic_fetch_add(&lines, 1) < MOST_LINES)
 		fprintf(stderr, "basalt: kernel %s cannot run on this device: %s\n", f->name, f->refused);
 }

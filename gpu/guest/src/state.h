@@ -249,6 +249,7 @@ struct range {
 	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
 	bool graph;           /* device: a graph's (graph_memory.c) */
+	bool sync;            /* calls that need not wait for copies and memsets of it do */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
 /* Where the session's addresses lie, before any range is added, and which of them
@@ -261,6 +262,10 @@ bool range_find(enum space space, uint64_t address, struct range *r);
 /* Whether n bytes from address on lie in one piece of host memory that the device
  * uses at its address. */
 bool host_range(uint64_t address, uint64_t n);
+/* Sets or clears the range's sync; false: there is none at the address. */
+bool range_sync(uint64_t address, bool set, struct range *r);
+/* Whether it is set. */
+bool range_synced(uint64_t address);
 /* The address of variables in host memory that are a context's; 0: there are none. */
 uint64_t range_variables(uint64_t context);
 /* Takes out the range that starts at address. */
@@ -334,7 +339,8 @@ int stream_wait(CUstream h);
 /* Whether n bytes from address on lie in one piece of device memory. */
 bool device_range(CUdeviceptr address, size_t n);
 /* The end of a call that returns when it is done, and so does nothing to the host's
- * view of device memory: waits where n bytes at an address are the host's. */
+ * view of device memory: waits where n bytes at an address are the host's, or a range
+ * whose calls have to wait (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). */
 int settle(CUstream h, uint64_t address, uint64_t n, int err);
 int memset_device(CUstream h, CUdeviceptr dst, uint32_t value, uint32_t width, uint64_t count);
 
@@ -344,7 +350,12 @@ int host_allocate(struct session *s, struct range *r, bool reached);
 /* Frees what host_allocate made, when no work can use it any more. */
 int host_release(struct session *s, uint64_t address, bool managed);
 
-/* managed.c. Frees managed memory that the program has allocated. */
+/* managed.c. Whether n bytes from address on are managed memory, in one piece. */
+bool managed_range(uint64_t address, size_t n);
+/* A CUmemLocation as a device; CU_DEVICE_INVALID: none of ours. Memory of any NUMA
+ * node is the processor's. */
+int device_at(CUmemLocation l);
+/* Frees managed memory that the program has allocated. */
 int managed_free(struct session *s, uint64_t address);
 /* Memory for managed variables of a context or, 0, of all. */
 int managed_variables_allocate(struct session *s, uint64_t context, uint64_t size, uint64_t *address);

@@ -158,3 +158,24 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 	*streamId = id;
 	return 0;
 }
+
+/* There are no green contexts. */
+CUDA_API CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	if (!pGreenCtx)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(cuStreamGetCtx(hStream, pCtx));
+	*pGreenCtx = NULL;
+	return 0;
+}
+
+CUDA_API CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
+{
+	CUcontext of;
+
+	if (!device)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(cuStreamGetCtx(hStream, &of));
+	*device = 0;
+	return 0;
+}

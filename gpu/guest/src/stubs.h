@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "log.h"
 
 /* The stream that a form for per-thread default streams means. */
 static inline CUstream per_thread(CUstream h)
@@ -94,10 +95,11 @@ static inline float float_of(uint64_t value)
 }
 
 /* What a function that no vGPU can serve returns. */
-static inline int refuse(int error)
+static inline int refuse(const char *api, int error)
 {
 	SESSION(s);
 	(void)s;
+	log_message(CU_LOG_LEVEL_ERROR, api, "a vGPU has no such function; the error is %d", error);
 	return error;
 }
 

@@ -193,51 +193,70 @@ CUDA_API CUresult cuArray3DCreate(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTO
 {
 	(void)pHandle;
 	(void)pAllocateArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuArray3DGetDescriptor(CUDA_ARRAY3D_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
 {
 	(void)pArrayDescriptor;
 	(void)hArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 *pAllocateArray)
 {
 	(void)pHandle;
 	(void)pAllocateArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
 {
 	(void)pArrayDescriptor;
 	(void)hArray;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUarray array, CUdevice device)
+CUDA_API CUresult cuCheckpointProcessCheckpoint(int pid, CUcheckpointCheckpointArgs *args)
 {
-	(void)memoryRequirements;
-	(void)array;
-	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	(void)pid;
+	(void)args;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
+CUDA_API CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
-	(void)pPlaneArray;
-	(void)hArray;
-	(void)planeIdx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	(void)pid;
+	(void)tid;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUarray array)
+CUDA_API CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 {
-	(void)sparseProperties;
-	(void)array;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	(void)pid;
+	(void)state;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuCheckpointProcessLock(int pid, CUcheckpointLockArgs *args)
+{
+	(void)pid;
+	(void)args;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuCheckpointProcessRestore(int pid, CUcheckpointRestoreArgs *args)
+{
+	(void)pid;
+	(void)args;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *args)
+{
+	(void)pid;
+	(void)args;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
@@ -245,7 +264,7 @@ CUDA_API CUresult cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value,
 	(void)attrib;
 	(void)value;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
@@ -253,7 +272,7 @@ CUDA_API CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings attrib, void *
 	(void)attrib;
 	(void)value;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
@@ -261,7 +280,7 @@ CUDA_API CUresult cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value,
 	(void)attrib;
 	(void)value;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
@@ -269,7 +288,7 @@ CUDA_API CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *
 	(void)attrib;
 	(void)value;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
@@ -277,7 +296,7 @@ CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 	(void)pctx;
 	(void)flags;
 	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
@@ -289,7 +308,7 @@ CUDA_API CUresult cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
 {
 	(void)pContext;
 	(void)hCtx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
@@ -297,7 +316,7 @@ CUDA_API CUresult cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, C
 	(void)hCtx;
 	(void)resource;
 	(void)type;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
@@ -334,6 +353,13 @@ CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
 	return cuCtxPushCurrent_v2(ctx);
 }
 
+CUDA_API CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+	(void)hCtx;
+	(void)hEvent;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
 CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 {
 	struct bslt_ctx_reset_persisting_l2_cache a = {0};
@@ -347,16 +373,23 @@ CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 	return r.result;
 }
 
+CUDA_API CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+	(void)hCtx;
+	(void)hEvent;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
 CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
 {
 	(void)extMem;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
 {
 	(void)extSem;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources, unsigned int nbResources)
@@ -364,7 +397,7 @@ CUDA_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevReso
 	(void)phDesc;
 	(void)resources;
 	(void)nbResources;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups, const CUdevResource *input, CUdevResource *remaining, unsigned int useFlags, unsigned int minCount)
@@ -375,7 +408,7 @@ CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned in
 	(void)remaining;
 	(void)useFlags;
 	(void)minCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, CUdevResourceType type)
@@ -383,7 +416,7 @@ CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resourc
 	(void)device;
 	(void)resource;
 	(void)type;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
@@ -391,7 +424,7 @@ CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUde
 	(void)luid;
 	(void)deviceNodeMask;
 	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, CUdevice dev, int flags)
@@ -399,16 +432,7 @@ CUDA_API CUresult cuDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, CUdevi
 	(void)nvSciSyncAttrList;
 	(void)dev;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice)
-{
-	(void)value;
-	(void)attrib;
-	(void)srcDevice;
-	(void)dstDevice;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
@@ -437,21 +461,21 @@ CUDA_API CUresult cuDeviceRegisterAsyncNotification(CUdevice device, CUasyncCall
 	(void)callbackFunc;
 	(void)userData;
 	(void)callback;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice dev)
 {
 	(void)bytes;
 	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuDeviceUnregisterAsyncNotification(CUdevice device, CUasyncCallbackHandle callback)
 {
 	(void)device;
 	(void)callback;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamConsumerAcquireFrame(CUeglStreamConnection *conn, CUgraphicsResource *pCudaResource, CUstream *pStream, unsigned int timeout)
@@ -460,14 +484,14 @@ CUDA_API CUresult cuEGLStreamConsumerAcquireFrame(CUeglStreamConnection *conn, C
 	(void)pCudaResource;
 	(void)pStream;
 	(void)timeout;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamConsumerConnect(CUeglStreamConnection *conn, EGLStreamKHR stream)
 {
 	(void)conn;
 	(void)stream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamConsumerConnectWithFlags(CUeglStreamConnection *conn, EGLStreamKHR stream, unsigned int flags)
@@ -475,13 +499,13 @@ CUDA_API CUresult cuEGLStreamConsumerConnectWithFlags(CUeglStreamConnection *con
 	(void)conn;
 	(void)stream;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamConsumerDisconnect(CUeglStreamConnection *conn)
 {
 	(void)conn;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamConsumerReleaseFrame(CUeglStreamConnection *conn, CUgraphicsResource pCudaResource, CUstream *pStream)
@@ -489,7 +513,7 @@ CUDA_API CUresult cuEGLStreamConsumerReleaseFrame(CUeglStreamConnection *conn, C
 	(void)conn;
 	(void)pCudaResource;
 	(void)pStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamProducerConnect(CUeglStreamConnection *conn, EGLStreamKHR stream, EGLint width, EGLint height)
@@ -498,13 +522,13 @@ CUDA_API CUresult cuEGLStreamProducerConnect(CUeglStreamConnection *conn, EGLStr
 	(void)stream;
 	(void)width;
 	(void)height;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamProducerDisconnect(CUeglStreamConnection *conn)
 {
 	(void)conn;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamProducerPresentFrame(CUeglStreamConnection *conn, CUeglFrame eglframe, CUstream *pStream)
@@ -512,7 +536,7 @@ CUDA_API CUresult cuEGLStreamProducerPresentFrame(CUeglStreamConnection *conn, C
 	(void)conn;
 	(void)eglframe;
 	(void)pStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEGLStreamProducerReturnFrame(CUeglStreamConnection *conn, CUeglFrame *eglframe, CUstream *pStream)
@@ -520,7 +544,7 @@ CUDA_API CUresult cuEGLStreamProducerReturnFrame(CUeglStreamConnection *conn, CU
 	(void)conn;
 	(void)eglframe;
 	(void)pStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEventDestroy(CUevent hEvent)
@@ -545,12 +569,17 @@ CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUeve
 	return r.result;
 }
 
+CUDA_API CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	return cuEventElapsedTime(pMilliseconds, hStart, hEnd);
+}
+
 CUDA_API CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
 {
 	(void)devPtr;
 	(void)extMem;
 	(void)bufferDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
@@ -558,14 +587,14 @@ CUDA_API CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipm
 	(void)mipmap;
 	(void)extMem;
 	(void)mipmapDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope)
 {
 	(void)target;
 	(void)scope;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLCtxCreate(CUcontext *pCtx, unsigned int Flags, CUdevice device)
@@ -573,7 +602,7 @@ CUDA_API CUresult cuGLCtxCreate(CUcontext *pCtx, unsigned int Flags, CUdevice de
 	(void)pCtx;
 	(void)Flags;
 	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLCtxCreate_v2(CUcontext *pCtx, unsigned int Flags, CUdevice device)
@@ -581,7 +610,7 @@ CUDA_API CUresult cuGLCtxCreate_v2(CUcontext *pCtx, unsigned int Flags, CUdevice
 	(void)pCtx;
 	(void)Flags;
 	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLGetDevices(unsigned int *pCudaDeviceCount, CUdevice *pCudaDevices, unsigned int cudaDeviceCount, CUGLDeviceList deviceList)
@@ -590,7 +619,7 @@ CUDA_API CUresult cuGLGetDevices(unsigned int *pCudaDeviceCount, CUdevice *pCuda
 	(void)pCudaDevices;
 	(void)cudaDeviceCount;
 	(void)deviceList;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLGetDevices_v2(unsigned int *pCudaDeviceCount, CUdevice *pCudaDevices, unsigned int cudaDeviceCount, CUGLDeviceList deviceList)
@@ -599,12 +628,12 @@ CUDA_API CUresult cuGLGetDevices_v2(unsigned int *pCudaDeviceCount, CUdevice *pC
 	(void)pCudaDevices;
 	(void)cudaDeviceCount;
 	(void)deviceList;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLInit(void)
 {
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLMapBufferObject(CUdeviceptr_v1 *dptr, unsigned int *size, GLuint buffer)
@@ -612,7 +641,7 @@ CUDA_API CUresult cuGLMapBufferObject(CUdeviceptr_v1 *dptr, unsigned int *size, 
 	(void)dptr;
 	(void)size;
 	(void)buffer;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLMapBufferObject_v2(CUdeviceptr *dptr, size_t *size, GLuint buffer)
@@ -620,7 +649,7 @@ CUDA_API CUresult cuGLMapBufferObject_v2(CUdeviceptr *dptr, size_t *size, GLuint
 	(void)dptr;
 	(void)size;
 	(void)buffer;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLMapBufferObjectAsync(CUdeviceptr_v1 *dptr, unsigned int *size, GLuint buffer, CUstream hStream)
@@ -629,7 +658,7 @@ CUDA_API CUresult cuGLMapBufferObjectAsync(CUdeviceptr_v1 *dptr, unsigned int *s
 	(void)size;
 	(void)buffer;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLMapBufferObjectAsync_v2(CUdeviceptr *dptr, size_t *size, GLuint buffer, CUstream hStream)
@@ -638,39 +667,39 @@ CUDA_API CUresult cuGLMapBufferObjectAsync_v2(CUdeviceptr *dptr, size_t *size, G
 	(void)size;
 	(void)buffer;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLRegisterBufferObject(GLuint buffer)
 {
 	(void)buffer;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLSetBufferObjectMapFlags(GLuint buffer, unsigned int Flags)
 {
 	(void)buffer;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLUnmapBufferObject(GLuint buffer)
 {
 	(void)buffer;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLUnmapBufferObjectAsync(GLuint buffer, CUstream hStream)
 {
 	(void)buffer;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGLUnregisterBufferObject(GLuint buffer)
 {
 	(void)buffer;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
@@ -680,7 +709,7 @@ CUDA_API CUresult cuGraphAddBatchMemOpNode(CUgraphNode *phGraphNode, CUgraph hGr
 	(void)dependencies;
 	(void)numDependencies;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
@@ -690,7 +719,7 @@ CUDA_API CUresult cuGraphAddExternalSemaphoresSignalNode(CUgraphNode *phGraphNod
 	(void)dependencies;
 	(void)numDependencies;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
@@ -700,21 +729,21 @@ CUDA_API CUresult cuGraphAddExternalSemaphoresWaitNode(CUgraphNode *phGraphNode,
 	(void)dependencies;
 	(void)numDependencies;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphBatchMemOpNodeGetParams(CUgraphNode hNode, CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams_out)
 {
 	(void)hNode;
 	(void)nodeParams_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphBatchMemOpNodeSetParams(CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
 {
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams)
@@ -722,7 +751,7 @@ CUDA_API CUresult cuGraphExecBatchMemOpNodeSetParams(CUgraphExec hGraphExec, CUg
 	(void)hGraphExec;
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExecExternalSemaphoresSignalNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
@@ -730,7 +759,7 @@ CUDA_API CUresult cuGraphExecExternalSemaphoresSignalNodeSetParams(CUgraphExec h
 	(void)hGraphExec;
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
@@ -738,35 +767,35 @@ CUDA_API CUresult cuGraphExecExternalSemaphoresWaitNodeSetParams(CUgraphExec hGr
 	(void)hGraphExec;
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExternalSemaphoresSignalNodeGetParams(CUgraphNode hNode, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params_out)
 {
 	(void)hNode;
 	(void)params_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExternalSemaphoresSignalNodeSetParams(CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams)
 {
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExternalSemaphoresWaitNodeGetParams(CUgraphNode hNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS *params_out)
 {
 	(void)hNode;
 	(void)params_out;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphExternalSemaphoresWaitNodeSetParams(CUgraphNode hNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams)
 {
 	(void)hNode;
 	(void)nodeParams;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *instantiateParams)
@@ -779,7 +808,7 @@ CUDA_API CUresult cuGraphicsEGLRegisterImage(CUgraphicsResource *pCudaResource, 
 	(void)pCudaResource;
 	(void)image;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *pCudaResource, GLuint buffer, unsigned int Flags)
@@ -787,7 +816,7 @@ CUDA_API CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *pCudaResource, 
 	(void)pCudaResource;
 	(void)buffer;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsGLRegisterImage(CUgraphicsResource *pCudaResource, GLuint image, GLenum target, unsigned int Flags)
@@ -796,7 +825,7 @@ CUDA_API CUresult cuGraphicsGLRegisterImage(CUgraphicsResource *pCudaResource, G
 	(void)image;
 	(void)target;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsMapResources(unsigned int count, CUgraphicsResource *resources, CUstream hStream)
@@ -804,7 +833,7 @@ CUDA_API CUresult cuGraphicsMapResources(unsigned int count, CUgraphicsResource 
 	(void)count;
 	(void)resources;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceGetMappedEglFrame(CUeglFrame *eglFrame, CUgraphicsResource resource, unsigned int index, unsigned int mipLevel)
@@ -813,14 +842,14 @@ CUDA_API CUresult cuGraphicsResourceGetMappedEglFrame(CUeglFrame *eglFrame, CUgr
 	(void)resource;
 	(void)index;
 	(void)mipLevel;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceGetMappedMipmappedArray(CUmipmappedArray *pMipmappedArray, CUgraphicsResource resource)
 {
 	(void)pMipmappedArray;
 	(void)resource;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *pDevPtr, unsigned int *pSize, CUgraphicsResource resource)
@@ -828,7 +857,7 @@ CUDA_API CUresult cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *pDevPtr, un
 	(void)pDevPtr;
 	(void)pSize;
 	(void)resource;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr *pDevPtr, size_t *pSize, CUgraphicsResource resource)
@@ -836,21 +865,21 @@ CUDA_API CUresult cuGraphicsResourceGetMappedPointer_v2(CUdeviceptr *pDevPtr, si
 	(void)pDevPtr;
 	(void)pSize;
 	(void)resource;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceSetMapFlags(CUgraphicsResource resource, unsigned int flags)
 {
 	(void)resource;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsResourceSetMapFlags_v2(CUgraphicsResource resource, unsigned int flags)
 {
 	(void)resource;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsSubResourceGetMappedArray(CUarray *pArray, CUgraphicsResource resource, unsigned int arrayIndex, unsigned int mipLevel)
@@ -859,7 +888,7 @@ CUDA_API CUresult cuGraphicsSubResourceGetMappedArray(CUarray *pArray, CUgraphic
 	(void)resource;
 	(void)arrayIndex;
 	(void)mipLevel;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsUnmapResources(unsigned int count, CUgraphicsResource *resources, CUstream hStream)
@@ -867,13 +896,13 @@ CUDA_API CUresult cuGraphicsUnmapResources(unsigned int count, CUgraphicsResourc
 	(void)count;
 	(void)resources;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsUnregisterResource(CUgraphicsResource resource)
 {
 	(void)resource;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsVDPAURegisterOutputSurface(CUgraphicsResource *pCudaResource, VdpOutputSurface vdpSurface, unsigned int flags)
@@ -881,7 +910,7 @@ CUDA_API CUresult cuGraphicsVDPAURegisterOutputSurface(CUgraphicsResource *pCuda
 	(void)pCudaResource;
 	(void)vdpSurface;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *pCudaResource, VdpVideoSurface vdpSurface, unsigned int flags)
@@ -889,7 +918,7 @@ CUDA_API CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *pCudaR
 	(void)pCudaResource;
 	(void)vdpSurface;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
@@ -898,13 +927,13 @@ CUDA_API CUresult cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CU
 	(void)desc;
 	(void)dev;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGreenCtxDestroy(CUgreenCtx hCtx)
 {
 	(void)hCtx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type)
@@ -912,62 +941,78 @@ CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resou
 	(void)hCtx;
 	(void)resource;
 	(void)type;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
+{
+	(void)greenCtx;
+	(void)greenCtxId;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
 {
 	(void)hCtx;
 	(void)hEvent;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
+{
+	(void)phStream;
+	(void)greenCtx;
+	(void)flags;
+	(void)priority;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
 {
 	(void)hCtx;
 	(void)hEvent;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
 {
 	(void)extMem_out;
 	(void)memHandleDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC *semHandleDesc)
 {
 	(void)extSem_out;
 	(void)semHandleDesc;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 {
 	(void)dptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
 {
 	(void)pHandle;
 	(void)event;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
 	(void)pHandle;
 	(void)dptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 {
 	(void)phEvent;
 	(void)handle;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
@@ -975,7 +1020,7 @@ CUDA_API CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, 
 	(void)pdptr;
 	(void)handle;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
@@ -983,15 +1028,7 @@ CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handl
 	(void)pdptr;
 	(void)handle;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices, unsigned int flags)
-{
-	(void)launchParamsList;
-	(void)numDevices;
-	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues)
@@ -1013,7 +1050,7 @@ CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
 {
 	(void)ptr;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
@@ -1023,21 +1060,21 @@ CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alig
 	(void)alignment;
 	(void)addr;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 {
 	(void)dptr;
 	(void)bytesize;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemAllocHost(void **pp, unsigned int bytesize)
 {
 	(void)pp;
 	(void)bytesize;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, unsigned int WidthInBytes, unsigned int Height, unsigned int ElementSizeBytes)
@@ -1047,7 +1084,17 @@ CUDA_API CUresult cuMemAllocPitch(CUdeviceptr_v1 *dptr, unsigned int *pPitch, un
 	(void)WidthInBytes;
 	(void)Height;
 	(void)ElementSizeBytes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUDA_API CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream)
+{
+	(void)paramsArray;
+	(void)count;
+	(void)flags;
+	(void)errorIndex;
+	(void)stream;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
@@ -1056,7 +1103,7 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	(void)size;
 	(void)prop;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
@@ -1065,13 +1112,13 @@ CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGener
 	(void)handle;
 	(void)handleType;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemFree(CUdeviceptr_v1 dptr)
 {
 	(void)dptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
@@ -1079,7 +1126,7 @@ CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation 
 	(void)flags;
 	(void)location;
 	(void)ptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr)
@@ -1087,7 +1134,7 @@ CUDA_API CUresult cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psiz
 	(void)pbase;
 	(void)psize;
 	(void)dptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
@@ -1114,7 +1161,7 @@ CUDA_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *pr
 {
 	(void)prop;
 	(void)handle;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType, unsigned long long flags)
@@ -1124,14 +1171,14 @@ CUDA_API CUresult cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, 
 	(void)size;
 	(void)handleType;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemGetInfo(unsigned int *free, unsigned int *total)
 {
 	(void)free;
 	(void)total;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsigned int Flags)
@@ -1139,7 +1186,7 @@ CUDA_API CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsi
 	(void)pdptr;
 	(void)p;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
@@ -1152,7 +1199,7 @@ CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h
 	(void)handle;
 	(void)osHandle;
 	(void)shHandleType;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
@@ -1162,7 +1209,7 @@ CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGen
 	(void)offset;
 	(void)handle;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
@@ -1170,14 +1217,14 @@ CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int c
 	(void)mapInfoList;
 	(void)count;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
 	(void)shareData_out;
 	(void)ptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPool pool, CUmemAllocationHandleType handleType, unsigned long long flags)
@@ -1186,7 +1233,7 @@ CUDA_API CUresult cuMemPoolExportToShareableHandle(void *handle_out, CUmemoryPoo
 	(void)pool;
 	(void)handleType;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void *handle, CUmemAllocationHandleType handleType, unsigned long long flags)
@@ -1195,7 +1242,7 @@ CUDA_API CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, voi
 	(void)handle;
 	(void)handleType;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool, CUmemPoolPtrExportData *shareData)
@@ -1203,20 +1250,20 @@ CUDA_API CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool
 	(void)ptr_out;
 	(void)pool;
 	(void)shareData;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
 	(void)handle;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
 	(void)handle;
 	(void)addr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
@@ -1225,59 +1272,46 @@ CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccess
 	(void)size;
 	(void)desc;
 	(void)count;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
 {
 	(void)ptr;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpy2D(const CUDA_MEMCPY2D_v1 *pCopy)
 {
 	(void)pCopy;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D_v1 *pCopy, CUstream hStream)
 {
 	(void)pCopy;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D_v1 *pCopy)
 {
 	(void)pCopy;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpy3D(const CUDA_MEMCPY3D_v1 *pCopy)
 {
 	(void)pCopy;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D_v1 *pCopy, CUstream hStream)
 {
 	(void)pCopy;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpy3DPeer(const CUDA_MEMCPY3D_PEER *pCopy)
-{
-	(void)pCopy;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpy3DPeerAsync(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
-{
-	(void)pCopy;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
@@ -1287,7 +1321,7 @@ CUDA_API CUresult cuMemcpyAtoA(CUarray dstArray, unsigned int dstOffset, CUarray
 	(void)srcArray;
 	(void)srcOffset;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
@@ -1296,7 +1330,7 @@ CUDA_API CUresult cuMemcpyAtoD(CUdeviceptr_v1 dstDevice, CUarray srcArray, unsig
 	(void)srcArray;
 	(void)srcOffset;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount)
@@ -1305,7 +1339,7 @@ CUDA_API CUresult cuMemcpyAtoH(void *dstHost, CUarray srcArray, unsigned int src
 	(void)srcArray;
 	(void)srcOffset;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned int srcOffset, unsigned int ByteCount, CUstream hStream)
@@ -1315,7 +1349,7 @@ CUDA_API CUresult cuMemcpyAtoHAsync(void *dstHost, CUarray srcArray, unsigned in
 	(void)srcOffset;
 	(void)ByteCount;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyDtoA(CUarray dstArray, unsigned int dstOffset, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
@@ -1324,7 +1358,7 @@ CUDA_API CUresult cuMemcpyDtoA(CUarray dstArray, unsigned int dstOffset, CUdevic
 	(void)dstOffset;
 	(void)srcDevice;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyDtoD(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
@@ -1332,7 +1366,7 @@ CUDA_API CUresult cuMemcpyDtoD(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevic
 	(void)dstDevice;
 	(void)srcDevice;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream)
@@ -1341,7 +1375,7 @@ CUDA_API CUresult cuMemcpyDtoDAsync(CUdeviceptr_v1 dstDevice, CUdeviceptr_v1 src
 	(void)srcDevice;
 	(void)ByteCount;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyDtoH(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount)
@@ -1349,7 +1383,7 @@ CUDA_API CUresult cuMemcpyDtoH(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned
 	(void)dstHost;
 	(void)srcDevice;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyDtoHAsync(void *dstHost, CUdeviceptr_v1 srcDevice, unsigned int ByteCount, CUstream hStream)
@@ -1358,7 +1392,7 @@ CUDA_API CUresult cuMemcpyDtoHAsync(void *dstHost, CUdeviceptr_v1 srcDevice, uns
 	(void)srcDevice;
 	(void)ByteCount;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount)
@@ -1367,7 +1401,7 @@ CUDA_API CUresult cuMemcpyHtoA(CUarray dstArray, unsigned int dstOffset, const v
 	(void)dstOffset;
 	(void)srcHost;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, const void *srcHost, unsigned int ByteCount, CUstream hStream)
@@ -1377,7 +1411,7 @@ CUDA_API CUresult cuMemcpyHtoAAsync(CUarray dstArray, unsigned int dstOffset, co
 	(void)srcHost;
 	(void)ByteCount;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount)
@@ -1385,7 +1419,7 @@ CUDA_API CUresult cuMemcpyHtoD(CUdeviceptr_v1 dstDevice, const void *srcHost, un
 	(void)dstDevice;
 	(void)srcHost;
 	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemcpyHtoDAsync(CUdeviceptr_v1 dstDevice, const void *srcHost, unsigned int ByteCount, CUstream hStream)
@@ -1394,28 +1428,7 @@ CUDA_API CUresult cuMemcpyHtoDAsync(CUdeviceptr_v1 dstDevice, const void *srcHos
 	(void)srcHost;
 	(void)ByteCount;
 	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpyPeer(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
-{
-	(void)dstDevice;
-	(void)dstContext;
-	(void)srcDevice;
-	(void)srcContext;
-	(void)ByteCount;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemcpyPeerAsync(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
-{
-	(void)dstDevice;
-	(void)dstContext;
-	(void)srcDevice;
-	(void)srcContext;
-	(void)ByteCount;
-	(void)hStream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD16(CUdeviceptr_v1 dstDevice, unsigned short us, unsigned int N)
@@ -1423,7 +1436,7 @@ CUDA_API CUresult cuMemsetD16(CUdeviceptr_v1 dstDevice, unsigned short us, unsig
 	(void)dstDevice;
 	(void)us;
 	(void)N;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD2D16(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned short us, unsigned int Width, unsigned int Height)
@@ -1433,7 +1446,7 @@ CUDA_API CUresult cuMemsetD2D16(CUdeviceptr_v1 dstDevice, unsigned int dstPitch,
 	(void)us;
 	(void)Width;
 	(void)Height;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned int ui, unsigned int Width, unsigned int Height)
@@ -1443,7 +1456,7 @@ CUDA_API CUresult cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch,
 	(void)ui;
 	(void)Width;
 	(void)Height;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD2D8(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, unsigned char uc, unsigned int Width, unsigned int Height)
@@ -1453,7 +1466,7 @@ CUDA_API CUresult cuMemsetD2D8(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, 
 	(void)uc;
 	(void)Width;
 	(void)Height;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD32(CUdeviceptr_v1 dstDevice, unsigned int ui, unsigned int N)
@@ -1461,7 +1474,7 @@ CUDA_API CUresult cuMemsetD32(CUdeviceptr_v1 dstDevice, unsigned int ui, unsigne
 	(void)dstDevice;
 	(void)ui;
 	(void)N;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigned int N)
@@ -1469,22 +1482,7 @@ CUDA_API CUresult cuMemsetD8(CUdeviceptr_v1 dstDevice, unsigned char uc, unsigne
 	(void)dstDevice;
 	(void)uc;
 	(void)N;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *memoryRequirements, CUmipmappedArray mipmap, CUdevice device)
-{
-	(void)memoryRequirements;
-	(void)mipmap;
-	(void)device;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMipmappedArrayGetSparseProperties(CUDA_ARRAY_SPARSE_PROPERTIES *sparseProperties, CUmipmappedArray mipmap)
-{
-	(void)sparseProperties;
-	(void)mipmap;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, CUmodule hmod, const char *name)
@@ -1493,7 +1491,7 @@ CUDA_API CUresult cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, C
 	(void)bytes;
 	(void)hmod;
 	(void)name;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
@@ -1501,7 +1499,7 @@ CUDA_API CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const c
 	(void)pSurfRef;
 	(void)hmod;
 	(void)name;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
@@ -1509,14 +1507,14 @@ CUDA_API CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char
 	(void)pTexRef;
 	(void)hmod;
 	(void)name;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle mcHandle, CUdevice dev)
 {
 	(void)mcHandle;
 	(void)dev;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size, unsigned long long flags)
@@ -1526,7 +1524,7 @@ CUDA_API CUresult cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, siz
 	(void)memptr;
 	(void)size;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUmemGenericAllocationHandle memHandle, size_t memOffset, size_t size, unsigned long long flags)
@@ -1537,14 +1535,14 @@ CUDA_API CUresult cuMulticastBindMem(CUmemGenericAllocationHandle mcHandle, size
 	(void)memOffset;
 	(void)size;
 	(void)flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMulticastCreate(CUmemGenericAllocationHandle *mcHandle, const CUmulticastObjectProp *prop)
 {
 	(void)mcHandle;
 	(void)prop;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectProp *prop, CUmulticastGranularity_flags option)
@@ -1573,7 +1571,7 @@ CUDA_API CUresult cuMulticastUnbind(CUmemGenericAllocationHandle mcHandle, CUdev
 	(void)dev;
 	(void)mcOffset;
 	(void)size;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize, CUfunction func, int numBlocks, int blockSize)
@@ -1617,15 +1615,7 @@ CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexR
 	(void)hfunc;
 	(void)texunit;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
-{
-	(void)value;
-	(void)attribute;
-	(void)ptr;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode outputMode)
@@ -1633,7 +1623,7 @@ CUDA_API CUresult cuProfilerInitialize(const char *configFile, const char *outpu
 	(void)configFile;
 	(void)outputFile;
 	(void)outputMode;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuProfilerStart(void)
@@ -1668,7 +1658,7 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
@@ -1721,7 +1711,7 @@ CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
 	(void)hStream;
 	(void)phCtx;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
@@ -1797,7 +1787,7 @@ CUDA_API CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
 {
 	(void)phArray;
 	(void)hSurfRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flags)
@@ -1805,7 +1795,7 @@ CUDA_API CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned
 	(void)hSurfRef;
 	(void)hArray;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
@@ -1845,6 +1835,27 @@ CUDA_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDat
 		get_tensor_map(record + 0, tensorMap);
 	}
 	return r.result;
+}
+
+CUDA_API CUresult cuTensorMapEncodeIm2colWide(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, int pixelBoxLowerCornerWidth, int pixelBoxUpperCornerWidth, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapIm2ColWideMode mode, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
+{
+	(void)tensorMap;
+	(void)tensorDataType;
+	(void)tensorRank;
+	(void)globalAddress;
+	(void)globalDim;
+	(void)globalStrides;
+	(void)pixelBoxLowerCornerWidth;
+	(void)pixelBoxUpperCornerWidth;
+	(void)channelsPerPixel;
+	(void)pixelsPerColumn;
+	(void)elementStrides;
+	(void)interleave;
+	(void)mode;
+	(void)swizzle;
+	(void)l2Promotion;
+	(void)oobFill;
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
@@ -1913,27 +1924,27 @@ CUDA_API CUresult cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *global
 CUDA_API CUresult cuTexRefCreate(CUtexref *pTexRef)
 {
 	(void)pTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefDestroy(CUtexref hTexRef)
 {
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef)
 {
 	(void)pdptr;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
 {
 	(void)pdptr;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
@@ -1941,35 +1952,35 @@ CUDA_API CUresult cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, 
 	(void)pam;
 	(void)hTexRef;
 	(void)dim;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 {
 	(void)phArray;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
 	(void)pBorderColor;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
 {
 	(void)pfm;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetFlags(unsigned int *pFlags, CUtexref hTexRef)
 {
 	(void)pFlags;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref hTexRef)
@@ -1977,28 +1988,28 @@ CUDA_API CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, 
 	(void)pFormat;
 	(void)pNumChannels;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
 {
 	(void)pmaxAniso;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetMipmapFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
 {
 	(void)pfm;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetMipmapLevelBias(float *pbias, CUtexref hTexRef)
 {
 	(void)pbias;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, CUtexref hTexRef)
@@ -2006,14 +2017,14 @@ CUDA_API CUresult cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float
 	(void)pminMipmapLevelClamp;
 	(void)pmaxMipmapLevelClamp;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
 {
 	(void)phMipmappedArray;
 	(void)hTexRef;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddress(unsigned int *ByteOffset, CUtexref hTexRef, CUdeviceptr_v1 dptr, unsigned int bytes)
@@ -2022,7 +2033,7 @@ CUDA_API CUresult cuTexRefSetAddress(unsigned int *ByteOffset, CUtexref hTexRef,
 	(void)hTexRef;
 	(void)dptr;
 	(void)bytes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
@@ -2031,7 +2042,7 @@ CUDA_API CUresult cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CU
 	(void)hTexRef;
 	(void)dptr;
 	(void)bytes;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddress2D(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR_v1 *desc, CUdeviceptr_v1 dptr, unsigned int Pitch)
@@ -2040,7 +2051,7 @@ CUDA_API CUresult cuTexRefSetAddress2D(CUtexref hTexRef, const CUDA_ARRAY_DESCRI
 	(void)desc;
 	(void)dptr;
 	(void)Pitch;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
@@ -2049,7 +2060,7 @@ CUDA_API CUresult cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DES
 	(void)desc;
 	(void)dptr;
 	(void)Pitch;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
@@ -2058,7 +2069,7 @@ CUDA_API CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DES
 	(void)desc;
 	(void)dptr;
 	(void)Pitch;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
@@ -2066,7 +2077,7 @@ CUDA_API CUresult cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mo
 	(void)hTexRef;
 	(void)dim;
 	(void)am;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
@@ -2074,28 +2085,28 @@ CUDA_API CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned in
 	(void)hTexRef;
 	(void)hArray;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
 	(void)hTexRef;
 	(void)pBorderColor;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
 	(void)hTexRef;
 	(void)fm;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
 {
 	(void)hTexRef;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
@@ -2103,28 +2114,28 @@ CUDA_API CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int Nu
 	(void)hTexRef;
 	(void)fmt;
 	(void)NumPackedComponents;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
 {
 	(void)hTexRef;
 	(void)maxAniso;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
 {
 	(void)hTexRef;
 	(void)fm;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
 {
 	(void)hTexRef;
 	(void)bias;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetMipmapLevelClamp(CUtexref hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
@@ -2132,7 +2143,7 @@ CUDA_API CUresult cuTexRefSetMipmapLevelClamp(CUtexref hTexRef, float minMipmapL
 	(void)hTexRef;
 	(void)minMipmapLevelClamp;
 	(void)maxMipmapLevelClamp;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTexRefSetMipmappedArray(CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags)
@@ -2140,7 +2151,7 @@ CUDA_API CUresult cuTexRefSetMipmappedArray(CUtexref hTexRef, CUmipmappedArray h
 	(void)hTexRef;
 	(void)hMipmappedArray;
 	(void)Flags;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuVDPAUCtxCreate(CUcontext *pCtx, unsigned int flags, CUdevice device, VdpDevice vdpDevice, VdpGetProcAddress vdpGetProcAddress)
@@ -2150,7 +2161,7 @@ CUDA_API CUresult cuVDPAUCtxCreate(CUcontext *pCtx, unsigned int flags, CUdevice
 	(void)device;
 	(void)vdpDevice;
 	(void)vdpGetProcAddress;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuVDPAUCtxCreate_v2(CUcontext *pCtx, unsigned int flags, CUdevice device, VdpDevice vdpDevice, VdpGetProcAddress vdpGetProcAddress)
@@ -2160,7 +2171,7 @@ CUDA_API CUresult cuVDPAUCtxCreate_v2(CUcontext *pCtx, unsigned int flags, CUdev
 	(void)device;
 	(void)vdpDevice;
 	(void)vdpGetProcAddress;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuVDPAUGetDevice(CUdevice *pDevice, VdpDevice vdpDevice, VdpGetProcAddress vdpGetProcAddress)
@@ -2168,7 +2179,7 @@ CUDA_API CUresult cuVDPAUGetDevice(CUdevice *pDevice, VdpDevice vdpDevice, VdpGe
 	(void)pDevice;
 	(void)vdpDevice;
 	(void)vdpGetProcAddress;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream)
@@ -2177,7 +2188,7 @@ CUDA_API CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSe
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
@@ -2245,6 +2256,21 @@ CUDA_API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesiz
 	return cuMemAllocFromPoolAsync(dptr, bytesize, pool, per_thread(hStream));
 }
 
+CUDA_API CUresult cuMemBatchDecompressAsync_ptsz(CUmemDecompressParams *paramsArray, size_t count, unsigned int flags, size_t *errorIndex, CUstream stream)
+{
+	return cuMemBatchDecompressAsync(paramsArray, count, flags, errorIndex, stream);
+}
+
+CUDA_API CUresult cuMemDiscardAndPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+	return cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemDiscardBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, unsigned long long flags, CUstream hStream)
+{
+	return cuMemDiscardBatchAsync(dptrs, sizes, count, flags, per_thread(hStream));
+}
+
 CUDA_API CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
 	return cuMemFreeAsync(dptr, per_thread(hStream));
@@ -2265,6 +2291,11 @@ CUDA_API CUresult cuMemPrefetchAsync_v2_ptsz(CUdeviceptr devPtr, size_t count, C
 	return cuMemPrefetchAsync_v2(devPtr, count, location, flags, per_thread(hStream));
 }
 
+CUDA_API CUresult cuMemPrefetchBatchAsync_ptsz(CUdeviceptr *dptrs, size_t *sizes, size_t count, CUmemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, CUstream hStream)
+{
+	return cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, per_thread(hStream));
+}
+
 CUDA_API CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
 {
 	return cuMemcpy2DAsync_v2(pCopy, per_thread(hStream));
@@ -2275,14 +2306,24 @@ CUDA_API CUresult cuMemcpy3DAsync_v2_ptsz(const CUDA_MEMCPY3D *pCopy, CUstream h
 	return cuMemcpy3DAsync_v2(pCopy, per_thread(hStream));
 }
 
-CUDA_API CUresult cuMemcpy3DPeer_ptds(const CUDA_MEMCPY3D_PEER *pCopy)
+CUDA_API CUresult cuMemcpy3DBatchAsync_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, size_t *failIdx, unsigned long long flags, CUstream hStream)
 {
-	return cuMemcpy3DPeer(pCopy);
+	return cuMemcpy3DBatchAsync(numOps, opList, failIdx, flags, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemcpy3DBatchAsync_v2_ptsz(size_t numOps, CUDA_MEMCPY3D_BATCH_OP *opList, unsigned long long flags, CUstream hStream)
+{
+	return cuMemcpy3DBatchAsync_v2(numOps, opList, flags, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpy3DPeerAsync_ptsz(const CUDA_MEMCPY3D_PEER *pCopy, CUstream hStream)
 {
-	return cuMemcpy3DPeerAsync(pCopy, hStream);
+	return cuMemcpy3DPeerAsync(pCopy, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemcpy3DWithAttributesAsync_ptsz(CUDA_MEMCPY3D_BATCH_OP *op, unsigned long long flags, CUstream hStream)
+{
+	return cuMemcpy3DWithAttributesAsync(op, flags, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream)
@@ -2293,6 +2334,16 @@ CUDA_API CUresult cuMemcpyAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t By
 CUDA_API CUresult cuMemcpyAtoHAsync_v2_ptsz(void *dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount, CUstream hStream)
 {
 	return cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemcpyBatchAsync_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, CUstream hStream)
+{
+	return cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemcpyBatchAsync_v2_ptsz(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count, CUmemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, CUstream hStream)
+{
+	return cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream)
@@ -2315,14 +2366,14 @@ CUDA_API CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr dstDevice, const void *s
 	return cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, per_thread(hStream));
 }
 
-CUDA_API CUresult cuMemcpyPeer_ptds(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount)
-{
-	return cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount);
-}
-
 CUDA_API CUresult cuMemcpyPeerAsync_ptsz(CUdeviceptr dstDevice, CUcontext dstContext, CUdeviceptr srcDevice, CUcontext srcContext, size_t ByteCount, CUstream hStream)
 {
-	return cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream);
+	return cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, per_thread(hStream));
+}
+
+CUDA_API CUresult cuMemcpyWithAttributesAsync_ptsz(CUdeviceptr dst, CUdeviceptr src, size_t size, CUmemcpyAttributes *attr, CUstream hStream)
+{
+	return cuMemcpyWithAttributesAsync(dst, src, size, attr, per_thread(hStream));
 }
 
 CUDA_API CUresult cuMemsetD16Async_ptsz(CUdeviceptr dstDevice, unsigned short us, size_t N, CUstream hStream)
@@ -2428,6 +2479,16 @@ CUDA_API CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream hStream, CUstreamCaptu
 CUDA_API CUresult cuStreamGetCtx_ptsz(CUstream hStream, CUcontext *pctx)
 {
 	return cuStreamGetCtx(per_thread(hStream), pctx);
+}
+
+CUDA_API CUresult cuStreamGetCtx_v2_ptsz(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
+{
+	return cuStreamGetCtx_v2(per_thread(hStream), pCtx, pGreenCtx);
+}
+
+CUDA_API CUresult cuStreamGetDevice_ptsz(CUstream hStream, CUdevice *device)
+{
+	return cuStreamGetDevice(per_thread(hStream), device);
 }
 
 CUDA_API CUresult cuStreamGetFlags_ptsz(CUstream hStream, unsigned int *flags)

@@ -479,6 +479,12 @@ static void proc_address(void)
 	EXPECT(f == (void *)cuMemcpyHtoD_v2_ptds);
 	CHECK(cuGetProcAddress_v2("cuLaunchKernel", &f, 12000, 2, &query));
 	EXPECT(f == (void *)cuLaunchKernel_ptsz);
+	CHECK(cuGetProcAddress_v2("cuMemcpyBatchAsync", &f, 12090, 0, &query));
+	EXPECT(f == (void *)cuMemcpyBatchAsync && query == 0);
+	CHECK(cuGetProcAddress_v2("cuMemcpyBatchAsync", &f, 13000, 2, &query));
+	EXPECT(f == (void *)cuMemcpyBatchAsync_v2_ptsz && query == 0);
+	CHECK(cuGetProcAddress_v2("cuMemcpyBatchAsync", &f, 12060, 0, &query));
+	EXPECT(f == NULL && query == 2);
 	CHECK(cuGetProcAddress_v2("cuNoSuchThing", &f, 12000, 0, &query));
 	EXPECT(f == NULL && query == 1);
 	CHECK(cuGetProcAddress_v2("cuLibraryLoadData", &f, 11000, 0, &query));
@@ -498,7 +504,7 @@ static const struct test tests[] = {
 };
 
 static const struct test *const all[] = {tests, work_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
-	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests};
+	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests};
 
 /* Those that wait until the Go test has done something to their worker. */
 static bool needs_a_hand(const char *name)

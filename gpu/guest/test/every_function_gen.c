@@ -26,6 +26,18 @@ static CUresult nothing_cuArrayGetPlane(void) { return cuArrayGetPlane(0, 0, 0);
 static CUresult rubbish_cuArrayGetPlane(void) { return cuArrayGetPlane(scratch(), (CUarray)RUBBISH, (unsigned int)FEW); }
 static CUresult nothing_cuArrayGetSparseProperties(void) { return cuArrayGetSparseProperties(0, 0); }
 static CUresult rubbish_cuArrayGetSparseProperties(void) { return cuArrayGetSparseProperties(scratch(), (CUarray)RUBBISH); }
+static CUresult nothing_cuCheckpointProcessCheckpoint(void) { return cuCheckpointProcessCheckpoint(0, 0); }
+static CUresult rubbish_cuCheckpointProcessCheckpoint(void) { return cuCheckpointProcessCheckpoint((int)FEW, scratch()); }
+static CUresult nothing_cuCheckpointProcessGetRestoreThreadId(void) { return cuCheckpointProcessGetRestoreThreadId(0, 0); }
+static CUresult rubbish_cuCheckpointProcessGetRestoreThreadId(void) { return cuCheckpointProcessGetRestoreThreadId((int)FEW, scratch()); }
+static CUresult nothing_cuCheckpointProcessGetState(void) { return cuCheckpointProcessGetState(0, 0); }
+static CUresult rubbish_cuCheckpointProcessGetState(void) { return cuCheckpointProcessGetState((int)FEW, scratch()); }
+static CUresult nothing_cuCheckpointProcessLock(void) { return cuCheckpointProcessLock(0, 0); }
+static CUresult rubbish_cuCheckpointProcessLock(void) { return cuCheckpointProcessLock((int)FEW, scratch()); }
+static CUresult nothing_cuCheckpointProcessRestore(void) { return cuCheckpointProcessRestore(0, 0); }
+static CUresult rubbish_cuCheckpointProcessRestore(void) { return cuCheckpointProcessRestore((int)FEW, scratch()); }
+static CUresult nothing_cuCheckpointProcessUnlock(void) { return cuCheckpointProcessUnlock(0, 0); }
+static CUresult rubbish_cuCheckpointProcessUnlock(void) { return cuCheckpointProcessUnlock((int)FEW, scratch()); }
 static CUresult nothing_cuCoredumpGetAttribute(void) { return cuCoredumpGetAttribute(0, 0, 0); }
 static CUresult rubbish_cuCoredumpGetAttribute(void) { return cuCoredumpGetAttribute((CUcoredumpSettings)RUBBISH, scratch(), scratch()); }
 static CUresult nothing_cuCoredumpGetAttributeGlobal(void) { return cuCoredumpGetAttributeGlobal(0, 0, 0); }
@@ -66,6 +78,8 @@ static CUresult nothing_cuCtxGetDevResource(void) { return cuCtxGetDevResource(0
 static CUresult rubbish_cuCtxGetDevResource(void) { return cuCtxGetDevResource((CUcontext)RUBBISH, scratch(), (CUdevResourceType)RUBBISH); }
 static CUresult nothing_cuCtxGetDevice(void) { return cuCtxGetDevice(0); }
 static CUresult rubbish_cuCtxGetDevice(void) { return cuCtxGetDevice(scratch()); }
+static CUresult nothing_cuCtxGetDevice_v2(void) { return cuCtxGetDevice_v2(0, 0); }
+static CUresult rubbish_cuCtxGetDevice_v2(void) { return cuCtxGetDevice_v2(scratch(), (CUcontext)RUBBISH); }
 static CUresult nothing_cuCtxGetExecAffinity(void) { return cuCtxGetExecAffinity(0, 0); }
 static CUresult rubbish_cuCtxGetExecAffinity(void) { return cuCtxGetExecAffinity(scratch(), (CUexecAffinityType)RUBBISH); }
 static CUresult nothing_cuCtxGetFlags(void) { return cuCtxGetFlags(0); }
@@ -86,6 +100,8 @@ static CUresult nothing_cuCtxPushCurrent(void) { return cuCtxPushCurrent(0); }
 static CUresult rubbish_cuCtxPushCurrent(void) { return cuCtxPushCurrent((CUcontext)RUBBISH); }
 static CUresult nothing_cuCtxPushCurrent_v2(void) { return cuCtxPushCurrent_v2(0); }
 static CUresult rubbish_cuCtxPushCurrent_v2(void) { return cuCtxPushCurrent_v2((CUcontext)RUBBISH); }
+static CUresult nothing_cuCtxRecordEvent(void) { return cuCtxRecordEvent(0, 0); }
+static CUresult rubbish_cuCtxRecordEvent(void) { return cuCtxRecordEvent((CUcontext)RUBBISH, (CUevent)RUBBISH); }
 static CUresult nothing_cuCtxResetPersistingL2Cache(void) { return cuCtxResetPersistingL2Cache(); }
 static CUresult rubbish_cuCtxResetPersistingL2Cache(void) { return cuCtxResetPersistingL2Cache(); }
 static CUresult nothing_cuCtxSetCacheConfig(void) { return cuCtxSetCacheConfig(0); }
@@ -100,6 +116,10 @@ static CUresult nothing_cuCtxSetSharedMemConfig(void) { return cuCtxSetSharedMem
 static CUresult rubbish_cuCtxSetSharedMemConfig(void) { return cuCtxSetSharedMemConfig((CUsharedconfig)RUBBISH); }
 static CUresult nothing_cuCtxSynchronize(void) { return cuCtxSynchronize(); }
 static CUresult rubbish_cuCtxSynchronize(void) { return cuCtxSynchronize(); }
+static CUresult nothing_cuCtxSynchronize_v2(void) { return cuCtxSynchronize_v2(0); }
+static CUresult rubbish_cuCtxSynchronize_v2(void) { return cuCtxSynchronize_v2((CUcontext)RUBBISH); }
+static CUresult nothing_cuCtxWaitEvent(void) { return cuCtxWaitEvent(0, 0); }
+static CUresult rubbish_cuCtxWaitEvent(void) { return cuCtxWaitEvent((CUcontext)RUBBISH, (CUevent)RUBBISH); }
 static CUresult nothing_cuDestroyExternalMemory(void) { return cuDestroyExternalMemory(0); }
 static CUresult rubbish_cuDestroyExternalMemory(void) { return cuDestroyExternalMemory((CUexternalMemory)RUBBISH); }
 static CUresult nothing_cuDestroyExternalSemaphore(void) { return cuDestroyExternalSemaphore(0); }
@@ -128,6 +148,8 @@ static CUresult nothing_cuDeviceGetExecAffinitySupport(void) { return cuDeviceGe
 static CUresult rubbish_cuDeviceGetExecAffinitySupport(void) { return cuDeviceGetExecAffinitySupport(scratch(), (CUexecAffinityType)RUBBISH, (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetGraphMemAttribute(void) { return cuDeviceGetGraphMemAttribute(0, 0, 0); }
 static CUresult rubbish_cuDeviceGetGraphMemAttribute(void) { return cuDeviceGetGraphMemAttribute((CUdevice)RUBBISH, (CUgraphMem_attribute)RUBBISH, scratch()); }
+static CUresult nothing_cuDeviceGetHostAtomicCapabilities(void) { return cuDeviceGetHostAtomicCapabilities(0, 0, 0, 0); }
+static CUresult rubbish_cuDeviceGetHostAtomicCapabilities(void) { return cuDeviceGetHostAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetLuid(void) { return cuDeviceGetLuid(0, 0, 0); }
 static CUresult rubbish_cuDeviceGetLuid(void) { return cuDeviceGetLuid(scratch(), scratch(), (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetMemPool(void) { return cuDeviceGetMemPool(0, 0); }
@@ -136,6 +158,8 @@ static CUresult nothing_cuDeviceGetName(void) { return cuDeviceGetName(0, 0, 0);
 static CUresult rubbish_cuDeviceGetName(void) { return cuDeviceGetName(scratch(), (int)FEW, (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetNvSciSyncAttributes(void) { return cuDeviceGetNvSciSyncAttributes(0, 0, 0); }
 static CUresult rubbish_cuDeviceGetNvSciSyncAttributes(void) { return cuDeviceGetNvSciSyncAttributes(scratch(), (CUdevice)RUBBISH, (int)FEW); }
+static CUresult nothing_cuDeviceGetP2PAtomicCapabilities(void) { return cuDeviceGetP2PAtomicCapabilities(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuDeviceGetP2PAtomicCapabilities(void) { return cuDeviceGetP2PAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (CUdevice)RUBBISH, (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetP2PAttribute(void) { return cuDeviceGetP2PAttribute(0, 0, 0, 0); }
 static CUresult rubbish_cuDeviceGetP2PAttribute(void) { return cuDeviceGetP2PAttribute(scratch(), (CUdevice_P2PAttribute)RUBBISH, (CUdevice)RUBBISH, (CUdevice)RUBBISH); }
 static CUresult nothing_cuDeviceGetPCIBusId(void) { return cuDeviceGetPCIBusId(0, 0, 0); }
@@ -206,6 +230,8 @@ static CUresult nothing_cuEventDestroy_v2(void) { return cuEventDestroy_v2(0); }
 static CUresult rubbish_cuEventDestroy_v2(void) { return cuEventDestroy_v2((CUevent)RUBBISH); }
 static CUresult nothing_cuEventElapsedTime(void) { return cuEventElapsedTime(0, 0, 0); }
 static CUresult rubbish_cuEventElapsedTime(void) { return cuEventElapsedTime(scratch(), (CUevent)RUBBISH, (CUevent)RUBBISH); }
+static CUresult nothing_cuEventElapsedTime_v2(void) { return cuEventElapsedTime_v2(0, 0, 0); }
+static CUresult rubbish_cuEventElapsedTime_v2(void) { return cuEventElapsedTime_v2(scratch(), (CUevent)RUBBISH, (CUevent)RUBBISH); }
 static CUresult nothing_cuEventQuery(void) { return cuEventQuery(0); }
 static CUresult rubbish_cuEventQuery(void) { return cuEventQuery((CUevent)RUBBISH); }
 static CUresult nothing_cuEventRecord(void) { return cuEventRecord(0, 0); }
@@ -496,8 +522,12 @@ static CUresult nothing_cuGreenCtxDestroy(void) { return cuGreenCtxDestroy(0); }
 static CUresult rubbish_cuGreenCtxDestroy(void) { return cuGreenCtxDestroy((CUgreenCtx)RUBBISH); }
 static CUresult nothing_cuGreenCtxGetDevResource(void) { return cuGreenCtxGetDevResource(0, 0, 0); }
 static CUresult rubbish_cuGreenCtxGetDevResource(void) { return cuGreenCtxGetDevResource((CUgreenCtx)RUBBISH, scratch(), (CUdevResourceType)RUBBISH); }
+static CUresult nothing_cuGreenCtxGetId(void) { return cuGreenCtxGetId(0, 0); }
+static CUresult rubbish_cuGreenCtxGetId(void) { return cuGreenCtxGetId((CUgreenCtx)RUBBISH, scratch()); }
 static CUresult nothing_cuGreenCtxRecordEvent(void) { return cuGreenCtxRecordEvent(0, 0); }
 static CUresult rubbish_cuGreenCtxRecordEvent(void) { return cuGreenCtxRecordEvent((CUgreenCtx)RUBBISH, (CUevent)RUBBISH); }
+static CUresult nothing_cuGreenCtxStreamCreate(void) { return cuGreenCtxStreamCreate(0, 0, 0, 0); }
+static CUresult rubbish_cuGreenCtxStreamCreate(void) { return cuGreenCtxStreamCreate(scratch(), (CUgreenCtx)RUBBISH, (unsigned int)FEW, (int)FEW); }
 static CUresult nothing_cuGreenCtxWaitEvent(void) { return cuGreenCtxWaitEvent(0, 0); }
 static CUresult rubbish_cuGreenCtxWaitEvent(void) { return cuGreenCtxWaitEvent((CUgreenCtx)RUBBISH, (CUevent)RUBBISH); }
 static CUresult nothing_cuImportExternalMemory(void) { return cuImportExternalMemory(0, 0); }
@@ -522,6 +552,8 @@ static CUresult nothing_cuKernelGetAttribute(void) { return cuKernelGetAttribute
 static CUresult rubbish_cuKernelGetAttribute(void) { return cuKernelGetAttribute(scratch(), (CUfunction_attribute)RUBBISH, (CUkernel)RUBBISH, (CUdevice)RUBBISH); }
 static CUresult nothing_cuKernelGetFunction(void) { return cuKernelGetFunction(0, 0); }
 static CUresult rubbish_cuKernelGetFunction(void) { return cuKernelGetFunction(scratch(), (CUkernel)RUBBISH); }
+static CUresult nothing_cuKernelGetLibrary(void) { return cuKernelGetLibrary(0, 0); }
+static CUresult rubbish_cuKernelGetLibrary(void) { return cuKernelGetLibrary(scratch(), (CUkernel)RUBBISH); }
 static CUresult nothing_cuKernelGetName(void) { return cuKernelGetName(0, 0); }
 static CUresult rubbish_cuKernelGetName(void) { return cuKernelGetName(scratch(), (CUkernel)RUBBISH); }
 static CUresult nothing_cuKernelGetParamInfo(void) { return cuKernelGetParamInfo(0, 0, 0, 0); }
@@ -584,6 +616,16 @@ static CUresult nothing_cuLinkCreate_v2(void) { return cuLinkCreate_v2(0, 0, 0, 
 static CUresult rubbish_cuLinkCreate_v2(void) { return cuLinkCreate_v2((unsigned int)FEW, scratch(), scratch(), scratch()); }
 static CUresult nothing_cuLinkDestroy(void) { return cuLinkDestroy(0); }
 static CUresult rubbish_cuLinkDestroy(void) { return cuLinkDestroy((CUlinkState)RUBBISH); }
+static CUresult nothing_cuLogsCurrent(void) { return cuLogsCurrent(0, 0); }
+static CUresult rubbish_cuLogsCurrent(void) { return cuLogsCurrent(scratch(), (unsigned int)FEW); }
+static CUresult nothing_cuLogsDumpToFile(void) { return cuLogsDumpToFile(0, 0, 0); }
+static CUresult rubbish_cuLogsDumpToFile(void) { return cuLogsDumpToFile(scratch(), scratch(), (unsigned int)FEW); }
+static CUresult nothing_cuLogsDumpToMemory(void) { return cuLogsDumpToMemory(0, 0, 0, 0); }
+static CUresult rubbish_cuLogsDumpToMemory(void) { return cuLogsDumpToMemory(scratch(), scratch(), scratch(), (unsigned int)FEW); }
+static CUresult nothing_cuLogsRegisterCallback(void) { return cuLogsRegisterCallback(0, 0, 0); }
+static CUresult rubbish_cuLogsRegisterCallback(void) { return cuLogsRegisterCallback(0, scratch(), scratch()); }
+static CUresult nothing_cuLogsUnregisterCallback(void) { return cuLogsUnregisterCallback(0); }
+static CUresult rubbish_cuLogsUnregisterCallback(void) { return cuLogsUnregisterCallback((CUlogsCallbackHandle)RUBBISH); }
 static CUresult nothing_cuMemAddressFree(void) { return cuMemAddressFree(0, 0); }
 static CUresult rubbish_cuMemAddressFree(void) { return cuMemAddressFree((uintptr_t)scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemAddressReserve(void) { return cuMemAddressReserve(0, 0, 0, 0, 0); }
@@ -610,8 +652,14 @@ static CUresult nothing_cuMemAllocPitch(void) { return cuMemAllocPitch(0, 0, 0, 
 static CUresult rubbish_cuMemAllocPitch(void) { return cuMemAllocPitch(scratch(), scratch(), (unsigned int)FEW, (unsigned int)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemAllocPitch_v2(void) { return cuMemAllocPitch_v2(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemAllocPitch_v2(void) { return cuMemAllocPitch_v2(scratch(), scratch(), (size_t)FEW, (size_t)FEW, (unsigned int)FEW); }
+static CUresult nothing_cuMemBatchDecompressAsync(void) { return cuMemBatchDecompressAsync(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemBatchDecompressAsync(void) { return cuMemBatchDecompressAsync(scratch(), (size_t)FEW, (unsigned int)FEW, scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemCreate(void) { return cuMemCreate(0, 0, 0, 0); }
 static CUresult rubbish_cuMemCreate(void) { return cuMemCreate(scratch(), (size_t)FEW, scratch(), (unsigned long long)FEW); }
+static CUresult nothing_cuMemDiscardAndPrefetchBatchAsync(void) { return cuMemDiscardAndPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemDiscardAndPrefetchBatchAsync(void) { return cuMemDiscardAndPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemDiscardBatchAsync(void) { return cuMemDiscardBatchAsync(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemDiscardBatchAsync(void) { return cuMemDiscardBatchAsync(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemExportToShareableHandle(void) { return cuMemExportToShareableHandle(0, 0, 0, 0); }
 static CUresult rubbish_cuMemExportToShareableHandle(void) { return cuMemExportToShareableHandle(scratch(), (CUmemGenericAllocationHandle)FEW, (CUmemAllocationHandleType)RUBBISH, (unsigned long long)FEW); }
 static CUresult nothing_cuMemFree(void) { return cuMemFree(0); }
@@ -632,12 +680,16 @@ static CUresult nothing_cuMemGetAllocationGranularity(void) { return cuMemGetAll
 static CUresult rubbish_cuMemGetAllocationGranularity(void) { return cuMemGetAllocationGranularity(scratch(), scratch(), (CUmemAllocationGranularity_flags)RUBBISH); }
 static CUresult nothing_cuMemGetAllocationPropertiesFromHandle(void) { return cuMemGetAllocationPropertiesFromHandle(0, 0); }
 static CUresult rubbish_cuMemGetAllocationPropertiesFromHandle(void) { return cuMemGetAllocationPropertiesFromHandle(scratch(), (CUmemGenericAllocationHandle)FEW); }
+static CUresult nothing_cuMemGetDefaultMemPool(void) { return cuMemGetDefaultMemPool(0, 0, 0); }
+static CUresult rubbish_cuMemGetDefaultMemPool(void) { return cuMemGetDefaultMemPool(scratch(), scratch(), (CUmemAllocationType)RUBBISH); }
 static CUresult nothing_cuMemGetHandleForAddressRange(void) { return cuMemGetHandleForAddressRange(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemGetHandleForAddressRange(void) { return cuMemGetHandleForAddressRange(scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUmemRangeHandleType)RUBBISH, (unsigned long long)FEW); }
 static CUresult nothing_cuMemGetInfo(void) { return cuMemGetInfo(0, 0); }
 static CUresult rubbish_cuMemGetInfo(void) { return cuMemGetInfo(scratch(), scratch()); }
 static CUresult nothing_cuMemGetInfo_v2(void) { return cuMemGetInfo_v2(0, 0); }
 static CUresult rubbish_cuMemGetInfo_v2(void) { return cuMemGetInfo_v2(scratch(), scratch()); }
+static CUresult nothing_cuMemGetMemPool(void) { return cuMemGetMemPool(0, 0, 0); }
+static CUresult rubbish_cuMemGetMemPool(void) { return cuMemGetMemPool(scratch(), scratch(), (CUmemAllocationType)RUBBISH); }
 static CUresult nothing_cuMemHostAlloc(void) { return cuMemHostAlloc(0, 0, 0); }
 static CUresult rubbish_cuMemHostAlloc(void) { return cuMemHostAlloc(scratch(), (size_t)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemHostGetDevicePointer(void) { return cuMemHostGetDevicePointer(0, 0, 0); }
@@ -684,6 +736,8 @@ static CUresult nothing_cuMemPrefetchAsync(void) { return cuMemPrefetchAsync(0, 
 static CUresult rubbish_cuMemPrefetchAsync(void) { return cuMemPrefetchAsync((uintptr_t)scratch(), (size_t)FEW, (CUdevice)RUBBISH, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemPrefetchAsync_v2(void) { return cuMemPrefetchAsync_v2(0, 0, (CUmemLocation){0}, 0, 0); }
 static CUresult rubbish_cuMemPrefetchAsync_v2(void) { return cuMemPrefetchAsync_v2((uintptr_t)scratch(), (size_t)FEW, (CUmemLocation){0}, (unsigned int)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemPrefetchBatchAsync(void) { return cuMemPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemPrefetchBatchAsync(void) { return cuMemPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemRangeGetAttribute(void) { return cuMemRangeGetAttribute(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemRangeGetAttribute(void) { return cuMemRangeGetAttribute(scratch(), (size_t)FEW, (CUmem_range_attribute)RUBBISH, (uintptr_t)scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemRangeGetAttributes(void) { return cuMemRangeGetAttributes(0, 0, 0, 0, 0, 0); }
@@ -694,6 +748,8 @@ static CUresult nothing_cuMemRetainAllocationHandle(void) { return cuMemRetainAl
 static CUresult rubbish_cuMemRetainAllocationHandle(void) { return cuMemRetainAllocationHandle(scratch(), scratch()); }
 static CUresult nothing_cuMemSetAccess(void) { return cuMemSetAccess(0, 0, 0, 0); }
 static CUresult rubbish_cuMemSetAccess(void) { return cuMemSetAccess((uintptr_t)scratch(), (size_t)FEW, scratch(), (size_t)FEW); }
+static CUresult nothing_cuMemSetMemPool(void) { return cuMemSetMemPool(0, 0, 0); }
+static CUresult rubbish_cuMemSetMemPool(void) { return cuMemSetMemPool(scratch(), (CUmemAllocationType)RUBBISH, (CUmemoryPool)RUBBISH); }
 static CUresult nothing_cuMemUnmap(void) { return cuMemUnmap(0, 0); }
 static CUresult rubbish_cuMemUnmap(void) { return cuMemUnmap((uintptr_t)scratch(), (size_t)FEW); }
 static CUresult nothing_cuMemcpy(void) { return cuMemcpy(0, 0, 0); }
@@ -726,10 +782,18 @@ static CUresult nothing_cuMemcpy3DAsync(void) { return cuMemcpy3DAsync(0, 0); }
 static CUresult rubbish_cuMemcpy3DAsync(void) { return cuMemcpy3DAsync(scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DAsync_v2(void) { return cuMemcpy3DAsync_v2(0, 0); }
 static CUresult rubbish_cuMemcpy3DAsync_v2(void) { return cuMemcpy3DAsync_v2(scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpy3DBatchAsync(void) { return cuMemcpy3DBatchAsync(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DBatchAsync(void) { return cuMemcpy3DBatchAsync((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpy3DBatchAsync_v2(void) { return cuMemcpy3DBatchAsync_v2(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DBatchAsync_v2(void) { return cuMemcpy3DBatchAsync_v2((size_t)FEW, scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DPeer(void) { return cuMemcpy3DPeer(0); }
 static CUresult rubbish_cuMemcpy3DPeer(void) { return cuMemcpy3DPeer(scratch()); }
+static CUresult nothing_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(0); }
+static CUresult rubbish_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(scratch()); }
 static CUresult nothing_cuMemcpy3DPeerAsync(void) { return cuMemcpy3DPeerAsync(0, 0); }
 static CUresult rubbish_cuMemcpy3DPeerAsync(void) { return cuMemcpy3DPeerAsync(scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpy3DWithAttributesAsync(void) { return cuMemcpy3DWithAttributesAsync(0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DWithAttributesAsync(void) { return cuMemcpy3DWithAttributesAsync(scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAsync(void) { return cuMemcpyAsync(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAsync(void) { return cuMemcpyAsync((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAtoA(void) { return cuMemcpyAtoA(0, 0, 0, 0, 0); }
@@ -754,6 +818,10 @@ static CUresult nothing_cuMemcpyAtoHAsync(void) { return cuMemcpyAtoHAsync(0, 0,
 static CUresult rubbish_cuMemcpyAtoHAsync(void) { return cuMemcpyAtoHAsync(scratch(), (CUarray)RUBBISH, (unsigned int)FEW, (unsigned int)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAtoHAsync_v2(void) { return cuMemcpyAtoHAsync_v2(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoHAsync_v2(void) { return cuMemcpyAtoHAsync_v2(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyBatchAsync(void) { return cuMemcpyBatchAsync(0, 0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyBatchAsync(void) { return cuMemcpyBatchAsync(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyBatchAsync_v2(void) { return cuMemcpyBatchAsync_v2(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyBatchAsync_v2(void) { return cuMemcpyBatchAsync_v2(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyDtoA(void) { return cuMemcpyDtoA(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoA(void) { return cuMemcpyDtoA((CUarray)RUBBISH, (unsigned int)FEW, (CUdeviceptr_v1)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemcpyDtoA_v2(void) { return cuMemcpyDtoA_v2(0, 0, 0, 0); }
@@ -802,8 +870,12 @@ static CUresult nothing_cuMemcpyHtoDAsync_v2(void) { return cuMemcpyHtoDAsync_v2
 static CUresult rubbish_cuMemcpyHtoDAsync_v2(void) { return cuMemcpyHtoDAsync_v2((uintptr_t)scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyPeer(void) { return cuMemcpyPeer(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeer(void) { return cuMemcpyPeer((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
+static CUresult nothing_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
 static CUresult nothing_cuMemcpyPeerAsync(void) { return cuMemcpyPeerAsync(0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeerAsync(void) { return cuMemcpyPeerAsync((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyWithAttributesAsync(void) { return cuMemcpyWithAttributesAsync(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyWithAttributesAsync(void) { return cuMemcpyWithAttributesAsync((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemsetD16(void) { return cuMemsetD16(0, 0, 0); }
 static CUresult rubbish_cuMemsetD16(void) { return cuMemsetD16((CUdeviceptr_v1)FEW, (unsigned short)FEW, (unsigned int)FEW); }
 static CUresult nothing_cuMemsetD16_v2(void) { return cuMemsetD16_v2(0, 0, 0); }
@@ -974,6 +1046,10 @@ static CUresult nothing_cuStreamGetCaptureInfo_v3(void) { return cuStreamGetCapt
 static CUresult rubbish_cuStreamGetCaptureInfo_v3(void) { return cuStreamGetCaptureInfo_v3((CUstream)RUBBISH, scratch(), scratch(), scratch(), scratch(), scratch(), scratch()); }
 static CUresult nothing_cuStreamGetCtx(void) { return cuStreamGetCtx(0, 0); }
 static CUresult rubbish_cuStreamGetCtx(void) { return cuStreamGetCtx((CUstream)RUBBISH, scratch()); }
+static CUresult nothing_cuStreamGetCtx_v2(void) { return cuStreamGetCtx_v2(0, 0, 0); }
+static CUresult rubbish_cuStreamGetCtx_v2(void) { return cuStreamGetCtx_v2((CUstream)RUBBISH, scratch(), scratch()); }
+static CUresult nothing_cuStreamGetDevice(void) { return cuStreamGetDevice(0, 0); }
+static CUresult rubbish_cuStreamGetDevice(void) { return cuStreamGetDevice((CUstream)RUBBISH, scratch()); }
 static CUresult nothing_cuStreamGetFlags(void) { return cuStreamGetFlags(0, 0); }
 static CUresult rubbish_cuStreamGetFlags(void) { return cuStreamGetFlags((CUstream)RUBBISH, scratch()); }
 static CUresult nothing_cuStreamGetGreenCtx(void) { return cuStreamGetGreenCtx(0, 0); }
@@ -1024,6 +1100,8 @@ static CUresult nothing_cuSurfRefSetArray(void) { return cuSurfRefSetArray(0, 0,
 static CUresult rubbish_cuSurfRefSetArray(void) { return cuSurfRefSetArray((CUsurfref)RUBBISH, (CUarray)RUBBISH, (unsigned int)FEW); }
 static CUresult nothing_cuTensorMapEncodeIm2col(void) { return cuTensorMapEncodeIm2col(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuTensorMapEncodeIm2col(void) { return cuTensorMapEncodeIm2col(scratch(), (CUtensorMapDataType)RUBBISH, (cuuint32_t)FEW, scratch(), scratch(), scratch(), scratch(), scratch(), (cuuint32_t)FEW, (cuuint32_t)FEW, scratch(), (CUtensorMapInterleave)RUBBISH, (CUtensorMapSwizzle)RUBBISH, (CUtensorMapL2promotion)RUBBISH, (CUtensorMapFloatOOBfill)RUBBISH); }
+static CUresult nothing_cuTensorMapEncodeIm2colWide(void) { return cuTensorMapEncodeIm2colWide(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuTensorMapEncodeIm2colWide(void) { return cuTensorMapEncodeIm2colWide(scratch(), (CUtensorMapDataType)RUBBISH, (cuuint32_t)FEW, scratch(), scratch(), scratch(), (int)FEW, (int)FEW, (cuuint32_t)FEW, (cuuint32_t)FEW, scratch(), (CUtensorMapInterleave)RUBBISH, (CUtensorMapIm2ColWideMode)RUBBISH, (CUtensorMapSwizzle)RUBBISH, (CUtensorMapL2promotion)RUBBISH, (CUtensorMapFloatOOBfill)RUBBISH); }
 static CUresult nothing_cuTensorMapEncodeTiled(void) { return cuTensorMapEncodeTiled(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuTensorMapEncodeTiled(void) { return cuTensorMapEncodeTiled(scratch(), (CUtensorMapDataType)RUBBISH, (cuuint32_t)FEW, scratch(), scratch(), scratch(), scratch(), scratch(), (CUtensorMapInterleave)RUBBISH, (CUtensorMapSwizzle)RUBBISH, (CUtensorMapL2promotion)RUBBISH, (CUtensorMapFloatOOBfill)RUBBISH); }
 static CUresult nothing_cuTensorMapReplaceAddress(void) { return cuTensorMapReplaceAddress(0, 0); }
@@ -1142,6 +1220,12 @@ static CUresult nothing_cuMemAllocAsync_ptsz(void) { return cuMemAllocAsync_ptsz
 static CUresult rubbish_cuMemAllocAsync_ptsz(void) { return cuMemAllocAsync_ptsz(scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemAllocFromPoolAsync_ptsz(void) { return cuMemAllocFromPoolAsync_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemAllocFromPoolAsync_ptsz(void) { return cuMemAllocFromPoolAsync_ptsz(scratch(), (size_t)FEW, (CUmemoryPool)RUBBISH, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemBatchDecompressAsync_ptsz(void) { return cuMemBatchDecompressAsync_ptsz(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemBatchDecompressAsync_ptsz(void) { return cuMemBatchDecompressAsync_ptsz(scratch(), (size_t)FEW, (unsigned int)FEW, scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemDiscardAndPrefetchBatchAsync_ptsz(void) { return cuMemDiscardAndPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemDiscardAndPrefetchBatchAsync_ptsz(void) { return cuMemDiscardAndPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemDiscardBatchAsync_ptsz(void) { return cuMemDiscardBatchAsync_ptsz(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemDiscardBatchAsync_ptsz(void) { return cuMemDiscardBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemFreeAsync_ptsz(void) { return cuMemFreeAsync_ptsz(0, 0); }
 static CUresult rubbish_cuMemFreeAsync_ptsz(void) { return cuMemFreeAsync_ptsz((uintptr_t)scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemMapArrayAsync_ptsz(void) { return cuMemMapArrayAsync_ptsz(0, 0, 0); }
@@ -1150,18 +1234,28 @@ static CUresult nothing_cuMemPrefetchAsync_ptsz(void) { return cuMemPrefetchAsyn
 static CUresult rubbish_cuMemPrefetchAsync_ptsz(void) { return cuMemPrefetchAsync_ptsz((uintptr_t)scratch(), (size_t)FEW, (CUdevice)RUBBISH, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemPrefetchAsync_v2_ptsz(void) { return cuMemPrefetchAsync_v2_ptsz(0, 0, (CUmemLocation){0}, 0, 0); }
 static CUresult rubbish_cuMemPrefetchAsync_v2_ptsz(void) { return cuMemPrefetchAsync_v2_ptsz((uintptr_t)scratch(), (size_t)FEW, (CUmemLocation){0}, (unsigned int)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemPrefetchBatchAsync_ptsz(void) { return cuMemPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemPrefetchBatchAsync_ptsz(void) { return cuMemPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy2DAsync_v2_ptsz(void) { return cuMemcpy2DAsync_v2_ptsz(0, 0); }
 static CUresult rubbish_cuMemcpy2DAsync_v2_ptsz(void) { return cuMemcpy2DAsync_v2_ptsz(scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DAsync_v2_ptsz(void) { return cuMemcpy3DAsync_v2_ptsz(0, 0); }
 static CUresult rubbish_cuMemcpy3DAsync_v2_ptsz(void) { return cuMemcpy3DAsync_v2_ptsz(scratch(), (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(0); }
-static CUresult rubbish_cuMemcpy3DPeer_ptds(void) { return cuMemcpy3DPeer_ptds(scratch()); }
+static CUresult nothing_cuMemcpy3DBatchAsync_ptsz(void) { return cuMemcpy3DBatchAsync_ptsz(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DBatchAsync_ptsz(void) { return cuMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpy3DBatchAsync_v2_ptsz(void) { return cuMemcpy3DBatchAsync_v2_ptsz(0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DBatchAsync_v2_ptsz(void) { return cuMemcpy3DBatchAsync_v2_ptsz((size_t)FEW, scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAsync_ptsz(0, 0); }
 static CUresult rubbish_cuMemcpy3DPeerAsync_ptsz(void) { return cuMemcpy3DPeerAsync_ptsz(scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpy3DWithAttributesAsync_ptsz(void) { return cuMemcpy3DWithAttributesAsync_ptsz(0, 0, 0); }
+static CUresult rubbish_cuMemcpy3DWithAttributesAsync_ptsz(void) { return cuMemcpy3DWithAttributesAsync_ptsz(scratch(), (unsigned long long)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAsync_ptsz(void) { return cuMemcpyAsync_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAsync_ptsz(void) { return cuMemcpyAsync_ptsz((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyAtoHAsync_v2_ptsz(void) { return cuMemcpyAtoHAsync_v2_ptsz(0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyAtoHAsync_v2_ptsz(void) { return cuMemcpyAtoHAsync_v2_ptsz(scratch(), (CUarray)RUBBISH, (size_t)FEW, (size_t)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyBatchAsync_ptsz(void) { return cuMemcpyBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyBatchAsync_ptsz(void) { return cuMemcpyBatchAsync_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyBatchAsync_v2_ptsz(void) { return cuMemcpyBatchAsync_v2_ptsz(0, 0, 0, 0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyBatchAsync_v2_ptsz(void) { return cuMemcpyBatchAsync_v2_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyDtoDAsync_v2_ptsz(void) { return cuMemcpyDtoDAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyDtoDAsync_v2_ptsz(void) { return cuMemcpyDtoDAsync_v2_ptsz((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyDtoHAsync_v2_ptsz(void) { return cuMemcpyDtoHAsync_v2_ptsz(0, 0, 0, 0); }
@@ -1170,10 +1264,10 @@ static CUresult nothing_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsy
 static CUresult rubbish_cuMemcpyHtoAAsync_v2_ptsz(void) { return cuMemcpyHtoAAsync_v2_ptsz((CUarray)RUBBISH, (size_t)FEW, scratch(), (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemcpyHtoDAsync_v2_ptsz(void) { return cuMemcpyHtoDAsync_v2_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyHtoDAsync_v2_ptsz(void) { return cuMemcpyHtoDAsync_v2_ptsz((uintptr_t)scratch(), scratch(), (size_t)FEW, (CUstream)RUBBISH); }
-static CUresult nothing_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds(0, 0, 0, 0, 0); }
-static CUresult rubbish_cuMemcpyPeer_ptds(void) { return cuMemcpyPeer_ptds((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW); }
 static CUresult nothing_cuMemcpyPeerAsync_ptsz(void) { return cuMemcpyPeerAsync_ptsz(0, 0, 0, 0, 0, 0); }
 static CUresult rubbish_cuMemcpyPeerAsync_ptsz(void) { return cuMemcpyPeerAsync_ptsz((uintptr_t)scratch(), (CUcontext)RUBBISH, (uintptr_t)scratch(), (CUcontext)RUBBISH, (size_t)FEW, (CUstream)RUBBISH); }
+static CUresult nothing_cuMemcpyWithAttributesAsync_ptsz(void) { return cuMemcpyWithAttributesAsync_ptsz(0, 0, 0, 0, 0); }
+static CUresult rubbish_cuMemcpyWithAttributesAsync_ptsz(void) { return cuMemcpyWithAttributesAsync_ptsz((uintptr_t)scratch(), (uintptr_t)scratch(), (size_t)FEW, scratch(), (CUstream)RUBBISH); }
 static CUresult nothing_cuMemsetD16Async_ptsz(void) { return cuMemsetD16Async_ptsz(0, 0, 0, 0); }
 static CUresult rubbish_cuMemsetD16Async_ptsz(void) { return cuMemsetD16Async_ptsz((uintptr_t)scratch(), (unsigned short)FEW, (size_t)FEW, (CUstream)RUBBISH); }
 static CUresult nothing_cuMemsetD2D16Async_ptsz(void) { return cuMemsetD2D16Async_ptsz(0, 0, 0, 0, 0, 0); }
@@ -1216,6 +1310,10 @@ static CUresult nothing_cuStreamGetCaptureInfo_v3_ptsz(void) { return cuStreamGe
 static CUresult rubbish_cuStreamGetCaptureInfo_v3_ptsz(void) { return cuStreamGetCaptureInfo_v3_ptsz((CUstream)RUBBISH, scratch(), scratch(), scratch(), scratch(), scratch(), scratch()); }
 static CUresult nothing_cuStreamGetCtx_ptsz(void) { return cuStreamGetCtx_ptsz(0, 0); }
 static CUresult rubbish_cuStreamGetCtx_ptsz(void) { return cuStreamGetCtx_ptsz((CUstream)RUBBISH, scratch()); }
+static CUresult nothing_cuStreamGetCtx_v2_ptsz(void) { return cuStreamGetCtx_v2_ptsz(0, 0, 0); }
+static CUresult rubbish_cuStreamGetCtx_v2_ptsz(void) { return cuStreamGetCtx_v2_ptsz((CUstream)RUBBISH, scratch(), scratch()); }
+static CUresult nothing_cuStreamGetDevice_ptsz(void) { return cuStreamGetDevice_ptsz(0, 0); }
+static CUresult rubbish_cuStreamGetDevice_ptsz(void) { return cuStreamGetDevice_ptsz((CUstream)RUBBISH, scratch()); }
 static CUresult nothing_cuStreamGetFlags_ptsz(void) { return cuStreamGetFlags_ptsz(0, 0); }
 static CUresult rubbish_cuStreamGetFlags_ptsz(void) { return cuStreamGetFlags_ptsz((CUstream)RUBBISH, scratch()); }
 static CUresult nothing_cuStreamGetId_ptsz(void) { return cuStreamGetId_ptsz(0, 0); }
@@ -1280,6 +1378,18 @@ const struct bad_call bad_calls[] = {
 	{"cuArrayGetPlane", rubbish_cuArrayGetPlane, true},
 	{"cuArrayGetSparseProperties", nothing_cuArrayGetSparseProperties, false},
 	{"cuArrayGetSparseProperties", rubbish_cuArrayGetSparseProperties, true},
+	{"cuCheckpointProcessCheckpoint", nothing_cuCheckpointProcessCheckpoint, false},
+	{"cuCheckpointProcessCheckpoint", rubbish_cuCheckpointProcessCheckpoint, false},
+	{"cuCheckpointProcessGetRestoreThreadId", nothing_cuCheckpointProcessGetRestoreThreadId, false},
+	{"cuCheckpointProcessGetRestoreThreadId", rubbish_cuCheckpointProcessGetRestoreThreadId, false},
+	{"cuCheckpointProcessGetState", nothing_cuCheckpointProcessGetState, false},
+	{"cuCheckpointProcessGetState", rubbish_cuCheckpointProcessGetState, false},
+	{"cuCheckpointProcessLock", nothing_cuCheckpointProcessLock, false},
+	{"cuCheckpointProcessLock", rubbish_cuCheckpointProcessLock, false},
+	{"cuCheckpointProcessRestore", nothing_cuCheckpointProcessRestore, false},
+	{"cuCheckpointProcessRestore", rubbish_cuCheckpointProcessRestore, false},
+	{"cuCheckpointProcessUnlock", nothing_cuCheckpointProcessUnlock, false},
+	{"cuCheckpointProcessUnlock", rubbish_cuCheckpointProcessUnlock, false},
 	{"cuCoredumpGetAttribute", nothing_cuCoredumpGetAttribute, false},
 	{"cuCoredumpGetAttribute", rubbish_cuCoredumpGetAttribute, false},
 	{"cuCoredumpGetAttributeGlobal", nothing_cuCoredumpGetAttributeGlobal, false},
@@ -1320,6 +1430,8 @@ const struct bad_call bad_calls[] = {
 	{"cuCtxGetDevResource", rubbish_cuCtxGetDevResource, true},
 	{"cuCtxGetDevice", nothing_cuCtxGetDevice, false},
 	{"cuCtxGetDevice", rubbish_cuCtxGetDevice, false},
+	{"cuCtxGetDevice_v2", nothing_cuCtxGetDevice_v2, false},
+	{"cuCtxGetDevice_v2", rubbish_cuCtxGetDevice_v2, true},
 	{"cuCtxGetExecAffinity", nothing_cuCtxGetExecAffinity, false},
 	{"cuCtxGetExecAffinity", rubbish_cuCtxGetExecAffinity, false},
 	{"cuCtxGetFlags", nothing_cuCtxGetFlags, false},
@@ -1340,6 +1452,8 @@ const struct bad_call bad_calls[] = {
 	{"cuCtxPushCurrent", rubbish_cuCtxPushCurrent, true},
 	{"cuCtxPushCurrent_v2", nothing_cuCtxPushCurrent_v2, false},
 	{"cuCtxPushCurrent_v2", rubbish_cuCtxPushCurrent_v2, true},
+	{"cuCtxRecordEvent", nothing_cuCtxRecordEvent, false},
+	{"cuCtxRecordEvent", rubbish_cuCtxRecordEvent, true},
 	{"cuCtxResetPersistingL2Cache", nothing_cuCtxResetPersistingL2Cache, false},
 	{"cuCtxResetPersistingL2Cache", rubbish_cuCtxResetPersistingL2Cache, false},
 	{"cuCtxSetCacheConfig", nothing_cuCtxSetCacheConfig, false},
@@ -1354,6 +1468,10 @@ const struct bad_call bad_calls[] = {
 	{"cuCtxSetSharedMemConfig", rubbish_cuCtxSetSharedMemConfig, false},
 	{"cuCtxSynchronize", nothing_cuCtxSynchronize, false},
 	{"cuCtxSynchronize", rubbish_cuCtxSynchronize, false},
+	{"cuCtxSynchronize_v2", nothing_cuCtxSynchronize_v2, false},
+	{"cuCtxSynchronize_v2", rubbish_cuCtxSynchronize_v2, true},
+	{"cuCtxWaitEvent", nothing_cuCtxWaitEvent, false},
+	{"cuCtxWaitEvent", rubbish_cuCtxWaitEvent, true},
 	{"cuDestroyExternalMemory", nothing_cuDestroyExternalMemory, false},
 	{"cuDestroyExternalMemory", rubbish_cuDestroyExternalMemory, true},
 	{"cuDestroyExternalSemaphore", nothing_cuDestroyExternalSemaphore, false},
@@ -1382,6 +1500,8 @@ const struct bad_call bad_calls[] = {
 	{"cuDeviceGetExecAffinitySupport", rubbish_cuDeviceGetExecAffinitySupport, true},
 	{"cuDeviceGetGraphMemAttribute", nothing_cuDeviceGetGraphMemAttribute, false},
 	{"cuDeviceGetGraphMemAttribute", rubbish_cuDeviceGetGraphMemAttribute, true},
+	{"cuDeviceGetHostAtomicCapabilities", nothing_cuDeviceGetHostAtomicCapabilities, false},
+	{"cuDeviceGetHostAtomicCapabilities", rubbish_cuDeviceGetHostAtomicCapabilities, true},
 	{"cuDeviceGetLuid", nothing_cuDeviceGetLuid, false},
 	{"cuDeviceGetLuid", rubbish_cuDeviceGetLuid, true},
 	{"cuDeviceGetMemPool", nothing_cuDeviceGetMemPool, false},
@@ -1390,6 +1510,8 @@ const struct bad_call bad_calls[] = {
 	{"cuDeviceGetName", rubbish_cuDeviceGetName, true},
 	{"cuDeviceGetNvSciSyncAttributes", nothing_cuDeviceGetNvSciSyncAttributes, false},
 	{"cuDeviceGetNvSciSyncAttributes", rubbish_cuDeviceGetNvSciSyncAttributes, true},
+	{"cuDeviceGetP2PAtomicCapabilities", nothing_cuDeviceGetP2PAtomicCapabilities, false},
+	{"cuDeviceGetP2PAtomicCapabilities", rubbish_cuDeviceGetP2PAtomicCapabilities, true},
 	{"cuDeviceGetP2PAttribute", nothing_cuDeviceGetP2PAttribute, false},
 	{"cuDeviceGetP2PAttribute", rubbish_cuDeviceGetP2PAttribute, true},
 	{"cuDeviceGetPCIBusId", nothing_cuDeviceGetPCIBusId, false},
@@ -1460,6 +1582,8 @@ const struct bad_call bad_calls[] = {
 	{"cuEventDestroy_v2", rubbish_cuEventDestroy_v2, true},
 	{"cuEventElapsedTime", nothing_cuEventElapsedTime, false},
 	{"cuEventElapsedTime", rubbish_cuEventElapsedTime, true},
+	{"cuEventElapsedTime_v2", nothing_cuEventElapsedTime_v2, false},
+	{"cuEventElapsedTime_v2", rubbish_cuEventElapsedTime_v2, true},
 	{"cuEventQuery", nothing_cuEventQuery, false},
 	{"cuEventQuery", rubbish_cuEventQuery, true},
 	{"cuEventRecord", nothing_cuEventRecord, false},
@@ -1750,8 +1874,12 @@ const struct bad_call bad_calls[] = {
 	{"cuGreenCtxDestroy", rubbish_cuGreenCtxDestroy, true},
 	{"cuGreenCtxGetDevResource", nothing_cuGreenCtxGetDevResource, false},
 	{"cuGreenCtxGetDevResource", rubbish_cuGreenCtxGetDevResource, true},
+	{"cuGreenCtxGetId", nothing_cuGreenCtxGetId, false},
+	{"cuGreenCtxGetId", rubbish_cuGreenCtxGetId, true},
 	{"cuGreenCtxRecordEvent", nothing_cuGreenCtxRecordEvent, false},
 	{"cuGreenCtxRecordEvent", rubbish_cuGreenCtxRecordEvent, true},
+	{"cuGreenCtxStreamCreate", nothing_cuGreenCtxStreamCreate, false},
+	{"cuGreenCtxStreamCreate", rubbish_cuGreenCtxStreamCreate, true},
 	{"cuGreenCtxWaitEvent", nothing_cuGreenCtxWaitEvent, false},
 	{"cuGreenCtxWaitEvent", rubbish_cuGreenCtxWaitEvent, true},
 	{"cuImportExternalMemory", nothing_cuImportExternalMemory, false},
@@ -1776,6 +1904,8 @@ const struct bad_call bad_calls[] = {
 	{"cuKernelGetAttribute", rubbish_cuKernelGetAttribute, true},
 	{"cuKernelGetFunction", nothing_cuKernelGetFunction, false},
 	{"cuKernelGetFunction", rubbish_cuKernelGetFunction, true},
+	{"cuKernelGetLibrary", nothing_cuKernelGetLibrary, false},
+	{"cuKernelGetLibrary", rubbish_cuKernelGetLibrary, true},
 	{"cuKernelGetName", nothing_cuKernelGetName, false},
 	{"cuKernelGetName", rubbish_cuKernelGetName, true},
 	{"cuKernelGetParamInfo", nothing_cuKernelGetParamInfo, false},
@@ -1838,6 +1968,16 @@ const struct bad_call bad_calls[] = {
 	{"cuLinkCreate_v2", rubbish_cuLinkCreate_v2, false},
 	{"cuLinkDestroy", nothing_cuLinkDestroy, false},
 	{"cuLinkDestroy", rubbish_cuLinkDestroy, true},
+	{"cuLogsCurrent", nothing_cuLogsCurrent, false},
+	{"cuLogsCurrent", rubbish_cuLogsCurrent, false},
+	{"cuLogsDumpToFile", nothing_cuLogsDumpToFile, false},
+	{"cuLogsDumpToFile", rubbish_cuLogsDumpToFile, false},
+	{"cuLogsDumpToMemory", nothing_cuLogsDumpToMemory, false},
+	{"cuLogsDumpToMemory", rubbish_cuLogsDumpToMemory, false},
+	{"cuLogsRegisterCallback", nothing_cuLogsRegisterCallback, false},
+	{"cuLogsRegisterCallback", rubbish_cuLogsRegisterCallback, false},
+	{"cuLogsUnregisterCallback", nothing_cuLogsUnregisterCallback, false},
+	{"cuLogsUnregisterCallback", rubbish_cuLogsUnregisterCallback, true},
 	{"cuMemAddressFree", nothing_cuMemAddressFree, false},
 	{"cuMemAddressFree", rubbish_cuMemAddressFree, false},
 	{"cuMemAddressReserve", nothing_cuMemAddressReserve, false},
@@ -1864,8 +2004,14 @@ const struct bad_call bad_calls[] = {
 	{"cuMemAllocPitch", rubbish_cuMemAllocPitch, false},
 	{"cuMemAllocPitch_v2", nothing_cuMemAllocPitch_v2, false},
 	{"cuMemAllocPitch_v2", rubbish_cuMemAllocPitch_v2, false},
+	{"cuMemBatchDecompressAsync", nothing_cuMemBatchDecompressAsync, false},
+	{"cuMemBatchDecompressAsync", rubbish_cuMemBatchDecompressAsync, true},
 	{"cuMemCreate", nothing_cuMemCreate, false},
 	{"cuMemCreate", rubbish_cuMemCreate, false},
+	{"cuMemDiscardAndPrefetchBatchAsync", nothing_cuMemDiscardAndPrefetchBatchAsync, false},
+	{"cuMemDiscardAndPrefetchBatchAsync", rubbish_cuMemDiscardAndPrefetchBatchAsync, true},
+	{"cuMemDiscardBatchAsync", nothing_cuMemDiscardBatchAsync, false},
+	{"cuMemDiscardBatchAsync", rubbish_cuMemDiscardBatchAsync, true},
 	{"cuMemExportToShareableHandle", nothing_cuMemExportToShareableHandle, false},
 	{"cuMemExportToShareableHandle", rubbish_cuMemExportToShareableHandle, false},
 	{"cuMemFree", nothing_cuMemFree, false},
@@ -1886,12 +2032,16 @@ const struct bad_call bad_calls[] = {
 	{"cuMemGetAllocationGranularity", rubbish_cuMemGetAllocationGranularity, false},
 	{"cuMemGetAllocationPropertiesFromHandle", nothing_cuMemGetAllocationPropertiesFromHandle, false},
 	{"cuMemGetAllocationPropertiesFromHandle", rubbish_cuMemGetAllocationPropertiesFromHandle, false},
+	{"cuMemGetDefaultMemPool", nothing_cuMemGetDefaultMemPool, false},
+	{"cuMemGetDefaultMemPool", rubbish_cuMemGetDefaultMemPool, false},
 	{"cuMemGetHandleForAddressRange", nothing_cuMemGetHandleForAddressRange, false},
 	{"cuMemGetHandleForAddressRange", rubbish_cuMemGetHandleForAddressRange, false},
 	{"cuMemGetInfo", nothing_cuMemGetInfo, false},
 	{"cuMemGetInfo", rubbish_cuMemGetInfo, false},
 	{"cuMemGetInfo_v2", nothing_cuMemGetInfo_v2, false},
 	{"cuMemGetInfo_v2", rubbish_cuMemGetInfo_v2, false},
+	{"cuMemGetMemPool", nothing_cuMemGetMemPool, false},
+	{"cuMemGetMemPool", rubbish_cuMemGetMemPool, false},
 	{"cuMemHostAlloc", nothing_cuMemHostAlloc, false},
 	{"cuMemHostAlloc", rubbish_cuMemHostAlloc, false},
 	{"cuMemHostGetDevicePointer", nothing_cuMemHostGetDevicePointer, false},
@@ -1938,6 +2088,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemPrefetchAsync", rubbish_cuMemPrefetchAsync, true},
 	{"cuMemPrefetchAsync_v2", nothing_cuMemPrefetchAsync_v2, false},
 	{"cuMemPrefetchAsync_v2", rubbish_cuMemPrefetchAsync_v2, true},
+	{"cuMemPrefetchBatchAsync", nothing_cuMemPrefetchBatchAsync, false},
+	{"cuMemPrefetchBatchAsync", rubbish_cuMemPrefetchBatchAsync, true},
 	{"cuMemRangeGetAttribute", nothing_cuMemRangeGetAttribute, false},
 	{"cuMemRangeGetAttribute", rubbish_cuMemRangeGetAttribute, false},
 	{"cuMemRangeGetAttributes", nothing_cuMemRangeGetAttributes, false},
@@ -1948,6 +2100,8 @@ const struct bad_call bad_calls[] = {
 	{"cuMemRetainAllocationHandle", rubbish_cuMemRetainAllocationHandle, false},
 	{"cuMemSetAccess", nothing_cuMemSetAccess, false},
 	{"cuMemSetAccess", rubbish_cuMemSetAccess, false},
+	{"cuMemSetMemPool", nothing_cuMemSetMemPool, false},
+	{"cuMemSetMemPool", rubbish_cuMemSetMemPool, true},
 	{"cuMemUnmap", nothing_cuMemUnmap, false},
 	{"cuMemUnmap", rubbish_cuMemUnmap, false},
 	{"cuMemcpy", nothing_cuMemcpy, false},
@@ -1980,10 +2134,18 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpy3DAsync", rubbish_cuMemcpy3DAsync, true},
 	{"cuMemcpy3DAsync_v2", nothing_cuMemcpy3DAsync_v2, false},
 	{"cuMemcpy3DAsync_v2", rubbish_cuMemcpy3DAsync_v2, true},
+	{"cuMemcpy3DBatchAsync", nothing_cuMemcpy3DBatchAsync, false},
+	{"cuMemcpy3DBatchAsync", rubbish_cuMemcpy3DBatchAsync, true},
+	{"cuMemcpy3DBatchAsync_v2", nothing_cuMemcpy3DBatchAsync_v2, false},
+	{"cuMemcpy3DBatchAsync_v2", rubbish_cuMemcpy3DBatchAsync_v2, true},
 	{"cuMemcpy3DPeer", nothing_cuMemcpy3DPeer, false},
 	{"cuMemcpy3DPeer", rubbish_cuMemcpy3DPeer, false},
+	{"cuMemcpy3DPeer_ptds", nothing_cuMemcpy3DPeer_ptds, false},
+	{"cuMemcpy3DPeer_ptds", rubbish_cuMemcpy3DPeer_ptds, false},
 	{"cuMemcpy3DPeerAsync", nothing_cuMemcpy3DPeerAsync, false},
 	{"cuMemcpy3DPeerAsync", rubbish_cuMemcpy3DPeerAsync, true},
+	{"cuMemcpy3DWithAttributesAsync", nothing_cuMemcpy3DWithAttributesAsync, false},
+	{"cuMemcpy3DWithAttributesAsync", rubbish_cuMemcpy3DWithAttributesAsync, true},
 	{"cuMemcpyAsync", nothing_cuMemcpyAsync, false},
 	{"cuMemcpyAsync", rubbish_cuMemcpyAsync, true},
 	{"cuMemcpyAtoA", nothing_cuMemcpyAtoA, false},
@@ -2008,6 +2170,10 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyAtoHAsync", rubbish_cuMemcpyAtoHAsync, true},
 	{"cuMemcpyAtoHAsync_v2", nothing_cuMemcpyAtoHAsync_v2, false},
 	{"cuMemcpyAtoHAsync_v2", rubbish_cuMemcpyAtoHAsync_v2, true},
+	{"cuMemcpyBatchAsync", nothing_cuMemcpyBatchAsync, false},
+	{"cuMemcpyBatchAsync", rubbish_cuMemcpyBatchAsync, true},
+	{"cuMemcpyBatchAsync_v2", nothing_cuMemcpyBatchAsync_v2, false},
+	{"cuMemcpyBatchAsync_v2", rubbish_cuMemcpyBatchAsync_v2, true},
 	{"cuMemcpyDtoA", nothing_cuMemcpyDtoA, false},
 	{"cuMemcpyDtoA", rubbish_cuMemcpyDtoA, true},
 	{"cuMemcpyDtoA_v2", nothing_cuMemcpyDtoA_v2, false},
@@ -2056,8 +2222,12 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyHtoDAsync_v2", rubbish_cuMemcpyHtoDAsync_v2, true},
 	{"cuMemcpyPeer", nothing_cuMemcpyPeer, false},
 	{"cuMemcpyPeer", rubbish_cuMemcpyPeer, true},
+	{"cuMemcpyPeer_ptds", nothing_cuMemcpyPeer_ptds, false},
+	{"cuMemcpyPeer_ptds", rubbish_cuMemcpyPeer_ptds, true},
 	{"cuMemcpyPeerAsync", nothing_cuMemcpyPeerAsync, false},
 	{"cuMemcpyPeerAsync", rubbish_cuMemcpyPeerAsync, true},
+	{"cuMemcpyWithAttributesAsync", nothing_cuMemcpyWithAttributesAsync, false},
+	{"cuMemcpyWithAttributesAsync", rubbish_cuMemcpyWithAttributesAsync, true},
 	{"cuMemsetD16", nothing_cuMemsetD16, false},
 	{"cuMemsetD16", rubbish_cuMemsetD16, false},
 	{"cuMemsetD16_v2", nothing_cuMemsetD16_v2, false},
@@ -2228,6 +2398,10 @@ const struct bad_call bad_calls[] = {
 	{"cuStreamGetCaptureInfo_v3", rubbish_cuStreamGetCaptureInfo_v3, true},
 	{"cuStreamGetCtx", nothing_cuStreamGetCtx, false},
 	{"cuStreamGetCtx", rubbish_cuStreamGetCtx, true},
+	{"cuStreamGetCtx_v2", nothing_cuStreamGetCtx_v2, false},
+	{"cuStreamGetCtx_v2", rubbish_cuStreamGetCtx_v2, true},
+	{"cuStreamGetDevice", nothing_cuStreamGetDevice, false},
+	{"cuStreamGetDevice", rubbish_cuStreamGetDevice, true},
 	{"cuStreamGetFlags", nothing_cuStreamGetFlags, false},
 	{"cuStreamGetFlags", rubbish_cuStreamGetFlags, true},
 	{"cuStreamGetGreenCtx", nothing_cuStreamGetGreenCtx, false},
@@ -2278,6 +2452,8 @@ const struct bad_call bad_calls[] = {
 	{"cuSurfRefSetArray", rubbish_cuSurfRefSetArray, true},
 	{"cuTensorMapEncodeIm2col", nothing_cuTensorMapEncodeIm2col, false},
 	{"cuTensorMapEncodeIm2col", rubbish_cuTensorMapEncodeIm2col, false},
+	{"cuTensorMapEncodeIm2colWide", nothing_cuTensorMapEncodeIm2colWide, false},
+	{"cuTensorMapEncodeIm2colWide", rubbish_cuTensorMapEncodeIm2colWide, false},
 	{"cuTensorMapEncodeTiled", nothing_cuTensorMapEncodeTiled, false},
 	{"cuTensorMapEncodeTiled", rubbish_cuTensorMapEncodeTiled, false},
 	{"cuTensorMapReplaceAddress", nothing_cuTensorMapReplaceAddress, false},
@@ -2396,6 +2572,12 @@ const struct bad_call bad_calls[] = {
 	{"cuMemAllocAsync_ptsz", rubbish_cuMemAllocAsync_ptsz, true},
 	{"cuMemAllocFromPoolAsync_ptsz", nothing_cuMemAllocFromPoolAsync_ptsz, false},
 	{"cuMemAllocFromPoolAsync_ptsz", rubbish_cuMemAllocFromPoolAsync_ptsz, true},
+	{"cuMemBatchDecompressAsync_ptsz", nothing_cuMemBatchDecompressAsync_ptsz, false},
+	{"cuMemBatchDecompressAsync_ptsz", rubbish_cuMemBatchDecompressAsync_ptsz, true},
+	{"cuMemDiscardAndPrefetchBatchAsync_ptsz", nothing_cuMemDiscardAndPrefetchBatchAsync_ptsz, false},
+	{"cuMemDiscardAndPrefetchBatchAsync_ptsz", rubbish_cuMemDiscardAndPrefetchBatchAsync_ptsz, true},
+	{"cuMemDiscardBatchAsync_ptsz", nothing_cuMemDiscardBatchAsync_ptsz, false},
+	{"cuMemDiscardBatchAsync_ptsz", rubbish_cuMemDiscardBatchAsync_ptsz, true},
 	{"cuMemFreeAsync_ptsz", nothing_cuMemFreeAsync_ptsz, false},
 	{"cuMemFreeAsync_ptsz", rubbish_cuMemFreeAsync_ptsz, true},
 	{"cuMemMapArrayAsync_ptsz", nothing_cuMemMapArrayAsync_ptsz, false},
@@ -2404,18 +2586,28 @@ const struct bad_call bad_calls[] = {
 	{"cuMemPrefetchAsync_ptsz", rubbish_cuMemPrefetchAsync_ptsz, true},
 	{"cuMemPrefetchAsync_v2_ptsz", nothing_cuMemPrefetchAsync_v2_ptsz, false},
 	{"cuMemPrefetchAsync_v2_ptsz", rubbish_cuMemPrefetchAsync_v2_ptsz, true},
+	{"cuMemPrefetchBatchAsync_ptsz", nothing_cuMemPrefetchBatchAsync_ptsz, false},
+	{"cuMemPrefetchBatchAsync_ptsz", rubbish_cuMemPrefetchBatchAsync_ptsz, true},
 	{"cuMemcpy2DAsync_v2_ptsz", nothing_cuMemcpy2DAsync_v2_ptsz, false},
 	{"cuMemcpy2DAsync_v2_ptsz", rubbish_cuMemcpy2DAsync_v2_ptsz, true},
 	{"cuMemcpy3DAsync_v2_ptsz", nothing_cuMemcpy3DAsync_v2_ptsz, false},
 	{"cuMemcpy3DAsync_v2_ptsz", rubbish_cuMemcpy3DAsync_v2_ptsz, true},
-	{"cuMemcpy3DPeer_ptds", nothing_cuMemcpy3DPeer_ptds, false},
-	{"cuMemcpy3DPeer_ptds", rubbish_cuMemcpy3DPeer_ptds, false},
+	{"cuMemcpy3DBatchAsync_ptsz", nothing_cuMemcpy3DBatchAsync_ptsz, false},
+	{"cuMemcpy3DBatchAsync_ptsz", rubbish_cuMemcpy3DBatchAsync_ptsz, true},
+	{"cuMemcpy3DBatchAsync_v2_ptsz", nothing_cuMemcpy3DBatchAsync_v2_ptsz, false},
+	{"cuMemcpy3DBatchAsync_v2_ptsz", rubbish_cuMemcpy3DBatchAsync_v2_ptsz, true},
 	{"cuMemcpy3DPeerAsync_ptsz", nothing_cuMemcpy3DPeerAsync_ptsz, false},
 	{"cuMemcpy3DPeerAsync_ptsz", rubbish_cuMemcpy3DPeerAsync_ptsz, true},
+	{"cuMemcpy3DWithAttributesAsync_ptsz", nothing_cuMemcpy3DWithAttributesAsync_ptsz, false},
+	{"cuMemcpy3DWithAttributesAsync_ptsz", rubbish_cuMemcpy3DWithAttributesAsync_ptsz, true},
 	{"cuMemcpyAsync_ptsz", nothing_cuMemcpyAsync_ptsz, false},
 	{"cuMemcpyAsync_ptsz", rubbish_cuMemcpyAsync_ptsz, true},
 	{"cuMemcpyAtoHAsync_v2_ptsz", nothing_cuMemcpyAtoHAsync_v2_ptsz, false},
 	{"cuMemcpyAtoHAsync_v2_ptsz", rubbish_cuMemcpyAtoHAsync_v2_ptsz, true},
+	{"cuMemcpyBatchAsync_ptsz", nothing_cuMemcpyBatchAsync_ptsz, false},
+	{"cuMemcpyBatchAsync_ptsz", rubbish_cuMemcpyBatchAsync_ptsz, true},
+	{"cuMemcpyBatchAsync_v2_ptsz", nothing_cuMemcpyBatchAsync_v2_ptsz, false},
+	{"cuMemcpyBatchAsync_v2_ptsz", rubbish_cuMemcpyBatchAsync_v2_ptsz, true},
 	{"cuMemcpyDtoDAsync_v2_ptsz", nothing_cuMemcpyDtoDAsync_v2_ptsz, false},
 	{"cuMemcpyDtoDAsync_v2_ptsz", rubbish_cuMemcpyDtoDAsync_v2_ptsz, true},
 	{"cuMemcpyDtoHAsync_v2_ptsz", nothing_cuMemcpyDtoHAsync_v2_ptsz, false},
@@ -2424,10 +2616,10 @@ const struct bad_call bad_calls[] = {
 	{"cuMemcpyHtoAAsync_v2_ptsz", rubbish_cuMemcpyHtoAAsync_v2_ptsz, true},
 	{"cuMemcpyHtoDAsync_v2_ptsz", nothing_cuMemcpyHtoDAsync_v2_ptsz, false},
 	{"cuMemcpyHtoDAsync_v2_ptsz", rubbish_cuMemcpyHtoDAsync_v2_ptsz, true},
-	{"cuMemcpyPeer_ptds", nothing_cuMemcpyPeer_ptds, false},
-	{"cuMemcpyPeer_ptds", rubbish_cuMemcpyPeer_ptds, true},
 	{"cuMemcpyPeerAsync_ptsz", nothing_cuMemcpyPeerAsync_ptsz, false},
 	{"cuMemcpyPeerAsync_ptsz", rubbish_cuMemcpyPeerAsync_ptsz, true},
+	{"cuMemcpyWithAttributesAsync_ptsz", nothing_cuMemcpyWithAttributesAsync_ptsz, false},
+	{"cuMemcpyWithAttributesAsync_ptsz", rubbish_cuMemcpyWithAttributesAsync_ptsz, true},
 	{"cuMemsetD16Async_ptsz", nothing_cuMemsetD16Async_ptsz, false},
 	{"cuMemsetD16Async_ptsz", rubbish_cuMemsetD16Async_ptsz, true},
 	{"cuMemsetD2D16Async_ptsz", nothing_cuMemsetD2D16Async_ptsz, false},
@@ -2470,6 +2662,10 @@ const struct bad_call bad_calls[] = {
 	{"cuStreamGetCaptureInfo_v3_ptsz", rubbish_cuStreamGetCaptureInfo_v3_ptsz, true},
 	{"cuStreamGetCtx_ptsz", nothing_cuStreamGetCtx_ptsz, false},
 	{"cuStreamGetCtx_ptsz", rubbish_cuStreamGetCtx_ptsz, true},
+	{"cuStreamGetCtx_v2_ptsz", nothing_cuStreamGetCtx_v2_ptsz, false},
+	{"cuStreamGetCtx_v2_ptsz", rubbish_cuStreamGetCtx_v2_ptsz, true},
+	{"cuStreamGetDevice_ptsz", nothing_cuStreamGetDevice_ptsz, false},
+	{"cuStreamGetDevice_ptsz", rubbish_cuStreamGetDevice_ptsz, true},
 	{"cuStreamGetFlags_ptsz", nothing_cuStreamGetFlags_ptsz, false},
 	{"cuStreamGetFlags_ptsz", rubbish_cuStreamGetFlags_ptsz, true},
 	{"cuStreamGetId_ptsz", nothing_cuStreamGetId_ptsz, false},
@@ -2516,9 +2712,12 @@ const struct refusal refusals[] = {
 	{"cuArray3DGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuArrayGetDescriptor", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetPlane", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessCheckpoint", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessGetRestoreThreadId", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessGetState", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessLock", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessRestore", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCheckpointProcessUnlock", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCoredumpGetAttribute", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCoredumpGetAttributeGlobal", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCoredumpSetAttribute", CUDA_ERROR_NOT_SUPPORTED},
@@ -2526,6 +2725,8 @@ const struct refusal refusals[] = {
 	{"cuCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCtxFromGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuCtxGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxRecordEvent", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuCtxWaitEvent", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDestroyExternalMemory", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDestroyExternalSemaphore", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDevResourceGenerateDesc", CUDA_ERROR_NOT_SUPPORTED},
@@ -2533,7 +2734,6 @@ const struct refusal refusals[] = {
 	{"cuDeviceGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetLuid", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceGetNvSciSyncAttributes", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuDeviceGetP2PAttribute", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceRegisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceTotalMem", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuDeviceUnregisterAsyncNotification", CUDA_ERROR_NOT_SUPPORTED},
@@ -2593,7 +2793,9 @@ const struct refusal refusals[] = {
 	{"cuGreenCtxCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGreenCtxDestroy", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGreenCtxGetDevResource", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxGetId", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGreenCtxRecordEvent", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuGreenCtxStreamCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGreenCtxWaitEvent", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuImportExternalMemory", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuImportExternalSemaphore", CUDA_ERROR_NOT_SUPPORTED},
@@ -2603,12 +2805,12 @@ const struct refusal refusals[] = {
 	{"cuIpcOpenEventHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuIpcOpenMemHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuIpcOpenMemHandle_v2", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuLaunchCooperativeKernelMultiDevice", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressFree", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAddressReserve", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAlloc", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAllocHost", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAllocPitch", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemBatchDecompressAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemExportToShareableHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemFree", CUDA_ERROR_NOT_SUPPORTED},
@@ -2634,8 +2836,6 @@ const struct refusal refusals[] = {
 	{"cuMemcpy2DUnaligned", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3D", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpy3DAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeer", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoA", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyAtoH", CUDA_ERROR_NOT_SUPPORTED},
@@ -2649,16 +2849,12 @@ const struct refusal refusals[] = {
 	{"cuMemcpyHtoAAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoD", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemcpyHtoDAsync", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeer", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeerAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD16", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D16", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D32", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD2D8", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD32", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemsetD8", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayGetMemoryRequirements", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMipmappedArrayGetSparseProperties", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetGlobal", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetSurfRef", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuModuleGetTexRef", CUDA_ERROR_NOT_SUPPORTED},
@@ -2668,12 +2864,12 @@ const struct refusal refusals[] = {
 	{"cuMulticastCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMulticastUnbind", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuParamSetTexRef", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuPointerSetAttribute", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuProfilerInitialize", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuStreamGetGreenCtx", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSurfRefGetArray", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSurfRefSetArray", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapEncodeIm2colWide", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefCreate", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefDestroy", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuTexRefGetAddress", CUDA_ERROR_NOT_SUPPORTED},
@@ -2713,11 +2909,8 @@ const struct refusal refusals[] = {
 	{"cuGLMapBufferObjectAsync_v2_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphicsMapResources_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuGraphicsUnmapResources_ptsz", CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMemBatchDecompressAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemMapArrayAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpy3DPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeer_ptds", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemcpyPeerAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuSignalExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuWaitExternalSemaphoresAsync_ptsz", CUDA_ERROR_NOT_SUPPORTED},
 	{NULL, 0},

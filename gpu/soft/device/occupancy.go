@@ -34,6 +34,54 @@ func (c *Context) OccupancyMaxActiveBlocksPerMultiprocessor(fn worker.Function, 
 	return min(int32(n), int32(max(1, host))), nil
 }
 
+// MaxActiveClusters implements worker.ClusterOccupancy: all blocks of a cluster are on
+// the device at once, on whichever multiprocessors.
+func (c *Context) MaxActiveClusters(fn worker.Function, l worker.Launch) (int32, error) {
+	f, err := c.function(fn)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.checkCluster(f, &l); err != nil {
+		return 0, err
+	}
+	size := l.Cluster[0] * l.Cluster[1] * l.Cluster[2]
+	if size == 0 {
+		return 0, fmt.Errorf("%w: neither kernel %s nor the launch says what a cluster is", abi.ErrInvalidClusterSize, f.p.Name)
+	}
+	blocks, err := c.blocksAtOnce(f, l)
+	return blocks / int32(size), err
+}
+
+// MaxClusterSize implements worker.ClusterOccupancy.
+func (c *Context) MaxClusterSize(fn worker.Function, l worker.Launch) (int32, error) {
+	f, err := c.function(fn)
+	if err != nil {
+		return 0, err
+	}
+	if c.d.o.Capability < firstWithClusters {
+		return 0, fmt.Errorf("%w: a cluster on a device of compute capability %d", abi.ErrNotSupported, c.d.o.Capability)
+	}
+	if r := f.p.Cluster; r != [3]uint32{} {
+		return int32(r[0] * r[1] * r[2]), nil
+	}
+	blocks, err := c.blocksAtOnce(f, l)
+	size := int32(exec.MaxCluster)
+	for size > 0 && size > blocks {
+		size /= 2
+	}
+	return size, err
+}
+
+// blocksAtOnce returns how many blocks of a launch the device can have at a time.
+func (c *Context) blocksAtOnce(f *function, l worker.Launch) (int32, error) {
+	threads := uint64(l.Block[0]) * uint64(l.Block[1]) * uint64(l.Block[2])
+	if l.Block[0] > f.p.MaxThreads || l.Block[1] > f.p.MaxThreads || l.Block[2] > f.p.MaxThreads || threads > uint64(f.p.MaxThreads) {
+		return 0, abi.ErrInvalidValue
+	}
+	each, err := c.OccupancyMaxActiveBlocksPerMultiprocessor(f, int32(threads), uint64(l.Shared))
+	return each * int32(c.d.o.SMs), err
+}
+
 // OccupancyAvailableDynamicSMemPerBlock implements worker.Context: what so many
 // blocks leave of a multiprocessor's shared memory, and of a block's limit.
 func (c *Context) OccupancyAvailableDynamicSMemPerBlock(fn worker.Function, blocks, blockSize int32) (uint64, error) {

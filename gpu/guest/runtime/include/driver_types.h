@@ -154,7 +154,12 @@ enum cudaFlushGPUDirectRDMAWritesTarget { cudaFlushGPUDirectRDMAWritesTargetCurr
 enum cudaFlushGPUDirectRDMAWritesScope { cudaFlushGPUDirectRDMAWritesToOwner = 100, cudaFlushGPUDirectRDMAWritesToAllDevices = 200 };
 enum cudaJitOption { cudaJitMaxRegisters = 0, cudaJitOptimizationLevel = 7 };
 enum cudaLibraryOption { cudaLibraryHostUniversalFunctionAndDataTable = 0, cudaLibraryBinaryIsPreserved = 1 };
-enum cudaAtomicOperation { cudaAtomicOperationIntegerAdd = 0 };
+enum cudaAtomicOperation {
+	cudaAtomicOperationIntegerAdd = 0, cudaAtomicOperationIntegerMin = 1, cudaAtomicOperationIntegerMax = 2,
+	cudaAtomicOperationIntegerIncrement = 3, cudaAtomicOperationIntegerDecrement = 4, cudaAtomicOperationAnd = 5,
+	cudaAtomicOperationOr = 6, cudaAtomicOperationXOR = 7, cudaAtomicOperationExchange = 8, cudaAtomicOperationCAS = 9,
+	cudaAtomicOperationFloatAdd = 10, cudaAtomicOperationFloatMin = 11, cudaAtomicOperationFloatMax = 12
+};
 enum cudaResourceType { cudaResourceTypeArray = 0, cudaResourceTypeMipmappedArray = 1, cudaResourceTypeLinear = 2, cudaResourceTypePitch2D = 3 };
 enum cudaTextureAddressMode { cudaAddressModeWrap = 0, cudaAddressModeClamp = 1, cudaAddressModeMirror = 2, cudaAddressModeBorder = 3 };
 enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
@@ -403,6 +408,42 @@ struct cudaResourceViewDesc {
 #endif
 };
 
+/* Copies with attributes, and batches of them */
+enum cudaMemcpySrcAccessOrder {
+	cudaMemcpySrcAccessOrderInvalid = 0,
+	cudaMemcpySrcAccessOrderStream = 1,
+	cudaMemcpySrcAccessOrderDuringApiCall = 2,
+	cudaMemcpySrcAccessOrderAny = 3
+};
+enum cudaMemcpyFlags { cudaMemcpyFlagDefault = 0, cudaMemcpyFlagPreferOverlapWithCompute = 1 };
+struct cudaMemcpyAttributes {
+	enum cudaMemcpySrcAccessOrder srcAccessOrder;
+	struct cudaMemLocation srcLocHint, dstLocHint;
+	unsigned int flags;
+};
+enum cudaMemcpy3DOperandType { cudaMemcpyOperandTypePointer = 1, cudaMemcpyOperandTypeArray = 2 };
+struct cudaOffset3D { size_t x, y, z; };
+struct cudaMemcpy3DOperand {
+	enum cudaMemcpy3DOperandType type;
+	union {
+		struct {
+			void *ptr;
+			size_t rowLength, layerHeight;
+			struct cudaMemLocation locHint;
+		} ptr;
+		struct {
+			cudaArray_t array;
+			struct cudaOffset3D offset;
+		} array;
+	} op;
+};
+struct cudaMemcpy3DBatchOp {
+	struct cudaMemcpy3DOperand src, dst;
+	struct cudaExtent extent;
+	enum cudaMemcpySrcAccessOrder srcAccessOrder;
+	unsigned int flags;
+};
+
 /* Named by functions that are refused: their contents are not known here. */
 struct cudaArrayMemoryRequirements { size_t size, alignment; unsigned int reserved[4]; };
 struct cudaArraySparseProperties {
@@ -419,8 +460,6 @@ struct cudaExternalSemaphoreSignalNodeParams;
 struct cudaExternalSemaphoreSignalParams;
 struct cudaExternalSemaphoreWaitNodeParams;
 struct cudaExternalSemaphoreWaitParams;
-struct cudaMemcpy3DBatchOp;
-struct cudaMemcpyAttributes;
 struct surfaceReference;
 struct textureReference;
 

@@ -30,9 +30,11 @@ enum {
 	DRIVER_cuDeviceGetCount,
 	DRIVER_cuDeviceGetDefaultMemPool,
 	DRIVER_cuDeviceGetGraphMemAttribute,
+	DRIVER_cuDeviceGetHostAtomicCapabilities,
 	DRIVER_cuDeviceGetLuid,
 	DRIVER_cuDeviceGetMemPool,
 	DRIVER_cuDeviceGetName,
+	DRIVER_cuDeviceGetP2PAtomicCapabilities,
 	DRIVER_cuDeviceGetP2PAttribute,
 	DRIVER_cuDeviceGetPCIBusId,
 	DRIVER_cuDeviceGetTexture1DLinearMaxWidth,
@@ -152,6 +154,11 @@ enum {
 	DRIVER_cuLibraryLoadData,
 	DRIVER_cuLibraryLoadFromFile,
 	DRIVER_cuLibraryUnload,
+	DRIVER_cuLogsCurrent,
+	DRIVER_cuLogsDumpToFile,
+	DRIVER_cuLogsDumpToMemory,
+	DRIVER_cuLogsRegisterCallback,
+	DRIVER_cuLogsUnregisterCallback,
 	DRIVER_cuMemAdvise,
 	DRIVER_cuMemAdvise_v2,
 	DRIVER_cuMemAllocAsync,
@@ -159,6 +166,8 @@ enum {
 	DRIVER_cuMemAllocManaged,
 	DRIVER_cuMemAllocPitch_v2,
 	DRIVER_cuMemAlloc_v2,
+	DRIVER_cuMemDiscardAndPrefetchBatchAsync,
+	DRIVER_cuMemDiscardBatchAsync,
 	DRIVER_cuMemFreeAsync,
 	DRIVER_cuMemFreeHost,
 	DRIVER_cuMemFree_v2,
@@ -183,16 +192,21 @@ enum {
 	DRIVER_cuMemPoolTrimTo,
 	DRIVER_cuMemPrefetchAsync,
 	DRIVER_cuMemPrefetchAsync_v2,
+	DRIVER_cuMemPrefetchBatchAsync,
 	DRIVER_cuMemRangeGetAttribute,
 	DRIVER_cuMemRangeGetAttributes,
 	DRIVER_cuMemSetMemPool,
 	DRIVER_cuMemcpy,
 	DRIVER_cuMemcpy3DAsync_v2,
+	DRIVER_cuMemcpy3DBatchAsync,
+	DRIVER_cuMemcpy3DBatchAsync_v2,
 	DRIVER_cuMemcpy3DPeer,
 	DRIVER_cuMemcpy3DPeerAsync,
 	DRIVER_cuMemcpy3D_v2,
 	DRIVER_cuMemcpy3D_v2_ptds,
 	DRIVER_cuMemcpyAsync,
+	DRIVER_cuMemcpyBatchAsync,
+	DRIVER_cuMemcpyBatchAsync_v2,
 	DRIVER_cuMemcpyDtoDAsync_v2,
 	DRIVER_cuMemcpyDtoD_v2,
 	DRIVER_cuMemcpyDtoD_v2_ptds,
@@ -420,6 +434,12 @@ static inline int call_cuDeviceGetGraphMemAttribute(int device, int attr, void *
 
 	return call ? ((int (*)(int, int, void *))call)(device, attr, value) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuDeviceGetHostAtomicCapabilities(void *capabilities, const void *operations, unsigned int count, int dev)
+{
+	driver_function call = driver_find(DRIVER_cuDeviceGetHostAtomicCapabilities);
+
+	return call ? ((int (*)(void *, const void *, unsigned int, int))call)(capabilities, operations, count, dev) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuDeviceGetLuid(void *luid, void *deviceNodeMask, int dev)
 {
 	driver_function call = driver_find(DRIVER_cuDeviceGetLuid);
@@ -437,6 +457,12 @@ static inline int call_cuDeviceGetName(void *name, int len, int dev)
 	driver_function call = driver_find(DRIVER_cuDeviceGetName);
 
 	return call ? ((int (*)(void *, int, int))call)(name, len, dev) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuDeviceGetP2PAtomicCapabilities(void *capabilities, const void *operations, unsigned int count, int srcDevice, int dstDevice)
+{
+	driver_function call = driver_find(DRIVER_cuDeviceGetP2PAtomicCapabilities);
+
+	return call ? ((int (*)(void *, const void *, unsigned int, int, int))call)(capabilities, operations, count, srcDevice, dstDevice) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuDeviceGetP2PAttribute(void *value, int attrib, int srcDevice, int dstDevice)
 {
@@ -1152,6 +1178,36 @@ static inline int call_cuLibraryUnload(const void *library)
 
 	return call ? ((int (*)(const void *))call)(library) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuLogsCurrent(void *iterator_out, unsigned int flags)
+{
+	driver_function call = driver_find(DRIVER_cuLogsCurrent);
+
+	return call ? ((int (*)(void *, unsigned int))call)(iterator_out, flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuLogsDumpToFile(void *iterator, const void *pathToFile, unsigned int flags)
+{
+	driver_function call = driver_find(DRIVER_cuLogsDumpToFile);
+
+	return call ? ((int (*)(void *, const void *, unsigned int))call)(iterator, pathToFile, flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuLogsDumpToMemory(void *iterator, void *buffer, void *size, unsigned int flags)
+{
+	driver_function call = driver_find(DRIVER_cuLogsDumpToMemory);
+
+	return call ? ((int (*)(void *, void *, void *, unsigned int))call)(iterator, buffer, size, flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuLogsRegisterCallback(const void *callbackFunc, void *userData, void *callback_out)
+{
+	driver_function call = driver_find(DRIVER_cuLogsRegisterCallback);
+
+	return call ? ((int (*)(const void *, void *, void *))call)(callbackFunc, userData, callback_out) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuLogsUnregisterCallback(const void *callback)
+{
+	driver_function call = driver_find(DRIVER_cuLogsUnregisterCallback);
+
+	return call ? ((int (*)(const void *))call)(callback) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuMemAdvise(CUdeviceptr devPtr, size_t count, int advice, int device)
 {
 	driver_function call = driver_find(DRIVER_cuMemAdvise);
@@ -1193,6 +1249,18 @@ static inline int call_cuMemAlloc_v2(void *dptr, size_t bytesize)
 	driver_function call = driver_find(DRIVER_cuMemAlloc_v2);
 
 	return call ? ((int (*)(void *, size_t))call)(dptr, bytesize) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemDiscardAndPrefetchBatchAsync(const void *dptrs, const void *sizes, size_t count, const void *prefetchLocs, const void *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemDiscardAndPrefetchBatchAsync);
+
+	return call ? ((int (*)(const void *, const void *, size_t, const void *, const void *, size_t, unsigned long long, const void *))call)(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemDiscardBatchAsync(const void *dptrs, const void *sizes, size_t count, unsigned long long flags, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemDiscardBatchAsync);
+
+	return call ? ((int (*)(const void *, const void *, size_t, unsigned long long, const void *))call)(dptrs, sizes, count, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuMemFreeAsync(CUdeviceptr dptr, const void *hStream)
 {
@@ -1338,6 +1406,12 @@ static inline int call_cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, s
 
 	return call ? ((int (*)(CUdeviceptr, size_t, struct cudaMemLocation, unsigned int, const void *))call)(devPtr, count, location, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuMemPrefetchBatchAsync(const void *dptrs, const void *sizes, size_t count, const void *prefetchLocs, const void *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemPrefetchBatchAsync);
+
+	return call ? ((int (*)(const void *, const void *, size_t, const void *, const void *, size_t, unsigned long long, const void *))call)(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuMemRangeGetAttribute(void *data, size_t dataSize, int attribute, CUdeviceptr devPtr, size_t count)
 {
 	driver_function call = driver_find(DRIVER_cuMemRangeGetAttribute);
@@ -1368,6 +1442,18 @@ static inline int call_cuMemcpy3DAsync_v2(const void *pCopy, const void *hStream
 
 	return call ? ((int (*)(const void *, const void *))call)(pCopy, hStream) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuMemcpy3DBatchAsync(size_t numOps, const void *opList, void *failIdx, unsigned long long flags, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemcpy3DBatchAsync);
+
+	return call ? ((int (*)(size_t, const void *, void *, unsigned long long, const void *))call)(numOps, opList, failIdx, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemcpy3DBatchAsync_v2(size_t numOps, const void *opList, unsigned long long flags, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemcpy3DBatchAsync_v2);
+
+	return call ? ((int (*)(size_t, const void *, unsigned long long, const void *))call)(numOps, opList, flags, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuMemcpy3DPeer(const void *pCopy)
 {
 	driver_function call = driver_find(DRIVER_cuMemcpy3DPeer);
@@ -1397,6 +1483,18 @@ static inline int call_cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t By
 	driver_function call = driver_find(DRIVER_cuMemcpyAsync);
 
 	return call ? ((int (*)(CUdeviceptr, CUdeviceptr, size_t, const void *))call)(dst, src, ByteCount, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemcpyBatchAsync(const void *dsts, const void *srcs, const void *sizes, size_t count, const void *attrs, const void *attrsIdxs, size_t numAttrs, void *failIdx, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemcpyBatchAsync);
+
+	return call ? ((int (*)(const void *, const void *, const void *, size_t, const void *, const void *, size_t, void *, const void *))call)(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuMemcpyBatchAsync_v2(const void *dsts, const void *srcs, const void *sizes, size_t count, const void *attrs, const void *attrsIdxs, size_t numAttrs, const void *hStream)
+{
+	driver_function call = driver_find(DRIVER_cuMemcpyBatchAsync_v2);
+
+	return call ? ((int (*)(const void *, const void *, const void *, size_t, const void *, const void *, size_t, const void *))call)(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuMemcpyDtoDAsync_v2(CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, const void *hStream)
 {

@@ -191,11 +191,9 @@ cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaDeviceGetHostAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations, unsigned int count, int device)
 {
-	(void)capabilities;
-	(void)operations;
-	(void)count;
-	(void)device;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)));
 }
 #endif
 cudaError_t cudaDeviceGetLimit(size_t *pValue, enum cudaLimit limit)
@@ -220,12 +218,9 @@ cudaError_t cudaDeviceGetNvSciSyncAttributes(void *nvSciSyncAttrList, int device
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaDeviceGetP2PAtomicCapabilities(unsigned int *capabilities, const enum cudaAtomicOperation *operations, unsigned int count, int srcDevice, int dstDevice)
 {
-	(void)capabilities;
-	(void)operations;
-	(void)count;
-	(void)srcDevice;
-	(void)dstDevice;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuDeviceGetP2PAtomicCapabilities(capabilities, operations, count, srcDevice, dstDevice)));
 }
 #endif
 cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attr, int srcDevice, int dstDevice)
@@ -1737,44 +1732,41 @@ cudaError_t cudaLibraryUnload(cudaLibrary_t library)
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaLogsCurrent(cudaLogIterator *iterator_out, unsigned int flags)
 {
-	(void)iterator_out;
-	(void)flags;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuLogsCurrent(iterator_out, flags)));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaLogsDumpToFile(cudaLogIterator *iterator, const char *pathToFile, unsigned int flags)
 {
-	(void)iterator;
-	(void)pathToFile;
-	(void)flags;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuLogsDumpToFile(iterator, pathToFile, flags)));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaLogsDumpToMemory(cudaLogIterator *iterator, char *buffer, size_t *size, unsigned int flags)
 {
-	(void)iterator;
-	(void)buffer;
-	(void)size;
-	(void)flags;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuLogsDumpToMemory(iterator, buffer, size, flags)));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaLogsRegisterCallback(cudaLogsCallback_t callbackFunc, void *userData, cudaLogsCallbackHandle *callback_out)
 {
-	(void)callbackFunc;
-	(void)userData;
-	(void)callback_out;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuLogsRegisterCallback(callbackFunc, userData, callback_out)));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaLogsUnregisterCallback(cudaLogsCallbackHandle callback)
 {
-	(void)callback;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = driver_open();
+
+	return finish(err ? err : from_driver(call_cuLogsUnregisterCallback(callback)));
 }
 #endif
 cudaError_t cudaMalloc(void **devPtr, size_t size)
@@ -1876,47 +1868,29 @@ cudaError_t cudaMemAdvise_v2(const void *devPtr, size_t count, enum cudaMemoryAd
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)prefetchLocs;
-	(void)prefetchLocIdxs;
-	(void)numPrefetchLocs;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, stream)));
 }
 cudaError_t cudaMemDiscardAndPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)prefetchLocs;
-	(void)prefetchLocIdxs;
-	(void)numPrefetchLocs;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemDiscardAndPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, own_stream(stream))));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemDiscardBatchAsync(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)));
 }
 cudaError_t cudaMemDiscardBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemDiscardBatchAsync(dptrs, sizes, count, flags, own_stream(stream))));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
@@ -2052,27 +2026,15 @@ cudaError_t cudaMemPrefetchAsync_v2_ptsz(const void *devPtr, size_t count, struc
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemPrefetchBatchAsync(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)prefetchLocs;
-	(void)prefetchLocIdxs;
-	(void)numPrefetchLocs;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, stream)));
 }
 cudaError_t cudaMemPrefetchBatchAsync_ptsz(void **dptrs, size_t *sizes, size_t count, struct cudaMemLocation *prefetchLocs, size_t *prefetchLocIdxs, size_t numPrefetchLocs, unsigned long long flags, cudaStream_t stream)
 {
-	(void)dptrs;
-	(void)sizes;
-	(void)count;
-	(void)prefetchLocs;
-	(void)prefetchLocIdxs;
-	(void)numPrefetchLocs;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemPrefetchBatchAsync(dptrs, sizes, count, prefetchLocs, prefetchLocIdxs, numPrefetchLocs, flags, own_stream(stream))));
 }
 #endif
 cudaError_t cudaMemRangeGetAttribute(void *data, size_t dataSize, enum cudaMemRangeAttribute attribute, const void *devPtr, size_t count)
@@ -2218,39 +2180,29 @@ cudaError_t cudaMemcpy3DAsync_ptsz(const struct cudaMemcpy3DParms *p, cudaStream
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
 cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream)
 {
-	(void)numOps;
-	(void)opList;
-	(void)failIdx;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpy3DBatchAsync(numOps, opList, failIdx, flags, stream)));
 }
 cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, size_t *failIdx, unsigned long long flags, cudaStream_t stream)
 {
-	(void)numOps;
-	(void)opList;
-	(void)failIdx;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpy3DBatchAsync(numOps, opList, failIdx, flags, own_stream(stream))));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemcpy3DBatchAsync(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream)
 {
-	(void)numOps;
-	(void)opList;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpy3DBatchAsync_v2(numOps, opList, flags, stream)));
 }
 cudaError_t cudaMemcpy3DBatchAsync_ptsz(size_t numOps, struct cudaMemcpy3DBatchOp *opList, unsigned long long flags, cudaStream_t stream)
 {
-	(void)numOps;
-	(void)opList;
-	(void)flags;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpy3DBatchAsync_v2(numOps, opList, flags, own_stream(stream))));
 }
 #endif
 cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *p)
@@ -2304,55 +2256,29 @@ cudaError_t cudaMemcpyAsync_ptsz(void *dst, const void *src, size_t count, enum 
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
 cudaError_t cudaMemcpyBatchAsync(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream)
 {
-	(void)dsts;
-	(void)srcs;
-	(void)sizes;
-	(void)count;
-	(void)attrs;
-	(void)attrsIdxs;
-	(void)numAttrs;
-	(void)failIdx;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, stream)));
 }
 cudaError_t cudaMemcpyBatchAsync_ptsz(void **dsts, void **srcs, size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, size_t *failIdx, cudaStream_t stream)
 {
-	(void)dsts;
-	(void)srcs;
-	(void)sizes;
-	(void)count;
-	(void)attrs;
-	(void)attrsIdxs;
-	(void)numAttrs;
-	(void)failIdx;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, failIdx, own_stream(stream))));
 }
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 cudaError_t cudaMemcpyBatchAsync(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream)
 {
-	(void)dsts;
-	(void)srcs;
-	(void)sizes;
-	(void)count;
-	(void)attrs;
-	(void)attrsIdxs;
-	(void)numAttrs;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, stream)));
 }
 cudaError_t cudaMemcpyBatchAsync_ptsz(void *const *dsts, const void *const *srcs, const size_t *sizes, size_t count, struct cudaMemcpyAttributes *attrs, size_t *attrsIdxs, size_t numAttrs, cudaStream_t stream)
 {
-	(void)dsts;
-	(void)srcs;
-	(void)sizes;
-	(void)count;
-	(void)attrs;
-	(void)attrsIdxs;
-	(void)numAttrs;
-	(void)stream;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, own_stream(stream))));
 }
 #endif
 cudaError_t cudaMemcpyFromArray(void *dst, cudaArray_const_t src, size_t wOffset, size_t hOffset, size_t count, enum cudaMemcpyKind kind)

@@ -40,13 +40,13 @@ BAD(cudaDeviceGetCacheConfig, false, cudaDeviceGetCacheConfig(0), cudaDeviceGetC
 BAD(cudaDeviceGetDefaultMemPool, false, cudaDeviceGetDefaultMemPool(0, 0), cudaDeviceGetDefaultMemPool(scratch(), (int)FEW))
 BAD(cudaDeviceGetGraphMemAttribute, false, cudaDeviceGetGraphMemAttribute(0, 0, 0), cudaDeviceGetGraphMemAttribute((int)FEW, (enum cudaGraphMemAttributeType)FEW, scratch()))
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaDeviceGetHostAtomicCapabilities, true, cudaDeviceGetHostAtomicCapabilities(0, 0, 0, 0), cudaDeviceGetHostAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (int)FEW))
+BAD(cudaDeviceGetHostAtomicCapabilities, false, cudaDeviceGetHostAtomicCapabilities(0, 0, 0, 0), cudaDeviceGetHostAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (int)FEW))
 #endif
 BAD(cudaDeviceGetLimit, false, cudaDeviceGetLimit(0, 0), cudaDeviceGetLimit(scratch(), (enum cudaLimit)FEW))
 BAD(cudaDeviceGetMemPool, false, cudaDeviceGetMemPool(0, 0), cudaDeviceGetMemPool(scratch(), (int)FEW))
 BAD(cudaDeviceGetNvSciSyncAttributes, true, cudaDeviceGetNvSciSyncAttributes(0, 0, 0), cudaDeviceGetNvSciSyncAttributes(scratch(), (int)FEW, (int)FEW))
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaDeviceGetP2PAtomicCapabilities, true, cudaDeviceGetP2PAtomicCapabilities(0, 0, 0, 0, 0), cudaDeviceGetP2PAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (int)FEW, (int)FEW))
+BAD(cudaDeviceGetP2PAtomicCapabilities, false, cudaDeviceGetP2PAtomicCapabilities(0, 0, 0, 0, 0), cudaDeviceGetP2PAtomicCapabilities(scratch(), scratch(), (unsigned int)FEW, (int)FEW, (int)FEW))
 #endif
 BAD(cudaDeviceGetP2PAttribute, false, cudaDeviceGetP2PAttribute(0, 0, 0, 0), cudaDeviceGetP2PAttribute(scratch(), (enum cudaDeviceP2PAttr)FEW, (int)FEW, (int)FEW))
 BAD(cudaDeviceGetPCIBusId, false, cudaDeviceGetPCIBusId(0, 0, 0), cudaDeviceGetPCIBusId(scratch(), (int)FEW, (int)FEW))
@@ -402,19 +402,19 @@ BAD(cudaLibraryLoadFromFile, false, cudaLibraryLoadFromFile(0, 0, 0, 0, 0, 0, 0,
 BAD(cudaLibraryUnload, false, cudaLibraryUnload(0), cudaLibraryUnload((cudaLibrary_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaLogsCurrent, true, cudaLogsCurrent(0, 0), cudaLogsCurrent(scratch(), (unsigned int)FEW))
+BAD(cudaLogsCurrent, false, cudaLogsCurrent(0, 0), cudaLogsCurrent(scratch(), (unsigned int)FEW))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaLogsDumpToFile, true, cudaLogsDumpToFile(0, 0, 0), cudaLogsDumpToFile(scratch(), scratch(), (unsigned int)FEW))
+BAD(cudaLogsDumpToFile, false, cudaLogsDumpToFile(0, 0, 0), cudaLogsDumpToFile(scratch(), scratch(), (unsigned int)FEW))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaLogsDumpToMemory, true, cudaLogsDumpToMemory(0, 0, 0, 0), cudaLogsDumpToMemory(scratch(), scratch(), scratch(), (unsigned int)FEW))
+BAD(cudaLogsDumpToMemory, false, cudaLogsDumpToMemory(0, 0, 0, 0), cudaLogsDumpToMemory(scratch(), scratch(), scratch(), (unsigned int)FEW))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaLogsRegisterCallback, true, cudaLogsRegisterCallback(0, 0, 0), cudaLogsRegisterCallback((cudaLogsCallback_t)nowhere, scratch(), scratch()))
+BAD(cudaLogsRegisterCallback, false, cudaLogsRegisterCallback(0, 0, 0), cudaLogsRegisterCallback((cudaLogsCallback_t)nowhere, scratch(), scratch()))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaLogsUnregisterCallback, true, cudaLogsUnregisterCallback(0), cudaLogsUnregisterCallback((cudaLogsCallbackHandle)RUBBISH))
+BAD(cudaLogsUnregisterCallback, false, cudaLogsUnregisterCallback(0), cudaLogsUnregisterCallback((cudaLogsCallbackHandle)RUBBISH))
 #endif
 BAD(cudaMalloc, false, cudaMalloc(0, 0), cudaMalloc(scratch(), (size_t)FEW))
 BAD(cudaMalloc3D, false, cudaMalloc3D(0, (struct cudaExtent){0}), cudaMalloc3D(scratch(), (struct cudaExtent){0}))
@@ -438,12 +438,12 @@ BAD(cudaMemAdvise, false, cudaMemAdvise(0, 0, 0, (struct cudaMemLocation){0}), c
 BAD(cudaMemAdvise_v2, false, cudaMemAdvise_v2(0, 0, 0, (struct cudaMemLocation){0}), cudaMemAdvise_v2(scratch(), (size_t)FEW, (enum cudaMemoryAdvise)FEW, (struct cudaMemLocation){0}))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaMemDiscardAndPrefetchBatchAsync, true, cudaMemDiscardAndPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemDiscardAndPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemDiscardAndPrefetchBatchAsync_ptsz, true, cudaMemDiscardAndPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemDiscardAndPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemDiscardAndPrefetchBatchAsync, false, cudaMemDiscardAndPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemDiscardAndPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemDiscardAndPrefetchBatchAsync_ptsz, false, cudaMemDiscardAndPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemDiscardAndPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaMemDiscardBatchAsync, true, cudaMemDiscardBatchAsync(0, 0, 0, 0, 0), cudaMemDiscardBatchAsync(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemDiscardBatchAsync_ptsz, true, cudaMemDiscardBatchAsync_ptsz(0, 0, 0, 0, 0), cudaMemDiscardBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemDiscardBatchAsync, false, cudaMemDiscardBatchAsync(0, 0, 0, 0, 0), cudaMemDiscardBatchAsync(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemDiscardBatchAsync_ptsz, false, cudaMemDiscardBatchAsync_ptsz(0, 0, 0, 0, 0), cudaMemDiscardBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
 BAD(cudaMemGetDefaultMemPool, false, cudaMemGetDefaultMemPool(0, 0, 0), cudaMemGetDefaultMemPool(scratch(), scratch(), (enum cudaMemAllocationType)FEW))
@@ -476,8 +476,8 @@ BAD(cudaMemPrefetchAsync_v2, false, cudaMemPrefetchAsync_v2(0, 0, (struct cudaMe
 BAD(cudaMemPrefetchAsync_v2_ptsz, false, cudaMemPrefetchAsync_v2_ptsz(0, 0, (struct cudaMemLocation){0}, 0, 0), cudaMemPrefetchAsync_v2_ptsz(scratch(), (size_t)FEW, (struct cudaMemLocation){0}, (unsigned int)FEW, (cudaStream_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaMemPrefetchBatchAsync, true, cudaMemPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemPrefetchBatchAsync_ptsz, true, cudaMemPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemPrefetchBatchAsync, false, cudaMemPrefetchBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemPrefetchBatchAsync(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemPrefetchBatchAsync_ptsz, false, cudaMemPrefetchBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemPrefetchBatchAsync_ptsz(scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (unsigned long long)FEW, (cudaStream_t)RUBBISH))
 #endif
 BAD(cudaMemRangeGetAttribute, false, cudaMemRangeGetAttribute(0, 0, 0, 0, 0), cudaMemRangeGetAttribute(scratch(), (size_t)FEW, (enum cudaMemRangeAttribute)FEW, scratch(), (size_t)FEW))
 BAD(cudaMemRangeGetAttributes, false, cudaMemRangeGetAttributes(0, 0, 0, 0, 0, 0), cudaMemRangeGetAttributes(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), (size_t)FEW))
@@ -505,12 +505,12 @@ BAD(cudaMemcpy3D_ptds, false, cudaMemcpy3D_ptds(0), cudaMemcpy3D_ptds(scratch())
 BAD(cudaMemcpy3DAsync, false, cudaMemcpy3DAsync(0, 0), cudaMemcpy3DAsync(scratch(), (cudaStream_t)RUBBISH))
 BAD(cudaMemcpy3DAsync_ptsz, false, cudaMemcpy3DAsync_ptsz(0, 0), cudaMemcpy3DAsync_ptsz(scratch(), (cudaStream_t)RUBBISH))
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
-BAD(cudaMemcpy3DBatchAsync, true, cudaMemcpy3DBatchAsync(0, 0, 0, 0, 0), cudaMemcpy3DBatchAsync((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemcpy3DBatchAsync_ptsz, true, cudaMemcpy3DBatchAsync_ptsz(0, 0, 0, 0, 0), cudaMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpy3DBatchAsync, false, cudaMemcpy3DBatchAsync(0, 0, 0, 0, 0), cudaMemcpy3DBatchAsync((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpy3DBatchAsync_ptsz, false, cudaMemcpy3DBatchAsync_ptsz(0, 0, 0, 0, 0), cudaMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaMemcpy3DBatchAsync, true, cudaMemcpy3DBatchAsync(0, 0, 0, 0), cudaMemcpy3DBatchAsync((size_t)FEW, scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemcpy3DBatchAsync_ptsz, true, cudaMemcpy3DBatchAsync_ptsz(0, 0, 0, 0), cudaMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpy3DBatchAsync, false, cudaMemcpy3DBatchAsync(0, 0, 0, 0), cudaMemcpy3DBatchAsync((size_t)FEW, scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpy3DBatchAsync_ptsz, false, cudaMemcpy3DBatchAsync_ptsz(0, 0, 0, 0), cudaMemcpy3DBatchAsync_ptsz((size_t)FEW, scratch(), (unsigned long long)FEW, (cudaStream_t)RUBBISH))
 #endif
 BAD(cudaMemcpy3DPeer, false, cudaMemcpy3DPeer(0), cudaMemcpy3DPeer(scratch()))
 BAD(cudaMemcpy3DPeer_ptds, false, cudaMemcpy3DPeer_ptds(0), cudaMemcpy3DPeer_ptds(scratch()))
@@ -521,12 +521,12 @@ BAD(cudaMemcpyArrayToArray_ptds, false, cudaMemcpyArrayToArray_ptds(0, 0, 0, 0, 
 BAD(cudaMemcpyAsync, false, cudaMemcpyAsync(0, 0, 0, 0, 0), cudaMemcpyAsync(scratch(), scratch(), (size_t)FEW, (enum cudaMemcpyKind)FEW, (cudaStream_t)RUBBISH))
 BAD(cudaMemcpyAsync_ptsz, false, cudaMemcpyAsync_ptsz(0, 0, 0, 0, 0), cudaMemcpyAsync_ptsz(scratch(), scratch(), (size_t)FEW, (enum cudaMemcpyKind)FEW, (cudaStream_t)RUBBISH))
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 12
-BAD(cudaMemcpyBatchAsync, true, cudaMemcpyBatchAsync(0, 0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (cudaStream_t)RUBBISH))
-BAD(cudaMemcpyBatchAsync_ptsz, true, cudaMemcpyBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (cudaStream_t)RUBBISH))
+BAD(cudaMemcpyBatchAsync, false, cudaMemcpyBatchAsync(0, 0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (cudaStream_t)RUBBISH))
+BAD(cudaMemcpyBatchAsync_ptsz, false, cudaMemcpyBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, scratch(), (cudaStream_t)RUBBISH))
 #endif
 #if CUDART_MAJOR >= 13 && CUDART_MAJOR <= 13
-BAD(cudaMemcpyBatchAsync, true, cudaMemcpyBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (cudaStream_t)RUBBISH))
-BAD(cudaMemcpyBatchAsync_ptsz, true, cudaMemcpyBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpyBatchAsync, false, cudaMemcpyBatchAsync(0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (cudaStream_t)RUBBISH))
+BAD(cudaMemcpyBatchAsync_ptsz, false, cudaMemcpyBatchAsync_ptsz(0, 0, 0, 0, 0, 0, 0, 0), cudaMemcpyBatchAsync_ptsz(scratch(), scratch(), scratch(), (size_t)FEW, scratch(), scratch(), (size_t)FEW, (cudaStream_t)RUBBISH))
 #endif
 BAD(cudaMemcpyFromArray, false, cudaMemcpyFromArray(0, 0, 0, 0, 0, 0), cudaMemcpyFromArray(scratch(), (cudaArray_const_t)RUBBISH, (size_t)FEW, (size_t)FEW, (size_t)FEW, (enum cudaMemcpyKind)FEW))
 BAD(cudaMemcpyFromArray_ptds, false, cudaMemcpyFromArray_ptds(0, 0, 0, 0, 0, 0), cudaMemcpyFromArray_ptds(scratch(), (cudaArray_const_t)RUBBISH, (size_t)FEW, (size_t)FEW, (size_t)FEW, (enum cudaMemcpyKind)FEW))

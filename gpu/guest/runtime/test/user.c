@@ -24,6 +24,83 @@ static const char *const names[] = {
 	"__cudaPopCallConfiguration",
 };
 
+#if CUDART_MAJOR >= 12
+_Static_assert(sizeof(struct cudaMemcpyAttributes) == 24 && sizeof(struct cudaMemcpy3DBatchOp) == 112, "batches");
+
+/* Two copies in a batch, and a box, by the form that this version has. */
+static void batches(void)
+{
+	struct cudaMemcpyAttributes order = {.srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+	struct cudaMemcpy3DBatchOp box = {.extent = {8, 1, 1}, .srcAccessOrder = cudaMemcpySrcAccessOrderStream};
+	unsigned int in[2] = {7, 8}, out[2] = {0};
+	size_t sizes[2] = {4, 4}, first = 0;
+	void *p, *src[2] = {&in[0], &in[1]}, *dst[2];
+	cudaStream_t s;
+
+	CHECK(cudaMalloc(&p, 16));
+	CHECK(cudaStreamCreate(&s));
+	dst[0] = p;
+	dst[1] = (char *)p + 4;
+	box.src.type = box.dst.type = cudaMemcpyOperandTypePointer;
+	box.src.op.ptr.ptr = p;
+	box.dst.op.ptr.ptr = out;
+#if CUDART_MAJOR == 12
+	size_t fail = 77;
+
+	CHECK(cudaMemcpyBatchAsync(dst, src, sizes, 2, &order, &first, 1, &fail, s));
+	CHECK(cudaMemcpy3DBatchAsync(1, &box, &fail, 0, s));
+	sizes[1] = 1 << 20;
+	WANT(cudaMemcpyBatchAsync(dst, src, sizes, 2, &order, &first, 1, &fail, s), cudaErrorInvalidValue);
+	ASSERT(fail == 1);
+#else
+	CHECK(cudaMemcpyBatchAsync(dst, (const void *const *)src, sizes, 2, &order, &first, 1, s));
+	CHECK(cudaMemcpy3DBatchAsync(1, &box, 0, s));
+	WANT(cudaMemcpyBatchAsync(dst, (const void *const *)src, sizes, 2, &order, &first, 1, NULL), cudaErrorInvalidValue);
+#endif
+	CHECK(cudaStreamSynchronize(s));
+	ASSERT(out[0] == 7 && out[1] == 8);
+	(void)cudaGetLastError();
+	CHECK(cudaFree(p));
+	CHECK(cudaStreamDestroy(s));
+}
+#endif
+
+#if CUDART_MAJOR >= 13
+/* What came with version 13. */
+static void newest(void)
+{
+	struct cudaMemLocation here = {cudaMemLocationTypeDevice, 0};
+	enum cudaAtomicOperation add = cudaAtomicOperationIntegerAdd;
+	size_t bytes = 4096, first = 0, size;
+	unsigned int can = 77;
+	cudaLogIterator from;
+	char text[512];
+	cudaMemPool_t pool, same;
+	cudaStream_t s;
+	void *p;
+
+	CHECK(cudaStreamCreate(&s));
+	CHECK(cudaMallocManaged(&p, bytes, cudaMemAttachGlobal));
+	CHECK(cudaMemPrefetchBatchAsync(&p, &bytes, 1, &here, &first, 1, 0, s));
+	CHECK(cudaMemDiscardBatchAsync(&p, &bytes, 1, 0, s));
+	CHECK(cudaMemDiscardAndPrefetchBatchAsync(&p, &bytes, 1, &here, &first, 1, 0, s));
+	CHECK(cudaMemGetDefaultMemPool(&pool, &here, cudaMemAllocationTypePinned));
+	CHECK(cudaMemSetMemPool(&here, cudaMemAllocationTypePinned, pool));
+	CHECK(cudaMemGetMemPool(&same, &here, cudaMemAllocationTypePinned));
+	ASSERT(same == pool);
+	CHECK(cudaDeviceGetHostAtomicCapabilities(&can, &add, 1, 0));
+	ASSERT(can == 0);
+	WANT(cudaDeviceGetP2PAtomicCapabilities(&can, &add, 1, 0, 0), cudaErrorInvalidDevice);
+	CHECK(cudaLogsCurrent(&from, 0));
+	size = sizeof text;
+	CHECK(cudaLogsDumpToMemory(&from, text, &size, 0));
+	ASSERT(size == 0);
+	(void)cudaGetLastError();
+	CHECK(cudaFree(p));
+	CHECK(cudaStreamDestroy(s));
+}
+#endif
+
 int main(int argc, char **argv)
 {
 	struct cudaDeviceProp guarded[2];
@@ -61,6 +138,12 @@ int main(int argc, char **argv)
 		CHECK(cudaGetDriverEntryPoint("cuNoSuchThing", &entry, 0, &result));
 		ASSERT(!entry && result == cudaDriverEntryPointSymbolNotFound);
 	}
+#endif
+#if CUDART_MAJOR >= 12
+	batches();
+#endif
+#if CUDART_MAJOR >= 13
+	newest();
 #endif
 	printf("user: %d of %s: OK\n", version, guarded[0].name);
 	return 0;
