@@ -165,11 +165,9 @@ fuzz: setup
 gpu-check: setup build
 	@gpu/conformance/pack.sh $(BUILD)/gpu-check
 
-## test-vendor: NVIDIA's CUDA samples, pycuda, numba and PyTorch in a Debian root with non-free, on a soft GPU; SAMPLES=PATTERN, PROGRAMS=PATTERN some
+## test-vendor: NVIDIA's CUDA samples, pycuda, numba and PyTorch in a Debian root with non-free, on a soft GPU (hours); SAMPLES=PATTERN, PROGRAMS=PATTERN some, CONTINUE=1 goes on
 test-vendor: setup build
-	@installer/dev/vendor/samples.sh
-	@installer/dev/vendor/python.sh
-	@installer/dev/vendor/torch.sh
+	@installer/dev/vendor/all.sh
 
 ## deb: Debian packages of what is built, in build/deb
 deb: build

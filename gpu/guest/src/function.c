@@ -15,7 +15,9 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 		;
 	else if (attrib < FUNCTION_ATTRIBUTES)
 		*pi = f->info.attributes[attrib];
-	else if (attrib < 16) /* clusters: none */
+	else if (attrib >= CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED && attrib < 16)
+		*pi = atomic_load(&f->cluster[attrib - CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED]);
+	else if (attrib < 16) /* the cluster that a kernel requires: not told */
 		*pi = 0;
 	else
 		err = CUDA_ERROR_INVALID_VALUE;
@@ -23,6 +25,17 @@ CUDA_API CUresult cuFuncGetAttribute(int *pi, int attrib, CUfunction hfunc)
 	return err;
 }
 
+/* What has been set is kept for cuFuncGetAttribute. */
+static void keep(struct function *f, int attrib, int value)
+{
+	if (attrib < FUNCTION_ATTRIBUTES)
+		__atomic_store_n(&f->info.attributes[attrib], value, __ATOMIC_RELAXED);
+	else
+		atomic_store(&f->cluster[attrib - CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED], value);
+}
+
+/* cuFuncSetAttribute hands on the settable attributes but for the size of the cluster
+ * that a kernel requires. */
 CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
 {
 	struct bslt_func_set_attribute a = {.attribute = attrib, .value = value};
@@ -30,12 +43,13 @@ CUDA_API CUresult cuFuncSetAttribute(CUfunction hfunc, int attrib, int value)
 	int err;
 
 	SESSION(s);
-	if (attrib != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && attrib != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+	if (attrib != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && attrib != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT &&
+	    attrib != CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED && attrib != CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(function_resolve(hfunc, &f));
 	a.function = f->o.id;
 	if ((err = function_usable(f)) == 0 && (err = call(s, BSLT_OP_FUNC_SET_ATTRIBUTE, &a, sizeof a).result) == 0)
-		__atomic_store_n(&f->info.attributes[attrib], value, __ATOMIC_RELAXED);
+		keep(f, attrib, value);
 	object_put(f);
 	return err;
 }

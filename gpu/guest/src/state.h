@@ -117,6 +117,7 @@ struct function {
 	struct object o;
 	uint64_t module;
 	struct function_info info;
+	_Atomic int cluster[2];	/* what was set for attributes 14 and 15, of which the worker tells nothing */
 	_Atomic bool loaded; /* the attributes in info are known, and whether it is refused */
 	uint32_t param_bytes;
 	struct launch_state *state; /* launch_state.c's, or NULL */

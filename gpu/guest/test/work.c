@@ -300,6 +300,21 @@ static void launch_hints(void)
 	EXPECT(got == 7);
 }
 
+/* What libraries of kernels with clusters say about each of them. */
+static void cluster_attributes(CUfunction f)
+{
+	int value = -1;
+
+	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, f));
+	EXPECT(value == 1);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 2));
+	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 2));
+	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, f));
+	EXPECT(value == 2);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 3));
+}
+
 /* A cluster of two blocks; alone is how many blocks of it fit. */
 static void occupancy_of_clusters(CUfunction f, CUlaunchConfig config)
 {
@@ -349,6 +364,7 @@ static void with_clusters(void)
 	(void)demo_start("count");
 	CHECK(cuModuleLoadData(&m, ptx));
 	CHECK(cuModuleGetFunction(&f, m, "neighbour"));
+	cluster_attributes(f);
 	CHECK(cuMemAlloc(&out, sizeof back));
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(back, out, sizeof back));

@@ -289,10 +289,13 @@ func (c *Context) function(fn worker.Function) (*function, error) {
 	return f, f.refused
 }
 
-// CUfunction_attribute 8 and 9.
+// CUfunction_attribute 8, 9, 14 and 15: the last three change no result. No cluster is
+// larger than the portable size.
 const (
-	attrMaxDynamicShared = 8
-	attrSharedCarveout   = 9
+	attrMaxDynamicShared   = 8
+	attrSharedCarveout     = 9
+	attrNonPortableCluster = 14 // 0 or 1
+	attrClusterScheduling  = 15 // CUclusterSchedulingPolicy, 0 to 2
 )
 
 // FuncSetAttribute implements worker.Context.
@@ -310,6 +313,10 @@ func (c *Context) FuncSetAttribute(fn worker.Function, attribute, value int32) e
 		f.maxDynamic = uint32(value)
 		c.mu.Unlock()
 	case attrSharedCarveout:
+	case attrNonPortableCluster, attrClusterScheduling:
+		if value < 0 || value > attribute-attrNonPortableCluster+1 {
+			return abi.ErrInvalidValue
+		}
 	default:
 		return abi.ErrInvalidValue
 	}

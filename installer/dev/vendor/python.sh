@@ -1,50 +1,49 @@
 #!/usr/bin/env bash
 # Runs Debian's pycuda and numba on a soft GPU with Basalt's libcuda: our own
-# programs of python/, and numba's tests, one process for each of its modules.
-# Writes tables to $BASALT_BUILD/vendor/{python,numba-tests}.md and what each
-# said to $BASALT_BUILD/vendor/log/.
+# programs of python/ (part python), and numba's tests, one process for each of its
+# modules (part numba). What each said is in $BASALT_BUILD/vendor/log/; results.sh has
+# the rest.
 #
 #   PROGRAMS=PATTERN  only those whose name matches (a shell pattern)
 #   LIMIT=SECONDS     how long a program or a module may run (300)
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
+. installer/dev/vendor/results.sh
 limit=${LIMIT:-300}
 packages=usr/lib/python3/dist-packages
 rm -rf "$root/opt/python"
 cp -a installer/dev/vendor/python "$root/opt/python"
-mkdir -p "$dir/log"
 
-# how CODE LOG: a test run's summary, or what the last line says.
-how() {
-	case $1 in
-	0 | 5) ;;
-	124 | 137) echo "over $limit s" ;;
-	*) grep -E '^FAILED' "$2" || tail -n 1 "$2" | tr '|`' '/' | cut -c1-160 ;;
+# said LOG: a test run's count and what of it failed, or what the last line says.
+said() {
+	local failed
+	failed=$(sed -nE 's/^(FAIL|ERROR): ([^ ]+).*/\2/p' "$1" | sort -u | tr '\n' ' ')
+	grep -oE '^Ran [0-9]+ tests?' "$1" | tail -n 1 | tr '\n' ' '
+	[ -n "$failed" ] && echo "not right: $failed" || reason "$1" '^[A-Za-z.]*(Error|Exception)'
+}
+
+# run PART NAME COMMAND…: runs the command and notes how it ended.
+run() {
+	local part=$1 name=$2 code=0 start=$SECONDS log=$dir/log/$1-${2//\//.}.log
+	shift 2
+	if left_out "$part" "$name"; then count=$((count + 1)); return; fi
+	inside /opt/python "$limit" "$@" >"$log" 2>&1 || code=$?
+	case $code in
+	0) note "$part" "$name" passes $((SECONDS - start)) "$(grep -oE '^Ran [0-9]+ tests?' "$log" | tail -n 1)" ;;
+	5) note "$part" "$name" passes $((SECONDS - start)) "has no tests" ;; # unittest's status
+	124 | 137) note "$part" "$name" slow $((SECONDS - start)) "" ;;
+	*) note "$part" "$name" fails $((SECONDS - start)) "$(said "$log")" ;;
 	esac
 }
 
-# table FILE NAME COMMAND…: runs the command, whose row goes to the file.
-table() {
-	local file=$1 name=$2 code=0 log result
-	log=$dir/log/${2//\//.}.log
-	shift 2
-	inside /opt/python "$limit" "$@" >"$log" 2>&1 || code=$?
-	result=passes
-	[ $code != 5 ] || result="has no tests" # unittest's status
-	[ $code = 0 ] || [ $code = 5 ] || { result=fails failed=$((failed + 1)); }
-	echo "$result  $name  $(how $code "$log")"
-	echo "| $name | $result | $(grep -oE '^Ran [0-9]+ tests?' "$log" | tail -n 1) | $(how $code "$log") |" >>"$file"
-}
-
-failed=0
-printf '| program | result | tests | why |\n|---|---|---|---|\n' | tee "$dir/python.md" >"$dir/numba-tests.md"
-for program in installer/dev/vendor/python/${PROGRAMS:-}*.py; do
-	[ -e "$program" ] || continue
-	table "$dir/python.md" "$(basename "$program" .py)" python3 "$(basename "$program")"
+programs=$(cd installer/dev/vendor/python && find . -name '*.py' -name "*${PROGRAMS:-}*" -printf '%P\n' | sort)
+modules=$(cd "$root/$packages/numba/cuda/tests" && find . -name 'test_*.py' -path "*${PROGRAMS:-}*" -printf '%P\n' | sort)
+begin $(wc -w <<<"$programs $modules") python numba
+echo "vendor: $(wc -w <<<"$programs") programs of pycuda and numba, $(wc -w <<<"$modules") modules of numba's tests"
+for program in $programs; do
+	run python "${program%.py}" python3 "$program"
 done
-ours=$failed failed=0
-for module in $(cd "$root/$packages" && find numba/cuda/tests -name 'test_*.py' -path "*${PROGRAMS:-}*" | sort); do
-	name=${module%.py}
-	table "$dir/numba-tests.md" "${name#numba/cuda/tests/}" python3 -m unittest -v "${name//\//.}"
+for module in $modules; do
+	module=${module%.py}
+	run numba "$module" python3 -m unittest -v "numba.cuda.tests.${module//\//.}"
 done
-echo "$ours of our programs and $failed modules of numba's tests fail: $dir/python.md, $dir/numba-tests.md"

@@ -11,9 +11,12 @@ complete=$root/.complete-3 # one more when something else goes into it
 mirror=$(apt-get indextargets --format '$(SITE) $(COMPONENT) $(RELEASE)' 'Identifier: Packages' 'Origin: Debian' |
 	awk '$2 == "main" && $3 !~ /security|backports/ { print $1; exit }')
 [ -n "$mirror" ] || { echo "vendor: no Debian archive in this machine's apt sources" >&2; exit 1; }
-echo "vendor: a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda, numba and PyTorch of contrib and non-free (10 GB) in $root" >&2
+[ "$(id -u)" = 0 ] || { echo "vendor: not root, which mounting and chroot need: run it as root" >&2; exit 1; }
 rm -rf "$root"
 mkdir -p "$(dirname "$root")"
+free=$(df --output=avail -BG "$(dirname "$root")" | tail -n 1 | tr -dc 0-9)
+[ "$free" -ge 18 ] || { echo "vendor: $free GB are free in $(dirname "$root"), want 18 (the root is 10, what is built in it and downloaded the rest)" >&2; exit 1; }
+echo "vendor: making a Debian 13 root with nvidia-cuda-toolkit, nvidia-cuda-samples, pycuda, numba and PyTorch of contrib and non-free (10 GB, of which 4 are downloaded; some minutes) in $root" >&2
 # What packages ask for that is not to come in: Basalt's libcuda is the driver
 # library, and nvidia-cudnn would download cuDNN (torch.sh has a stand-in).
 package=$(mktemp -d)
@@ -29,7 +32,7 @@ Description: in place of NVIDIA's driver library and cuDNN
 EOF
 dpkg-deb --build --root-owner-group "$package/tree" "$package/basalt-vendor.deb" >/dev/null
 # In a mount namespace of its own: see installer/guest/build.sh.
-unshare --mount --propagation private mmdebstrap --quiet --variant=minbase --components=main,contrib,non-free \
+unshare --mount --propagation private mmdebstrap --variant=minbase --components=main,contrib,non-free \
 	--aptopt='APT::Install-Recommends "false"' --aptopt='Acquire::Retries "3"' \
 	--dpkgopt=force-unsafe-io \
 	--essential-hook="copy-in $package/basalt-vendor.deb /" \

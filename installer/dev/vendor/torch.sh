@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs Debian's PyTorch on a soft GPU with Basalt's libcuda and libcudart: its own
-# kernels, each operation of torch/operations.py against the CPU. Writes what was said
-# to $BASALT_BUILD/vendor/log/torch.log, with the most memory that the worker had.
+# kernels, each operation of torch/operations.py against the CPU (results.sh). What was
+# said is in $BASALT_BUILD/vendor/log/torch.log, with the most memory that the worker had.
 # What needs cuBLAS, cuDNN or another library of NVIDIA's is not among them.
 #
-#   LIMIT=SECONDS  how long it may run (1200)
+#   LIMIT=SECONDS  how long a tenth of it may run (120)
 set -euo pipefail
 . "$(dirname "$0")/gpu.sh"
+. installer/dev/vendor/results.sh
 rm -rf "$root/opt/torch"
 cp -a installer/dev/vendor/torch "$root/opt/torch"
-mkdir -p "$dir/log"
 inside /opt/torch 60 ./cudnn.sh "$basalt/lib/libcudnn.so.9" /usr/lib/x86_64-linux-gnu/libtorch_cuda.so.2.6 /usr/lib/x86_64-linux-gnu/libtorch_python.so.2.6
 
 # memory: the most kilobytes that a worker of this gpud has had, until it ends.
@@ -21,8 +21,19 @@ memory() {
 		sleep 0.2
 	done
 }
+echo 0 >"$dir/torch-memory"
 memory &
+
+# Its lines are "N operations …", then "right|WRONG  1.23 s  operation  what is wrong".
+log=$dir/log/torch.log
+CONTINUE= begin 0 torch
 code=0
-inside /opt/torch "${LIMIT:-1200}" python3 operations.py "$@" 2>&1 | tee "$dir/log/torch.log" || code=$?
-echo "the worker had $(($(cat "$dir/torch-memory") / 1024)) MB at most" | tee -a "$dir/log/torch.log"
-exit $code
+inside /opt/torch $((${LIMIT:-120} * 10)) python3 operations.py "$@" 2>&1 | tee "$log" |
+	while IFS= read -r line; do
+		[[ ! $line =~ ^([0-9]+)\ operations ]] || total=${BASH_REMATCH[1]}
+		[[ $line =~ ^(right|WRONG)\ +([0-9]+)\.[0-9]+\ s\ \ (.*)\ \ (.*)$ ]] || { echo "$line"; continue; }
+		name=${BASH_REMATCH[3]//, /-}
+		note torch "${name// /-}" "$([ "${BASH_REMATCH[1]}" = right ] && echo passes || echo fails)" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]}"
+	done || code=$?
+[ $code = 0 ] || [ $code = 1 ] || note torch all-operations "$([ $code = 124 ] && echo slow || echo fails)" 0 "status $code: $(reason "$log" Error)"
+echo "the worker had $(($(cat "$dir/torch-memory") / 1024)) MB at most" | tee -a "$log"

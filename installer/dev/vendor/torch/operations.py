@@ -91,9 +91,9 @@ def judge(operation):
 
 
 def main():
-    print(torch.cuda.get_device_name(), torch.cuda.get_device_capability())
     wrong = 0
     chosen = sys.argv[1:] or OPERATIONS
+    print(f"{len(chosen)} operations on {torch.cuda.get_device_name()}, {torch.cuda.get_device_capability()}", flush=True)
     for name in chosen:
         start = time.monotonic()
         try:
