@@ -364,11 +364,11 @@ static void with_clusters(void)
 	(void)demo_start("count");
 	CHECK(cuModuleLoadData(&m, ptx));
 	CHECK(cuModuleGetFunction(&f, m, "neighbour"));
+	cluster_attributes(f);
 	CHECK(cuMemAlloc(&out, sizeof back));
 	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
 	CHECK(cuMemcpyDtoH(back, out, sizeof back));
 	EXPECT(back[0] == 11 && back[1] == 10 && back[2] == 11 && back[3] == 10);
-	cluster_attributes(f);
 	occupancy_of_clusters(f, config);
 	CHECK(cuMemsetD8(out, 0, sizeof back));
 	k.func = f;
