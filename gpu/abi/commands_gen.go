@@ -77,7 +77,6 @@ const (
 	OpStreamWriteValue32                        Op = 100
 	OpStreamWriteValue64                        Op = 101
 	OpCtxGetExecAffinity                        Op = 102
-	OpMemGetAllocationGranularity               Op = 103
 	OpMulticastGetGranularity                   Op = 104
 	OpStreamCopyAttributes                      Op = 105
 	OpStreamGetAttribute                        Op = 106
@@ -216,8 +215,6 @@ func (o Op) String() string {
 		return "StreamWriteValue64"
 	case OpCtxGetExecAffinity:
 		return "CtxGetExecAffinity"
-	case OpMemGetAllocationGranularity:
-		return "MemGetAllocationGranularity"
 	case OpMulticastGetGranularity:
 		return "MulticastGetGranularity"
 	case OpStreamCopyAttributes:
@@ -365,8 +362,6 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 32, true
 	case OpCtxGetExecAffinity:
 		return 32, true
-	case OpMemGetAllocationGranularity:
-		return 48, true
 	case OpMulticastGetGranularity:
 		return 48, true
 	case OpStreamCopyAttributes:
@@ -2060,33 +2055,6 @@ func (a CtxGetExecAffinity) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
 	b = binary.LittleEndian.AppendUint32(b, uint32(a.Type))
 	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
-	return b
-}
-
-// MemGetAllocationGranularity is the fixed part of the command.
-type MemGetAllocationGranularity struct {
-	Ctx    uint64   // handle of the current context
-	Option int32    // CUmemAllocationGranularity_flags
-	Zero   uint32   // zero
-	Prop   [32]byte // CUmemAllocationProp
-}
-
-// DecodeMemGetAllocationGranularity reads the arguments from b, which has at least 48 bytes.
-func DecodeMemGetAllocationGranularity(b []byte) (a MemGetAllocationGranularity) {
-	_ = b[47]
-	a.Ctx = binary.LittleEndian.Uint64(b[0:])
-	a.Option = int32(binary.LittleEndian.Uint32(b[8:]))
-	a.Zero = binary.LittleEndian.Uint32(b[12:])
-	copy(a.Prop[:], b[16:])
-	return a
-}
-
-// Append appends the arguments to b.
-func (a MemGetAllocationGranularity) Append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
-	b = binary.LittleEndian.AppendUint32(b, uint32(a.Option))
-	b = binary.LittleEndian.AppendUint32(b, a.Zero)
-	b = append(b, a.Prop[:]...)
 	return b
 }
 

@@ -168,7 +168,8 @@ func (c *context) MemSetAccess(address uint64, access worker.Access) error {
 }
 
 // MemUnmap implements worker.Mapper. libcuda may wait for kernels when memory is unmapped,
-// so that is done when none runs, as for memory that is freed.
+// so that is done when none runs, as for memory that is freed. In a context that has failed
+// or ends it stays until that is destroyed: nothing begins there that could use it.
 func (c *context) MemUnmap(address uint64, done func()) error {
 	v := c.virtual
 	v.mu.Lock()
@@ -179,14 +180,17 @@ func (c *context) MemUnmap(address uint64, done func()) error {
 	}
 	c.d.memory.removeMapped(address)
 	var once sync.Once // an operation that the context's end drops is finished, not drained
-	gone := func() { once.Do(func() { c.unalias(a); done() }) }
-	err := c.push(nil, &op{drained: gone, done: func(err error) {
-		if err != nil {
-			gone()
-		}
-	}})
+	tell := func() { once.Do(done) }
+	err := c.push(nil, &op{
+		drained: func() { c.unalias(a); tell() },
+		done: func(err error) {
+			if err != nil {
+				tell()
+			}
+		},
+	})
 	if err != nil {
-		gone() // poisoned: nothing runs
+		tell()
 	}
 	return nil
 }
@@ -195,7 +199,9 @@ func (c *context) unalias(a *alias) {
 	c.virtual.mu.Lock()
 	defer c.virtual.mu.Unlock()
 	for _, p := range a.of.pieces {
-		_ = c.hidePiece(a, p) // poisoned: libcuda keeps it until the context goes
+		if err := c.hidePiece(a, p); err != nil {
+			c.poison(err) // libcuda keeps it until the context goes
+		}
 	}
 	a.of.aliases = slices.DeleteFunc(a.of.aliases, func(o *alias) bool { return o == a })
 	delete(c.virtual.aliases, a.address)

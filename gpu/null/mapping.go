@@ -95,8 +95,3 @@ func (c *Context) mapping(address, size uint64) bool {
 	}
 	return false
 }
-
-// MemGetAllocationGranularity implements worker.Calls.
-func (c *Context) MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
-	return worker.MapGranularity(prop, option)
-}

@@ -94,16 +94,6 @@ func granular(address, size uint64) (abi.Window, error) {
 	return abi.Window{Base: address, Size: size}, nil
 }
 
-// MapGranularity answers cuMemGetAllocationGranularity for devices of which the granule
-// is abi.MapGranule, whatever is asked for: the least or the recommended one.
-func MapGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
-	const pinned, minimum, recommended = 1, 0, 1 // CUmemAllocationType, CUmemAllocationGranularity_flags
-	if prop.Type != pinned || option != minimum && option != recommended {
-		return 0, abi.ErrInvalidValue
-	}
-	return abi.MapGranule, nil
-}
-
 // memReserve serves MemReserve.
 func (s *Session) memReserve(c *command) error {
 	a := abi.DecodeMemReserve(c.argBytes)

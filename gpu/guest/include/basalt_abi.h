@@ -197,7 +197,6 @@ struct bslt_entry {
 #define BSLT_OP_STREAM_WRITE_VALUE32 100
 #define BSLT_OP_STREAM_WRITE_VALUE64 101
 #define BSLT_OP_CTX_GET_EXEC_AFFINITY 102
-#define BSLT_OP_MEM_GET_ALLOCATION_GRANULARITY 103
 #define BSLT_OP_MULTICAST_GET_GRANULARITY 104
 #define BSLT_OP_STREAM_COPY_ATTRIBUTES 105
 #define BSLT_OP_STREAM_GET_ATTRIBUTE 106
@@ -693,14 +692,6 @@ struct bslt_ctx_get_exec_affinity {
 	uint32_t out_region; /* structs that come back: region number */
 };
 _Static_assert(sizeof(struct bslt_ctx_get_exec_affinity) == 32, "bslt_ctx_get_exec_affinity");
-
-struct bslt_mem_get_allocation_granularity {
-	uint64_t ctx; /* handle of the current context */
-	int32_t option; /* CUmemAllocationGranularity_flags */
-	uint32_t zero; /* zero */
-	uint8_t prop[32]; /* CUmemAllocationProp */
-};
-_Static_assert(sizeof(struct bslt_mem_get_allocation_granularity) == 48, "bslt_mem_get_allocation_granularity");
 
 struct bslt_multicast_get_granularity {
 	uint64_t ctx; /* handle of the current context */

@@ -177,8 +177,3 @@ func (c *Context) dropMappings() {
 	}
 	c.mappings = mappings{}
 }
-
-// MemGetAllocationGranularity implements worker.Calls.
-func (c *Context) MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
-	return worker.MapGranularity(prop, option)
-}
