@@ -52,13 +52,13 @@ func run(t *testing.T, s uint64) sim.Result {
 	return first.(func() sim.Result)()
 }
 
-// seeds to run: 200, and in the long form 5000, or what SEEDS says: how many,
+// seeds to run: 100, and in the long form 5000, or what SEEDS says: how many,
 // or 5001-10000.
 func seeds(t *testing.T) (first, n uint64) {
 	if *seed > 0 {
 		return *seed, 1
 	}
-	n = 200
+	n = 100
 	if layer.Long() {
 		n = 5000
 	}
@@ -113,7 +113,7 @@ func TestSeeds(t *testing.T) {
 func TestVolumesAreOpenOnce(t *testing.T) {
 	first, n := seeds(t)
 	if n > 1 && os.Getenv("SEEDS") == "" {
-		n = min(n, n/8+5) // 30 of 200
+		n = min(n, n/4+5) // 30 of 100
 	}
 	var attached atomic.Int64
 	t.Run("seeds", func(t *testing.T) {

@@ -31,6 +31,9 @@ const hint = "run make iso"
 // on two processors that others use too.
 const limit = 15 * time.Minute
 
+// memorySize of a computer, in bytes.
+const memorySize = 2 << 30
+
 // prepared takes turns with every other test that boots machines, and returns
 // the path of the medium.
 func prepared(t *testing.T) (iso string) {
@@ -112,7 +115,7 @@ func (c *computer) firmware() string {
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-smp", "2", "-m", "2048",
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max", "-m", strconv.Itoa(memorySize >> 20),
 		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-device", "virtio-rng-pci"}
 	if c.alone {
@@ -142,8 +145,8 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	}
 	c.starts++
 	name := fmt.Sprintf("%d-%s", c.starts, c.firmware())
-	screen := filepath.Join(c.dir, name+".qmp")
-	args = append(args, "-qmp", "unix:"+screen+",server=on,wait=off")
+	socket := filepath.Join(c.dir, name+".qmp")
+	args = append(args, "-qmp", "unix:"+socket+",server=on,wait=off")
 	p := &power{t: t, cmd: exec.Command("qemu-system-x86_64", args...), more: make(chan struct{}), done: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // whatever becomes of the test
 	stdin, err := p.cmd.StdinPipe()
@@ -180,7 +183,7 @@ func (c *computer) powerOn(t *testing.T, media ...string) *power {
 		}
 		f.Output(name+"-node.txt", c.sshArgs("journalctl -b --no-pager -n 20000; systemctl list-jobs; systemctl --failed; systemd-analyze blame; ps axf; ip address; "+
 			"ovs-vsctl --db=unix:/run/basalt/ovs/db.sock --timeout=5 show")...)
-		f.Text(name+"-screen.txt", screenshot(screen, filepath.Join(string(f), name+"-screen.png")))
+		explain(t, f, socket, name)
 	})
 	return p
 }
@@ -203,27 +206,6 @@ func (s *stamped) Write(b []byte) (int, error) {
 		s.inner = line[len(line)-1] != '\n'
 	}
 	return len(b), nil
-}
-
-// screenshot has QEMU, at its QMP socket, write what the screen shows and end. It
-// returns what QEMU answered, with the processors' registers: they tell one that waits
-// for something from one that loops.
-func screenshot(socket, png string) string {
-	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return err.Error()
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	_, err = fmt.Fprintf(conn, `{"execute":"qmp_capabilities"}{"execute":"screendump","arguments":{"filename":%q,"format":"png"}}`+
-		`{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}{"execute":"quit"}`, png)
-	if err != nil {
-		return err.Error()
-	}
-	answers, err := io.ReadAll(conn)
-	return fmt.Sprintf("%s%v", answers, err)
 }
 
 // power is a computer between power on and power off.

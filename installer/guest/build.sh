@@ -29,7 +29,7 @@ size_mib=2048   # of the disk; it takes what is used, and cloud-init grows it to
 first_mib=1     # the partition's start: the loader lies before it
 
 # What the image is made from, besides the archive's state of the day.
-inputs() { cat "$here/build.sh" "$here/loader.sh" "$here"/files/* "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
+inputs() { cat "$here/build.sh" "$here/loader.sh" "$here"/files/* "$root/installer/iso/files/udev-trigger.conf" "$root/hypervisor/cloudinit/basalt-guest-tools.service"; echo "$suite"; }
 if [ "${1:-}" != --make ]; then
 	want=$(inputs | sha256sum | cut -d' ' -f1)
 	anew=()

@@ -13,11 +13,15 @@ import (
 	"time"
 )
 
-// recent runs in which a test may have been unsteady once.
-const recent = 10
+const (
+	// recent runs in which a test may have been unsteady once.
+	recent = 10
+	// mendedFile says for whom older runs count no more: "TEST UNTIL CAUSE".
+	mendedFile = "installer/dev/testrun/mended.txt"
+)
 
 // remember appends the run to the machine's history, and reports whether a test
-// was unsteady in two of the recent ones.
+// was unsteady in two of the recent ones and its cause not mended in between.
 func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (bad bool, err error) {
 	if o.rank != ranks["test"] {
 		return false, nil
@@ -43,7 +47,11 @@ func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (
 	}
 	runs := append(strings.Split(strings.TrimSpace(string(before)), "\n"), line)
 	runs = runs[max(0, len(runs)-100):] // what happened long ago says nothing of today's tests
-	for _, name := range twice(runs[max(0, len(runs)-recent):], unsteady) {
+	mended, err := os.ReadFile(o.mended)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range twice(runs[max(0, len(runs)-recent):], unsteady, mendedUntil(string(mended))) {
 		fmt.Fprintf(out, "FAIL  %s was unsteady twice in the last %d runs (%s): find the cause\n", name, recent, o.history)
 		bad = true
 	}
@@ -53,13 +61,25 @@ func (o options) remember(r *report, unsteady []test, code int, out io.Writer) (
 	return bad, os.WriteFile(o.history, []byte(strings.TrimSpace(strings.Join(runs, "\n"))+"\n"), 0o644)
 }
 
-// twice returns those of now's unsteady tests that these runs have twice.
-func twice(runs []string, now []test) (names []string) {
+// mendedUntil reads when the cause of a test's unsteadiness was mended, by test.
+func mendedUntil(file string) map[string]string {
+	until := map[string]string{}
+	for line := range strings.Lines(file) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] != "#" {
+			until[f[0]] = f[1]
+		}
+	}
+	return until
+}
+
+// twice returns those of now's unsteady tests that these runs have twice. A run begins
+// with its time; those before a test's cause was mended do not count for it.
+func twice(runs []string, now []test, mended map[string]string) (names []string) {
 	for _, t := range now {
 		name, n := strings.TrimPrefix(t.String(), module+"/"), 0
 		for _, run := range runs {
 			_, list, _ := strings.Cut(run, "unsteady:")
-			if slices.Contains(strings.Fields(list), name) {
+			if run > mended[name] && slices.Contains(strings.Fields(list), name) {
 				n++
 			}
 		}

@@ -42,6 +42,7 @@ type options struct {
 	watch        patience.Watch
 	build        string // folder of what is built
 	history      string
+	mended       string
 }
 
 func main() {
@@ -65,6 +66,7 @@ func main() {
 		o.build = "build"
 	}
 	o.history = filepath.Join(cacheDir(), "test-history.txt")
+	o.mended = mendedFile
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	code, err := o.main(ctx, os.Stdout)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -70,7 +71,14 @@ func TestBudget(t *testing.T) {
 }
 
 func TestUnsteadyTwice(t *testing.T) {
-	o := options{history: filepath.Join(t.TempDir(), "h", "history.txt"), began: time.Now(), rank: ranks["test"]}
+	mended := filepath.Join(t.TempDir(), "mended.txt")
+	write := func(text string) {
+		if err := os.WriteFile(mended, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("# none\n")
+	o := options{history: filepath.Join(t.TempDir(), "h", "history.txt"), mended: mended, began: time.Now(), rank: ranks["test"]}
 	flaky := []test{{module + "/a", "TestX"}}
 	for i, c := range []struct {
 		unsteady []test
@@ -82,6 +90,15 @@ func TestUnsteadyTwice(t *testing.T) {
 			t.Errorf("run %d: %v, %v, %s", i, bad, err, out.String())
 		}
 	}
+	// What was before its cause was mended does not count.
+	write("a.TestX " + time.Now().UTC().Add(time.Minute).Format(time.RFC3339) + " a port was in use\n")
+	if bad, err := o.remember(newReport(io.Discard, ""), flaky, 0, io.Discard); bad || err != nil {
+		t.Error(bad, err)
+	}
+	write("b.TestX " + time.Now().UTC().Add(time.Minute).Format(time.RFC3339) + " a port was in use\n")
+	if bad, err := o.remember(newReport(io.Discard, ""), flaky, 0, io.Discard); !bad || err != nil {
+		t.Error("another test's cause was mended, and it counts no more", err)
+	}
 	// Eleven runs later it is forgiven.
 	for range recent {
 		var out strings.Builder
@@ -92,5 +109,21 @@ func TestUnsteadyTwice(t *testing.T) {
 	var out strings.Builder
 	if bad, err := o.remember(newReport(&out, ""), flaky, 0, &out); bad || err != nil {
 		t.Error(bad, err, out.String())
+	}
+}
+
+func TestMendedNamesTestsAndTimes(t *testing.T) {
+	file, err := os.ReadFile(filepath.Base(mendedFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range mendedUntil(string(file)) {
+		pkg, _, found := strings.Cut(name, ".")
+		if _, err := os.Stat(filepath.Join("../../..", pkg)); err != nil || !found {
+			t.Errorf("%s is no PACKAGE.TEST: %v", name, err)
+		}
+		if when, err := time.Parse(time.RFC3339, at); err != nil || when.Location() != time.UTC || when.After(time.Now()) {
+			t.Errorf("%s: mended at %s (%v), want a time that was, in UTC", name, at, err)
+		}
 	}
 }
