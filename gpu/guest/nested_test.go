@@ -13,8 +13,8 @@ import (
 )
 
 // What the library's tests need and a nested card has not. The card is without
-// virtual memory management and does not reach the guest's memory, as our own
-// library says of itself; everything else is as gpu/cuda has it on any card.
+// virtual memory management, because the strict layer has none, and does not reach the
+// guest's memory, as our own library says of itself; everything else is as gpu/cuda has it on any card.
 const (
 	noHostMemory = "the card does not reach host memory: none is mapped or managed"
 	noWaits      = "a card does not wait for values in memory: that would keep the lease"
