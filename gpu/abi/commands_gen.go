@@ -63,6 +63,13 @@ const (
 	OpGraphUpdate                               Op = 81
 	OpGraphLaunch                               Op = 82
 	OpGraphDestroy                              Op = 83
+	OpMemReserve                                Op = 84
+	OpMemUnreserve                              Op = 85
+	OpMemCreate                                 Op = 86
+	OpMemDestroy                                Op = 87
+	OpMemMap                                    Op = 88
+	OpMemUnmap                                  Op = 89
+	OpMemAccess                                 Op = 90
 	OpOccupancyAvailableDynamicSMemPerBlock     Op = 96
 	OpCtxResetPersistingL2Cache                 Op = 97
 	OpProfilerStart                             Op = 98
@@ -70,7 +77,6 @@ const (
 	OpStreamWriteValue32                        Op = 100
 	OpStreamWriteValue64                        Op = 101
 	OpCtxGetExecAffinity                        Op = 102
-	OpMemGetAllocationGranularity               Op = 103
 	OpMulticastGetGranularity                   Op = 104
 	OpStreamCopyAttributes                      Op = 105
 	OpStreamGetAttribute                        Op = 106
@@ -182,6 +188,20 @@ func (o Op) String() string {
 		return "GraphLaunch"
 	case OpGraphDestroy:
 		return "GraphDestroy"
+	case OpMemReserve:
+		return "MemReserve"
+	case OpMemUnreserve:
+		return "MemUnreserve"
+	case OpMemCreate:
+		return "MemCreate"
+	case OpMemDestroy:
+		return "MemDestroy"
+	case OpMemMap:
+		return "MemMap"
+	case OpMemUnmap:
+		return "MemUnmap"
+	case OpMemAccess:
+		return "MemAccess"
 	case OpOccupancyAvailableDynamicSMemPerBlock:
 		return "OccupancyAvailableDynamicSMemPerBlock"
 	case OpCtxResetPersistingL2Cache:
@@ -196,8 +216,6 @@ func (o Op) String() string {
 		return "StreamWriteValue64"
 	case OpCtxGetExecAffinity:
 		return "CtxGetExecAffinity"
-	case OpMemGetAllocationGranularity:
-		return "MemGetAllocationGranularity"
 	case OpMulticastGetGranularity:
 		return "MulticastGetGranularity"
 	case OpStreamCopyAttributes:
@@ -319,6 +337,20 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 16, true
 	case OpGraphDestroy:
 		return 8, true
+	case OpMemReserve:
+		return 24, true
+	case OpMemUnreserve:
+		return 16, true
+	case OpMemCreate:
+		return 24, true
+	case OpMemDestroy:
+		return 8, true
+	case OpMemMap:
+		return 24, true
+	case OpMemUnmap:
+		return 16, true
+	case OpMemAccess:
+		return 24, true
 	case OpOccupancyAvailableDynamicSMemPerBlock:
 		return 16, true
 	case OpCtxResetPersistingL2Cache:
@@ -333,8 +365,6 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 32, true
 	case OpCtxGetExecAffinity:
 		return 32, true
-	case OpMemGetAllocationGranularity:
-		return 48, true
 	case OpMulticastGetGranularity:
 		return 48, true
 	case OpStreamCopyAttributes:
@@ -1709,6 +1739,165 @@ func (a GraphDestroy) Append(b []byte) []byte {
 	return b
 }
 
+// MemReserve is the fixed part of the command. Reserves addresses of the window's device part, for all contexts.
+type MemReserve struct {
+	Size  uint64 // bytes
+	Align uint64 // a power of two, or 0
+	Wish  uint64 // address, where it is free; 0: none
+}
+
+// DecodeMemReserve reads the arguments from b, which has at least 24 bytes.
+func DecodeMemReserve(b []byte) (a MemReserve) {
+	_ = b[23]
+	a.Size = binary.LittleEndian.Uint64(b[0:])
+	a.Align = binary.LittleEndian.Uint64(b[8:])
+	a.Wish = binary.LittleEndian.Uint64(b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemReserve) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	b = binary.LittleEndian.AppendUint64(b, a.Align)
+	b = binary.LittleEndian.AppendUint64(b, a.Wish)
+	return b
+}
+
+// MemUnreserve is the fixed part of the command. Gives them back; nothing may be mapped there.
+type MemUnreserve struct {
+	Address uint64 // that MemReserve gave
+	Size    uint64 // bytes, as reserved
+}
+
+// DecodeMemUnreserve reads the arguments from b, which has at least 16 bytes.
+func DecodeMemUnreserve(b []byte) (a MemUnreserve) {
+	_ = b[15]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	a.Size = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemUnreserve) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	return b
+}
+
+// MemCreate is the fixed part of the command. Makes zeroed memory of a context that is mapped nowhere yet.
+type MemCreate struct {
+	Ctx    uint64 // handle
+	Memory uint64 // new handle
+	Size   uint64 // bytes
+}
+
+// DecodeMemCreate reads the arguments from b, which has at least 24 bytes.
+func DecodeMemCreate(b []byte) (a MemCreate) {
+	_ = b[23]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Memory = binary.LittleEndian.Uint64(b[8:])
+	a.Size = binary.LittleEndian.Uint64(b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemCreate) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	return b
+}
+
+// MemDestroy is the fixed part of the command. Frees memory that is mapped nowhere.
+type MemDestroy struct {
+	Memory uint64 // handle
+}
+
+// DecodeMemDestroy reads the arguments from b, which has at least 8 bytes.
+func DecodeMemDestroy(b []byte) (a MemDestroy) {
+	_ = b[7]
+	a.Memory = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemDestroy) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	return b
+}
+
+// MemMap is the fixed part of the command. Maps the memory, without access, in its context.
+type MemMap struct {
+	Memory  uint64 // handle
+	Address uint64 // reserved, nothing is mapped there
+	Size    uint64 // bytes of the memory, from its beginning
+}
+
+// DecodeMemMap reads the arguments from b, which has at least 24 bytes.
+func DecodeMemMap(b []byte) (a MemMap) {
+	_ = b[23]
+	a.Memory = binary.LittleEndian.Uint64(b[0:])
+	a.Address = binary.LittleEndian.Uint64(b[8:])
+	a.Size = binary.LittleEndian.Uint64(b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemMap) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	return b
+}
+
+// MemUnmap is the fixed part of the command. Takes whole mappings away, and completes when no work can use them any more.
+type MemUnmap struct {
+	Address uint64 // of a mapping
+	Size    uint64 // bytes of one mapping or several side by side
+}
+
+// DecodeMemUnmap reads the arguments from b, which has at least 16 bytes.
+func DecodeMemUnmap(b []byte) (a MemUnmap) {
+	_ = b[15]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	a.Size = binary.LittleEndian.Uint64(b[8:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemUnmap) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	return b
+}
+
+// MemAccess is the fixed part of the command. Says what the work of their contexts may do with whole mappings.
+type MemAccess struct {
+	Address uint64 // of a mapping
+	Size    uint64 // bytes of one mapping or several side by side
+	Access  uint32 // CUmemAccess_flags
+	Zero    uint32 // zero
+}
+
+// DecodeMemAccess reads the arguments from b, which has at least 24 bytes.
+func DecodeMemAccess(b []byte) (a MemAccess) {
+	_ = b[23]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	a.Size = binary.LittleEndian.Uint64(b[8:])
+	a.Access = binary.LittleEndian.Uint32(b[16:])
+	a.Zero = binary.LittleEndian.Uint32(b[20:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemAccess) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	b = binary.LittleEndian.AppendUint64(b, a.Size)
+	b = binary.LittleEndian.AppendUint32(b, a.Access)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
 // OccupancyAvailableDynamicSMemPerBlock is the fixed part of the command.
 type OccupancyAvailableDynamicSMemPerBlock struct {
 	Func      uint64 // CUfunction
@@ -1871,33 +2060,6 @@ func (a CtxGetExecAffinity) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.OutLen)
 	b = binary.LittleEndian.AppendUint32(b, uint32(a.Type))
 	b = binary.LittleEndian.AppendUint32(b, a.OutRegion)
-	return b
-}
-
-// MemGetAllocationGranularity is the fixed part of the command.
-type MemGetAllocationGranularity struct {
-	Ctx    uint64   // handle of the current context
-	Option int32    // CUmemAllocationGranularity_flags
-	Zero   uint32   // zero
-	Prop   [32]byte // CUmemAllocationProp
-}
-
-// DecodeMemGetAllocationGranularity reads the arguments from b, which has at least 48 bytes.
-func DecodeMemGetAllocationGranularity(b []byte) (a MemGetAllocationGranularity) {
-	_ = b[47]
-	a.Ctx = binary.LittleEndian.Uint64(b[0:])
-	a.Option = int32(binary.LittleEndian.Uint32(b[8:]))
-	a.Zero = binary.LittleEndian.Uint32(b[12:])
-	copy(a.Prop[:], b[16:])
-	return a
-}
-
-// Append appends the arguments to b.
-func (a MemGetAllocationGranularity) Append(b []byte) []byte {
-	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
-	b = binary.LittleEndian.AppendUint32(b, uint32(a.Option))
-	b = binary.LittleEndian.AppendUint32(b, a.Zero)
-	b = append(b, a.Prop[:]...)
 	return b
 }
 

@@ -20,6 +20,7 @@ package abi
 //	1.4  StreamWaitValue
 //	1.5  launches have clusters
 //	1.6  kernels compiled when they are first used (LoadLazy, FuncLoad)
+//	1.7  memory that is mapped where the guest says (MemReserve, MemCreate, MemMap)
 //
 // What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -27,7 +28,7 @@ package abi
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 6
+	Minor        = 7
 	LibraryMinor = 1
 )
 
@@ -123,6 +124,13 @@ const (
 	// those below, of device memory.
 	WindowTail = 96 << 20
 	HostPart   = 4
+
+	// MapGranule is what sizes and addresses of memory that the guest maps are
+	// multiples of (MemReserve, MemCreate, MemMap), and MaxMappings how many
+	// mappings a session has at most: each may take two of the worker's
+	// (vm.max_map_count is 65530 on Linux).
+	MapGranule  = 2 << 20
+	MaxMappings = 12 << 10
 )
 
 // States of a session, in the header's state word.

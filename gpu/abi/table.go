@@ -192,6 +192,23 @@ var Commands = []Command{
 		Doc: "Completes when no work can use the memory any more. MsgDropRegion does the same and waits for nothing.",
 		API: []string{"cuMemFreeHost", "cuMemFree_v2"}},
 
+	// Memory that is mapped where the guest says (1.7). A worker that does not know
+	// these commands, or whose device cannot, answers CUDA_ERROR_NOT_SUPPORTED. Sizes
+	// and addresses are multiples of MapGranule.
+	{Op: 84, Name: "MemReserve", Sync: true, Args: fields(u64("size", "bytes"), u64("align", "a power of two, or 0"), u64("wish", "address, where it is free; 0: none")),
+		Doc: "Reserves addresses of the window's device part, for all contexts.", Value0: "address", API: []string{"cuMemAddressReserve"}},
+	{Op: 85, Name: "MemUnreserve", Sync: true, Args: fields(u64("address", "that MemReserve gave"), u64("size", "bytes, as reserved")),
+		Doc: "Gives them back; nothing may be mapped there.", API: []string{"cuMemAddressFree"}},
+	{Op: 86, Name: "MemCreate", Sync: true, Args: fields(u64("ctx", "handle"), u64("memory", "new handle"), u64("size", "bytes")),
+		Doc: "Makes zeroed memory of a context that is mapped nowhere yet.", API: []string{"cuMemCreate"}},
+	{Op: 87, Name: "MemDestroy", Sync: true, Args: u64("memory", "handle"), Doc: "Frees memory that is mapped nowhere.", API: []string{"cuMemRelease", "cuMemUnmap"}},
+	{Op: 88, Name: "MemMap", Sync: true, Args: fields(u64("memory", "handle"), u64("address", "reserved, nothing is mapped there"), u64("size", "bytes of the memory, from its beginning")),
+		Doc: "Maps the memory, without access, in its context.", API: []string{"cuMemMap"}},
+	{Op: 89, Name: "MemUnmap", Sync: true, Args: fields(u64("address", "of a mapping"), u64("size", "bytes of one mapping or several side by side")),
+		Doc: "Takes whole mappings away, and completes when no work can use them any more.", API: []string{"cuMemUnmap"}},
+	{Op: 90, Name: "MemAccess", Sync: true, Args: fields(u64("address", "of a mapping"), u64("size", "bytes of one mapping or several side by side"), u32s("access", "CUmemAccess_flags", "zero", "zero")),
+		Doc: "Says what the work of their contexts may do with whole mappings.", API: []string{"cuMemSetAccess"}},
+
 	// Copies, in the order of their stream. A slot, where there is one,
 	// completes when the copy has been done.
 	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),

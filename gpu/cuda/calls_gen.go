@@ -61,20 +61,6 @@ func (c *context) CtxResetPersistingL2Cache() error {
 	return c.passOn(cuCtxResetPersistingL2Cache)
 }
 
-// MemGetAllocationGranularity implements worker.Context.
-func (c *context) MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
-	value0 := newOut[uint64]()
-	defer value0.free()
-	prop.LocationId = int32(c.d.device)
-	propBytes := prop.Bytes()
-	propMemory := newStruct(propBytes[:])
-	defer propMemory.free()
-	if err := c.passOn(cuMemGetAllocationGranularity, value0.at(), propMemory.at(), uintptr(uint32(option))); err != nil {
-		return 0, err
-	}
-	return *value0.value, nil
-}
-
 // MulticastGetGranularity implements worker.Context.
 func (c *context) MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error) {
 	value0 := newOut[uint64]()

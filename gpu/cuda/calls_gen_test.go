@@ -22,12 +22,6 @@ var passedOnCalls = []passedOnCall{
 		done(nil)
 		return "cuCtxResetPersistingL2Cache", good, err
 	}},
-	{"cuMemGetAllocationGranularity", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
-		value0, err := c.MemGetAllocationGranularity(abi.MemAllocationProp{Type: 101, RequestedHandleTypes: 102, LocationType: 1, LocationId: 0, AllocFlagsCompressionType: 105, AllocFlagsGpuDirectRdmacapable: 106, AllocFlagsUsage: 107}, 108)
-		good := value0 == 1001
-		done(nil)
-		return fmt.Sprintf("cuMemGetAllocationGranularity prop.type=%d prop.requestedHandleTypes=%d prop.location.type=%d prop.location.id=%d prop.allocFlags.compressionType=%d prop.allocFlags.gpuDirectRDMACapable=%d prop.allocFlags.usage=%d option=%d", 101, 102, 1, o.device, 105, 106, 107, 108), good, err
-	}},
 	{"cuMulticastGetGranularity", func(c worker.Context, o objects, done func(error)) (string, bool, error) {
 		value0, err := c.MulticastGetGranularity(abi.MulticastObjectProp{NumDevices: 101, Size: 102, HandleTypes: 103, Flags: 104}, 105)
 		good := value0 == 1001

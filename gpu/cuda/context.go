@@ -473,6 +473,11 @@ func (c *context) Destroy() error {
 		}
 		clear(c.globals)
 		c.mu.Unlock()
+		if c.virtual != nil {
+			for a := range c.virtual.aliases {
+				c.d.memory.removeMapped(a)
+			}
+		}
 		c.d.mu.Lock()
 		delete(c.d.contexts, c)
 		c.d.mu.Unlock()

@@ -60,7 +60,9 @@ func Open(o Options) (worker.Driver, error) {
 	if err := d.readInfo(); err != nil {
 		return nil, err
 	}
-	d.granule = d.findVirtual()
+	if d.granule = d.findVirtual(); !d.maps() {
+		d.info.Attributes[attributeVirtualMemory] = 0
+	}
 	d.findHosts()
 	return d, nil
 }

@@ -38,7 +38,7 @@ func (c *context) Evict(bytes uint64) (moved uint64, err error) {
 	defer v.mu.Unlock()
 	var errs []error
 	for i, p := range list {
-		errs = append(errs, c.detach(p, p.handle))
+		errs = append(errs, c.hideAliases(p), c.detach(p, p.handle))
 		p.handle, p.away, p.host = 0, true, copies[i].host
 	}
 	v.evicted = true
@@ -113,9 +113,14 @@ func (c *context) Restore() error {
 		c.detachAll(list, handles)
 		return err
 	}
-	for i, p := range append(list, late...) {
+	list, handles = append(list, late...), append(handles, more...)
+	if err := c.showAliases(list, handles); err != nil {
+		c.detachAll(list, handles)
+		return err
+	}
+	for i, p := range list {
 		p.forget()
-		p.handle, p.away = append(handles, more...)[i], false
+		p.handle, p.away = handles[i], false
 	}
 	v.evicted = false
 	return nil

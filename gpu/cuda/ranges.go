@@ -20,6 +20,7 @@ type span struct {
 	start, size uint64
 	global      bool // a module's: not to be freed
 	host        bool // host memory: not to be freed either
+	mapped      bool // where the guest mapped it: likewise, and pieces side by side count as one
 }
 
 func (r *ranges) search(address uint64) (int, bool) {
@@ -50,8 +51,14 @@ func (r *ranges) find(address, size uint64) (s span, ok bool) {
 	if !found {
 		i--
 	}
-	if i >= 0 && address-r.list[i].start <= r.list[i].size && size <= r.list[i].size-(address-r.list[i].start) {
-		return r.list[i], true
+	for ; i >= 0 && i < len(r.list) && address-r.list[i].start <= r.list[i].size; i++ {
+		left := r.list[i].size - (address - r.list[i].start)
+		if size <= left {
+			return r.list[i], true
+		}
+		if address, size = address+left, size-left; !r.list[i].mapped || i+1 == len(r.list) || !r.list[i+1].mapped || r.list[i+1].start != address {
+			break
+		}
 	}
 	return s, false
 }
@@ -69,11 +76,20 @@ func (r *ranges) remove(address uint64, global bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	i, found := r.search(address)
-	if !found || r.list[i].global != global || r.list[i].host {
+	if !found || r.list[i].global != global || r.list[i].host || r.list[i].mapped {
 		return fmt.Errorf("%w: %#x was not allocated", abi.ErrInvalidValue, address)
 	}
 	r.list = slices.Delete(r.list, i, i+1)
 	return nil
+}
+
+// removeMapped takes out a mapping, if it is there.
+func (r *ranges) removeMapped(address uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, found := r.search(address); found && r.list[i].mapped {
+		r.list = slices.Delete(r.list, i, i+1)
+	}
 }
 
 // removeHost takes out host memory.

@@ -24,6 +24,7 @@ type virtual struct {
 
 	mu        sync.Mutex // guards below; not held while bytes are copied
 	blocks    []*block   // by address
+	aliases   map[uint64]*alias
 	evicted   bool
 	condemned []func()   // frees in blocks that are being copied
 	streams   [2]uintptr // that copies take turns on; made by the first Evict
@@ -36,13 +37,15 @@ type block struct {
 	small         bool
 	used          []span // allocations, by address; size as accounted
 	pieces        []*piece
+	aliases       []*alias // where else it is mapped
 	moving        bool
 }
 
 // piece is device memory behind a part of a block, or the host's copy of it.
 type piece struct {
 	address, size uint64
-	handle        uint64
+	of            *block
+	handle        uint64 // 0: it is not on the card
 	away          bool
 	host          []byte // what was there, when away; nil: zeros
 }
@@ -61,7 +64,6 @@ const (
 	attributeVirtualMemory = 102
 	memAllocationPinned    = 1
 	memLocationDevice      = 1
-	memAccessReadWrite     = 3
 )
 
 // allocationProp is CUmemAllocationProp. What is blank stays zero: handles that
@@ -203,7 +205,7 @@ func (c *context) newBlock(size uint64) (*block, error) {
 	b := &block{address: at, size: size}
 	largest := roundUp(largestPiece, c.virtual.granule)
 	for off := uint64(0); off < size; off += largest {
-		b.pieces = append(b.pieces, &piece{address: b.address + off, size: min(largest, size-off), away: true})
+		b.pieces = append(b.pieces, &piece{address: b.address + off, size: min(largest, size-off), of: b, away: true})
 	}
 	if c.virtual.evicted {
 		return b, nil
@@ -237,13 +239,17 @@ func (c *context) attach(p *piece, handle uint64) error {
 	if err := c.call(cuMemMap, uintptr(p.address), uintptr(p.size), 0, uintptr(handle), 0); err != nil {
 		return err
 	}
-	access := newOut[accessDesc]()
-	defer access.free()
-	*access.value = accessDesc{memLocationDevice, int32(c.d.device), memAccessReadWrite}
-	if err := c.call(cuMemSetAccess, uintptr(p.address), uintptr(p.size), access.at(), 1); err != nil {
+	if err := c.setAccess(p.address, p.size, worker.AccessReadWrite); err != nil {
 		return errors.Join(err, c.call(cuMemUnmap, uintptr(p.address), uintptr(p.size)))
 	}
 	return nil
+}
+
+func (c *context) setAccess(address, size uint64, access worker.Access) error {
+	desc := newOut[accessDesc]()
+	defer desc.free()
+	*desc.value = accessDesc{memLocationDevice, int32(c.d.device), int32(access)}
+	return c.call(cuMemSetAccess, uintptr(address), uintptr(size), desc.at(), 1)
 }
 
 // detach is attach and create, undone.
@@ -255,6 +261,7 @@ func (c *context) detach(p *piece, handle uint64) error {
 func (c *context) dropBlock(b *block) {
 	for _, p := range b.pieces {
 		if !p.away {
+			_ = c.hideAliases(p) // there are some only when the context goes
 			_ = c.detach(p, p.handle)
 		}
 		p.forget()

@@ -13,12 +13,13 @@ import (
 )
 
 // What the library's tests need and a nested card has not. The card is without
-// virtual memory management and does not reach the guest's memory, as our own
-// library says of itself; everything else is as gpu/cuda has it on any card.
+// virtual memory management, because the strict layer has none, and does not reach the
+// guest's memory, as our own library says of itself; everything else is as gpu/cuda has it on any card.
 const (
 	noHostMemory = "the card does not reach host memory: none is mapped or managed"
 	noWaits      = "a card does not wait for values in memory: that would keep the lease"
 	noConditions = "a card has no conditional nodes: the worker would have to read their values"
+	noMapping    = "the card does not map memory: the strict layer before its libcuda knows no virtual memory management"
 	noOutput     = "a card's driver prints to the worker's stdout, which leads nowhere"
 	strays       = "device memory of a card without virtual memory lies outside of the window"
 )
@@ -35,6 +36,9 @@ var notOnCard = map[string]string{
 
 	"condition_if": noConditions, "condition_while": noConditions, "condition_switch": noConditions,
 	"condition_captured": noConditions, "condition_refused": noConditions, "condition_updates": noConditions,
+
+	"mapping_grows": noMapping, "mapping_told": noMapping, "mapping_twice": noMapping, "mapping_refused": noMapping,
+	"mapping_fault": noMapping, "mapping_threads": noMapping, "mapping_ends": noMapping,
 
 	"printf_threads": noOutput,
 

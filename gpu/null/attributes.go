@@ -50,6 +50,7 @@ func attributes(o Options) []int32 {
 		89:  1,             // CONCURRENT_MANAGED_ACCESS
 		90:  1,             // COMPUTE_PREEMPTION_SUPPORTED
 		97:  maxOptInBytes, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+		102: 1,             // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
 		106: maxResidentBlocks,
 	} {
 		a[i] = v

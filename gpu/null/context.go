@@ -47,6 +47,7 @@ type Context struct {
 	modules  map[*module]bool
 	recorded time.Time         // of the latest record of an event
 	hosts    map[uint64]uint64 // host memory: bytes, by address
+	mapped   map[uint64]mapped // by address
 }
 
 // operation is something that completes in its turn.
@@ -67,7 +68,7 @@ type stream struct {
 func newContext(d *device, gate worker.Gate, w abi.Window) *Context {
 	c := &Context{
 		d: d, gate: gate, window: w, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		pending: map[*stream]int{}, modules: map[*module]bool{}, hosts: map[uint64]uint64{},
+		pending: map[*stream]int{}, modules: map[*module]bool{}, hosts: map[uint64]uint64{}, mapped: map[uint64]mapped{},
 	}
 	go c.run()
 	return c

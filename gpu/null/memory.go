@@ -35,6 +35,7 @@ type memory struct {
 type block struct {
 	at, size uint64
 	away     uint64 // bytes that are evicted
+	hidden   bool   // of MemCreate: its place is no address
 	c        *Context
 }
 
@@ -50,22 +51,22 @@ func (m *memory) after(at uint64) int {
 	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].at >= at })
 }
 
-// alloc makes a block of a context. away: it does not count, because the
+// alloc places a block of a context. away: it does not count, because the
 // context is evicted.
-func (m *memory) alloc(c *Context, size uint64, away bool) (uint64, error) {
+func (m *memory) alloc(c *Context, b block, away bool) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if size > m.limit {
+	if b.size > m.limit {
 		return 0, abi.ErrOutOfMemory // also keeps the rounding from wrapping
 	}
-	b := block{size: size, c: c}
+	b.c = c
 	if away {
-		b.away = size
+		b.away = b.size
 	}
 	if b.counted() > m.limit-m.used {
 		return 0, abi.ErrOutOfMemory
 	}
-	end := min(m.end, c.window.Device().Size)
+	end := m.room(c.window)
 	i, ok := m.place(m.next, end, end, &b)
 	if !ok {
 		i, ok = m.place(0, m.next, end, &b)
@@ -75,7 +76,7 @@ func (m *memory) alloc(c *Context, size uint64, away bool) (uint64, error) {
 	}
 	m.used += b.counted()
 	m.blocks = slices.Insert(m.blocks, i, b)
-	m.next = b.at + worker.Accounted(size) + unit
+	m.next = b.at + worker.Accounted(b.size) + unit
 	return c.window.Base + b.at, nil
 }
 
@@ -118,11 +119,23 @@ func (m *memory) free(c *Context, address uint64) error {
 	return nil
 }
 
-// check reports whether a context has size bytes at an address, in one block.
+// room is how many addresses of a window blocks have, from its beginning on.
+func (m *memory) room(w abi.Window) uint64 { return min(m.end, w.Device().Size) }
+
+// check reports whether a context has size bytes at an address, in one block or in
+// mappings.
 func (m *memory) check(c *Context, address, size uint64) error {
-	if size == 0 || c.hosting(address, size) {
+	if size == 0 || c.hosting(address, size) || c.mapping(address, size) {
 		return nil
 	}
+	return m.hold(c, address, size, false)
+}
+
+// has reports whether a context has memory of at least size bytes, which MemCreate made.
+func (m *memory) has(c *Context, memory, size uint64) error { return m.hold(c, memory, size, true) }
+
+// hold reports whether size bytes from an address on lie in one block, hidden or not.
+func (m *memory) hold(c *Context, address, size uint64, hidden bool) error {
 	if !c.window.Contains(address, size) {
 		return abi.ErrInvalidValue
 	}
@@ -134,7 +147,7 @@ func (m *memory) check(c *Context, address, size uint64) error {
 		return abi.ErrInvalidValue
 	}
 	b := m.blocks[i-1]
-	if off := at - b.at; b.c != c || off > b.size || size > b.size-off {
+	if off := at - b.at; b.c != c || b.hidden != hidden || off > b.size || size > b.size-off {
 		return abi.ErrInvalidValue
 	}
 	return nil
@@ -205,7 +218,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	if size == 0 {
 		return 0, abi.ErrInvalidValue
 	}
-	return c.d.mem.alloc(c, size, c.evicted)
+	return c.d.mem.alloc(c, block{size: size}, c.evicted)
 }
 
 // MemFree implements worker.Context. Work that is queued has no use for the

@@ -109,6 +109,7 @@ func (d *device) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worke
 	if d.closed {
 		return nil, abi.ErrDeinitialized
 	}
+	w.Keep(d.mem.room(w.Window))
 	c := newContext(d, gate, w.Window)
 	d.contexts[c] = true
 	return c, nil

@@ -16,8 +16,6 @@ type Calls interface {
 	CtxResetPersistingL2Cache() error
 	// EventElapsedTime is cuEventElapsedTime.
 	EventElapsedTime(hStart Event, hEnd Event) (float32, error)
-	// MemGetAllocationGranularity is cuMemGetAllocationGranularity.
-	MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error)
 	// MulticastGetGranularity is cuMulticastGetGranularity.
 	MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error)
 	// OccupancyAvailableDynamicSMemPerBlock is cuOccupancyAvailableDynamicSMemPerBlock.
@@ -64,11 +62,6 @@ func (NoCalls) CtxResetPersistingL2Cache() error {
 // EventElapsedTime implements Calls.
 func (NoCalls) EventElapsedTime(_ Event, _ Event) (float32, error) {
 	return 0, nil
-}
-
-// MemGetAllocationGranularity implements Calls.
-func (NoCalls) MemGetAllocationGranularity(_ abi.MemAllocationProp, _ int32) (uint64, error) {
-	return 0, abi.ErrNotSupported
 }
 
 // MulticastGetGranularity implements Calls.
@@ -141,7 +134,6 @@ var calls = [...]func(*Session, *command) error{
 	abi.OpCtxGetExecAffinity:                        (*Session).callCtxGetExecAffinity,
 	abi.OpCtxResetPersistingL2Cache:                 (*Session).callCtxResetPersistingL2Cache,
 	abi.OpEventElapsedTime:                          (*Session).callEventElapsedTime,
-	abi.OpMemGetAllocationGranularity:               (*Session).callMemGetAllocationGranularity,
 	abi.OpMulticastGetGranularity:                   (*Session).callMulticastGetGranularity,
 	abi.OpOccupancyAvailableDynamicSMemPerBlock:     (*Session).callOccupancyAvailableDynamicSMemPerBlock,
 	abi.OpOccupancyMaxActiveBlocksPerMultiprocessor: (*Session).callOccupancyMaxActiveBlocksPerMultiprocessor,
@@ -196,21 +188,6 @@ func (s *Session) callEventElapsedTime(c *command) error {
 	}
 	value0, err := hStart.ctx.driver.EventElapsedTime(hStart.event, hEnd.event)
 	c.value0 = uint64(math.Float32bits(value0))
-	return err
-}
-
-func (s *Session) callMemGetAllocationGranularity(c *command) error {
-	a := abi.DecodeMemGetAllocationGranularity(c.argBytes)
-	ctx, err := s.context(c, a.Ctx)
-	if err != nil {
-		return err
-	}
-	prop := abi.DecodeMemAllocationProp(a.Prop)
-	if err := prop.Check(); err != nil {
-		return err
-	}
-	value0, err := ctx.driver.MemGetAllocationGranularity(prop, a.Option)
-	c.value0 = uint64(value0)
 	return err
 }
 

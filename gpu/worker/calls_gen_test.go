@@ -15,11 +15,6 @@ func (r *recorder) CtxGetExecAffinity(kind int32) (abi.ExecAffinityParam, error)
 	return numberedExecAffinityParam(), nil
 }
 
-func (r *recorder) MemGetAllocationGranularity(prop abi.MemAllocationProp, option int32) (uint64, error) {
-	r.saw(prop, option)
-	return 1001, nil
-}
-
 func (r *recorder) MulticastGetGranularity(prop abi.MulticastObjectProp, option int32) (uint64, error) {
 	r.saw(prop, option)
 	return 1001, nil
@@ -79,9 +74,6 @@ var structCalls = []structCall{
 	{abi.OpCtxGetExecAffinity, func(out uint64) guesttest.Args {
 		return abi.CtxGetExecAffinity{Ctx: 1, Type: 101, OutOff: out, OutLen: 8}
 	}, fmt.Sprintln(101), 0, func() []byte { b := numberedExecAffinityParam().Bytes(); return b[:] }},
-	{abi.OpMemGetAllocationGranularity, func(out uint64) guesttest.Args {
-		return abi.MemGetAllocationGranularity{Ctx: 1, Prop: abi.MemAllocationProp{Type: 101, RequestedHandleTypes: 102, LocationType: 1, LocationId: 0, AllocFlagsCompressionType: 105, AllocFlagsGpuDirectRdmacapable: 106, AllocFlagsUsage: 107}.Bytes(), Option: 108}
-	}, fmt.Sprintln(abi.MemAllocationProp{Type: 101, RequestedHandleTypes: 102, LocationType: 1, LocationId: 0, AllocFlagsCompressionType: 105, AllocFlagsGpuDirectRdmacapable: 106, AllocFlagsUsage: 107}, 108), 1001, nil},
 	{abi.OpMulticastGetGranularity, func(out uint64) guesttest.Args {
 		return abi.MulticastGetGranularity{Ctx: 1, Prop: abi.MulticastObjectProp{NumDevices: 101, Size: 102, HandleTypes: 103, Flags: 104}.Bytes(), Option: 105}
 	}, fmt.Sprintln(abi.MulticastObjectProp{NumDevices: 101, Size: 102, HandleTypes: 103, Flags: 104}, 105), 1001, nil},

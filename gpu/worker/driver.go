@@ -168,6 +168,38 @@ type ValueWaiter interface {
 	StreamWaitValue(s Stream, address, value uint64, width, flags uint32, done func(error)) error
 }
 
+// Mapper is a Context whose memory can be mapped where the guest says (CUDA driver API,
+// "Virtual Memory Management"). The device's attribute
+// VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED says so. The session chooses addresses, which the
+// window has lent it, and calls nothing with a mapping that is not there or is being
+// taken away. Sizes and addresses are multiples of abi.MapGranule.
+type Mapper interface {
+	// MemCreate makes zeroed memory that is at no address, and returns a number for it.
+	// It counts, and is evicted, as what MemAlloc gives.
+	MemCreate(size uint64) (memory uint64, err error)
+	// MemRelease frees memory that is mapped nowhere, as MemFree does.
+	MemRelease(memory uint64) error
+	// MemMap shows the first size bytes of memory at an address too, without access.
+	MemMap(address, size, memory uint64) error
+	// MemSetAccess says what the context's work may do with a whole mapping. Copies
+	// and kernels may go from one mapping to the next where both have access.
+	MemSetAccess(address uint64, access Access) error
+	// MemUnmap takes a whole mapping away. done is called once, from any goroutine,
+	// when no work can use it any more, at the latest by Destroy; it must not call
+	// back into the driver.
+	MemUnmap(address uint64, done func()) error
+}
+
+// Access is what work may do with memory that is mapped: CUmemAccess_flags of cuda.h.
+type Access uint32
+
+// Access of mappings. A device may let work write to what it may only read.
+const (
+	AccessNone      Access = 0
+	AccessRead      Access = 1
+	AccessReadWrite Access = 3
+)
+
 // LazyLoader is a Context that may list functions of a module with attributes of 0,
 // and compiles such a function when it is first used.
 type LazyLoader interface {

@@ -39,6 +39,14 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemHostUnmap: (*Session).hostUnmap,
 	abi.OpMemFreeAsync: (*Session).memFreeAsync,
 
+	abi.OpMemReserve:   (*Session).memReserve,
+	abi.OpMemUnreserve: (*Session).memUnreserve,
+	abi.OpMemCreate:    (*Session).memCreate,
+	abi.OpMemDestroy:   (*Session).memDestroy,
+	abi.OpMemMap:       (*Session).memMap,
+	abi.OpMemUnmap:     (*Session).memUnmap,
+	abi.OpMemAccess:    (*Session).memAccess,
+
 	abi.OpArrayCreate:    (*Session).arrayCreate,
 	abi.OpArrayDestroy:   (*Session).arrayDestroy,
 	abi.OpArrayCopy:      (*Session).arrayCopy,

@@ -96,6 +96,7 @@ func (s *Session) destroy(c *command, ctx *contextObject) {
 	ctx.leaving = true
 	over := func(_ *command, err error) error {
 		delete(s.contexts, ctx)
+		s.dropMappings(ctx)
 		s.giveBack(ctx)
 		return err
 	}

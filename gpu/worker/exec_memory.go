@@ -16,26 +16,32 @@ func (s *Session) memAlloc(c *command) error {
 	if a.Size == 0 {
 		return abi.ErrInvalidValue
 	}
-	if a.Size > s.host.Limits().VRAM {
-		return abi.ErrOutOfMemory // also keeps the rounding from wrapping
-	}
 	if err := s.handles.room(1); err != nil {
 		return err
+	}
+	return s.charge(c, a.Size, func(c *command) error { return s.allocate(c, ctx, a.Size) })
+}
+
+// charge takes size bytes of the session's memory for what take makes, which is called
+// on the issuer; when it fails they are given back.
+func (s *Session) charge(c *command, size uint64, take func(c *command) error) error {
+	if size > s.host.Limits().VRAM {
+		return abi.ErrOutOfMemory // also keeps the rounding from wrapping
 	}
 	reserved := func(c *command, err error) error {
 		if err != nil {
 			return err
 		}
-		if err := s.allocate(c, ctx, a.Size); err != nil {
-			s.unreserve(Accounted(a.Size))
+		if err := take(c); err != nil {
+			s.unreserve(Accounted(size))
 			return err
 		}
 		return nil
 	}
-	if s.account.Take(Accounted(a.Size)) {
+	if s.account.Take(Accounted(size)) {
 		return reserved(c, nil)
 	}
-	return s.reserve(c, Accounted(a.Size), reserved)
+	return s.reserve(c, Accounted(size), reserved)
 }
 
 // starved is a command whose memory is not there while frees are under way.
@@ -96,14 +102,10 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	if err := s.handles.room(1); err != nil {
 		return err
 	}
-	address, err := ctx.driver.MemAlloc(size)
-	if errors.Is(err, abi.ErrOutOfMemory) && s.reclaim() {
-		address, err = ctx.driver.MemAlloc(size)
-	}
+	address, err := s.obtain(size, ctx.driver.MemAlloc)
 	if err != nil {
 		return err
 	}
-	s.letKeep()
 	if _, twice := s.handles.allocs[address]; twice {
 		s.log.Error("the driver gave an address twice", "address", address)
 		return abi.ErrUnknown
@@ -113,6 +115,18 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 	ctx.held += Accounted(size)
 	c.value0 = address
 	return nil
+}
+
+// obtain asks a driver for memory, and once more when the guest kept some.
+func (s *Session) obtain(size uint64, ask func(size uint64) (uint64, error)) (uint64, error) {
+	memory, err := ask(size)
+	if errors.Is(err, abi.ErrOutOfMemory) && s.reclaim() {
+		memory, err = ask(size)
+	}
+	if err == nil {
+		s.letKeep()
+	}
+	return memory, err
 }
 
 // allocation finds what begins at an address, for a command that frees it.
@@ -141,13 +155,19 @@ func (s *Session) free(c *command, address uint64, a allocation) error {
 		return err
 	}
 	s.handles.forget(address, ctx)
+	return s.freeAfterwards(c, ctx, a.size)
+}
+
+// freeAfterwards gives bytes that a driver frees back to the vGPU, and completes the
+// command, when the context's work is done.
+func (s *Session) freeAfterwards(c *command, ctx *contextObject, size uint64) error {
 	unanswered := c.slot == abi.NoSlot
 	s.frees++
 	if unanswered {
 		s.settling++
 	}
 	return s.afterwards(c, ctx.driver.Notify, func() {
-		s.freed(ctx, Accounted(a.size))
+		s.freed(ctx, Accounted(size))
 		if unanswered {
 			s.settled()
 		}

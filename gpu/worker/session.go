@@ -63,6 +63,7 @@ type Session struct {
 	drops     []drop
 	out       []carrier.Message // that the socket had no room for
 	handles   handles
+	mappings  mappings
 	contexts  map[*contextObject]struct{}
 	opening   int // contexts that are being made
 	buried    bool

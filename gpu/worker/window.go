@@ -24,6 +24,7 @@ type Window struct {
 	given  bool       // the device part is a library's
 	lent   []abi.Window
 	next   uint64       // where Lend looks first: addresses are not used again soon
+	kept   uint64       // bytes at the beginning of the device part that Lend leaves alone
 	placed []abi.Window // the guest's memory that is mapped, in the host part
 }
 
@@ -74,6 +75,25 @@ func (w *Window) TakeDevice() error {
 	return nil
 }
 
+// Keep leaves the first size bytes of the device part to a driver, which places memory
+// there by itself.
+func (w *Window) Keep(size uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = max(w.kept, size)
+}
+
+// LendAt is Lend of the bytes at an address, and reports whether they were free.
+func (w *Window) LendAt(at, size uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got, ok := w.gap(at, size, 1); !ok || got != at {
+		return false
+	}
+	w.lent = insert(w.lent, abi.Window{Base: at, Size: size})
+	return true
+}
+
 // Lend returns the address of size free bytes of the device part, a multiple of align:
 // they are nobody else's until Return. Whoever lends it cares for what is mapped there.
 func (w *Window) Lend(size, align uint64) (uint64, error) {
@@ -109,7 +129,7 @@ func byBase(l abi.Window, at uint64) int {
 // gap finds size bytes from an address on that are not lent.
 func (w *Window) gap(from, size, align uint64) (at uint64, ok bool) {
 	up := func(n uint64) uint64 { return (n + align - 1) / align * align }
-	at = up(from)
+	at = up(max(from, w.Base+w.kept))
 	for _, l := range w.lent {
 		if l.Base+l.Size <= at {
 			continue

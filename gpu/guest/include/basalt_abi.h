@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x6u
+#define BSLT_MINOR 0x7u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -50,6 +50,8 @@
 #define BSLT_WINDOW_END 0x7c0000000000ull
 #define BSLT_WINDOW_TAIL 0x6000000u
 #define BSLT_HOST_PART 0x4u
+#define BSLT_MAP_GRANULE 0x200000u
+#define BSLT_MAX_MAPPINGS 0x3000u
 #define BSLT_STATE_NEW 0x0u
 #define BSLT_STATE_READY 0x1u
 #define BSLT_STATE_DEAD 0x2u
@@ -181,6 +183,13 @@ struct bslt_entry {
 #define BSLT_OP_GRAPH_UPDATE 81
 #define BSLT_OP_GRAPH_LAUNCH 82
 #define BSLT_OP_GRAPH_DESTROY 83
+#define BSLT_OP_MEM_RESERVE 84
+#define BSLT_OP_MEM_UNRESERVE 85
+#define BSLT_OP_MEM_CREATE 86
+#define BSLT_OP_MEM_DESTROY 87
+#define BSLT_OP_MEM_MAP 88
+#define BSLT_OP_MEM_UNMAP 89
+#define BSLT_OP_MEM_ACCESS 90
 #define BSLT_OP_OCCUPANCY_AVAILABLE_DYNAMIC_S_MEM_PER_BLOCK 96
 #define BSLT_OP_CTX_RESET_PERSISTING_L2_CACHE 97
 #define BSLT_OP_PROFILER_START 98
@@ -188,7 +197,6 @@ struct bslt_entry {
 #define BSLT_OP_STREAM_WRITE_VALUE32 100
 #define BSLT_OP_STREAM_WRITE_VALUE64 101
 #define BSLT_OP_CTX_GET_EXEC_AFFINITY 102
-#define BSLT_OP_MEM_GET_ALLOCATION_GRANULARITY 103
 #define BSLT_OP_MULTICAST_GET_GRANULARITY 104
 #define BSLT_OP_STREAM_COPY_ATTRIBUTES 105
 #define BSLT_OP_STREAM_GET_ATTRIBUTE 106
@@ -592,6 +600,52 @@ struct bslt_graph_destroy {
 };
 _Static_assert(sizeof(struct bslt_graph_destroy) == 8, "bslt_graph_destroy");
 
+struct bslt_mem_reserve {
+	uint64_t size; /* bytes */
+	uint64_t align; /* a power of two, or 0 */
+	uint64_t wish; /* address, where it is free; 0: none */
+};
+_Static_assert(sizeof(struct bslt_mem_reserve) == 24, "bslt_mem_reserve");
+
+struct bslt_mem_unreserve {
+	uint64_t address; /* that MemReserve gave */
+	uint64_t size; /* bytes, as reserved */
+};
+_Static_assert(sizeof(struct bslt_mem_unreserve) == 16, "bslt_mem_unreserve");
+
+struct bslt_mem_create {
+	uint64_t ctx; /* handle */
+	uint64_t memory; /* new handle */
+	uint64_t size; /* bytes */
+};
+_Static_assert(sizeof(struct bslt_mem_create) == 24, "bslt_mem_create");
+
+struct bslt_mem_destroy {
+	uint64_t memory; /* handle */
+};
+_Static_assert(sizeof(struct bslt_mem_destroy) == 8, "bslt_mem_destroy");
+
+struct bslt_mem_map {
+	uint64_t memory; /* handle */
+	uint64_t address; /* reserved, nothing is mapped there */
+	uint64_t size; /* bytes of the memory, from its beginning */
+};
+_Static_assert(sizeof(struct bslt_mem_map) == 24, "bslt_mem_map");
+
+struct bslt_mem_unmap {
+	uint64_t address; /* of a mapping */
+	uint64_t size; /* bytes of one mapping or several side by side */
+};
+_Static_assert(sizeof(struct bslt_mem_unmap) == 16, "bslt_mem_unmap");
+
+struct bslt_mem_access {
+	uint64_t address; /* of a mapping */
+	uint64_t size; /* bytes of one mapping or several side by side */
+	uint32_t access; /* CUmemAccess_flags */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_mem_access) == 24, "bslt_mem_access");
+
 struct bslt_occupancy_available_dynamic_s_mem_per_block {
 	uint64_t func; /* CUfunction */
 	int32_t num_blocks; /* int */
@@ -639,14 +693,6 @@ struct bslt_ctx_get_exec_affinity {
 	uint32_t out_region; /* structs that come back: region number */
 };
 _Static_assert(sizeof(struct bslt_ctx_get_exec_affinity) == 32, "bslt_ctx_get_exec_affinity");
-
-struct bslt_mem_get_allocation_granularity {
-	uint64_t ctx; /* handle of the current context */
-	int32_t option; /* CUmemAllocationGranularity_flags */
-	uint32_t zero; /* zero */
-	uint8_t prop[32]; /* CUmemAllocationProp */
-};
-_Static_assert(sizeof(struct bslt_mem_get_allocation_granularity) == 48, "bslt_mem_get_allocation_granularity");
 
 struct bslt_multicast_get_granularity {
 	uint64_t ctx; /* handle of the current context */

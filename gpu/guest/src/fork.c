@@ -14,6 +14,7 @@ static void forked(void)
 	session_abandon(s);
 	objects_abandon();
 	ranges_abandon();
+	mappings_abandon();
 	advice_abandon();
 	kept_abandon();
 	pools_abandon();

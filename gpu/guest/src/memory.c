@@ -106,6 +106,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 		TRY(capture_unsafe());
 	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
 		return release_graphs(s, &r, dptr);
+	if (range_find(SPACE_DEVICE, dptr, &r) && r.memory)
+		return CUDA_ERROR_INVALID_VALUE; /* cuMemUnmap */
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
@@ -186,7 +188,7 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 			return 0;
 	}
 	TRY(stream_resolve(hStream, &stream, &context));
-	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r))
+	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r) || r.memory)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.graph)
 		return graph_memory_free(dptr);

@@ -17,7 +17,11 @@ enum {
 	ATTRIBUTE_RANGE_START = 11,
 	ATTRIBUTE_RANGE_SIZE = 12,
 	ATTRIBUTE_MAPPED = 13,
+	ATTRIBUTE_ACCESS_FLAGS = 16,
 	ATTRIBUTE_MEMPOOL_HANDLE = 17,
+	ATTRIBUTE_MAPPING_SIZE = 18,
+	ATTRIBUTE_MAPPING_BASE_ADDR = 19,
+	ATTRIBUTE_MEMORY_BLOCK_ID = 20,
 };
 
 #define GIVE(type, value)                                                                                              \
@@ -26,6 +30,16 @@ enum {
 		memcpy(data, &give_value, sizeof give_value);                                                          \
 		return 0;                                                                                              \
 	} while (0)
+
+/* RANGE_START and RANGE_SIZE are of what the program has reserved, where it has. */
+static struct range whole(const struct range *r)
+{
+	struct range all = *r;
+
+	if (r->memory)
+		(void)reservation_find(r->address, &all.address, &all.size);
+	return all;
+}
 
 static int get(void *data, int attribute, const struct range *r, bool on_device, CUdeviceptr ptr)
 {
@@ -47,11 +61,31 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
 	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, 0);
-	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)r->address);
-	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, r->size);
+	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)whole(r).address);
+	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, whole(r).size);
 	case ATTRIBUTE_MAPPED: GIVE(unsigned char, reached);
+	case ATTRIBUTE_ACCESS_FLAGS: GIVE(int, r->memory ? r->access : reached ? 3u : 0u); /* READWRITE */
 	case ATTRIBUTE_MEMPOOL_HANDLE: GIVE(CUmemoryPool, handle_of(r->pool));
+	case ATTRIBUTE_MAPPING_SIZE: GIVE(size_t, r->size);
+	case ATTRIBUTE_MAPPING_BASE_ADDR: GIVE(void *, (uintptr_t)r->address);
+	case ATTRIBUTE_MEMORY_BLOCK_ID: GIVE(unsigned long long, r->memory ? r->memory : r->address);
 	default: return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+/* What is reserved and not mapped. */
+static int get_reserved(void *data, int attribute, CUdeviceptr ptr)
+{
+	uint64_t base, size;
+
+	if (!reservation_find(ptr, &base, &size))
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attribute) {
+	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)base);
+	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, size);
+	case ATTRIBUTE_MAPPED: GIVE(unsigned char, 0);
+	case ATTRIBUTE_ACCESS_FLAGS: GIVE(int, 0);
+	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 }
 
@@ -67,7 +101,7 @@ CUDA_API CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr p
 		return get(data, attribute, &r, true, ptr);
 	if (range_find(SPACE_HOST, ptr, &r))
 		return get(data, attribute, &r, false, ptr);
-	return CUDA_ERROR_INVALID_VALUE;
+	return get_reserved(data, attribute, ptr);
 }
 
 /* Returns when the copies and memsets that were not waited for are done. */
@@ -99,7 +133,7 @@ CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attrib
 	dev = range_find(SPACE_DEVICE, ptr, &r);
 	known = dev || range_find(SPACE_HOST, ptr, &r);
 	for (unsigned int i = 0; i < numAttributes; i++) {
-		int err = known ? get(data[i], attributes[i], &r, dev, ptr) : CUDA_ERROR_INVALID_VALUE;
+		int err = known ? get(data[i], attributes[i], &r, dev, ptr) : get_reserved(data[i], attributes[i], ptr);
 
 		if (err == 0)
 			continue;
@@ -112,7 +146,11 @@ CUDA_API CUresult cuPointerGetAttributes(unsigned int numAttributes, int *attrib
 		case ATTRIBUTE_BUFFER_ID:
 		case ATTRIBUTE_MEMPOOL_HANDLE:
 		case ATTRIBUTE_RANGE_START:
-		case ATTRIBUTE_RANGE_SIZE: memset(data[i], 0, 8); break;
+		case ATTRIBUTE_RANGE_SIZE:
+		case ATTRIBUTE_MAPPING_SIZE:
+		case ATTRIBUTE_MAPPING_BASE_ADDR:
+		case ATTRIBUTE_MEMORY_BLOCK_ID: memset(data[i], 0, 8); break;
+		case ATTRIBUTE_ACCESS_FLAGS:
 		case ATTRIBUTE_MEMORY_TYPE:
 		case ATTRIBUTE_SYNC_MEMOPS: memset(data[i], 0, 4); break;
 		case ATTRIBUTE_DEVICE_ORDINAL: memcpy(data[i], &(int){-2}, 4); break; /* CU_DEVICE_INVALID */

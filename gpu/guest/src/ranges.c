@@ -232,11 +232,39 @@ void ranges_abandon(void)
 	atomic_store(&strays, false);
 }
 
+void ranges_access(uint64_t address, uint64_t size, uint32_t access)
+{
+	struct table *t = &tables[SPACE_DEVICE];
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->r[i].memory && t->r[i].address - address < size)
+			t->r[i].access = access;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whether n bytes from address on are mapped with access, in the mapping r, which is at
+ * address, and those beside it. */
+static bool mapped_range(struct range r, uint64_t address, uint64_t n)
+{
+	while (r.memory && r.access) {
+		uint64_t left = r.size - (address - r.address);
+
+		if (n <= left)
+			return true;
+		address += left;
+		n -= left;
+		if (!range_find(SPACE_DEVICE, address, &r))
+			return false;
+	}
+	return false;
+}
+
 bool device_range(CUdeviceptr address, size_t n)
 {
 	struct range r;
 
-	if (range_find(SPACE_DEVICE, address, &r))
-		return n <= r.size - (address - r.address);
-	return host_range(address, n);
+	if (!range_find(SPACE_DEVICE, address, &r))
+		return host_range(address, n);
+	return r.memory ? mapped_range(r, address, n) : n <= r.size - (address - r.address);
 }

@@ -4,7 +4,7 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
+ * Lock order: mappings (mapping.c), library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
  * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
@@ -48,7 +48,7 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY };
 
 struct object {
 	uint64_t id, context;
@@ -250,6 +250,8 @@ struct range {
 	uint64_t pool;        /* device: that it counts in, or 0 */
 	bool graph;           /* device: a graph's (graph_memory.c) */
 	bool sync;            /* calls that need not wait for copies and memsets of it do */
+	uint64_t memory;      /* device: what is mapped here (mapping.c), or 0 */
+	uint32_t access;      /* with memory: CUmemAccess_flags */
 };
 enum space { SPACE_DEVICE, SPACE_HOST };
 /* Where the session's addresses lie, before any range is added, and which of them
@@ -270,9 +272,15 @@ bool range_synced(uint64_t address);
 uint64_t range_variables(uint64_t context);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
+/* Says what may be done with all that is mapped in a range. */
+void ranges_access(uint64_t address, uint64_t size, uint32_t access);
 /* Takes out all of a context; gone is called for each, with the table locked. */
 void ranges_drop_context(uint64_t context, void (*gone)(const struct range *r));
 void ranges_abandon(void);
+
+/* mapping.c. The addresses that the program has reserved around one. */
+bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
+void mappings_abandon(void);
 
 /* memory.c. Allocates memory of a graph. */
 int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdeviceptr *out);
@@ -336,7 +344,8 @@ int copy_stage(struct session *s, uint64_t stream, uint64_t dst, const void *src
 /* By what the addresses are. */
 int copy_any(CUstream h, uint64_t dst, uint64_t src, size_t n, bool wait);
 int stream_wait(CUstream h);
-/* Whether n bytes from address on lie in one piece of device memory. */
+/* Whether n bytes from address on lie in one piece of device memory, or in mappings with
+ * access side by side. */
 bool device_range(CUdeviceptr address, size_t n);
 /* The end of a call that returns when it is done, and so does nothing to the host's
  * view of device memory: waits where n bytes at an address are the host's, or a range

@@ -35,31 +35,6 @@ _Static_assert(offsetof(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable) ==
 _Static_assert(offsetof(CUmemAllocationProp, allocFlags.usage) == 26 && sizeof(((CUmemAllocationProp *)0)->allocFlags.usage) == 2, "CUmemAllocationProp.allocFlags.usage");
 _Static_assert(offsetof(CUmemAllocationProp, allocFlags.reserved) == 28 && sizeof(((CUmemAllocationProp *)0)->allocFlags.reserved) == 4, "CUmemAllocationProp.allocFlags.reserved");
 
-static int put_mem_allocation_prop(const void *from, uint8_t *to)
-{
-	CUmemAllocationProp c, t;
-
-	memcpy(&c, from, sizeof c);
-	memset(&t, 0, sizeof t);
-	t.type = c.type;
-	t.requestedHandleTypes = c.requestedHandleTypes;
-	if (c.location.type != 1)
-		return CUDA_ERROR_INVALID_VALUE;
-	t.location.type = c.location.type;
-	if (c.location.id != 0)
-		return CUDA_ERROR_INVALID_DEVICE;
-	t.location.id = c.location.id;
-	if (!all_zero(&c.win32HandleMetaData, sizeof c.win32HandleMetaData))
-		return CUDA_ERROR_INVALID_VALUE;
-	t.allocFlags.compressionType = c.allocFlags.compressionType;
-	t.allocFlags.gpuDirectRDMACapable = c.allocFlags.gpuDirectRDMACapable;
-	t.allocFlags.usage = c.allocFlags.usage;
-	if (!all_zero(&c.allocFlags.reserved, sizeof c.allocFlags.reserved))
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(to, &t, sizeof t);
-	return 0;
-}
-
 _Static_assert(sizeof(CUmemLocation) == 8, "CUmemLocation");
 _Static_assert(offsetof(CUmemLocation, type) == 0 && sizeof(((CUmemLocation *)0)->type) == 4, "CUmemLocation.type");
 _Static_assert(offsetof(CUmemLocation, id) == 4 && sizeof(((CUmemLocation *)0)->id) == 4, "CUmemLocation.id");
@@ -1046,23 +1021,6 @@ CUDA_API CUresult cuLinkCreate(unsigned int numOptions, CUjit_option *options, v
 	return cuLinkCreate_v2(numOptions, options, optionValues, stateOut);
 }
 
-CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
-{
-	(void)ptr;
-	(void)size;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
-{
-	(void)ptr;
-	(void)size;
-	(void)alignment;
-	(void)addr;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemAlloc(CUdeviceptr_v1 *dptr, unsigned int bytesize)
 {
 	(void)dptr;
@@ -1097,15 +1055,6 @@ CUDA_API CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *paramsArray, 
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
-{
-	(void)handle;
-	(void)size;
-	(void)prop;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
 {
 	(void)shareableHandle;
@@ -1121,46 +1070,11 @@ CUDA_API CUresult cuMemFree(CUdeviceptr_v1 dptr)
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
-{
-	(void)flags;
-	(void)location;
-	(void)ptr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemGetAddressRange(CUdeviceptr_v1 *pbase, unsigned int *psize, CUdeviceptr_v1 dptr)
 {
 	(void)pbase;
 	(void)psize;
 	(void)dptr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
-{
-	struct bslt_mem_get_allocation_granularity a = {0};
-	struct answer r;
-
-	SESSION(s);
-	if (!granularity)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (!prop)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(context_working(&a.ctx));
-	TRY(put_mem_allocation_prop(prop, a.prop));
-	a.option = option;
-	r = call(s, BSLT_OP_MEM_GET_ALLOCATION_GRANULARITY, &a, sizeof a);
-	if (r.result == 0) {
-		*granularity = (size_t)r.value0;
-	}
-	return r.result;
-}
-
-CUDA_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
-{
-	(void)prop;
-	(void)handle;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1202,16 +1116,6 @@ CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *h
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
-{
-	(void)ptr;
-	(void)size;
-	(void)offset;
-	(void)handle;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)
 {
 	(void)mapInfoList;
@@ -1250,35 +1154,6 @@ CUDA_API CUresult cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool
 	(void)ptr_out;
 	(void)pool;
 	(void)shareData;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-	(void)handle;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
-{
-	(void)handle;
-	(void)addr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
-{
-	(void)ptr;
-	(void)size;
-	(void)desc;
-	(void)count;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
-{
-	(void)ptr;
-	(void)size;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 

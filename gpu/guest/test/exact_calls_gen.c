@@ -10,92 +10,7 @@ static CUresult exact_2_cuCtxGetExecAffinity(void)
 {
 	return cuCtxGetExecAffinity(NULL, 0);
 }
-static CUresult exact_3_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_4_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(NULL, &prop_, 0);
-}
-static CUresult exact_5_cuMemGetAllocationGranularity(void)
-{
-	return cuMemGetAllocationGranularity(scratch(), NULL, 0);
-}
-static CUresult exact_6_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = (int)RUBBISH;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_7_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.location.id = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_8_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	*(char *)&prop_.win32HandleMetaData = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_9_cuMemGetAllocationGranularity(void)
-{
-	CUmemAllocationProp prop_;
-
-	memset(&prop_, 0, sizeof prop_);
-	prop_.type = 1;
-	prop_.requestedHandleTypes = 1;
-	prop_.location.type = 1;
-	prop_.allocFlags.compressionType = 1;
-	prop_.allocFlags.gpuDirectRDMACapable = 1;
-	prop_.allocFlags.usage = 1;
-	*(char *)&prop_.allocFlags.reserved = 1;
-	return cuMemGetAllocationGranularity(scratch(), &prop_, 0);
-}
-static CUresult exact_10_cuMulticastGetGranularity(void)
+static CUresult exact_3_cuMulticastGetGranularity(void)
 {
 	CUmulticastObjectProp prop_;
 
@@ -106,7 +21,7 @@ static CUresult exact_10_cuMulticastGetGranularity(void)
 	prop_.flags = 1;
 	return cuMulticastGetGranularity(scratch(), &prop_, 0);
 }
-static CUresult exact_11_cuMulticastGetGranularity(void)
+static CUresult exact_4_cuMulticastGetGranularity(void)
 {
 	CUmulticastObjectProp prop_;
 
@@ -117,71 +32,71 @@ static CUresult exact_11_cuMulticastGetGranularity(void)
 	prop_.flags = 1;
 	return cuMulticastGetGranularity(NULL, &prop_, 0);
 }
-static CUresult exact_12_cuMulticastGetGranularity(void)
+static CUresult exact_5_cuMulticastGetGranularity(void)
 {
 	return cuMulticastGetGranularity(scratch(), NULL, 0);
 }
-static CUresult exact_13_cuStreamGetAttribute(void)
+static CUresult exact_6_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 1, scratch());
 }
-static CUresult exact_14_cuStreamGetAttribute(void)
+static CUresult exact_7_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 1, NULL);
 }
-static CUresult exact_15_cuStreamGetAttribute(void)
+static CUresult exact_8_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
 }
-static CUresult exact_16_cuStreamGetAttribute(void)
+static CUresult exact_9_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 3, scratch());
 }
-static CUresult exact_17_cuStreamGetAttribute(void)
+static CUresult exact_10_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 3, NULL);
 }
-static CUresult exact_18_cuStreamGetAttribute(void)
+static CUresult exact_11_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
 }
-static CUresult exact_19_cuStreamGetAttribute(void)
+static CUresult exact_12_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 8, scratch());
 }
-static CUresult exact_20_cuStreamGetAttribute(void)
+static CUresult exact_13_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 8, NULL);
 }
-static CUresult exact_21_cuStreamGetAttribute(void)
+static CUresult exact_14_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
 }
-static CUresult exact_22_cuStreamGetAttribute(void)
+static CUresult exact_15_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 9, scratch());
 }
-static CUresult exact_23_cuStreamGetAttribute(void)
+static CUresult exact_16_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 9, NULL);
 }
-static CUresult exact_24_cuStreamGetAttribute(void)
+static CUresult exact_17_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
 }
-static CUresult exact_25_cuStreamGetAttribute(void)
+static CUresult exact_18_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 10, scratch());
 }
-static CUresult exact_26_cuStreamGetAttribute(void)
+static CUresult exact_19_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, 10, NULL);
 }
-static CUresult exact_27_cuStreamGetAttribute(void)
+static CUresult exact_20_cuStreamGetAttribute(void)
 {
 	return cuStreamGetAttribute(NULL, (int)RUBBISH, scratch());
 }
-static CUresult exact_28_cuStreamSetAttribute(void)
+static CUresult exact_21_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -193,11 +108,11 @@ static CUresult exact_28_cuStreamSetAttribute(void)
 	param_.accessPolicyWindow.missProp = 1;
 	return cuStreamSetAttribute(NULL, 1, &param_);
 }
-static CUresult exact_29_cuStreamSetAttribute(void)
+static CUresult exact_22_cuStreamSetAttribute(void)
 {
 	return cuStreamSetAttribute(NULL, 1, NULL);
 }
-static CUresult exact_30_cuStreamSetAttribute(void)
+static CUresult exact_23_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -209,7 +124,7 @@ static CUresult exact_30_cuStreamSetAttribute(void)
 	param_.accessPolicyWindow.missProp = 1;
 	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
 }
-static CUresult exact_31_cuStreamSetAttribute(void)
+static CUresult exact_24_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -221,7 +136,7 @@ static CUresult exact_31_cuStreamSetAttribute(void)
 	param_.accessPolicyWindow.missProp = 1;
 	return cuStreamSetAttribute(NULL, 1, &param_);
 }
-static CUresult exact_32_cuStreamSetAttribute(void)
+static CUresult exact_25_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -233,7 +148,7 @@ static CUresult exact_32_cuStreamSetAttribute(void)
 	param_.accessPolicyWindow.missProp = 1;
 	return cuStreamSetAttribute(NULL, 1, &param_);
 }
-static CUresult exact_33_cuStreamSetAttribute(void)
+static CUresult exact_26_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -241,11 +156,11 @@ static CUresult exact_33_cuStreamSetAttribute(void)
 	param_.syncPolicy = 1;
 	return cuStreamSetAttribute(NULL, 3, &param_);
 }
-static CUresult exact_34_cuStreamSetAttribute(void)
+static CUresult exact_27_cuStreamSetAttribute(void)
 {
 	return cuStreamSetAttribute(NULL, 3, NULL);
 }
-static CUresult exact_35_cuStreamSetAttribute(void)
+static CUresult exact_28_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -253,7 +168,7 @@ static CUresult exact_35_cuStreamSetAttribute(void)
 	param_.syncPolicy = 1;
 	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
 }
-static CUresult exact_36_cuStreamSetAttribute(void)
+static CUresult exact_29_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -261,11 +176,11 @@ static CUresult exact_36_cuStreamSetAttribute(void)
 	param_.priority = 1;
 	return cuStreamSetAttribute(NULL, 8, &param_);
 }
-static CUresult exact_37_cuStreamSetAttribute(void)
+static CUresult exact_30_cuStreamSetAttribute(void)
 {
 	return cuStreamSetAttribute(NULL, 8, NULL);
 }
-static CUresult exact_38_cuStreamSetAttribute(void)
+static CUresult exact_31_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -273,7 +188,7 @@ static CUresult exact_38_cuStreamSetAttribute(void)
 	param_.priority = 1;
 	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
 }
-static CUresult exact_39_cuStreamSetAttribute(void)
+static CUresult exact_32_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -282,11 +197,11 @@ static CUresult exact_39_cuStreamSetAttribute(void)
 	param_.memSyncDomainMap.remote = 1;
 	return cuStreamSetAttribute(NULL, 9, &param_);
 }
-static CUresult exact_40_cuStreamSetAttribute(void)
+static CUresult exact_33_cuStreamSetAttribute(void)
 {
 	return cuStreamSetAttribute(NULL, 9, NULL);
 }
-static CUresult exact_41_cuStreamSetAttribute(void)
+static CUresult exact_34_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -295,7 +210,7 @@ static CUresult exact_41_cuStreamSetAttribute(void)
 	param_.memSyncDomainMap.remote = 1;
 	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
 }
-static CUresult exact_42_cuStreamSetAttribute(void)
+static CUresult exact_35_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -303,11 +218,11 @@ static CUresult exact_42_cuStreamSetAttribute(void)
 	param_.memSyncDomain = 1;
 	return cuStreamSetAttribute(NULL, 10, &param_);
 }
-static CUresult exact_43_cuStreamSetAttribute(void)
+static CUresult exact_36_cuStreamSetAttribute(void)
 {
 	return cuStreamSetAttribute(NULL, 10, NULL);
 }
-static CUresult exact_44_cuStreamSetAttribute(void)
+static CUresult exact_37_cuStreamSetAttribute(void)
 {
 	CUstreamAttrValue param_;
 
@@ -315,7 +230,7 @@ static CUresult exact_44_cuStreamSetAttribute(void)
 	param_.memSyncDomain = 1;
 	return cuStreamSetAttribute(NULL, (int)RUBBISH, &param_);
 }
-static CUresult exact_45_cuTensorMapEncodeIm2col(void)
+static CUresult exact_38_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -324,7 +239,7 @@ static CUresult exact_45_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_46_cuTensorMapEncodeIm2col(void)
+static CUresult exact_39_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -333,7 +248,7 @@ static CUresult exact_46_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_47_cuTensorMapEncodeIm2col(void)
+static CUresult exact_40_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -342,7 +257,7 @@ static CUresult exact_47_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_48_cuTensorMapEncodeIm2col(void)
+static CUresult exact_41_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
 	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
@@ -350,7 +265,7 @@ static CUresult exact_48_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_49_cuTensorMapEncodeIm2col(void)
+static CUresult exact_42_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -359,7 +274,7 @@ static CUresult exact_49_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_50_cuTensorMapEncodeIm2col(void)
+static CUresult exact_43_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const int pixelBoxLowerCorner_[5] = {1, 1, 1, 1, 1};
@@ -367,7 +282,7 @@ static CUresult exact_50_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_51_cuTensorMapEncodeIm2col(void)
+static CUresult exact_44_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -376,7 +291,7 @@ static CUresult exact_51_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_52_cuTensorMapEncodeIm2col(void)
+static CUresult exact_45_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -384,7 +299,7 @@ static CUresult exact_52_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_53_cuTensorMapEncodeIm2col(void)
+static CUresult exact_46_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -393,7 +308,7 @@ static CUresult exact_53_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_54_cuTensorMapEncodeIm2col(void)
+static CUresult exact_47_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -401,7 +316,7 @@ static CUresult exact_54_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, NULL, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_55_cuTensorMapEncodeIm2col(void)
+static CUresult exact_48_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -410,7 +325,7 @@ static CUresult exact_55_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 8, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_56_cuTensorMapEncodeIm2col(void)
+static CUresult exact_49_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -418,7 +333,7 @@ static CUresult exact_56_cuTensorMapEncodeIm2col(void)
 	static const int pixelBoxUpperCorner_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, NULL, 0, 0, 0, 0);
 }
-static CUresult exact_57_cuTensorMapEncodeIm2col(void)
+static CUresult exact_50_cuTensorMapEncodeIm2col(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -427,7 +342,7 @@ static CUresult exact_57_cuTensorMapEncodeIm2col(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeIm2col(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, pixelBoxLowerCorner_, pixelBoxUpperCorner_, 0, 0, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_58_cuTensorMapEncodeTiled(void)
+static CUresult exact_51_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -435,7 +350,7 @@ static CUresult exact_58_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_59_cuTensorMapEncodeTiled(void)
+static CUresult exact_52_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -443,7 +358,7 @@ static CUresult exact_59_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(NULL, 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_60_cuTensorMapEncodeTiled(void)
+static CUresult exact_53_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -451,14 +366,14 @@ static CUresult exact_60_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, scratch(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_61_cuTensorMapEncodeTiled(void)
+static CUresult exact_54_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), NULL, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_62_cuTensorMapEncodeTiled(void)
+static CUresult exact_55_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -466,14 +381,14 @@ static CUresult exact_62_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_63_cuTensorMapEncodeTiled(void)
+static CUresult exact_56_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, NULL, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_64_cuTensorMapEncodeTiled(void)
+static CUresult exact_57_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -481,14 +396,14 @@ static CUresult exact_64_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 7, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_65_cuTensorMapEncodeTiled(void)
+static CUresult exact_58_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, NULL, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_66_cuTensorMapEncodeTiled(void)
+static CUresult exact_59_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -496,14 +411,14 @@ static CUresult exact_66_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_67_cuTensorMapEncodeTiled(void)
+static CUresult exact_60_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
 	static const cuuint32_t boxDim_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 3, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, NULL, 0, 0, 0, 0);
 }
-static CUresult exact_68_cuTensorMapEncodeTiled(void)
+static CUresult exact_61_cuTensorMapEncodeTiled(void)
 {
 	static const cuuint64_t globalDim_[5] = {1, 1, 1, 1, 1};
 	static const cuuint64_t globalStrides_[5] = {1, 1, 1, 1, 1};
@@ -511,18 +426,18 @@ static CUresult exact_68_cuTensorMapEncodeTiled(void)
 	static const cuuint32_t elementStrides_[5] = {1, 1, 1, 1, 1};
 	return cuTensorMapEncodeTiled(scratch(), 0, 6, (void *)(uintptr_t)good_address(), globalDim_, globalStrides_, boxDim_, elementStrides_, 0, 0, 0, 0);
 }
-static CUresult exact_69_cuTensorMapReplaceAddress(void)
+static CUresult exact_62_cuTensorMapReplaceAddress(void)
 {
 	CUtensorMap tensorMap_;
 
 	memset(&tensorMap_, 0, sizeof tensorMap_);
 	return cuTensorMapReplaceAddress(&tensorMap_, (void *)(uintptr_t)good_address());
 }
-static CUresult exact_70_cuTensorMapReplaceAddress(void)
+static CUresult exact_63_cuTensorMapReplaceAddress(void)
 {
 	return cuTensorMapReplaceAddress(NULL, (void *)(uintptr_t)good_address());
 }
-static CUresult exact_71_cuTensorMapReplaceAddress(void)
+static CUresult exact_64_cuTensorMapReplaceAddress(void)
 {
 	CUtensorMap tensorMap_;
 
@@ -533,74 +448,67 @@ static CUresult exact_71_cuTensorMapReplaceAddress(void)
 const struct exact_call exact_calls[] = {
 	{"cuCtxGetExecAffinity", exact_1_cuCtxGetExecAffinity, 0, CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY},
 	{"cuCtxGetExecAffinity with another pExecAffinity", exact_2_cuCtxGetExecAffinity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity", exact_3_cuMemGetAllocationGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMemGetAllocationGranularity with another granularity", exact_4_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop", exact_5_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.location.type", exact_6_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.location.id", exact_7_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_INVALID_DEVICE},
-	{"cuMemGetAllocationGranularity with another prop.win32HandleMetaData", exact_8_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMemGetAllocationGranularity with another prop.allocFlags.reserved", exact_9_cuMemGetAllocationGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMulticastGetGranularity", exact_10_cuMulticastGetGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuMulticastGetGranularity with another granularity", exact_11_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuMulticastGetGranularity with another prop", exact_12_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 1", exact_13_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 1", exact_14_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 1", exact_15_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 3", exact_16_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 3", exact_17_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 3", exact_18_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 8", exact_19_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 8", exact_20_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 8", exact_21_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 9", exact_22_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 9", exact_23_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 9", exact_24_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute, case 10", exact_25_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamGetAttribute with another value, case 10", exact_26_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamGetAttribute with another attr, case 10", exact_27_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 1", exact_28_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 1", exact_29_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 1", exact_30_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another param.accessPolicyWindow.base_ptr, case 1", exact_31_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another param.accessPolicyWindow.num_bytes, case 1", exact_32_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 3", exact_33_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 3", exact_34_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 3", exact_35_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 8", exact_36_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 8", exact_37_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 8", exact_38_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 9", exact_39_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 9", exact_40_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 9", exact_41_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute, case 10", exact_42_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuStreamSetAttribute with another param, case 10", exact_43_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuStreamSetAttribute with another attr, case 10", exact_44_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col", exact_45_cuTensorMapEncodeIm2col, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapEncodeIm2col with another tensorMap", exact_46_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalAddress", exact_47_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalDim", exact_48_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_49_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another globalStrides", exact_50_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_51_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another pixelBoxLowerCorner", exact_52_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_53_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another pixelBoxUpperCorner", exact_54_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_55_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another elementStrides", exact_56_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeIm2col with another tensorRank", exact_57_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled", exact_58_cuTensorMapEncodeTiled, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapEncodeTiled with another tensorMap", exact_59_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalAddress", exact_60_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalDim", exact_61_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_62_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another globalStrides", exact_63_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_64_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another boxDim", exact_65_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_66_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another elementStrides", exact_67_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapEncodeTiled with another tensorRank", exact_68_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapReplaceAddress", exact_69_cuTensorMapReplaceAddress, 0, CUDA_ERROR_NOT_SUPPORTED},
-	{"cuTensorMapReplaceAddress with another tensorMap", exact_70_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
-	{"cuTensorMapReplaceAddress with another globalAddress", exact_71_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMulticastGetGranularity", exact_3_cuMulticastGetGranularity, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuMulticastGetGranularity with another granularity", exact_4_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuMulticastGetGranularity with another prop", exact_5_cuMulticastGetGranularity, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 1", exact_6_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 1", exact_7_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 1", exact_8_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 3", exact_9_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 3", exact_10_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 3", exact_11_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 8", exact_12_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 8", exact_13_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 8", exact_14_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 9", exact_15_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 9", exact_16_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 9", exact_17_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute, case 10", exact_18_cuStreamGetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamGetAttribute with another value, case 10", exact_19_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamGetAttribute with another attr, case 10", exact_20_cuStreamGetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 1", exact_21_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 1", exact_22_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 1", exact_23_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another param.accessPolicyWindow.base_ptr, case 1", exact_24_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another param.accessPolicyWindow.num_bytes, case 1", exact_25_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 3", exact_26_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 3", exact_27_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 3", exact_28_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 8", exact_29_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 8", exact_30_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 8", exact_31_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 9", exact_32_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 9", exact_33_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 9", exact_34_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute, case 10", exact_35_cuStreamSetAttribute, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuStreamSetAttribute with another param, case 10", exact_36_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuStreamSetAttribute with another attr, case 10", exact_37_cuStreamSetAttribute, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col", exact_38_cuTensorMapEncodeIm2col, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapEncodeIm2col with another tensorMap", exact_39_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalAddress", exact_40_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalDim", exact_41_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_42_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another globalStrides", exact_43_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_44_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another pixelBoxLowerCorner", exact_45_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_46_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another pixelBoxUpperCorner", exact_47_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_48_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another elementStrides", exact_49_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeIm2col with another tensorRank", exact_50_cuTensorMapEncodeIm2col, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled", exact_51_cuTensorMapEncodeTiled, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapEncodeTiled with another tensorMap", exact_52_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalAddress", exact_53_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalDim", exact_54_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_55_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another globalStrides", exact_56_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_57_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another boxDim", exact_58_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_59_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another elementStrides", exact_60_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapEncodeTiled with another tensorRank", exact_61_cuTensorMapEncodeTiled, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapReplaceAddress", exact_62_cuTensorMapReplaceAddress, 0, CUDA_ERROR_NOT_SUPPORTED},
+	{"cuTensorMapReplaceAddress with another tensorMap", exact_63_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
+	{"cuTensorMapReplaceAddress with another globalAddress", exact_64_cuTensorMapReplaceAddress, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE},
 	{NULL, NULL, 0, 0},
 };

@@ -252,7 +252,7 @@ struct device_info device;
 /* A real card says yes to everything; the library must not. */
 static void attributes(void)
 {
-	static const int refused[] = {88, 91, 102, 128, 132}, kept[] = {16, 19, 41, 83, 89, 95, 97, 106, 127};
+	static const int refused[] = {88, 91, 128, 132}, kept[] = {16, 19, 41, 83, 89, 95, 97, 102, 106, 127};
 	int32_t ones[140];
 
 	for (size_t i = 0; i < 140; i++)

@@ -23,6 +23,7 @@ type Context struct {
 	d      *device
 	gate   worker.Gate
 	spaces ir.Spaces
+	room   uint64        // bytes of addresses for MemAlloc
 	output exec.Output   // set before the first launch, or nil
 	stop   atomic.Bool   // ends kernels between instructions
 	ended  chan struct{} // closed with stop
@@ -49,12 +50,15 @@ type Context struct {
 	lastCode uint64            // the highest address of a function
 	allocs   map[uint64]extent // by device address, those not freed yet
 	hosts    map[uint64]bool   // by address: host memory
-	barrier  uint64            // workspace of cooperative launches, 0: none yet
+	mappings mappings
+	barrier  uint64 // workspace of cooperative launches, 0: none yet
 	away     away
 }
 
 func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, away: away{host: map[uint64][]byte{}}}
+	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, mappings: mappings{at: map[uint64]*mapped{}, shown: map[uint64]bool{}}, away: away{host: map[uint64][]byte{}}}
+	c.room = d.mem.split(c.spaces.Room())
+	w.Keep(c.room)
 	c.table.Store(&[]exec.Region{})
 	c.textures.Store(&map[uint64]*exec.Texture{})
 	c.clock = func() int64 { return d.o.Clock().UnixNano() }
@@ -83,34 +87,43 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 }
 
 func (c *Context) allocLocked(size uint64) (uint64, error) {
+	addr, e, err := c.obtain(size, func(size uint64) (uint64, error) { return c.d.mem.place(size, c.room) })
+	if err != nil {
+		return 0, err
+	}
+	c.show(exec.Region{Base: addr, Data: c.d.mem.arena[e.off : e.off+size : e.off+size]})
+	return addr, nil
+}
+
+// obtain takes memory at an offset that place finds; callers hold mu.
+func (c *Context) obtain(size uint64, place func(size uint64) (uint64, error)) (addr uint64, e extent, err error) {
 	if c.closed {
-		return 0, abi.ErrInvalidContext
+		return 0, e, abi.ErrInvalidContext
 	}
 	if size == 0 {
-		return 0, abi.ErrInvalidValue
+		return 0, e, abi.ErrInvalidValue
 	}
 	if size > c.d.mem.limit {
-		return 0, abi.ErrOutOfMemory
+		return 0, e, abi.ErrOutOfMemory
 	}
 	if !c.away.evicted {
 		if err := c.d.mem.take(rounded(size)); err != nil {
-			return 0, err
+			return 0, e, err
 		}
 	}
-	off, err := c.d.mem.place(size, c.spaces.Room())
+	off, err := place(size)
 	if err != nil {
 		if !c.away.evicted {
 			c.d.mem.release(rounded(size))
 		}
-		return 0, err
+		return 0, e, err
 	}
-	addr := c.spaces.Device + off
+	addr, e = c.spaces.Device+off, extent{off, size}
 	if c.away.evicted {
 		c.away.host[addr] = make([]byte, size)
 	}
-	c.allocs[addr] = extent{off, size}
-	c.show(exec.Region{Base: addr, Data: c.d.mem.arena[off : off+size : off+size]})
-	return addr, nil
+	c.allocs[addr] = e
+	return addr, e, nil
 }
 
 // show puts a region into the table; callers hold mu.
@@ -161,7 +174,9 @@ func (c *Context) forget(addr uint64, e extent) {
 		c.mu.Unlock()
 		return
 	}
-	c.hide(addr)
+	if e.off < c.d.mem.half { // else the number may be the address of a mapping
+		c.hide(addr)
+	}
 	delete(c.away.host, addr)
 	c.mu.Unlock()
 	c.d.mem.free(e.off)
@@ -342,6 +357,7 @@ func (c *Context) Destroy() error {
 		c.d.mem.free(e.off)
 	}
 	c.allocs = map[uint64]extent{}
+	c.dropMappings()
 	empty := []exec.Region{}
 	c.table.Store(&empty)
 	c.mu.Unlock()

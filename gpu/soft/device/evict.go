@@ -126,7 +126,7 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range list {
-		zero(c.d.mem.arena, d.e.off+d.from, uint64(len(d.host))-d.from)
+		c.d.mem.zero(d.e.off+d.from, uint64(len(d.host))-d.from)
 		before := c.away.left(d.addr, d.e)
 		c.away.host[d.addr] = d.host
 		if _, counts := c.allocs[d.addr]; counts { // not freed meanwhile
@@ -203,7 +203,7 @@ func (c *Context) Restore() error {
 	}
 	undo := func(err error) error {
 		for addr, host := range list {
-			zero(c.d.mem.arena, addr-c.spaces.Device, uint64(len(host)))
+			c.d.mem.zero(addr-c.spaces.Device, uint64(len(host)))
 		}
 		c.d.mem.release(taken)
 		return err

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -15,10 +16,13 @@ import (
 const allocAlign = 512
 
 // memory is the device's memory: one reservation of host address space that
-// the host backs page by page. Free memory is always zero.
+// the host backs page by page. Free memory is always zero. Its second half is a file's,
+// so that memory there can be mapped at other places too (mapping.go).
 type memory struct {
 	mu     sync.Mutex
 	arena  []byte
+	half   uint64 // offset of the second half
+	file   int    // of the second half
 	limit  uint64 // bytes that may be allocated
 	used   uint64
 	blocks []extent // allocated, by offset
@@ -32,19 +36,38 @@ type extent struct{ off, size uint64 }
 const addressSpace = 8
 
 func newMemory(limit uint64) (*memory, error) {
-	size := (addressSpace*limit + 1<<20) &^ 0xfff
-	arena, err := unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	half := (addressSpace*limit + 1<<20 + abi.MapGranule - 1) &^ (abi.MapGranule - 1)
+	arena, err := unix.Mmap(-1, 0, int(2*half), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
-		return nil, fmt.Errorf("reserving %d bytes of device memory: %w", size, err)
+		return nil, fmt.Errorf("reserving %d bytes of device memory: %w", 2*half, err)
 	}
-	return &memory{arena: arena, limit: limit}, nil
+	file, err := backing(arena[half:])
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("device memory that can be mapped: %w", err), unix.Munmap(arena))
+	}
+	return &memory{arena: arena, half: half, file: file, limit: limit}, nil
+}
+
+// backing makes a file the memory of a piece of address space.
+func backing(space []byte) (file int, err error) {
+	file, err = unix.MemfdCreate("soft-gpu", unix.MFD_CLOEXEC)
+	if err != nil {
+		return 0, err
+	}
+	if err = unix.Ftruncate(file, int64(len(space))); err == nil {
+		err = mapFile(space, file, 0)
+	}
+	if err != nil {
+		_ = unix.Close(file)
+	}
+	return file, err
 }
 
 func (m *memory) close() error {
 	if m.arena == nil {
 		return nil
 	}
-	err := unix.Munmap(m.arena)
+	err := errors.Join(unix.Munmap(m.arena), unix.Close(m.file))
 	m.arena = nil
 	return err
 }
@@ -66,21 +89,35 @@ func (m *memory) take(bytes uint64) error {
 // allocations at least allocAlign bytes stay unused, so that running past an
 // end is noticed. The offset and all of the memory lie below room.
 func (m *memory) place(size, room uint64) (uint64, error) {
+	return m.gap(0, min(room, m.half), size, rounded(size)+allocAlign)
+}
+
+// placeShared is place in the second half, for whole granules.
+func (m *memory) placeShared(size uint64) (uint64, error) {
+	return m.gap(m.half, uint64(len(m.arena)), size, size)
+}
+
+// gap finds need free bytes between two offsets for an extent of size.
+func (m *memory) gap(from, to, size, need uint64) (uint64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	need := rounded(size) + allocAlign
-	at, i := uint64(0), 0
-	for ; i < len(m.blocks); i++ {
+	at, i := from, m.after(from)
+	for ; i < len(m.blocks) && m.blocks[i].off < to; i++ {
 		if m.blocks[i].off-at >= need {
 			break
 		}
-		at = m.blocks[i].off + rounded(m.blocks[i].size) + allocAlign
+		at = m.blocks[i].off + rounded(m.blocks[i].size) + need - rounded(size)
 	}
-	if room = min(room, uint64(len(m.arena))); at > room || room-at < need {
+	if at > to || to-at < need {
 		return 0, abi.ErrOutOfMemory
 	}
 	m.blocks = slices.Insert(m.blocks, i, extent{at, size})
 	return at, nil
+}
+
+// after is the index of the first block at or after an offset; callers hold mu.
+func (m *memory) after(off uint64) int {
+	return sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].off >= off })
 }
 
 // release gives counted bytes back at once; free returns the space when no
@@ -94,24 +131,28 @@ func (m *memory) release(bytes uint64) {
 func (m *memory) free(off uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i := sort.Search(len(m.blocks), func(i int) bool { return m.blocks[i].off >= off })
+	i := m.after(off)
 	if i == len(m.blocks) || m.blocks[i].off != off || m.arena == nil {
 		return
 	}
-	zero(m.arena, off, rounded(m.blocks[i].size))
+	m.zero(off, rounded(m.blocks[i].size))
 	m.blocks = slices.Delete(m.blocks, i, i+1)
 }
 
 // zero clears a range; whole pages go back to the host.
-func zero(arena []byte, off, size uint64) {
+func (m *memory) zero(off, size uint64) {
 	end := off + size
 	first, last := (off+4095)&^4095, end&^4095
+	advice := unix.MADV_DONTNEED
+	if off >= m.half {
+		advice = unix.MADV_REMOVE // out of the file
+	}
 	if last > first && last-first >= 1<<16 {
-		if unix.Madvise(arena[first:last], unix.MADV_DONTNEED) == nil {
-			clear(arena[off:first])
-			clear(arena[last:end])
+		if unix.Madvise(m.arena[first:last], advice) == nil {
+			clear(m.arena[off:first])
+			clear(m.arena[last:end])
 			return
 		}
 	}
-	clear(arena[off:end])
+	clear(m.arena[off:end])
 }

@@ -115,6 +115,9 @@ func (c *Context) at(address, n uint64) ([]byte, error) {
 	if b, err := within(c.hosts, address, n); err == nil {
 		return b, nil
 	}
+	if real, ok := c.mapping(address, n); ok {
+		address = real
+	}
 	return within(c.memory, address, n)
 }
 
@@ -122,6 +125,9 @@ func (c *Context) at(address, n uint64) ([]byte, error) {
 func (c *Context) check(address, n uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if real, ok := c.mapping(address, n); ok {
+		address = real
+	}
 	for _, here := range []map[uint64][]byte{c.memory, c.hosts} {
 		if _, err := within(here, address, n); err == nil {
 			return nil

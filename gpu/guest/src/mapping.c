@@ -1,0 +1,399 @@
+/* Virtual memory management: addresses that the program reserves, memory without an
+ * address, and where it is mapped. The worker checks and decides; what is mapped is
+ * noted in ranges, from which pointers and copies are answered as for other memory.
+ *
+ * Memory is its context's, the one that is current when it is created, and is mapped for
+ * the work of that context. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
+
+/* Held while the worker is asked, so that what it answers is noted in its order. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* after asking, and short */
+
+/* Memory, as long as the program has its handle or it is mapped. */
+struct memory {
+	struct object o;
+	CUmemAllocationProp prop;
+	unsigned int held;   /* references of the program; 0: the handle is none. Guarded by asking */
+	unsigned int mapped; /* places; likewise */
+};
+
+static struct reservation {
+	uint64_t address, size;
+} *reserved; /* by address; guarded by lock */
+static size_t reserved_count, reserved_room;
+
+void mappings_abandon(void)
+{
+	pthread_mutex_init(&asking, NULL);
+	pthread_mutex_init(&lock, NULL);
+	reserved = NULL;
+	reserved_count = reserved_room = 0;
+}
+
+static int supported(void)
+{
+	return device_attribute(ATTRIBUTE_VIRTUAL_MEMORY) ? 0 : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* The index of the first reservation above address; called with the lock. */
+static size_t above(uint64_t address)
+{
+	size_t i = reserved_count;
+
+	while (i > 0 && reserved[i - 1].address > address)
+		i--;
+	return i;
+}
+
+static int note_reserved(uint64_t address, uint64_t size)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	if (reserved_count == reserved_room) {
+		size_t room = reserved_room ? reserved_room * 2 : 16;
+		struct reservation *r = realloc(reserved, room * sizeof *r);
+
+		if (r) {
+			reserved = r;
+			reserved_room = room;
+		} else {
+			err = CUDA_ERROR_OUT_OF_MEMORY;
+		}
+	}
+	if (!err) {
+		size_t i = above(address);
+
+		memmove(reserved + i + 1, reserved + i, (reserved_count - i) * sizeof *reserved);
+		reserved[i] = (struct reservation){address, size};
+		reserved_count++;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+static void forget_reserved(uint64_t address)
+{
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	if ((i = above(address)) > 0) {
+		memmove(reserved + i - 1, reserved + i, (reserved_count - i) * sizeof *reserved);
+		reserved_count--;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	i = above(address);
+	if (i > 0 && address - reserved[i - 1].address < reserved[i - 1].size) {
+		*base = reserved[i - 1].address;
+		*size = reserved[i - 1].size;
+		found = true;
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static int reserve(struct session *s, CUdeviceptr *ptr, const struct bslt_mem_reserve *a)
+{
+	struct answer r = call(s, BSLT_OP_MEM_RESERVE, a, sizeof *a);
+
+	TRY(r.result);
+	if (note_reserved(r.value0, a->size) != 0) {
+		struct bslt_mem_unreserve back = {r.value0, a->size};
+
+		(void)call(s, BSLT_OP_MEM_UNRESERVE, &back, sizeof back);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*ptr = r.value0;
+	return 0;
+}
+
+CUDA_API CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t size, size_t alignment, CUdeviceptr addr, unsigned long long flags)
+{
+	struct bslt_mem_reserve a = {size, alignment, addr};
+	int err;
+
+	SESSION(s);
+	TRY(supported());
+	if (!ptr || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&asking);
+	err = reserve(s, ptr, &a);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+CUDA_API CUresult cuMemAddressFree(CUdeviceptr ptr, size_t size)
+{
+	struct bslt_mem_unreserve a = {ptr, size};
+	int err;
+
+	SESSION(s);
+	TRY(supported());
+	pthread_mutex_lock(&asking);
+	if ((err = call(s, BSLT_OP_MEM_UNRESERVE, &a, sizeof a).result) == 0)
+		forget_reserved(ptr);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+/* Where memory or access is asked for: the program's one device. */
+static int location_check(const CUmemLocation *l)
+{
+	switch (l->type) {
+	case CU_MEM_LOCATION_TYPE_DEVICE: return l->id == 0 ? 0 : CUDA_ERROR_INVALID_DEVICE;
+	case CU_MEM_LOCATION_TYPE_HOST:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+	case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: return CUDA_ERROR_NOT_SUPPORTED;
+	default: return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* Compression is a wish, which the properties say is not granted. Memory that goes to
+ * other processes, to network adapters or behind sparse arrays cannot be had. */
+static int prop_check(const CUmemAllocationProp *p)
+{
+	if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED || p->allocFlags.compressionType > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(location_check(&p->location));
+	return p->requestedHandleTypes || p->allocFlags.gpuDirectRDMACapable || p->allocFlags.usage ? CUDA_ERROR_NOT_SUPPORTED : 0;
+}
+
+/* On every device of which the library says that it maps memory. */
+CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *prop, CUmemAllocationGranularity_flags option)
+{
+	SESSION(s);
+	(void)s;
+	TRY(supported());
+	if (!granularity || !prop || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED || option < 0 || option > 1)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(location_check(&prop->location));
+	*granularity = BSLT_MAP_GRANULE;
+	return 0;
+}
+
+CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
+{
+	struct bslt_mem_create a = {.size = size};
+	struct memory *m;
+	int err;
+
+	SESSION(s);
+	TRY(supported());
+	if (!handle || !prop || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(prop_check(prop));
+	TRY(context_working(&a.ctx));
+	a.memory = object_ids(1);
+	if (!(m = object_new(sizeof *m, KIND_MEMORY, a.memory, a.ctx)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	m->prop = (CUmemAllocationProp){.type = prop->type, .location = prop->location};
+	m->held = 1;
+	if ((err = call(s, BSLT_OP_MEM_CREATE, &a, sizeof a).result) != 0) {
+		object_put(m);
+		return err;
+	}
+	object_add(m);
+	*handle = a.memory;
+	return 0;
+}
+
+/* The memory behind a program's handle, or NULL; called with asking. */
+static struct memory *held(CUmemGenericAllocationHandle handle)
+{
+	struct memory *m = object_get(handle_of(handle), KIND_MEMORY);
+
+	if (m && m->held)
+		return m;
+	object_put(m);
+	return NULL;
+}
+
+/* Frees memory that nobody has a handle of and that is mapped nowhere; called with asking. */
+static int destroy_unused(struct session *s, const struct memory *m)
+{
+	struct bslt_mem_destroy a = {m->o.id};
+
+	if (m->held || m->mapped || !object_remove(m->o.id, KIND_MEMORY))
+		return 0;
+	return call(s, BSLT_OP_MEM_DESTROY, &a, sizeof a).result;
+}
+
+CUDA_API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
+{
+	struct memory *m;
+	int err = CUDA_ERROR_INVALID_VALUE;
+
+	SESSION(s);
+	TRY(supported());
+	pthread_mutex_lock(&asking);
+	if ((m = held(handle)) != NULL) {
+		m->held--;
+		err = destroy_unused(s, m);
+		object_put(m);
+	}
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+CUDA_API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+{
+	struct range r;
+	struct memory *m = NULL;
+
+	SESSION(s);
+	(void)s;
+	TRY(supported());
+	if (!handle)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&asking);
+	if (range_find(SPACE_DEVICE, (uintptr_t)addr, &r) && r.memory)
+		m = object_get(handle_of(r.memory), KIND_MEMORY);
+	if (m) {
+		m->held++;
+		*handle = r.memory;
+		object_put(m);
+	}
+	pthread_mutex_unlock(&asking);
+	return m ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUDA_API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop, CUmemGenericAllocationHandle handle)
+{
+	struct memory *m;
+
+	SESSION(s);
+	(void)s;
+	TRY(supported());
+	if (!prop)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&asking);
+	if ((m = held(handle)) != NULL)
+		*prop = m->prop;
+	object_put(m);
+	pthread_mutex_unlock(&asking);
+	return m ? 0 : CUDA_ERROR_INVALID_VALUE;
+}
+
+static int unmap(struct session *s, uint64_t address, uint64_t size)
+{
+	struct bslt_mem_unmap a = {address, size};
+
+	return call(s, BSLT_OP_MEM_UNMAP, &a, sizeof a).result;
+}
+
+/* Called with asking. */
+static int map(struct session *s, struct memory *m, uint64_t address, uint64_t size)
+{
+	struct range r = {.address = address, .size = size, .context = m->o.context, .memory = m->o.id};
+	struct bslt_mem_map a = {m->o.id, address, size};
+
+	TRY(call(s, BSLT_OP_MEM_MAP, &a, sizeof a).result);
+	if (range_add(SPACE_DEVICE, &r) != 0) {
+		(void)unmap(s, address, size);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	m->mapped++;
+	return 0;
+}
+
+/* An offset into the memory has to be 0, as the API's page says. */
+CUDA_API CUresult cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags)
+{
+	struct memory *m;
+	int err = CUDA_ERROR_INVALID_VALUE;
+
+	SESSION(s);
+	TRY(supported());
+	if (offset || flags)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&asking);
+	if ((m = held(handle)) != NULL)
+		err = map(s, m, ptr, size);
+	object_put(m);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+/* Takes what the worker has unmapped out of the ranges; called with asking. */
+static int forget(struct session *s, uint64_t address, uint64_t size)
+{
+	struct range r;
+	int err = 0;
+
+	for (uint64_t at = address; at - address < size && range_take(SPACE_DEVICE, at, &r); at += r.size) {
+		struct memory *m = object_get(handle_of(r.memory), KIND_MEMORY);
+
+		if (!m)
+			continue; /* its context has gone meanwhile */
+		m->mapped--;
+		if (err == 0)
+			err = destroy_unused(s, m);
+		object_put(m);
+	}
+	return err;
+}
+
+CUDA_API CUresult cuMemUnmap(CUdeviceptr ptr, size_t size)
+{
+	int err;
+
+	SESSION(s);
+	TRY(supported());
+	pthread_mutex_lock(&asking);
+	if ((err = unmap(s, ptr, size)) == 0)
+		err = forget(s, ptr, size);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+CUDA_API CUresult cuMemSetAccess(CUdeviceptr ptr, size_t size, const CUmemAccessDesc *desc, size_t count)
+{
+	struct bslt_mem_access a = {.address = ptr, .size = size};
+	int err;
+
+	SESSION(s);
+	TRY(supported());
+	if (!desc || count == 0)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (size_t i = 0; i < count; i++) {
+		TRY(location_check(&desc[i].location));
+		if (desc[i].flags != PROT_RIGHTS_NONE && desc[i].flags != PROT_RIGHTS_READ && desc[i].flags != PROT_RIGHTS_READWRITE)
+			return CUDA_ERROR_INVALID_VALUE;
+		a.access = (uint32_t)desc[i].flags;
+	}
+	pthread_mutex_lock(&asking);
+	if ((err = call(s, BSLT_OP_MEM_ACCESS, &a, sizeof a).result) == 0)
+		ranges_access(ptr, size, a.access);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)
+{
+	struct range r;
+
+	SESSION(s);
+	(void)s;
+	TRY(supported());
+	if (!flags || !location)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(location_check(location));
+	if (!range_find(SPACE_DEVICE, ptr, &r) || !r.memory)
+		return CUDA_ERROR_INVALID_VALUE;
+	*flags = r.access;
+	return 0;
+}

@@ -1,0 +1,179 @@
+package device
+
+import (
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// mappings is memory at places of the guest's choice. Each place is one more mapping of
+// the file's pages into a mirror of the window, so that memory at several places is the
+// same bytes, and what lies side by side there is one region.
+type mappings struct {
+	mirror []byte             // of the device part; nil: nothing was mapped yet
+	at     map[uint64]*mapped // by address
+	shown  map[uint64]bool    // the bases of their regions in the table
+}
+
+// mapped is memory at one place.
+type mapped struct {
+	size   uint64
+	access worker.Access
+}
+
+// split returns how many of a context's addresses MemAlloc has, the first ones. The rest
+// are for mappings: a quarter, where the device's memory needs so many.
+func (m *memory) split(room uint64) uint64 {
+	if part := room / 4 * 3; m.half > part && 2*m.limit <= part {
+		return part
+	}
+	return min(m.half, room)
+}
+
+// MemCreate implements worker.Mapper. The memory has a number like an address, which is
+// in no table.
+func (c *Context) MemCreate(size uint64) (uint64, error) {
+	if f := c.d.o.Faults.Alloc; f != nil {
+		if err := f(size); err != nil {
+			return 0, err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.poisoned != nil {
+		return 0, c.poisoned
+	}
+	memory, _, err := c.obtain(size, c.d.mem.placeShared)
+	return memory, err
+}
+
+// MemRelease implements worker.Mapper.
+func (c *Context) MemRelease(memory uint64) error { return c.MemFree(memory) }
+
+// space is the mirror's part for a range of addresses; callers hold mu.
+func (c *Context) space(address, size uint64) ([]byte, error) {
+	m := &c.mappings
+	if m.mirror == nil {
+		mirror, err := unix.Mmap(-1, 0, int(c.spaces.Room()), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+		if err != nil {
+			return nil, err
+		}
+		m.mirror = mirror
+	}
+	off, room := address-c.spaces.Device, uint64(len(m.mirror))
+	if off > room || size > room-off {
+		return nil, abi.ErrInvalidValue
+	}
+	return m.mirror[off : off+size : off+size], nil
+}
+
+// MemMap implements worker.Mapper.
+func (c *Context) MemMap(address, size, memory uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.allocs[memory]
+	switch {
+	case c.closed:
+		return abi.ErrInvalidContext
+	case !ok || e.off < c.d.mem.half || size > e.size || c.mappings.at[address] != nil:
+		return abi.ErrInvalidValue
+	}
+	space, err := c.space(address, size)
+	if err == nil {
+		err = mapFile(space, c.d.mem.file, e.off-c.d.mem.half)
+	}
+	if err != nil {
+		return err
+	}
+	c.mappings.at[address] = &mapped{size: size}
+	return nil
+}
+
+// MemSetAccess implements worker.Mapper. What may be read may be written, too. Work that
+// is running keeps the access that it began with.
+func (c *Context) MemSetAccess(address uint64, access worker.Access) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.mappings.at[address]
+	if m == nil || c.closed {
+		return abi.ErrInvalidValue
+	}
+	m.access = access
+	c.showMappings()
+	return nil
+}
+
+// showMappings puts the regions of what has access into the table; callers hold mu.
+func (c *Context) showMappings() {
+	m := &c.mappings
+	table := slices.DeleteFunc(slices.Clone(*c.table.Load()), func(r exec.Region) bool { return m.shown[r.Base] })
+	clear(m.shown)
+	var last *exec.Region
+	var runs []exec.Region
+	for _, at := range slices.Sorted(maps.Keys(m.at)) {
+		off, size := at-c.spaces.Device, m.at[at].size
+		switch {
+		case m.at[at].access == worker.AccessNone:
+			last = nil
+		case last != nil && last.Base+uint64(len(last.Data)) == at:
+			first := last.Base - c.spaces.Device
+			last.Data = m.mirror[first : off+size : off+size]
+		default:
+			runs = append(runs, exec.Region{Base: at, Data: m.mirror[off : off+size : off+size]})
+			last = &runs[len(runs)-1]
+			m.shown[at] = true
+		}
+	}
+	table = append(table, runs...)
+	slices.SortFunc(table, func(a, b exec.Region) int {
+		if a.Base < b.Base {
+			return -1
+		}
+		return 1
+	})
+	c.table.Store(&table)
+}
+
+// MemUnmap implements worker.Mapper, in the steps of HostUnregister.
+func (c *Context) MemUnmap(address uint64, done func()) error {
+	c.mu.Lock()
+	m := c.mappings.at[address]
+	if m == nil || c.closed {
+		c.mu.Unlock()
+		return abi.ErrInvalidValue
+	}
+	before := c.tailsLocked()
+	c.running.Add(1)
+	c.mu.Unlock()
+	go func() {
+		defer c.running.Done()
+		defer done()
+		await(c, before)
+		c.mu.Lock()
+		m.access = worker.AccessNone
+		c.showMappings()
+		meanwhile := c.tailsLocked()
+		c.mu.Unlock()
+		await(c, meanwhile)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.mappings.at, address)
+		if space, err := c.space(address, m.size); err == nil {
+			_ = unmapFile(space) // it stays mapped, where nothing finds it
+		}
+	}()
+	return nil
+}
+
+// dropMappings ends all of them, when nothing runs any more; callers hold mu.
+func (c *Context) dropMappings() {
+	if c.mappings.mirror != nil {
+		_ = unix.Munmap(c.mappings.mirror)
+	}
+	c.mappings = mappings{}
+}

@@ -1,0 +1,278 @@
+package drivertest
+
+import (
+	"bytes"
+	"errors"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// virtualMemory is VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED (cuda.h, CUdevice_attribute).
+const virtualMemory = 102
+
+// granule is the size of a piece in these tests, bytes.
+const granule = abi.MapGranule
+
+// whereItMaps leaves devices out that cannot map memory, and say so.
+func whereItMaps(test func(*tester)) func(*tester) {
+	return func(x *tester) {
+		if a := x.driver.Info().Attributes; virtualMemory < len(a) && a[virtualMemory] != 0 {
+			test(x)
+		}
+	}
+}
+
+// mapper is a context that maps.
+type mapper struct {
+	worker.Context
+	worker.Mapper
+	x *tester
+}
+
+func (x *tester) mapper() mapper {
+	x.Helper()
+	ctx := x.context()
+	m, ok := ctx.(worker.Mapper)
+	if !ok {
+		x.Fatalf("%T maps no memory, and the device's attributes say that it does", ctx)
+	}
+	return mapper{ctx, m, x}
+}
+
+// reserve takes n granules of the window, as a session does.
+func (m mapper) reserve(n uint64) uint64 {
+	m.x.Helper()
+	at, err := m.x.window.Lend(n*granule, granule)
+	m.x.check(err)
+	return at
+}
+
+func (m mapper) create(n uint64) uint64 {
+	m.x.Helper()
+	memory, err := m.MemCreate(n * granule)
+	m.x.check(err)
+	return memory
+}
+
+// show maps n granules with access.
+func (m mapper) show(at, n, memory uint64) {
+	m.x.Helper()
+	m.x.check(m.MemMap(at, n*granule, memory))
+	m.x.check(m.MemSetAccess(at, worker.AccessReadWrite))
+}
+
+func (m mapper) unmap(at uint64) {
+	m.x.Helper()
+	m.x.check(m.x.do(func(done func(error)) error { return m.MemUnmap(at, func() { done(nil) }) }))
+}
+
+// refused checks that a copy of 8 bytes at an address is an error of the call.
+func (m mapper) refused(at uint64, why string) {
+	m.x.Helper()
+	var r abi.Result
+	if err := m.Memset(nil, at, 1, 1, 8, nil); !errors.As(err, &r) || r != abi.ErrInvalidValue {
+		m.x.Errorf("memset at %#x, %s: %v, want %v", at, why, err, abi.ErrInvalidValue)
+	}
+}
+
+// Memory is used at the address where it is mapped, with the access that it has there,
+// and pieces side by side are one buffer.
+func testMappings(x *tester) {
+	m := x.mapper()
+	at := m.reserve(4)
+	a, b := m.create(1), m.create(2)
+	m.refused(at, "where nothing is mapped")
+	x.check(m.MemMap(at, granule, a))
+	m.refused(at, "without access")
+	x.check(m.MemSetAccess(at, worker.AccessReadWrite))
+	m.show(at+granule, 2, b)
+	m.refused(at+3*granule-4, "across the end")
+	if got := x.read(m, nil, at, 3*granule); !bytes.Equal(got, make([]byte, 3*granule)) {
+		x.Error("new memory is not zero")
+	}
+	want := pattern(3*granule, 3)
+	x.write(m, nil, at, want)
+	if got := x.read(m, nil, at, 3*granule); !bytes.Equal(got, x.kept(want)) {
+		x.Error("pieces side by side do not keep what was written")
+	}
+	k := x.kernels(m)
+	x.check(x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at+granule, 77), done) }))
+	if got := x.read64(m, nil, at+granule); got != x.kept64(77) {
+		x.Errorf("a kernel stored %d, want 77", got)
+	}
+	x.check(m.MemSetAccess(at+granule, worker.AccessNone))
+	m.refused(at+granule-4, "into a piece without access")
+	x.check(m.MemSetAccess(at+granule, worker.AccessRead))
+	if got := x.read64(m, nil, at+granule); got != x.kept64(77) {
+		x.Errorf("%d with access again, want 77", got)
+	}
+	m.unmap(at)
+	m.refused(at, "after it was unmapped")
+	m.show(at, 1, a)
+	if got := x.read(m, nil, at, granule); !bytes.Equal(got, x.kept(want[:granule])) {
+		x.Error("memory that is mapped again has changed")
+	}
+	m.unmap(at)
+	m.unmap(at + granule)
+	x.check(m.MemRelease(a))
+	x.check(m.MemRelease(b))
+}
+
+// Memory at two addresses is the same memory, also where only a part is mapped.
+func testMappedTwice(x *tester) {
+	m := x.mapper()
+	at := m.reserve(4)
+	memory := m.create(2)
+	m.show(at, 2, memory)
+	m.show(at+3*granule, 1, memory)
+	x.write(m, nil, at+8, params(5))
+	if got := x.read64(m, nil, at+3*granule+8); got != x.kept64(5) {
+		x.Errorf("%d at the other address, want 5", got)
+	}
+	m.unmap(at)
+	if got := x.read64(m, nil, at+3*granule+8); got != x.kept64(5) {
+		x.Errorf("%d after one of two was unmapped, want 5", got)
+	}
+	m.unmap(at + 3*granule)
+	x.check(m.MemRelease(memory))
+}
+
+// Memory that is created counts, and what is released can be had again, zeroed.
+func testMemoryToMapIsLimited(x *tester) {
+	m := x.mapper()
+	if _, err := m.MemCreate(1 << 60); !errors.Is(err, abi.ErrOutOfMemory) {
+		x.Errorf("2^60 bytes: %v", err)
+	}
+	at := m.reserve(8)
+	for round := range 2 {
+		var all []uint64
+		for len(all) <= 64 { // of a big card, enough
+			memory, err := m.MemCreate(8 * granule)
+			if err != nil {
+				x.want(err, abi.ErrOutOfMemory)
+				break
+			}
+			all = append(all, memory)
+		}
+		if len(all) < 3 {
+			x.Fatalf("round %d: only %d pieces of 16 MiB", round, len(all))
+		}
+		m.show(at, 8, all[0])
+		if got := x.read64(m, nil, at+granule); got != 0 {
+			x.Errorf("round %d: new memory has %d", round, got)
+		}
+		x.write(m, nil, at+granule, params(9))
+		m.unmap(at)
+		for _, memory := range all {
+			x.check(m.MemRelease(memory))
+		}
+		x.check(x.sync(m))
+	}
+}
+
+// A mapping that is taken away while a kernel uses it stays until the kernel has ended.
+func testMappingInUse(x *tester) {
+	m := x.mapper()
+	at := m.reserve(1)
+	memory := m.create(1)
+	m.show(at, 1, memory)
+	k, s := x.kernels(m), x.stream(m, worker.StreamNonBlocking)
+	ended := make(chan error, 1)
+	x.check(m.Launch(s, k["delay"], one(at, 6, x.o.Loops), func(err error) { ended <- err }))
+	m.unmap(at)
+	select {
+	case err := <-ended:
+		x.check(err)
+	case <-time.After(patience):
+		x.Error("the kernel does not end")
+	}
+	m.show(at, 1, memory)
+	if got := x.read64(m, nil, at); got != x.kept64(6) {
+		x.Errorf("the kernel stored %d, want 6", got)
+	}
+}
+
+// A kernel that uses what has no access, or is not mapped, faults.
+func testNoAccessFaults(x *tester) {
+	for name, prepare := range map[string]func(m mapper, at uint64){
+		"reserved":       func(mapper, uint64) {},
+		"without access": func(m mapper, at uint64) { x.check(m.MemMap(at, granule, m.create(1))) },
+		"unmapped": func(m mapper, at uint64) {
+			m.show(at, 1, m.create(1))
+			m.unmap(at)
+		},
+	} {
+		m := x.mapper()
+		at := m.reserve(1)
+		prepare(m, at)
+		k := x.kernels(m)
+		err := x.do(func(done func(error)) error { return m.Launch(nil, k["store"], one(at, 1), done) })
+		if !errors.Is(err, abi.ErrIllegalAddress) {
+			x.Errorf("%s: %v, want %v", name, err, abi.ErrIllegalAddress)
+		}
+		if x.o.FaultsEndAll {
+			return
+		}
+	}
+}
+
+// Mapped memory leaves the device and comes back to all its addresses; meanwhile it is
+// mapped and unmapped as before.
+func testEvictedMappings(x *tester) {
+	m := x.mapper()
+	at := m.reserve(6)
+	a, b := m.create(2), m.create(1)
+	m.show(at, 2, a)
+	m.show(at+4*granule, 2, a)
+	m.show(at+2*granule, 1, b)
+	want := pattern(2*granule, 8)
+	x.write(m, nil, at, want)
+	x.check(x.sync(m))
+	x.evict(m, everything)
+	later := m.create(1)
+	m.unmap(at + 2*granule)
+	x.check(m.MemRelease(b))
+	m.unmap(at + 4*granule)
+	m.show(at+2*granule, 1, later)
+	m.show(at+3*granule, 2, a)
+	x.back(m)
+	if got := x.read(m, nil, at, 2*granule); !bytes.Equal(got, x.kept(want)) {
+		x.Error("memory has changed while it was away")
+	}
+	if got := x.read(m, nil, at+2*granule, 3*granule); !bytes.Equal(got, append(make([]byte, granule), x.kept(want)...)) {
+		x.Error("what was mapped while the memory was away differs")
+	}
+	x.write(m, nil, at, params(3))
+	if got := x.read64(m, nil, at+3*granule); got != x.kept64(3) {
+		x.Errorf("%d at the other address, want 3", got)
+	}
+}
+
+// A context that ends takes its mappings along, whatever is under way, and all of the
+// memory is there for the next.
+func testDestroyWithMappings(x *tester) {
+	for range 3 {
+		m := x.mapper()
+		at := m.reserve(2)
+		memory := m.create(4)
+		m.show(at, 1, memory)
+		m.show(at+granule, 1, memory)
+		k := x.kernels(m)
+		for range 3 {
+			x.check(m.Launch(nil, k["delay"], one(at, 1, x.o.Loops), nil))
+		}
+		gone := make(chan struct{})
+		x.check(m.MemUnmap(at, func() { close(gone) }))
+		x.forget(m.Context)
+		x.check(m.Destroy())
+		select {
+		case <-gone:
+		case <-time.After(patience):
+			x.Error("destroyed, and still unmapping")
+		}
+		x.check(x.window.Return(at))
+	}
+	x.alloc(x.context(), 16<<20)
+}

@@ -1,0 +1,67 @@
+package fakedriver
+
+import (
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// mapped is memory at an address where the test, or the guest, wants it. Copies reach
+// from one such place into the next on real drivers only.
+type mapped struct {
+	memory, size uint64
+	access       worker.Access
+}
+
+// MemCreate implements worker.Mapper.
+func (c *Context) MemCreate(size uint64) (uint64, error) { return c.MemAlloc(size) }
+
+// MemRelease implements worker.Mapper.
+func (c *Context) MemRelease(memory uint64) error { return c.MemFree(memory) }
+
+// MemMap implements worker.Mapper.
+func (c *Context) MemMap(address, size, memory uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, twice := c.mapped[address]; twice {
+		return abi.ErrInvalidValue
+	}
+	c.mapped[address] = mapped{memory: memory, size: size}
+	return nil
+}
+
+// MemSetAccess implements worker.Mapper.
+func (c *Context) MemSetAccess(address uint64, access worker.Access) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, ok := c.mapped[address]
+	if !ok {
+		return abi.ErrInvalidValue
+	}
+	m.access = access
+	c.mapped[address] = m
+	return nil
+}
+
+// MemUnmap implements worker.Mapper.
+func (c *Context) MemUnmap(address uint64, done func()) error {
+	gone := func(error) {
+		c.mu.Lock()
+		delete(c.mapped, address)
+		c.mu.Unlock()
+		done()
+	}
+	if err := c.enqueue(nil, operation{done: gone}); err != nil {
+		gone(err) // nothing runs any more
+	}
+	return nil
+}
+
+// mapping finds what is mapped at an address, with access; callers hold mu.
+func (c *Context) mapping(address, n uint64) (real uint64, ok bool) {
+	for at, m := range c.mapped {
+		if off := address - at; address >= at && off < m.size && n <= m.size-off {
+			return m.memory + off, m.access != worker.AccessNone
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,298 @@
+package worker
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// mappings are the addresses that the guest has reserved, and what it has mapped there.
+// Both lists are sorted by address and have no overlaps. The issuer owns them.
+type mappings struct {
+	reserved []abi.Window
+	mapped   []*mapping
+}
+
+// mapping is memory at one of its addresses.
+type mapping struct {
+	abi.Window
+	of      *memoryObject
+	leaving bool // being unmapped
+}
+
+// memoryObject is memory of a context that the guest maps.
+type memoryObject struct {
+	ctx    *contextObject
+	driver Mapper
+	memory uint64 // the driver's number
+	size   uint64
+	mapped int // mappings of it
+}
+
+// maxReservations bounds what a session has reserved.
+const maxReservations = 16 << 10
+
+// at returns the reservation that begins at an address; its index is also where one
+// would be inserted.
+func (m *mappings) at(address uint64) (index int, found bool) {
+	return slices.BinarySearchFunc(m.reserved, address, byBase)
+}
+
+// holds reports whether all of a range lies in one reservation.
+func (m *mappings) holds(w abi.Window) bool {
+	i, found := m.at(w.Base)
+	if !found {
+		i--
+	}
+	return i >= 0 && m.reserved[i].Contains(w.Base, w.Size)
+}
+
+// first is the index of the first mapping that ends above an address.
+func (m *mappings) first(address uint64) int {
+	i, _ := slices.BinarySearchFunc(m.mapped, address, func(x *mapping, at uint64) int {
+		if x.Base+x.Size <= at {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// free reports whether nothing is mapped in a range.
+func (m *mappings) free(w abi.Window) bool {
+	i := m.first(w.Base)
+	return i == len(m.mapped) || m.mapped[i].Base >= w.Base+w.Size
+}
+
+// whole returns the mappings of which a range consists, or none.
+func (m *mappings) whole(w abi.Window) (list []*mapping) {
+	at := w.Base
+	for i := m.first(w.Base); at < w.Base+w.Size; i++ {
+		if i == len(m.mapped) || m.mapped[i].Base != at || m.mapped[i].leaving {
+			return nil
+		}
+		list = append(list, m.mapped[i])
+		at += m.mapped[i].Size
+	}
+	if at != w.Base+w.Size {
+		return nil
+	}
+	return list
+}
+
+// remove takes a mapping out of the list.
+func (m *mappings) remove(x *mapping) {
+	m.mapped = slices.DeleteFunc(m.mapped, func(o *mapping) bool { return o == x })
+	x.of.mapped--
+}
+
+// granular checks what the guest says of a range: whole granules, no overflow.
+func granular(address, size uint64) (abi.Window, error) {
+	if size == 0 || size%abi.MapGranule != 0 || address%abi.MapGranule != 0 || size > abi.MaxWindow || address > abi.WindowEnd {
+		return abi.Window{}, abi.ErrInvalidValue
+	}
+	return abi.Window{Base: address, Size: size}, nil
+}
+
+// memReserve serves MemReserve.
+func (s *Session) memReserve(c *command) error {
+	a := abi.DecodeMemReserve(c.argBytes)
+	w, err := granular(0, a.Size)
+	if err != nil || a.Align&(a.Align-1) != 0 {
+		return abi.ErrInvalidValue
+	}
+	if len(s.mappings.reserved) >= maxReservations {
+		return abi.ErrOutOfMemory
+	}
+	align := max(a.Align, abi.MapGranule)
+	if w.Base = a.Wish; a.Wish%align != 0 || !s.window.LendAt(a.Wish, a.Size) {
+		if w.Base, err = s.window.Lend(a.Size, align); err != nil {
+			return err
+		}
+	}
+	s.mappings.reserved = insert(s.mappings.reserved, w)
+	c.value0 = w.Base
+	return nil
+}
+
+// memUnreserve serves MemUnreserve.
+func (s *Session) memUnreserve(c *command) error {
+	a := abi.DecodeMemUnreserve(c.argBytes)
+	m := &s.mappings
+	i, found := m.at(a.Address)
+	if !found || m.reserved[i].Size != a.Size || !m.free(m.reserved[i]) {
+		return abi.ErrInvalidValue
+	}
+	m.reserved = slices.Delete(m.reserved, i, i+1)
+	return s.window.Return(a.Address)
+}
+
+// memCreate serves MemCreate.
+func (s *Session) memCreate(c *command) error {
+	a := abi.DecodeMemCreate(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	driver, ok := ctx.driver.(Mapper)
+	if !ok {
+		return abi.ErrNotSupported
+	}
+	if _, err := granular(0, a.Size); err != nil {
+		return err
+	}
+	if err := s.handles.free(a.Memory, 1); err != nil {
+		return err
+	}
+	return s.charge(c, a.Size, func(*command) error {
+		if ctx.dead {
+			return abi.ErrInvalidContext
+		}
+		if err := s.handles.free(a.Memory, 1); err != nil {
+			return err
+		}
+		memory, err := s.obtain(a.Size, driver.MemCreate)
+		if err != nil {
+			return err
+		}
+		s.handles.add(a.Memory, ctx, &memoryObject{ctx: ctx, driver: driver, memory: memory, size: a.Size})
+		ctx.held += Accounted(a.Size)
+		return nil
+	})
+}
+
+// memory finds the memory that a command names.
+func (s *Session) memory(c *command, handle uint64) (*memoryObject, error) {
+	o, err := lookup[*memoryObject](&s.handles, handle)
+	if err != nil {
+		return nil, err
+	}
+	return o, c.use(o.ctx)
+}
+
+// memDestroy serves MemDestroy.
+func (s *Session) memDestroy(c *command) error {
+	handle := abi.DecodeMemDestroy(c.argBytes).Memory
+	o, err := s.memory(c, handle)
+	if err != nil {
+		return err
+	}
+	if o.mapped > 0 {
+		return abi.ErrInvalidValue
+	}
+	if err := o.driver.MemRelease(o.memory); err != nil {
+		return err
+	}
+	s.handles.remove(handle, o.ctx)
+	return s.freeAfterwards(c, o.ctx, o.size)
+}
+
+// memMap serves MemMap.
+func (s *Session) memMap(c *command) error {
+	a := abi.DecodeMemMap(c.argBytes)
+	o, err := s.memory(c, a.Memory)
+	if err != nil {
+		return err
+	}
+	w, err := granular(a.Address, a.Size)
+	m := &s.mappings
+	if err != nil || a.Size > o.size || !m.holds(w) || !m.free(w) {
+		return abi.ErrInvalidValue
+	}
+	if len(m.mapped) >= abi.MaxMappings {
+		return abi.ErrOutOfMemory
+	}
+	if err := o.driver.MemMap(a.Address, a.Size, o.memory); err != nil {
+		return err
+	}
+	m.mapped = slices.Insert(m.mapped, m.first(a.Address), &mapping{Window: w, of: o})
+	o.mapped++
+	return nil
+}
+
+// wholeMappings finds what a command names by a range.
+func (s *Session) wholeMappings(c *command, address, size uint64) ([]*mapping, error) {
+	w, err := granular(address, size)
+	if err != nil {
+		return nil, err
+	}
+	list := s.mappings.whole(w)
+	if list == nil {
+		return nil, abi.ErrInvalidValue
+	}
+	for _, x := range list {
+		if x.of.ctx.dead {
+			return nil, abi.ErrInvalidValue
+		}
+		if err := c.use(x.of.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// memAccess serves MemAccess.
+func (s *Session) memAccess(c *command) error {
+	a := abi.DecodeMemAccess(c.argBytes)
+	access := Access(a.Access)
+	if access != AccessNone && access != AccessRead && access != AccessReadWrite {
+		return abi.ErrInvalidValue
+	}
+	list, err := s.wholeMappings(c, a.Address, a.Size)
+	if err != nil {
+		return err
+	}
+	for _, x := range list {
+		if err := x.of.driver.MemSetAccess(x.Base, access); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memUnmap serves MemUnmap. The addresses are free again when the last mapping has
+// gone; what goes counts as a request, so that a session's end waits for it.
+func (s *Session) memUnmap(c *command) error {
+	a := abi.DecodeMemUnmap(c.argBytes)
+	list, err := s.wholeMappings(c, a.Address, a.Size)
+	if err != nil {
+		return err
+	}
+	if s.requests >= maxRequests {
+		return abi.ErrUnavailable
+	}
+	later := *c
+	later.argBytes, later.inlineBytes = nil, nil
+	s.requests++
+	left := 1
+	one := func() {
+		if left--; left > 0 {
+			return
+		}
+		s.requests--
+		if s.shared != nil {
+			s.finish(&later, err)
+		}
+	}
+	for _, x := range list {
+		x.leaving = true
+		left++
+		if err = x.of.driver.MemUnmap(x.Base, func() {
+			s.post(func() {
+				s.mappings.remove(x)
+				one()
+			})
+		}); err != nil {
+			x.leaving = false
+			left--
+			break
+		}
+	}
+	one()
+	return errLater
+}
+
+// dropMappings forgets what was mapped in a context that has gone.
+func (s *Session) dropMappings(ctx *contextObject) {
+	s.mappings.mapped = slices.DeleteFunc(s.mappings.mapped, func(x *mapping) bool { return x.of.ctx == ctx })
+}
