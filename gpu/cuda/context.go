@@ -170,6 +170,12 @@ func (c *context) whenDrained(f func()) error { return c.push(nil, &op{drained: 
 func (c *context) loop() {
 	defer close(c.ended)
 	for {
+		select {
+		case <-c.quit: // also while more and more comes
+			c.finishAll()
+			return
+		default:
+		}
 		c.admit()
 		c.settle()
 		if len(c.waiting) == 0 {
@@ -177,17 +183,9 @@ func (c *context) loop() {
 				select {
 				case <-c.wake:
 				case <-c.quit:
-					c.finishAll()
-					return
 				}
 			}
 			continue
-		}
-		select {
-		case <-c.quit:
-			c.finishAll()
-			return
-		default:
 		}
 		if c.failed() == nil {
 			if err := c.gate.Enter(); err != nil {
