@@ -94,9 +94,7 @@ func fillForBench(b *testing.B, s *store.Store, url string) {
 	u, err := op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: org.Meta.ID},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org.Meta.ID}}}})
 	must(err)
-	resp, err := http.Post(url+"/v1/password/link", "application/json", strings.NewReader(`{"token":"`+u.Link.Token+`","password":"`+secret+`"}`))
-	must(err)
-	_ = resp.Body.Close()
+	portaltest.SetPassword(b, url, u.Link.Token)
 	spec := api.Encode(api.InstanceSpec{Flavor: "flv-000000000001", Image: "img-000000000001", Vgpu: &api.VGPUSpec{VramBytes: 8 << 30, SharePercent: 25}})
 	for n := 0; n < benchInstances; n += 250 {
 		var batch api.Batch

@@ -3,8 +3,6 @@ package ui_test
 import (
 	"bytes"
 	"context"
-	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -83,13 +81,5 @@ func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := `{"token":"` + u.Link.Token + `","password":"` + secret + `"}`
-	resp, err := http.Post(n.URL+"/v1/password/link", "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the password of %s: %s", email, resp.Status)
-	}
+	portaltest.SetPassword(t, n.URL, u.Link.Token)
 }

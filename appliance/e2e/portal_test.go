@@ -1,10 +1,8 @@
 package e2e_test
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -78,14 +76,7 @@ func (w *world) customer(t *testing.T, name, email string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.Post("http://"+w.listen+"/v1/password/link", "application/json", strings.NewReader(`{"token":"`+u.Link.Token+`","password":"`+portaltest.Password+`"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the password of %s: %s", email, resp.Status)
-	}
+	portaltest.SetPassword(t, "http://"+w.listen, u.Link.Token)
 }
 
 // log is the end of what basaltd wrote.

@@ -3,6 +3,8 @@
 package portaltest
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 
@@ -19,6 +22,27 @@ const hint = `run "make setup ui", which installs and builds what this needs`
 
 // Password of every user in the stories.
 const Password = "correct horse battery staple"
+
+// SetPassword gives a user the password by the token of its link. A basaltd that is busy
+// with other passwords says so before it does anything, and is asked again.
+func SetPassword(t testing.TB, url, token string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"token": token, "password": Password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	patience.Until(t, time.Minute, "a user's password is set", func() bool {
+		resp, err := http.Post(url+"/v1/password/link", "application/json", strings.NewReader(string(body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusServiceUnavailable {
+			t.Fatalf("a user's password: %s", resp.Status)
+		}
+		return resp.StatusCode == http.StatusOK
+	})
+}
 
 // ui is the portal's folder.
 func ui() string { return filepath.Join(tree.Top(), "ui") }
