@@ -244,16 +244,24 @@ func stopped(dom *lv.Domain, err error) error {
 	if err == nil {
 		return nil
 	}
-	// While libvirt clears up after QEMU's end, the domain still counts as
-	// active, but what asks it to stop is refused with this.
-	var lverr lv.Error
-	if errors.As(err, &lverr) && lverr.Code == lv.ERR_OPERATION_INVALID {
+	if ending(err) {
 		return nil
 	}
 	if yes, e := dom.IsActive(); e == nil && !yes {
 		return nil
 	}
 	return err
+}
+
+// ending reports whether libvirt refused what asks a domain to stop because its QEMU is
+// about to end, or has ended and libvirt clears up: the domain still counts as active.
+func ending(err error) bool {
+	var e lv.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	closed := e.Code == lv.ERR_SYSTEM_ERROR && e.Domain == lv.FROM_QEMU // the monitor, by QEMU
+	return e.Code == lv.ERR_OPERATION_INVALID || closed
 }
 
 // Status implements hypervisor.Driver.

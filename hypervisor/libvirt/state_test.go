@@ -67,3 +67,21 @@ func TestQueryEndsWithItsConnection(t *testing.T) {
 	}
 	_ = theirs.Close()
 }
+
+// What libvirt says when a guest has switched itself off a moment before it is told to.
+func TestEnding(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{lv.Error{Code: lv.ERR_OPERATION_INVALID, Domain: lv.FROM_QEMU, Message: "domain is not running"}, true},
+		{lv.Error{Code: lv.ERR_SYSTEM_ERROR, Domain: lv.FROM_QEMU, Message: "Unable to read from monitor: Connection reset by peer"}, true},
+		{lv.Error{Code: lv.ERR_SYSTEM_ERROR, Domain: lv.FROM_RPC, Message: "Cannot write data: Broken pipe"}, false},
+		{lv.Error{Code: lv.ERR_INTERNAL_ERROR, Domain: lv.FROM_QEMU}, false},
+		{io.EOF, false},
+	} {
+		if got := ending(c.err); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
