@@ -37,8 +37,6 @@ func (n daemon) tell(t *testing.T, story string, env ...string) {
 	checkCommands(t, portaltest.Tell(t, story, n.Log, append([]string{"PORTAL=" + n.URL, "OPERATOR=" + n.Key, "EMAIL=ann@example.com"}, env...)...))
 }
 
-const secret = portaltest.Password
-
 type daemon struct{ daemontest.Daemon }
 
 // fill makes an organization with a project, an image and an app, Ann,
