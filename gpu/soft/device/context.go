@@ -72,7 +72,10 @@ func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Conte
 func (c *Context) PrintTo(output func(to uint32, text []byte)) { c.output = output }
 
 // MemAlloc implements worker.Context.
-func (c *Context) MemAlloc(size uint64) (uint64, error) {
+func (c *Context) MemAlloc(size uint64) (uint64, error) { return c.allocating(size, c.allocLocked) }
+
+// allocating calls what allocates for the guest, with mu.
+func (c *Context) allocating(size uint64, allocate func(size uint64) (uint64, error)) (uint64, error) {
 	if f := c.d.o.Faults.Alloc; f != nil {
 		if err := f(size); err != nil {
 			return 0, err
@@ -83,7 +86,7 @@ func (c *Context) MemAlloc(size uint64) (uint64, error) {
 	if c.poisoned != nil {
 		return 0, c.poisoned
 	}
-	return c.allocLocked(size)
+	return allocate(size)
 }
 
 func (c *Context) allocLocked(size uint64) (uint64, error) {

@@ -22,28 +22,32 @@ func (c *Context) HostRegister(address uint64, memory []byte) error {
 	return nil
 }
 
-// HostUnregister implements worker.Context. First the work that is enqueued ends,
-// which needs the memory; then the memory leaves the table; and then what ran
-// meanwhile ends, because it began with the old table.
+// HostUnregister implements worker.Context.
 func (c *Context) HostUnregister(address uint64, done func()) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.hosts[address] || c.closed {
-		c.mu.Unlock()
 		return abi.ErrInvalidValue
 	}
 	delete(c.hosts, address)
+	c.retire(func() { c.hide(address) }, done)
+	return nil
+}
+
+// retire takes memory away from work. First the work that is enqueued ends, which needs
+// the memory; then hide, called with mu, takes it out of the table; and then what ran
+// meanwhile ends, because it began with the old table. Then it is gone. Callers hold mu.
+func (c *Context) retire(hide, gone func()) {
 	before := c.tailsLocked()
 	c.running.Add(1)
-	c.mu.Unlock()
 	go func() {
 		defer c.running.Done()
-		defer done()
 		await(c, before)
 		c.mu.Lock()
-		c.hide(address)
+		hide()
 		meanwhile := c.tailsLocked()
 		c.mu.Unlock()
 		await(c, meanwhile)
+		gone()
 	}()
-	return nil
 }

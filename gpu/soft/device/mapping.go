@@ -38,18 +38,10 @@ func (m *memory) split(room uint64) uint64 {
 // MemCreate implements worker.Mapper. The memory has a number like an address, which is
 // in no table.
 func (c *Context) MemCreate(size uint64) (uint64, error) {
-	if f := c.d.o.Faults.Alloc; f != nil {
-		if err := f(size); err != nil {
-			return 0, err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.poisoned != nil {
-		return 0, c.poisoned
-	}
-	memory, _, err := c.obtain(size, c.d.mem.placeShared)
-	return memory, err
+	return c.allocating(size, func(size uint64) (uint64, error) {
+		memory, _, err := c.obtain(size, c.d.mem.placeShared)
+		return memory, err
+	})
 }
 
 // MemRelease implements worker.Mapper.
@@ -139,34 +131,27 @@ func (c *Context) showMappings() {
 	c.table.Store(&table)
 }
 
-// MemUnmap implements worker.Mapper, in the steps of HostUnregister.
+// MemUnmap implements worker.Mapper.
 func (c *Context) MemUnmap(address uint64, done func()) error {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	m := c.mappings.at[address]
 	if m == nil || c.closed {
-		c.mu.Unlock()
 		return abi.ErrInvalidValue
 	}
-	before := c.tailsLocked()
-	c.running.Add(1)
-	c.mu.Unlock()
-	go func() {
-		defer c.running.Done()
-		defer done()
-		await(c, before)
-		c.mu.Lock()
+	hide := func() {
 		m.access = worker.AccessNone
 		c.showMappings()
-		meanwhile := c.tailsLocked()
-		c.mu.Unlock()
-		await(c, meanwhile)
+	}
+	c.retire(hide, func() {
 		c.mu.Lock()
-		defer c.mu.Unlock()
 		delete(c.mappings.at, address)
 		if space, err := c.space(address, m.size); err == nil {
 			_ = unmapFile(space) // it stays mapped, where nothing finds it
 		}
-	}()
+		c.mu.Unlock()
+		done()
+	})
 	return nil
 }
 
