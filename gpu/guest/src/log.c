@@ -52,7 +52,7 @@ static void keep(const char *line, size_t n)
 
 static void write_out(const char *line)
 {
-	const char *path = getenv("CUDA_LOG_FILE");
+	const char *path = secure_getenv("CUDA_LOG_FILE"); /* none writes files with another user's rights */
 	FILE *f;
 
 	if (!path || !*path)
