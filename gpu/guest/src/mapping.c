@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
+enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, FILE_DESCRIPTOR = 1 /* CUmemAllocationHandleType */, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
 
 /* Held while the worker is asked, so that what it answers is noted in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -162,14 +162,16 @@ static int location_check(const CUmemLocation *l)
 	}
 }
 
-/* Compression is a wish, which the properties say is not granted. Memory that goes to
- * other processes, to network adapters or behind sparse arrays cannot be had. */
+/* Compression is a wish, which the properties say is not granted. Memory for network
+ * adapters or behind sparse arrays cannot be had. Memory that can be handed to other
+ * processes by a file descriptor is asked for by programs that never hand it out, as
+ * PyTorch does without looking at the attribute: it is given, and cuMemExportToShareableHandle refuses. */
 static int prop_check(const CUmemAllocationProp *p)
 {
 	if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED || p->allocFlags.compressionType > 1)
 		return CUDA_ERROR_INVALID_VALUE;
 	TRY(location_check(&p->location));
-	return p->requestedHandleTypes || p->allocFlags.gpuDirectRDMACapable || p->allocFlags.usage ? CUDA_ERROR_NOT_SUPPORTED : 0;
+	return p->requestedHandleTypes & ~FILE_DESCRIPTOR || p->allocFlags.gpuDirectRDMACapable || p->allocFlags.usage ? CUDA_ERROR_NOT_SUPPORTED : 0;
 }
 
 /* On every device of which the library says that it maps memory. */
@@ -200,7 +202,7 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	a.memory = object_ids(1);
 	if (!(m = object_new(sizeof *m, KIND_MEMORY, a.memory, a.ctx)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	m->prop = (CUmemAllocationProp){.type = prop->type, .location = prop->location};
+	m->prop = (CUmemAllocationProp){.type = prop->type, .requestedHandleTypes = prop->requestedHandleTypes, .location = prop->location};
 	m->held = 1;
 	if ((err = call(s, BSLT_OP_MEM_CREATE, &a, sizeof a).result) != 0) {
 		object_put(m);

@@ -192,8 +192,12 @@ static void mapping_refused(void)
 	bad.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 1};
 	GIVES(CUDA_ERROR_INVALID_DEVICE, cuMemCreate(&h, granule, &bad, 0));
 	bad = on_device;
-	bad.requestedHandleTypes = 1;
+	bad.requestedHandleTypes = 8; /* fabric */
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemCreate(&h, granule, &bad, 0));
+	bad.requestedHandleTypes = 1; /* a file descriptor: never handed out */
+	CHECK(cuMemCreate(&h, granule, &bad, 0));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemExportToShareableHandle(&free, h, 1, 0));
+	CHECK(cuMemRelease(h));
 	bad = on_device;
 	bad.type = 7;
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemCreate(&h, granule, &bad, 0));

@@ -36,4 +36,8 @@ inside /opt/torch $((${LIMIT:-120} * 10)) python3 operations.py "$@" 2>&1 | tee 
 		note torch "${name// /-}" "$([ "${BASH_REMATCH[1]}" = right ] && echo passes || echo fails)" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]}"
 	done || code=$?
 [ $code = 0 ] || [ $code = 1 ] || note torch all-operations "$([ $code = 124 ] && echo slow || echo fails)" 0 "status $code: $(reason "$log" Error)"
+total=1
+code=0 start=$SECONDS
+inside /opt/torch "${LIMIT:-120}" env PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 expandable.py >"$dir/log/torch-expandable.log" 2>&1 || code=$?
+note torch expandable-segments "$([ $code = 0 ] && echo passes || echo fails)" $((SECONDS - start)) "$(reason "$dir/log/torch-expandable.log" Error)"
 echo "the worker had $(($(cat "$dir/torch-memory") / 1024)) MB at most" | tee -a "$log"
