@@ -85,6 +85,9 @@ const (
 	OpTensorMapEncodeIm2col                     Op = 109
 	OpTensorMapReplaceAddress                   Op = 110
 	OpClusters                                  Op = 111
+	OpMemShare                                  Op = 112
+	OpMemOpen                                   Op = 113
+	OpMemClose                                  Op = 114
 )
 
 // String is the command's name.
@@ -232,6 +235,12 @@ func (o Op) String() string {
 		return "TensorMapReplaceAddress"
 	case OpClusters:
 		return "Clusters"
+	case OpMemShare:
+		return "MemShare"
+	case OpMemOpen:
+		return "MemOpen"
+	case OpMemClose:
+		return "MemClose"
 	}
 	return "unknown"
 }
@@ -381,6 +390,12 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 168, true
 	case OpClusters:
 		return 48, true
+	case OpMemShare:
+		return 8, true
+	case OpMemOpen:
+		return 24, true
+	case OpMemClose:
+		return 8, true
 	}
 	return 0, false
 }
@@ -2453,5 +2468,65 @@ func (a Clusters) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, a.Flags)
 	b = binary.LittleEndian.AppendUint32(b, a.Potential)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// MemShare is the fixed part of the command. Lets other processes open the allocation. It waits until work that runs leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.
+type MemShare struct {
+	Address uint64 // device address that MemAlloc gave
+}
+
+// DecodeMemShare reads the arguments from b, which has at least 8 bytes.
+func DecodeMemShare(b []byte) (a MemShare) {
+	_ = b[7]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemShare) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// MemOpen is the fixed part of the command. Shows the memory to the context's work. What the context has open already is counted once more. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.
+type MemOpen struct {
+	Ctx    uint64 // handle
+	Token0 uint64 // that MemShare gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeMemOpen reads the arguments from b, which has at least 24 bytes.
+func DecodeMemOpen(b []byte) (a MemOpen) {
+	_ = b[23]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Token0 = binary.LittleEndian.Uint64(b[8:])
+	a.Token1 = binary.LittleEndian.Uint64(b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemOpen) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
+	return b
+}
+
+// MemClose is the fixed part of the command. Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.
+type MemClose struct {
+	Address uint64 // device address that MemOpen gave
+}
+
+// DecodeMemClose reads the arguments from b, which has at least 8 bytes.
+func DecodeMemClose(b []byte) (a MemClose) {
+	_ = b[7]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemClose) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
 	return b
 }

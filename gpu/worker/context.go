@@ -13,6 +13,7 @@ type contextObject struct {
 	handles map[uint64]struct{} // of its modules, functions, streams, events
 	allocs  map[uint64]struct{} // device addresses
 	held    uint64              // bytes of VRAM reserved for it
+	shares  []*madeShare        // of allocations, once it is being destroyed
 	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
 	loads   int                 // modules that are being loaded into it

@@ -62,6 +62,8 @@ func (s *Session) bury() {
 	}
 	for _, ctx := range contexts {
 		ctx.dead = true
+		ctx.shares = append(ctx.shares, s.sharesOf(ctx)...)
+		s.dropSharing(ctx)
 		s.giveBack(ctx)
 	}
 	s.awaitRequests()

@@ -47,6 +47,10 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemUnmap:     (*Session).memUnmap,
 	abi.OpMemAccess:    (*Session).memAccess,
 
+	abi.OpMemShare: (*Session).memShare,
+	abi.OpMemOpen:  (*Session).memOpen,
+	abi.OpMemClose: (*Session).memClose,
+
 	abi.OpArrayCreate:    (*Session).arrayCreate,
 	abi.OpArrayDestroy:   (*Session).arrayDestroy,
 	abi.OpArrayCopy:      (*Session).arrayCopy,

@@ -38,8 +38,9 @@ type handles struct {
 }
 
 type allocation struct {
-	ctx  *contextObject
-	size uint64 // as asked for, bytes
+	ctx    *contextObject
+	size   uint64     // as asked for, bytes
+	shared *madeShare // nil: no other process may open it
 }
 
 func newHandles() handles {

@@ -249,6 +249,8 @@ struct range {
 	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
 	bool graph;           /* device: a graph's (graph_memory.c) */
+	bool exported;	      /* device: other processes may open it (ipc.c) */
+	bool opened;	      /* device: another process's, of cuIpcOpenMemHandle */
 	bool sync;            /* calls that need not wait for copies and memsets of it do */
 	uint64_t memory;      /* device: what is mapped here (mapping.c), or 0 */
 	uint32_t access;      /* with memory: CUmemAccess_flags */
@@ -270,6 +272,8 @@ bool range_sync(uint64_t address, bool set, struct range *r);
 bool range_synced(uint64_t address);
 /* The address of variables in host memory that are a context's; 0: there are none. */
 uint64_t range_variables(uint64_t context);
+/* Notes that other processes may open the range that starts at address; false: there is none. */
+bool range_export(uint64_t address);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
 /* Says what may be done with all that is mapped in a range. */
@@ -281,6 +285,10 @@ void ranges_abandon(void);
 /* mapping.c. The addresses that the program has reserved around one. */
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
 void mappings_abandon(void);
+
+/* ipc.c. Whether other processes can be let open a range of device memory. */
+bool ipc_capable(const struct range *r);
+void ipc_abandon(void);
 
 /* memory.c. Allocates memory of a graph. */
 int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdeviceptr *out);
