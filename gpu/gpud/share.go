@@ -136,8 +136,8 @@ func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
 func (c *core) open(s *session, token string) (*share, *wire.Error) {
 	sh := s.vgpu.shares[token]
 	switch n, _ := s.has(); {
-	case sh != nil && sh.file == nil && sh.owner != nil && sh.owner.comesBack(), sh == nil && s.vgpu.awaits(s):
-		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "the worker that shares it has yet to come back"}
+	case sh != nil && sh.file == nil && sh.owner != nil, sh == nil && s.vgpu.awaits(s):
+		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "the worker that shares it has yet to send where it lies"}
 	case sh == nil || sh.file == nil:
 		return nil, &wire.Error{Code: wire.CodeNotFound, Message: "no memory of the vGPU is shared by that name"}
 	case n >= wire.MaxShares && !sh.holders[s]:
