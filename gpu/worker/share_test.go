@@ -3,6 +3,7 @@ package worker_test
 import (
 	"encoding/binary"
 	"errors"
+	"sync/atomic"
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -137,14 +138,19 @@ func TestSharedMemoryStays(t *testing.T) {
 
 // A driver that cannot share leaves the memory as it was.
 func TestShareFails(t *testing.T) {
-	fail := errors.New("no file")
-	a := newRig(t, fakedriver.Options{FailShare: func() error { return fail }}, 0)
+	var works atomic.Bool
+	a := newRig(t, fakedriver.Options{FailShare: func() error {
+		if works.Load() {
+			return nil
+		}
+		return errors.New("no file")
+	}}, 0)
 	ctx := a.context()
 	p := a.alloc(ctx, 1<<20)
 	if _, _, err := a.Call(abi.OpMemShare, abi.MemShare{Address: p}, nil); err == nil {
 		t.Fatal("shared")
 	}
-	fail = nil
+	works.Store(true)
 	a.share(p)
 	a.call(abi.OpMemFree, abi.MemFree{Address: p})
 	if got := a.free(); got != vram {
