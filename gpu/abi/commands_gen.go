@@ -88,6 +88,8 @@ const (
 	OpMemShare                                  Op = 112
 	OpMemOpen                                   Op = 113
 	OpMemClose                                  Op = 114
+	OpEventShare                                Op = 115
+	OpEventOpen                                 Op = 116
 )
 
 // String is the command's name.
@@ -241,6 +243,10 @@ func (o Op) String() string {
 		return "MemOpen"
 	case OpMemClose:
 		return "MemClose"
+	case OpEventShare:
+		return "EventShare"
+	case OpEventOpen:
+		return "EventOpen"
 	}
 	return "unknown"
 }
@@ -396,6 +402,10 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 24, true
 	case OpMemClose:
 		return 8, true
+	case OpEventShare:
+		return 8, true
+	case OpEventOpen:
+		return 32, true
 	}
 	return 0, false
 }
@@ -2528,5 +2538,50 @@ func DecodeMemClose(b []byte) (a MemClose) {
 // Append appends the arguments to b.
 func (a MemClose) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// EventShare is the fixed part of the command. Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.
+type EventShare struct {
+	Event uint64 // handle
+}
+
+// DecodeEventShare reads the arguments from b, which has at least 8 bytes.
+func DecodeEventShare(b []byte) (a EventShare) {
+	_ = b[7]
+	a.Event = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a EventShare) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	return b
+}
+
+// EventOpen is the fixed part of the command. Makes a handle of another process's event. StreamWaitEvent is about this process's own records.
+type EventOpen struct {
+	Ctx    uint64 // handle
+	Event  uint64 // new handle
+	Token0 uint64 // that EventShare gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeEventOpen reads the arguments from b, which has at least 32 bytes.
+func DecodeEventOpen(b []byte) (a EventOpen) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Event = binary.LittleEndian.Uint64(b[8:])
+	a.Token0 = binary.LittleEndian.Uint64(b[16:])
+	a.Token1 = binary.LittleEndian.Uint64(b[24:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a EventOpen) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
 	return b
 }

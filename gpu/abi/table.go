@@ -260,6 +260,10 @@ var Commands = []Command{
 	{Op: 66, Name: "EventRecord", Args: fields(u64("event", "handle"), u64("stream", "handle")), API: []string{"cuEventRecord"}},
 	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
 	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
+	{Op: 115, Name: "EventShare", Sync: true, Args: u64("event", "handle"),
+		Doc: "Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetEventHandle"}},
+	{Op: 116, Name: "EventOpen", Sync: true, Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u64("token0", "that EventShare gave another process, first half"), u64("token1", "second half")),
+		Doc: "Makes a handle of another process's event. StreamWaitEvent is about this process's own records.", API: []string{"cuIpcOpenEventHandle"}},
 
 	// Graphs: recorded by the guest, sent as one list of nodes (graph_codec.go).
 	{Op: 80, Name: "GraphInstantiate", Sync: true, Args: fields(u64("ctx", "handle"), u64("exec", "new handle"), buf("nodes", "graph record")),

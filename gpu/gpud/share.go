@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
 // share is memory of a vGPU that its sessions may have in common (decision 46). It counts
@@ -90,10 +91,10 @@ func (v *vgpu) settleShares(at sched.Time) (some bool) {
 func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 	v, sh := s.vgpu, s.vgpu.shares[m.Share.Token]
 	switch {
-	case m.File != nil && sh != nil && sh.owner == s && sh.file == nil:
+	case m.File != nil && sh != nil && sh.owner == s && sh.file == nil && (sh.Size > 0 || shm.CheckFile(m.File, eventPage) == nil):
 		sh.file, sh.Offset, m.File = m.File, m.Share.Offset, nil
 		return nil
-	case m.File != nil || sh != nil || m.Share.Size == 0 || m.Share.Bytes() > s.held:
+	case m.File != nil || sh != nil || m.Share.Bytes() > s.held:
 		return &wire.Error{Code: wire.CodeInvalid, Message: "that is no memory that the session can share"}
 	}
 	if e := c.mayShare(s, m.Share.Bytes()); e != nil {
@@ -191,10 +192,27 @@ func (c *core) part(s *session, sh *share, at sched.Time) {
 	c.save.dirty = true
 }
 
+// eventPage is the size of the file of an event that sessions share, which counts no
+// memory (gpu/worker/share_event.go): how often it was recorded, and which record is done.
+const eventPage = 4096
+
+// complete makes all records of an event done: a session has ended that has perhaps
+// recorded it, and others shall not wait for ever. The file is checked memory, which
+// nothing has to be waited for.
+func (sh *share) complete() {
+	var recorded [8]byte
+	if _, err := sh.file.ReadAt(recorded[:], 0); err == nil {
+		_, _ = sh.file.WriteAt(recorded[:], int64(len(recorded)))
+	}
+}
+
 // partAll: the session has ended.
 func (c *core) partAll(s *session, at sched.Time) {
 	for _, sh := range s.vgpu.shares {
 		if sh.holders[s] {
+			if sh.Size == 0 && sh.file != nil {
+				sh.complete()
+			}
 			c.part(s, sh, at)
 		}
 	}

@@ -14,6 +14,7 @@ type contextObject struct {
 	allocs  map[uint64]struct{} // device addresses
 	held    uint64              // bytes of VRAM reserved for it
 	shares  []*madeShare        // of allocations, once it is being destroyed
+	events  []*sharedEvent      // likewise
 	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
 	loads   int                 // modules that are being loaded into it

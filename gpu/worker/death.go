@@ -62,7 +62,9 @@ func (s *Session) bury() {
 	}
 	for _, ctx := range contexts {
 		ctx.dead = true
-		ctx.shares = append(ctx.shares, s.sharesOf(ctx)...)
+		if ctx.shares == nil && ctx.events == nil { // else its destruction has begun
+			ctx.shares, ctx.events = s.sharesOf(ctx), s.eventsOf(ctx)
+		}
 		s.dropSharing(ctx)
 		s.giveBack(ctx)
 	}

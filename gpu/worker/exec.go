@@ -78,6 +78,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpEventRecord:      (*Session).eventRecord,
 	abi.OpEventSynchronize: (*Session).eventSynchronize,
 	abi.OpEventQuery:       (*Session).eventQuery,
+	abi.OpEventShare:       (*Session).eventShare,
+	abi.OpEventOpen:        (*Session).eventOpen,
 
 	abi.OpGraphInstantiate: (*Session).graphInstantiate,
 	abi.OpGraphUpdate:      (*Session).graphUpdate,

@@ -72,7 +72,7 @@ func (s *Session) ctxDestroy(c *command) error {
 		return err
 	}
 	ctx.dead = true
-	ctx.shares = s.sharesOf(ctx)
+	ctx.shares, ctx.events = s.sharesOf(ctx), s.eventsOf(ctx)
 	s.handles.removeContext(ctx)
 	s.dropGraphs(ctx)
 	later := *c

@@ -27,7 +27,8 @@ type (
 	eventObject struct {
 		ctx    *contextObject
 		event  Event
-		failed error // why it could not be made; nobody waited to hear it
+		failed error        // why it could not be made; nobody waited to hear it
+		shared *sharedEvent // nil: no other session has it
 	}
 )
 

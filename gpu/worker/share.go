@@ -314,7 +314,10 @@ func (s *Session) dropSharing(ctx *contextObject) {
 	for _, m := range ctx.shares {
 		s.unshare(m)
 	}
-	ctx.shares = nil
+	for _, e := range ctx.events {
+		s.dropEvent(e)
+	}
+	ctx.shares, ctx.events = nil, nil
 	for _, o := range s.sharing.opened {
 		if o.ctx == ctx {
 			s.dropOpened(o)

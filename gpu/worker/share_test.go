@@ -1,7 +1,6 @@
 package worker_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
-	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
 // newNeighbour is another session of r's vGPU.
@@ -36,24 +34,6 @@ func (r *rig) open(ctx uint64, token [2]uint64) (address, size uint64) {
 	return r.call(abi.OpMemOpen, abi.MemOpen{Ctx: ctx, Token0: token[0], Token1: token[1]})
 }
 
-func (r *rig) put64(ctx, address, value uint64) {
-	r.Helper()
-	r.callInline(abi.OpCopyHtoDInline, abi.CopyHtoDInline{Stream: ctx, Dst: address}, binary.LittleEndian.AppendUint64(nil, value))
-}
-
-func (r *rig) callInline(op abi.Op, a guesttest.Args, inline []byte) {
-	r.Helper()
-	if _, _, err := r.Call(op, a, inline); err != nil {
-		r.Fatalf("%v: %v", op, err)
-	}
-}
-
-func (r *rig) get64(ctx, address uint64) uint64 {
-	r.Helper()
-	r.call(abi.OpCopyDtoH, abi.CopyDtoH{Stream: ctx, Src: address, DstOff: r.Arena, DstLen: 8})
-	return binary.LittleEndian.Uint64(r.Shm.Bytes(r.Arena, 8))
-}
-
 // Two sessions have one memory; it counts in both accounts once, and its owner's free
 // leaves it to the other.
 func TestShare(t *testing.T) {
@@ -62,7 +42,7 @@ func TestShare(t *testing.T) {
 	b := newNeighbour(t, a)
 	ca, cb := a.context(), b.context()
 	p := a.alloc(ca, size)
-	a.put64(ca, p, 1)
+	a.put(ca, p, 1)
 	token := a.share(p)
 	if again := a.share(p); again != token {
 		t.Errorf("shared twice as %x and %x", token, again)
@@ -76,15 +56,15 @@ func TestShare(t *testing.T) {
 	if again, _ := b.open(cb, token); n != size || again != q {
 		t.Fatalf("opened %d bytes at %#x, and again at %#x", n, q, again)
 	}
-	if got := b.get64(cb, q); got != 1 {
+	if got := b.get(cb, q); got != 1 {
 		t.Errorf("the neighbour reads %d, want 1", got)
 	}
-	b.put64(cb, q+8, 2)
-	if got := a.get64(ca, p+8); got != 2 {
+	b.put(cb, q+8, 2)
+	if got := a.get(ca, p+8); got != 2 {
 		t.Errorf("the owner reads %d, want 2", got)
 	}
 	second := b.context() // a mapping of its own
-	if other, _ := b.open(second, token); other == q || b.get64(second, other) != 1 {
+	if other, _ := b.open(second, token); other == q || b.get(second, other) != 1 {
 		t.Errorf("a second context has it at %#x", other)
 	}
 	if left, _ := b.call(abi.OpMemClose, abi.MemClose{Address: q}); left != 1 {
@@ -95,7 +75,7 @@ func TestShare(t *testing.T) {
 		t.Errorf("%d bytes free after the owner's free, want all %d", got, uint64(vram))
 	}
 	b.fails(abi.ErrInvalidHandle, abi.OpMemOpen, abi.MemOpen{Ctx: b.context(), Token0: token[0], Token1: token[1]})
-	if got := b.get64(cb, q); got != 1 {
+	if got := b.get(cb, q); got != 1 {
 		t.Errorf("%d after the owner's free, want 1", got)
 	}
 	b.fails(abi.ErrInvalidValue, abi.OpMemFree, abi.MemFree{Address: q})
@@ -113,16 +93,16 @@ func TestSharedMemoryStays(t *testing.T) {
 	b := newNeighbour(t, a)
 	ca, cb := a.context(), b.context()
 	p, own := a.alloc(ca, 1<<20), a.alloc(ca, 1<<20)
-	a.put64(ca, own, 5)
+	a.put(ca, own, 5)
 	q, _ := b.open(cb, a.share(p))
 	if moved, err := a.host.Evict(1 << 40); err != nil || moved != 1<<20 {
 		t.Fatalf("%d bytes moved, %v; want %d", moved, err, 1<<20)
 	}
-	b.put64(cb, q, 7)
-	if got := a.get64(ca, p); got != 7 {
+	b.put(cb, q, 7)
+	if got := a.get(ca, p); got != 7 {
 		t.Errorf("the owner reads %d after it has been away, want 7", got)
 	}
-	if got := a.get64(ca, own); got != 5 {
+	if got := a.get(ca, own); got != 5 {
 		t.Errorf("its own memory has %d, want 5", got)
 	}
 	other := a.alloc(ca, 1<<20)
@@ -130,8 +110,8 @@ func TestSharedMemoryStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, _ = b.open(cb, a.share(other))
-	a.put64(ca, other, 9)
-	if got := b.get64(cb, q); got != 9 {
+	a.put(ca, other, 9)
+	if got := b.get(cb, q); got != 9 {
 		t.Errorf("%d, want 9", got)
 	}
 }

@@ -110,6 +110,7 @@ struct event {
 	struct object o;
 	unsigned int flags;
 	_Atomic bool recorded;
+	_Atomic bool shared; /* with other processes (ipc.c) */
 	_Atomic uint64_t captured; /* the capture in which it was last recorded; 0: none */
 	struct handle_list *fork;  /* what it stands for there; guarded by graph_lock */
 };
@@ -286,8 +287,11 @@ void ranges_abandon(void);
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
 void mappings_abandon(void);
 
+enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
 /* ipc.c. Whether other processes can be let open a range of device memory. */
 bool ipc_capable(const struct range *r);
+/* Lets a stream wait for the latest record of a shared event, whatever process made it. */
+int ipc_stream_wait(struct session *s, CUstream h, const struct event *e);
 void ipc_abandon(void);
 
 /* memory.c. Allocates memory of a graph. */

@@ -963,20 +963,6 @@ CUDA_API CUresult cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, con
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
-{
-	(void)pHandle;
-	(void)event;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
-{
-	(void)phEvent;
-	(void)handle;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
 	return cuIpcOpenMemHandle_v2(pdptr, handle, Flags);

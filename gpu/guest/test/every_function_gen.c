@@ -2799,8 +2799,6 @@ const struct refusal refusals[] = {
 	{"cuGreenCtxWaitEvent", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuImportExternalMemory", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuImportExternalSemaphore", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuIpcGetEventHandle", CUDA_ERROR_NOT_SUPPORTED},
-	{"cuIpcOpenEventHandle", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAlloc", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAllocHost", CUDA_ERROR_NOT_SUPPORTED},
 	{"cuMemAllocPitch", CUDA_ERROR_NOT_SUPPORTED},

@@ -368,11 +368,135 @@ static void ipc_while_it_runs(void)
 	together();
 }
 
+/* Streams and threads of one process wait for records of the other. */
+static void wait_for_it(void)
+{
+	CUfunction count = demo_start("count");
+	unsigned int rounds = ROUNDS, got = 0;
+	CUdeviceptr p = opened();
+	CUipcEventHandle h;
+	CUstream s;
+	CUevent e;
+	void *params[] = {&p, &rounds};
+	float ms;
+
+	hear(&h, sizeof h);
+	CHECK(cuIpcOpenEventHandle(&e, h));
+	CHECK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamWaitEvent(s, e, 0));
+	CHECK(cuMemcpyDtoHAsync(&got, p, sizeof got, s));
+	CHECK(cuStreamSynchronize(s));
+	EXPECT(got == 256u * ROUNDS);
+	CHECK(cuEventQuery(e));
+	CHECK(cuEventSynchronize(e));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuEventElapsedTime(&ms, e, e));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&h, e));
+	for (int i = 1; i <= 20; i++) { /* each in turn */
+		CHECK(cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, s, params, NULL));
+		CHECK(cuEventRecord(e, s));
+		meet();
+		meet();
+		CHECK(cuStreamWaitEvent(s, e, 0));
+	}
+	CHECK(cuStreamSynchronize(s));
+	CHECK(cuMemcpyDtoH(&got, p, sizeof got));
+	EXPECT(got == 256u * ROUNDS + 2 * 20 * 32u * ROUNDS);
+	CHECK(cuEventDestroy(e));
+	CHECK(cuIpcCloseMemHandle(p));
+}
+
+static void ipc_events(void)
+{
+	CUfunction count;
+	unsigned int rounds = ROUNDS, got;
+	CUdeviceptr p;
+	CUipcMemHandle memory;
+	CUipcEventHandle h, wrong;
+	CUevent e, f;
+	void *params[] = {&p, &rounds};
+
+	apart(wait_for_it);
+	count = demo_start("count");
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuEventCreate(&e, CU_EVENT_INTERPROCESS));
+	CHECK(cuEventCreate(&f, CU_EVENT_DISABLE_TIMING));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&h, f));
+	CHECK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcGetEventHandle(NULL, e));
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	memory = export(p);
+	CHECK(cuLaunchKernel(count, 1, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuEventRecord(e, NULL)); /* before it is exported */
+	CHECK(cuIpcGetEventHandle(&h, e));
+	CHECK(cuIpcGetEventHandle(&wrong, e));
+	EXPECT(memcmp(&h, &wrong, sizeof h) == 0);
+	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuIpcOpenEventHandle(&f, h));
+	memcpy(&wrong, &memory, sizeof wrong);
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcOpenEventHandle(&f, wrong));
+	say(&memory, sizeof memory);
+	say(&h, sizeof h);
+	for (int i = 1; i <= 20; i++) {
+		meet();
+		CHECK(cuStreamWaitEvent(NULL, e, 0));
+		CHECK(cuMemcpyDtoHAsync(&got, p, sizeof got, NULL));
+		CHECK(cuLaunchKernel(count, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
+		CHECK(cuEventRecord(e, NULL));
+		meet();
+		CHECK(cuEventSynchronize(e));
+		EXPECT(got == 256u * ROUNDS + (2 * (unsigned int)i - 1) * 32u * ROUNDS);
+	}
+	together();
+	CHECK(cuEventRecord(e, NULL));
+	CHECK(cuEventSynchronize(e));
+	CHECK(cuEventDestroy(e));
+}
+
+/* Who waits for a record of a process that is killed goes on. */
+static void record_and_die(void)
+{
+	CUfunction count = demo_start("count");
+	unsigned int rounds = 1u << 31;
+	CUipcEventHandle h;
+	CUdeviceptr p;
+	CUevent e;
+	void *params[] = {&p, &rounds};
+
+	hear(&h, sizeof h);
+	CHECK(cuIpcOpenEventHandle(&e, h));
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuLaunchKernel(count, 1, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuEventRecord(e, NULL));
+	meet();
+	(void)pause();
+}
+
+static void ipc_event_killed(void)
+{
+	CUipcEventHandle h;
+	CUevent e;
+	int status;
+
+	apart(record_and_die);
+	(void)demo_start("count");
+	CHECK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	CHECK(cuIpcGetEventHandle(&h, e));
+	say(&h, sizeof h);
+	meet();
+	GIVES(CUDA_ERROR_NOT_READY, cuEventQuery(e));
+	CHECK(cuStreamWaitEvent(NULL, e, 0));
+	EXPECT(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child);
+	CHECK(cuEventSynchronize(e));
+	CHECK(cuStreamSynchronize(NULL));
+	CHECK(cuEventQuery(e));
+}
+
 const struct test ipc_tests[] = {
 	{"ipc_memory", ipc_memory},
 	{"ipc_refused", ipc_refused},
 	{"ipc_counts_once", ipc_counts_once},
 	{"ipc_killed", ipc_killed},
 	{"ipc_while_it_runs", ipc_while_it_runs},
+	{"ipc_events", ipc_events},
+	{"ipc_event_killed", ipc_event_killed},
 	{NULL, NULL},
 };

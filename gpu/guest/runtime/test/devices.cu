@@ -325,8 +325,11 @@ static void refused()
 	CHECK(cudaIpcGetMemHandle(&memory, p));
 	WANT(cudaIpcOpenMemHandle(&q, memory, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized); /* its own */
 	WANT(cudaIpcOpenMemHandle(&q, memory, 0), cudaErrorInvalidValue);
-	WANT(cudaIpcGetEventHandle(&handle, event), cudaErrorNotSupported);
-	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorNotSupported);
+	WANT(cudaIpcGetEventHandle(&handle, event), cudaErrorInvalidResourceHandle);
+	CHECK(cudaEventDestroy(event));
+	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+	CHECK(cudaIpcGetEventHandle(&handle, event));
+	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorDeviceUninitialized); /* its own */
 	WANT(cudaIpcCloseMemHandle(p), cudaErrorInvalidValue);
 	CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
 	WANT(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
