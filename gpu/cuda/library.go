@@ -69,6 +69,8 @@ const (
 	cuMemUnmap
 	cuMemSetAccess
 	cuMemGetAllocationGranularity // to here
+	cuMemExportToShareableHandle
+	cuMemImportFromShareableHandle
 	cuMemHostRegister             // those for host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
@@ -110,6 +112,7 @@ var functions = [firstPassedOn]string{
 	cuMemAddressReserve:   "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
+	cuMemExportToShareableHandle:  "cuMemExportToShareableHandle", cuMemImportFromShareableHandle: "cuMemImportFromShareableHandle",
 	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
 	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
 	cuArray3DCreate:           "cuArray3DCreate_v2", cuArrayDestroy: "cuArrayDestroy", cuMipmappedArrayCreate: "cuMipmappedArrayCreate",

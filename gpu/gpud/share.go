@@ -92,7 +92,7 @@ func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 	v, sh := s.vgpu, s.vgpu.shares[m.Share.Token]
 	switch {
 	case m.File != nil && sh != nil && sh.owner == s && sh.file == nil && (sh.Size > 0 || shm.CheckFile(m.File, eventPage) == nil):
-		sh.file, sh.Offset, m.File = m.File, m.Share.Offset, nil
+		sh.file, m.File = m.File, nil
 		return nil
 	case m.File != nil || sh != nil || m.Share.Bytes() > s.held:
 		return &wire.Error{Code: wire.CodeInvalid, Message: "that is no memory that the session can share"}

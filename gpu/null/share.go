@@ -36,7 +36,7 @@ func (m *memory) share(c *Context, address uint64) (size uint64, err error) {
 
 // OpenShared implements worker.Sharer.
 func (c *Context) OpenShared(address uint64, m worker.Shared) error {
-	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 || m.Offset != 0 {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
 		return abi.ErrInvalidValue
 	}
 	c.mu.Lock()

@@ -214,9 +214,8 @@ type Sharer interface {
 
 // Shared is where memory lies that several processes use.
 type Shared struct {
-	Size   uint64 // bytes
-	Offset uint64 // in the file
-	File   *os.File
+	Size uint64   // bytes
+	File *os.File // they are its first ones
 }
 
 // ShareToken names memory that a session shares. Who knows it may open the memory.

@@ -49,7 +49,7 @@ func (h *LocalHost) Publish(token ShareToken, m Shared) error {
 		return abi.ErrInvalidHandle
 	}
 	file, err := duplicate(m.File)
-	s.at.Offset, s.at.File = m.Offset, file
+	s.at.File = file
 	return err
 }
 

@@ -45,7 +45,6 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 		h.mu.Unlock()
 		return abi.ErrInvalidHandle
 	}
-	s.Offset = m.Offset
 	file, err := wire.Duplicate(m.File)
 	if err == nil {
 		s.file = file
@@ -63,7 +62,7 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 
 // line tells gpud where the memory lies.
 func (s *shared) line() wire.ToNode {
-	return wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: s.Token, Size: s.Size, Offset: s.Offset}, HasFile: true, File: s.file}
+	return wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: s.Token, Size: s.Size}, HasFile: true, File: s.file}
 }
 
 // OpenShared implements worker.Host.
@@ -84,7 +83,7 @@ func (h *Host) OpenShared(token worker.ShareToken) (worker.Shared, error) {
 		if m.File == nil || m.Share == nil {
 			return worker.Shared{}, fmt.Errorf("%w: gpud's answer has no descriptor", abi.ErrUnavailable)
 		}
-		return worker.Shared{Size: m.Share.Size, Offset: m.Share.Offset, File: m.File}, nil
+		return worker.Shared{Size: m.Share.Size, File: m.File}, nil
 	}
 }
 

@@ -16,10 +16,9 @@ import (
 
 // Share is one piece.
 type Share struct {
-	Token  string `json:"t"` // unguessable, made by the worker that shares
-	Size   uint64 `json:"s"` // bytes
-	Offset uint64 `json:"f,omitempty"`
-	Owner  bool   `json:"o,omitempty"` // of a registration: this worker made it
+	Token string `json:"t"`           // unguessable, made by the worker that shares
+	Size  uint64 `json:"s"`           // bytes; 0: an event, which counts none
+	Owner bool   `json:"o,omitempty"` // of a registration: this worker made it
 }
 
 // Bytes is what it counts.
@@ -40,8 +39,8 @@ func (s *Share) check() error {
 	if s == nil || !printable(s.Token, TokenLength, TokenLength) {
 		return fmt.Errorf("%w: shared memory without a token", ErrLine)
 	}
-	if s.Size > maxShare || s.Offset > maxShare {
-		return fmt.Errorf("%w: %d bytes at %d of shared memory", ErrLine, s.Size, s.Offset)
+	if s.Size > maxShare {
+		return fmt.Errorf("%w: %d bytes of shared memory, at most %d", ErrLine, s.Size, uint64(maxShare))
 	}
 	return nil
 }

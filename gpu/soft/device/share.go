@@ -105,7 +105,7 @@ func (m *sharedMemory) close() {
 
 // OpenShared implements worker.Sharer.
 func (c *Context) OpenShared(addr uint64, m worker.Shared) error {
-	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Offset != 0 || m.Size == 0 {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
 		return errors.Join(abi.ErrInvalidValue, err)
 	}
 	c.mu.Lock()

@@ -34,28 +34,29 @@ func (x *tester) share(ctx worker.Context, address uint64) worker.Shared {
 }
 
 // lend takes addresses for shared memory, as a session does.
-func (x *tester) lend(size uint64) uint64 {
+func (x *tester) lend(w *worker.Window, size uint64) uint64 {
 	x.Helper()
-	at, err := x.window.Lend((size+granule-1)/granule*granule, granule)
+	at, err := w.Lend((size+granule-1)/granule*granule, granule)
 	x.check(err)
 	return at
 }
 
-// neighbour is a context of another process: of a driver of its own.
-func (x *tester) neighbour() worker.Context {
+// neighbour is a context of another process: of a driver and a window of its own.
+func (x *tester) neighbour() (worker.Context, *worker.Window) {
 	x.Helper()
-	d := x.newDriver(x.T)
-	ctx, err := d.NewContext(0, x.gate, x.window)
+	d, w := x.newDriver(x.T), Window(x.T, abi.MaxWindow)
+	ctx, err := d.NewContext(0, x.gate, w)
 	x.check(err)
 	x.Cleanup(func() { x.check(d.Close()) })
 	x.contexts = append(x.contexts, ctx)
-	return ctx
+	return ctx, w
 }
 
 // Two contexts of different drivers have one memory, whose owner may free it first.
 func testShare(x *tester) {
 	const size = 1<<20 + 1000
-	a, b := x.context(), x.neighbour()
+	a := x.context()
+	b, theirs := x.neighbour()
 	pad, p := x.alloc(a, 100), x.alloc(a, size)
 	x.write(a, nil, pad, pattern(100, 2))
 	want := pattern(size, 5)
@@ -64,7 +65,7 @@ func testShare(x *tester) {
 	if m.Size != size || again.Size != size {
 		x.Errorf("%d and %d bytes are shared, want %d", m.Size, again.Size, size)
 	}
-	q := x.lend(size)
+	q := x.lend(theirs, size)
 	x.check(x.sharer(b).OpenShared(q, again))
 	x.check(m.File.Close())
 	x.check(again.File.Close())
@@ -107,7 +108,7 @@ func testShare(x *tester) {
 func testShareRefused(x *tester) {
 	ctx := x.context()
 	s := x.sharer(ctx)
-	p := x.alloc(ctx, 4096)
+	p := x.alloc(ctx, 1<<20)
 	for _, bad := range []uint64{0, p + 8, p + 1<<30} {
 		if _, err := s.Share(bad); err == nil {
 			x.Errorf("shared what begins at %#x, where no memory begins", bad)
@@ -115,12 +116,12 @@ func testShareRefused(x *tester) {
 	}
 	m := x.share(ctx, p)
 	defer m.File.Close()
-	q := x.lend(4096)
+	q := x.lend(x.window, 4096)
 	for _, wrong := range []worker.Shared{
-		{Size: 1 << 40, File: m.File}, {Size: 0, File: m.File}, {Size: 1<<64 - 1, File: m.File}, {Size: 4096, Offset: 1 << 20, File: m.File}, {Size: 4096, File: null(x)}, {Size: 4096, File: unsealed(x)},
+		{Size: 1 << 40, File: m.File}, {Size: 0, File: m.File}, {Size: 1<<64 - 1, File: m.File}, {Size: 4096, File: null(x)}, {Size: 4096, File: unsealed(x)},
 	} {
 		if s.OpenShared(q, wrong) == nil {
-			x.Errorf("opened %d bytes at %d of %s", wrong.Size, wrong.Offset, wrong.File.Name())
+			x.Errorf("opened %d bytes of %s", wrong.Size, wrong.File.Name())
 		}
 	}
 	x.check(s.OpenShared(q, m))
@@ -131,11 +132,12 @@ func testShareRefused(x *tester) {
 
 // Shared memory stays where it is, and the rest leaves.
 func testEvictShared(x *tester) {
-	a, b := x.context(), x.neighbour()
+	a := x.context()
+	b, theirs := x.neighbour()
 	p, own := x.alloc(a, 4<<20), x.alloc(a, 4<<20)
 	x.write(a, nil, own, params(1))
 	m := x.share(a, p)
-	q := x.lend(m.Size)
+	q := x.lend(theirs, m.Size)
 	x.check(x.sharer(b).OpenShared(q, m))
 	x.check(m.File.Close())
 	if moved := x.evict(a, everything); moved != 4<<20 {
@@ -156,10 +158,11 @@ func testEvictShared(x *tester) {
 
 // Contexts end with memory that is shared, and that work uses.
 func testDestroyShared(x *tester) {
-	a, b := x.context(), x.neighbour()
+	a := x.context()
+	b, theirs := x.neighbour()
 	p := x.alloc(a, 1<<20)
 	m := x.share(a, p)
-	q := x.lend(m.Size)
+	q := x.lend(theirs, m.Size)
 	x.check(x.sharer(b).OpenShared(q, m))
 	x.check(m.File.Close())
 	for _, of := range []struct {
