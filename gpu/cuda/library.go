@@ -71,7 +71,7 @@ const (
 	cuMemGetAllocationGranularity // to here
 	cuMemExportToShareableHandle
 	cuMemImportFromShareableHandle
-	cuMemHostRegister             // those for host memory, from here
+	cuMemHostRegister // those for host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
 	cuArray3DCreate           // those for arrays and textures, from here
@@ -113,7 +113,7 @@ var functions = [firstPassedOn]string{
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
 	cuMemExportToShareableHandle:  "cuMemExportToShareableHandle", cuMemImportFromShareableHandle: "cuMemImportFromShareableHandle",
-	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
+	cuMemHostRegister: "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
 	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
 	cuArray3DCreate:           "cuArray3DCreate_v2", cuArrayDestroy: "cuArrayDestroy", cuMipmappedArrayCreate: "cuMipmappedArrayCreate",
 	cuMipmappedArrayDestroy: "cuMipmappedArrayDestroy", cuMipmappedArrayGetLevel: "cuMipmappedArrayGetLevel",
