@@ -114,7 +114,11 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	if s.state == detached {
 		known = s.held
 	}
-	if others := v.held() - known; r.Held+v.unknown(r.Shares) > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
+	pieces, shared := v.unknown(r.Shares)
+	if len(v.shares)+pieces > maxSharesPerVGPU {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the worker says that it shares %d pieces of memory that vGPU %s has no room for", pieces, v.id)}
+	}
+	if others := v.held() - known; r.Held+shared > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
 		code := wire.CodeInvalid
 		if v.awaits(s) { // they may hold less by now: it asks again
 			code = wire.CodeUnavailable

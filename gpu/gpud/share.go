@@ -225,15 +225,16 @@ func (sh *share) close() {
 	}
 }
 
-// unknown is how many bytes of shared memory a worker that registers says to have and
-// gpud does not know.
-func (v *vgpu) unknown(list []wire.Share) (sum uint64) {
+// unknown is what of the shared memory that a worker says to have, when it registers, gpud
+// does not know: how many pieces, and their bytes.
+func (v *vgpu) unknown(list []wire.Share) (n int, sum uint64) {
 	for _, sh := range list {
 		if v.shares[sh.Token] == nil {
+			n++
 			sum += sh.Bytes()
 		}
 	}
-	return sum
+	return n, sum
 }
 
 // takeUp makes what a worker that comes back shares, and has opened, what it says.

@@ -28,7 +28,7 @@ func (n *testNode) sharer(t *testing.T, vgpu string) *sharer {
 	t.Helper()
 	s := &sharer{Host: n.dial(vgpu), t: t}
 	s.account = worker.NewAccount(s.Limits().VRAM)
-	s.Host.Account(s.account)
+	s.Account(s.account)
 	return s
 }
 

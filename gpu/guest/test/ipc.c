@@ -2,6 +2,7 @@
  * made before this one has anything to do with the library. */
 #include <signal.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -36,6 +37,7 @@ static void meet(void)
 
 static void apart(void (*run)(void))
 {
+	pid_t parent = getpid();
 	int ends[2];
 
 	EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
@@ -44,6 +46,9 @@ static void apart(void (*run)(void))
 	other = ends[child == 0];
 	(void)close(ends[child != 0]);
 	if (child == 0) {
+		EXPECT(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0); /* it does not outlive this test */
+		if (getppid() != parent)
+			_exit(1);
 		run();
 		_exit(0);
 	}
