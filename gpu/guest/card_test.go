@@ -40,7 +40,7 @@ var notOnRealCard = map[string]string{
 // counts reports whether a test takes all memory of the vGPU, or counts what is free:
 // nothing else may run beside it.
 func counts(name string) bool {
-	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context"} {
+	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context", "ipc_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

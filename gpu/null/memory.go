@@ -36,6 +36,7 @@ type block struct {
 	at, size uint64
 	away     uint64 // bytes that are evicted
 	hidden   bool   // of MemCreate: its place is no address
+	shared   bool   // with other processes: it is not evicted
 	c        *Context
 }
 
@@ -174,7 +175,7 @@ func (m *memory) evict(c *Context, bytes uint64) (moved uint64) {
 		if moved >= bytes {
 			break
 		}
-		if b.c != c || b.away == b.size {
+		if b.c != c || b.away == b.size || b.shared {
 			continue
 		}
 		before := b.counted()

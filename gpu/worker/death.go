@@ -62,6 +62,10 @@ func (s *Session) bury() {
 	}
 	for _, ctx := range contexts {
 		ctx.dead = true
+		if ctx.shares == nil && ctx.events == nil { // else its destruction has begun
+			ctx.shares, ctx.events = s.sharesOf(ctx), s.eventsOf(ctx)
+		}
+		s.dropSharing(ctx)
 		s.giveBack(ctx)
 	}
 	s.awaitRequests()

@@ -184,7 +184,7 @@ func (s *Session) memDestroy(c *command) error {
 		return err
 	}
 	s.handles.remove(handle, o.ctx)
-	return s.freeAfterwards(c, o.ctx, o.size)
+	return s.freeAfterwards(c, allocation{ctx: o.ctx, size: o.size})
 }
 
 // memMap serves MemMap.

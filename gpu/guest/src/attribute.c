@@ -9,7 +9,8 @@
  * 92 to 94, 122 and 123, CAN_USE_STREAM_MEM_OPS and its kin, as
  * the worker says them; state.c clears them where the worker is too old. So do 120,
  * CLUSTER_LAUNCH, 127, TENSOR_MAP_ACCESS_SUPPORTED, and 102,
- * VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. */
+ * VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED. 125, IPC_EVENT_SUPPORTED, is what this library
+ * makes of the worker's version. */
 static const struct {
 	unsigned char attribute;
 	signed char value;
@@ -38,7 +39,6 @@ static const struct {
 	{119, 0}, /* MEMPOOL_SUPPORTED_HANDLE_TYPES */
 	{121, 0}, /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
 	{124, 0}, /* DMA_BUF_SUPPORTED */
-	{125, 0}, /* IPC_EVENT_SUPPORTED */
 	{128, 0}, /* HANDLE_TYPE_FABRIC_SUPPORTED */
 	{129, 0}, /* UNIFIED_FUNCTION_POINTERS */
 	{130, 0}, /* NUMA_CONFIG */

@@ -47,6 +47,8 @@ static void deny_what_is_newer(const struct session *s)
 		deny(host_memory, sizeof host_memory / sizeof host_memory[0]);
 	if (worker_minor(s) < 4)
 		deny(waits, sizeof waits / sizeof waits[0]);
+	if (IPC_EVENT_SUPPORTED < device.attribute_count)
+		device.attributes[IPC_EVENT_SUPPORTED] = worker_minor(s) >= 8;
 	if (worker_minor(s) < 7)
 		deny(mappings, sizeof mappings / sizeof mappings[0]);
 }

@@ -963,47 +963,9 @@ CUDA_API CUresult cuImportExternalSemaphore(CUexternalSemaphore *extSem_out, con
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
-{
-	(void)dptr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
-{
-	(void)pHandle;
-	(void)event;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
-{
-	(void)pHandle;
-	(void)dptr;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
-{
-	(void)phEvent;
-	(void)handle;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
-	(void)pdptr;
-	(void)handle;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
-{
-	(void)pdptr;
-	(void)handle;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return cuIpcOpenMemHandle_v2(pdptr, handle, Flags);
 }
 
 CUDA_API CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size, const char *name, unsigned int numOptions, CUjit_option *options, void **optionValues)

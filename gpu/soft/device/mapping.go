@@ -146,7 +146,7 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 	c.retire(hide, func() {
 		c.mu.Lock()
 		delete(c.mappings.at, address)
-		if space, err := c.space(address, m.size); err == nil {
+		if space, err := c.space(address, wholePages(m.size)); err == nil {
 			_ = unmapFile(space) // it stays mapped, where nothing finds it
 		}
 		c.mu.Unlock()
