@@ -90,6 +90,8 @@ const (
 	OpMemClose                                  Op = 114
 	OpEventShare                                Op = 115
 	OpEventOpen                                 Op = 116
+	OpMemExport                                 Op = 117
+	OpMemImport                                 Op = 118
 )
 
 // String is the command's name.
@@ -247,6 +249,10 @@ func (o Op) String() string {
 		return "EventShare"
 	case OpEventOpen:
 		return "EventOpen"
+	case OpMemExport:
+		return "MemExport"
+	case OpMemImport:
+		return "MemImport"
 	}
 	return "unknown"
 }
@@ -405,6 +411,10 @@ func (o Op) ArgSize() (n int, ok bool) {
 	case OpEventShare:
 		return 8, true
 	case OpEventOpen:
+		return 32, true
+	case OpMemExport:
+		return 8, true
+	case OpMemImport:
 		return 32, true
 	}
 	return 0, false
@@ -2581,6 +2591,51 @@ func DecodeEventOpen(b []byte) (a EventOpen) {
 func (a EventOpen) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
 	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
+	return b
+}
+
+// MemExport is the fixed part of the command. As MemShare, for memory that is mapped.
+type MemExport struct {
+	Memory uint64 // handle, of MemCreate
+}
+
+// DecodeMemExport reads the arguments from b, which has at least 8 bytes.
+func DecodeMemExport(b []byte) (a MemExport) {
+	_ = b[7]
+	a.Memory = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemExport) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	return b
+}
+
+// MemImport is the fixed part of the command. Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.
+type MemImport struct {
+	Ctx    uint64 // handle
+	Memory uint64 // new handle
+	Token0 uint64 // that MemExport gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeMemImport reads the arguments from b, which has at least 32 bytes.
+func DecodeMemImport(b []byte) (a MemImport) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Memory = binary.LittleEndian.Uint64(b[8:])
+	a.Token0 = binary.LittleEndian.Uint64(b[16:])
+	a.Token1 = binary.LittleEndian.Uint64(b[24:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemImport) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
 	b = binary.LittleEndian.AppendUint64(b, a.Token0)
 	b = binary.LittleEndian.AppendUint64(b, a.Token1)
 	return b

@@ -219,6 +219,11 @@ var Commands = []Command{
 	{Op: 114, Name: "MemClose", Sync: true, Args: u64("address", "device address that MemOpen gave"),
 		Doc: "Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.", Value0: "how many are left", API: []string{"cuIpcCloseMemHandle"}},
 
+	{Op: 117, Name: "MemExport", Sync: true, Args: u64("memory", "handle, of MemCreate"),
+		Doc: "As MemShare, for memory that is mapped.", Value0: "token, first half", Value1: "second half", API: []string{"cuMemExportToShareableHandle"}},
+	{Op: 118, Name: "MemImport", Sync: true, Args: fields(u64("ctx", "handle"), u64("memory", "new handle"), u64("token0", "that MemExport gave another process, first half"), u64("token1", "second half")),
+		Doc: "Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.", Value0: "bytes", API: []string{"cuMemImportFromShareableHandle"}},
+
 	// Copies, in the order of their stream. A slot, where there is one,
 	// completes when the copy has been done.
 	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),

@@ -51,13 +51,16 @@ func (c *context) Share(address uint64) (worker.Shared, error) {
 			return worker.Shared{}, err
 		}
 	}
-	span, ok := c.d.memory.find(address, 1)
+	size := b.used[0].size // of memory that is mapped
+	if span, ok := c.d.memory.find(address, 1); ok {
+		size = span.size
+	}
 	fd := newOut[int32]()
 	defer fd.free()
-	if err := c.call(cuMemExportToShareableHandle, fd.at(), uintptr(b.pieces[0].handle), fileDescriptor, 0); err != nil || !ok {
-		return worker.Shared{}, errors.Join(abi.ErrUnknown, err)
+	if err := c.call(cuMemExportToShareableHandle, fd.at(), uintptr(b.pieces[0].handle), fileDescriptor, 0); err != nil {
+		return worker.Shared{}, err
 	}
-	return worker.Shared{Size: span.size, File: os.NewFile(uintptr(*fd.value), "memory of a card")}, nil
+	return worker.Shared{Size: size, File: os.NewFile(uintptr(*fd.value), "memory of a card")}, nil
 }
 
 // replace puts one piece of memory that can leave the process in the place of a block's
@@ -72,11 +75,15 @@ func (c *context) replace(b *block) error {
 	}
 	var errs []error
 	for _, p := range b.pieces {
-		errs = append(errs, c.detach(p, p.handle))
+		errs = append(errs, c.hideAliases(p), c.detach(p, p.handle))
 	}
 	whole := &piece{address: b.address, size: b.size, of: b, handle: handle}
 	b.pieces, b.shared = []*piece{whole}, true
-	if err := errors.Join(append(errs, c.attach(whole, handle))...); err != nil {
+	errs = append(errs, c.attach(whole, handle))
+	for _, a := range b.aliases {
+		errs = append(errs, c.showPiece(a, whole, handle))
+	}
+	if err := errors.Join(errs...); err != nil {
 		c.poison(err) // it is neither here nor there
 		return err
 	}
@@ -128,6 +135,12 @@ func (c *context) OpenShared(address uint64, m worker.Shared) error {
 	v.opened[address] = o
 	c.d.memory.add(span{start: address, size: m.Size, mapped: true})
 	return nil
+}
+
+// ImportShared implements worker.Sharer. What is mapped here is this context's blocks; the
+// device's attributes say that it is so.
+func (c *context) ImportShared(worker.Shared) (uint64, error) {
+	return 0, fmt.Errorf("%w: memory of another process cannot be mapped on a card", abi.ErrNotSupported)
 }
 
 // CloseShared implements worker.Sharer: as MemUnmap, when nothing runs.

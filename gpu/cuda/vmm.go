@@ -64,6 +64,7 @@ const (
 // CUdevice_attribute and flags, from cuda.h.
 const (
 	attributeVirtualMemory = 102
+	attributeDescriptors   = 103 // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
 	memAllocationPinned    = 1
 	memLocationDevice      = 1
 )

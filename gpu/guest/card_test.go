@@ -28,6 +28,7 @@ var notOnRealCard = map[string]string{
 	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
 	"values_written": noWaits,
+	"ipc_mapped":     "another process's memory is not mapped on a card",
 	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
 	"mem_info":       notOnCard["mem_info"],
 	"surfaces":       "a destroyed object's number does no harm at once",

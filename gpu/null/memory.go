@@ -37,11 +37,17 @@ type block struct {
 	away     uint64 // bytes that are evicted
 	hidden   bool   // of MemCreate: its place is no address
 	shared   bool   // with other processes: it is not evicted
+	foreign  bool   // another process's: it does not count
 	c        *Context
 }
 
 // counted is how many bytes of the device a block takes.
-func (b block) counted() uint64 { return worker.Accounted(b.size) - worker.Accounted(b.away) }
+func (b block) counted() uint64 {
+	if b.foreign {
+		return 0
+	}
+	return worker.Accounted(b.size) - worker.Accounted(b.away)
+}
 
 func newMemory(limit uint64) *memory {
 	return &memory{limit: limit, end: addressSpace*worker.Accounted(limit) + unit}

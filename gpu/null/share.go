@@ -21,8 +21,8 @@ func (c *Context) Share(address uint64) (worker.Shared, error) {
 
 // share marks the block at an address, which then stays on the device.
 func (m *memory) share(c *Context, address uint64) (size uint64, err error) {
-	if err := m.hold(c, address, 1, false); err != nil {
-		return 0, err
+	if m.hold(c, address, 1, false) != nil && m.hold(c, address, 1, true) != nil {
+		return 0, abi.ErrInvalidValue
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,6 +46,19 @@ func (c *Context) OpenShared(address uint64, m worker.Shared) error {
 	}
 	c.mapped[address] = mapped{size: m.Size, access: worker.AccessReadWrite}
 	return nil
+}
+
+// ImportShared implements worker.Sharer.
+func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
+		return 0, abi.ErrInvalidValue
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.usable(); err != nil {
+		return 0, err
+	}
+	return c.d.mem.alloc(c, block{size: m.Size, hidden: true, shared: true, foreign: true}, false)
 }
 
 // CloseShared implements worker.Sharer.

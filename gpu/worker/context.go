@@ -15,6 +15,7 @@ type contextObject struct {
 	held    uint64              // bytes of VRAM reserved for it
 	shares  []*madeShare        // of allocations, once it is being destroyed
 	events  []*sharedEvent      // likewise
+	imports []ShareToken        // likewise
 	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
 	loads   int                 // modules that are being loaded into it

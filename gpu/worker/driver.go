@@ -198,8 +198,8 @@ type Mapper interface {
 // Sharer is a Context whose memory work of other processes can use (CUDA driver API,
 // "IPC").
 type Sharer interface {
-	// Share makes an allocation of MemAlloc memory of a file, with what is in it; it
-	// keeps its address. It is called, from any goroutine, while all of the session's
+	// Share makes an allocation of MemAlloc, or memory of MemCreate by its number, memory
+	// of a file, with what is in it; it keeps its addresses. It is called, from any goroutine, while all of the session's
 	// memory is on the device and nobody is inside the gate. From then on Evict leaves
 	// the allocation where it is.
 	Share(address uint64) (Shared, error)
@@ -210,6 +210,10 @@ type Sharer interface {
 	// CloseShared takes it away. done is called once, from any goroutine, when no work
 	// can use it any more, at the latest by Destroy; it must not call back into the driver.
 	CloseShared(address uint64, done func()) error
+	// ImportShared makes memory that can be mapped of what a Share of another process
+	// gave, and returns a number for it. It counts as none of the device's bytes.
+	// MemRelease gives it up.
+	ImportShared(m Shared) (memory uint64, err error)
 }
 
 // Shared is where memory lies that several processes use.

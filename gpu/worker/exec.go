@@ -51,6 +51,9 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemOpen:  (*Session).memOpen,
 	abi.OpMemClose: (*Session).memClose,
 
+	abi.OpMemExport: (*Session).memExport,
+	abi.OpMemImport: (*Session).memImport,
+
 	abi.OpArrayCreate:    (*Session).arrayCreate,
 	abi.OpArrayDestroy:   (*Session).arrayDestroy,
 	abi.OpArrayCopy:      (*Session).arrayCopy,

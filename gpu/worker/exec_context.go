@@ -72,7 +72,7 @@ func (s *Session) ctxDestroy(c *command) error {
 		return err
 	}
 	ctx.dead = true
-	ctx.shares, ctx.events = s.sharesOf(ctx), s.eventsOf(ctx)
+	ctx.shares, ctx.events, ctx.imports = s.sharesOf(ctx), s.eventsOf(ctx), s.importsOf(ctx)
 	s.handles.removeContext(ctx)
 	s.dropGraphs(ctx)
 	later := *c

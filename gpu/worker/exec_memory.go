@@ -262,9 +262,12 @@ func (s *Session) memFreeAsync(c *command) error {
 // freed is the end of a free.
 func (s *Session) freed(a allocation) {
 	s.frees--
-	if a.shared != nil {
+	switch {
+	case a.shared != nil:
 		s.unshare(a.shared)
-	} else {
+	case a.from != nil:
+		s.unuse(*a.from)
+	default:
 		s.release(a.ctx, Accounted(a.size))
 	}
 	s.feed()

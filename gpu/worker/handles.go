@@ -40,8 +40,9 @@ type handles struct {
 
 type allocation struct {
 	ctx    *contextObject
-	size   uint64     // as asked for, bytes
-	shared *madeShare // nil: no other process may open it
+	size   uint64      // as asked for, bytes
+	shared *madeShare  // nil: no other process may open it
+	from   *ShareToken // of memory that another process shares
 }
 
 func newHandles() handles {

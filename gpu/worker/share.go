@@ -87,9 +87,13 @@ func (s *Session) memShare(c *command) error {
 	if err := s.sharing.room(); err != nil {
 		return err
 	}
-	m := &madeShare{token: newShareToken(), bytes: Accounted(a.size)}
+	m, ctx := &madeShare{token: newShareToken(), bytes: Accounted(a.size)}, a.ctx
 	asked := s.ask(c, func() error { return s.share(driver, m, address, a.size) }, func(c *command, err error) error {
-		return s.haveShared(c, address, a.ctx, m, err)
+		a, there := s.handles.allocs[address]
+		return s.haveShared(c, ctx, m, there && a.shared == m, func() {
+			a.shared = nil
+			s.handles.allocs[address] = a
+		}, err)
 	})
 	if errors.Is(asked, errLater) {
 		a.shared = m
@@ -119,15 +123,13 @@ func (s *Session) share(driver Sharer, m *madeShare, address, size uint64) error
 	return errors.Join(s.host.Publish(m.token, at), at.File.Close())
 }
 
-// haveShared is the answer on the issuer; the context may have gone meanwhile.
-func (s *Session) haveShared(c *command, address uint64, ctx *contextObject, m *madeShare, err error) error {
-	a, there := s.handles.allocs[address]
-	there = there && a.shared == m
+// haveShared is the answer on the issuer. there: nothing has destroyed the memory
+// meanwhile; back makes it what it was.
+func (s *Session) haveShared(c *command, ctx *contextObject, m *madeShare, there bool, back func(), err error) error {
 	if !m.moved {
 		s.notShared(ctx, m)
 		if there {
-			a.shared = nil
-			s.handles.allocs[address] = a
+			back()
 		}
 		return err
 	}
@@ -306,6 +308,21 @@ func (s *Session) sharesOf(ctx *contextObject) (list []*madeShare) {
 			list = append(list, m)
 		}
 	}
+	for handle := range ctx.handles {
+		if o, ok := s.handles.objects[handle].(*memoryObject); ok && o.shared != nil && o.shared.ready {
+			list = append(list, o.shared)
+		}
+	}
+	return list
+}
+
+// importsOf are other processes' memory that a context which is being destroyed has imported.
+func (s *Session) importsOf(ctx *contextObject) (list []ShareToken) {
+	for handle := range ctx.handles {
+		if o, ok := s.handles.objects[handle].(*memoryObject); ok && o.from != nil {
+			list = append(list, *o.from)
+		}
+	}
 	return list
 }
 
@@ -317,7 +334,10 @@ func (s *Session) dropSharing(ctx *contextObject) {
 	for _, e := range ctx.events {
 		s.dropEvent(e)
 	}
-	ctx.shares, ctx.events = nil, nil
+	for _, token := range ctx.imports {
+		s.unuse(token)
+	}
+	ctx.shares, ctx.events, ctx.imports = nil, nil, nil
 	for _, o := range s.sharing.opened {
 		if o.ctx == ctx {
 			s.dropOpened(o)

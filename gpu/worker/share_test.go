@@ -187,3 +187,47 @@ func TestSharesAreLimited(t *testing.T) {
 	a.fails(abi.ErrOutOfMemory, abi.OpMemShare, abi.MemShare{Address: p})
 	a.fails(abi.ErrOutOfMemory, abi.OpMemOpen, abi.MemOpen{Ctx: ctx, Token0: 1})
 }
+
+// Memory that is mapped counts once, and goes with the last of its sessions.
+func TestShareMapped(t *testing.T) {
+	a := newRig(t, fakedriver.Options{}, 0)
+	b := newNeighbour(t, a)
+	ca, cb := a.context(), b.context()
+	memory := a.create(ca, 2*granule)
+	t0, t1 := a.call(abi.OpMemExport, abi.MemExport{Memory: memory})
+	a.fails(abi.ErrNotSupported, abi.OpMemImport, abi.MemImport{Ctx: ca, Memory: a.Handle(), Token0: t0, Token1: t1})
+	b.fails(abi.ErrInvalidHandle, abi.OpMemImport, abi.MemImport{Ctx: cb, Memory: b.Handle(), Token0: t0, Token1: t0})
+	theirs := b.Handle()
+	if size, _ := b.call(abi.OpMemImport, abi.MemImport{Ctx: cb, Memory: theirs, Token0: t0, Token1: t1}); size != 2*granule {
+		t.Errorf("%d bytes imported, want %d", size, 2*granule)
+	}
+	b.fails(abi.ErrInvalidHandle, abi.OpMemImport, abi.MemImport{Ctx: cb, Memory: theirs, Token0: t0, Token1: t1})
+	b.fails(abi.ErrInvalidValue, abi.OpMemExport, abi.MemExport{Memory: theirs})
+	for _, r := range []*rig{a, b} {
+		if got, want := r.free(), uint64(vram-2*granule); got != want {
+			t.Errorf("%d bytes free, want %d", got, want)
+		}
+	}
+	a.call(abi.OpMemDestroy, abi.MemDestroy{Memory: memory})
+	at := b.reserve(2*granule, 0, 0)
+	b.call(abi.OpMemMap, abi.MemMap{Memory: theirs, Address: at, Size: 2 * granule})
+	b.fails(abi.ErrInvalidValue, abi.OpMemDestroy, abi.MemDestroy{Memory: theirs})
+	b.call(abi.OpMemUnmap, abi.MemUnmap{Address: at, Size: 2 * granule})
+	b.call(abi.OpMemDestroy, abi.MemDestroy{Memory: theirs})
+	memory = a.create(ca, granule) // both end with their contexts
+	t0, t1 = a.call(abi.OpMemExport, abi.MemExport{Memory: memory})
+	b.call(abi.OpMemImport, abi.MemImport{Ctx: cb, Memory: b.Handle(), Token0: t0, Token1: t1})
+	p := b.alloc(cb, granule) // no memory of MemExport
+	u0, u1 := b.call(abi.OpMemShare, abi.MemShare{Address: p})
+	_, _, err := a.Call(abi.OpMemImport, abi.MemImport{Ctx: ca, Memory: a.Handle(), Token0: u0, Token1: u1}, nil)
+	if err != nil {
+		t.Errorf("whole granules of another kind are memory too: %v", err)
+	}
+	a.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: ca})
+	b.call(abi.OpCtxDestroy, abi.CtxDestroy{Ctx: cb})
+	for _, r := range []*rig{a, b} {
+		if got := r.free(); got != vram {
+			t.Errorf("%d bytes free, want all", got)
+		}
+	}
+}

@@ -210,6 +210,8 @@ struct bslt_entry {
 #define BSLT_OP_MEM_CLOSE 114
 #define BSLT_OP_EVENT_SHARE 115
 #define BSLT_OP_EVENT_OPEN 116
+#define BSLT_OP_MEM_EXPORT 117
+#define BSLT_OP_MEM_IMPORT 118
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -827,5 +829,18 @@ struct bslt_event_open {
 	uint64_t token1; /* second half */
 };
 _Static_assert(sizeof(struct bslt_event_open) == 32, "bslt_event_open");
+
+struct bslt_mem_export {
+	uint64_t memory; /* handle, of MemCreate */
+};
+_Static_assert(sizeof(struct bslt_mem_export) == 8, "bslt_mem_export");
+
+struct bslt_mem_import {
+	uint64_t ctx; /* handle */
+	uint64_t memory; /* new handle */
+	uint64_t token0; /* that MemExport gave another process, first half */
+	uint64_t token1; /* second half */
+};
+_Static_assert(sizeof(struct bslt_mem_import) == 32, "bslt_mem_import");
 
 #endif

@@ -1,8 +1,11 @@
 /* Memory and events that processes of one vGPU share. What travels between them is a token, which
  * the worker has made and nobody can guess; the worker and gpud decide who may open what
  * it stands for. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "capture.h"
 
@@ -13,7 +16,7 @@ struct token {
 	uint64_t half[2];
 	uint64_t kind;
 };
-enum { TOKEN_MEMORY = 1, TOKEN_EVENT = 2 };
+enum { TOKEN_MEMORY = 1, TOKEN_EVENT = 2, TOKEN_MAPPED = 3 };
 
 /* Held while the worker is asked, so that what it answers is noted in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -229,4 +232,32 @@ int ipc_stream_wait(struct session *s, CUstream h, const struct event *e)
 	if ((err = callbacks_run(stream, context, blocking, await_foreign, f)) != 0)
 		await_foreign(f, err);
 	return err;
+}
+
+int token_file(const struct answer *a, int *fd)
+{
+	struct token token = {{a->value0, a->value1}, TOKEN_MAPPED};
+	int file = memfd_create("cuda-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (pwrite(file, &token, sizeof token, 0) != (ssize_t)sizeof token ||
+	    fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+		(void)close(file);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*fd = file;
+	return 0;
+}
+
+/* Of any other descriptor that is no file nothing is taken. */
+int token_read(int fd, uint64_t *half0, uint64_t *half1)
+{
+	struct token token;
+
+	if (pread(fd, &token, sizeof token, 0) != (ssize_t)sizeof token || token.kind != TOKEN_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*half0 = token.half[0];
+	*half1 = token.half[1];
+	return 0;
 }

@@ -290,6 +290,9 @@ void mappings_abandon(void);
 enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
 /* ipc.c. Whether other processes can be let open a range of device memory. */
 bool ipc_capable(const struct range *r);
+/* A file with the token of an answer in it, and back. */
+int token_file(const struct answer *a, int *fd);
+int token_read(int fd, uint64_t *half0, uint64_t *half1);
 /* Lets a stream wait for the latest record of a shared event, whatever process made it. */
 int ipc_stream_wait(struct session *s, CUstream h, const struct event *e);
 void ipc_abandon(void);

@@ -1017,15 +1017,6 @@ CUDA_API CUresult cuMemBatchDecompressAsync(CUmemDecompressParams *paramsArray, 
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
-{
-	(void)shareableHandle;
-	(void)handle;
-	(void)handleType;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMemFree(CUdeviceptr_v1 dptr)
 {
 	(void)dptr;
@@ -1068,14 +1059,6 @@ CUDA_API CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pdptr, void *p, unsi
 CUDA_API CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
 {
 	return cuMemHostRegister_v2(p, bytesize, Flags);
-}
-
-CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
-{
-	(void)handle;
-	(void)osHandle;
-	(void)shHandleType;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuMemMapArrayAsync(CUarrayMapInfo *mapInfoList, unsigned int count, CUstream hStream)

@@ -495,6 +495,124 @@ static void ipc_event_killed(void)
 	CHECK(cuEventQuery(e));
 }
 
+/* A descriptor goes to the other process. */
+static void send_descriptor(int fd)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	char c = 'd';
+	struct iovec one = {&c, 1};
+	struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+
+	*CMSG_FIRSTHDR(&m) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof fd), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&m)), &fd, sizeof fd);
+	EXPECT(sendmsg(other, &m, 0) == 1);
+}
+
+static int get_descriptor(void)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	char c;
+	struct iovec one = {&c, 1};
+	struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof control.room};
+	int fd;
+
+	EXPECT(recvmsg(other, &m, 0) == 1 && CMSG_FIRSTHDR(&m));
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof fd);
+	return fd;
+}
+
+enum { GRANULE = 2 << 20, DESCRIPTOR = 1 /* CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR */ };
+
+static void show(CUdeviceptr p, size_t size, CUmemGenericAllocationHandle h)
+{
+	static const CUmemAccessDesc all = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, 3};
+
+	CHECK(cuMemMap(p, size, 0, h, 0));
+	CHECK(cuMemSetAccess(p, size, &all, 1));
+}
+
+/* Mapped memory of the other process: its pieces at two places. */
+static void map_theirs(void)
+{
+	CUmemGenericAllocationHandle h, same;
+	CUmemAllocationProp prop;
+	CUdeviceptr p;
+	int fd;
+
+	(void)demo_start("poke");
+	fd = get_descriptor();
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&h, (void *)(intptr_t)other, DESCRIPTOR));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&h, (void *)(intptr_t)-1, DESCRIPTOR));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, 2));
+	CHECK(cuMemImportFromShareableHandle(&h, (void *)(intptr_t)fd, DESCRIPTOR));
+	CHECK(cuMemImportFromShareableHandle(&same, (void *)(intptr_t)fd, DESCRIPTOR));
+	(void)close(fd);
+	CHECK(cuMemGetAllocationPropertiesFromHandle(&prop, h));
+	EXPECT(prop.requestedHandleTypes == DESCRIPTOR);
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, h, DESCRIPTOR, 0));
+	CHECK(cuMemAddressReserve(&p, 5 * GRANULE, 0, 0, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemMap(p, 3 * GRANULE, 0, h, 0));
+	show(p, 2 * GRANULE, h);
+	show(p + 3 * GRANULE, GRANULE, same);
+	EXPECT(all_are(p, 2 * GRANULE, 7) && all_are(p + 3 * GRANULE, GRANULE, 7));
+	CHECK(cuMemsetD8(p, 8, 2 * GRANULE));
+	CHECK(cuCtxSynchronize());
+	meet();
+	meet(); /* it has released all */
+	EXPECT(all_are(p + 3 * GRANULE, GRANULE, 8));
+	CHECK(cuMemUnmap(p, 2 * GRANULE));
+	CHECK(cuMemRelease(h));
+	EXPECT(all_are(p + 3 * GRANULE, GRANULE, 8));
+	CHECK(cuMemUnmap(p + 3 * GRANULE, GRANULE));
+	CHECK(cuMemRelease(same));
+	meet();
+}
+
+static void ipc_mapped(void)
+{
+	static const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = DESCRIPTOR, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	static const CUmemAllocationProp own = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemGenericAllocationHandle h, private;
+	CUdeviceptr p;
+	size_t before;
+	int fd;
+
+	apart(map_theirs);
+	(void)start_alone("poke");
+	CHECK(cuMemCreate(&h, 2 * GRANULE, &prop, 0));
+	CHECK(cuMemCreate(&private, GRANULE, &own, 0));
+	CHECK(cuMemAddressReserve(&p, 5 * GRANULE, 0, 0, 0));
+	show(p, 2 * GRANULE, h);
+	show(p + 2 * GRANULE, 2 * GRANULE, h);
+	CHECK(cuMemsetD8(p, 7, 2 * GRANULE));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, private, DESCRIPTOR, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, h, 2, 0));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(NULL, h, DESCRIPTOR, 0));
+	CHECK(cuMemRelease(private));
+	before = free_bytes();
+	CHECK(cuMemExportToShareableHandle(&fd, h, DESCRIPTOR, 0));
+	EXPECT(free_bytes() == before);
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemImportFromShareableHandle(&private, (void *)(intptr_t)fd, DESCRIPTOR)); /* its own */
+	send_descriptor(fd);
+	(void)close(fd);
+	meet();
+	EXPECT(all_are(p, 4 * GRANULE, 8)); /* at both of its places */
+	CHECK(cuMemUnmap(p, 4 * GRANULE));
+	show(p + GRANULE, 2 * GRANULE, h); /* a new one */
+	EXPECT(all_are(p + GRANULE, 2 * GRANULE, 8));
+	CHECK(cuMemUnmap(p + GRANULE, 2 * GRANULE));
+	CHECK(cuMemRelease(h));
+	meet();
+	meet();
+	together();
+}
+
 const struct test ipc_tests[] = {
 	{"ipc_memory", ipc_memory},
 	{"ipc_refused", ipc_refused},
@@ -503,5 +621,6 @@ const struct test ipc_tests[] = {
 	{"ipc_while_it_runs", ipc_while_it_runs},
 	{"ipc_events", ipc_events},
 	{"ipc_event_killed", ipc_event_killed},
+	{"ipc_mapped", ipc_mapped},
 	{NULL, NULL},
 };

@@ -33,7 +33,7 @@ func (c *Context) Share(addr uint64) (worker.Shared, error) {
 	m := c.shared[addr]
 	ok = ok && !c.closed
 	c.mu.Unlock()
-	if !ok || e.off >= c.d.mem.half {
+	if !ok {
 		return worker.Shared{}, abi.ErrInvalidValue
 	}
 	if m == nil {
@@ -42,11 +42,8 @@ func (c *Context) Share(addr uint64) (worker.Shared, error) {
 			return worker.Shared{}, err
 		}
 	}
-	fd, err := unix.FcntlInt(m.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return worker.Shared{}, fmt.Errorf("share %d bytes at %#x: %w", e.size, addr, err)
-	}
-	return worker.Shared{Size: e.size, File: os.NewFile(uintptr(fd), m.file.Name())}, nil
+	file, err := duplicate(m.file)
+	return worker.Shared{Size: e.size, File: file}, err
 }
 
 // moveToFile moves an allocation that is on the device into a file.
@@ -70,17 +67,86 @@ func (c *Context) moveToFile(addr uint64, e extent) (*sharedMemory, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	table := slices.Clone(*c.table.Load())
-	i := slices.IndexFunc(table, func(r exec.Region) bool { return r.Base == addr })
-	if i < 0 || c.away.evicted {
-		m.close()
-		return nil, abi.ErrInvalidValue
-	}
-	table[i].Data = bytes[:e.size:e.size]
-	c.table.Store(&table)
 	c.shared[addr] = m
+	if err := c.showShared(addr, m, e); err != nil {
+		delete(c.shared, addr)
+		m.close()
+		return nil, err
+	}
 	c.d.mem.zero(e.off, e.size)
 	return m, nil
+}
+
+// showShared puts the file in the place of what it is a copy of: in the table, or where
+// the memory is mapped. Callers hold mu.
+func (c *Context) showShared(addr uint64, m *sharedMemory, e extent) error {
+	if _, there := c.allocs[addr]; !there || c.away.evicted {
+		return abi.ErrInvalidValue
+	}
+	if e.off < c.d.mem.half {
+		table := slices.Clone(*c.table.Load())
+		i := slices.IndexFunc(table, func(r exec.Region) bool { return r.Base == addr })
+		if i < 0 {
+			return abi.ErrInvalidValue
+		}
+		table[i].Data = m.bytes[:e.size:e.size]
+		c.table.Store(&table)
+		return nil
+	}
+	for at, mapped := range c.mappings.at {
+		if mapped.memory != addr {
+			continue
+		}
+		space, err := c.space(at, mapped.size)
+		if err == nil {
+			err = c.mapMemory(space, addr, e)
+		}
+		if err != nil { // some of it is neither here nor there
+			c.poisoned = errors.Join(abi.ErrUnknown, err)
+			return c.poisoned
+		}
+	}
+	return nil
+}
+
+// ImportShared implements worker.Sharer. The number is a place of the device's memory that
+// nothing else has, and that stays empty.
+func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
+		return 0, errors.Join(abi.ErrInvalidValue, err)
+	}
+	file, err := duplicate(m.File)
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(m.Size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+	}
+	shared := &sharedMemory{file: file, bytes: bytes}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	off, err := c.d.mem.placeShared(m.Size)
+	if err == nil && c.closed {
+		c.d.mem.free(off)
+		err = abi.ErrInvalidContext
+	}
+	if err != nil {
+		shared.close()
+		return 0, err
+	}
+	memory := c.spaces.Device + off
+	c.shared[memory], c.imported[memory] = shared, extent{off, m.Size}
+	return memory, nil
+}
+
+// duplicate returns another descriptor of the same file.
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("another descriptor of %s: %w", f.Name(), err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // dropShared closes the file of an allocation that no new work can use; callers hold mu.

@@ -91,6 +91,7 @@ var suite = []struct {
 	{"ShareRefused", whereItShares(testShareRefused), false},
 	{"EvictShared", whereItEvicts(whereItShares(testEvictShared)), false},
 	{"DestroyShared", whereItShares(testDestroyShared), false},
+	{"ShareMapped", whereItShares(testShareMapped), false},
 	{"StreamOrder", testStreamOrder, false},
 	{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
 	{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},

@@ -177,6 +177,70 @@ func testDestroyShared(x *tester) {
 	}
 }
 
+// descriptors is HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED: another process's memory can be
+// mapped.
+const descriptors = 103
+
+// Memory that is mapped moves into a file at all its places; another context maps it
+// wherever it likes, and where the device says that it cannot, that is an error.
+func testShareMapped(x *tester) {
+	a := x.mapper()
+	b, theirs := x.neighbour()
+	at := a.reserve(5)
+	memory := a.create(2)
+	a.show(at, 2, memory)
+	a.show(at+3*granule, 1, memory)
+	want := pattern(2*granule, 9)
+	x.write(a, nil, at, want)
+	m := x.share(a.Context, memory)
+	defer m.File.Close()
+	if m.Size != 2*granule {
+		x.Errorf("%d bytes are shared, want %d", m.Size, 2*granule)
+	}
+	if got := x.read(a, nil, at, 2*granule); !bytes.Equal(got, x.kept(want)) {
+		x.Error("memory has changed with being shared")
+	}
+	x.write(a, nil, at+8, params(4))
+	if got := x.read64(a, nil, at+3*granule+8); got != x.kept64(4) {
+		x.Errorf("%d at the other address, want 4", got)
+	}
+	imported, err := x.sharer(b).ImportShared(m)
+	if x.driver.Info().Attributes[descriptors] == 0 {
+		x.want(err, abi.ErrNotSupported)
+		return
+	}
+	x.check(err)
+	other := mapper{b, b.(worker.Mapper), x}
+	q := x.lend(theirs, 4*granule)
+	other.show(q, 2, imported)
+	other.show(q+3*granule, 1, imported)
+	if other.MemMap(q+2*granule, 3*granule, imported) == nil {
+		x.Error("mapped more than there is")
+	}
+	x.write(b, nil, q+16, params(6))
+	for _, of := range []struct {
+		ctx worker.Context
+		at  uint64
+	}{{a, at + 16}, {a, at + 3*granule + 16}, {b, q + 3*granule + 16}} {
+		if got := x.read64(of.ctx, nil, of.at); got != x.kept64(6) {
+			x.Errorf("%d at %#x, want 6", got, of.at)
+		}
+	}
+	for _, address := range []uint64{at, at + 3*granule} {
+		a.unmap(address)
+	}
+	x.check(a.MemRelease(memory))
+	other.unmap(q)
+	if got := x.read64(b, nil, q+3*granule+16); got != x.kept64(6) {
+		x.Errorf("%d after the owner's release, want 6", got)
+	}
+	other.unmap(q + 3*granule)
+	x.check(other.MemRelease(imported))
+	if other.MemMap(q, granule, imported) == nil {
+		x.Error("mapped what was released")
+	}
+}
+
 // null is a file that is no memory.
 func null(x *tester) *os.File {
 	x.Helper()
