@@ -56,6 +56,7 @@ type Host struct {
 	account *worker.Account
 	reclaim func(done func()) // frees what the guest keeps; nil: there is no guest
 	swap    swapState
+	shares  map[string]*shared // by token; nil: gpud does not know of any
 	totals  worker.Totals
 	lease   leaseState
 	why     error // why lost is closed
