@@ -25,13 +25,21 @@ const (
 	askAgain   = 50 * time.Millisecond
 )
 
+// mayShare is an error where gpud is one that does not know these lines: it would end the
+// connection.
+func (h *Host) mayShare() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.sharing {
+		return fmt.Errorf("%w: this gpud is too old to let processes share memory", abi.ErrNotSupported)
+	}
+	return nil
+}
+
 // Share implements worker.Host.
 func (h *Host) Share(token worker.ShareToken, size uint64) error {
-	h.mu.Lock()
-	can := h.shares != nil
-	h.mu.Unlock()
-	if !can {
-		return fmt.Errorf("%w: this gpud is too old to let processes share memory", abi.ErrNotSupported)
+	if err := h.mayShare(); err != nil {
+		return err
 	}
 	_, err := h.call(h.ctx, wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: token.String(), Size: size}})
 	return shareError(err)
@@ -48,7 +56,7 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 	file, err := wire.Duplicate(m.File)
 	if err == nil {
 		s.file = file
-		if h.stream != nil {
+		if h.stream != nil && h.sharing {
 			h.stream.tell(s.line())
 		}
 	}
@@ -68,6 +76,9 @@ func (s *shared) line() wire.ToNode {
 // OpenShared implements worker.Host.
 func (h *Host) OpenShared(token worker.ShareToken) (worker.Shared, error) {
 	for until := time.Now().Add(awaitOwner); ; {
+		if err := h.mayShare(); err != nil {
+			return worker.Shared{}, err
+		}
 		m, err := h.call(h.ctx, wire.ToNode{Op: wire.OpOpen, Share: &wire.Share{Token: token.String()}})
 		var refused *wire.Error
 		if errors.As(err, &refused) && refused.Code == wire.CodeUnavailable && time.Now().Before(until) {
@@ -105,7 +116,7 @@ func (h *Host) Unshare(token worker.ShareToken, keep bool) {
 	if h.account != nil {
 		h.account.Unshared(s.Bytes(), keep)
 	}
-	if h.stream != nil {
+	if h.stream != nil && h.sharing {
 		h.stream.tell(wire.ToNode{Op: wire.OpUnshare, Share: &wire.Share{Token: s.Token}, Keep: keep})
 	}
 }

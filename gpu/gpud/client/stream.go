@@ -121,9 +121,8 @@ func (h *Host) register(s *stream) error {
 	if h.swap.out && (!m.Register.Out || h.swap.bytes > m.Register.Swapped) { // and what left
 		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(m.Register.Swapped, h.swap.bytes)})
 	}
-	h.publishAgain(s)
-	if reply.Shares && h.shares == nil {
-		h.shares = map[string]*shared{}
+	if h.sharing = reply.Shares; h.sharing {
+		h.publishAgain(s)
 	}
 	h.swap.asked = reply.Evicts
 	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
