@@ -13,7 +13,7 @@ export const patience = 60_000; // ms: machines of CI are slow
 
 export const browser = await chromium.launch({
   executablePath: process.env.BROWSER,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--in-process-gpu'],
 });
 
 const complaints = [];
@@ -107,18 +107,42 @@ export async function settled(page) {
   await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000).map((a) => a.finished.catch(() => undefined))));
 }
 
-/** inspect lets axe-core look, and takes a picture where SHOTS names a folder. Colours take it more than half of its
- * time: who has looked at them in the same theme leaves them out.
+/** Rules by which axe-core looks: a theme changes nothing but colours, which take it nearly half of its time. */
+const colours = ['color-contrast', 'link-in-text-block'];
+const rules = {
+  all: {},
+  colours: { runOnly: { type: 'rule', values: colours } },
+  structure: { rules: Object.fromEntries(colours.map((rule) => [rule, { enabled: false }])) },
+};
+
+/** Addresses whose pages have been inspected in light by all rules. */
+const known = new Set();
+
+/** look runs axe-core in a page. Most of a page's elements are those around it: entries of the menu and parts of the
+ * masthead that it has looked at by the same rules, in the same form of the same document, are left out. */
+async function look(options) {
+  const root = document.documentElement;
+  const form = [JSON.stringify(options), root.className, window.innerWidth, getComputedStyle(root).getPropertyValue('--pf-t--global--color--brand--default')];
+  const seen = (window.looked ??= new Set());
+  const exclude = [...document.querySelectorAll('#sidebar li, .basalt-masthead-end > *, .basalt-footer')].filter((e) => {
+    const key = [...form, e.outerHTML].join();
+    return seen.has(key) || !seen.add(key);
+  });
+  return (await window.axe.run(exclude.length > 0 ? { exclude } : document, { ...options, resultTypes: ['violations'] })).violations;
+}
+
+/** inspect lets axe-core look by some rules, and takes a picture where SHOTS names a folder.
  * The policy lets no script in by a tag: axe comes by the debugger, once for each document. */
-export async function inspect(page, what, { colours = true } = {}) {
+export async function inspect(page, what, by = 'all') {
   await settled(page);
   if (SHOTS) await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
   for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
-  const violations = await page.evaluate(async (options) => (await window.axe.run(document, options)).violations, { resultTypes: ['violations'], rules: { 'color-contrast': { enabled: colours } } });
+  const violations = await page.evaluate(look, rules[by]);
   for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (beyond > 0) complain(`${what}: ${beyond} px wider than the window`);
+  if (by === 'all' && (await page.locator('html:not(.pf-v6-theme-dark)').count()) > 0) known.add(page.url());
 }
 
 const forms = {
@@ -128,7 +152,8 @@ const forms = {
   zoom: [{ width: 640, height: 450 }, 'light'], // a window of twice that, at 200 %
 };
 
-/** inspectIn inspects a light page as it stands in each of these forms, and leaves it as it was: much cheaper than to load it in each anew. */
+/** inspectIn inspects a light page as it stands in each of these forms, and leaves it as it was: much cheaper than to load
+ * it in each anew. Of a known page dark changes the colours, and its size all else. */
 export async function inspectIn(page, what, ...names) {
   const before = page.viewportSize();
   for (const name of names) {
@@ -136,7 +161,7 @@ export async function inspectIn(page, what, ...names) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(size);
     await page.locator(colorScheme === 'dark' ? 'html.pf-v6-theme-dark' : 'html:not(.pf-v6-theme-dark)').waitFor({ state: 'attached' });
-    await inspect(page, `${what}-${name}`);
+    await inspect(page, `${what}-${name}`, !known.has(page.url()) ? 'all' : colorScheme === 'dark' ? 'colours' : 'structure');
   }
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize(before);

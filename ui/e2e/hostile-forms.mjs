@@ -251,7 +251,7 @@ step('the pages that show them, also on a phone', async () => {
         await settled(p);
         await harmless(p, `${path}, stored, ${what}`);
         // Their colours are looked at by the stories of these pages.
-        await inspect(p, `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`, { colours: false });
+        await inspect(p, `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`, 'structure');
       }
     }
   };

@@ -25,7 +25,7 @@ async function within(page) {
 const texts = ['input:not([type])', ...['text', 'search', 'email', 'password', 'url'].map((type) => `input[type=${type}]`), 'textarea'];
 
 /** fields are the visible ones that take text, of the dialog that is open or else of the page. */
-export const fields = async (page) => (await within(page)).locator(texts.map((t) => `${t}:read-write`).join()).filter({ visible: true }).all();
+export const fields = async (page) => (await within(page)).locator(texts.map((t) => `${t}:read-write`).join()).filter({ visible: true }).elementHandles();
 
 /** harmless says that nothing of it ran, and nothing broke out of the page or its dialog. */
 export async function harmless(page, what) {
@@ -81,8 +81,11 @@ export async function attackForm(page, { what, open, submit, least, takes }) {
   let said = '';
   await open();
   for (const text of together) {
-    if (most > 0 && (await fields(page)).length < most) await open();
-    const found = await fields(page);
+    let found = await fields(page);
+    if (found.length < most) {
+      await open();
+      found = await fields(page);
+    }
     most = Math.max(most, found.length);
     for (const f of found) await f.fill(text);
     const button = (await within(page)).getByRole('button', { name: submit, exact: true }).last();

@@ -211,34 +211,34 @@ step('an API key is shown once', async () => {
   assert.equal((await fetch(`${PORTAL}/v1/whoami`, { headers: { Authorization: `Bearer ${secret}` } })).status, 401);
 });
 
-/** tour inspects pages in these forms, the last of them in German too; menu opens the menu where it is closed. */
-async function tour(p, menu, ...forms) {
+/** tour looks at pages, the last of them in German too; menu opens the menu where it is closed. */
+async function tour(p, menu, look) {
   await p.goto(`${PORTAL}/#/`);
   await heading(p, 'Dashboard');
   await p.getByText('This month so far').waitFor();
-  await inspectIn(p, 'dashboard', ...forms);
+  await look('dashboard');
   await menu();
   await p.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
   await p.getByRole('link', { name: 'train-1' }).waitFor();
-  await inspectIn(p, 'instances', ...forms);
+  await look('instances');
   await p.getByRole('link', { name: 'train-1' }).click();
   await heading(p, 'train-1');
-  await inspectIn(p, 'instance', ...forms);
+  await look('instance');
   await p.goto(`${PORTAL}/#/instances/new`);
   await heading(p, 'Create instance');
   await p.getByLabel('Flavor').selectOption('tiny');
   await p.getByLabel('Give it a virtual GPU').check();
-  await inspectIn(p, 'create', ...forms);
+  await look('create');
   await p.goto(`${PORTAL}/#/usage`);
   await p.getByText('vCPU').first().waitFor();
-  await inspectIn(p, 'usage', ...forms);
+  await look('usage');
   await speak(p, 'Deutsch');
   await heading(p, 'Verbrauch');
-  await inspectIn(p, 'usage-de', ...forms);
+  await look('usage-de');
 }
 
 step('dark, and in German', async () => {
-  await tour(page, () => undefined, 'dark');
+  await tour(page, () => undefined, (what) => inspectIn(page, what, 'dark'));
   await speak(page, 'English');
   await heading(page, 'Usage');
 });
@@ -249,7 +249,10 @@ step('on a phone, also dark, and in German', async () => {
     await button(p, 'Menu').click();
     await inspect(p, 'menu-phone');
   };
-  await tour(p, menu, 'phone', 'phone-dark');
+  await tour(p, menu, async (what) => {
+    await inspect(p, `${what}-phone`);
+    await inspectIn(p, what, 'phone-dark');
+  });
   await p.context().close();
 });
 
