@@ -208,7 +208,7 @@ func TestShareSurvivesGPUD(t *testing.T) {
 	if err := owner.Close(); err == nil {
 		t.Error("the owner said bye to a gpud that is away")
 	}
-	n.cfg.DetachGrace = 100 * time.Millisecond // it does not come back
+	n.cfg.DetachGrace = 3 * time.Second // the owner does not come back, and the others do
 	n.start()
 	n.uses(t, user, gib)
 }
