@@ -15,6 +15,10 @@ export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
 # go-nvml's header is full of deprecation marks.
 export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
 
+# Compiler, linker and linters are done before what they leave behind is worth
+# collecting: a sixth to a third less of a processor, for 1.6 GB more of memory.
+TOOLS_GC := GOGC=400
+
 VERSION := $(shell installer/deb/version.sh 2>/dev/null || echo dev)
 
 GOLANGCI_VERSION := v2.15.0
@@ -29,7 +33,7 @@ help:
 ## build: the binaries with the portal in them, and the guest's libraries
 build: guest ui
 	@mkdir -p $(BUILD)/bin
-	$(GO) build -ldflags '-X main.version=$(VERSION)' -o $(BUILD)/bin/ ./appliance/cmd/...
+	$(TOOLS_GC) $(GO) build -ldflags '-X main.version=$(VERSION)' -o $(BUILD)/bin/ ./appliance/cmd/...
 
 guest:
 	@$(MAKE) --no-print-directory -C gpu/guest BUILD=$(BUILD)
@@ -62,7 +66,7 @@ check: prepared
 
 # vet is one of its linters.
 lint: tools php-lint
-	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS_GC) $(TOOLS)/golangci-lint run ./...
 
 # WHMCS runs the module's files as they are: each has to parse.
 php-lint: setup

@@ -76,8 +76,18 @@ func cpu(a Accelerator) *lx.DomainCPU {
 	if a == KVM {
 		return &lx.DomainCPU{Mode: "host-passthrough", Check: "none", Migratable: "on"}
 	}
-	return &lx.DomainCPU{Mode: "maximum", Check: "none"} // -cpu max
+	c := &lx.DomainCPU{Mode: "maximum", Check: "none"} // -cpu max
+	for _, name := range slowEmulated {
+		c.Features = append(c.Features, lx.DomainCPUFeature{Policy: "disable", Name: name})
+	}
+	return c
 }
+
+// slowEmulated are the features of a processor that slow an emulated one down. With
+// erms and fsrm, kernels and C libraries copy and clear memory by REP MOVSB and REP
+// STOSB, which QEMU does byte by byte; with la57 each address that it has to look up
+// costs it a fifth level of page tables.
+var slowEmulated = []string{"erms", "fsrm", "la57"}
 
 func (d Domain) features() *lx.DomainFeatureList {
 	f := &lx.DomainFeatureList{ACPI: &lx.DomainFeature{}, APIC: &lx.DomainFeatureAPIC{}}

@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/memory"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -124,7 +125,7 @@ func TestCeph(t *testing.T) {
 // at every write.
 func cephDisks(t *testing.T, count int) (dir string, loops []string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "basalt-e2e-")
+	dir, err := memory.Folder("e2e", uint64(count)<<30)
 	if err != nil {
 		t.Fatal(err)
 	}

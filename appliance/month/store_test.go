@@ -7,6 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/installer/dev/memory"
 )
 
 // kept is a store that can be killed.
@@ -28,14 +29,12 @@ func newDisk(t *testing.T) *disk {
 	return d
 }
 
-// newDir is in memory where the machine has a place for that: every write waits
-// for the disk, and a process that is killed leaves the same files
-// there. What a power cut leaves is appliance/store's to test.
+// newDir is in memory, and the store's alone: the paths of sockets must be short.
 func newDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "basalt-month-")
+	dir, err := memory.Folder("month", 1<<30)
 	if err != nil {
-		return t.TempDir()
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir

@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/sim"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/memory"
 )
 
 var (
@@ -23,21 +24,11 @@ var (
 	bug    = flag.Int("bug", 0, "plant this bug")
 )
 
-// dir is in memory where that can be had: agents write small files all the time.
-func dir(t *testing.T) string {
-	d, err := os.MkdirTemp("/dev/shm", "basalt-sim-")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(d) })
-	return d
-}
-
 // TestMain collects garbage less often: the runs leave much of it, and little
 // that stays.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
-	os.Exit(m.Run())
+	os.Exit(memory.Main(m))
 }
 
 // runs are those of a seed and nothing else, by the seed: several tests look at
@@ -47,7 +38,7 @@ var runs sync.Map
 // run returns the run of a seed.
 func run(t *testing.T, s uint64) sim.Result {
 	first, _ := runs.LoadOrStore(s, sync.OnceValue(func() sim.Result {
-		return sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail})
+		return sim.Run(sim.Options{Seed: s, Dir: t.TempDir(), Bug: sim.Planted(*bug), Tail: *tail})
 	}))
 	return first.(func() sim.Result)()
 }
@@ -91,7 +82,7 @@ func TestSeeds(t *testing.T) {
 			r := run(t, s)
 			if r.Err != nil && *shrink {
 				var without map[int]bool
-				r, without = sim.Shrink(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug), Tail: *tail})
+				r, without = sim.Shrink(sim.Options{Seed: s, Dir: t.TempDir(), Bug: sim.Planted(*bug), Tail: *tail})
 				for i := len(r.Plan) - 1; i >= 0; i-- {
 					if without[i] {
 						r.Plan = append(r.Plan[:i], r.Plan[i+1:]...)
@@ -120,7 +111,7 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 		for s := first; s < first+n; s++ {
 			t.Run(fmt.Sprint(s), func(t *testing.T) {
 				t.Parallel()
-				r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Attach: true, Tail: *tail})
+				r := sim.Run(sim.Options{Seed: s, Dir: t.TempDir(), Attach: true, Tail: *tail})
 				attached.Add(int64(r.Stats.Attached))
 				if r.Err != nil {
 					t.Error(r.Err)
@@ -138,7 +129,7 @@ func TestVolumesAreOpenOnce(t *testing.T) {
 func TestASeedReplaysExactly(t *testing.T) {
 	hashes := map[uint64]uint64{}
 	for s := uint64(1); s <= 6; s++ {
-		a, b := run(t, s), sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: sim.Planted(*bug)})
+		a, b := run(t, s), sim.Run(sim.Options{Seed: s, Dir: t.TempDir(), Bug: sim.Planted(*bug)})
 		if a.Hash != b.Hash || a.Stats != b.Stats {
 			t.Errorf("seed %d: %x %+v, and %x %+v", s, a.Hash, a.Stats, b.Hash, b.Stats)
 		}
@@ -170,7 +161,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			t.Parallel()
 			for i := range uint64(200) {
 				s := 1 + (c.by+i-1)%200
-				if r := sim.Run(sim.Options{Seed: s, Dir: dir(t), Bug: b}); r.Err != nil {
+				if r := sim.Run(sim.Options{Seed: s, Dir: t.TempDir(), Bug: b}); r.Err != nil {
 					t.Logf("seed %d, after %d others: %v", s, i, r.Err)
 					return
 				}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/installer/dev/memory"
 )
 
 // children are what this test binary does when it is started by a test.
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(memory.Main(m))
 }
 
 func child(t *testing.T, mode, dir string) *exec.Cmd {

@@ -41,15 +41,24 @@ func (p *pulse) stoodStill() bool {
 	return now-p.last.Load() > p.most().Nanoseconds() || now < p.doubt.Load()
 }
 
+// beats is the pulse. A node that is alone has next to none, as nobody can be elected
+// beside it (mayHaveLost); when others join, the first beat finds the one before it
+// too long ago, and doubts.
 func (s *Store) beats() {
-	tick := time.NewTicker(s.pulse.most() / 3)
-	defer tick.Stop()
 	for {
+		every := s.pulse.most() / 3
+		if s.alone() {
+			every = s.pulse.election
+		}
 		select {
-		case <-tick.C:
+		case <-time.After(every):
 			s.pulse.beat()
 		case <-s.closing:
 			return
 		}
 	}
 }
+
+// mayHaveLost reports whether another node may have been elected that Raft does not
+// know of yet.
+func (s *Store) mayHaveLost() bool { return s.pulse.stoodStill() && !s.alone() }

@@ -134,7 +134,7 @@ func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 	}
 	commit := s.raft.CommitIndex()
 	ask := s.raft.VerifyLeader
-	if s.pulse.stoodStill() {
+	if s.mayHaveLost() {
 		ask = func() raft.Future { return s.raft.Barrier(enqueueTimeout) }
 	}
 	err = s.answer(ctx, ask)

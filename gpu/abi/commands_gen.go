@@ -85,6 +85,13 @@ const (
 	OpTensorMapEncodeIm2col                     Op = 109
 	OpTensorMapReplaceAddress                   Op = 110
 	OpClusters                                  Op = 111
+	OpMemShare                                  Op = 112
+	OpMemOpen                                   Op = 113
+	OpMemClose                                  Op = 114
+	OpEventShare                                Op = 115
+	OpEventOpen                                 Op = 116
+	OpMemExport                                 Op = 117
+	OpMemImport                                 Op = 118
 )
 
 // String is the command's name.
@@ -232,6 +239,20 @@ func (o Op) String() string {
 		return "TensorMapReplaceAddress"
 	case OpClusters:
 		return "Clusters"
+	case OpMemShare:
+		return "MemShare"
+	case OpMemOpen:
+		return "MemOpen"
+	case OpMemClose:
+		return "MemClose"
+	case OpEventShare:
+		return "EventShare"
+	case OpEventOpen:
+		return "EventOpen"
+	case OpMemExport:
+		return "MemExport"
+	case OpMemImport:
+		return "MemImport"
 	}
 	return "unknown"
 }
@@ -381,6 +402,20 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 168, true
 	case OpClusters:
 		return 48, true
+	case OpMemShare:
+		return 8, true
+	case OpMemOpen:
+		return 24, true
+	case OpMemClose:
+		return 8, true
+	case OpEventShare:
+		return 8, true
+	case OpEventOpen:
+		return 32, true
+	case OpMemExport:
+		return 8, true
+	case OpMemImport:
+		return 32, true
 	}
 	return 0, false
 }
@@ -2453,5 +2488,155 @@ func (a Clusters) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, a.Flags)
 	b = binary.LittleEndian.AppendUint32(b, a.Potential)
 	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// MemShare is the fixed part of the command. Lets other processes open the allocation. It waits until work that runs leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.
+type MemShare struct {
+	Address uint64 // device address that MemAlloc gave
+}
+
+// DecodeMemShare reads the arguments from b, which has at least 8 bytes.
+func DecodeMemShare(b []byte) (a MemShare) {
+	_ = b[7]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemShare) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// MemOpen is the fixed part of the command. Shows the memory to the context's work. What the context has open already is counted once more. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.
+type MemOpen struct {
+	Ctx    uint64 // handle
+	Token0 uint64 // that MemShare gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeMemOpen reads the arguments from b, which has at least 24 bytes.
+func DecodeMemOpen(b []byte) (a MemOpen) {
+	_ = b[23]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Token0 = binary.LittleEndian.Uint64(b[8:])
+	a.Token1 = binary.LittleEndian.Uint64(b[16:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemOpen) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
+	return b
+}
+
+// MemClose is the fixed part of the command. Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.
+type MemClose struct {
+	Address uint64 // device address that MemOpen gave
+}
+
+// DecodeMemClose reads the arguments from b, which has at least 8 bytes.
+func DecodeMemClose(b []byte) (a MemClose) {
+	_ = b[7]
+	a.Address = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemClose) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Address)
+	return b
+}
+
+// EventShare is the fixed part of the command. Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.
+type EventShare struct {
+	Event uint64 // handle
+}
+
+// DecodeEventShare reads the arguments from b, which has at least 8 bytes.
+func DecodeEventShare(b []byte) (a EventShare) {
+	_ = b[7]
+	a.Event = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a EventShare) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	return b
+}
+
+// EventOpen is the fixed part of the command. Makes a handle of another process's event. StreamWaitEvent is about this process's own records.
+type EventOpen struct {
+	Ctx    uint64 // handle
+	Event  uint64 // new handle
+	Token0 uint64 // that EventShare gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeEventOpen reads the arguments from b, which has at least 32 bytes.
+func DecodeEventOpen(b []byte) (a EventOpen) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Event = binary.LittleEndian.Uint64(b[8:])
+	a.Token0 = binary.LittleEndian.Uint64(b[16:])
+	a.Token1 = binary.LittleEndian.Uint64(b[24:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a EventOpen) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Event)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
+	return b
+}
+
+// MemExport is the fixed part of the command. As MemShare, for memory that is mapped.
+type MemExport struct {
+	Memory uint64 // handle, of MemCreate
+}
+
+// DecodeMemExport reads the arguments from b, which has at least 8 bytes.
+func DecodeMemExport(b []byte) (a MemExport) {
+	_ = b[7]
+	a.Memory = binary.LittleEndian.Uint64(b[0:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemExport) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	return b
+}
+
+// MemImport is the fixed part of the command. Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.
+type MemImport struct {
+	Ctx    uint64 // handle
+	Memory uint64 // new handle
+	Token0 uint64 // that MemExport gave another process, first half
+	Token1 uint64 // second half
+}
+
+// DecodeMemImport reads the arguments from b, which has at least 32 bytes.
+func DecodeMemImport(b []byte) (a MemImport) {
+	_ = b[31]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Memory = binary.LittleEndian.Uint64(b[8:])
+	a.Token0 = binary.LittleEndian.Uint64(b[16:])
+	a.Token1 = binary.LittleEndian.Uint64(b[24:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a MemImport) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Memory)
+	b = binary.LittleEndian.AppendUint64(b, a.Token0)
+	b = binary.LittleEndian.AppendUint64(b, a.Token1)
 	return b
 }

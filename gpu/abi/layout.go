@@ -21,6 +21,7 @@ package abi
 //	1.5  launches have clusters
 //	1.6  kernels compiled when they are first used (LoadLazy, FuncLoad)
 //	1.7  memory that is mapped where the guest says (MemReserve, MemCreate, MemMap)
+//	1.8  memory and events that processes share (MemShare, MemExport, EventShare)
 //
 // What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -28,7 +29,7 @@ package abi
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 7
+	Minor        = 8
 	LibraryMinor = 1
 )
 

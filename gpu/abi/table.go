@@ -209,6 +209,21 @@ var Commands = []Command{
 	{Op: 90, Name: "MemAccess", Sync: true, Args: fields(u64("address", "of a mapping"), u64("size", "bytes of one mapping or several side by side"), u32s("access", "CUmemAccess_flags", "zero", "zero")),
 		Doc: "Says what the work of their contexts may do with whole mappings.", API: []string{"cuMemSetAccess"}},
 
+	// Memory that processes of one vGPU share. A worker that does not know these
+	// commands, or whose device or host cannot, answers CUDA_ERROR_NOT_SUPPORTED.
+	{Op: 112, Name: "MemShare", Sync: true, Args: u64("address", "device address that MemAlloc gave"),
+		Doc: "Lets other processes open the allocation. It waits until work that runs leaves the device. CUDA_ERROR_OUT_OF_MEMORY: too much is shared.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetMemHandle"}},
+	{Op: 113, Name: "MemOpen", Sync: true, Args: fields(u64("ctx", "handle"), u64("token0", "that MemShare gave another process, first half"), u64("token1", "second half")),
+		Doc:    "Shows the memory to the context's work. What the context has open already is counted once more. CUDA_ERROR_INVALID_CONTEXT: this process shares it itself.",
+		Value0: "device address", Value1: "bytes", API: []string{"cuIpcOpenMemHandle_v2"}},
+	{Op: 114, Name: "MemClose", Sync: true, Args: u64("address", "device address that MemOpen gave"),
+		Doc: "Takes one MemOpen back; with the last one the memory goes, when no work can use it any more.", Value0: "how many are left", API: []string{"cuIpcCloseMemHandle"}},
+
+	{Op: 117, Name: "MemExport", Sync: true, Args: u64("memory", "handle, of MemCreate"),
+		Doc: "As MemShare, for memory that is mapped.", Value0: "token, first half", Value1: "second half", API: []string{"cuMemExportToShareableHandle"}},
+	{Op: 118, Name: "MemImport", Sync: true, Args: fields(u64("ctx", "handle"), u64("memory", "new handle"), u64("token0", "that MemExport gave another process, first half"), u64("token1", "second half")),
+		Doc: "Makes a handle of another process's memory, which is mapped and destroyed like memory of MemCreate.", Value0: "bytes", API: []string{"cuMemImportFromShareableHandle"}},
+
 	// Copies, in the order of their stream. A slot, where there is one,
 	// completes when the copy has been done.
 	{Op: 40, Name: "CopyHtoD", Args: fields(u64("stream", "handle"), u64("dst", "device address"), buf("src", "host bytes")),
@@ -250,6 +265,10 @@ var Commands = []Command{
 	{Op: 66, Name: "EventRecord", Args: fields(u64("event", "handle"), u64("stream", "handle")), API: []string{"cuEventRecord"}},
 	{Op: 67, Name: "EventSynchronize", Sync: true, Args: u64("event", "handle"), API: []string{"cuEventSynchronize"}},
 	{Op: 68, Name: "EventQuery", Sync: true, Args: u64("event", "handle"), Doc: "Completes at once: success or CUDA_ERROR_NOT_READY.", API: []string{"cuEventQuery"}},
+	{Op: 115, Name: "EventShare", Sync: true, Args: u64("event", "handle"),
+		Doc: "Lets other processes of the vGPU open the event (1.8). From then on a record is counted when its command is executed, and EventQuery and EventSynchronize are about the latest record of any process.", Value0: "token, first half", Value1: "second half", API: []string{"cuIpcGetEventHandle"}},
+	{Op: 116, Name: "EventOpen", Sync: true, Args: fields(u64("ctx", "handle"), u64("event", "new handle"), u64("token0", "that EventShare gave another process, first half"), u64("token1", "second half")),
+		Doc: "Makes a handle of another process's event. StreamWaitEvent is about this process's own records.", API: []string{"cuIpcOpenEventHandle"}},
 
 	// Graphs: recorded by the guest, sent as one list of nodes (graph_codec.go).
 	{Op: 80, Name: "GraphInstantiate", Sync: true, Args: fields(u64("ctx", "handle"), u64("exec", "new handle"), buf("nodes", "graph record")),

@@ -118,6 +118,7 @@ func (d *driver) readInfo() error {
 	for _, i := range waitAttributes {
 		d.info.Attributes[i] = 0
 	}
+	d.info.Attributes[attributeDescriptors] = 0
 	d.info.DriverVersion = kernelDriverVersion()
 	return nil
 }

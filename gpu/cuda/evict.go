@@ -54,6 +54,9 @@ func (v *virtual) choose(bytes uint64) (list []*piece, moved uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, b := range v.blocks {
+		if b.shared {
+			continue
+		}
 		for _, p := range b.pieces {
 			if moved >= bytes {
 				return list, moved

@@ -69,7 +69,9 @@ const (
 	cuMemUnmap
 	cuMemSetAccess
 	cuMemGetAllocationGranularity // to here
-	cuMemHostRegister             // those for host memory, from here
+	cuMemExportToShareableHandle
+	cuMemImportFromShareableHandle
+	cuMemHostRegister // those for host memory, from here
 	cuMemHostUnregister
 	cuMemHostGetDevicePointer // to here
 	cuArray3DCreate           // those for arrays and textures, from here
@@ -110,7 +112,8 @@ var functions = [firstPassedOn]string{
 	cuMemAddressReserve:   "cuMemAddressReserve", cuMemAddressFree: "cuMemAddressFree", cuMemCreate: "cuMemCreate",
 	cuMemRelease: "cuMemRelease", cuMemMap: "cuMemMap", cuMemUnmap: "cuMemUnmap", cuMemSetAccess: "cuMemSetAccess",
 	cuMemGetAllocationGranularity: "cuMemGetAllocationGranularity",
-	cuMemHostRegister:             "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
+	cuMemExportToShareableHandle:  "cuMemExportToShareableHandle", cuMemImportFromShareableHandle: "cuMemImportFromShareableHandle",
+	cuMemHostRegister: "cuMemHostRegister_v2", cuMemHostUnregister: "cuMemHostUnregister",
 	cuMemHostGetDevicePointer: "cuMemHostGetDevicePointer_v2",
 	cuArray3DCreate:           "cuArray3DCreate_v2", cuArrayDestroy: "cuArrayDestroy", cuMipmappedArrayCreate: "cuMipmappedArrayCreate",
 	cuMipmappedArrayDestroy: "cuMipmappedArrayDestroy", cuMipmappedArrayGetLevel: "cuMipmappedArrayGetLevel",

@@ -25,6 +25,7 @@ type virtual struct {
 	mu        sync.Mutex // guards below; not held while bytes are copied
 	blocks    []*block   // by address
 	aliases   map[uint64]*alias
+	opened    map[uint64]opened // other processes' memory, by address
 	evicted   bool
 	condemned []func()   // frees in blocks that are being copied
 	streams   [2]uintptr // that copies take turns on; made by the first Evict
@@ -38,6 +39,7 @@ type block struct {
 	used          []span // allocations, by address; size as accounted
 	pieces        []*piece
 	aliases       []*alias // where else it is mapped
+	shared        bool     // with other processes: it is one piece, which stays
 	moving        bool
 }
 
@@ -62,14 +64,15 @@ const (
 // CUdevice_attribute and flags, from cuda.h.
 const (
 	attributeVirtualMemory = 102
+	attributeDescriptors   = 103 // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
 	memAllocationPinned    = 1
 	memLocationDevice      = 1
 )
 
-// allocationProp is CUmemAllocationProp. What is blank stays zero: handles that
-// cannot be exported, a field for Windows, no special memory.
+// allocationProp is CUmemAllocationProp. What is blank stays zero: a field for Windows, no
+// special memory.
 type allocationProp struct {
-	kind, _              int32
+	kind, handles        int32
 	locationType, device int32
 	_                    uintptr
 	_                    [8]byte
@@ -226,8 +229,13 @@ func (c *context) newBlock(size uint64) (*block, error) {
 	return b, nil
 }
 
-func (c *context) create(size uint64) (uint64, error) {
+func (c *context) create(size uint64) (uint64, error) { return c.createFor(size, 0) }
+
+// createFor makes memory that can leave the process in the given ways
+// (CUmemAllocationHandleType).
+func (c *context) createFor(size uint64, handles int32) (uint64, error) {
 	prop, handle := c.d.prop(), newOut[uint64]()
+	prop.value.handles = handles
 	defer prop.free()
 	defer handle.free()
 	err := c.call(cuMemCreate, handle.at(), uintptr(size), prop.at(), 0)
@@ -330,4 +338,5 @@ func (c *context) dropAll() {
 		c.dropBlock(b)
 	}
 	c.virtual.blocks = nil
+	c.dropOpened()
 }

@@ -217,6 +217,7 @@ func (c *core) admission(card *card, except sched.VGPUID) sched.GPU {
 	g := sched.GPU{ID: card.ID, VRAM: card.VRAM + card.SwapBytes, Largest: card.VRAM}
 	for _, v := range c.vgpus {
 		if v.on() == card.ID && v.id != except && !v.deleted {
+			g.Largest -= min(v.shared(), g.Largest) // what is shared stays on the card
 			g = g.Take(v.request())
 		}
 	}

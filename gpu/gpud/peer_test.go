@@ -2,11 +2,12 @@ package gpud
 
 import (
 	"log/slog"
-	"net"
 	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 )
 
 // A worker whose connection ended while gpud waited for workers to come back, and
@@ -17,7 +18,10 @@ func TestDeadWorkerDoesNotComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
-	ours, theirs := net.Pipe()
+	theirs, ours, err := guesttest.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = theirs.Close() })
 	cfg := Config{Log: slog.New(slog.DiscardHandler)}
 	cfg.setDefaults()

@@ -142,7 +142,7 @@ func (c *core) greeted(s *session, account bool) {
 // comesBack reports whether what a session holds may not be what gpud knows, until
 // its worker is back: what it frees meanwhile nobody hears of.
 func (s *session) comesBack() bool {
-	return s.state == detached && (s.held > 0 || s.account.stale) || s.state == live && s.account.greeting
+	return s.state == detached && (s.held > 0 || s.account.stale || s.sharesAny()) || s.state == live && s.account.greeting
 }
 
 // awaits reports whether any worker of the vGPU but one has yet to come back.
@@ -176,7 +176,8 @@ func (c *core) keepers(card *card, s *session, g grow) (all []*session) {
 	}
 	used, limit := v.held(), v.spec.VRAMBytes
 	over := used > limit || g.bytes > limit-used
-	onCard, held := uint64(0), uint64(0)
+	onCard := c.sharedOn(card.ID)
+	held := onCard
 	for _, o := range c.sessionsOn(card.ID) {
 		onCard += o.resident()
 		held += o.held
@@ -226,7 +227,7 @@ func (c *core) spare(card *card, s *session, g grow) uint64 {
 	if g.spare == 0 || !a.kept || a.asked != a.answered || s.presence.out || card.crowded() || c.recalling(card) {
 		return 0
 	}
-	onCard := g.bytes
+	onCard := g.bytes + c.sharedOn(card.ID)
 	for _, o := range c.sessionsOn(card.ID) {
 		onCard += o.resident()
 	}
@@ -240,6 +241,9 @@ func (c *core) spare(card *card, s *session, g grow) uint64 {
 func (c *core) alone(s *session) bool {
 	v := s.vgpu
 	if !s.account.kept || s.account.asked != s.account.answered || v.sole != nil && v.sole != s {
+		return false
+	}
+	if len(v.shares) > 0 { // others may have opened what s has given up
 		return false
 	}
 	for _, o := range v.sessions {

@@ -84,8 +84,9 @@ func (c *core) tenants(card *card) (all []sched.Tenant) {
 	return all
 }
 
-func (card *card) residency() sched.Residency {
-	return sched.Residency{VRAM: card.VRAM, Rate: card.rate}
+// residency is of the card's memory but for what sessions share, which stays there.
+func (c *core) residency(card *card) sched.Residency {
+	return sched.Residency{VRAM: card.VRAM - min(c.sharedOn(card.ID), card.VRAM), Rate: card.rate}
 }
 
 // makeRoom does what residency wants now.
@@ -95,7 +96,7 @@ func (c *core) makeRoom(card *card, at sched.Time) {
 	}
 	c.growAll(card, at)
 	for range maxSessionsPerVGPU {
-		swap := card.residency().Room(at, c.tenants(card))
+		swap := c.residency(card).Room(at, c.tenants(card))
 		for _, e := range swap.Out {
 			c.askOut(card, e, at)
 		}
@@ -284,7 +285,7 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 	if card == nil {
 		return &wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()}
 	}
-	held := uint64(0)
+	held := c.sharedOn(card.ID)
 	for _, o := range c.sessionsOn(card.ID) {
 		held += o.held
 	}
@@ -299,11 +300,11 @@ func (c *core) refuse(card *card, s *session, g grow) *wire.Error {
 func (c *core) fit(card *card, s *session, g grow, at sched.Time) bool {
 	p := &s.presence
 	all := c.tenants(card)
-	if card.residency().Fits(all, g.bytes) {
+	if c.residency(card).Fits(all, g.bytes) {
 		return true
 	}
 	holder, busy := card.leases.Holder()
-	out, ok := card.residency().Grow(at, all, s.key(), g.bytes)
+	out, ok := c.residency(card).Grow(at, all, s.key(), g.bytes)
 	switch {
 	case ok:
 		c.growLater(card, s, g)
@@ -329,7 +330,8 @@ func (c *core) growLater(card *card, s *session, g grow) {
 }
 
 // pinned is what the session and those who cannot leave have on the card.
-func (c *core) pinned(card *card, s *session) (sum uint64) {
+func (c *core) pinned(card *card, s *session) uint64 {
+	sum := c.sharedOn(card.ID)
 	for _, o := range c.sessionsOn(card.ID) {
 		if o == s || !o.presence.evictable || o.state != live {
 			sum += o.resident()

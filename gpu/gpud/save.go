@@ -41,6 +41,7 @@ type storedVGPU struct {
 	Deleted   bool            `json:"deleted,omitempty"`
 	DeletedAt sched.Time      `json:"deletedAt,omitempty"`
 	Sessions  []storedSession `json:"sessions,omitempty"`
+	Shares    []storedShare   `json:"shares,omitempty"`
 }
 
 type storedSession struct {
@@ -158,7 +159,7 @@ func (c *core) snapshot(at sched.Time) stored {
 	c.settle(at)
 	doc := stored{Version: stateVersion, Final: c.save.final, Boot: bootID(), At: at, Cards: c.uuids, Told: c.told}
 	for _, v := range c.vgpus {
-		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt}
+		out := storedVGPU{ID: v.id, Spec: v.spec, UUID: v.uuid, Token: v.token, Usage: v.usage, Deleted: v.deleted, DeletedAt: v.deletedAt, Shares: v.storedShares()}
 		for _, s := range v.sessions {
 			counter := s.counter
 			if card := c.cards[v.on()]; card != nil && s.state == live {
@@ -208,7 +209,7 @@ func (c *core) load() error {
 	for _, in := range doc.VGPUs {
 		v := &vgpu{
 			id: in.ID, spec: in.Spec, uuid: in.UUID, token: in.Token, usage: in.Usage, durable: in.Usage.wire(),
-			deleted: in.Deleted, deletedAt: in.DeletedAt, sessions: map[string]*session{},
+			deleted: in.Deleted, deletedAt: in.DeletedAt, sessions: map[string]*session{}, shares: map[string]*share{},
 		}
 		if v.token == "" { // of a gpud before there were tokens
 			v.token = newToken()
@@ -229,6 +230,7 @@ func (c *core) load() error {
 				presence: presence{swapped: s.Swapped}, account: account{stale: !doc.Final},
 			}
 		}
+		v.loadShares(in.Shares)
 		c.vgpus[v.id] = v
 	}
 	return nil

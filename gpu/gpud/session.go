@@ -66,6 +66,9 @@ func (s *session) settle(at sched.Time) {
 // settle counts the VRAM of all sessions up to now.
 func (c *core) settle(at sched.Time) {
 	for _, v := range c.vgpus {
+		if v.settleShares(at) {
+			c.save.dirty = true
+		}
 		for _, s := range v.sessions {
 			if s.state == live && s.held > 0 {
 				s.settle(at)
@@ -111,7 +114,11 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	if s.state == detached {
 		known = s.held
 	}
-	if others := v.held() - known; r.Held > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
+	pieces, shared := v.unknown(r.Shares)
+	if len(v.shares)+pieces > maxSharesPerVGPU {
+		return nil, &wire.Error{Code: wire.CodeInvalid, Message: fmt.Sprintf("the worker says that it shares %d pieces of memory that vGPU %s has no room for", pieces, v.id)}
+	}
+	if others := v.held() - known; r.Held+shared > max(known, v.spec.VRAMBytes-min(others, v.spec.VRAMBytes)) {
 		code := wire.CodeInvalid
 		if v.awaits(s) { // they may hold less by now: it asks again
 			code = wire.CodeUnavailable
@@ -127,6 +134,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	s.state, s.changed, s.settled, s.link, s.acquire = live, at, at, l, 0
 	s.pid, s.name, s.held, s.host = r.PID, r.Name, r.Held, l.host
 	v.sessions[s.id] = s
+	c.takeUp(s, r.Shares, at)
 	card := c.cards[v.on()]
 	c.gone(card, s, at)
 	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
@@ -208,6 +216,7 @@ func (c *core) end(s *session, at sched.Time) {
 		return
 	}
 	s.settle(at)
+	c.partAll(s, at)
 	c.step(s.vgpu.on(), at, sched.Drop{Session: s.key()})
 	s.state, s.changed, s.held, s.link, s.acquire = ended, at, 0, nil, 0
 	if card := c.cards[s.vgpu.on()]; card != nil {

@@ -21,7 +21,7 @@ import (
 // link is the connection of one worker. Lines go out through a queue with a
 // limit; a worker that does not read them loses its connection.
 type link struct {
-	conn  net.Conn
+	conn  *net.UnixConn
 	out   chan wire.FromNode
 	pid   int     // of the worker's process on this host; 0: not known
 	host  process // the same, for the disk
@@ -38,7 +38,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-func newLink(conn net.Conn, p peer) *link {
+func newLink(conn *net.UnixConn, p peer) *link {
 	l := &link{conn: conn, out: make(chan wire.FromNode, linkQueue), pid: p.pid, pidfd: -1, gone: make(chan struct{}), last: make(chan struct{}), wrote: make(chan struct{})}
 	if p.pid > 1 && p.pid != os.Getpid() {
 		if fd, err := unix.PidfdOpen(p.pid, 0); err == nil {
@@ -53,7 +53,14 @@ func (l *link) send(m wire.FromNode) {
 	select {
 	case l.out <- m:
 	default:
+		closeFile(m.File)
 		l.close()
+	}
+}
+
+func closeFile(file *os.File) {
+	if file != nil {
+		_ = file.Close()
 	}
 }
 
@@ -73,6 +80,7 @@ func (l *link) closed() bool {
 // write sends what is queued until the connection is closed, or finish.
 func (l *link) write() {
 	defer close(l.wrote)
+	defer l.drop()
 	defer l.close()
 	w := bufio.NewWriterSize(l.conn, 4<<10)
 	for {
@@ -94,9 +102,26 @@ func (l *link) write() {
 	}
 }
 
+// drop closes the descriptors of lines that nobody writes any more. One that is queued
+// just now is closed with its os.File.
+func (l *link) drop() {
+	for {
+		select {
+		case m := <-l.out:
+			closeFile(m.File)
+		default:
+			return
+		}
+	}
+}
+
 // put writes a line, and all that waits in w after the last that is queued.
 func (l *link) put(w *bufio.Writer, m wire.FromNode) error {
 	_ = l.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if m.File != nil {
+		defer m.File.Close()
+		return errors.Join(w.Flush(), wire.WriteWith(l.conn, m, m.File))
+	}
 	err := wire.Write(w, m)
 	if err == nil && len(l.out) == 0 {
 		err = w.Flush()
@@ -117,22 +142,29 @@ func (s *Server) serveWorker(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusInternalServerError, &wire.Error{Code: wire.CodeUnavailable, Message: "cannot upgrade"})
 		return
 	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		_ = conn.Close()
+		return
+	}
 	_ = conn.SetDeadline(time.Time{})
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", wire.Upgrade); err != nil {
 		_ = conn.Close()
 		return
 	}
-	l := newLink(conn, p)
+	l := newLink(unixConn, p)
 	if l.pidfd >= 0 {
 		defer unix.Close(l.pidfd)
 	}
-	s.core.serveLink(l, bufio.NewReaderSize(io.MultiReader(buffered(buf.Reader), conn), wire.MaxWorkerLine))
+	files := wire.NewFiles(l.conn)
+	defer files.Close()
+	s.core.serveLink(l, bufio.NewReaderSize(io.MultiReader(buffered(buf.Reader), files), wire.MaxWorkerLine), files)
 }
 
 // buffered is what the HTTP server has read already.
 func buffered(r *bufio.Reader) io.Reader { return io.LimitReader(r, int64(r.Buffered())) }
 
-func (c *core) serveLink(l *link, in *bufio.Reader) {
+func (c *core) serveLink(l *link, in *bufio.Reader, files *wire.Files) {
 	defer l.close()
 	enough := false
 	if !c.do(func() {
@@ -173,8 +205,15 @@ func (c *core) serveLink(l *link, in *bufio.Reader) {
 			}
 			return
 		}
+		if m.HasFile {
+			if m.File, err = files.Take(); err != nil {
+				return
+			}
+		}
 		// One line at a time: a worker that floods slows itself down.
-		if !c.do(func() { c.line(l, s, m) }) {
+		ok := c.do(func() { c.line(l, s, &m) })
+		closeFile(m.File) // nobody wanted it
+		if !ok {
 			return
 		}
 	}
@@ -199,7 +238,7 @@ func (c *core) greet(l *link, m wire.ToNode) *session {
 	c.durable(func(error) {
 		if card := c.cards[s.vgpu.on()]; card != nil && s.link == l {
 			c.greeted(s, m.Register.Account)
-			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true})
+			l.send(wire.FromNode{Op: wire.OpReply, ID: m.ID, Limits: s.vgpu.limits(c), Device: card.device(), Evicts: true, Shares: true})
 		}
 	})
 	return s
@@ -213,7 +252,7 @@ func (c *core) refused(why string, about ...any) {
 }
 
 // line does what one line of a registered worker says.
-func (c *core) line(l *link, s *session, m wire.ToNode) {
+func (c *core) line(l *link, s *session, m *wire.ToNode) {
 	if l.left {
 		return // what crossed its bye, or our lost
 	}
@@ -262,8 +301,16 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 	case wire.OpRecalled:
 		c.recalled(s, m.ID, m.Bytes, at)
 		return
+	case wire.OpShare:
+		if e := c.sharing(s, m, at); e != nil {
+			reply.Code, reply.Message = e.Code, e.Message
+		}
+	case wire.OpOpen:
+		c.answerOpen(s, m.Share.Token, &reply)
+	case wire.OpUnshare:
+		c.unshare(s, m.Share.Token, m.Keep, at)
 	case wire.OpMemory, wire.OpStatus:
-		c.tell(l, s, m, at)
+		c.tell(l, s, *m, at)
 		return
 	case wire.OpBye:
 		c.end(s, at)
@@ -276,7 +323,9 @@ func (c *core) line(l *link, s *session, m wire.ToNode) {
 	}
 	if m.ID != 0 {
 		l.send(reply)
+		return
 	}
+	closeFile(reply.File)
 }
 
 // tell answers a question about the vGPU's memory. Who says account wants what is
@@ -290,7 +339,8 @@ func (c *core) tell(l *link, s *session, m wire.ToNode, at sched.Time) {
 			}
 		} else {
 			used := s.vgpu.held()
-			others := used - s.held
+			_, shared := s.has()
+			others := used - s.held - shared
 			reply.Used, reply.Others, reply.Limits, reply.Sole = used, &others, s.vgpu.limits(c), m.Account && c.alone(s)
 		}
 		if m.ID != 0 {

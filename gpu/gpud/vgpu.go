@@ -22,6 +22,7 @@ type vgpu struct {
 	usage     usage
 	durable   wire.Usage // the usage that is on the disk: all that is ever answered
 	sessions  map[string]*session
+	shares    map[string]*share // by token
 	gauge     gauge
 	sole      *session // has been told that no other has memory; nil: nobody has
 	deleted   bool
@@ -44,7 +45,8 @@ func (v *vgpu) tier() sched.Tier {
 }
 
 // held is the VRAM of its workers, those that have not come back yet too.
-func (v *vgpu) held() (sum uint64) {
+func (v *vgpu) held() uint64 {
+	sum := v.shared()
 	for _, s := range v.sessions {
 		if s.state != ended {
 			sum += s.held
@@ -95,7 +97,7 @@ func (c *core) put(id sched.VGPUID, spec wire.VGPUSpec, at sched.Time) *wire.Err
 		return &wire.Error{Code: wire.CodeNoFit, Reason: string(m.Reason), Message: m.Error()}
 	}
 	if v == nil {
-		v = &vgpu{id: id, uuid: newUUID(), token: newToken(), sessions: map[string]*session{}}
+		v = &vgpu{id: id, uuid: newUUID(), token: newToken(), sessions: map[string]*session{}, shares: map[string]*share{}}
 		c.vgpus[id] = v
 	}
 	if v.deleted {
@@ -152,7 +154,7 @@ func (v *vgpu) answer(at sched.Time) wire.VGPU {
 		Usage: v.durable, Deleted: v.deleted,
 	}
 	for _, s := range v.running() {
-		out.Processes = append(out.Processes, wire.Process{PID: s.pid, Name: s.name, VRAMBytes: s.held})
+		out.Processes = append(out.Processes, wire.Process{PID: s.pid, Name: s.name, VRAMBytes: s.shows()})
 	}
 	return out
 }
@@ -182,7 +184,7 @@ func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 		out.Temperature, out.PowerMilliwatts = card.sensors.celsius, card.sensors.milliwatts
 	}
 	for _, s := range v.running() {
-		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.held, Name: s.name})
+		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.shows(), Name: s.name})
 	}
 	return out
 }

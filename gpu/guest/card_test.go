@@ -28,6 +28,7 @@ var notOnRealCard = map[string]string{
 	"library_names_without_context": "libcuda refuses the test's fatbin, which is no compiler's",
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
 	"values_written": noWaits,
+	"ipc_mapped":     "another process's memory is not mapped on a card",
 	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
 	"mem_info":       notOnCard["mem_info"],
 	"surfaces":       "a destroyed object's number does no harm at once",
@@ -40,7 +41,7 @@ var notOnRealCard = map[string]string{
 // counts reports whether a test takes all memory of the vGPU, or counts what is free:
 // nothing else may run beside it.
 func counts(name string) bool {
-	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context"} {
+	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context", "ipc_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

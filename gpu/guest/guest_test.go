@@ -500,6 +500,13 @@ func TestInstall(t *testing.T) {
 		t.Skip("the installer wants root")
 	}
 	dest := t.TempDir()
+	killed := filepath.Join(dest, "usr/lib/basalt/.new") // of a run that was
+	if err := os.MkdirAll(killed, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(killed, "half"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		cmd := exec.Command(made("install.sh"))
 		cmd.Env = append(os.Environ(), "DESTDIR="+dest)
@@ -514,7 +521,13 @@ func TestInstall(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(dest, "*/*/*.new")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	err := filepath.WalkDir(dest, func(path string, _ os.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".new") || filepath.Base(path) == "half" {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -16,7 +16,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 dest=${DESTDIR:-}
-version=$(cat "$here/version")
+read -r version <"$here/version"
 libdir=/usr/lib/basalt
 
 say() { echo "basalt-tools: $*"; }
@@ -31,44 +31,45 @@ for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.
 	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
 done
 
-# Replaced by renaming: a program that has the old file open goes on with it.
-put() { # MODE FROM TO
-	mkdir -p "$dest$(dirname "$3")"
-	cp "$2" "$dest$3.new"
-	chmod "$1" "$dest$3.new"
-	mv -f "$dest$3.new" "$dest$3"
+# put MODE DIR FILE… puts the files into DIR, and text FILE LINE… writes one. They are
+# replaced by renaming: a program that has the old file open goes on with it. Each
+# program that runs here is felt in a machine that is emulated, so that they are few.
+umask 022
+put() {
+	mode=$1 to=$dest$2
+	shift 2
+	[ ! -e "$to/.new" ] || rm -rf "$to/.new" # of a run that was killed
+	mkdir -p "$to/.new"
+	cp "$@" "$to/.new/"
+	chmod "$mode" "$to/.new/"*
+	mv -f "$to/.new/"* "$to/"
+	rmdir "$to/.new"
 }
-text() { # TO, content on stdin
-	mkdir -p "$dest$(dirname "$1")"
-	cat >"$dest$1.new"
-	chmod 644 "$dest$1.new"
-	mv -f "$dest$1.new" "$dest$1"
+text() {
+	to=$dest$1
+	shift
+	[ -d "${to%/*}" ] || mkdir -p "${to%/*}"
+	printf '%s\n' "$@" >"$to.new"
+	mv -f "$to.new" "$to"
 }
 
+# The interop library is used where the operator has turned that on, and only there.
+put 644 "$libdir" "$here/lib/libcuda.so.1" "$here/lib/libnvidia-ml.so.1" "$here/lib/libbasalt-interop.so.1"
 for lib in libcuda libnvidia-ml; do
-	put 644 "$here/lib/$lib.so.1" "$libdir/$lib.so.1"
 	ln -sf "$lib.so.1" "$dest$libdir/$lib.so"
 done
-echo "$libdir" | text /etc/ld.so.conf.d/00-basalt.conf
+text /etc/ld.so.conf.d/00-basalt.conf "$libdir"
 say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 
-put 755 "$here/bin/nvidia-smi" /usr/local/bin/nvidia-smi
-[ ! -f "$here/bin/cuda-info" ] || put 755 "$here/bin/cuda-info" /usr/local/bin/cuda-info
+set -- "$here/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
+[ ! -f "$here/bin/cuda-info" ] || set -- "$@" "$here/bin/cuda-info"
+put 755 /usr/local/bin "$@"
 say "nvidia-smi in /usr/local/bin"
 
-# Used where the operator has turned interop on, and only there.
-put 644 "$here/lib/libbasalt-interop.so.1" "$libdir/libbasalt-interop.so.1"
-
-for lib in "$here"/lib/libcudart.so.*; do
-	put 644 "$lib" "$libdir/cudart/$(basename "$lib")"
-done
-for f in "$here"/include/cuda/*.h; do
-	put 644 "$f" "/usr/include/basalt/cuda/$(basename "$f")"
-done
-put 755 "$here/bin/basalt-cuda-run" /usr/local/bin/basalt-cuda-run
-put 755 "$here/bin/basalt-clang" /usr/local/bin/basalt-clang
+put 644 "$libdir/cudart" "$here"/lib/libcudart.so.*
+put 644 /usr/include/basalt/cuda "$here"/include/cuda/*.h
 case ${BASALT_CUDART:-} in
-default) echo "$libdir/cudart" | text /etc/ld.so.conf.d/00-basalt-cudart.conf ;;
+default) text /etc/ld.so.conf.d/00-basalt-cudart.conf "$libdir/cudart" ;;
 beside) rm -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ;;
 esac
 if [ -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ]; then
@@ -77,22 +78,17 @@ else
 	say "libcudart in $libdir/cudart, used by basalt-cuda-run PROGRAM"
 fi
 
-for f in "$here"/demo/*; do
-	[ -f "$f" ] || continue
-	put 755 "$f" "/opt/basalt/demo/$(basename "$f")"
-done
-for f in "$here"/include/*.h; do
-	[ -f "$f" ] || continue
-	put 644 "$f" "/usr/include/basalt/$(basename "$f")"
-done
+set -- "$here"/demo/*
+[ ! -f "$1" ] || put 755 /opt/basalt/demo "$@"
+set -- "$here"/include/*.h
+[ ! -f "$1" ] || put 644 /usr/include/basalt "$@"
 say "demo programs in /opt/basalt/demo"
 
 # Every user of the machine may use the vGPU: the host keeps processes apart.
-text /etc/udev/rules.d/70-basalt-vgpu.rules <<'RULE'
-SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"
-SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"
-RULE
-echo virtio_gpu | text /etc/modules-load.d/basalt-vgpu.conf
+text /etc/udev/rules.d/70-basalt-vgpu.rules \
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"' \
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"'
+text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
 say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
 
 if [ -z "$dest" ]; then
@@ -111,5 +107,5 @@ elif command -v ldconfig >/dev/null; then
 	ldconfig -r "$dest" 2>/dev/null || true
 fi
 
-echo "$version" | text /etc/basalt-guest-tools-version
+text /etc/basalt-guest-tools-version "$version"
 say "guest tools $version installed"

@@ -39,6 +39,7 @@ var notOnCard = map[string]string{
 
 	"mapping_grows": noMapping, "mapping_told": noMapping, "mapping_twice": noMapping, "mapping_refused": noMapping,
 	"mapping_fault": noMapping, "mapping_threads": noMapping, "mapping_ends": noMapping,
+	"ipc_memory": noMapping, "ipc_refused": noMapping, "ipc_counts_once": noMapping, "ipc_killed": noMapping, "ipc_while_it_runs": noMapping, "ipc_events": noMapping, "ipc_mapped": noMapping,
 
 	"printf_threads": noOutput,
 

@@ -51,6 +51,7 @@ func attributes(o Options) []int32 {
 		90:  1,             // COMPUTE_PREEMPTION_SUPPORTED
 		97:  maxOptInBytes, // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 		102: 1,             // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+		103: 1,             // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
 		106: maxResidentBlocks,
 	} {
 		a[i] = v

@@ -36,11 +36,18 @@ type block struct {
 	at, size uint64
 	away     uint64 // bytes that are evicted
 	hidden   bool   // of MemCreate: its place is no address
+	shared   bool   // with other processes: it is not evicted
+	foreign  bool   // another process's: it does not count
 	c        *Context
 }
 
 // counted is how many bytes of the device a block takes.
-func (b block) counted() uint64 { return worker.Accounted(b.size) - worker.Accounted(b.away) }
+func (b block) counted() uint64 {
+	if b.foreign {
+		return 0
+	}
+	return worker.Accounted(b.size) - worker.Accounted(b.away)
+}
 
 func newMemory(limit uint64) *memory {
 	return &memory{limit: limit, end: addressSpace*worker.Accounted(limit) + unit}
@@ -174,7 +181,7 @@ func (m *memory) evict(c *Context, bytes uint64) (moved uint64) {
 		if moved >= bytes {
 			break
 		}
-		if b.c != c || b.away == b.size {
+		if b.c != c || b.away == b.size || b.shared {
 			continue
 		}
 		before := b.counted()

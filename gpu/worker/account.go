@@ -6,7 +6,7 @@ import "sync"
 // the host has reserved for the session and nothing uses. The issuer allocates from
 // the idle part without asking anybody; the host fills it up and calls it back.
 //
-//	used + idle = what the host's ledger has for the session, but for requests and
+//	used + idle = what, but for shared memory, the host's ledger has for the session, but for requests and
 //	releases that are under way
 //
 // Every method is one step and calls nothing, so that it can be called with a host's
@@ -16,6 +16,7 @@ type Account struct {
 
 	mu      sync.Mutex // guards the following
 	used    uint64
+	shared  uint64 // what the session has in common with others, whose account is the vGPU's
 	idle    uint64
 	cushion uint64 // what of idle the host has agreed to; more is surplus
 	sole    bool   // no other session of the vGPU has memory
@@ -135,16 +136,44 @@ func (a *Account) Rest() (rests, surplus bool) {
 	return rests, a.idle > a.cushion
 }
 
-// Used returns the bytes that allocations use.
+// Used returns the bytes that allocations use, and what is shared.
 func (a *Account) Used() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.used
+	return a.used + a.shared
+}
+
+// Shared moves bytes that are used to those that are shared. Others may open them, so
+// what is free is the host's to say.
+func (a *Account) Shared(bytes uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used -= min(bytes, a.used)
+	a.shared += bytes
+	a.sole = false
+}
+
+// Opened adds bytes that another session shares.
+func (a *Account) Opened(bytes uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shared += bytes
+	a.sole = false
+}
+
+// Unshared takes out what is shared no longer with this session; keep: it is used again.
+func (a *Account) Unshared(bytes uint64, keep bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shared -= min(bytes, a.shared)
+	if keep {
+		a.used += bytes
+	}
 }
 
 // Free returns how many of the vGPU's bytes are free; false: only the host knows.
 func (a *Account) Free(vram uint64) (uint64, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return vram - min(a.used, vram), a.sole
+	return vram - min(a.used+a.shared, vram), a.sole
 }

@@ -13,6 +13,9 @@ type contextObject struct {
 	handles map[uint64]struct{} // of its modules, functions, streams, events
 	allocs  map[uint64]struct{} // device addresses
 	held    uint64              // bytes of VRAM reserved for it
+	shares  []*madeShare        // of allocations, once it is being destroyed
+	events  []*sharedEvent      // likewise
+	imports []ShareToken        // likewise
 	flow    flow                // of its legacy default stream
 	dead    bool                // destroyed or being destroyed
 	loads   int                 // modules that are being loaded into it

@@ -61,7 +61,11 @@ func (s *Session) bury() {
 		s.log.Warn("the device's work does not stop")
 	}
 	for _, ctx := range contexts {
+		if !ctx.dead { // else its destruction has begun, and they are known
+			ctx.shares, ctx.events, ctx.imports = s.sharesOf(ctx), s.eventsOf(ctx), s.importsOf(ctx)
+		}
 		ctx.dead = true
+		s.dropSharing(ctx)
 		s.giveBack(ctx)
 	}
 	s.awaitRequests()

@@ -1,7 +1,12 @@
 // Package worker executes one guest process's commands on a Driver.
 package worker
 
-import "github.com/basalt-gpu/basalt/gpu/abi"
+import (
+	"fmt"
+	"os"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
 
 // Driver is a device that can run CUDA work: gpu/cuda (a real card), gpu/soft/device
 // (the CPU) and gpu/null (nothing is computed). The issuer calls it from one goroutine, in the order of
@@ -189,6 +194,38 @@ type Mapper interface {
 	// back into the driver.
 	MemUnmap(address uint64, done func()) error
 }
+
+// Sharer is a Context whose memory work of other processes can use (CUDA driver API,
+// "IPC").
+type Sharer interface {
+	// Share makes an allocation of MemAlloc, or memory of MemCreate by its number, memory
+	// of a file, with what is in it; it keeps its addresses. It is called, from any goroutine, while all of the session's
+	// memory is on the device and nobody is inside the gate. From then on Evict leaves
+	// the allocation where it is.
+	Share(address uint64) (Shared, error)
+	// OpenShared shows what a Share of another process gave at an address that the
+	// session has lent for it, with access. The driver believes nothing that the file's
+	// maker says.
+	OpenShared(address uint64, m Shared) error
+	// CloseShared takes it away. done is called once, from any goroutine, when no work
+	// can use it any more, at the latest by Destroy; it must not call back into the driver.
+	CloseShared(address uint64, done func()) error
+	// ImportShared makes memory that can be mapped of what a Share of another process
+	// gave, and returns a number for it. It counts as none of the device's bytes.
+	// MemRelease gives it up.
+	ImportShared(m Shared) (memory uint64, err error)
+}
+
+// Shared is where memory lies that several processes use.
+type Shared struct {
+	Size uint64   // bytes
+	File *os.File // they are its first ones
+}
+
+// ShareToken names memory that a session shares. Who knows it may open the memory.
+type ShareToken [2]uint64
+
+func (t ShareToken) String() string { return fmt.Sprintf("%016x%016x", t[0], t[1]) }
 
 // Access is what work may do with memory that is mapped: CUmemAccess_flags of cuda.h.
 type Access uint32

@@ -47,6 +47,13 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpMemUnmap:     (*Session).memUnmap,
 	abi.OpMemAccess:    (*Session).memAccess,
 
+	abi.OpMemShare: (*Session).memShare,
+	abi.OpMemOpen:  (*Session).memOpen,
+	abi.OpMemClose: (*Session).memClose,
+
+	abi.OpMemExport: (*Session).memExport,
+	abi.OpMemImport: (*Session).memImport,
+
 	abi.OpArrayCreate:    (*Session).arrayCreate,
 	abi.OpArrayDestroy:   (*Session).arrayDestroy,
 	abi.OpArrayCopy:      (*Session).arrayCopy,
@@ -74,6 +81,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpEventRecord:      (*Session).eventRecord,
 	abi.OpEventSynchronize: (*Session).eventSynchronize,
 	abi.OpEventQuery:       (*Session).eventQuery,
+	abi.OpEventShare:       (*Session).eventShare,
+	abi.OpEventOpen:        (*Session).eventOpen,
 
 	abi.OpGraphInstantiate: (*Session).graphInstantiate,
 	abi.OpGraphUpdate:      (*Session).graphUpdate,

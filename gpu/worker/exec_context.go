@@ -72,6 +72,7 @@ func (s *Session) ctxDestroy(c *command) error {
 		return err
 	}
 	ctx.dead = true
+	ctx.shares, ctx.events, ctx.imports = s.sharesOf(ctx), s.eventsOf(ctx), s.importsOf(ctx)
 	s.handles.removeContext(ctx)
 	s.dropGraphs(ctx)
 	later := *c
@@ -97,6 +98,7 @@ func (s *Session) destroy(c *command, ctx *contextObject) {
 	over := func(_ *command, err error) error {
 		delete(s.contexts, ctx)
 		s.dropMappings(ctx)
+		s.dropSharing(ctx)
 		s.giveBack(ctx)
 		return err
 	}

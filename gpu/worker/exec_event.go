@@ -23,6 +23,9 @@ func (h *handles) event(handle uint64) (*eventObject, error) {
 	return e, e.failed
 }
 
+// eventInterprocess is CU_EVENT_INTERPROCESS: what it means is done here (share_event.go).
+const eventInterprocess = 4
+
 // eventCreate keeps the handle of an event that could not be made, for instance
 // because its context failed in this moment: whoever asks about it hears why.
 func (s *Session) eventCreate(c *command) error {
@@ -36,7 +39,7 @@ func (s *Session) eventCreate(c *command) error {
 	}
 	o := &eventObject{ctx: ctx, failed: err}
 	if err == nil {
-		o.event, o.failed = ctx.driver.EventCreate(a.Flags)
+		o.event, o.failed = ctx.driver.EventCreate(a.Flags &^ eventInterprocess)
 	}
 	s.handles.add(a.Event, ctx, o)
 	return o.failed
@@ -50,6 +53,9 @@ func (s *Session) eventDestroy(c *command) error {
 	}
 	c.ctx = e.ctx
 	s.handles.remove(h, e.ctx)
+	if e.shared != nil {
+		s.dropEvent(e.shared)
+	}
 	if e.failed != nil {
 		return nil
 	}
@@ -72,6 +78,7 @@ func (s *Session) eventRecord(c *command) error {
 	if err := o.ctx.driver.EventRecord(e.event, o.stream); err != nil {
 		return err
 	}
+	s.eventRecorded(e)
 	return s.follow(o)
 }
 
@@ -80,6 +87,9 @@ func (s *Session) eventSynchronize(c *command) error {
 	if err != nil {
 		return err
 	}
+	if e.shared != nil {
+		return s.eventAwait(c, e.shared)
+	}
 	return s.start(c, &ticket{}, func(done func(error)) error { return e.ctx.driver.EventNotify(e.event, done) })
 }
 
@@ -87,6 +97,12 @@ func (s *Session) eventQuery(c *command) error {
 	e, err := s.eventOf(c, abi.DecodeEventQuery(c.argBytes).Event)
 	if err != nil {
 		return err
+	}
+	if o := e.shared; o != nil {
+		if !o.done(o.latest()) {
+			return abi.ErrNotReady
+		}
+		return nil
 	}
 	return e.ctx.driver.EventQuery(e.event)
 }

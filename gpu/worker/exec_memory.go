@@ -110,7 +110,7 @@ func (s *Session) allocate(c *command, ctx *contextObject, size uint64) error {
 		s.log.Error("the driver gave an address twice", "address", address)
 		return abi.ErrUnknown
 	}
-	s.handles.allocs[address] = allocation{ctx, size}
+	s.handles.allocs[address] = allocation{ctx: ctx, size: size}
 	ctx.allocs[address] = struct{}{}
 	ctx.held += Accounted(size)
 	c.value0 = address
@@ -151,23 +151,26 @@ func (s *Session) memFree(c *command) error {
 
 func (s *Session) free(c *command, address uint64, a allocation) error {
 	ctx := a.ctx
+	if a.shared != nil && !a.shared.ready {
+		return abi.ErrUnavailable // another thread shares it just now
+	}
 	if err := ctx.driver.MemFree(address); err != nil {
 		return err
 	}
 	s.handles.forget(address, ctx)
-	return s.freeAfterwards(c, ctx, a.size)
+	return s.freeAfterwards(c, a)
 }
 
 // freeAfterwards gives bytes that a driver frees back to the vGPU, and completes the
 // command, when the context's work is done.
-func (s *Session) freeAfterwards(c *command, ctx *contextObject, size uint64) error {
+func (s *Session) freeAfterwards(c *command, a allocation) error {
 	unanswered := c.slot == abi.NoSlot
 	s.frees++
 	if unanswered {
 		s.settling++
 	}
-	return s.afterwards(c, ctx.driver.Notify, func() {
-		s.freed(ctx, Accounted(size))
+	return s.afterwards(c, a.ctx.driver.Notify, func() {
+		s.freed(a)
 		if unanswered {
 			s.settled()
 		}
@@ -234,14 +237,17 @@ func (s *Session) memFreeAsync(c *command) error {
 	if a.ctx != o.ctx {
 		return abi.ErrInvalidContext
 	}
-	bytes, ctx := Accounted(a.size), a.ctx
+	if a.shared != nil && !a.shared.ready {
+		return abi.ErrUnavailable // another thread shares it just now
+	}
+	ctx := a.ctx
 	unwatched := *c
 	unwatched.slot = abi.NoSlot
 	s.frees++
 	started := s.start(&unwatched, &ticket{}, func(done func(error)) error {
 		return ctx.driver.MemFreeAsync(o.stream, args.Address, func(err error) {
 			// Posted before it counts as done: who has seen the stream's end sees the memory.
-			s.post(func() { s.freed(ctx, bytes) })
+			s.post(func() { s.freed(a) })
 			done(err)
 		})
 	})
@@ -254,9 +260,16 @@ func (s *Session) memFreeAsync(c *command) error {
 }
 
 // freed is the end of a free.
-func (s *Session) freed(ctx *contextObject, bytes uint64) {
+func (s *Session) freed(a allocation) {
 	s.frees--
-	s.release(ctx, bytes)
+	switch {
+	case a.shared != nil:
+		s.unshare(a.shared)
+	case a.from != nil:
+		s.unuse(*a.from)
+	default:
+		s.release(a.ctx, Accounted(a.size))
+	}
 	s.feed()
 }
 

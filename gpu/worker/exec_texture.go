@@ -85,7 +85,7 @@ func (s *Session) arrayDestroy(c *command) error {
 	}
 	s.handles.remove(handle, ctx)
 	s.frees++
-	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(ctx, arrayBytes(&o.desc)) })
+	return s.afterwards(c, ctx.driver.Notify, func() { s.freed(allocation{ctx: ctx, size: arrayBytes(&o.desc)}) })
 }
 
 // arraySide finds the array of one side of a copy, nil for device memory.

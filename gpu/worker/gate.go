@@ -69,6 +69,34 @@ func (g *gate) Enter() error {
 	}
 }
 
+// alone calls f while the session's memory is on the device and no work of it runs
+// there: what runs leaves at the end of its lease, or before.
+func (g *gate) alone(f func() error) error {
+	for {
+		if err := g.Enter(); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		if !g.moving {
+			break
+		}
+		g.mu.Unlock() // memory is to leave: it waits for all users, this one too
+		g.Leave(0, 0)
+	}
+	g.moving = true
+	for g.users > 1 {
+		g.wait()
+	}
+	g.mu.Unlock()
+	err := f()
+	g.mu.Lock()
+	g.moving = false
+	g.change.Broadcast()
+	g.mu.Unlock()
+	g.Leave(0, 0)
+	return err
+}
+
 // acquire is called with mu held, and gives it up while it waits.
 func (g *gate) acquire() error {
 	g.acquiring = true
@@ -106,6 +134,9 @@ func (g *gate) Leave(busyNanos, launches uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.users--; g.users > 0 {
+		if g.moving { // somebody waits to be alone
+			g.change.Broadcast()
+		}
 		return
 	}
 	if g.waiting > 0 {

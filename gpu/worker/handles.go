@@ -27,7 +27,8 @@ type (
 	eventObject struct {
 		ctx    *contextObject
 		event  Event
-		failed error // why it could not be made; nobody waited to hear it
+		failed error        // why it could not be made; nobody waited to hear it
+		shared *sharedEvent // nil: no other session has it
 	}
 )
 
@@ -38,8 +39,10 @@ type handles struct {
 }
 
 type allocation struct {
-	ctx  *contextObject
-	size uint64 // as asked for, bytes
+	ctx    *contextObject
+	size   uint64      // as asked for, bytes
+	shared *madeShare  // nil: no other process may open it
+	from   *ShareToken // of memory that another process shares
 }
 
 func newHandles() handles {

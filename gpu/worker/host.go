@@ -47,6 +47,19 @@ type Host interface {
 	// Restored says that a lease has brought the memory back, or why not; then
 	// all of it is off the device.
 	Restored(err error)
+	// Share makes size bytes of an allocation, which is used in the account, memory that
+	// sessions of the vGPU may have in common: it counts as none's, and does not leave
+	// the device. It fails with abi.ErrOutOfMemory where that would be too much, and
+	// with abi.ErrNotSupported where the host knows no other sessions.
+	Share(token ShareToken, size uint64) error
+	// Publish lets those open it that know the token. The file stays the caller's.
+	Publish(token ShareToken, m Shared) error
+	// OpenShared returns what another session has published, with a file of the
+	// caller's. abi.ErrInvalidHandle: there is none by that token.
+	OpenShared(token ShareToken) (Shared, error)
+	// Unshare gives up what Share or OpenShared gave; keep: nobody else has had it, and
+	// it is the session's own again, used in the account. It does not wait.
+	Unshare(token ShareToken, keep bool)
 	// Report sends totals since the worker started. They only grow.
 	Report(Totals)
 	// Status of the whole vGPU, for nvidia-smi.

@@ -13,6 +13,7 @@ import (
 type LocalHost struct {
 	limits Limits
 	lost   chan struct{}
+	shares *localShares
 
 	mu     sync.Mutex // guards the following; an account's is taken under it
 	used   uint64     // bytes reserved, idle ones too
@@ -25,7 +26,9 @@ type LocalHost struct {
 }
 
 // NewLocalHost gives a worker the whole vGPU.
-func NewLocalHost(l Limits) *LocalHost { return &LocalHost{limits: l, lost: make(chan struct{})} }
+func NewLocalHost(l Limits) *LocalHost {
+	return &LocalHost{limits: l, lost: make(chan struct{}), shares: newLocalShares()}
+}
 
 // localLease is long enough not to matter and short enough to be exercised.
 const localLease = 20 * time.Millisecond

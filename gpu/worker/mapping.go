@@ -26,7 +26,9 @@ type memoryObject struct {
 	driver Mapper
 	memory uint64 // the driver's number
 	size   uint64
-	mapped int // mappings of it
+	mapped int         // mappings of it
+	shared *madeShare  // nil: no other process may import it
+	from   *ShareToken // another process's; nil: it is this session's
 }
 
 // maxReservations bounds what a session has reserved.
@@ -180,11 +182,14 @@ func (s *Session) memDestroy(c *command) error {
 	if o.mapped > 0 {
 		return abi.ErrInvalidValue
 	}
+	if o.shared != nil && !o.shared.ready {
+		return abi.ErrUnavailable // another thread shares it just now
+	}
 	if err := o.driver.MemRelease(o.memory); err != nil {
 		return err
 	}
 	s.handles.remove(handle, o.ctx)
-	return s.freeAfterwards(c, o.ctx, o.size)
+	return s.freeAfterwards(c, allocation{ctx: o.ctx, size: o.size, shared: o.shared, from: o.from})
 }
 
 // memMap serves MemMap.

@@ -64,6 +64,7 @@ type Session struct {
 	out       []carrier.Message // that the socket had no room for
 	handles   handles
 	mappings  mappings
+	sharing   sharing
 	contexts  map[*contextObject]struct{}
 	opening   int // contexts that are being made
 	buried    bool
@@ -122,7 +123,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 	}
 	s := &Session{
 		conn: conn, raw: raw, reader: reader, driver: d, host: h, opts: o, log: o.Log, doorbell: bell,
-		regions: map[uint32]*region{}, handles: newHandles(), contexts: map[*contextObject]struct{}{}, loads: newLoads(), looks: minLooks,
+		regions: map[uint32]*region{}, handles: newHandles(), sharing: newSharing(), contexts: map[*contextObject]struct{}{}, loads: newLoads(), looks: minLooks,
 	}
 	s.account = NewAccount(h.Limits().VRAM)
 	h.Account(s.account)

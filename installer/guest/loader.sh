@@ -10,7 +10,7 @@ write_loader() {
 		label: dos
 		start=$sectors, type=83, bootable
 	TABLE
-	grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux echo test
+	grub-mkimage -O i386-pc -o "$work/core.img" -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2 normal linux16 echo test
 	[ "$(stat -c %s "$work/core.img")" -lt $(((sectors - 1) * 512)) ] || die "the boot loader does not fit before the partition"
 	dd if=/usr/lib/grub/i386-pc/boot.img of="$work/disk" bs=440 count=1 conv=notrunc status=none
 	dd if="$work/core.img" of="$work/disk" bs=512 seek=1 conv=notrunc status=none

@@ -90,7 +90,9 @@ step('CUDA programs run in it', async () => {
 });
 
 step('the chart moves', async () => {
-  await typed('for i in $(seq 30); do /opt/basalt/demo/matmul; done; echo work is over');
+  // A program every few seconds shows in the chart: without the pause the emulated
+  // machine would take a processor until it is deleted.
+  await typed('for i in $(seq 30); do /opt/basalt/demo/matmul; sleep 2; done; echo work is over');
   await view('Monitoring');
   const gpu = page.getByRole('figure', { name: 'GPU', exact: true });
   await gpu.locator('[data-series="gpu"]').filter({ hasText: /[1-9]/ }).waitFor({ timeout: 2 * minutes });

@@ -3,6 +3,7 @@
 // cares about to $DOUBLE_LOG and plays the answers that $DOUBLE_SCRIPT (a file
 // of "function result" lines, each used once) gives. Built by the tests.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -230,8 +231,8 @@ EXPORT int cuMemCreate(u *h, size_t n, const struct prop *p, unsigned long long 
 	char another[4096]; // tenant's
 	memset(another, 0xee, sizeof another);
 	for (size_t at = 0; at < n; at += GRANULE) if (pwrite(fd, another, sizeof another, at) != sizeof another) return 2;
-	size_t *x = malloc(2 * sizeof *x);
-	x[0] = fd; x[1] = n;
+	size_t *x = malloc(3 * sizeof *x);
+	x[0] = fd; x[1] = n; x[2] = p->handles == 1;
 	*h = (u)x;
 	SAY("cuMemCreate %zu", n);
 	return 0;
@@ -253,6 +254,30 @@ EXPORT int cuMemUnmap(u p, size_t n) {
 	PLAY(cuMemUnmap);
 	SAY("cuMemUnmap %zu", n);
 	return mmap((void *)p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED ? 1 : 0;
+}
+// What leaves the process is the memfd of memory that was made for it.
+EXPORT int cuMemExportToShareableHandle(int *fd, u h, int type, unsigned long long flags) {
+	PLAY(cuMemExportToShareableHandle);
+	size_t *x = (size_t *)h;
+	if (type != 1 || flags || !x[2]) return 1;
+	SAY("export %zu", x[1]);
+	return (*fd = fcntl(x[0], F_DUPFD_CLOEXEC, 3)) < 0;
+}
+EXPORT int cuMemImportFromShareableHandle(u *h, void *os, int type) {
+	PLAY(cuMemImportFromShareableHandle);
+	char name[64], path[64];
+	ssize_t n = 0;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", (int)(u)os);
+	if (type != 1 || (n = readlink(path, name, sizeof name - 1)) < 0) return 1;
+	name[n] = 0;
+	int fd = strstr(name, "memfd:double") ? fcntl((int)(u)os, F_DUPFD_CLOEXEC, 3) : -1;
+	if (fd < 0) return 1;
+	size_t *x = calloc(3, sizeof *x);
+	x[0] = fd; x[1] = lseek(fd, 0, SEEK_END);
+	__atomic_add_fetch(&used, x[1], __ATOMIC_RELAXED); // until cuMemRelease
+	*h = (u)x;
+	SAY("import %zu", x[1]);
+	return 0;
 }
 EXPORT int cuMemHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return (*p = malloc(n)) ? 0 : 2; }
 EXPORT int cuMemFreeHost(void *p) { free(p); return 0; }

@@ -27,11 +27,16 @@ func (h *Host) accounted() *worker.Account {
 
 // enter does what gpud's answer to a question means for the ledger.
 func (h *Host) enter(q question, m wire.FromNode) {
-	if q.bytes == 0 && !q.memory {
+	sharing := q.opens != "" || q.shares.Token != ""
+	if q.bytes == 0 && !q.memory && !sharing {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if sharing {
+		h.enterShared(q, m)
+		return
+	}
 	if q.memory {
 		if h.account != nil {
 			h.account.Alone(m.Sole)

@@ -56,6 +56,8 @@ type Host struct {
 	account *worker.Account
 	reclaim func(done func()) // frees what the guest keeps; nil: there is no guest
 	swap    swapState
+	shares  map[string]*shared // by token
+	sharing bool               // this gpud lets sessions share
 	totals  worker.Totals
 	lease   leaseState
 	why     error // why lost is closed
@@ -89,7 +91,7 @@ func DialWorker(ctx context.Context, socket, vgpu string, o Options) (*Host, err
 	}
 	h := &Host{
 		socket: socket, vgpu: vgpu, token: o.Token, session: hex.EncodeToString(id[:]), log: o.Log,
-		lost: make(chan struct{}), up: make(chan struct{}), pid: o.PID, name: o.Name,
+		lost: make(chan struct{}), up: make(chan struct{}), shares: map[string]*shared{}, pid: o.PID, name: o.Name,
 	}
 	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s, err := h.connect(ctx)

@@ -16,11 +16,12 @@ import (
 
 // stream is one connection to gpud. Lock order: a Host's mu before this mu.
 type stream struct {
-	conn net.Conn
-	in   *bufio.Reader
-	gone chan struct{}
-	once sync.Once
-	read atomic.Uint64 // lines that came
+	conn  *net.UnixConn
+	in    *bufio.Reader
+	files *wire.Files // what came with the lines
+	gone  chan struct{}
+	once  sync.Once
+	read  atomic.Uint64 // lines that came
 
 	mu      sync.Mutex // guards writing and all below
 	next    uint64
@@ -30,8 +31,10 @@ type stream struct {
 
 type question struct {
 	answer chan wire.FromNode
-	bytes  uint64 // that a reserve asks for
-	memory bool   // asks whether others have memory
+	bytes  uint64     // that a reserve asks for
+	memory bool       // asks whether others have memory
+	shares wire.Share // that it asks to share
+	opens  string     // the token of what it asks to open
 	bye    bool
 }
 
@@ -49,9 +52,14 @@ func (h *Host) connect(ctx context.Context) (*stream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gpud: %w", err)
 	}
+	unixConn, ok := conn.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("gpud: %s is not a unix socket", h.socket), conn.Close())
+	}
 	deadline, _ := ctx.Deadline()
 	_ = conn.SetDeadline(deadline)
-	s := &stream{conn: conn, in: bufio.NewReaderSize(conn, wire.MaxNodeLine), gone: make(chan struct{}), pending: map[uint64]question{}}
+	files := wire.NewFiles(unixConn)
+	s := &stream{conn: unixConn, files: files, in: bufio.NewReaderSize(files, wire.MaxNodeLine), gone: make(chan struct{}), pending: map[uint64]question{}}
 	if err := errors.Join(s.upgrade(), h.register(s)); err != nil {
 		s.close()
 		return nil, err
@@ -87,7 +95,7 @@ func (h *Host) register(s *stream) error {
 	m := wire.ToNode{Op: wire.OpRegister, ID: 1, Register: &wire.Register{
 		Version: wire.Version, VGPU: h.vgpu, Token: h.token, Session: h.session,
 		PID: h.pid, Name: h.name, Held: h.held, Totals: h.totals,
-		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes, Account: h.account != nil,
+		Evictable: h.swap.evict != nil, Out: h.swap.out, Swapped: h.swap.bytes, Account: h.account != nil, Shares: h.told(),
 	}}
 	s.next = 1
 	h.mu.Unlock()
@@ -113,6 +121,9 @@ func (h *Host) register(s *stream) error {
 	if h.swap.out && (!m.Register.Out || h.swap.bytes > m.Register.Swapped) { // and what left
 		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(m.Register.Swapped, h.swap.bytes)})
 	}
+	if h.sharing = reply.Shares; h.sharing {
+		h.publishAgain(s)
+	}
 	h.swap.asked = reply.Evicts
 	h.stream, h.limits, h.device = s, *reply.Limits, *reply.Device
 	h.lease.wasOffline()
@@ -123,9 +134,13 @@ func (h *Host) register(s *stream) error {
 
 // serve reads what gpud says until the connection ends.
 func (h *Host) serve(s *stream) {
+	defer s.files.Close()
 	defer s.close()
 	for {
 		m, err := wire.ReadFromNode(s.in)
+		if err == nil && m.HasFile {
+			m.File, err = s.files.Take()
+		}
 		if err != nil {
 			return
 		}
@@ -137,6 +152,9 @@ func (h *Host) serve(s *stream) {
 			delete(s.pending, m.ID)
 			s.mu.Unlock()
 			if !ok {
+				if m.File != nil {
+					_ = m.File.Close()
+				}
 				continue
 			}
 			if m.Code == "" {
@@ -187,6 +205,10 @@ func (s *stream) ask(ctx context.Context, m wire.ToNode) (wire.FromNode, error) 
 		q.bytes = m.Bytes
 	case wire.OpMemory:
 		q.memory = m.Account
+	case wire.OpShare:
+		q.shares = *m.Share
+	case wire.OpOpen:
+		q.opens = m.Share.Token
 	case wire.OpBye:
 		q.bye = true
 	}
@@ -293,7 +315,12 @@ func (s *stream) tell(m wire.ToNode) {
 
 func (s *stream) writeLocked(m wire.ToNode) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	err := wire.Write(s.conn, m)
+	var err error
+	if m.File != nil {
+		err = wire.WriteWith(s.conn, m, m.File)
+	} else {
+		err = wire.Write(s.conn, m)
+	}
 	if err != nil {
 		s.close()
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -30,6 +32,10 @@ import (
 //	evicted  {bytes, failed}               (the answer to evict)
 //	restored {failed}                      (after a grant to one who was evicted)
 //	recalled {id, bytes}                   (the answer to recall: a release of so many)
+//	share    {share}                       reply: ok | out-of-memory (to a gpud whose reply to register says shares)
+//	share    {share, file}                 reply: others may open it; the descriptor comes with the line
+//	open     {share}                       reply: share, with its descriptor | not-found
+//	unshare  {share, keep}                 (keep: it is memory of the session's own again)
 //	                                       hurry: others wait
 //	                                       limits: they changed
 //	                                       evict {bytes}: memory is wanted
@@ -60,6 +66,10 @@ const (
 	OpRestored  = "restored"
 
 	OpRecalled = "recalled"
+
+	OpShare   = "share"
+	OpOpen    = "open"
+	OpUnshare = "unshare"
 )
 
 // Operations of gpud's line.
@@ -72,10 +82,10 @@ const (
 	OpLost   = "lost"
 )
 
-// Limits of a line in bytes, newline included. A status of a vGPU with all its
-// processes is the longest.
+// Limits of a line in bytes, newline included. A registration with MaxShares and a
+// status of a vGPU with all its processes are the longest.
 const (
-	MaxWorkerLine = 4 << 10
+	MaxWorkerLine = 16 << 10
 	MaxNodeLine   = 128 << 10
 	// MaxName bounds a process's name, in bytes.
 	MaxName = 64
@@ -99,6 +109,11 @@ type ToNode struct {
 	// a number in which what lies idle in accounts is free.
 	Account bool   `json:"account,omitempty"`
 	Spare   uint64 `json:"spare,omitempty"` // of reserve: bytes more that it would take
+	Share   *Share `json:"share,omitempty"`
+	HasFile bool   `json:"file,omitempty"` // a descriptor comes with the line
+	Keep    bool   `json:"keep,omitempty"`
+	// File is the descriptor: of who reads the line, from then on.
+	File *os.File `json:"-"`
 }
 
 // Register is a worker's first line. A worker that comes back names the same
@@ -118,6 +133,8 @@ type Register struct {
 	Out       bool   `json:"out,omitempty"`
 	Swapped   uint64 `json:"swapped,omitempty"` // bytes
 	Account   bool   `json:"account,omitempty"` // it keeps an account and serves recall
+	// Shares are what it shares and has opened, at most MaxShares; Held is without them.
+	Shares []Share `json:"shares,omitempty"`
 }
 
 // FromNode is gpud's line.
@@ -136,6 +153,12 @@ type FromNode struct {
 	Spare      uint64               `json:"spare,omitempty"`  // bytes reserved beyond those asked for
 	Sole       bool                 `json:"sole,omitempty"`   // no other session of the vGPU has memory, until recall
 	Status     *abi.VGPUStatusReply `json:"status,omitempty"`
+	Shares     bool                 `json:"shares,omitempty"` // this gpud lets sessions share memory
+	Share      *Share               `json:"share,omitempty"`
+	HasFile    bool                 `json:"file,omitempty"` // a descriptor comes with the line
+	// File is the descriptor: of who writes the line until it is written, and then of
+	// who reads it.
+	File *os.File `json:"-"`
 }
 
 // Device is the card that a worker opens.
@@ -179,6 +202,15 @@ func Write(w io.Writer, m any) error {
 	return err
 }
 
+// WriteWith writes a line with a descriptor.
+func WriteWith(conn *net.UnixConn, m any, file *os.File) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return writeFile(conn, append(b, '\n'), file)
+}
+
 func readLine(r *bufio.Reader, limit int, into any) error {
 	line, err := r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) || len(line) > limit {
@@ -203,6 +235,14 @@ func (m *ToNode) check() error {
 		if r.Swapped > r.Held || r.Swapped > 0 && !r.Out {
 			return fmt.Errorf("%w: %d of %d bytes are swapped", ErrLine, r.Swapped, r.Held)
 		}
+		if len(r.Shares) > MaxShares {
+			return fmt.Errorf("%w: %d pieces of shared memory, at most %d", ErrLine, len(r.Shares), MaxShares)
+		}
+		for i := range r.Shares {
+			if err := r.Shares[i].check(); err != nil {
+				return err
+			}
+		}
 		r.Name = CleanName(r.Name)
 	case OpProcess:
 		m.Name = CleanName(m.Name)
@@ -220,6 +260,8 @@ func (m *ToNode) check() error {
 		}
 	case OpEvicted, OpRestored:
 		m.Failed = cleanText(m.Failed)
+	case OpShare, OpOpen, OpUnshare:
+		return m.Share.check()
 	case OpAcquire, OpYield, OpMemory, OpStatus, OpBye, OpEvictable:
 	default:
 		return fmt.Errorf("%w: unknown operation", ErrLine)

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"net"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/worker"
 )
@@ -71,12 +75,18 @@ func TestWriteIsRead(t *testing.T) {
 	}
 }
 
+// token names shared memory.
+const token = "0123456789abcdef0123456789abcdef"
+
 func FuzzReadToNode(f *testing.F) {
 	for _, s := range []string{
 		`{"op":"register","id":7,"register":{"vgpu":"v","session":"` + session + `","name":"n","held":5,"totals":{}}}` + "\n",
 		`{"op":"acquire","id":8}` + "\n", `{"op":"totals","totals":{"gpuNanos":1}}` + "\n",
 		`{"op":"register","register":{"vgpu":"v","session":"` + session + `","held":5,"evictable":true,"out":true,"swapped":5}}` + "\n",
-		`{"op":"evicted","bytes":7,"failed":"no\u001b[2J"}` + "\n" + `{"op":"restored"}` + "\n" + `{"op":"evictable"}` + "\n", "{}\n", "\n", `{"op":`,
+		`{"op":"evicted","bytes":7,"failed":"no\u001b[2J"}` + "\n" + `{"op":"restored"}` + "\n" + `{"op":"evictable"}` + "\n", "{}\n",
+		`{"op":"share","id":9,"share":{"t":"` + token + `","s":4096},"file":true}` + "\n" + `{"op":"open","id":1,"share":{"t":"` + token + `"}}` + "\n",
+		`{"op":"unshare","share":{"t":"` + token + `"},"keep":true}` + "\n" + `{"op":"share","share":{"t":"short","s":1}}` + "\n",
+		`{"op":"register","register":{"vgpu":"v","session":"` + session + `","shares":[{"t":"` + token + `","s":7,"o":true}]}}` + "\n", "\n", `{"op":`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -86,6 +96,11 @@ func FuzzReadToNode(f *testing.F) {
 			m, err := ReadToNode(r)
 			if err != nil {
 				return
+			}
+			if m.Op == OpShare || m.Op == OpOpen || m.Op == OpUnshare {
+				if len(m.Share.Token) != TokenLength || m.Share.Size > maxShare {
+					t.Fatalf("accepted %+v", m)
+				}
 			}
 			if len(m.Name) > MaxName || m.Register != nil && m.Op == OpRegister && (len(m.Register.Name) > MaxName || !printable(m.Register.VGPU, 1, MaxID) || m.Register.Swapped > m.Register.Held) ||
 				(m.Op == OpEvicted || m.Op == OpRestored) && m.Failed != cleanText(m.Failed) {
@@ -97,4 +112,70 @@ func FuzzReadToNode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Descriptors come with the lines that they were sent with, and those that no line names
+// end the connection.
+func TestFiles(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*net.UnixConn
+	for i, fd := range fds {
+		f := os.NewFile(uintptr(fd), "end")
+		c, err := net.FileConn(f)
+		_ = f.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ends[i] = c.(*net.UnixConn)
+	}
+	files := NewFiles(ends[1])
+	defer files.Close()
+	in := bufio.NewReaderSize(files, MaxWorkerLine)
+	send := func(name string) {
+		t.Helper()
+		f, err := os.CreateTemp(t.TempDir(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		m := ToNode{Op: OpShare, Share: &Share{Token: token, Size: 1}, HasFile: true}
+		if err := errors.Join(Write(ends[0], ToNode{Op: OpYield}), WriteWith(ends[0], m, f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		send(name)
+	}
+	for _, name := range []string{"first", "second", "third"} {
+		for _, op := range []string{OpYield, OpShare} {
+			m, err := ReadToNode(in)
+			if err != nil || m.Op != op {
+				t.Fatalf("%+v, %v, want %s", m, err, op)
+			}
+		}
+		f, err := files.Take()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || !strings.Contains(at, name) {
+			t.Errorf("%s, %v came, want %s", at, err, name)
+		}
+		_ = f.Close()
+	}
+	if _, err := files.Take(); !errors.Is(err, ErrLine) {
+		t.Errorf("a line without its descriptor: %v", err)
+	}
+	for range maxFiles + 2 { // and nobody takes them
+		send("more")
+	}
+	for err = nil; err == nil; {
+		_, err = ReadToNode(in)
+	}
+	if !errors.Is(err, ErrLine) {
+		t.Errorf("descriptors that no line takes: %v, want %v", err, ErrLine)
+	}
 }

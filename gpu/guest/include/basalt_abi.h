@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x7u
+#define BSLT_MINOR 0x8u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -205,6 +205,13 @@ struct bslt_entry {
 #define BSLT_OP_TENSOR_MAP_ENCODE_IM2COL 109
 #define BSLT_OP_TENSOR_MAP_REPLACE_ADDRESS 110
 #define BSLT_OP_CLUSTERS 111
+#define BSLT_OP_MEM_SHARE 112
+#define BSLT_OP_MEM_OPEN 113
+#define BSLT_OP_MEM_CLOSE 114
+#define BSLT_OP_EVENT_SHARE 115
+#define BSLT_OP_EVENT_OPEN 116
+#define BSLT_OP_MEM_EXPORT 117
+#define BSLT_OP_MEM_IMPORT 118
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -792,5 +799,48 @@ struct bslt_clusters {
 	uint32_t zero; /* zero */
 };
 _Static_assert(sizeof(struct bslt_clusters) == 48, "bslt_clusters");
+
+struct bslt_mem_share {
+	uint64_t address; /* device address that MemAlloc gave */
+};
+_Static_assert(sizeof(struct bslt_mem_share) == 8, "bslt_mem_share");
+
+struct bslt_mem_open {
+	uint64_t ctx; /* handle */
+	uint64_t token0; /* that MemShare gave another process, first half */
+	uint64_t token1; /* second half */
+};
+_Static_assert(sizeof(struct bslt_mem_open) == 24, "bslt_mem_open");
+
+struct bslt_mem_close {
+	uint64_t address; /* device address that MemOpen gave */
+};
+_Static_assert(sizeof(struct bslt_mem_close) == 8, "bslt_mem_close");
+
+struct bslt_event_share {
+	uint64_t event; /* handle */
+};
+_Static_assert(sizeof(struct bslt_event_share) == 8, "bslt_event_share");
+
+struct bslt_event_open {
+	uint64_t ctx; /* handle */
+	uint64_t event; /* new handle */
+	uint64_t token0; /* that EventShare gave another process, first half */
+	uint64_t token1; /* second half */
+};
+_Static_assert(sizeof(struct bslt_event_open) == 32, "bslt_event_open");
+
+struct bslt_mem_export {
+	uint64_t memory; /* handle, of MemCreate */
+};
+_Static_assert(sizeof(struct bslt_mem_export) == 8, "bslt_mem_export");
+
+struct bslt_mem_import {
+	uint64_t ctx; /* handle */
+	uint64_t memory; /* new handle */
+	uint64_t token0; /* that MemExport gave another process, first half */
+	uint64_t token1; /* second half */
+};
+_Static_assert(sizeof(struct bslt_mem_import) == 32, "bslt_mem_import");
 
 #endif

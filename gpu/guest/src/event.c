@@ -11,7 +11,7 @@ CUDA_API CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	SESSION(s);
 	if (!phEvent || Flags & ~7u || (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING)))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (Flags & CU_EVENT_INTERPROCESS)
+	if (Flags & CU_EVENT_INTERPROCESS && !device_attribute(IPC_EVENT_SUPPORTED))
 		return CUDA_ERROR_NOT_SUPPORTED;
 	TRY(context_working(&a.ctx));
 	a.event = object_ids(1);
@@ -37,6 +37,22 @@ CUDA_API CUresult cuEventDestroy_v2(CUevent hEvent)
 	return ring_put(s, BSLT_OP_EVENT_DESTROY, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 }
 
+/* Who is told of the record of a shared event, by whatever means, finds it: so the worker
+ * has counted it when the call returns. */
+static int put_record(struct session *s, const struct event *e, const struct bslt_event_record *a)
+{
+	uint32_t slot;
+	int err;
+
+	if (!e->shared)
+		return stream_put(s, a->stream, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, a, sizeof *a, NULL, 0);
+	TRY(slot_take(s, &slot));
+	if ((err = stream_put(s, a->stream, BSLT_OP_EVENT_RECORD, 0, slot, a, sizeof *a, NULL, 0)) == 0)
+		err = slot_wait(s, slot).result;
+	slot_give(s, slot);
+	return err;
+}
+
 static int record(CUevent hEvent, CUstream hStream, bool external)
 {
 	struct bslt_event_record a;
@@ -56,7 +72,7 @@ static int record(CUevent hEvent, CUstream hStream, bool external)
 	}
 	if ((err = stream_resolve(hStream, &a.stream, &context)) == 0 && (context != e->o.context || external))
 		err = external ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_HANDLE;
-	if (err == 0 && (err = stream_put(s, a.stream, BSLT_OP_EVENT_RECORD, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) == 0)
+	if (err == 0 && (err = put_record(s, e, &a)) == 0)
 		e->recorded = true;
 	object_put(e);
 	return err;
@@ -86,7 +102,7 @@ static int ask(CUevent h, uint16_t op)
 		return CUDA_ERROR_INVALID_HANDLE;
 	a.event = e->o.id;
 	context = e->o.context;
-	recorded = e->recorded;
+	recorded = e->recorded || e->shared;
 	err = capturing() || e->captured ? capture_event(e) : 0;
 	object_put(e);
 	TRY(err);

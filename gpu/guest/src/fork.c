@@ -15,6 +15,7 @@ static void forked(void)
 	objects_abandon();
 	ranges_abandon();
 	mappings_abandon();
+	ipc_abandon();
 	advice_abandon();
 	kept_abandon();
 	pools_abandon();

@@ -9,7 +9,7 @@
 
 #include "state.h"
 
-enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, FILE_DESCRIPTOR = 1 /* CUmemAllocationHandleType */, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
+enum { ATTRIBUTE_VIRTUAL_MEMORY = 102, ATTRIBUTE_DESCRIPTORS = 103, FILE_DESCRIPTOR = 1 /* CUmemAllocationHandleType */, PROT_RIGHTS_NONE = 0, PROT_RIGHTS_READ = 1, PROT_RIGHTS_READWRITE = 3 };
 
 /* Held while the worker is asked, so that what it answers is noted in its order. */
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
@@ -164,8 +164,8 @@ static int location_check(const CUmemLocation *l)
 
 /* Compression is a wish, which the properties say is not granted. Memory for network
  * adapters or behind sparse arrays cannot be had. Memory that can be handed to other
- * processes by a file descriptor is asked for by programs that never hand it out, as
- * PyTorch does without looking at the attribute: it is given, and cuMemExportToShareableHandle refuses. */
+ * processes by a file descriptor is made everywhere, because programs that never hand it
+ * out ask for it, as PyTorch does without looking at the attribute. */
 static int prop_check(const CUmemAllocationProp *p)
 {
 	if (p->type != CU_MEM_ALLOCATION_TYPE_PINNED || p->allocFlags.compressionType > 1)
@@ -187,6 +187,18 @@ CUDA_API CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmem
 	return 0;
 }
 
+/* A handle of memory of the worker's, with what the program may know of it. */
+static struct memory *memory_new(uint64_t id, uint64_t context, int handle_types)
+{
+	struct memory *m = object_new(sizeof *m, KIND_MEMORY, id, context);
+
+	if (m) {
+		m->prop = (CUmemAllocationProp){.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = handle_types, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+		m->held = 1;
+	}
+	return m;
+}
+
 CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CUmemAllocationProp *prop, unsigned long long flags)
 {
 	struct bslt_mem_create a = {.size = size};
@@ -200,10 +212,8 @@ CUDA_API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size,
 	TRY(prop_check(prop));
 	TRY(context_working(&a.ctx));
 	a.memory = object_ids(1);
-	if (!(m = object_new(sizeof *m, KIND_MEMORY, a.memory, a.ctx)))
+	if (!(m = memory_new(a.memory, a.ctx, prop->requestedHandleTypes)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	m->prop = (CUmemAllocationProp){.type = prop->type, .requestedHandleTypes = prop->requestedHandleTypes, .location = prop->location};
-	m->held = 1;
 	if ((err = call(s, BSLT_OP_MEM_CREATE, &a, sizeof a).result) != 0) {
 		object_put(m);
 		return err;
@@ -397,5 +407,53 @@ CUDA_API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation 
 	if (!range_find(SPACE_DEVICE, ptr, &r) || !r.memory)
 		return CUDA_ERROR_INVALID_VALUE;
 	*flags = r.access;
+	return 0;
+}
+
+/* The descriptor is a file that has the token in it, which a program passes on as it
+ * would a card's; gpud has the memory's own. */
+CUDA_API CUresult cuMemExportToShareableHandle(void *shareableHandle, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType handleType, unsigned long long flags)
+{
+	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
+	struct memory *m;
+
+	SESSION(s);
+	if (!device_attribute(ATTRIBUTE_DESCRIPTORS))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!shareableHandle || flags || handleType != FILE_DESCRIPTOR)
+		return CUDA_ERROR_INVALID_VALUE;
+	pthread_mutex_lock(&asking);
+	if ((m = held(handle)) != NULL && m->prop.requestedHandleTypes & FILE_DESCRIPTOR) {
+		struct bslt_mem_export args = {m->o.id};
+
+		a = call(s, BSLT_OP_MEM_EXPORT, &args, sizeof args);
+	}
+	object_put(m);
+	pthread_mutex_unlock(&asking);
+	return a.result ? a.result : token_file(&a, shareableHandle);
+}
+
+CUDA_API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *osHandle, CUmemAllocationHandleType shHandleType)
+{
+	struct bslt_mem_import args = {0};
+	struct memory *m;
+	int err;
+
+	SESSION(s);
+	if (!device_attribute(ATTRIBUTE_DESCRIPTORS))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (!handle || shHandleType != FILE_DESCRIPTOR)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&args.ctx));
+	TRY(token_read((int)(intptr_t)osHandle, &args.token0, &args.token1));
+	args.memory = object_ids(1);
+	if (!(m = memory_new(args.memory, args.ctx, FILE_DESCRIPTOR)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if ((err = call(s, BSLT_OP_MEM_IMPORT, &args, sizeof args).result) != 0) {
+		object_put(m);
+		return err;
+	}
+	object_add(m);
+	*handle = args.memory;
 	return 0;
 }

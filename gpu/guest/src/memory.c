@@ -73,7 +73,7 @@ static int release(struct session *s, const struct range *r)
 	err = context_fault(r->context);
 	if (err == 0 && !context_quiet(s, c))
 		err = context_drain(s, c);
-	if (err || !context_untouched(s, c) || !kept_put(s, r)) {
+	if (err || r->exported || !context_untouched(s, c) || !kept_put(s, r)) {
 		int put = ring_put(s, BSLT_OP_MEM_FREE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 
 		err = err ? err : put;
@@ -106,8 +106,8 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 		TRY(capture_unsafe());
 	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
 		return release_graphs(s, &r, dptr);
-	if (range_find(SPACE_DEVICE, dptr, &r) && r.memory)
-		return CUDA_ERROR_INVALID_VALUE; /* cuMemUnmap */
+	if (range_find(SPACE_DEVICE, dptr, &r) && (r.memory || r.opened))
+		return CUDA_ERROR_INVALID_VALUE; /* cuMemUnmap, cuIpcCloseMemHandle */
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);
@@ -188,7 +188,7 @@ CUDA_API CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 			return 0;
 	}
 	TRY(stream_resolve(hStream, &stream, &context));
-	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r) || r.memory)
+	if (dptr == 0 || !range_find(SPACE_DEVICE, dptr, &r) || r.memory || r.opened)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (r.graph)
 		return graph_memory_free(dptr);

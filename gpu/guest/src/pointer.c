@@ -60,7 +60,7 @@ static int get(void *data, int attribute, const struct range *r, bool on_device,
 	case ATTRIBUTE_BUFFER_ID: GIVE(unsigned long long, r->address);
 	case ATTRIBUTE_IS_MANAGED: GIVE(unsigned char, r->managed);
 	case ATTRIBUTE_DEVICE_ORDINAL: GIVE(int, 0);
-	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, 0);
+	case ATTRIBUTE_IS_LEGACY_IPC_CAPABLE: GIVE(unsigned char, on_device && ipc_capable(r));
 	case ATTRIBUTE_RANGE_START: GIVE(void *, (uintptr_t)whole(r).address);
 	case ATTRIBUTE_RANGE_SIZE: GIVE(size_t, whole(r).size);
 	case ATTRIBUTE_MAPPED: GIVE(unsigned char, reached);

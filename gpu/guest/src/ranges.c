@@ -146,6 +146,21 @@ bool host_range(uint64_t address, uint64_t n)
 	       n <= r.size - (address - r.address);
 }
 
+bool range_export(uint64_t address)
+{
+	struct table *t = &tables[SPACE_DEVICE];
+	bool found;
+	size_t i;
+
+	pthread_mutex_lock(&lock);
+	i = above(t, address);
+	found = i > 0 && t->r[i - 1].address == address;
+	if (found)
+		t->r[i - 1].exported = true;
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
 bool range_take(enum space space, uint64_t address, struct range *r)
 {
 	struct table *t = &tables[space];

@@ -41,12 +41,16 @@ static void deny(const uint32_t *attributes, size_t n)
 
 static void deny_what_is_newer(const struct session *s)
 {
-	static const uint32_t host_memory[] = {19, 83, 89}, waits[] = {92, 93, 94, 122, 123}, mappings[] = {102};
+	static const uint32_t host_memory[] = {19, 83, 89}, waits[] = {92, 93, 94, 122, 123}, mappings[] = {102}, descriptors[] = {103};
 
 	if (!s->host.size)
 		deny(host_memory, sizeof host_memory / sizeof host_memory[0]);
 	if (worker_minor(s) < 4)
 		deny(waits, sizeof waits / sizeof waits[0]);
+	if (IPC_EVENT_SUPPORTED < device.attribute_count)
+		device.attributes[IPC_EVENT_SUPPORTED] = worker_minor(s) >= 8;
+	if (worker_minor(s) < 8)
+		deny(descriptors, sizeof descriptors / sizeof descriptors[0]);
 	if (worker_minor(s) < 7)
 		deny(mappings, sizeof mappings / sizeof mappings[0]);
 }

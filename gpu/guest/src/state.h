@@ -110,6 +110,7 @@ struct event {
 	struct object o;
 	unsigned int flags;
 	_Atomic bool recorded;
+	_Atomic bool shared; /* with other processes (ipc.c) */
 	_Atomic uint64_t captured; /* the capture in which it was last recorded; 0: none */
 	struct handle_list *fork;  /* what it stands for there; guarded by graph_lock */
 };
@@ -249,6 +250,8 @@ struct range {
 	bool variables;       /* host: a module's, or a library's if context is 0 */
 	uint64_t pool;        /* device: that it counts in, or 0 */
 	bool graph;           /* device: a graph's (graph_memory.c) */
+	bool exported;	      /* device: other processes may open it (ipc.c) */
+	bool opened;	      /* device: another process's, of cuIpcOpenMemHandle */
 	bool sync;            /* calls that need not wait for copies and memsets of it do */
 	uint64_t memory;      /* device: what is mapped here (mapping.c), or 0 */
 	uint32_t access;      /* with memory: CUmemAccess_flags */
@@ -270,6 +273,8 @@ bool range_sync(uint64_t address, bool set, struct range *r);
 bool range_synced(uint64_t address);
 /* The address of variables in host memory that are a context's; 0: there are none. */
 uint64_t range_variables(uint64_t context);
+/* Notes that other processes may open the range that starts at address; false: there is none. */
+bool range_export(uint64_t address);
 /* Takes out the range that starts at address. */
 bool range_take(enum space space, uint64_t address, struct range *r);
 /* Says what may be done with all that is mapped in a range. */
@@ -281,6 +286,16 @@ void ranges_abandon(void);
 /* mapping.c. The addresses that the program has reserved around one. */
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
 void mappings_abandon(void);
+
+enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
+/* ipc.c. Whether other processes can be let open a range of device memory. */
+bool ipc_capable(const struct range *r);
+/* A file with the token of an answer in it, and back. */
+int token_file(const struct answer *a, int *fd);
+int token_read(int fd, uint64_t *half0, uint64_t *half1);
+/* Lets a stream wait for the latest record of a shared event, whatever process made it. */
+int ipc_stream_wait(struct session *s, CUstream h, const struct event *e);
+void ipc_abandon(void);
 
 /* memory.c. Allocates memory of a graph. */
 int graph_allocate(struct session *s, uint64_t context, uint64_t size, CUdeviceptr *out);

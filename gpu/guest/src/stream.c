@@ -92,7 +92,7 @@ CUDA_API CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned i
 	if (err == 0 && !done && Flags & CU_EVENT_WAIT_EXTERNAL)
 		err = CUDA_ERROR_INVALID_VALUE; /* means something in a capture only */
 	if (err == 0 && !done && (err = stream_resolve(hStream, &a.stream, &context)) == 0)
-		err = stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
+		err = e->shared ? ipc_stream_wait(s, hStream, e) : stream_put(s, a.stream, BSLT_OP_STREAM_WAIT_EVENT, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
 	object_put(e);
 	return err;
 }

@@ -264,7 +264,7 @@ static void out_of_memory(void)
 /* An attribute that says yes is a promise: it and the function agree. */
 static void attributes(void)
 {
-	static const int no[] = {88, 91, 103, 125, 132};
+	static const int no[] = {88, 91, 132};
 	CUdeviceptr p;
 	void *host;
 	int value;
@@ -274,7 +274,7 @@ static void attributes(void)
 		CHECK(cuDeviceGetAttribute(&value, no[i], 0));
 		EXPECT(value == 0);
 	}
-	static const int yes[] = {19, 41, 83, 89, 102};
+	static const int yes[] = {19, 41, 83, 89, 102, 103, 125};
 	for (size_t i = 0; i < sizeof yes / sizeof yes[0]; i++) {
 		CHECK(cuDeviceGetAttribute(&value, yes[i], 0));
 		EXPECT(value == 1);
@@ -504,7 +504,7 @@ static const struct test tests[] = {
 };
 
 static const struct test *const all[] = {tests, work_tests, cluster_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
-	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests};
+	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests};
 
 /* Those that wait until the Go test has done something to their worker. */
 static bool needs_a_hand(const char *name)

@@ -78,6 +78,7 @@ func attributes(o Options) []int32 {
 		90:              1,                // COMPUTE_PREEMPTION_SUPPORTED
 		97:              m.BlockShared,    // MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 		102:             1,                // VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+		103:             1,                // HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED
 		106:             m.Blocks,         // MAX_BLOCKS_PER_MULTIPROCESSOR
 		111:             m.ReservedShared, // RESERVED_SHARED_MEMORY_PER_BLOCK
 		attributePCIIDs: pciIDs(m),

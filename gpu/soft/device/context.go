@@ -51,12 +51,14 @@ type Context struct {
 	allocs   map[uint64]extent // by device address, those not freed yet
 	hosts    map[uint64]bool   // by address: host memory
 	mappings mappings
-	barrier  uint64 // workspace of cooperative launches, 0: none yet
+	shared   map[uint64]*sharedMemory // by device address, or number
+	imported map[uint64]extent        // by number: places of memory that is another process's
+	barrier  uint64                   // workspace of cooperative launches, 0: none yet
 	away     away
 }
 
 func newContext(d *device, gate worker.Gate, e *engine, w *worker.Window) *Context {
-	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, mappings: mappings{at: map[uint64]*mapped{}, shown: map[uint64]bool{}}, away: away{host: map[uint64][]byte{}}}
+	c := &Context{d: d, gate: gate, engine: e, ended: make(chan struct{}), spaces: ir.NewSpaces(w.Window), modules: map[*module]bool{}, allocs: map[uint64]extent{}, hosts: map[uint64]bool{}, shared: map[uint64]*sharedMemory{}, imported: map[uint64]extent{}, mappings: mappings{at: map[uint64]*mapped{}, shown: map[uint64]bool{}}, away: away{host: map[uint64][]byte{}}}
 	c.room = d.mem.split(c.spaces.Room())
 	w.Keep(c.room)
 	c.table.Store(&[]exec.Region{})
@@ -180,6 +182,7 @@ func (c *Context) forget(addr uint64, e extent) {
 	if e.off < c.d.mem.half { // else the number may be the address of a mapping
 		c.hide(addr)
 	}
+	c.dropShared(addr)
 	delete(c.away.host, addr)
 	c.mu.Unlock()
 	c.d.mem.free(e.off)
@@ -360,6 +363,14 @@ func (c *Context) Destroy() error {
 		c.d.mem.free(e.off)
 	}
 	c.allocs = map[uint64]extent{}
+	for _, m := range c.shared {
+		m.close()
+	}
+	clear(c.shared)
+	for _, e := range c.imported {
+		c.d.mem.free(e.off)
+	}
+	clear(c.imported)
 	c.dropMappings()
 	empty := []exec.Region{}
 	c.table.Store(&empty)

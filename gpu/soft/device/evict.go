@@ -146,7 +146,7 @@ func (c *Context) choose(bytes uint64) (list []departure, moved uint64) {
 			break
 		}
 		gone := uint64(len(c.away.host[addr]))
-		if gone == e.size {
+		if gone == e.size || c.shared[addr] != nil { // others use it too
 			continue
 		}
 		n := min(e.size-gone, (bytes-moved+evictPiece-1)&^(evictPiece-1))

@@ -24,6 +24,7 @@ type mappings struct {
 type mapped struct {
 	size   uint64
 	access worker.Access
+	memory uint64 // the number of what is mapped; 0: another process's (share.go)
 }
 
 // split returns how many of a context's addresses MemAlloc has, the first ones. The rest
@@ -45,7 +46,20 @@ func (c *Context) MemCreate(size uint64) (uint64, error) {
 }
 
 // MemRelease implements worker.Mapper.
-func (c *Context) MemRelease(memory uint64) error { return c.MemFree(memory) }
+func (c *Context) MemRelease(memory uint64) error {
+	c.mu.Lock()
+	e, foreign := c.imported[memory]
+	if foreign {
+		delete(c.imported, memory)
+		c.dropShared(memory)
+	}
+	c.mu.Unlock()
+	if !foreign {
+		return c.MemFree(memory)
+	}
+	c.d.mem.free(e.off)
+	return nil
+}
 
 // space is the mirror's part for a range of addresses; callers hold mu.
 func (c *Context) space(address, size uint64) ([]byte, error) {
@@ -69,6 +83,9 @@ func (c *Context) MemMap(address, size, memory uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.allocs[memory]
+	if !ok {
+		e, ok = c.imported[memory]
+	}
 	switch {
 	case c.closed:
 		return abi.ErrInvalidContext
@@ -77,13 +94,21 @@ func (c *Context) MemMap(address, size, memory uint64) error {
 	}
 	space, err := c.space(address, size)
 	if err == nil {
-		err = mapFile(space, c.d.mem.file, e.off-c.d.mem.half)
+		err = c.mapMemory(space, memory, e)
 	}
 	if err != nil {
 		return err
 	}
-	c.mappings.at[address] = &mapped{size: size}
+	c.mappings.at[address] = &mapped{size: size, memory: memory}
 	return nil
+}
+
+// mapMemory shows the beginning of memory in a piece of the mirror; callers hold mu.
+func (c *Context) mapMemory(space []byte, memory uint64, e extent) error {
+	if m := c.shared[memory]; m != nil {
+		return mapFile(space, int(m.file.Fd()), 0)
+	}
+	return mapFile(space, c.d.mem.file, e.off-c.d.mem.half)
 }
 
 // MemSetAccess implements worker.Mapper. What may be read may be written, too. Work that
@@ -146,7 +171,7 @@ func (c *Context) MemUnmap(address uint64, done func()) error {
 	c.retire(hide, func() {
 		c.mu.Lock()
 		delete(c.mappings.at, address)
-		if space, err := c.space(address, m.size); err == nil {
+		if space, err := c.space(address, wholePages(m.size)); err == nil {
 			_ = unmapFile(space) // it stays mapped, where nothing finds it
 		}
 		c.mu.Unlock()

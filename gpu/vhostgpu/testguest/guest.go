@@ -91,7 +91,8 @@ func start(t testing.TB, o Options, kernel, initrd string) *Guest {
 		o.MemoryMiB = 256
 	}
 	monitor := filepath.Join(filepath.Dir(initrd), "monitor")
-	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max", "-smp", "2",
+	// Without the features that are slow when they are emulated: hypervisor, slowEmulated.
+	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max,erms=off,fsrm=off,la57=off", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
 		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait",
 		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4 no_timer_check"} // see installer/guest/files/grub.cfg

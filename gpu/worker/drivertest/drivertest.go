@@ -87,6 +87,11 @@ var suite = []struct {
 	{"NoAccessFaults", whereItMaps(whereKernelsRun(testNoAccessFaults)), true},
 	{"EvictedMappings", whereItEvicts(whereItMaps(testEvictedMappings)), false},
 	{"DestroyWithMappings", whereItMaps(testDestroyWithMappings), false},
+	{"Share", whereItShares(testShare), false},
+	{"ShareRefused", whereItShares(testShareRefused), false},
+	{"EvictShared", whereItEvicts(whereItShares(testEvictShared)), false},
+	{"DestroyShared", whereItShares(testDestroyShared), false},
+	{"ShareMapped", whereItShares(testShareMapped), false},
 	{"StreamOrder", testStreamOrder, false},
 	{"DefaultStreamWaitsForStreams", testDefaultStreamWaits, false},
 	{"StreamsWaitForDefaultStream", testStreamsWaitForDefault, false},
@@ -145,7 +150,7 @@ func Run(t *testing.T, newDriver func(t *testing.T) worker.Driver, o Options) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			d := newDriver(t)
-			x := &tester{T: t, o: o, driver: d, window: Window(t, abi.MaxWindow), gate: &gate{}}
+			x := &tester{T: t, o: o, driver: d, newDriver: newDriver, window: Window(t, abi.MaxWindow), gate: &gate{}}
 			c.run(x)
 			for _, ctx := range x.contexts {
 				x.check(ctx.Destroy())
@@ -196,12 +201,14 @@ const patience = 60 * time.Second
 
 type tester struct {
 	*testing.T
-	o        Options
-	driver   worker.Driver
-	window   *worker.Window
-	gate     *gate
-	contexts []worker.Context
-	late     atomic.Int64 // operations whose done has not been called
+	o      Options
+	driver worker.Driver
+	// newDriver makes another one: another process's
+	newDriver func(*testing.T) worker.Driver
+	window    *worker.Window
+	gate      *gate
+	contexts  []worker.Context
+	late      atomic.Int64 // operations whose done has not been called
 }
 
 func (x *tester) check(err error) {

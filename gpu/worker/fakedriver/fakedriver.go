@@ -47,6 +47,8 @@ type Options struct {
 	Loading func(image []byte)
 	// FailHost makes HostRegister fail with this error, when not nil.
 	FailHost func() error
+	// FailShare makes Share fail with this error, when not nil.
+	FailShare func() error
 }
 
 // Driver implements worker.Driver.
@@ -105,7 +107,7 @@ func (d *Driver) Close() error { return nil }
 
 // NewContext implements worker.Driver.
 func (d *Driver) NewContext(_ uint32, gate worker.Gate, w *worker.Window) (worker.Context, error) {
-	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, hosts: map[uint64][]byte{}, mapped: map[uint64]mapped{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, objects: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Context{d: d, gate: gate, window: w, memory: map[uint64][]byte{}, hosts: map[uint64][]byte{}, mapped: map[uint64]mapped{}, shared: map[uint64]bool{}, away: map[uint64][]byte{}, freeing: map[uint64]bool{}, objects: map[uint64]bool{}, end: make(chan struct{}), stopped: make(chan struct{})}
 	c.wake = sync.NewCond(&c.mu)
 	d.mu.Lock()
 	d.contexts[c] = struct{}{}
@@ -157,6 +159,7 @@ type Context struct {
 	away    map[uint64][]byte // evicted
 	hosts   map[uint64][]byte // host memory, by address
 	mapped  map[uint64]mapped // by address
+	shared  map[uint64]bool   // by address: of memory, what other contexts may use
 	evicted bool
 	inside  bool // the gate
 	freeing map[uint64]bool

@@ -95,6 +95,7 @@ func (c *Context) free(address uint64) {
 	delete(c.memory, address)
 	delete(c.away, address)
 	delete(c.freeing, address)
+	delete(c.shared, address)
 	_ = c.window.Return(address) // nothing is ever mapped there
 }
 
@@ -159,6 +160,9 @@ func (c *Context) Evict(bytes uint64) (moved uint64, err error) {
 	for address, m := range c.memory {
 		if moved >= bytes {
 			break
+		}
+		if c.shared[address] {
+			continue
 		}
 		c.away[address] = append([]byte(nil), m...)
 		clear(m) // whoever kept it notices

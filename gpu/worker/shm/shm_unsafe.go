@@ -147,6 +147,9 @@ func (m *Mapping) Store64(off, v uint64) { atomic.StoreUint64(m.word64(off), v) 
 // Add64 adds to a word.
 func (m *Mapping) Add64(off, v uint64) { atomic.AddUint64(m.word64(off), v) }
 
+// Next64 adds 1 to a word and returns what it is then.
+func (m *Mapping) Next64(off uint64) uint64 { return atomic.AddUint64(m.word64(off), 1) }
+
 // FUTEX_WAIT and FUTEX_WAKE of linux/futex.h, without FUTEX_PRIVATE_FLAG: the
 // waiter is in another process.
 const (

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,16 +26,16 @@ type job struct {
 // limit for one package: a hang must end.
 const limit = 45 * time.Minute
 
-// slots is how many jobs run at a time: many of them wait more than they compute.
-func slots() int { return runtime.NumCPU() + 1 }
-
 // runJobs runs them and tells the report. It returns when all have ended.
 func runJobs(ctx context.Context, jobs []job, r *report) {
 	jobs = slices.Clone(jobs)
 	busy := map[string]bool{}
 	ended := make(chan job)
+	tick := time.NewTicker(looks)
+	defer tick.Stop()
+	before, idle := processors(), 0.0
 	for running := 0; ; {
-		for running < slots() && ctx.Err() == nil {
+		for ctx.Err() == nil && room(running, idle) {
 			i := next(jobs, busy)
 			if i < 0 {
 				break
@@ -45,6 +44,7 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 			jobs = slices.Delete(jobs, i, i+1)
 			busy[j.lane] = j.lane != ""
 			running++
+			idle = 0 // until it has shown what it takes
 			go func() {
 				if err := j.do(ctx, r); err != nil {
 					r.broke("go test "+strings.Join(j.packages, " "), err)
@@ -55,8 +55,14 @@ func runJobs(ctx context.Context, jobs []job, r *report) {
 		if running == 0 {
 			break
 		}
-		delete(busy, (<-ended).lane)
-		running--
+		select {
+		case j := <-ended:
+			delete(busy, j.lane)
+			running--
+		case <-tick.C:
+			now := processors()
+			before, idle = now, now.idleSince(before)
+		}
 	}
 	if ctx.Err() != nil {
 		r.broke("the run", ctx.Err())
@@ -68,11 +74,14 @@ func (j job) do(ctx context.Context, r *report) error {
 	// -vet=off: make lint has looked already. -ldflags: no tables for debuggers,
 	// which take a third of the linker's time.
 	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-timeout=" + limit.String()}
+	env := os.Environ()
 	if j.short {
 		args = append(args, "-short")
 	} else {
 		// A cached result says nothing about this machine's libvirt.
 		args = append(args, "-count=1", "-p=1")
+		// For compiler and linker (Makefile, TOOLS_GC), and not for the tests.
+		args, env = append(args, "-exec=env -u GOGC"), append(env, "GOGC=400")
 	}
 	if j.run != "" {
 		args = append(args, "-run="+j.run)
@@ -80,8 +89,9 @@ func (j job) do(ctx context.Context, r *report) error {
 	cmd := exec.CommandContext(ctx, "go", append(args, j.packages...)...)
 	cmd.Stderr = os.Stderr
 	if j.story != "" {
-		cmd.Env = append(os.Environ(), "BASALT_STORY="+j.story)
+		env = append(env, "BASALT_STORY="+j.story)
 	}
+	cmd.Env = env
 	// Its children get the signal as well, and clean up.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }

@@ -3,7 +3,8 @@
 //
 //   - plan.go says which packages run together, in which order, and what may run
 //     at the same time; choose.go chooses for RUN= and CHANGED=;
-//   - job.go runs "go test -json", several packages at a time;
+//   - job.go runs "go test -json", several packages at a time; room.go says when
+//     one more may begin;
 //   - report.go reads what it prints: a line per package, the output of what
 //     failed, every skip with its reason, and at the end a count;
 //   - again.go runs a few tests that failed once more, alone;

@@ -20,9 +20,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/memory"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -52,11 +51,13 @@ func Missing() string {
 	return ""
 }
 
+// room for a cluster, in bytes: it takes some 400 MB, and grows with what is written.
+const room = 4 << 30
+
 // Start makes a cluster, with more pools if they are wanted, and waits until all
 // of it works. Close it, whether it started or not.
 func Start(ctx context.Context, pools ...string) (*Cluster, error) {
-	forgotten()
-	dir, err := os.MkdirTemp(place(), fmt.Sprintf("%s%d-", folders, os.Getpid()))
+	dir, err := memory.Folder("ceph", room)
 	if err != nil {
 		return nil, err
 	}
@@ -99,34 +100,6 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 		return c, err
 	}
 	return c, c.WaitHealthy(ctx)
-}
-
-// folders begin with this, and the id of the process that they live with.
-const folders = "basalt-ceph-"
-
-// forgotten removes what processes have left that were killed: memory.
-func forgotten() {
-	all, _ := filepath.Glob(filepath.Join(place(), folders+"*-*"))
-	for _, dir := range all {
-		var pid int
-		if _, err := fmt.Sscanf(filepath.Base(dir), folders+"%d-", &pid); err != nil {
-			continue
-		}
-		if err := unix.Kill(pid, 0); errors.Is(err, unix.ESRCH) {
-			_ = os.RemoveAll(dir)
-		}
-	}
-}
-
-// place for a cluster, with a short path: sockets lie in it. One takes some
-// 400 MB, and grows with what is written.
-func place() string {
-	const memory, tmpfs, room = "/dev/shm", 0x01021994, 4 << 30
-	var s unix.Statfs_t
-	if err := unix.Statfs(memory, &s); err == nil && s.Type == tmpfs && s.Bavail*uint64(s.Bsize) > room {
-		return memory
-	}
-	return "/tmp"
 }
 
 // AddDisk makes a blank file, and an intent to use it.

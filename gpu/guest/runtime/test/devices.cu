@@ -317,16 +317,20 @@ static void refused()
 	cudaMemPoolPtrExportData data = {};
 	cudaMemPool_t pool, imported;
 	cudaEvent_t event;
-	void *p;
+	void *p, *q;
 	int fd = -1;
 
 	CHECK(cudaMalloc(&p, 1000));
 	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-	WANT(cudaIpcGetMemHandle(&memory, p), cudaErrorNotSupported);
-	WANT(cudaIpcOpenMemHandle(&p, memory, 0), cudaErrorNotSupported);
-	WANT(cudaIpcGetEventHandle(&handle, event), cudaErrorNotSupported);
-	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorNotSupported);
-	WANT(cudaIpcCloseMemHandle(p), cudaErrorNotSupported);
+	CHECK(cudaIpcGetMemHandle(&memory, p));
+	WANT(cudaIpcOpenMemHandle(&q, memory, cudaIpcMemLazyEnablePeerAccess), cudaErrorDeviceUninitialized); /* its own */
+	WANT(cudaIpcOpenMemHandle(&q, memory, 0), cudaErrorInvalidValue);
+	WANT(cudaIpcGetEventHandle(&handle, event), cudaErrorInvalidResourceHandle);
+	CHECK(cudaEventDestroy(event));
+	CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess));
+	CHECK(cudaIpcGetEventHandle(&handle, event));
+	WANT(cudaIpcOpenEventHandle(&event, handle), cudaErrorDeviceUninitialized); /* its own */
+	WANT(cudaIpcCloseMemHandle(p), cudaErrorInvalidValue);
 	CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
 	WANT(cudaMemPoolExportToShareableHandle(&fd, pool, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
 	WANT(cudaMemPoolImportFromShareableHandle(&imported, &fd, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);

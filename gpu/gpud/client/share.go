@@ -1,0 +1,174 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// shared is memory that the session has in common with others: it counts in the vGPU's
+// account, and in no session's.
+type shared struct {
+	wire.Share          // Owner: this worker shares it
+	file       *os.File // where it lies, once others may open it; of the owner
+}
+
+// awaitOwner is how long an open waits for a worker that has yet to come back to a gpud
+// that was restarted, and how often it asks.
+const (
+	awaitOwner = 10 * time.Second
+	askAgain   = 50 * time.Millisecond
+)
+
+// mayShare is an error where gpud is one that does not know these lines: it would end the
+// connection.
+func (h *Host) mayShare() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.sharing {
+		return fmt.Errorf("%w: this gpud is too old to let processes share memory", abi.ErrNotSupported)
+	}
+	return nil
+}
+
+// Share implements worker.Host.
+func (h *Host) Share(token worker.ShareToken, size uint64) error {
+	if err := h.mayShare(); err != nil {
+		return err
+	}
+	_, err := h.call(h.ctx, wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: token.String(), Size: size}})
+	return shareError(err)
+}
+
+// Publish implements worker.Host.
+func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
+	h.mu.Lock()
+	s := h.shares[token.String()]
+	if s == nil {
+		h.mu.Unlock()
+		return abi.ErrInvalidHandle
+	}
+	file, err := wire.Duplicate(m.File)
+	if err == nil {
+		s.file = file
+		if h.stream != nil && h.sharing {
+			h.stream.tell(s.line())
+		}
+	}
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_, err = h.call(h.ctx, wire.ToNode{Op: wire.OpMemory}) // who is told the token finds the memory
+	return err
+}
+
+// line tells gpud where the memory lies.
+func (s *shared) line() wire.ToNode {
+	return wire.ToNode{Op: wire.OpShare, Share: &wire.Share{Token: s.Token, Size: s.Size}, HasFile: true, File: s.file}
+}
+
+// OpenShared implements worker.Host.
+func (h *Host) OpenShared(token worker.ShareToken) (worker.Shared, error) {
+	for until := time.Now().Add(awaitOwner); ; {
+		if err := h.mayShare(); err != nil {
+			return worker.Shared{}, err
+		}
+		m, err := h.call(h.ctx, wire.ToNode{Op: wire.OpOpen, Share: &wire.Share{Token: token.String()}})
+		var refused *wire.Error
+		if errors.As(err, &refused) && refused.Code == wire.CodeUnavailable && time.Now().Before(until) {
+			select {
+			case <-time.After(askAgain):
+				continue
+			case <-h.ctx.Done():
+			}
+		}
+		if err != nil {
+			return worker.Shared{}, shareError(err)
+		}
+		if m.File == nil || m.Share == nil {
+			return worker.Shared{}, fmt.Errorf("%w: gpud's answer has no descriptor", abi.ErrUnavailable)
+		}
+		return worker.Shared{Size: m.Share.Size, File: m.File}, nil
+	}
+}
+
+// Unshare implements worker.Host.
+func (h *Host) Unshare(token worker.ShareToken, keep bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.shares[token.String()]
+	if s == nil {
+		return
+	}
+	delete(h.shares, token.String())
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+	if keep {
+		h.held += s.Bytes()
+	}
+	if h.account != nil {
+		h.account.Unshared(s.Bytes(), keep)
+	}
+	if h.stream != nil && h.sharing {
+		h.stream.tell(wire.ToNode{Op: wire.OpUnshare, Share: &wire.Share{Token: s.Token}, Keep: keep})
+	}
+}
+
+// shareError is what the driver API says for gpud's refusal.
+func shareError(err error) error {
+	var refused *wire.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Code {
+	case wire.CodeOutOfMemory:
+		return fmt.Errorf("%w: %s", abi.ErrOutOfMemory, refused.Message)
+	case wire.CodeNotFound:
+		return fmt.Errorf("%w: %s", abi.ErrInvalidHandle, refused.Message)
+	}
+	return fmt.Errorf("%w: %s", abi.ErrInvalidValue, refused.Message)
+}
+
+// enterShared notes what gpud has granted. It is called by the stream's reader, with mu
+// held: a registration after it has what the ledger has.
+func (h *Host) enterShared(q question, m wire.FromNode) {
+	switch {
+	case q.opens != "" && m.Share != nil && h.shares[q.opens] == nil:
+		h.shares[q.opens] = &shared{Share: *m.Share}
+		if h.account != nil {
+			h.account.Opened(m.Share.Bytes())
+		}
+	case q.shares.Token != "":
+		n := min(q.shares.Bytes(), h.held)
+		h.held -= n
+		h.shares[q.shares.Token] = &shared{Share: q.shares}
+		h.shares[q.shares.Token].Owner = true
+		if h.account != nil {
+			h.account.Shared(n)
+		}
+	}
+}
+
+// told are the shares for a registration; mu is held.
+func (h *Host) told() (list []wire.Share) {
+	for _, s := range h.shares {
+		list = append(list, wire.Share{Token: s.Token, Size: s.Size, Owner: s.Owner})
+	}
+	return list
+}
+
+// publishAgain sends a gpud that was restarted the descriptors; mu is held.
+func (h *Host) publishAgain(s *stream) {
+	for _, sh := range h.shares {
+		if sh.file != nil {
+			s.tell(sh.line())
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// A gpud that does not know shared memory would end the connection for a line about it:
+// it gets none.
+func TestOldGpudDoesNotShare(t *testing.T) {
+	f := startFake(t)
+	h, err := DialWorker(t.Context(), f.socket, "v", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := worker.ShareToken{1}
+	if err := h.Share(token, 4096); !errors.Is(err, abi.ErrNotSupported) {
+		t.Errorf("shared: %v, want %v", err, abi.ErrNotSupported)
+	}
+	if _, err := h.OpenShared(token); !errors.Is(err, abi.ErrNotSupported) {
+		t.Errorf("opened: %v, want %v", err, abi.ErrNotSupported)
+	}
+	h.Unshare(token, false)
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, op := range []string{wire.OpShare, wire.OpOpen, wire.OpUnshare} {
+		if lines := f.said(op); len(lines) > 0 {
+			t.Errorf("it was told %+v", lines)
+		}
+	}
+}

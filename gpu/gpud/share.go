@@ -1,0 +1,305 @@
+package gpud
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+)
+
+// share is memory of a vGPU that its sessions may have in common (decision 46). It counts
+// once, in the vGPU's account and in no session's, as long as any of them has it, and
+// does not leave the card.
+type share struct {
+	wire.Share
+	owner   *session // whose worker made it, as long as that has it
+	file    *os.File // where it lies; nil: nobody can open it now
+	holders map[*session]bool
+	settled sched.Time // up to when it has been counted
+}
+
+// maxSharesPerVGPU bounds the descriptors that gpud keeps for one.
+const maxSharesPerVGPU = 1024
+
+// shared is the memory that the vGPU's sessions share.
+func (v *vgpu) shared() (sum uint64) {
+	for _, sh := range v.shares {
+		sum += sh.Bytes()
+	}
+	return sum
+}
+
+// sharedOn is what all sessions of a card share: it is on the card.
+func (c *core) sharedOn(id sched.GPUID) (sum uint64) {
+	for _, v := range c.vgpus {
+		if v.on() == id {
+			sum += v.shared()
+		}
+	}
+	return sum
+}
+
+// has is how many pieces the session has, and their bytes.
+func (s *session) has() (n int, bytes uint64) {
+	for _, sh := range s.vgpu.shares {
+		if sh.holders[s] {
+			n++
+			bytes += sh.Bytes()
+		}
+	}
+	return n, bytes
+}
+
+// sharesAny reports whether it has any.
+func (s *session) sharesAny() bool {
+	n, _ := s.has()
+	return n > 0
+}
+
+// shows is what nvidia-smi shows for the session's process: shared memory with the one
+// that made it.
+func (s *session) shows() uint64 {
+	sum := s.held
+	for _, sh := range s.vgpu.shares {
+		if sh.owner == s {
+			sum += sh.Bytes()
+		}
+	}
+	return sum
+}
+
+// settleShares counts the vGPU's shared memory up to now, while anybody uses it.
+func (v *vgpu) settleShares(at sched.Time) (some bool) {
+	for _, sh := range v.shares {
+		for s := range sh.holders {
+			if s.state == live {
+				v.usage.VRAM.add(sh.Bytes(), at-sh.settled)
+				sh.settled, some = at, true
+				break
+			}
+		}
+	}
+	return some
+}
+
+// sharing serves OpShare: without a descriptor it makes memory of the session shared
+// memory, with one it lets others open it.
+func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
+	v, sh := s.vgpu, s.vgpu.shares[m.Share.Token]
+	switch {
+	case m.File != nil && sh != nil && sh.owner == s && sh.file == nil && (sh.Size > 0 || shm.CheckFile(m.File, eventPage) == nil):
+		sh.file, m.File = m.File, nil
+		return nil
+	case m.File != nil || sh != nil || m.Share.Bytes() > s.held:
+		return &wire.Error{Code: wire.CodeInvalid, Message: "that is no memory that the session can share"}
+	}
+	if e := c.mayShare(s, m.Share.Bytes()); e != nil {
+		return e
+	}
+	s.settle(at)
+	s.held -= m.Share.Bytes()
+	s.presence.swapped = min(s.presence.swapped, s.held)
+	v.shares[m.Share.Token] = &share{Share: wire.Share{Token: m.Share.Token, Size: m.Share.Size}, owner: s, holders: map[*session]bool{s: true}, settled: at}
+	if v.sole == s {
+		v.sole = nil // who opens it has memory that s may not know of
+	}
+	c.save.dirty = true
+	return nil
+}
+
+// mayShare is why a session may not share so many bytes. What is shared stays on the
+// card, so it must leave room there for each other vGPU, whole.
+func (c *core) mayShare(s *session, bytes uint64) *wire.Error {
+	if n, _ := s.has(); n >= wire.MaxShares || len(s.vgpu.shares) >= maxSharesPerVGPU {
+		return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d pieces of memory are shared already", len(s.vgpu.shares))}
+	}
+	card := c.cards[s.vgpu.on()]
+	if card == nil {
+		return &wire.Error{Code: wire.CodeUnavailable, Message: errNoCard.Error()}
+	}
+	all := c.sharedOn(card.ID) + bytes
+	for _, v := range c.vgpus {
+		if v == s.vgpu || v.on() != card.ID || v.deleted {
+			continue
+		}
+		if others := all - v.shared(); v.spec.VRAMBytes > card.VRAM-min(others, card.VRAM) {
+			return &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("%d bytes to share, which would stay on the card: vGPU %s would have no room there", bytes, v.id)}
+		}
+	}
+	return nil
+}
+
+// open finds what OpOpen names: only sessions of the vGPU that shares it can.
+func (c *core) open(s *session, token string) (*share, *wire.Error) {
+	sh := s.vgpu.shares[token]
+	switch n, _ := s.has(); {
+	case sh != nil && sh.file == nil && sh.owner != nil, sh == nil && s.vgpu.awaits(s):
+		return nil, &wire.Error{Code: wire.CodeUnavailable, Message: "the worker that shares it has yet to send where it lies"}
+	case sh == nil || sh.file == nil:
+		return nil, &wire.Error{Code: wire.CodeNotFound, Message: "no memory of the vGPU is shared by that name"}
+	case n >= wire.MaxShares && !sh.holders[s]:
+		return nil, &wire.Error{Code: wire.CodeOutOfMemory, Message: fmt.Sprintf("the process has %d pieces of shared memory", n)}
+	}
+	return sh, nil
+}
+
+// answerOpen fills the reply to an open: the session has the memory from now on.
+func (c *core) answerOpen(s *session, token string, reply *wire.FromNode) {
+	sh, e := c.open(s, token)
+	if e == nil {
+		told := sh.Share
+		var err error
+		if reply.File, err = wire.Duplicate(sh.file); err == nil {
+			reply.Share, reply.HasFile = &told, true
+			sh.holders[s] = true
+			c.save.dirty = true
+			return
+		}
+		e = &wire.Error{Code: wire.CodeOutOfMemory, Message: err.Error()}
+	}
+	reply.Code, reply.Message = e.Code, e.Message
+}
+
+// unshare serves OpUnshare. keep: nobody else has it, and it is the session's again.
+func (c *core) unshare(s *session, token string, keep bool, at sched.Time) {
+	sh := s.vgpu.shares[token]
+	if sh == nil || !sh.holders[s] {
+		return
+	}
+	if keep && sh.owner == s && len(sh.holders) == 1 {
+		s.settle(at)
+		s.held += sh.Bytes()
+	}
+	c.part(s, sh, at)
+	c.makeRoom(c.cards[s.vgpu.on()], at)
+}
+
+// part takes a piece of shared memory from a session; the last one gives it back.
+func (c *core) part(s *session, sh *share, at sched.Time) {
+	s.vgpu.settleShares(at)
+	delete(sh.holders, s)
+	if sh.owner == s {
+		sh.owner = nil
+		sh.close()
+	}
+	if len(sh.holders) == 0 {
+		delete(s.vgpu.shares, sh.Token)
+	}
+	c.save.dirty = true
+}
+
+// eventPage is the size of the file of an event that sessions share, which counts no
+// memory (gpu/worker/share_event.go): how often it was recorded, and which record is done.
+const eventPage = 4096
+
+// complete makes all records of an event done: a session has ended that has perhaps
+// recorded it, and others shall not wait for ever. The file is checked memory, which
+// nothing has to be waited for.
+func (sh *share) complete() {
+	var recorded [8]byte
+	if _, err := sh.file.ReadAt(recorded[:], 0); err == nil {
+		_, _ = sh.file.WriteAt(recorded[:], int64(len(recorded)))
+	}
+}
+
+// partAll: the session has ended.
+func (c *core) partAll(s *session, at sched.Time) {
+	for _, sh := range s.vgpu.shares {
+		if sh.holders[s] {
+			if sh.Size == 0 && sh.file != nil {
+				sh.complete()
+			}
+			c.part(s, sh, at)
+		}
+	}
+}
+
+func (sh *share) close() {
+	if sh.file != nil {
+		_ = sh.file.Close()
+		sh.file = nil
+	}
+}
+
+// unknown is what of the shared memory that a worker says to have, when it registers, gpud
+// does not know: how many pieces, and their bytes.
+func (v *vgpu) unknown(list []wire.Share) (n int, sum uint64) {
+	for _, sh := range list {
+		if v.shares[sh.Token] == nil {
+			n++
+			sum += sh.Bytes()
+		}
+	}
+	return n, sum
+}
+
+// takeUp makes what a worker that comes back shares, and has opened, what it says.
+func (c *core) takeUp(s *session, list []wire.Share, at sched.Time) {
+	said := map[string]bool{}
+	for _, in := range list {
+		said[in.Token] = true
+		sh := s.vgpu.shares[in.Token]
+		if sh == nil {
+			sh = &share{Share: wire.Share{Token: in.Token, Size: in.Size}, holders: map[*session]bool{}, settled: at}
+			s.vgpu.shares[in.Token] = sh
+		}
+		sh.holders[s] = true
+		if in.Owner && sh.owner == nil {
+			sh.owner = s
+		}
+		if sh.owner == s {
+			sh.close() // the worker sends the descriptor again
+		}
+	}
+	for token, sh := range s.vgpu.shares {
+		if sh.holders[s] && !said[token] {
+			c.part(s, sh, at)
+		}
+	}
+}
+
+// storedShare is one on the disk.
+type storedShare struct {
+	wire.Share
+	Owner   string     `json:"owner,omitempty"` // session
+	Holders []string   `json:"holders"`
+	Settled sched.Time `json:"settled"`
+}
+
+func (v *vgpu) storedShares() (all []storedShare) {
+	for _, sh := range v.shares {
+		out := storedShare{Share: sh.Share, Settled: sh.settled}
+		if sh.owner != nil {
+			out.Owner = sh.owner.id
+		}
+		for s := range sh.holders {
+			out.Holders = append(out.Holders, s.id)
+		}
+		slices.Sort(out.Holders)
+		all = append(all, out)
+	}
+	slices.SortFunc(all, func(a, b storedShare) int { return cmp.Compare(a.Token, b.Token) })
+	return all
+}
+
+// loadShares puts them back for sessions that are expected back.
+func (v *vgpu) loadShares(list []storedShare) {
+	for _, in := range list {
+		sh := &share{Share: in.Share, holders: map[*session]bool{}, settled: in.Settled}
+		for _, id := range in.Holders {
+			if s := v.sessions[id]; s != nil && s.state != ended {
+				sh.holders[s] = true
+			}
+		}
+		if s := v.sessions[in.Owner]; s != nil && sh.holders[s] {
+			sh.owner = s
+		}
+		if len(sh.holders) > 0 {
+			v.shares[in.Token] = sh
+		}
+	}
+}

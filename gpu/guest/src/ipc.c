@@ -1,0 +1,263 @@
+/* Memory and events that processes of one vGPU share. What travels between them is a token, which
+ * the worker has made and nobody can guess; the worker and gpud decide who may open what
+ * it stands for. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "capture.h"
+
+enum { LAZY_ENABLE_PEER_ACCESS = 1 /* CUipcMem_flags */ };
+
+/* What is in a handle, of 64 bytes; the rest is zero. */
+struct token {
+	uint64_t half[2];
+	uint64_t kind;
+};
+enum { TOKEN_MEMORY = 1, TOKEN_EVENT = 2, TOKEN_MAPPED = 3 };
+
+/* Held while the worker is asked, so that what it answers is noted in its order. */
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
+
+void ipc_abandon(void)
+{
+	pthread_mutex_init(&asking, NULL);
+}
+
+bool ipc_capable(const struct range *r)
+{
+	return !r->pool && !r->graph && !r->memory && !r->opened;
+}
+
+/* Writes the handle for a token that the worker has answered. */
+static int handle_make(char *handle, size_t size, uint64_t kind, const struct answer *a)
+{
+	struct token token = {{a->value0, a->value1}, kind};
+
+	TRY(a->result);
+	memset(handle, 0, size);
+	memcpy(handle, &token, sizeof token);
+	return 0;
+}
+
+/* Any address in the allocation names all of it. */
+CUDA_API CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
+{
+	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
+	uint64_t context;
+	struct range r;
+
+	SESSION(s);
+	if (!pHandle)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
+	TRY(context_working(&context));
+	pthread_mutex_lock(&asking);
+	if (range_find(SPACE_DEVICE, dptr, &r) && ipc_capable(&r) && range_export(r.address)) {
+		struct bslt_mem_share args = {r.address};
+
+		a = call(s, BSLT_OP_MEM_SHARE, &args, sizeof args);
+	}
+	pthread_mutex_unlock(&asking);
+	return handle_make(pHandle->reserved, sizeof pHandle->reserved, TOKEN_MEMORY, &a);
+}
+
+/* The token of a handle, or CUDA_ERROR_INVALID_HANDLE. */
+static int token_of(const char *handle, size_t size, uint64_t kind, struct token *token)
+{
+	memcpy(token, handle, sizeof *token);
+	for (size_t i = sizeof *token; i < size; i++)
+		if (handle[i])
+			return CUDA_ERROR_INVALID_HANDLE;
+	return token->kind == kind ? 0 : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Called with asking. */
+static int open_memory(struct session *s, struct bslt_mem_open *args, CUdeviceptr *out)
+{
+	struct answer a = call(s, BSLT_OP_MEM_OPEN, args, sizeof *args);
+	struct range r = {.address = a.value0, .size = a.value1, .context = args->ctx, .opened = true}, there;
+
+	TRY(a.result);
+	if (!range_find(SPACE_DEVICE, r.address, &there) && range_add(SPACE_DEVICE, &r) != 0) {
+		struct bslt_mem_close back = {r.address};
+
+		(void)call(s, BSLT_OP_MEM_CLOSE, &back, sizeof back);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = r.address;
+	return 0;
+}
+
+CUDA_API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
+{
+	struct bslt_mem_open args = {0};
+	struct token token;
+	int err;
+
+	SESSION(s);
+	if (!pdptr || Flags != LAZY_ENABLE_PEER_ACCESS)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (capturing())
+		TRY(capture_unsafe());
+	TRY(context_working(&args.ctx));
+	TRY(token_of(handle.reserved, sizeof handle.reserved, TOKEN_MEMORY, &token));
+	args.token0 = token.half[0];
+	args.token1 = token.half[1];
+	pthread_mutex_lock(&asking);
+	err = open_memory(s, &args, pdptr);
+	pthread_mutex_unlock(&asking);
+	return err;
+}
+
+/* Returns, with the last of several opens, when no work can use the memory any more. */
+CUDA_API CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
+{
+	struct answer a = {.result = CUDA_ERROR_INVALID_VALUE};
+	struct range r;
+
+	SESSION(s);
+	if (capturing())
+		TRY(capture_unsafe());
+	pthread_mutex_lock(&asking);
+	if (range_find(SPACE_DEVICE, dptr, &r) && r.opened && r.address == dptr) {
+		struct bslt_mem_close args = {dptr};
+
+		a = call(s, BSLT_OP_MEM_CLOSE, &args, sizeof args);
+		if (a.result == 0 && a.value0 == 0)
+			(void)range_take(SPACE_DEVICE, dptr, &r);
+	}
+	pthread_mutex_unlock(&asking);
+	return a.result;
+}
+
+/* Records that the program has made before count as one. */
+CUDA_API CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent event)
+{
+	struct bslt_event_share args = {(uintptr_t)event};
+	struct answer a;
+	struct event *e;
+
+	SESSION(s);
+	if (!pHandle)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!(e = object_get(event, KIND_EVENT)))
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (!(e->flags & CU_EVENT_INTERPROCESS)) {
+		object_put(e);
+		return CUDA_ERROR_INVALID_HANDLE;
+	}
+	pthread_mutex_lock(&asking);
+	a = call(s, BSLT_OP_EVENT_SHARE, &args, sizeof args);
+	if (a.result == 0)
+		e->shared = true;
+	pthread_mutex_unlock(&asking);
+	object_put(e);
+	return handle_make(pHandle->reserved, sizeof pHandle->reserved, TOKEN_EVENT, &a);
+}
+
+CUDA_API CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
+{
+	struct bslt_event_open args = {0};
+	struct token token;
+	struct event *e;
+	int err;
+
+	SESSION(s);
+	if (!phEvent)
+		return CUDA_ERROR_INVALID_VALUE;
+	TRY(context_working(&args.ctx));
+	TRY(token_of(handle.reserved, sizeof handle.reserved, TOKEN_EVENT, &token));
+	args.token0 = token.half[0];
+	args.token1 = token.half[1];
+	args.event = object_ids(1);
+	if (!(e = object_new(sizeof *e, KIND_EVENT, args.event, args.ctx)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->flags = CU_EVENT_DISABLE_TIMING;
+	e->shared = true;
+	if ((err = call(s, BSLT_OP_EVENT_OPEN, &args, sizeof args).result) != 0) {
+		object_put(e);
+		return err;
+	}
+	object_add(e);
+	*phEvent = handle_of(args.event);
+	return 0;
+}
+
+/* A record that another process may have made, for which a stream waits. */
+struct foreign {
+	struct session *session;
+	uint32_t slot; /* done when the record is */
+};
+
+static void await_foreign(void *data, int err)
+{
+	struct foreign *f = data;
+
+	(void)err;
+	(void)slot_wait(f->session, f->slot);
+	slot_give(f->session, f->slot);
+	free(f);
+}
+
+/* The stream's work cannot wait for another worker, so this side holds it back, as for a
+ * host function. Which record is meant the worker knows from when it is asked, now. */
+int ipc_stream_wait(struct session *s, CUstream h, const struct event *e)
+{
+	struct bslt_event_synchronize a = {e->o.id};
+	struct bslt_event_query q = {e->o.id};
+	uint64_t stream, context;
+	struct foreign *f;
+	bool blocking;
+	int err = call(s, BSLT_OP_EVENT_QUERY, &q, sizeof q).result;
+
+	if (err != CUDA_ERROR_NOT_READY)
+		return err;
+	TRY(stream_find(h, &stream, &context, &blocking));
+	if (!(f = calloc(1, sizeof *f)))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	f->session = s;
+	if ((err = slot_take(s, &f->slot)) != 0) {
+		free(f);
+		return err;
+	}
+	if ((err = ring_put(s, BSLT_OP_EVENT_SYNCHRONIZE, 0, f->slot, &a, sizeof a, NULL, 0)) != 0) {
+		slot_give(s, f->slot);
+		free(f);
+		return err;
+	}
+	if ((err = callbacks_run(stream, context, blocking, await_foreign, f)) != 0)
+		await_foreign(f, err);
+	return err;
+}
+
+int token_file(const struct answer *a, int *fd)
+{
+	struct token token = {{a->value0, a->value1}, TOKEN_MAPPED};
+	int file = memfd_create("cuda-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (file < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (pwrite(file, &token, sizeof token, 0) != (ssize_t)sizeof token ||
+	    fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0) {
+		(void)close(file);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*fd = file;
+	return 0;
+}
+
+/* Of any other descriptor that is no file nothing is taken. */
+int token_read(int fd, uint64_t *half0, uint64_t *half1)
+{
+	struct token token;
+
+	if (pread(fd, &token, sizeof token, 0) != (ssize_t)sizeof token || token.kind != TOKEN_MAPPED)
+		return CUDA_ERROR_INVALID_VALUE;
+	*half0 = token.half[0];
+	*half1 = token.half[1];
+	return 0;
+}

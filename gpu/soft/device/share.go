@@ -1,0 +1,198 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+)
+
+// sharedMemory is where an allocation lies whose memory other processes may use: a file
+// of its own, in which there is nothing else. Its place in the arena stays unused.
+type sharedMemory struct {
+	file  *os.File
+	bytes []byte // whole pages
+}
+
+func wholePages(size uint64) uint64 { return (size + 4095) &^ 4095 }
+
+// Share implements worker.Sharer. The allocation's region is replaced in the table, which
+// kernels that go on after this take anew, as all that runs does.
+func (c *Context) Share(addr uint64) (worker.Shared, error) {
+	c.move.Lock()
+	defer c.move.Unlock()
+	c.mu.Lock()
+	e, ok := c.allocs[addr]
+	m := c.shared[addr]
+	ok = ok && !c.closed
+	c.mu.Unlock()
+	if !ok {
+		return worker.Shared{}, abi.ErrInvalidValue
+	}
+	if m == nil {
+		var err error
+		if m, err = c.moveToFile(addr, e); err != nil {
+			return worker.Shared{}, err
+		}
+	}
+	file, err := duplicate(m.file)
+	return worker.Shared{Size: e.size, File: file}, err
+}
+
+// moveToFile moves an allocation that is on the device into a file.
+func (c *Context) moveToFile(addr uint64, e extent) (*sharedMemory, error) {
+	if err := c.beginMove(); err != nil {
+		return nil, err
+	}
+	defer c.endMove()
+	file, err := shm.NewFile("soft-gpu-shared", e.size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err)
+	}
+	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(e.size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+	}
+	m := &sharedMemory{file: file, bytes: bytes}
+	if err := c.copyOut(bytes[:e.size], e.off, 0); err != nil {
+		m.close()
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shared[addr] = m
+	if err := c.showShared(addr, m, e); err != nil {
+		delete(c.shared, addr)
+		m.close()
+		return nil, err
+	}
+	c.d.mem.zero(e.off, e.size)
+	return m, nil
+}
+
+// showShared puts the file in the place of what it is a copy of: in the table, or where
+// the memory is mapped. Callers hold mu.
+func (c *Context) showShared(addr uint64, m *sharedMemory, e extent) error {
+	if _, there := c.allocs[addr]; !there || c.away.evicted {
+		return abi.ErrInvalidValue
+	}
+	if e.off < c.d.mem.half {
+		table := slices.Clone(*c.table.Load())
+		i := slices.IndexFunc(table, func(r exec.Region) bool { return r.Base == addr })
+		if i < 0 {
+			return abi.ErrInvalidValue
+		}
+		table[i].Data = m.bytes[:e.size:e.size]
+		c.table.Store(&table)
+		return nil
+	}
+	for at, mapped := range c.mappings.at {
+		if mapped.memory != addr {
+			continue
+		}
+		space, err := c.space(at, mapped.size)
+		if err == nil {
+			err = c.mapMemory(space, addr, e)
+		}
+		if err != nil { // some of it is neither here nor there
+			c.poisoned = errors.Join(abi.ErrUnknown, err)
+			return c.poisoned
+		}
+	}
+	return nil
+}
+
+// ImportShared implements worker.Sharer. The number is a place of the device's memory that
+// nothing else has, and that stays empty.
+func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
+		return 0, errors.Join(abi.ErrInvalidValue, err)
+	}
+	file, err := duplicate(m.File)
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(m.Size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return 0, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+	}
+	shared := &sharedMemory{file: file, bytes: bytes}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	off, err := c.d.mem.placeShared(m.Size)
+	if err == nil && c.closed {
+		c.d.mem.free(off)
+		err = abi.ErrInvalidContext
+	}
+	if err != nil {
+		shared.close()
+		return 0, err
+	}
+	memory := c.spaces.Device + off
+	c.shared[memory], c.imported[memory] = shared, extent{off, m.Size}
+	return memory, nil
+}
+
+// duplicate returns another descriptor of the same file.
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("another descriptor of %s: %w", f.Name(), err)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// dropShared closes the file of an allocation that no new work can use; callers hold mu.
+// What began with the old table may still use it.
+func (c *Context) dropShared(addr uint64) {
+	m := c.shared[addr]
+	if m == nil {
+		return
+	}
+	delete(c.shared, addr)
+	meanwhile := c.tailsLocked()
+	go func() {
+		await(c, meanwhile)
+		m.close()
+	}()
+}
+
+func (m *sharedMemory) close() {
+	_ = unix.Munmap(m.bytes)
+	_ = m.file.Close()
+}
+
+// OpenShared implements worker.Sharer.
+func (c *Context) OpenShared(addr uint64, m worker.Shared) error {
+	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
+		return errors.Join(abi.ErrInvalidValue, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return abi.ErrInvalidContext
+	}
+	if c.mappings.at[addr] != nil {
+		return abi.ErrInvalidValue
+	}
+	space, err := c.space(addr, wholePages(m.Size))
+	if err == nil {
+		err = mapFile(space, int(m.File.Fd()), 0)
+	}
+	if err != nil {
+		return err
+	}
+	c.mappings.at[addr] = &mapped{size: m.Size, access: worker.AccessReadWrite}
+	c.showMappings()
+	return nil
+}
+
+// CloseShared implements worker.Sharer.
+func (c *Context) CloseShared(addr uint64, done func()) error { return c.MemUnmap(addr, done) }

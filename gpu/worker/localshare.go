@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// localShares is what the sessions of local hosts share, as one vGPU's do.
+type localShares struct {
+	mu sync.Mutex // guards the following; an account's is taken under it
+	of map[ShareToken]*localShare
+}
+
+type localShare struct {
+	at      Shared // File nil: it cannot be opened, not yet or not any more
+	owner   *LocalHost
+	holders map[*LocalHost]bool
+}
+
+func newLocalShares() *localShares { return &localShares{of: map[ShareToken]*localShare{}} }
+
+// Join makes the hosts those of one vGPU, as far as sharing memory goes. It is called
+// before a session uses h.
+func (h *LocalHost) Join(o *LocalHost) { h.shares = o.shares }
+
+// Share implements Host.
+func (h *LocalHost) Share(token ShareToken, size uint64) error {
+	h.shares.mu.Lock()
+	defer h.shares.mu.Unlock()
+	h.shares.of[token] = &localShare{at: Shared{Size: size}, owner: h, holders: map[*LocalHost]bool{h: true}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.used -= min(Accounted(size), h.used)
+	h.acct.Shared(Accounted(size))
+	return nil
+}
+
+// Publish implements Host.
+func (h *LocalHost) Publish(token ShareToken, m Shared) error {
+	h.shares.mu.Lock()
+	defer h.shares.mu.Unlock()
+	s := h.shares.of[token]
+	if s == nil || s.owner != h {
+		return abi.ErrInvalidHandle
+	}
+	file, err := duplicate(m.File)
+	s.at.File = file
+	return err
+}
+
+func duplicate(f *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// OpenShared implements Host.
+func (h *LocalHost) OpenShared(token ShareToken) (Shared, error) {
+	h.shares.mu.Lock()
+	defer h.shares.mu.Unlock()
+	s := h.shares.of[token]
+	if s == nil || s.at.File == nil {
+		return Shared{}, abi.ErrInvalidHandle
+	}
+	m := s.at
+	var err error
+	if m.File, err = duplicate(m.File); err != nil {
+		return Shared{}, errors.Join(abi.ErrUnavailable, err)
+	}
+	if !s.holders[h] {
+		s.holders[h] = true
+		h.acct.Opened(Accounted(m.Size))
+	}
+	return m, nil
+}
+
+// Unshare implements Host.
+func (h *LocalHost) Unshare(token ShareToken, keep bool) {
+	h.shares.mu.Lock()
+	defer h.shares.mu.Unlock()
+	s := h.shares.of[token]
+	if s == nil || !s.holders[h] {
+		return
+	}
+	delete(s.holders, h)
+	if s.owner == h && s.at.File != nil {
+		_ = s.at.File.Close()
+		s.at.File = nil
+	}
+	if len(s.holders) == 0 {
+		delete(h.shares.of, token)
+	}
+	h.acct.Unshared(Accounted(s.at.Size), keep)
+	if keep {
+		h.mu.Lock()
+		h.used += Accounted(s.at.Size)
+		h.mu.Unlock()
+	}
+}

@@ -1,0 +1,346 @@
+package worker
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// sharing is what the session has in common with other sessions of its vGPU: memory of
+// its own that it lets them open, and theirs that it has opened (decision 46). The host
+// counts it. The issuer owns all of it.
+type sharing struct {
+	made   map[ShareToken]*madeShare
+	opened map[uint64]*openedShare // by address
+	uses   map[ShareToken]int      // of opened, those under way too
+}
+
+// madeShare is an allocation that others may open.
+type madeShare struct {
+	token  ShareToken
+	bytes  uint64 // accounted
+	moved  bool   // host and driver have shared it
+	ready  bool   // the issuer knows that
+	failed error  // why nobody can open it
+}
+
+// openedShare is another session's memory in a context.
+type openedShare struct {
+	token         ShareToken
+	ctx           *contextObject
+	address, size uint64
+	opens         int
+	leaving       bool
+}
+
+// maxShares bounds what a session shares and has opened; gpud has the same limit.
+const maxShares = 128
+
+func newSharing() sharing {
+	return sharing{made: map[ShareToken]*madeShare{}, opened: map[uint64]*openedShare{}, uses: map[ShareToken]int{}}
+}
+
+func (s *sharing) room() error {
+	if len(s.made)+len(s.uses) >= maxShares {
+		return abi.ErrOutOfMemory
+	}
+	return nil
+}
+
+// find is what a context has opened by a token.
+func (s *sharing) find(ctx *contextObject, token ShareToken) *openedShare {
+	for _, o := range s.opened {
+		if o.ctx == ctx && o.token == token && !o.leaving {
+			return o
+		}
+	}
+	return nil
+}
+
+// newShareToken makes one of 128 random bits.
+func newShareToken() ShareToken {
+	var b [16]byte
+	rand.Read(b[:])
+	return ShareToken{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// memShare serves MemShare. What is shared counts as none of the context's memory from
+// here on.
+func (s *Session) memShare(c *command) error {
+	address := abi.DecodeMemShare(c.argBytes).Address
+	a, err := s.allocation(c, address)
+	if err != nil {
+		return err
+	}
+	driver, ok := a.ctx.driver.(Sharer)
+	switch {
+	case !ok:
+		return abi.ErrNotSupported
+	case a.shared != nil && !a.shared.ready:
+		return abi.ErrUnavailable // another thread shares it just now
+	case a.shared != nil:
+		c.value0, c.value1 = a.shared.token[0], a.shared.token[1]
+		return a.shared.failed
+	}
+	if err := s.sharing.room(); err != nil {
+		return err
+	}
+	m, ctx := &madeShare{token: newShareToken(), bytes: Accounted(a.size)}, a.ctx
+	asked := s.ask(c, func() error { return s.share(driver, m, address, a.size) }, func(c *command, err error) error {
+		a, there := s.handles.allocs[address]
+		return s.haveShared(c, ctx, m, there && a.shared == m, func() {
+			a.shared = nil
+			s.handles.allocs[address] = a
+		}, err)
+	})
+	if errors.Is(asked, errLater) {
+		a.shared = m
+		s.handles.allocs[address] = a
+		s.sharing.made[m.token] = m
+		a.ctx.held -= m.bytes
+	}
+	return asked
+}
+
+// share has host and driver share an allocation. It may wait for the device. Once the
+// driver has shared it the memory stays shared, whether others can open it or not.
+func (s *Session) share(driver Sharer, m *madeShare, address, size uint64) error {
+	if err := s.host.Share(m.token, size); err != nil {
+		return err
+	}
+	var at Shared
+	err := s.gate.alone(func() (err error) {
+		at, err = driver.Share(address)
+		return err
+	})
+	if err != nil {
+		s.host.Unshare(m.token, true)
+		return err
+	}
+	m.moved = true
+	return errors.Join(s.host.Publish(m.token, at), at.File.Close())
+}
+
+// haveShared is the answer on the issuer. there: nothing has destroyed the memory
+// meanwhile; back makes it what it was.
+func (s *Session) haveShared(c *command, ctx *contextObject, m *madeShare, there bool, back func(), err error) error {
+	if !m.moved {
+		s.notShared(ctx, m)
+		if there {
+			back()
+		}
+		return err
+	}
+	m.ready, m.failed = true, err
+	if !there {
+		s.unshare(m)
+		return abi.ErrInvalidContext
+	}
+	c.value0, c.value1 = m.token[0], m.token[1]
+	return err
+}
+
+// notShared makes memory the context's own again.
+func (s *Session) notShared(ctx *contextObject, m *madeShare) {
+	delete(s.sharing.made, m.token)
+	if _, lives := s.contexts[ctx]; lives {
+		ctx.held += m.bytes
+	} else {
+		s.unreserve(m.bytes)
+	}
+}
+
+// unshare ends what the session shares: its memory is freed. Others may still have it.
+func (s *Session) unshare(m *madeShare) {
+	delete(s.sharing.made, m.token)
+	s.host.Unshare(m.token, false)
+}
+
+// memOpen serves MemOpen.
+func (s *Session) memOpen(c *command) error {
+	a := abi.DecodeMemOpen(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	driver, ok := ctx.driver.(Sharer)
+	if !ok {
+		return abi.ErrNotSupported
+	}
+	token := ShareToken{a.Token0, a.Token1}
+	if s.sharing.made[token] != nil {
+		return abi.ErrInvalidContext
+	}
+	if again := s.openAgain(c, ctx, token); again {
+		return nil
+	}
+	if s.sharing.uses[token] == 0 {
+		if err := s.sharing.room(); err != nil {
+			return err
+		}
+	}
+	var m Shared
+	asked := s.ask(c, func() (err error) {
+		m, err = s.host.OpenShared(token)
+		return err
+	}, func(c *command, err error) error {
+		if err == nil {
+			defer m.File.Close()
+			err = s.haveOpened(c, driver, ctx, token, m)
+		}
+		if err != nil {
+			s.unuse(token)
+		}
+		return err
+	})
+	if errors.Is(asked, errLater) {
+		s.sharing.uses[token]++
+	}
+	return asked
+}
+
+// openAgain counts one more open of what the context has open.
+func (s *Session) openAgain(c *command, ctx *contextObject, token ShareToken) bool {
+	o := s.sharing.find(ctx, token)
+	if o == nil || o.opens == 1<<30 {
+		return false
+	}
+	o.opens++
+	c.value0, c.value1 = o.address, o.size
+	return true
+}
+
+// haveOpened shows the memory in its context, on the issuer. An error gives the use back.
+func (s *Session) haveOpened(c *command, driver Sharer, ctx *contextObject, token ShareToken, m Shared) error {
+	if ctx.dead || s.buried {
+		return abi.ErrInvalidContext
+	}
+	if s.openAgain(c, ctx, token) { // another thread was faster
+		s.unuse(token)
+		return nil
+	}
+	if m.Size == 0 || m.Size > abi.MaxWindow {
+		return abi.ErrInvalidValue
+	}
+	address, err := s.window.Lend((m.Size+abi.MapGranule-1)&^(abi.MapGranule-1), abi.MapGranule)
+	if err != nil {
+		return err
+	}
+	if err := driver.OpenShared(address, m); err != nil {
+		return errors.Join(err, s.window.Return(address))
+	}
+	s.sharing.opened[address] = &openedShare{token: token, ctx: ctx, address: address, size: m.Size, opens: 1}
+	c.value0, c.value1 = address, m.Size
+	return nil
+}
+
+// unuse is the end of one use of what another session shares.
+func (s *Session) unuse(token ShareToken) {
+	if s.sharing.uses[token]--; s.sharing.uses[token] > 0 {
+		return
+	}
+	delete(s.sharing.uses, token)
+	s.host.Unshare(token, false)
+}
+
+// memClose serves MemClose. As with an unmapping, a session's end waits for it.
+func (s *Session) memClose(c *command) error {
+	address := abi.DecodeMemClose(c.argBytes).Address
+	o := s.sharing.opened[address]
+	if o == nil || o.leaving || o.ctx.dead {
+		return abi.ErrInvalidValue
+	}
+	if err := c.use(o.ctx); err != nil {
+		return err
+	}
+	if o.opens > 1 {
+		o.opens--
+		c.value0 = uint64(o.opens)
+		return nil
+	}
+	if s.requests >= maxRequests {
+		return abi.ErrUnavailable
+	}
+	driver, ok := o.ctx.driver.(Sharer)
+	if !ok {
+		return abi.ErrNotSupported
+	}
+	later := *c
+	later.argBytes, later.inlineBytes = nil, nil
+	s.requests++
+	o.leaving = true
+	err := driver.CloseShared(address, func() {
+		s.post(func() {
+			s.requests--
+			s.dropOpened(o)
+			if s.shared != nil {
+				s.finish(&later, nil)
+			}
+		})
+	})
+	if err != nil {
+		s.requests--
+		o.leaving = false
+		return err
+	}
+	return errLater
+}
+
+// dropOpened forgets what no work can use any more.
+func (s *Session) dropOpened(o *openedShare) {
+	if s.sharing.opened[o.address] != o {
+		return // its context has gone
+	}
+	delete(s.sharing.opened, o.address)
+	if err := s.window.Return(o.address); err != nil {
+		s.log.Error("the address of shared memory does not come back", "error", err)
+	}
+	s.unuse(o.token)
+}
+
+// sharesOf are what a context that is being destroyed shares. What is being shared just
+// now ends itself.
+func (s *Session) sharesOf(ctx *contextObject) (list []*madeShare) {
+	for address := range ctx.allocs {
+		if m := s.handles.allocs[address].shared; m != nil && m.ready {
+			list = append(list, m)
+		}
+	}
+	for handle := range ctx.handles {
+		if o, ok := s.handles.objects[handle].(*memoryObject); ok && o.shared != nil && o.shared.ready {
+			list = append(list, o.shared)
+		}
+	}
+	return list
+}
+
+// importsOf are other processes' memory that a context which is being destroyed has imported.
+func (s *Session) importsOf(ctx *contextObject) (list []ShareToken) {
+	for handle := range ctx.handles {
+		if o, ok := s.handles.objects[handle].(*memoryObject); ok && o.from != nil {
+			list = append(list, *o.from)
+		}
+	}
+	return list
+}
+
+// dropSharing ends what a context that has gone shared and had opened.
+func (s *Session) dropSharing(ctx *contextObject) {
+	for _, m := range ctx.shares {
+		s.unshare(m)
+	}
+	for _, e := range ctx.events {
+		s.dropEvent(e)
+	}
+	for _, token := range ctx.imports {
+		s.unuse(token)
+	}
+	ctx.shares, ctx.events, ctx.imports = nil, nil, nil
+	for _, o := range s.sharing.opened {
+		if o.ctx == ctx {
+			s.dropOpened(o)
+		}
+	}
+}

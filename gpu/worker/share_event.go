@@ -1,0 +1,243 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
+)
+
+// sharedEvent is an event that several sessions of a vGPU have. What they share is a page
+// with two numbers: how often it was recorded, by whichever session, and the last of
+// these records that is done. Who waits, waits for the number that it found.
+//
+// The page may hold anything: another session's worker may have been taken over. Then
+// waits end early, or with their session.
+type sharedEvent struct {
+	token ShareToken
+	made  *madeShare // nil: another session made it
+	page  *shm.Mapping
+	users atomic.Int64 // of page
+}
+
+// Offsets in the page. gpud reads and writes them too when a session ends.
+const (
+	eventRecorded = 0
+	eventDone     = 8
+	eventPage     = abi.PageSize
+)
+
+// leave ends a use of the page.
+func (e *sharedEvent) leave() {
+	if e.users.Add(-1) == 0 {
+		e.page.Close()
+	}
+}
+
+// record counts a record; the function says that it is done.
+func (e *sharedEvent) record() (done func()) {
+	e.users.Add(1)
+	n := e.page.Next64(eventRecorded)
+	return func() {
+		for {
+			old := e.page.Load64(eventDone)
+			if old >= n || e.page.CAS64(eventDone, old, n) {
+				break
+			}
+		}
+		e.leave()
+	}
+}
+
+// latest is the number of the last record.
+func (e *sharedEvent) latest() uint64 { return e.page.Load64(eventRecorded) }
+
+func (e *sharedEvent) done(n uint64) bool { return e.page.Load64(eventDone) >= n }
+
+const (
+	firstEventLook = 20 * time.Microsecond // the pause, which doubles
+	lastEventLook  = time.Millisecond      // up to this
+)
+
+// await waits until a record is done, or the session ends.
+func (e *sharedEvent) await(ctx context.Context, n uint64) error {
+	for pause := firstEventLook; !e.done(n); pause = min(2*pause, lastEventLook) {
+		if ctx.Err() != nil {
+			return abi.ErrUnavailable
+		}
+		time.Sleep(pause)
+	}
+	return nil
+}
+
+// eventShare serves EventShare.
+func (s *Session) eventShare(c *command) error {
+	handle := abi.DecodeEventShare(c.argBytes).Event
+	e, err := s.eventOf(c, handle)
+	if err != nil {
+		return err
+	}
+	if o := e.shared; o != nil {
+		if o.made == nil {
+			return abi.ErrInvalidHandle // it is for its maker to share
+		}
+		c.value0, c.value1 = o.token[0], o.token[1]
+		return o.made.failed
+	}
+	if err := s.sharing.room(); err != nil {
+		return err
+	}
+	file, err := shm.NewFile("event", eventPage)
+	if err != nil {
+		return fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err)
+	}
+	page, err := shm.Map([]shm.Extent{{FD: int(file.Fd()), Length: eventPage}})
+	if err != nil {
+		return errors.Join(abi.ErrOutOfMemory, err, file.Close())
+	}
+	m := &madeShare{token: newShareToken(), moved: true}
+	o := &sharedEvent{token: m.token, made: m, page: page}
+	o.users.Add(1)
+	asked := s.ask(c, func() error {
+		err := s.host.Share(m.token, 0)
+		if err == nil {
+			err = s.host.Publish(m.token, Shared{Size: 0, File: file})
+		}
+		return errors.Join(err, file.Close())
+	}, func(c *command, err error) error {
+		m.ready, m.failed = true, err
+		c.value0, c.value1 = m.token[0], m.token[1]
+		return err
+	})
+	if !errors.Is(asked, errLater) {
+		o.leave()
+		return errors.Join(asked, file.Close())
+	}
+	e.shared = o
+	s.sharing.made[m.token] = m
+	s.eventRecorded(e) // what was recorded before counts as one record
+	return asked
+}
+
+// eventRecorded counts the record that the driver has just been given.
+func (s *Session) eventRecorded(e *eventObject) {
+	if e.shared == nil {
+		return
+	}
+	done := e.shared.record()
+	if err := e.ctx.driver.EventNotify(e.event, func(error) { done() }); err != nil {
+		done()
+	}
+}
+
+// eventOpen serves EventOpen: the session's own event is for its own records.
+func (s *Session) eventOpen(c *command) error {
+	a := abi.DecodeEventOpen(c.argBytes)
+	ctx, err := s.context(c, a.Ctx)
+	if err != nil {
+		return err
+	}
+	token := ShareToken{a.Token0, a.Token1}
+	if s.sharing.made[token] != nil {
+		return abi.ErrInvalidContext
+	}
+	if err := s.handles.free(a.Event, 1); err != nil {
+		return err
+	}
+	if s.sharing.uses[token] == 0 {
+		if err := s.sharing.room(); err != nil {
+			return err
+		}
+	}
+	var page *shm.Mapping
+	asked := s.ask(c, func() (err error) {
+		page, err = s.openEvent(token)
+		return err
+	}, func(_ *command, err error) error {
+		if err == nil {
+			if err = s.enterEvent(ctx, a.Event, token, page); err != nil {
+				page.Close()
+			}
+		}
+		if err != nil {
+			s.unuse(token)
+		}
+		return err
+	})
+	if errors.Is(asked, errLater) {
+		s.sharing.uses[token]++
+	}
+	return asked
+}
+
+// openEvent maps the page of another session's event.
+func (s *Session) openEvent(token ShareToken) (*shm.Mapping, error) {
+	m, err := s.host.OpenShared(token)
+	if err != nil {
+		return nil, err
+	}
+	defer m.File.Close()
+	if err := shm.CheckFile(m.File, eventPage); err != nil || m.Size != 0 {
+		return nil, errors.Join(abi.ErrInvalidHandle, err)
+	}
+	return shm.Map([]shm.Extent{{FD: int(m.File.Fd()), Length: eventPage}})
+}
+
+// enterEvent makes an event of a page, on the issuer.
+func (s *Session) enterEvent(ctx *contextObject, handle uint64, token ShareToken, page *shm.Mapping) error {
+	if ctx.dead || s.buried {
+		return abi.ErrInvalidContext
+	}
+	if err := s.handles.free(handle, 1); err != nil {
+		return err
+	}
+	event, err := ctx.driver.EventCreate(EventDisableTiming)
+	if err != nil {
+		return err
+	}
+	o := &sharedEvent{token: token, page: page}
+	o.users.Add(1)
+	s.handles.add(handle, ctx, &eventObject{ctx: ctx, event: event, shared: o})
+	return nil
+}
+
+// eventAwait serves EventSynchronize for an event that is shared: its latest record now.
+func (s *Session) eventAwait(c *command, e *sharedEvent) error {
+	n := e.latest()
+	if e.done(n) {
+		return nil
+	}
+	e.users.Add(1)
+	asked := s.ask(c, func() error {
+		defer e.leave()
+		return e.await(s.gate.ctx, n)
+	}, func(_ *command, err error) error { return err })
+	if !errors.Is(asked, errLater) {
+		e.leave()
+	}
+	return asked
+}
+
+// dropEvent ends what the session has of a shared event that is destroyed.
+func (s *Session) dropEvent(o *sharedEvent) {
+	if o.made != nil {
+		s.unshare(o.made)
+	} else {
+		s.unuse(o.token)
+	}
+	o.leave()
+}
+
+// eventsOf are the shared events of a context that is being destroyed.
+func (s *Session) eventsOf(ctx *contextObject) (list []*sharedEvent) {
+	for handle := range ctx.handles {
+		if e, ok := s.handles.objects[handle].(*eventObject); ok && e.shared != nil {
+			list = append(list, e.shared)
+		}
+	}
+	return list
+}

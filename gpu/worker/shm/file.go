@@ -1,0 +1,48 @@
+package shm
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// NewFile makes a memory file of zeros, in whole pages, for other processes to map. It is
+// sealed: nobody can change its size.
+func NewFile(name string, size uint64) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("memory file %s: %w", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if err = f.Truncate(int64(pages(size))); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("memory file %s of %d bytes: %w", name, size, err)
+	}
+	return f, nil
+}
+
+// CheckFile checks what another process calls a memory file of size bytes: it cannot
+// shrink, so touching its pages is safe.
+func CheckFile(f *os.File, size uint64) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
+	switch {
+	case err != nil:
+		return fmt.Errorf("shared memory is not a memory file: %w", err)
+	case seals&unix.F_SEAL_SHRINK == 0:
+		return fmt.Errorf("shared memory can shrink: seals %#x", seals)
+	case info.Size() < 0 || pages(size) > uint64(info.Size()) || size > pages(size):
+		return fmt.Errorf("shared memory has %d bytes, want %d", info.Size(), size)
+	}
+	return nil
+}
+
+// pages rounds up to whole pages.
+func pages(size uint64) uint64 { return (size + 4095) &^ 4095 }
