@@ -7,8 +7,15 @@ const object = (id: string, revision: number, more = {}) => ({ kind: 'Instance',
 const put = (id: string, revision: number): WatchEvent => ({ revision, type: 'put', object: object(id, revision) });
 const page = { items: [object('a', 1), object('b', 2)] };
 
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
+let end: AbortController;
+beforeEach(() => {
+  end = new AbortController();
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  end.abort();
+  vi.useRealTimers();
+});
 
 const newest = (...events: WatchEvent[]) => new Map(events.map((e) => [e.object.meta.id ?? '', e]));
 
@@ -24,7 +31,7 @@ function setUp() {
   const list = ['Instance', 'list', { project: 'p' }];
   client.setQueryData(list, page);
   client.setQueryData(['Instance', 'one', 'a'], object('a', 1));
-  return { client, list, apply: applier(client, (f) => f()), asked: vi.spyOn(client, 'invalidateQueries') };
+  return { client, list, apply: applier(client, end.signal, (f) => f()), asked: vi.spyOn(client, 'invalidateQueries') };
 }
 
 test('a change reaches the list and the object’s own page without asking again', () => {
@@ -59,7 +66,7 @@ test('the changes of a frame are put in together, the last of each object', () =
   const { client, list } = setUp();
   const set = vi.spyOn(client, 'setQueryData');
   let draw: () => void = () => undefined;
-  const apply = applier(client, (f) => (draw = f));
+  const apply = applier(client, end.signal, (f) => (draw = f));
   for (let i = 3; i < 50; i++) apply(put(i % 2 ? 'a' : 'b', i));
   expect(set).not.toHaveBeenCalled();
   draw();
@@ -72,6 +79,28 @@ test('what is removed is gone from the list, and its page knows', () => {
   apply({ revision: 7, type: 'remove', object: object('a', 7) });
   expect(client.getQueryData<typeof page>(list)?.items.map((i) => i.meta.id)).toEqual(['b']);
   expect(client.getQueryData(['Instance', 'one', 'a'])).toBeNull();
+});
+
+test('an answer that was asked for before a change does not undo it', async () => {
+  const { client, list, apply } = setUp();
+  let answer: (p: typeof page) => void = () => undefined;
+  const asked = client.fetchQuery({ queryKey: list, queryFn: () => new Promise<typeof page>((resolve) => (answer = resolve)) });
+  await vi.advanceTimersByTimeAsync(0);
+  apply(put('a', 5));
+  apply({ revision: 7, type: 'remove', object: object('b', 7) });
+  answer(page);
+  await asked;
+  expect(client.getQueryData<typeof page>(list)?.items.map((i) => [i.meta.id, i.meta.revision])).toEqual([['a', 5]]);
+  client.setQueryData(['Instance', 'one', 'a'], object('a', 4)); // the answer to one's own change
+  expect(client.getQueryData<ReturnType<typeof object>>(['Instance', 'one', 'a'])?.meta.revision).toBe(5);
+});
+
+test('what has ended renews nothing', () => {
+  const { client, list, apply } = setUp();
+  apply(put('a', 5));
+  end.abort();
+  client.setQueryData(list, page);
+  expect(client.getQueryData<typeof page>(list)).toEqual(page);
 });
 
 test('after a gap everything is asked again', () => {

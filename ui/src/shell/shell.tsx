@@ -27,7 +27,7 @@ function useLive(session: Session): Liveness {
   useEffect(() => {
     if (!seesMachines(session)) return;
     const end = new AbortController();
-    const apply = applier(client);
+    const apply = applier(client, end.signal);
     const more = [...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])];
     follow({ kinds: [...kinds, ...more], since: session.revision, onEvent: (e) => (taskStore.note(e), apply(e)), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
     return () => (end.abort(), taskStore.clear());
