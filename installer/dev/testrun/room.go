@@ -9,11 +9,11 @@ import (
 
 // looks is how often the processors are looked at, and how long a job has to
 // show what it takes before the next one begins.
-const looks = 5 * time.Second
+const looks = 3 * time.Second
 
 // spare is the share of the processors' time from which on there is room for
 // one job more.
-const spare = 0.2
+const spare = 0.1
 
 // room says whether a job may begin beside those that run. One more than
 // processors always run, as many jobs wait more than they compute; more of them,

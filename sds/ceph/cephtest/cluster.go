@@ -54,6 +54,10 @@ func Missing() string {
 // room for a cluster, in bytes: it takes some 400 MB, and grows with what is written.
 const room = 4 << 30
 
+// askAgain is how long to wait between two questions to Ceph, whose command takes half a
+// second of a processor each time.
+const askAgain = time.Second
+
 // Start makes a cluster, with more pools if they are wanted, and waits until all
 // of it works. Close it, whether it started or not.
 func Start(ctx context.Context, pools ...string) (*Cluster, error) {
@@ -129,7 +133,7 @@ func (c *Cluster) Settle(ctx context.Context) error {
 		select { // there is no event: daemons come up when they do
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), last)
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(askAgain):
 		}
 	}
 }
@@ -145,7 +149,7 @@ func (c *Cluster) WaitHealthy(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %+v", ctx.Err(), h)
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(askAgain):
 		}
 	}
 }

@@ -55,7 +55,7 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const act = useMutation({
     mutationFn: (a: Action) => call(a, id),
     onSuccess: (i) => {
-      client.setQueryData<Instance | null>(['Instance', 'one', id], (old) => (old && (old.meta.revision ?? 0) > (i.meta.revision ?? 0) ? old : old === null ? null : i));
+      client.setQueryData(['Instance', 'one', id], i);
       ask(null);
     },
   });
