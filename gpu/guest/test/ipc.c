@@ -545,7 +545,9 @@ static void map_theirs(void)
 	CUdeviceptr p;
 	int fd;
 
+	meet();
 	(void)demo_start("poke");
+	meet();
 	fd = get_descriptor();
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&h, (void *)(intptr_t)other, DESCRIPTOR));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemImportFromShareableHandle(&h, (void *)(intptr_t)-1, DESCRIPTOR));
@@ -585,6 +587,8 @@ static void ipc_mapped(void)
 
 	apart(map_theirs);
 	(void)start_alone("poke");
+	meet();
+	meet(); /* it has loaded its module */
 	CHECK(cuMemCreate(&h, 2 * GRANULE, &prop, 0));
 	CHECK(cuMemCreate(&private, GRANULE, &own, 0));
 	CHECK(cuMemAddressReserve(&p, 5 * GRANULE, 0, 0, 0));
