@@ -178,11 +178,17 @@ func (c *context) MemUnmap(address uint64, done func()) error {
 	if a == nil {
 		return abi.ErrInvalidValue
 	}
+	return c.removeWhenDrained(address, func() { c.unalias(a) }, done)
+}
+
+// removeWhenDrained takes what lies at an address out of the table at once, and away
+// when the work before has ended; then done is called.
+func (c *context) removeWhenDrained(address uint64, remove, done func()) error {
 	c.d.memory.removeMapped(address)
 	var once sync.Once // an operation that the context's end drops is finished, not drained
 	tell := func() { once.Do(done) }
 	err := c.push(nil, &op{
-		drained: func() { c.unalias(a); tell() },
+		drained: func() { remove(); tell() },
 		done: func(err error) {
 			if err != nil {
 				tell()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
@@ -155,21 +154,7 @@ func (c *context) CloseShared(address uint64, done func()) error {
 	if !there {
 		return abi.ErrInvalidValue
 	}
-	c.d.memory.removeMapped(address)
-	var once sync.Once // an operation that the context's end drops is finished, not drained
-	tell := func() { once.Do(done) }
-	err := c.push(nil, &op{
-		drained: func() { c.unopen(address); tell() },
-		done: func(err error) {
-			if err != nil {
-				tell()
-			}
-		},
-	})
-	if err != nil {
-		tell()
-	}
-	return nil
+	return c.removeWhenDrained(address, func() { c.unopen(address) }, done)
 }
 
 func (c *context) unopen(address uint64) {

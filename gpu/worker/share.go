@@ -176,6 +176,12 @@ func (s *Session) memOpen(c *command) error {
 	if again := s.openAgain(c, ctx, token); again {
 		return nil
 	}
+	return s.openShared(c, token, func(c *command, m Shared) error { return s.haveOpened(c, driver, ctx, token, m) })
+}
+
+// openShared asks the host for what another session shares, and has the issuer take it
+// in. An error there gives the use back.
+func (s *Session) openShared(c *command, token ShareToken, have func(c *command, m Shared) error) error {
 	if s.sharing.uses[token] == 0 {
 		if err := s.sharing.room(); err != nil {
 			return err
@@ -188,7 +194,7 @@ func (s *Session) memOpen(c *command) error {
 	}, func(c *command, err error) error {
 		if err == nil {
 			defer m.File.Close()
-			err = s.haveOpened(c, driver, ctx, token, m)
+			err = have(c, m)
 		}
 		if err != nil {
 			s.unuse(token)

@@ -56,29 +56,7 @@ func (s *Session) memImport(c *command) error {
 	if err := s.handles.free(a.Memory, 1); err != nil {
 		return err
 	}
-	if s.sharing.uses[token] == 0 {
-		if err := s.sharing.room(); err != nil {
-			return err
-		}
-	}
-	var m Shared
-	asked := s.ask(c, func() (err error) {
-		m, err = s.host.OpenShared(token)
-		return err
-	}, func(c *command, err error) error {
-		if err == nil {
-			defer m.File.Close()
-			err = s.haveImported(c, driver, ctx, a.Memory, token, m)
-		}
-		if err != nil {
-			s.unuse(token)
-		}
-		return err
-	})
-	if errors.Is(asked, errLater) {
-		s.sharing.uses[token]++
-	}
-	return asked
+	return s.openShared(c, token, func(c *command, m Shared) error { return s.haveImported(c, driver, ctx, a.Memory, token, m) })
 }
 
 // haveImported puts the memory behind its handle, on the issuer.
