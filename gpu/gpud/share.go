@@ -95,7 +95,7 @@ func (c *core) sharing(s *session, m *wire.ToNode, at sched.Time) *wire.Error {
 		sh.file, m.File = m.File, nil
 		return nil
 	case m.File != nil || sh != nil || m.Share.Bytes() > s.held:
-		return &wire.Error{Code: wire.CodeInvalid, Message: "that is no memory that the session can share"}
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the session has no such memory to share"}
 	}
 	if e := c.mayShare(s, m.Share.Bytes()); e != nil {
 		return e
@@ -153,7 +153,7 @@ func (c *core) answerOpen(s *session, token string, reply *wire.FromNode) {
 	if e == nil {
 		told := sh.Share
 		var err error
-		if reply.File, err = wire.Duplicate(sh.file); err == nil {
+		if reply.File, err = shm.Duplicate(sh.file); err == nil {
 			reply.Share, reply.HasFile = &told, true
 			sh.holders[s] = true
 			c.save.dirty = true

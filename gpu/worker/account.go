@@ -6,8 +6,8 @@ import "sync"
 // the host has reserved for the session and nothing uses. The issuer allocates from
 // the idle part without asking anybody; the host fills it up and calls it back.
 //
-//	used + idle = what, but for shared memory, the host's ledger has for the session, but for requests and
-//	releases that are under way
+//	used + idle = what the host's ledger has for the session, but for shared memory
+//	and for requests and releases that are under way
 //
 // Every method is one step and calls nothing, so that it can be called with a host's
 // own locks held.

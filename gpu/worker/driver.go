@@ -199,9 +199,9 @@ type Mapper interface {
 // "IPC").
 type Sharer interface {
 	// Share makes an allocation of MemAlloc, or memory of MemCreate by its number, memory
-	// of a file, with what is in it; it keeps its addresses. It is called, from any goroutine, while all of the session's
-	// memory is on the device and nobody is inside the gate. From then on Evict leaves
-	// the allocation where it is.
+	// of a file, with what is in it; it keeps its addresses. It is called, from any
+	// goroutine, while all of the session's memory is on the device and nobody is inside
+	// the gate. From then on Evict leaves the allocation where it is.
 	Share(address uint64) (Shared, error)
 	// OpenShared shows what a Share of another process gave at an address that the
 	// session has lent for it, with access. The driver believes nothing that the file's

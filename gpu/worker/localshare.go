@@ -2,12 +2,10 @@ package worker
 
 import (
 	"errors"
-	"os"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
 // localShares is what the sessions of local hosts share, as one vGPU's do.
@@ -48,17 +46,9 @@ func (h *LocalHost) Publish(token ShareToken, m Shared) error {
 	if s == nil || s.owner != h {
 		return abi.ErrInvalidHandle
 	}
-	file, err := duplicate(m.File)
+	file, err := shm.Duplicate(m.File)
 	s.at.File = file
 	return err
-}
-
-func duplicate(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // OpenShared implements Host.
@@ -71,7 +61,7 @@ func (h *LocalHost) OpenShared(token ShareToken) (Shared, error) {
 	}
 	m := s.at
 	var err error
-	if m.File, err = duplicate(m.File); err != nil {
+	if m.File, err = shm.Duplicate(m.File); err != nil {
 		return Shared{}, errors.Join(abi.ErrUnavailable, err)
 	}
 	if !s.holders[h] {

@@ -148,43 +148,23 @@ func (s *Session) eventOpen(c *command) error {
 	if err := s.handles.free(a.Event, 1); err != nil {
 		return err
 	}
-	if s.sharing.uses[token] == 0 {
-		if err := s.sharing.room(); err != nil {
-			return err
-		}
-	}
-	var page *shm.Mapping
-	asked := s.ask(c, func() (err error) {
-		page, err = s.openEvent(token)
-		return err
-	}, func(_ *command, err error) error {
-		if err == nil {
-			if err = s.enterEvent(ctx, a.Event, token, page); err != nil {
-				page.Close()
-			}
-		}
-		if err != nil {
-			s.unuse(token)
-		}
-		return err
-	})
-	if errors.Is(asked, errLater) {
-		s.sharing.uses[token]++
-	}
-	return asked
+	return s.openShared(c, token, func(_ *command, m Shared) error { return s.haveEvent(ctx, a.Event, token, m) })
 }
 
-// openEvent maps the page of another session's event.
-func (s *Session) openEvent(token ShareToken) (*shm.Mapping, error) {
-	m, err := s.host.OpenShared(token)
-	if err != nil {
-		return nil, err
-	}
-	defer m.File.Close()
+// haveEvent maps the page of another session's event, on the issuer.
+func (s *Session) haveEvent(ctx *contextObject, handle uint64, token ShareToken, m Shared) error {
 	if err := shm.CheckFile(m.File, eventPage); err != nil || m.Size != 0 {
-		return nil, errors.Join(abi.ErrInvalidHandle, err)
+		return errors.Join(abi.ErrInvalidHandle, err)
 	}
-	return shm.Map([]shm.Extent{{FD: int(m.File.Fd()), Length: eventPage}})
+	page, err := shm.Map([]shm.Extent{{FD: int(m.File.Fd()), Length: eventPage}})
+	if err != nil {
+		return err
+	}
+	if err := s.enterEvent(ctx, handle, token, page); err != nil {
+		page.Close()
+		return err
+	}
+	return nil
 }
 
 // enterEvent makes an event of a page, on the issuer.

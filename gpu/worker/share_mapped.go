@@ -69,7 +69,7 @@ func (s *Session) haveImported(c *command, driver Sharer, ctx *contextObject, ha
 		return err
 	}
 	if _, err := granular(0, m.Size); err != nil {
-		return abi.ErrInvalidHandle // it is no memory of MemExport
+		return abi.ErrInvalidHandle // MemExport did not make it
 	}
 	memory, err := driver.ImportShared(m)
 	if err != nil {

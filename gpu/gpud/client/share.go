@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
+	"github.com/basalt-gpu/basalt/gpu/worker/shm"
 )
 
 // shared is memory that the session has in common with others: it counts in the vGPU's
@@ -53,7 +54,7 @@ func (h *Host) Publish(token worker.ShareToken, m worker.Shared) error {
 		h.mu.Unlock()
 		return abi.ErrInvalidHandle
 	}
-	file, err := wire.Duplicate(m.File)
+	file, err := shm.Duplicate(m.File)
 	if err == nil {
 		s.file = file
 		if h.stream != nil && h.sharing {

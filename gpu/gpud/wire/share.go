@@ -128,19 +128,3 @@ func writeFile(conn *net.UnixConn, line []byte, file *os.File) error {
 	}
 	return err
 }
-
-// Duplicate returns a descriptor of the same file.
-func Duplicate(file *os.File) (*os.File, error) {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var fd int
-	if e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3) }); e != nil {
-		return nil, e
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(fd), file.Name()), nil
-}

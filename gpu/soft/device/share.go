@@ -23,6 +23,15 @@ type sharedMemory struct {
 
 func wholePages(size uint64) uint64 { return (size + 4095) &^ 4095 }
 
+// mapShared maps a file of size bytes, which is its own from then on, or closes it.
+func mapShared(file *os.File, size uint64) (*sharedMemory, error) {
+	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+	}
+	return &sharedMemory{file: file, bytes: bytes}, nil
+}
+
 // Share implements worker.Sharer. The allocation's region is replaced in the table, which
 // kernels that go on after this take anew, as all that runs does.
 func (c *Context) Share(addr uint64) (worker.Shared, error) {
@@ -42,7 +51,7 @@ func (c *Context) Share(addr uint64) (worker.Shared, error) {
 			return worker.Shared{}, err
 		}
 	}
-	file, err := duplicate(m.file)
+	file, err := shm.Duplicate(m.file)
 	return worker.Shared{Size: e.size, File: file}, err
 }
 
@@ -56,12 +65,11 @@ func (c *Context) moveToFile(addr uint64, e extent) (*sharedMemory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err)
 	}
-	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(e.size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	m, err := mapShared(file, e.size)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+		return nil, err
 	}
-	m := &sharedMemory{file: file, bytes: bytes}
-	if err := c.copyOut(bytes[:e.size], e.off, 0); err != nil {
+	if err := c.copyOut(m.bytes[:e.size], e.off, 0); err != nil {
 		m.close()
 		return nil, err
 	}
@@ -115,15 +123,14 @@ func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
 	if err := shm.CheckFile(m.File, m.Size); err != nil || m.Size == 0 {
 		return 0, errors.Join(abi.ErrInvalidValue, err)
 	}
-	file, err := duplicate(m.File)
+	file, err := shm.Duplicate(m.File)
 	if err != nil {
 		return 0, err
 	}
-	bytes, err := unix.Mmap(int(file.Fd()), 0, int(wholePages(m.Size)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	shared, err := mapShared(file, m.Size)
 	if err != nil {
-		return 0, errors.Join(fmt.Errorf("%w: %w", abi.ErrOutOfMemory, err), file.Close())
+		return 0, err
 	}
-	shared := &sharedMemory{file: file, bytes: bytes}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	off, err := c.d.mem.placeShared(m.Size)
@@ -138,15 +145,6 @@ func (c *Context) ImportShared(m worker.Shared) (uint64, error) {
 	memory := c.spaces.Device + off
 	c.shared[memory], c.imported[memory] = shared, extent{off, m.Size}
 	return memory, nil
-}
-
-// duplicate returns another descriptor of the same file.
-func duplicate(f *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, fmt.Errorf("another descriptor of %s: %w", f.Name(), err)
-	}
-	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
 // dropShared closes the file of an allocation that no new work can use; callers hold mu.

@@ -44,5 +44,21 @@ func CheckFile(f *os.File, size uint64) error {
 	return nil
 }
 
+// Duplicate returns another descriptor of the same file.
+func Duplicate(file *os.File) (*os.File, error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	if e := raw.Control(func(of uintptr) { fd, err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3) }); e != nil {
+		return nil, e
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
+}
+
 // pages rounds up to whole pages.
 func pages(size uint64) uint64 { return (size + 4095) &^ 4095 }
