@@ -24,6 +24,7 @@ type fakeGPUD struct {
 
 	mu     sync.Mutex // guards all below
 	refuse string     // code for registrations
+	before func()     // a registration is answered
 	heard  []wire.ToNode
 	conns  map[net.Conn]bool
 }
@@ -87,7 +88,7 @@ func (f *fakeGPUD) serve(conn net.Conn) {
 		}
 		f.mu.Lock()
 		f.heard = append(f.heard, m)
-		refuse := f.refuse
+		refuse, before := f.refuse, f.before
 		f.mu.Unlock()
 		reply := wire.FromNode{Op: wire.OpReply, ID: m.ID}
 		switch m.Op {
@@ -95,6 +96,9 @@ func (f *fakeGPUD) serve(conn net.Conn) {
 			if refuse != "" {
 				_ = wire.Write(conn, wire.FromNode{Op: wire.OpReply, ID: m.ID, Code: refuse, Message: "the fake refuses"})
 				return
+			}
+			if before != nil {
+				before()
 			}
 			reply.Limits, reply.Device = &worker.Limits{Name: "fake", VRAM: 1 << 30}, &wire.Device{Driver: wire.DriverSoft}
 		case wire.OpReserve:

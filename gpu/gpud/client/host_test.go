@@ -65,6 +65,35 @@ func TestRegistersAgain(t *testing.T) {
 	}
 }
 
+// What happens while a registration is under way is told when it is over: nobody
+// may come after it who would tell it.
+func TestToldDuringRegistration(t *testing.T) {
+	f := startFake(t)
+	h := dial(t, f)
+	done := worker.Totals{GPUNanos: 9, Launches: 3}
+	f.mu.Lock()
+	f.before = func() {
+		h.Report(done)
+		h.SetProcess(9, "later")
+		patience.Until(t, 20*time.Second, "the report has found nobody", func() bool {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return !h.sending
+		})
+	}
+	f.mu.Unlock()
+	f.stop()
+	f.start()
+	eventually(t, "gpud hears the totals", func() bool {
+		told := f.said(wire.OpTotals)
+		return len(told) > 0 && *told[len(told)-1].Totals == done
+	})
+	eventually(t, "gpud hears which process it is", func() bool {
+		told := f.said(wire.OpProcess)
+		return len(told) > 0 && told[len(told)-1].PID == 9
+	})
+}
+
 // A lease goes on while gpud is away, and a worker without one gets one in the end.
 func TestRunsWithoutGpud(t *testing.T) {
 	f := startFake(t)

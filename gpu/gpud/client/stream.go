@@ -114,13 +114,7 @@ func (h *Host) register(s *stream) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	// What was given back while the registration was under way is told now.
-	if gone := m.Register.Held - min(h.held, m.Register.Held); gone > 0 {
-		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
-	}
-	if h.swap.out && (!m.Register.Out || h.swap.bytes > m.Register.Swapped) { // and what left
-		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(m.Register.Swapped, h.swap.bytes)})
-	}
+	h.tellSince(s, m.Register)
 	if h.sharing = reply.Shares; h.sharing {
 		h.publishAgain(s)
 	}
@@ -130,6 +124,24 @@ func (h *Host) register(s *stream) error {
 	h.settle()
 	close(h.up)
 	return nil
+}
+
+// tellSince tells what has changed while the registration was under way: until now
+// it was told to nobody. mu is held.
+func (h *Host) tellSince(s *stream, told *wire.Register) {
+	if gone := told.Held - min(h.held, told.Held); gone > 0 {
+		s.tell(wire.ToNode{Op: wire.OpRelease, Bytes: gone})
+	}
+	if h.swap.out && (!told.Out || h.swap.bytes > told.Swapped) { // and what left
+		s.tell(wire.ToNode{Op: wire.OpEvicted, Bytes: h.swap.bytes - min(told.Swapped, h.swap.bytes)})
+	}
+	if h.totals != told.Totals {
+		t := h.totals
+		s.tell(wire.ToNode{Op: wire.OpTotals, Totals: &t})
+	}
+	if h.pid != told.PID || h.name != told.Name {
+		s.tell(wire.ToNode{Op: wire.OpProcess, PID: h.pid, Name: h.name})
+	}
 }
 
 // serve reads what gpud says until the connection ends.
