@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 
 // node is one node's daemons and their places.
@@ -63,7 +64,7 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: freePort(t), interfaces: interfaces(t), flags: flags, grace: longGrace}
+	n := &node{t: t, ctx: context.Background(), bin: bin, data: data, run: run, listen: port.Address(t), interfaces: interfaces(t), flags: flags, grace: longGrace}
 	n.control = nodeclient.NewControl(filepath.Join(run, "gpud.sock"))
 	t.Cleanup(n.sweep)
 	failed.Keep(t, n.keep)
@@ -85,16 +86,6 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1 && nodes.Items[0].WithoutHypervisor() == ""
 	})
 	return n
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (n *node) client(token string) *client.API {

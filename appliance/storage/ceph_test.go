@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
@@ -91,7 +91,7 @@ func newReal(t *testing.T) *real {
 		Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
 		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
-	leader := &Leader{Store: r.store, Ceph: r.deploy, Node: r.node, Port: freePort(t), Log: log}
+	leader := &Leader{Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
 	var wg sync.WaitGroup
 	t.Cleanup(func() { // first of all: nobody starts anything again
 		cancel()
@@ -116,15 +116,6 @@ func newReal(t *testing.T) *real {
 		})
 	}
 	return r
-}
-
-func freePort(t *testing.T) uint16 {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return netip.MustParseAddrPort(l.Addr().String()).Port()
 }
 
 func (r *real) pool(ctx context.Context, a *Access) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/store/histtest"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 
 // processes are nodes that are processes of their own, to be killed. They talk
@@ -214,17 +215,9 @@ func (p *processes) kill(id string) {
 func startProcesses(t *testing.T, n int) *processes {
 	t.Helper()
 	p := &processes{Raft: map[string]string{}, HTTP: map[string]string{}, Bootstrap: "node-0", dir: t.TempDir(), cmds: map[string]*exec.Cmd{}}
-	free := func() string { // nobody else takes a port that was just given back, as a rule
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		return l.Addr().String()
-	}
 	for i := range n {
 		id := fmt.Sprintf("node-%d", i)
-		p.Raft[id], p.HTTP[id] = free(), free()
+		p.Raft[id], p.HTTP[id] = port.Address(t), port.Address(t)
 	}
 	for i := range n {
 		id := fmt.Sprintf("node-%d", i)

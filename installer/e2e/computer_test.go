@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
@@ -84,7 +84,7 @@ type computer struct {
 
 	dir              string
 	key, public      string // of root: file of the private one, and the public one
-	apiPort, sshPort int    // of this machine; they lead to the node
+	apiPort, sshPort uint16 // of this machine; they lead to the node
 	starts           int    // so far
 }
 
@@ -92,7 +92,7 @@ type computer struct {
 func newComputer(t *testing.T, name, serial string) *computer {
 	t.Helper()
 	c := &computer{name: name, serial: serial, dir: t.TempDir()}
-	c.apiPort, c.sshPort = freePort(t), freePort(t)
+	c.apiPort, c.sshPort = port.Free(t), port.Free(t)
 	c.key = filepath.Join(c.dir, "key")
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", c.key)
 	public, err := os.ReadFile(c.key + ".pub")
@@ -372,19 +372,6 @@ func ovmf(t *testing.T, which string) string {
 		t.Fatalf("%v: run make setup", err)
 	}
 	return path
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func run(t *testing.T, name string, args ...string) {

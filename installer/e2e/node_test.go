@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -124,7 +123,7 @@ func (c *computer) try(ctx context.Context, command string) (string, error) {
 // sshArgs runs a command on the node. One connection serves them all: each costs
 // an emulated computer seconds.
 func (c *computer) sshArgs(command string) []string {
-	return []string{"ssh", "-q", "-p", strconv.Itoa(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
+	return []string{"ssh", "-q", "-p", fmt.Sprint(c.sshPort), "-i", c.key, "-o", "BatchMode=yes",
 		"-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
 		"-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", "ControlPath=" + filepath.Join(c.dir, "ssh"), "root@127.0.0.1", command}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 
 // process is a basaltd of several, with machines in memory.
@@ -133,7 +133,7 @@ func several(t *testing.T, nodes int, start func(*process)) (all []*process, key
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		p := &process{name: fmt.Sprint("n", i+1), dir: dir, command: []string{"--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
-			"--node-name", fmt.Sprint("n", i+1), "--listen", address(t), "--peer-listen", address(t), "--libvirt", "fake:", "--fence", "none", "--compare-every", "1s", "--log-level", "debug"}}
+			"--node-name", fmt.Sprint("n", i+1), "--listen", port.Address(t), "--peer-listen", port.Address(t), "--libvirt", "fake:", "--fence", "none", "--compare-every", "1s", "--log-level", "debug"}}
 		failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
 		start(p)
 		all = append(all, p)
@@ -169,16 +169,6 @@ func has(t *testing.T, p *process, key, flavor string) {
 		_, err := p.api(t, key).Flavors().Get(t.Context(), flavor, client.Query{})
 		return err == nil
 	})
-}
-
-func address(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // vote waits until all of them vote and know of it, so that any one may fail.
@@ -420,7 +410,7 @@ func TestDamagedAlone(t *testing.T) {
 			t.Cleanup(func() { _ = os.RemoveAll(dir) })
 			failed.Keep(t, func(f failed.Folder) { f.Files(filepath.Join(dir, "log")) })
 			p := &process{name: "n1", dir: dir, command: []string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
-				"--node-name", "n1", "--listen", address(t), "--libvirt", "fake:", "--fence", "none"}}
+				"--node-name", "n1", "--listen", port.Address(t), "--libvirt", "fake:", "--fence", "none"}}
 			p.start(t)
 			t.Cleanup(p.kill)
 			until(t, "it is up", func() bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 
 // Daemon runs.
@@ -47,14 +48,9 @@ func Start(t *testing.T, libvirt, tags string, more ...string) Daemon {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	bin := built.Program(t, "appliance/cmd/basaltd", strings.Fields(tags)...)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
-	_, port, _ := net.SplitHostPort(address)
-	d := Daemon{URL: "http://" + address, Port: port, Run: filepath.Join(dir, "run"), Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
+	address := port.Address(t)
+	_, number, _ := net.SplitHostPort(address)
+	d := Daemon{URL: "http://" + address, Port: number, Run: filepath.Join(dir, "run"), Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "log")}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/memory"
+	"github.com/basalt-gpu/basalt/installer/dev/port"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -39,6 +39,7 @@ type Cluster struct {
 	Keys   deploy.Keys
 
 	daemons *processes
+	release func() // the monitor's port
 }
 
 // Missing names a program that is not installed; empty: all are.
@@ -66,15 +67,16 @@ func Start(ctx context.Context, pools ...string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Dir: dir, daemons: &processes{logs: dir, live: map[string]*process{}}}
-	port, err := freePort()
+	monitor, release, err := port.Take()
 	if err != nil {
 		return c, err
 	}
+	c.release = release
 	local := netip.MustParseAddr("127.0.0.1")
 	c.Node = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "a"), Address: local, Daemons: c.daemons}
 	c.Intent = deploy.Intent{
 		FSID: uuid(), FailureDomain: "osd", OSDMemoryBytes: 896 << 20,
-		Mons: []deploy.Mon{{Node: "node-a", Address: netip.AddrPortFrom(local, port)}}, Mgrs: []string{"node-a"},
+		Mons: []deploy.Mon{{Node: "node-a", Address: netip.AddrPortFrom(local, monitor)}}, Mgrs: []string{"node-a"},
 		Pools: []deploy.Pool{{Name: Pool, Replicas: 3, FailureDomain: "osd", PGs: 8}},
 		Settings: map[string]string{
 			// Of a process that is gone its peers know at once; one that only gets
@@ -180,17 +182,10 @@ func (c *Cluster) Close() error {
 		return nil
 	}
 	c.daemons.end()
-	return os.RemoveAll(c.Dir)
-}
-
-func freePort() (uint16, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	if c.release != nil {
+		c.release()
 	}
-	defer l.Close()
-	addr, err := netip.ParseAddrPort(l.Addr().String())
-	return addr.Port(), err
+	return os.RemoveAll(c.Dir)
 }
 
 func uuid() string {
