@@ -19,6 +19,7 @@ const operator = await open({});
 quiet(page);
 quiet(operator);
 const total = { forms: 0, fields: 0 };
+const coloured = new Set(); // kinds of forms, in a dialog or not, whose colours were looked at
 
 /** form is one of a page, behind a button where its dialog has one. */
 const form = (path, title, { behind, submit, least, takes, prepare }) => ({ path, title, behind, submit, least, takes, prepare });
@@ -41,7 +42,10 @@ async function visit(p, forms) {
     const found = await attackForm(p, { what, open: begin, submit, least, takes });
     total.fields += found; // two visits count side by side
     total.forms++;
-    await inspect(p, `hostile${path.replaceAll(/[^a-z]+/g, '-')}${behind ? `-${behind.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` : ''}`);
+    // What a form says it says in the same colours on every page, and in every dialog.
+    const by = coloured.has(Boolean(behind)) ? 'structure' : 'all';
+    coloured.add(Boolean(behind));
+    await inspect(p, `hostile${path.replaceAll(/[^a-z]+/g, '-')}${behind ? `-${behind.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` : ''}`, by);
   }
 }
 
