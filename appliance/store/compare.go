@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/bell"
 )
 
 // Nodes compare their tables part by part: a disk that has changed what it was
@@ -72,8 +73,8 @@ type parts struct {
 
 	mu   sync.Mutex // guards made and next
 	made []Part
-	next Place // follows the newest
-	bell *bell // rings when there is another
+	next Place      // follows the newest
+	bell *bell.Bell // rings when there is another
 }
 
 // recall how far the tables were compared. A file that is not there, or that cannot
@@ -91,7 +92,7 @@ func (p *parts) add(part Part) {
 	p.made = p.made[max(0, len(p.made)-keptParts):]
 	p.next = part.Next
 	p.mu.Unlock()
-	p.bell.ring()
+	p.bell.Ring()
 }
 
 // keep writes the place down, without fsync: what is lost is compared again.
@@ -228,7 +229,7 @@ func (s *Store) Compare(ctx context.Context, term uint64, from Place) (index uin
 // applied the entry in another life, or got it in a snapshot, never makes it.
 func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
 	for {
-		wait := s.fsm.parts.bell.wait()
+		wait := s.fsm.parts.bell.Wait()
 		if p, ok := s.fsm.parts.at(index); ok {
 			return p, nil
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/appliance/bell"
 )
 
 // fsm hands the log's entries to the tables: Raft's view of them.
@@ -16,7 +18,7 @@ type fsm struct {
 	tables   *tables
 	revision atomic.Int64  // of what is committed
 	applied  atomic.Uint64 // log index of the last command in it
-	bell     *bell         // rings when it moves
+	bell     *bell.Bell    // rings when it moves
 	closing  chan struct{} // ends the wait for space
 	full     atomic.Bool   // an entry waits for space on the disk
 	halted   bool          // closed while one waited: later ones must not overtake it
@@ -32,8 +34,8 @@ type fsm struct {
 var _ raft.BatchingFSM = (*fsm)(nil)
 
 func newFSM(t *tables) (*fsm, error) {
-	f := &fsm{tables: t, closing: make(chan struct{}), bell: newBell(),
-		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), bell: newBell()}}
+	f := &fsm{tables: t, closing: make(chan struct{}), bell: bell.New(),
+		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), bell: bell.New()}}
 	f.parts.recall()
 	return f, t.read(func(v view) error {
 		f.moved(v.revision(), v.applied())
@@ -126,7 +128,7 @@ func (f *fsm) giveUp(why error) {
 func (f *fsm) moved(revision int64, applied uint64) {
 	f.revision.Store(revision)
 	f.applied.Store(max(applied, f.applied.Load())) // replayed entries are skipped
-	f.bell.ring()
+	f.bell.Ring()
 }
 
 // Snapshot takes hold of the present state, to be copied while the tables go on.

@@ -17,14 +17,21 @@ func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 // call makes a channel of its own; Close closes it.
 func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
+// LeadChange is closed when what LeadTerm and LeaderID say may have changed, and on
+// the leader when there is another member or one less: take it before asking.
+func (s *Store) LeadChange() <-chan struct{} { return s.changed.Wait() }
+
 // followLeadership turns Raft's leadership into the store's: it begins when
 // the tables have caught up.
 func (s *Store) followLeadership() {
 	defer s.running.Done()
 	seen := make(chan raft.Observation, 1) // that it rings is all that counts
 	observer := raft.NewObserver(seen, false, func(o *raft.Observation) bool {
-		_, ok := o.Data.(raft.LeaderObservation)
-		return ok
+		switch o.Data.(type) {
+		case raft.LeaderObservation, raft.PeerObservation: // who leads, and whom
+			return true
+		}
+		return false
 	})
 	s.raft.RegisterObserver(observer)
 	defer s.raft.DeregisterObserver(observer)
@@ -37,7 +44,7 @@ func (s *Store) followLeadership() {
 			}
 			s.setLeading(term)
 		case <-seen:
-			s.changed.ring()
+			s.changed.Ring()
 		case <-s.closing:
 			s.setLeading(0)
 			return
@@ -84,7 +91,7 @@ func (s *Store) setLeading(term uint64) {
 	if before := s.term.Swap(term); (before != 0) != (term != 0) {
 		s.leaders.publish(term != 0)
 	}
-	s.changed.ring()
+	s.changed.Ring()
 }
 
 // alone says whether this node is the only one that can write.
@@ -107,7 +114,7 @@ func (s *Store) await(ctx context.Context, ok func() bool) error {
 	deadline := time.NewTimer(s.options.LeaderWait)
 	defer deadline.Stop()
 	for {
-		wait := s.changed.wait()
+		wait := s.changed.Wait()
 		if ok() {
 			return nil
 		}
@@ -124,28 +131,6 @@ func (s *Store) await(ctx context.Context, ok func() bool) error {
 			return closed()
 		}
 	}
-}
-
-// bell wakes everybody who waits.
-type bell struct {
-	mu sync.Mutex // guards ch
-	ch chan struct{}
-}
-
-func newBell() *bell { return &bell{ch: make(chan struct{})} }
-
-func (b *bell) ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.ch)
-	b.ch = make(chan struct{})
-}
-
-// wait is closed at the next ring: take it before looking at what it tells of.
-func (b *bell) wait() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.ch
 }
 
 // leaders are those who want to know whether this node leads.

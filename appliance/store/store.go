@@ -16,6 +16,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/appliance/bell"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
 
@@ -75,7 +77,7 @@ type Store struct {
 	caughtUp atomic.Bool   // has been leading since Open, or since another led
 	quiet    atomic.Uint64 // log index up to which all commands were applied, as a reader found out
 	leaders  leaders
-	changed  *bell // rings when this node's leadership or the known leader changes
+	changed  *bell.Bell // rings when this node's leadership, the known leader or, on the leader, who is a member changes
 
 	pulse   *pulse
 	leads   *question[uint64]  // of the other voters: does this node lead? Its place in the log
@@ -94,9 +96,6 @@ type Store struct {
 	closed   bool
 	closeErr error
 }
-
-// aloneTimeout is how long a node that is alone waits before it elects itself.
-const aloneTimeout = 10 * time.Millisecond
 
 // commitTimeout is how long (once to twice) followers may not know that an
 // entry is committed when no other follows it: linearizable reads on them wait
@@ -124,7 +123,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: newBell(),
+		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: bell.New(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
 	s.pulse = newPulse(o.Election)
@@ -270,11 +269,10 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 	votes := votes{s.votes, s.promise}
 	conf := o.raftConfig(logger)
 	transport, bootstrap := o.Transport, o.Bootstrap
+	var alone *raft.InmemTransport
 	if transport == nil {
-		// Nobody else can lead: there is nothing to wait for.
-		conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = aloneTimeout, aloneTimeout, aloneTimeout
-		_, transport = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
-		bootstrap = true
+		_, alone = raft.NewInmemTransport(raft.ServerAddress(o.NodeID))
+		transport, bootstrap = alone, true
 	}
 	conf.NoSnapshotRestoreOnStart = stands
 	if bootstrap {
@@ -299,8 +297,24 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 	s.opened.Store(true)
 	members := s.raft.GetConfiguration().Configuration().Servers
 	self := func(m raft.Server) bool { return m.ID == conf.LocalID }
-	if o.Transport == nil && !slices.ContainsFunc(members, self) {
+	if alone == nil {
+		return nil
+	}
+	if !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
+	}
+	return electAtOnce(alone)
+}
+
+// electAtOnce has a node that is alone elect itself without waiting for a leader
+// that there cannot be. Short time-outs would do it too, and the leader would look
+// at its lease as often ever after.
+func electAtOnce(node *raft.InmemTransport) error {
+	_, caller := raft.NewInmemTransport("")
+	caller.Connect(node.LocalAddr(), node)
+	now := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
+	if err := caller.TimeoutNow("", node.LocalAddr(), &now, &raft.TimeoutNowResponse{}); err != nil {
+		return fmt.Errorf("elect the only node: %w", err)
 	}
 	return nil
 }
@@ -407,7 +421,7 @@ func (o *Options) badSnapshots(err error) error {
 func (s *Store) awaitStart() {
 	deadline := time.After(s.options.StartTimeout)
 	for {
-		wait := s.changed.wait()
+		wait := s.changed.Wait()
 		if s.IsLeader() {
 			return
 		}

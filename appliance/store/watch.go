@@ -114,7 +114,7 @@ func (w *watch) snapshot(v view) bool {
 // follow sends changes as they come.
 func (w *watch) follow() {
 	for {
-		more := w.s.fsm.bell.wait()
+		more := w.s.fsm.bell.Wait()
 		events, last, ok := w.batch()
 		if !ok {
 			return

@@ -14,6 +14,9 @@ import (
 // Raft is what the council changes: *store.Store on the leader.
 type Raft interface {
 	IsLeader() bool
+	// LeadChange is closed when IsLeader may have changed, and on the leader when
+	// there is another member or one less.
+	LeadChange() <-chan struct{}
 	Members() []store.Member
 	AddVoter(ctx context.Context, id string) error
 	AddNonvoter(ctx context.Context, id string) error
@@ -95,28 +98,37 @@ func nextChange(self string, have []store.Member, nodes []api.Node) *change {
 // leads, one change at a time. Only a node that answers gets a vote: one that
 // is listed and does not, as all are in a cluster made of a backup, would take
 // the others' majority away.
-func Council(ctx context.Context, self api.NodeID, r Raft, nodes func() []api.Node, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
-	const every = 500 * time.Millisecond
+func Council(ctx context.Context, self api.NodeID, r Raft, d *Directory, answers func(context.Context, api.NodeID) error, log *slog.Logger) error {
 	for ctx.Err() == nil {
-		wait := every
-		if all := nodes(); r.IsLeader() && len(all) > 0 {
-			slices.SortFunc(all, func(a, b api.Node) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
-			if c := nextChange(string(self), r.Members(), all); c != nil {
-				if err := carryOut(ctx, r, answers, *c); err != nil {
-					log.Warn("membership", "change", c.verb, "node", c.id, "error", err)
-					wait = 2 * time.Second
-				} else {
-					log.Info("membership", "change", c.verb, "node", c.id)
-					wait = 0
-				}
+		elected, changed := r.LeadChange(), d.Changed()
+		var again <-chan time.Time
+		if c := toChange(self, r, d); c != nil {
+			err := carryOut(ctx, r, answers, *c)
+			if err == nil {
+				log.Info("membership", "change", c.verb, "node", c.id)
+				continue
 			}
+			log.Warn("membership", "change", c.verb, "node", c.id, "error", err)
+			again = time.After(2 * time.Second)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait):
+		case <-elected:
+		case <-changed:
+		case <-again:
 		}
 	}
 	return ctx.Err()
+}
+
+// toChange is what this node, when it leads, has to change first; nil: nothing.
+func toChange(self api.NodeID, r Raft, d *Directory) *change {
+	nodes := d.Nodes()
+	if !r.IsLeader() || len(nodes) == 0 {
+		return nil
+	}
+	slices.SortFunc(nodes, func(a, b api.Node) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
+	return nextChange(string(self), r.Members(), nodes)
 }
 
 // answerLimit is the time that a node has to answer before it gets a vote.

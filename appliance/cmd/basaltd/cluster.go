@@ -223,7 +223,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 			})
 		},
 		"council": func(ctx context.Context) error {
-			return member.Council(ctx, cl.self.Node, cl.store, cl.directory.Nodes, cl.caughtUp, cl.log)
+			return member.Council(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
 		},
 		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
@@ -261,12 +261,13 @@ func (cl *cluster) present(ctx context.Context) error {
 // stay looks whether the node is still a member, and ends this life if not.
 func (cl *cluster) stay(ctx context.Context) error {
 	for ctx.Err() == nil {
+		changed := cl.directory.Changed()
 		if cl.directory.Removed() {
 			return cl.left("the node was removed from the cluster")
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-changed:
 		}
 	}
 	return ctx.Err()

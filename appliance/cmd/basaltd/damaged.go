@@ -91,6 +91,7 @@ type noStore struct{}
 func (noStore) Verify(context.Context) (uint64, error) { return 0, store.ErrNotLeader }
 func (noStore) IsLeader() bool                         { return false }
 func (noStore) LeaderID() string                       { return "" }
+func (noStore) LeadChange() <-chan struct{}            { return nil }
 
 // live keeps the lease.
 func (p *patient) live(ctx context.Context) {

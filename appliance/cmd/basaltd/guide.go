@@ -28,12 +28,13 @@ type elector interface {
 	Verify(ctx context.Context) (term uint64, err error)
 	IsLeader() bool
 	LeaderID() string // empty: Raft does not hear of one here
+	LeadChange() <-chan struct{}
 }
 
 const (
 	leaderPath = "/store/leader"
-	guideEvery = 500 * time.Millisecond
-	guideLimit = 2 * time.Second // for a member's answer
+	guideEvery = 500 * time.Millisecond // while Raft does not say who leads
+	guideLimit = 2 * time.Second        // for a member's answer
 )
 
 func (g *guide) Verify(ctx context.Context) (uint64, error) { return g.store.Verify(ctx) }
@@ -60,14 +61,18 @@ func (g *guide) RefusedBy() api.NodeID {
 // run follows Raft, and asks the others while it knows of no leader.
 func (g *guide) run(ctx context.Context) error {
 	for ctx.Err() == nil {
+		changed := g.store.LeadChange()
+		var again <-chan time.Time
 		if id := api.NodeID(g.store.LeaderID()); id != "" {
 			g.hear(id, "")
 		} else {
 			g.hear(g.askAll(ctx))
+			again = time.After(guideEvery)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(guideEvery):
+		case <-changed:
+		case <-again:
 		}
 	}
 	return ctx.Err()

@@ -14,6 +14,7 @@ type fakeElector struct{ leader string }
 func (f *fakeElector) Verify(context.Context) (uint64, error) { return 0, errors.New("not leading") }
 func (f *fakeElector) IsLeader() bool                         { return false }
 func (f *fakeElector) LeaderID() string                       { return f.leader }
+func (f *fakeElector) LeadChange() <-chan struct{}            { return nil }
 
 // A node that Raft tells of no leader believes the members that it can hear,
 // and Raft again as soon as it speaks.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -96,54 +98,63 @@ func (e eyes) Heard(node api.NodeID, path string) (last time.Time) {
 	return last
 }
 
+// termAgain is how long what the lease server could not be told waits.
+const termAgain = 100 * time.Millisecond
+
 // followTerm tells the lease server who leads, and who there is.
 func (cl *cluster) followTerm(ctx context.Context) error {
 	var term uint64
 	for ctx.Err() == nil {
-		now := cl.store.LeadTerm()
-		switch {
-		case now != 0 && now != term:
-			if nodes, err := cl.readMembers(ctx); err == nil {
-				cl.leases.Elected(now, nodes)
-				term = now
-			}
-		case now == 0 && term != 0:
-			cl.leases.Deposed()
-			term = 0
-		case now != 0:
-			nodes := cl.directory.Nodes()
-			cl.leases.Members(leaseMembers(nodes))
-			cl.revoke(nodes)
-			cl.adopt()
-		default:
-			cl.adopt()
+		elected, changed := cl.store.LeadChange(), cl.directory.Changed()
+		var again <-chan time.Time
+		if err := cl.tellTerm(ctx, &term); err != nil {
+			cl.log.Warn("leases", "error", err)
+			again = time.After(termAgain)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-elected:
+		case <-changed:
+		case <-again:
 		}
 	}
 	return ctx.Err()
 }
 
+// tellTerm tells it what has changed since the term that it was told of.
+func (cl *cluster) tellTerm(ctx context.Context, told *uint64) error {
+	now, nodes := cl.store.LeadTerm(), cl.directory.Nodes()
+	switch {
+	case now == 0 && *told != 0:
+		cl.leases.Deposed()
+	case now != *told: // the directory may not have heard of all of it
+		var err error
+		if nodes, err = api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode}); err != nil {
+			return fmt.Errorf("read the members in term %d: %w", now, err)
+		}
+		cl.leases.Elected(now, leaseMembers(nodes))
+	case now != 0:
+		cl.leases.Members(leaseMembers(nodes))
+	}
+	*told = now
+	cl.adopt()
+	if now == 0 {
+		return nil
+	}
+	return cl.revoke(nodes)
+}
+
 // revoke takes the lease of nodes of which an operator says that they are off.
-func (cl *cluster) revoke(nodes []api.Node) {
+func (cl *cluster) revoke(nodes []api.Node) error {
+	var errs []error
 	for _, n := range nodes {
 		if n.Spec.Off && n.Assignment.State != api.NodeLost {
 			if err := cl.leases.Revoke(api.NodeID(n.Meta.ID)); err != nil {
-				cl.log.Warn("revoke a lease", "node", n.Meta.Name, "error", err)
+				errs = append(errs, fmt.Errorf("revoke the lease of %s: %w", n.Meta.Name, err))
 			}
 		}
 	}
-}
-
-// readMembers are the nodes as they were when this node's term began, or later.
-func (cl *cluster) readMembers(ctx context.Context) ([]lease.Member, error) {
-	nodes, err := api.All[api.Node](ctx, cl.store, api.ListQuery{Kind: api.KindNode})
-	if err != nil {
-		return nil, err
-	}
-	return leaseMembers(nodes), nil
+	return errors.Join(errs...)
 }
 
 func leaseMembers(nodes []api.Node) []lease.Member {

@@ -336,24 +336,28 @@ func (n *node) serveLocal(ctx context.Context) error {
 // plan runs the planner whenever this node leads, for one term at a time: what
 // it decides is written in that term or not at all.
 func (n *node) plan(ctx context.Context) error {
-	const look = 100 * time.Millisecond
 	for ctx.Err() == nil {
+		elected := n.store.LeadChange()
 		in := n.store.LeadTerm()
 		if in == 0 {
 			select {
 			case <-ctx.Done():
-			case <-time.After(look):
+			case <-elected:
 			}
 			continue
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		go func() {
 			defer cancel()
-			for n.store.LeadTerm() == in {
+			for {
+				elected := n.store.LeadChange()
+				if n.store.LeadTerm() != in {
+					return
+				}
 				select {
 				case <-ctx.Done():
 					return
-				case <-time.After(look):
+				case <-elected:
 				}
 			}
 		}()
