@@ -56,6 +56,12 @@ func mend(ctx context.Context, c config, rec member.Record, why error, log *slog
 	if err != nil {
 		return err
 	}
+	if why != nil { // said before anybody can ask
+		p.say(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
+		log.Error("the store cannot be used; machines on this node go on", "error", p.Setup(ctx).Message)
+	} else {
+		p.order()
+	}
 	srv := &http.Server{Handler: member.Handler(p), ConnContext: member.WithPeer, ReadHeaderTimeout: 10 * time.Second}
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -65,12 +71,6 @@ func mend(ctx context.Context, c config, rec member.Record, why error, log *slog
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	running.Go(func() { p.live(ctx) })
-	if why != nil {
-		p.say(advice(why, slices.ContainsFunc(p.client.Book().Nodes(), func(n api.NodeID) bool { return n != p.self.Node })))
-		log.Error("the store cannot be used; machines on this node go on", "error", p.Setup(ctx).Message)
-	} else {
-		p.order()
-	}
 	running.Go(func() { p.work(ctx) })
 	select {
 	case <-ctx.Done():
