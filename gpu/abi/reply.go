@@ -87,11 +87,43 @@ type GlobalInfo struct {
 //	u32 temperature (degrees C, 0 unknown), u32 power (mW, 0 unknown)
 //	u32 number of processes, u32 zero
 //	per process: u32 guest pid, u32 zero, u64 VRAM used, string name
+//	and where the record does not end before it:
+//	u32 number of readings, then per one u32 Reading…, u32 zero, u64 value
+//	u32 number of accounted processes, then per one u32 guest pid, u32 GPU
+//	  utilization, per cent of the last second, u64 start, u64 end (0: it runs),
+//	  u64 GPU time in nanoseconds, u64 highest VRAM in bytes
+//	u32 number of samples, then per one u64 time, u32 GPU utilization since the
+//	  sample before, per cent, u32 zero
+//
+// Times are microseconds since 1970 of the host's clock.
 type VGPUStatusReply struct {
 	VRAMLimit, VRAMUsed               uint64
 	GPUUtilization, MemoryUtilization uint32
 	Temperature, PowerMilliwatts      uint32
 	Processes                         []ProcessInfo
+	Readings                          []Reading          `json:",omitempty"`
+	Accounted                         []AccountedProcess `json:",omitempty"` // those that have used the vGPU and have ended lately too
+	Samples                           []Sample           `json:",omitempty"` // oldest first
+}
+
+// Reading is something that a card tells of itself. A reader passes over keys that it
+// does not know.
+type Reading struct {
+	Key   uint32 // Reading…
+	Value uint64
+}
+
+// AccountedProcess is what one guest process has used.
+type AccountedProcess struct {
+	PID, GPUUtilization uint32
+	Start, End          uint64
+	GPUNanos, PeakVRAM  uint64
+}
+
+// Sample is the vGPU's utilization up to a time.
+type Sample struct {
+	At             uint64
+	GPUUtilization uint32
 }
 
 // ProcessInfo is one guest process on the vGPU.

@@ -160,6 +160,27 @@ func (r VGPUStatusReply) Append(b []byte) []byte {
 		w.u64(p.VRAMUsed)
 		w.str(p.Name)
 	}
+	w.u32(uint32(len(r.Readings)))
+	for _, g := range r.Readings {
+		w.u32(g.Key)
+		w.u32(0)
+		w.u64(g.Value)
+	}
+	w.u32(uint32(len(r.Accounted)))
+	for _, a := range r.Accounted {
+		w.u32(a.PID)
+		w.u32(a.GPUUtilization)
+		w.u64(a.Start)
+		w.u64(a.End)
+		w.u64(a.GPUNanos)
+		w.u64(a.PeakVRAM)
+	}
+	w.u32(uint32(len(r.Samples)))
+	for _, s := range r.Samples {
+		w.u64(s.At)
+		w.u32(s.GPUUtilization)
+		w.u32(0)
+	}
 	return w.end()
 }
 
@@ -178,7 +199,29 @@ func DecodeVGPUStatusReply(b []byte) (r VGPUStatusReply, err error) {
 		p.Name = d.str()
 		r.Processes = append(r.Processes, p)
 	}
+	if d.err == nil && len(d.b)-d.pos >= 4 {
+		r.decodeMore(d)
+	}
 	return r, d.err
+}
+
+// decodeMore reads what a record of before has not.
+func (r *VGPUStatusReply) decodeMore(d *recordReader) {
+	for n := d.count(16, maxRecordList); n > 0; n-- {
+		g := Reading{Key: d.u32()}
+		d.u32()
+		g.Value = d.u64()
+		r.Readings = append(r.Readings, g)
+	}
+	for n := d.count(40, maxRecordList); n > 0; n-- {
+		r.Accounted = append(r.Accounted, AccountedProcess{
+			PID: d.u32(), GPUUtilization: d.u32(), Start: d.u64(), End: d.u64(), GPUNanos: d.u64(), PeakVRAM: d.u64(),
+		})
+	}
+	for n := d.count(16, maxRecordList); n > 0; n-- {
+		r.Samples = append(r.Samples, Sample{At: d.u64(), GPUUtilization: d.u32()})
+		d.u32()
+	}
 }
 
 // recordWriter appends one record; its total is filled in at the end.

@@ -2,6 +2,7 @@ package abi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -30,6 +31,9 @@ func vgpuStatus() VGPUStatusReply {
 	return VGPUStatusReply{
 		VRAMLimit: 1 << 30, VRAMUsed: 5, GPUUtilization: 99, MemoryUtilization: 1, Temperature: 40, PowerMilliwatts: 70000,
 		Processes: []ProcessInfo{{PID: 7, VRAMUsed: 4, Name: "a"}, {PID: 8, VRAMUsed: 1, Name: "python3"}},
+		Readings:  []Reading{{ReadingClockSM, 1410}, {9999, 1 << 40}},
+		Accounted: []AccountedProcess{{PID: 7, GPUUtilization: 50, Start: 1 << 50, GPUNanos: 9, PeakVRAM: 4}, {PID: 6, Start: 1, End: 2}},
+		Samples:   []Sample{{At: 1 << 50, GPUUtilization: 7}},
 	}
 }
 
@@ -43,6 +47,18 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 	if got, err := DecodeVGPUStatusReply(vgpuStatus().Append(prefix)[3:]); err != nil || cmp.Diff(vgpuStatus(), got) != "" {
 		t.Errorf("status: %v %s", err, cmp.Diff(vgpuStatus(), got))
+	}
+}
+
+// A worker of before ends its record after the processes.
+func TestOldStatusIsRead(t *testing.T) {
+	want := vgpuStatus()
+	b := want.Append(nil)
+	want.Readings, want.Accounted, want.Samples = nil, nil, nil
+	b = b[:len(want.Append(nil))-3*4]
+	binary.LittleEndian.PutUint32(b[4:], uint32(len(b)))
+	if got, err := DecodeVGPUStatusReply(b); err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("%v %s", err, cmp.Diff(want, got))
 	}
 }
 

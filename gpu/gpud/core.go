@@ -17,6 +17,7 @@ type core struct {
 	queue   chan func()
 	stopped chan struct{}
 	started sched.Time
+	epoch   time.Duration // the Unix time at which now was 0
 
 	uuids   map[sched.GPUID]uuid         // of soft cards ever seen
 	told    map[sched.GPUID]wire.GPUSpec // what was decided about cards; kept
@@ -48,7 +49,7 @@ type card struct {
 
 func newCore(cfg Config) *core {
 	return &core{
-		cfg: cfg, queue: make(chan func()), stopped: make(chan struct{}), started: now(),
+		cfg: cfg, queue: make(chan func()), stopped: make(chan struct{}), started: now(), epoch: time.Duration(time.Now().UnixNano()) - now(),
 		uuids: map[sched.GPUID]uuid{}, told: map[sched.GPUID]wire.GPUSpec{}, cards: map[sched.GPUID]*card{}, vgpus: map[sched.VGPUID]*vgpu{},
 	}
 }
@@ -60,7 +61,7 @@ func (c *core) addCards(infos []cardInfo) {
 		if !told {
 			spec = wire.GPUSpec{SwapBytes: c.cfg.SwapBytes, Interop: c.cfg.Interop}
 		}
-		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), GPUSpec: spec, rate: firstRate, sensors: injected(info.Fault)}
+		c.cards[info.ID] = &card{cardInfo: info, leases: sched.NewLeases(sched.NewRoundRobin()), GPUSpec: spec, rate: firstRate, sensors: info.sensors()}
 	}
 	for id := range c.cards {
 		c.reshare(id)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
@@ -144,5 +145,44 @@ func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
 	if r, ret := d.GetCurrentClocksThrottleReasons(); ret == nvml.SUCCESS {
 		s.throttled = r&(nvml.ClocksThrottleReasonSwThermalSlowdown|nvml.ClocksThrottleReasonHwThermalSlowdown) != 0
 	}
+	s.readings = readings(d)
 	return s
+}
+
+// readings are what a card tells beyond that, for its guests.
+func readings(d nvml.Device) (all []abi.Reading) {
+	add := func(key uint32, value uint64, ret nvml.Return) {
+		if ret == nvml.SUCCESS {
+			all = append(all, abi.Reading{Key: key, Value: value})
+		}
+	}
+	for _, c := range []struct {
+		now, highest uint32
+		of           nvml.ClockType
+	}{
+		{abi.ReadingClockGraphics, abi.ReadingMaxClockGraphics, nvml.CLOCK_GRAPHICS}, {abi.ReadingClockSM, abi.ReadingMaxClockSM, nvml.CLOCK_SM},
+		{abi.ReadingClockMemory, abi.ReadingMaxClockMemory, nvml.CLOCK_MEM}, {abi.ReadingClockVideo, abi.ReadingMaxClockVideo, nvml.CLOCK_VIDEO},
+	} {
+		mhz, ret := d.GetClockInfo(c.of)
+		add(c.now, uint64(mhz), ret)
+		mhz, ret = d.GetMaxClockInfo(c.of)
+		add(c.highest, uint64(mhz), ret)
+	}
+	limit, ret := d.GetEnforcedPowerLimit()
+	add(abi.ReadingPowerLimit, uint64(limit), ret)
+	fan, ret := d.GetFanSpeed()
+	add(abi.ReadingFanSpeed, uint64(fan), ret)
+	state, ret := d.GetPerformanceState()
+	if state != nvml.PSTATE_UNKNOWN {
+		add(abi.ReadingPerformanceState, uint64(state), ret)
+	}
+	reasons, ret := d.GetCurrentClocksThrottleReasons()
+	add(abi.ReadingClockReasons, reasons, ret)
+	errors, ret := d.GetTotalEccErrors(nvml.MEMORY_ERROR_TYPE_UNCORRECTED, nvml.VOLATILE_ECC)
+	add(abi.ReadingUncorrectedErrors, errors, ret)
+	hot, ret := d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SLOWDOWN)
+	add(abi.ReadingSlowdownCelsius, uint64(hot), ret)
+	hot, ret = d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SHUTDOWN)
+	add(abi.ReadingShutdownCelsius, uint64(hot), ret)
+	return all
 }

@@ -7,6 +7,9 @@ import (
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 	"github.com/NVIDIA/go-nvml/pkg/nvml/mock"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
 // The numbers of whole cards, and of a part of one.
@@ -33,5 +36,39 @@ func TestMultiprocessors(t *testing.T) {
 		if got := multiprocessors(d); got != x.want {
 			t.Errorf("%s: %d multiprocessors, want %d", name, got, x.want)
 		}
+	}
+}
+
+// A card's guests are told what it tells, and nothing else.
+func TestReadings(t *testing.T) {
+	d := &mock.Device{
+		GetClockInfoFunc: func(c nvml.ClockType) (uint32, nvml.Return) {
+			if c == nvml.CLOCK_VIDEO {
+				return 0, nvml.ERROR_NOT_SUPPORTED
+			}
+			return 100 + uint32(c), nvml.SUCCESS
+		},
+		GetMaxClockInfoFunc:         func(c nvml.ClockType) (uint32, nvml.Return) { return 200 + uint32(c), nvml.SUCCESS },
+		GetEnforcedPowerLimitFunc:   func() (uint32, nvml.Return) { return 70000, nvml.SUCCESS },
+		GetFanSpeedFunc:             func() (uint32, nvml.Return) { return 0, nvml.ERROR_NOT_SUPPORTED },
+		GetPerformanceStateFunc:     func() (nvml.Pstates, nvml.Return) { return nvml.PSTATE_8, nvml.SUCCESS },
+		GetTemperatureThresholdFunc: func(nvml.TemperatureThresholds) (uint32, nvml.Return) { return 96, nvml.SUCCESS },
+		GetCurrentClocksThrottleReasonsFunc: func() (uint64, nvml.Return) {
+			return 1, nvml.SUCCESS
+		},
+		GetTotalEccErrorsFunc: func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) {
+			return 0, nvml.ERROR_NOT_SUPPORTED
+		},
+	}
+	want := []abi.Reading{
+		{Key: abi.ReadingClockGraphics, Value: 100}, {Key: abi.ReadingMaxClockGraphics, Value: 200},
+		{Key: abi.ReadingClockSM, Value: 101}, {Key: abi.ReadingMaxClockSM, Value: 201},
+		{Key: abi.ReadingClockMemory, Value: 102}, {Key: abi.ReadingMaxClockMemory, Value: 202},
+		{Key: abi.ReadingMaxClockVideo, Value: 203},
+		{Key: abi.ReadingPowerLimit, Value: 70000}, {Key: abi.ReadingPerformanceState, Value: 8}, {Key: abi.ReadingClockReasons, Value: 1},
+		{Key: abi.ReadingSlowdownCelsius, Value: 96}, {Key: abi.ReadingShutdownCelsius, Value: 96},
+	}
+	if diff := cmp.Diff(want, readings(d)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -254,6 +254,7 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 	spare := c.spare(card, s, g)
 	s.settle(at)
 	s.held += g.bytes + spare
+	s.peak = max(s.peak, s.shows())
 	if p.out {
 		p.swapped += g.bytes
 	}

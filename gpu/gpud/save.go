@@ -55,6 +55,7 @@ type storedSession struct {
 	Counter counter      `json:"counter"`
 	Host    process      `json:"host"`
 	Swapped uint64       `json:"swapped,omitempty"`
+	Peak    uint64       `json:"peak,omitempty"`
 }
 
 // saving is the core's side of the saver. One write is under way at a time;
@@ -171,7 +172,7 @@ func (c *core) snapshot(at sched.Time) stored {
 			}
 			out.Sessions = append(out.Sessions, storedSession{
 				ID: s.id, State: s.state, Changed: s.changed, PID: s.pid, Name: s.name,
-				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped,
+				Held: s.held, Settled: settled, Counter: counter, Host: s.host, Swapped: s.presence.swapped, Peak: s.peak,
 			})
 		}
 		doc.VGPUs = append(doc.VGPUs, out)
@@ -226,7 +227,7 @@ func (c *core) load() error {
 			}
 			v.sessions[s.ID] = &session{
 				id: s.ID, vgpu: v, state: s.State, changed: s.Changed, pid: s.PID, name: s.Name,
-				held: s.Held, settled: s.Settled, counter: s.Counter, host: s.Host,
+				held: s.Held, peak: s.Peak, settled: s.Settled, counter: s.Counter, host: s.Host,
 				presence: presence{swapped: s.Swapped}, account: account{stale: !doc.Final},
 			}
 		}

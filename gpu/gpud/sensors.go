@@ -3,6 +3,8 @@ package gpud
 import (
 	"fmt"
 
+	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 )
 
@@ -13,7 +15,33 @@ type sensors struct {
 	lost        bool   // it does not answer any more
 	uncorrected uint64 // ECC errors of memory since the driver was loaded
 	throttled   bool   // because it is hot
+	readings    []abi.Reading
 }
+
+// sensors are those of a card that configuration makes; those of others are read later.
+func (c cardInfo) sensors() sensors {
+	s := injected(c.Fault)
+	m, err := model.Find(c.Model)
+	if c.Driver != wire.DriverSoft || err != nil {
+		return s
+	}
+	clock, reasons := uint64(m.Clock), uint64(0)
+	if s.throttled {
+		clock, reasons = clock/model.ThrottledBy, softwareThermalSlowdown
+	}
+	s.readings = []abi.Reading{
+		{Key: abi.ReadingClockGraphics, Value: clock}, {Key: abi.ReadingClockSM, Value: clock},
+		{Key: abi.ReadingClockMemory, Value: uint64(m.MemoryClock)}, {Key: abi.ReadingClockReasons, Value: reasons},
+		{Key: abi.ReadingPerformanceState, Value: 0}, // it has one
+	}
+	if m.ECC || s.uncorrected > 0 {
+		s.readings = append(s.readings, abi.Reading{Key: abi.ReadingUncorrectedErrors, Value: s.uncorrected})
+	}
+	return s
+}
+
+// softwareThermalSlowdown is nvmlClocksEventReasonSwThermalSlowdown.
+const softwareThermalSlowdown = 0x20
 
 // failed is why the card does not work; empty when it does.
 func (s sensors) failed() string {

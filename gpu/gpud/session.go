@@ -28,6 +28,8 @@ type session struct {
 	pid      uint32     // in the guest
 	name     string
 	held     uint64     // bytes of VRAM
+	peak     uint64     // the most that it has shown
+	gauge    gauge
 	settled  sched.Time // up to when held has been counted
 	counter  counter
 	link     *link // nil unless live
@@ -135,6 +137,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 	s.pid, s.name, s.held, s.host = r.PID, r.Name, r.Held, l.host
 	v.sessions[s.id] = s
 	c.takeUp(s, r.Shares, at)
+	s.peak = max(s.peak, s.shows())
 	card := c.cards[v.on()]
 	c.gone(card, s, at)
 	s.presence = presence{evictable: r.Evictable, swapped: r.Swapped, used: at}
@@ -143,6 +146,7 @@ func (c *core) register(l *link, r wire.Register, at sched.Time) (*session, *wir
 		c.leave(card, s, at)
 	}
 	v.gauge.note(at, v.usage.Work.GPUNanos)
+	s.gauge.note(at, s.counter.Counted.GPUNanos)
 	c.totals(s, r.Totals, at)
 	c.save.dirty = true
 	c.cfg.Log.Info("worker registered", "vgpu", v.id, "session", s.id, "pid", s.pid, "name", s.name, "held", s.held)
@@ -181,6 +185,7 @@ func (c *core) totals(s *session, t worker.Totals, at sched.Time) {
 	added, clamped := s.counter.count(t, holding, at)
 	s.vgpu.usage.work(added, s.vgpu.tier())
 	s.vgpu.gauge.note(at, s.vgpu.usage.Work.GPUNanos)
+	s.gauge.note(at, s.counter.Counted.GPUNanos)
 	if added != (worker.Totals{}) {
 		c.save.dirty = true
 	}

@@ -181,11 +181,13 @@ func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 		GPUUtilization: v.gauge.percent(at, v.usage.Work.GPUNanos),
 	}
 	if card != nil {
-		out.Temperature, out.PowerMilliwatts = card.sensors.celsius, card.sensors.milliwatts
+		out.Temperature, out.PowerMilliwatts, out.Readings = card.sensors.celsius, card.sensors.milliwatts, slices.Clone(card.sensors.readings)
 	}
 	for _, s := range v.running() {
 		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.shows(), Name: s.name})
 	}
+	out.Accounted, out.Samples = v.accounted(c, at), v.samples(c, at)
+	out.Readings = append(out.Readings, abi.Reading{Key: abi.ReadingAccountedEnded, Value: maxEndedPerVGPU})
 	return out
 }
 

@@ -444,7 +444,9 @@ func TestNvidiaSMI(t *testing.T) {
 }
 
 func TestNVML(t *testing.T) {
-	startGPUD(t).run(t, object("nvml-names"), made("lib", "libnvidia-ml.so.1"), made("lib", "libcuda.so.1"))
+	g := startGPUD(t)
+	g.run(t, object("nvml-names"), made("lib", "libnvidia-ml.so.1"), made("lib", "libcuda.so.1"))
+	g.run(t, object("nvml-every"))
 }
 
 // A program that ends with work under way leaves neither memory nor a worker.

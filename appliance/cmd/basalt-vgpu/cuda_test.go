@@ -53,7 +53,10 @@ func programs() []program {
 func libraryTests(t *testing.T) (files map[string]string, all []program) {
 	t.Helper()
 	library, tests := built.Guest(t)
-	files = map[string]string{"/guest/api": filepath.Join(tests, "api"), "/guest/replay": filepath.Join(tests, "replay")}
+	files = map[string]string{}
+	for _, f := range []string{"api", "replay", "nvml-names", "nvml-every"} {
+		files["/guest/"+f] = filepath.Join(tests, f)
+	}
 	list := exec.Command(files["/guest/api"], "list")
 	list.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Join(library, "lib"))
 	names, err := list.Output()
@@ -67,6 +70,8 @@ func libraryTests(t *testing.T) (files map[string]string, all []program) {
 		}
 		all = append(all, program{name, "/guest/api " + name, ""})
 	}
+	all = append(all, program{"nvml-names", "/guest/nvml-names /guest/lib/libnvidia-ml.so.1 /guest/lib/libcuda.so.1", "ok"},
+		program{"nvml-every", "/guest/nvml-every", ""})
 	sequences, err := filepath.Glob(filepath.Join("..", "..", "..", "gpu", "guest", "testdata", "sequences", "*.txt"))
 	if err != nil || len(sequences) == 0 {
 		t.Fatalf("sequences: %v, %v", sequences, err)

@@ -1,67 +1,9 @@
-/* Devices and the system. */
+/* The device: there is one, and what it is does not change. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "state.h"
-
-#define NVML_VERSION "12.550.163.01"
-#define TRY(call)                                                                                                      \
-	do {                                                                                                           \
-		nvmlReturn_t try_result = (call);                                                                      \
-		if (try_result)                                                                                        \
-			return try_result;                                                                             \
-	} while (0)
-#define DEVICE(device, out)                                                                                            \
-	do {                                                                                                           \
-		TRY(nvml_handle(device));                                                                              \
-		if (!(out))                                                                                            \
-			return NVML_ERROR_INVALID_ARGUMENT;                                                            \
-	} while (0)
-
-NVML_API const char *nvmlErrorString(nvmlReturn_t result)
-{
-	switch (result) {
-	case NVML_SUCCESS: return "Success";
-	case NVML_ERROR_UNINITIALIZED: return "Uninitialized";
-	case NVML_ERROR_INVALID_ARGUMENT: return "Invalid Argument";
-	case NVML_ERROR_NOT_SUPPORTED: return "Not Supported";
-	case 4: return "Insufficient Permissions";
-	case NVML_ERROR_NOT_FOUND: return "Not Found";
-	case NVML_ERROR_INSUFFICIENT_SIZE: return "Insufficient Size";
-	case NVML_ERROR_DRIVER_NOT_LOADED: return "Driver Not Loaded";
-	case NVML_ERROR_GPU_IS_LOST: return "GPU is lost";
-	case NVML_ERROR_MEMORY: return "Insufficient Memory";
-	case NVML_ERROR_ARGUMENT_VERSION_MISMATCH: return "Argument version mismatch";
-	default: return "Unknown Error";
-	}
-}
-
-NVML_API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length)
-{
-	TRY(nvml_ready());
-	return nvml_text(version, length, nvml_device.driver_version);
-}
-
-NVML_API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length)
-{
-	return nvml_text(version, length, NVML_VERSION);
-}
-
-NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
-{
-	TRY(nvml_ready());
-	if (!version)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*version = (int)nvml_device.cuda_version;
-	return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
-{
-	return nvmlSystemGetCudaDriverVersion(version);
-}
 
 NVML_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 {
@@ -70,11 +12,6 @@ NVML_API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*count = 1;
 	return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetCount(unsigned int *count)
-{
-	return nvmlDeviceGetCount_v2(count);
 }
 
 NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device)
@@ -86,11 +23,6 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevi
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
-{
-	return nvmlDeviceGetHandleByIndex_v2(index, device);
-}
-
 NVML_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index)
 {
 	DEVICE(device, index);
@@ -98,9 +30,9 @@ NVML_API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *inde
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor)
+NVML_API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minorNumber)
 {
-	return nvmlDeviceGetIndex(device, minor);
+	return nvmlDeviceGetIndex(device, minorNumber);
 }
 
 NVML_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int length)
@@ -134,46 +66,30 @@ NVML_API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *pci)
+NVML_API nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *device)
 {
-	DEVICE(device, pci);
-	memset(pci, 0, sizeof *pci);
-	pci->domain = (unsigned int)nvml_attribute(50) & 0xffff;
-	pci->bus = (unsigned int)nvml_attribute(33) & 0xff;
-	pci->device = (unsigned int)nvml_attribute(34) & 0xff;
-	pci->pciDeviceId = (unsigned int)nvml_attribute(139);
-	snprintf(pci->busIdLegacy, sizeof pci->busIdLegacy, "%04X:%02X:%02X.0", pci->domain & 0xffff, pci->bus & 0xff, pci->device & 0xff);
-	snprintf(pci->busId, sizeof pci->busId, "%08X:%02X:%02X.0", pci->domain, pci->bus, pci->device);
-	return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetPciInfo_v2(nvmlDevice_t device, nvmlPciInfo_t *pci)
-{
-	return nvmlDeviceGetPciInfo_v3(device, pci);
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetPciInfo(nvmlDevice_t device, nvmlPciInfo_t *pci)
-{
-	return nvmlDeviceGetPciInfo_v3(device, pci);
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *device)
-{
-	nvmlPciInfo_t pci;
+	enum { TEXT = 1, BYTES = 2 };
+	char text[sizeof uuid->value.str + 1] = "";
 
 	TRY(nvml_ready());
-	if (!id || !device)
+	TRY(nvml_version(uuid, (const unsigned int[]){VERSION_nvmlUUID_v1}, 1));
+	if (!device || (uuid->type != TEXT && uuid->type != BYTES))
 		return NVML_ERROR_INVALID_ARGUMENT;
-	TRY(nvmlDeviceGetPciInfo_v3(nvml_the_device(), &pci));
-	if (strcasecmp(id, pci.busId) != 0 && strcasecmp(id, pci.busIdLegacy) != 0)
+	if (uuid->type == TEXT) {
+		memcpy(text, uuid->value.str, sizeof uuid->value.str);
+		return nvmlDeviceGetHandleByUUID(text, device);
+	}
+	if (memcmp(uuid->value.bytes, nvml_device.uuid, sizeof uuid->value.bytes) != 0)
 		return NVML_ERROR_NOT_FOUND;
 	*device = nvml_the_device();
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetHandleByPciBusId(const char *id, nvmlDevice_t *device)
+/* A vGPU has no serial number, so none is its. */
+NVML_API nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *device)
 {
-	return nvmlDeviceGetHandleByPciBusId_v2(id, device);
+	TRY(nvml_ready());
+	return serial && device ? NVML_ERROR_NOT_FOUND : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int *major, int *minor)
@@ -186,60 +102,83 @@ NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, in
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *bits)
+NVML_API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t device, unsigned int *busWidth)
 {
-	DEVICE(device, bits);
-	*bits = (unsigned int)nvml_attribute(37);
-	return *bits ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+	DEVICE(device, busWidth);
+	*busWidth = (unsigned int)nvml_attribute(37);
+	return *busWidth ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
 }
 
-/* Highest clocks; the types are those of nvmlClockType_t. */
-NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned int type, unsigned int *mhz)
+static int capability(void)
 {
-	enum { GRAPHICS, MULTIPROCESSORS, MEMORY, VIDEO };
-
-	DEVICE(device, mhz);
-	if (type > VIDEO)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	*mhz = type == VIDEO ? 0 : (unsigned int)nvml_attribute(type == MEMORY ? 36 : 13) / 1000;
-	return *mhz ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+	return nvml_attribute(75) * 10 + nvml_attribute(76);
 }
 
 /* nvmlDeviceArchitecture_t, from the compute capability. */
-NVML_API nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, unsigned int *architecture)
+NVML_API nvmlReturn_t nvmlDeviceGetArchitecture(nvmlDevice_t device, nvmlDeviceArchitecture_t *arch)
 {
 	static const struct { int capability; unsigned int architecture; } since[] = {
 		{100, 10}, {90, 9}, {89, 8}, {80, 7}, {75, 6}, {70, 5}, {60, 4}, {50, 3}, {30, 2},
 	};
-	int capability;
 
-	DEVICE(device, architecture);
-	capability = nvml_attribute(75) * 10 + nvml_attribute(76);
-	*architecture = 0xffffffffu; /* unknown */
+	DEVICE(device, arch);
+	*arch = 0xffffffffu; /* unknown */
 	for (size_t i = 0; i < sizeof since / sizeof since[0]; i++) {
-		if (capability >= since[i].capability) {
-			*architecture = since[i].architecture;
+		if (capability() >= since[i].capability) {
+			*arch = since[i].architecture;
 			break;
 		}
 	}
 	return NVML_SUCCESS;
 }
 
-/* Modes of the card, which are not the tenant's. */
-#define FIXED(function, value)                                                                                         \
-	NVML_API nvmlReturn_t function(nvmlDevice_t device, int *out)                                                  \
+/* FP32 cores of a multiprocessor: CUDA C++ Programming Guide, "Compute
+ * Capabilities", arithmetic instructions. */
+NVML_API nvmlReturn_t nvmlDeviceGetNumGpuCores(nvmlDevice_t device, unsigned int *numCores)
+{
+	int c = capability(), each = c == 60 || (c >= 70 && c <= 80) ? 64 : 128;
+
+	DEVICE(device, numCores);
+	*numCores = (unsigned int)(nvml_attribute(16) * each);
+	return *numCores ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+/* nvmlBrandType_t, from the name as NVIDIA gives it to its cards; the operator
+ * may have given the vGPU another. */
+NVML_API nvmlReturn_t nvmlDeviceGetBrand(nvmlDevice_t device, nvmlBrandType_t *type)
+{
+	static const struct { const char *word; unsigned int brand; } words[] = {
+		{"GeForce", 5}, {"Quadro", 1}, {"Tesla", 2}, {"TITAN", 6}, {"NVIDIA RTX", 12}, {"NVIDIA", 14},
+	};
+
+	DEVICE(device, type);
+	*type = 0; /* unknown */
+	for (size_t i = 0; i < sizeof words / sizeof words[0] && !*type; i++)
+		if (strstr(nvml_device.name, words[i].word))
+			*type = words[i].brand;
+	return NVML_SUCCESS;
+}
+
+/* Modes that are always so. */
+#define FIXED(function, type, value)                                                                                   \
+	NVML_API nvmlReturn_t function(nvmlDevice_t device, type *out)                                                 \
 	{                                                                                                              \
 		DEVICE(device, out);                                                                                   \
 		*out = value;                                                                                          \
 		return NVML_SUCCESS;                                                                                   \
 	}
-FIXED(nvmlDeviceGetMultiGpuBoard, 0)
-FIXED(nvmlDeviceIsMigDeviceHandle, 0)
-FIXED(nvmlDeviceGetMaxMigDeviceCount, 0)
-FIXED(nvmlDeviceGetBrand, 0)              /* unknown */
-FIXED(nvmlDeviceGetVirtualizationMode, 2) /* a vGPU in a guest */
-FIXED(nvmlDeviceGetPersistenceMode, 1)
-FIXED(nvmlDeviceGetComputeMode, 0)
-FIXED(nvmlDeviceGetDisplayMode, 0)
-FIXED(nvmlDeviceGetDisplayActive, 0)
-FIXED(nvmlDeviceGetPerformanceState, 0)
+FIXED(nvmlDeviceGetMultiGpuBoard, unsigned int, 0)
+FIXED(nvmlDeviceIsMigDeviceHandle, unsigned int, 0)
+FIXED(nvmlDeviceGetMaxMigDeviceCount, unsigned int, 0)
+FIXED(nvmlDeviceGetVirtualizationMode, nvmlGpuVirtualizationMode_t, NVML_GPU_VIRTUALIZATION_MODE_VGPU)
+FIXED(nvmlDeviceGetPersistenceMode, nvmlEnableState_t, NVML_FEATURE_ENABLED)
+FIXED(nvmlDeviceGetComputeMode, nvmlComputeMode_t, 0) /* any number of processes */
+FIXED(nvmlDeviceGetDisplayMode, nvmlEnableState_t, NVML_FEATURE_DISABLED)
+FIXED(nvmlDeviceGetDisplayActive, nvmlEnableState_t, NVML_FEATURE_DISABLED)
+
+NVML_API nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *gpmSupport)
+{
+	VERSIONED(device, gpmSupport, 1); /* here the version is a plain number */
+	gpmSupport->isSupportedDevice = 0;
+	return NVML_SUCCESS;
+}

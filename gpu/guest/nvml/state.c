@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 struct device_info nvml_device;
 
@@ -11,7 +11,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 static struct session *session; /* guarded by lock, like the next */
 static unsigned int users;
-static struct nvmlDevice_st { int only; } the_device;
+struct nvmlDevice_st {
+	int only;
+};
+static struct nvmlDevice_st the_device;
 
 static void forked(void)
 {
@@ -71,14 +74,12 @@ NVML_API nvmlReturn_t nvmlInit_v2(void)
 	return translate(err);
 }
 
-NVML_API nvmlReturn_t nvmlInit(void)
-{
-	return nvmlInit_v2();
-}
-
+/* The flags: no GPU is no error, and none is to be attached. The vGPU is there
+ * either way, or it is not. */
 NVML_API nvmlReturn_t nvmlInitWithFlags(unsigned int flags)
 {
-	(void)flags;
+	if (flags & ~(unsigned int)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH))
+		return NVML_ERROR_INVALID_ARGUMENT;
 	return nvmlInit_v2();
 }
 
@@ -129,6 +130,45 @@ nvmlReturn_t nvml_status(struct vgpu_status *out)
 		err = query_status(session, out);
 	pthread_mutex_unlock(&lock);
 	return err < 0 ? NVML_ERROR_UNINITIALIZED : translate(err);
+}
+
+nvmlReturn_t nvml_reading(unsigned int key, unsigned long long *value)
+{
+	struct vgpu_status v;
+	nvmlReturn_t r = nvml_status(&v);
+
+	if (r)
+		return r;
+	r = NVML_ERROR_NOT_SUPPORTED;
+	for (uint32_t i = 0; i < v.reading_count && r; i++) {
+		if (v.readings[i].key == key) {
+			*value = v.readings[i].value;
+			r = NVML_SUCCESS;
+		}
+	}
+	free_vgpu_status(&v);
+	return r;
+}
+
+nvmlReturn_t nvml_version(const void *with_version, const unsigned int *versions, int n)
+{
+	unsigned int version;
+
+	if (!with_version)
+		return NVML_ERROR_INVALID_ARGUMENT;
+	memcpy(&version, with_version, sizeof version);
+	for (int i = 0; i < n; i++)
+		if (version == versions[i])
+			return NVML_SUCCESS;
+	return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+}
+
+long long nvml_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * 1000000ll + now.tv_nsec / 1000;
 }
 
 int nvml_attribute(int a)

@@ -1,44 +1,7 @@
-/* What changes from moment to moment: each call asks the worker. */
-#include <stdio.h>
+/* How busy the vGPU is, now and at the moments that the host remembers. */
 #include <string.h>
-#include <unistd.h>
 
-#include "state.h"
-
-#define STATUS(device, out, status)                                                                                    \
-	struct vgpu_status status;                                                                                     \
-	do {                                                                                                           \
-		nvmlReturn_t status_result = nvml_handle(device);                                                      \
-		if (status_result)                                                                                     \
-			return status_result;                                                                          \
-		if (!(out))                                                                                            \
-			return NVML_ERROR_INVALID_ARGUMENT;                                                            \
-		if ((status_result = nvml_status(&status)) != NVML_SUCCESS)                                            \
-			return status_result;                                                                          \
-	} while (0)
-
-NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
-{
-	STATUS(device, memory, v);
-	memory->total = v.vram_limit;
-	memory->used = v.vram_used;
-	memory->free = v.vram_used < v.vram_limit ? v.vram_limit - v.vram_used : 0;
-	free_vgpu_status(&v);
-	return NVML_SUCCESS;
-}
-
-NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
-{
-	if (memory && memory->version != (sizeof *memory | 2u << 24))
-		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	STATUS(device, memory, v);
-	memory->total = v.vram_limit;
-	memory->reserved = 0;
-	memory->used = v.vram_used;
-	memory->free = v.vram_used < v.vram_limit ? v.vram_limit - v.vram_used : 0;
-	free_vgpu_status(&v);
-	return NVML_SUCCESS;
-}
+#include "status.h"
 
 NVML_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization)
 {
@@ -49,100 +12,105 @@ NVML_API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUti
 	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device, int sensor, unsigned int *temp)
+NVML_API nvmlReturn_t nvmlDeviceGetDynamicPstatesInfo(nvmlDevice_t device, nvmlGpuDynamicPstatesInfo_t *pDynamicPstatesInfo)
 {
-	STATUS(device, sensor == 0 ? temp : NULL, v);
-	*temp = v.temperature;
+	STATUS(device, pDynamicPstatesInfo, v);
+	memset(pDynamicPstatesInfo, 0, sizeof *pDynamicPstatesInfo);
+	pDynamicPstatesInfo->utilization[0].bIsPresent = 1;
+	pDynamicPstatesInfo->utilization[0].percentage = v.gpu_utilization;
 	free_vgpu_status(&v);
-	return *temp ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetPowerUsage(nvmlDevice_t device, unsigned int *power)
+/* The samples later than a time, oldest first, as many as there is room for; with no
+ * array, how many there are. */
+NVML_API nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long lastSeenTimeStamp,
+					   nvmlValueType_t *sampleValType, unsigned int *sampleCount, nvmlSample_t *samples)
 {
-	STATUS(device, power, v);
-	*power = v.power_milliwatts;
-	free_vgpu_status(&v);
-	return *power ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
-}
+	unsigned int n = 0;
 
-/* A process that only looks holds no memory and is no compute process. */
-static int computes(const struct process_info *p)
-{
-	return p->vram > 0;
-}
-
-/* Copies up to *count entries of the form with that size; sets *count. */
-static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *count, void *infos, size_t size)
-{
-	unsigned int room, n = 0;
-
-	STATUS(device, count, v);
-	room = infos ? *count : 0;
-	for (uint32_t i = 0; i < v.process_count; i++) {
-		nvmlProcessInfo_t p = {v.processes[i].pid, v.processes[i].vram, 0xffffffffu, 0xffffffffu};
-
-		if (!computes(&v.processes[i]))
+	DEVICE(device, type < NVML_SAMPLINGTYPE_COUNT && sampleValType ? sampleCount : NULL);
+	if (type != NVML_GPU_UTILIZATION_SAMPLES)
+		return NVML_ERROR_NOT_SUPPORTED;
+	STATUS(device, sampleCount, v);
+	for (uint32_t i = 0; i < v.sample_count && (!samples || n < *sampleCount); i++) {
+		if (v.samples[i].at <= lastSeenTimeStamp)
 			continue;
-		if (n < room)
-			memcpy((char *)infos + n * size, &p, size);
+		if (samples) {
+			memset(&samples[n], 0, sizeof samples[n]);
+			samples[n].timeStamp = v.samples[i].at;
+			samples[n].sampleValue.uiVal = v.samples[i].gpu_utilization;
+		}
 		n++;
 	}
 	free_vgpu_status(&v);
-	*count = n;
-	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+	if (n == 0 && (!samples || *sampleCount > 0))
+		return NVML_ERROR_NOT_FOUND;
+	*sampleValType = NVML_VALUE_TYPE_UNSIGNED_INT;
+	*sampleCount = n;
+	return NVML_SUCCESS;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
+/* When the host last looked; 0 with one that does not tell. */
+static unsigned long long seen(const struct vgpu_status *v)
 {
-	return processes(device, count, infos, sizeof *infos);
+	return v->sample_count ? v->samples[v->sample_count - 1].at : 0;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
+/* Calls note for each process that runs and has used the vGPU. Returns how many. */
+static unsigned int busy(const struct vgpu_status *v, void *out, void (*note)(void *out, unsigned int i, const struct accounted_process *, unsigned long long at))
 {
-	return processes(device, count, infos, sizeof *infos);
-}
+	unsigned int n = 0;
 
-NVML_API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)
-{
-	return processes(device, count, infos, sizeof *infos);
-}
-
-static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
-{
-	nvmlReturn_t r = nvml_handle(device);
-
-	if (r == NVML_SUCCESS && !count)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r == NVML_SUCCESS)
-		*count = 0;
-	return r;
-}
-
-/* Nothing draws here, and there is no MPS. */
-#define NO_PROCESSES(function)                                                                                         \
-	NVML_API nvmlReturn_t function(nvmlDevice_t device, unsigned int *count, void *infos)                          \
-	{                                                                                                              \
-		(void)infos;                                                                                           \
-		return none(device, count);                                                                            \
+	for (uint32_t i = 0; i < v->accounted_count; i++) {
+		if (v->accounted[i].end)
+			continue;
+		if (note)
+			note(out, n, &v->accounted[i], seen(v));
+		n++;
 	}
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses)
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v2)
-NO_PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v2)
-NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3)
+	return n;
+}
 
-NVML_API nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int length)
+static void note_sample(void *out, unsigned int i, const struct accounted_process *p, unsigned long long at)
 {
-	struct vgpu_status v;
-	nvmlReturn_t r = nvml_status(&v);
+	((nvmlProcessUtilizationSample_t *)out)[i] = (nvmlProcessUtilizationSample_t){.pid = p->pid, .timeStamp = at, .smUtil = p->gpu_utilization};
+}
 
-	if (r)
-		return r;
-	r = NVML_ERROR_NOT_FOUND;
-	for (uint32_t i = 0; i < v.process_count && r == NVML_ERROR_NOT_FOUND; i++)
-		if (v.processes[i].pid == pid)
-			r = nvml_text(name, length, v.processes[i].name);
+static void note_info(void *out, unsigned int i, const struct accounted_process *p, unsigned long long at)
+{
+	((nvmlProcessUtilizationInfo_v1_t *)out)[i] = (nvmlProcessUtilizationInfo_v1_t){.timeStamp = at, .pid = p->pid, .smUtil = p->gpu_utilization};
+}
+
+/* With too little room only *count is written: how many there are. */
+static nvmlReturn_t processes(nvmlDevice_t device, unsigned long long since, unsigned int *count, void *out,
+			      void (*note)(void *, unsigned int, const struct accounted_process *, unsigned long long))
+{
+	unsigned int room, n;
+	nvmlReturn_t r = NVML_SUCCESS;
+
+	STATUS(device, count, v);
+	room = out ? *count : 0;
+	n = seen(&v) > since ? busy(&v, NULL, NULL) : 0;
+	if (n == 0)
+		r = v.accounted_count || v.sample_count ? NVML_ERROR_NOT_FOUND : NVML_ERROR_NOT_SUPPORTED;
+	else if (n > room)
+		r = NVML_ERROR_INSUFFICIENT_SIZE;
+	else
+		busy(&v, out, note);
+	*count = n;
 	free_vgpu_status(&v);
 	return r;
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *utilization,
+						      unsigned int *processSamplesCount, unsigned long long lastSeenTimeStamp)
+{
+	return processes(device, lastSeenTimeStamp, processSamplesCount, utilization, note_sample);
+}
+
+NVML_API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *procesesUtilInfo)
+{
+	VERSIONED(device, procesesUtilInfo, VERSION_nvmlProcessesUtilizationInfo_v1);
+	return processes(device, procesesUtilInfo->lastSeenTimeStamp, &procesesUtilInfo->processSamplesCount, procesesUtilInfo->procUtilArray, note_info);
 }

@@ -198,6 +198,36 @@ void free_module_info(struct module_info *m)
 	*m = (struct module_info){0};
 }
 
+static void read_more(struct reader *r, struct vgpu_status *v)
+{
+	v->reading_count = count(r, 16, MAX_LIST);
+	v->readings = list(r, v->reading_count, sizeof *v->readings);
+	for (uint32_t i = 0; i < v->reading_count && !r->bad; i++) {
+		v->readings[i].key = u32(r);
+		(void)u32(r);
+		v->readings[i].value = u64(r);
+	}
+	v->accounted_count = count(r, 40, MAX_LIST);
+	v->accounted = list(r, v->accounted_count, sizeof *v->accounted);
+	for (uint32_t i = 0; i < v->accounted_count && !r->bad; i++) {
+		struct accounted_process *a = &v->accounted[i];
+
+		a->pid = u32(r);
+		a->gpu_utilization = u32(r);
+		a->start = u64(r);
+		a->end = u64(r);
+		a->gpu_nanos = u64(r);
+		a->peak_vram = u64(r);
+	}
+	v->sample_count = count(r, 16, MAX_LIST);
+	v->samples = list(r, v->sample_count, sizeof *v->samples);
+	for (uint32_t i = 0; i < v->sample_count && !r->bad; i++) {
+		v->samples[i].at = u64(r);
+		v->samples[i].gpu_utilization = u32(r);
+		(void)u32(r);
+	}
+}
+
 int decode_vgpu_status(const uint8_t *b, size_t n, struct vgpu_status *out)
 {
 	struct reader r = open_record(b, n);
@@ -218,6 +248,8 @@ int decode_vgpu_status(const uint8_t *b, size_t n, struct vgpu_status *out)
 		v.processes[i].vram = u64(&r);
 		v.processes[i].name = string(&r);
 	}
+	if (!r.bad && r.n - r.pos >= 4)
+		read_more(&r, &v);
 	*out = v;
 	if (r.bad)
 		free_vgpu_status(out);
@@ -229,5 +261,8 @@ void free_vgpu_status(struct vgpu_status *v)
 	for (uint32_t i = 0; v->processes && i < v->process_count; i++)
 		free(v->processes[i].name);
 	free(v->processes);
+	free(v->readings);
+	free(v->accounted);
+	free(v->samples);
 	*v = (struct vgpu_status){0};
 }

@@ -44,11 +44,28 @@ struct process_info {
 	uint64_t vram;
 	char *name;
 };
+struct reading {
+	uint32_t key; /* BSLT_READING_… */
+	uint64_t value;
+};
+struct accounted_process {
+	uint32_t pid, gpu_utilization; /* per cent of the last second */
+	uint64_t start, end;           /* microseconds since 1970; an end of 0: it runs */
+	uint64_t gpu_nanos, peak_vram;
+};
+struct sample {
+	uint64_t at; /* microseconds since 1970 */
+	uint32_t gpu_utilization;
+};
 struct vgpu_status {
 	uint64_t vram_limit, vram_used;
 	uint32_t gpu_utilization, memory_utilization, temperature, power_milliwatts;
-	uint32_t process_count;
+	uint32_t process_count, reading_count, accounted_count, sample_count;
 	struct process_info *processes;
+	/* An old worker tells nothing of these. */
+	struct reading *readings;
+	struct accounted_process *accounted;
+	struct sample *samples; /* oldest first */
 };
 
 /* 0, or -1 for bytes that are no such record (or no memory); then *out is

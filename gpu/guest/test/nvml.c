@@ -93,12 +93,271 @@ static void unload(const char *path)
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
 }
 
+/* As many bytes as an old program has room for, and not one more. */
+static void pci_versions(nvmlDevice_t d)
+{
+	char v1[33], v2[53];
+	nvmlPciInfo_t pci;
+	nvmlPciInfoExt_t ext = {.version = VERSION_nvmlPciInfoExt_v1};
+	nvmlDevice_t same = NULL;
+
+	memset(v1, 'x', sizeof v1);
+	memset(v2, 'x', sizeof v2);
+	FAILS(0, nvmlDeviceGetPciInfo, d, v1);
+	EXPECT(v1[32] == 'x' && v1[0] != 'x');
+	FAILS(0, nvmlDeviceGetPciInfo_v2, d, v2);
+	EXPECT(v2[52] == 'x' && v2[0] != 'x');
+	FAILS(0, nvmlDeviceGetPciInfo_v3, d, &pci);
+	EXPECT(memcmp(v1, &pci, 32) == 0 && memcmp(v2, &pci, 36) == 0);
+	FAILS(0, nvmlDeviceGetPciInfoExt, d, &ext);
+	EXPECT(strcmp(ext.busId, pci.busId) == 0);
+	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busId, &same);
+	EXPECT(same == d);
+	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy, &same);
+	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, pci.busIdLegacy + 5, &same);
+	FAILS(0, nvmlDeviceGetHandleByPciBusId_v2, "0:0:0", &same);
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByPciBusId_v2, "00000000:7F:1F.0", &same);
+	static const char *const bad[] = {"", ":", "::", "0", "0:0:0.0.0", "0:0:0:0", "0:0:0.1", "0:0:x", "000000000:0:0", "0:0:0.0 ", "-1:0:0"};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByPciBusId_v2, bad[i], &same);
+}
+
+static void identity(nvmlDevice_t d, const char *uuid)
+{
+	nvmlUUID_t id = {.version = VERSION_nvmlUUID_v1, .type = 1};
+	nvmlDevice_t same = NULL;
+	char text[96];
+
+	memcpy(id.value.str, uuid, strnlen(uuid, sizeof id.value.str));
+	FAILS(0, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	EXPECT(same == d);
+	id.type = 2;
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	id.type = 3;
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	id.version++;
+	FAILS(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetHandleByUUIDV, &id, &same);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSerial, d, text, sizeof text);
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetHandleBySerial, "0123456789", &same);
+	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPersistenceMode, d, 1);
+	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetPowerManagementLimit, d, 100000);
+	const char *(*say)(int) = (const char *(*)(int))find("nvmlErrorString");
+
+	EXPECT(strcmp(say(0), "Success") == 0 && strcmp(say(10), "Timeout") == 0 && strcmp(say(999), "Unknown Error") == 0);
+	EXPECT(strcmp(say(-1), "Unknown Error") == 0 && strcmp(say(31), "Unknown Error") == 0);
+	for (int i = 0; i <= 30; i++)
+		EXPECT(say(i) && strcmp(say(i), "Unknown Error") != 0);
+}
+
+/* What the soft GPU tells of itself, and what it does not. */
+static void readings(nvmlDevice_t d)
+{
+	nvmlTemperature_t t = {.version = VERSION_nvmlTemperature_v1};
+	nvmlFieldValue_t values[4] = {{.fieldId = 1}, {.fieldId = 302}, {.fieldId = 303}, {.fieldId = 190}};
+	unsigned long long reasons = 7;
+	unsigned int n = 7, pending = 7;
+
+	for (unsigned int clock = 0; clock < 3; clock++) {
+		FAILS(0, nvmlDeviceGetClockInfo, d, clock, &n);
+		EXPECT(n == 1000);
+		FAILS(0, nvmlDeviceGetMaxClockInfo, d, clock, &n);
+		EXPECT(n == 1000);
+	}
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClockInfo, d, 3, &n);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClockInfo, d, 4, &n);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetMaxClockInfo, d, 0xffffffffu, &n);
+	FAILS(0, nvmlDeviceGetClock, d, 1, 0, &n);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetClock, d, 1, 2, &n);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetClock, d, 1, 4, &n);
+	FAILS(0, nvmlDeviceGetPerformanceState, d, &n);
+	EXPECT(n == 0);
+	FAILS(0, nvmlDeviceGetCurrentClocksThrottleReasons, d, &reasons);
+	EXPECT(reasons == 0);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperature, d, 0, &n);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperature, d, 1, &n);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureV, d, &t);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTemperatureThreshold, d, 0, &n);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTemperatureThreshold, d, 8, &n);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetPowerUsage, d, &n);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetEnforcedPowerLimit, d, &n);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetFanSpeed, d, &n);
+	FAILS(0, nvmlDeviceGetEccMode, d, &n, &pending);
+	EXPECT(n == 0 && pending == 0);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetTotalEccErrors, d, 1, 0, &reasons);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetTotalEccErrors, d, 2, 0, &reasons);
+	FAILS(0, nvmlDeviceGetFieldValues, d, 4, values);
+	EXPECT(values[0].nvmlReturn == 0 && values[0].valueType == NVML_VALUE_TYPE_UNSIGNED_INT && values[0].value.uiVal == 0);
+	EXPECT(values[1].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[2].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
+	EXPECT(values[3].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[3].timestamp > 1500000000000000ll);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, 0, values);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetFieldValues, d, -1, values);
+	FAILS(0, nvmlDeviceClearFieldValues, d, 4, values);
+	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[2].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
+}
+
+static void events(nvmlDevice_t d)
+{
+	struct nvmlEventSet_st *set = NULL, *many[64];
+	unsigned long long types = 7;
+	char data[32];
+	int n = 0;
+
+	FAILS(0, nvmlEventSetCreate, &set);
+	FAILS(0, nvmlDeviceGetSupportedEventTypes, d, &types);
+	EXPECT(types == 0);
+	FAILS(0, nvmlDeviceRegisterEvents, d, 0ull, set);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceRegisterEvents, d, 8ull, set);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceRegisterEvents, d, 0ull, (char *)set + 1);
+	FAILS(NVML_ERROR_TIMEOUT, nvmlEventSetWait_v2, set, data, 10);
+	FAILS(NVML_ERROR_TIMEOUT, nvmlEventSetWait, set, data, 0);
+	FAILS(0, nvmlEventSetFree, set);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetFree, set);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlEventSetWait_v2, set, data, 0);
+	while (n < 64 && CALL(nvmlEventSetCreate, &many[n]) == 0)
+		n++;
+	EXPECT(n == 64);
+	FAILS(NVML_ERROR_INSUFFICIENT_RESOURCES, nvmlEventSetCreate, &set);
+	while (n > 0)
+		FAILS(0, nvmlEventSetFree, many[--n]);
+}
+
+/* A program of this process that has 16 MiB of the vGPU and has worked. */
+static void *use(const char *path)
+{
+	void *cuda = dlopen(path, RTLD_NOW), *ml = lib;
+	unsigned long long memory = 0;
+
+	EXPECT(cuda);
+	lib = cuda;
+	EXPECT(((int (*)(int))find("cuInit"))(0) == 0);
+	EXPECT(((int (*)(void **, unsigned int, int))find("cuCtxCreate_v2"))(&context, 0, 0) == 0);
+	EXPECT(((int (*)(unsigned long long *, size_t))find("cuMemAlloc_v2"))(&memory, 16u << 20) == 0);
+	EXPECT(((int (*)(unsigned long long, unsigned char, size_t))find("cuMemsetD8_v2"))(memory, 1, 16u << 20) == 0);
+	EXPECT(((int (*)(void))find("cuCtxSynchronize"))() == 0);
+	lib = ml;
+	return cuda;
+}
+
+static void no_use(void *cuda)
+{
+	void *ml = lib;
+
+	lib = cuda;
+	EXPECT(((int (*)(void *))find("cuCtxDestroy_v2"))(context) == 0);
+	lib = ml;
+	EXPECT(dlclose(cuda) == 0);
+}
+
+static void processes(nvmlDevice_t d)
+{
+	static const char *const forms[] = {"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses_v3"};
+	static const size_t sizes[] = {sizeof(nvmlProcessInfo_v1_t), sizeof(nvmlProcessInfo_v2_t), sizeof(nvmlProcessInfo_t)};
+	nvmlProcessDetail_v1_t detail = {0};
+	nvmlProcessDetailList_t list = {.version = VERSION_nvmlProcessDetailList_v1};
+	char buffer[80], name[96], one[1] = "x";
+	unsigned int n;
+
+	for (int i = 0; i < 3; i++) {
+		nvmlReturn_t (*f)() = (nvmlReturn_t(*)())find(forms[i]);
+		nvmlProcessInfo_v1_t first;
+
+		n = 0;
+		EXPECT(f(d, &n, NULL) == NVML_ERROR_INSUFFICIENT_SIZE && n == 1);
+		memset(buffer, 'x', sizeof buffer);
+		EXPECT(f(d, &n, buffer) == 0 && n == 1);
+		memcpy(&first, buffer, sizeof first);
+		EXPECT(first.pid == (unsigned int)getpid() && first.usedGpuMemory >= 16u << 20);
+		EXPECT(buffer[sizes[i]] == 'x');
+	}
+	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	EXPECT(list.numProcArrayEntries == 1);
+	list.procArray = &detail;
+	FAILS(0, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	EXPECT(detail.pid == (unsigned int)getpid() && detail.gpuInstanceId == 0xffffffffu);
+	list.mode = 3;
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetRunningProcessDetailList, d, &list);
+	FAILS(0, nvmlSystemGetProcessName, getpid(), name, sizeof name);
+	EXPECT(strstr(name, "nvml-names"));
+	FAILS(0, nvmlSystemGetProcessName, getpid(), one, 1);
+	EXPECT(one[0] == 0);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlSystemGetProcessName, getpid(), name, 0);
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlSystemGetProcessName, 0x7fffffff, name, sizeof name);
+}
+
+/* The host learns of work with some delay: it is waited for. */
+static void utilization(nvmlDevice_t d)
+{
+	nvmlProcessUtilizationSample_t sample[2];
+	nvmlProcessUtilizationInfo_v1_t info;
+	nvmlProcessesUtilizationInfo_t all = {.version = VERSION_nvmlProcessesUtilizationInfo_v1};
+	nvmlSample_t samples[64];
+	unsigned int n = 0, type = 7;
+	nvmlReturn_t r;
+
+	for (int i = 0; (r = CALL(nvmlDeviceGetProcessUtilization, d, NULL, &n, 0ull)) == NVML_ERROR_NOT_FOUND && i < 3000; i++)
+		usleep(10000);
+	EXPECT(r == NVML_ERROR_INSUFFICIENT_SIZE && n == 1);
+	n = 2;
+	FAILS(0, nvmlDeviceGetProcessUtilization, d, sample, &n, 0ull);
+	EXPECT(n == 1 && sample[0].pid == (unsigned int)getpid() && sample[0].smUtil <= 100 && sample[0].timeStamp > 1500000000000000ull);
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetProcessUtilization, d, sample, &n, ~0ull);
+	EXPECT(n == 0);
+	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
+	EXPECT(all.processSamplesCount == 1);
+	all.procUtilArray = &info;
+	FAILS(0, nvmlDeviceGetProcessesUtilizationInfo, d, &all);
+	EXPECT(info.pid == (unsigned int)getpid());
+	FAILS(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, NULL);
+	EXPECT(n > 0 && n <= 64 && type == NVML_VALUE_TYPE_UNSIGNED_INT);
+	FAILS(0, nvmlDeviceGetSamples, d, 1, 0ull, &type, &n, samples);
+	for (unsigned int i = 0; i < n; i++)
+		EXPECT(samples[i].sampleValue.uiVal <= 100 && (i == 0 || samples[i].timeStamp > samples[i - 1].timeStamp));
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetSamples, d, 1, ~0ull, &type, &n, samples);
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetSamples, d, 0, 0ull, &type, &n, samples);
+	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetSamples, d, 9, 0ull, &type, &n, samples);
+}
+
+/* Of a process that runs, and of one that has ended. */
+static void accounting(nvmlDevice_t d, const char *cuda)
+{
+	nvmlAccountingStats_t s;
+	unsigned int mode = 7, n = 0, pids[512], found = 0;
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		use(cuda);
+		_exit(0);
+	}
+	EXPECT(waitpid(child, &status, 0) == child && status == 0);
+	FAILS(0, nvmlDeviceGetAccountingMode, d, &mode);
+	EXPECT(mode == NVML_FEATURE_ENABLED);
+	FAILS(0, nvmlDeviceGetAccountingBufferSize, d, &n);
+	EXPECT(n > 0);
+	FAILS(NVML_ERROR_NO_PERMISSION, nvmlDeviceSetAccountingMode, d, 0);
+	n = 1;
+	FAILS(NVML_ERROR_INSUFFICIENT_SIZE, nvmlDeviceGetAccountingPids, d, &n, pids);
+	EXPECT(n >= 2 && n <= 512); /* others may have ended lately */
+	FAILS(0, nvmlDeviceGetAccountingPids, d, &n, pids);
+	for (unsigned int i = 0; i < n; i++)
+		found += pids[i] == (unsigned int)getpid() || pids[i] == (unsigned int)child;
+	EXPECT(found == 2);
+	FAILS(0, nvmlDeviceGetAccountingStats, d, getpid(), &s);
+	EXPECT(s.isRunning == 1 && s.time == 0 && s.maxMemoryUsage >= 16u << 20 && s.gpuUtilization <= 100 && s.memoryUtilization == 0xffffffffu);
+	for (int i = 0; CALL(nvmlDeviceGetAccountingStats, d, child, &s) == 0 && s.isRunning && i < 3000; i++)
+		usleep(10000);
+	EXPECT(s.isRunning == 0 && s.time > 0 && s.maxMemoryUsage >= 16u << 20 && s.startTime > 1500000000000000ull);
+	FAILS(NVML_ERROR_NOT_FOUND, nvmlDeviceGetAccountingStats, d, 0x7fffffff, &s);
+}
+
 int main(int argc, char **argv)
 {
 	nvmlDevice_t d = NULL, same = NULL, wild;
 	char uuid[96], text[96];
 	nvmlPciInfo_t pci;
-	nvmlFieldValue_t values[2] = {{.fieldId = 1}, {.fieldId = 999}};
+	nvmlFieldValue_t values[2] = {{.fieldId = 3}, {.fieldId = 999}};
+	void *cuda;
 	nvmlMemory_v2_t m = {.version = sizeof m | 2u << 24};
 	unsigned int n = 7;
 	int major = -1, minor = -1, status = -1;
@@ -141,13 +400,27 @@ int main(int argc, char **argv)
 	EXPECT(status == NVML_P2P_STATUS_NOT_SUPPORTED);
 	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetP2PStatus, d, wild, 0, &status);
 	FAILS(0, nvmlDeviceGetFieldValues, d, 2, values);
-	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[1].nvmlReturn == NVML_ERROR_NOT_SUPPORTED);
+	EXPECT(values[0].nvmlReturn == NVML_ERROR_NOT_SUPPORTED && values[1].nvmlReturn == NVML_ERROR_INVALID_ARGUMENT);
 	FAILS(0, nvmlDeviceGetMPSComputeRunningProcesses_v3, d, &n, NULL);
 	EXPECT(n == 0);
 	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetNvLinkState, d, 0, &status);
-	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetGpuFabricInfoV, d, values);
+	m.version = VERSION_nvmlGpuFabricInfoV_v2;
+	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlDeviceGetGpuFabricInfoV, d, &m);
+	m.version = 7;
+	FAILS(NVML_ERROR_ARGUMENT_VERSION_MISMATCH, nvmlDeviceGetGpuFabricInfoV, d, &m);
 	FAILS(NVML_ERROR_NOT_SUPPORTED, nvmlSystemGetConfComputeState, values);
 	FAILS(NVML_ERROR_INVALID_ARGUMENT, nvmlDeviceGetNvLinkState, wild, 0, &status);
+	pci_versions(d);
+	identity(d, uuid);
+	readings(d);
+	events(d);
+	FAILS(0, nvmlInit); /* the second of two: one nvmlShutdown ends nothing */
+	FAILS(0, nvmlShutdown);
+	cuda = use(argv[2]);
+	processes(d);
+	utilization(d);
+	accounting(d, argv[2]);
+	no_use(cuda);
 	FAILS(0, nvmlShutdown);
 	FAILS(NVML_ERROR_UNINITIALIZED, nvmlShutdown);
 	EXPECT(dlclose(lib) == 0);

@@ -213,8 +213,54 @@ static size_t module_record(uint8_t *b)
 	return sizeof words;
 }
 
+/* A status as gpu/abi/reply.go has it, with what came later or without. */
+static size_t status_record(uint8_t *b, int more)
+{
+	uint32_t words[] = {
+		1, 0, 100, 0, 60, 0, 50, 1, 40, 7000, 1, 0, /* memory, utilization, sensors, one process */
+		7, 0, 60, 0, 1, 'a',
+		2, BSLT_READING_CLOCK_SM, 0, 1410, 0, 9999, 0, 1, 1, /* one that nobody knows */
+		1, 7, 50, 11, 0, 12, 0, 13, 0, 14, 0,
+		1, 15, 0, 33, 0,
+	};
+	size_t n = sizeof words - (more ? 0 : 25 * 4);
+
+	words[1] = (uint32_t)n;
+	memcpy(b, words, n);
+	return n;
+}
+
+static void statuses(void)
+{
+	uint8_t b[256];
+	struct vgpu_status v;
+	size_t n = status_record(b, 0);
+
+	EXPECT(decode_vgpu_status(b, n, &v) == 0);
+	EXPECT(v.process_count == 1 && v.processes[0].vram == 60 && v.reading_count == 0 && v.accounted_count == 0 && v.sample_count == 0);
+	free_vgpu_status(&v);
+	n = status_record(b, 1);
+	EXPECT(decode_vgpu_status(b, n, &v) == 0);
+	EXPECT(v.reading_count == 2 && v.readings[0].key == BSLT_READING_CLOCK_SM && v.readings[0].value == 1410 && v.readings[1].value == 0x100000001);
+	EXPECT(v.accounted_count == 1 && v.accounted[0].pid == 7 && v.accounted[0].gpu_utilization == 50 && v.accounted[0].start == 11);
+	EXPECT(v.accounted[0].end == 12 && v.accounted[0].gpu_nanos == 13 && v.accounted[0].peak_vram == 14);
+	EXPECT(v.sample_count == 1 && v.samples[0].at == 15 && v.samples[0].gpu_utilization == 33);
+	free_vgpu_status(&v);
+	for (size_t i = 0; i < n; i++) {
+		uint8_t bad[256];
+
+		memcpy(bad, b, n);
+		bad[i] ^= 0xff;
+		if (decode_vgpu_status(bad, n, &v) == 0)
+			free_vgpu_status(&v);
+		EXPECT(decode_vgpu_status(b, i, &v) == -1);
+	}
+}
+
 static void records(void)
 {
+	statuses();
+
 	uint8_t good[256], bad[256];
 	size_t n = module_record(good);
 	struct module_info m;

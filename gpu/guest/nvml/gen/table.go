@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// table is functions.txt.
+type table struct {
+	types     []*typ
+	functions []*function
+	typeOf    map[string]*typ
+	by        map[string]*function
+}
+
+// kind says how C declares a type.
+type kind string
+
+const (
+	handle kind = "handle"
+	enum   kind = "enum"
+	scalar kind = "scalar"
+	record kind = "struct"
+)
+
+// typ is a C type that the API adds.
+type typ struct {
+	kind     kind
+	name     string
+	is       string // of a handle the tag, of a scalar the type
+	bytes    int    // of a struct
+	versions []version
+}
+
+// version is one form of a struct that says in its first word which it is.
+type version struct{ number, bytes int }
+
+// word is what the first word of such a struct holds: NVML_STRUCT_VERSION.
+func (v version) word() uint32 { return uint32(v.bytes) | uint32(v.number)<<24 }
+
+// how a function is made; functions.txt explains the words.
+type how string
+
+const (
+	own    how = "own"
+	as     how = "as"
+	refuse how = "refuse"
+	deny   how = "deny"
+)
+
+// function is one symbol.
+type function struct {
+	name   string
+	params []param
+	how    how
+	target string // of as
+	later  bool
+}
+
+// param is one parameter.
+type param struct {
+	typ, name string
+	optional  bool // a pointer that may be NULL
+}
+
+func (p param) pointer() bool { return strings.HasSuffix(p.typ, "*") }
+
+// String is the C declaration.
+func (p param) String() string {
+	if p.pointer() {
+		return p.typ + p.name
+	}
+	return p.typ + " " + p.name
+}
+
+// prototype is the C declaration without its storage class.
+func (f *function) prototype() string {
+	result := "nvmlReturn_t "
+	if f.name == "nvmlErrorString" {
+		result = "const char *"
+	}
+	if len(f.params) == 0 {
+		return result + f.name + "(void)"
+	}
+	return result + f.name + "(" + f.list(param.String) + ")"
+}
+
+func (f *function) list(each func(param) string) string {
+	var all []string
+	for _, p := range f.params {
+		all = append(all, each(p))
+	}
+	return strings.Join(all, ", ")
+}
+
+// last is the function that f ends in.
+func (t *table) last(f *function) *function {
+	for f.how == as {
+		f = t.by[f.target]
+	}
+	return f
+}
+
+// versioned is the type of the struct with versions that p points at, or nil.
+func (t *table) versioned(p param) *typ {
+	if y := t.typeOf[strings.TrimSuffix(strings.TrimPrefix(p.typ, "const "), " *")]; y != nil && len(y.versions) > 0 {
+		return y
+	}
+	return nil
+}
+
+var (
+	typeLine     = regexp.MustCompile(`^(handle|enum|scalar|struct) (\w+)(?: = (.+)| (\d+)((?: v\d+:\d+)*))?$`)
+	functionLine = regexp.MustCompile(`^(\w+)\((.*)\) (own|as|refuse|deny)(?: (nvml\w+))?( later)?$`)
+	paramText    = regexp.MustCompile(`^(.*?[ *])(\w+)(\?)?$`)
+)
+
+// parse reads functions.txt. An error names the line.
+func parse(text string) (*table, error) {
+	t := &table{typeOf: map[string]*typ{}, by: map[string]*function{}}
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if err := t.line(line); err != nil {
+			return nil, fmt.Errorf("functions.txt:%d: %w", n, err)
+		}
+	}
+	for _, f := range t.functions {
+		if f.how != as {
+			continue
+		}
+		if to := t.by[f.target]; to == nil || len(to.params) != len(f.params) || to.how == as {
+			return nil, fmt.Errorf("functions.txt: %s is as %s, which has no such parameters or is no end", f.name, f.target)
+		}
+	}
+	return t, nil
+}
+
+func (t *table) line(line string) error {
+	if m := typeLine.FindStringSubmatch(line); m != nil {
+		return t.addType(m)
+	}
+	m := functionLine.FindStringSubmatch(line)
+	if m == nil {
+		return fmt.Errorf("%q is neither a type nor a function", line)
+	}
+	f := &function{name: m[1], how: how(m[3]), target: m[4], later: m[5] != ""}
+	switch {
+	case t.by[f.name] != nil:
+		return fmt.Errorf("%s is there twice", f.name)
+	case (f.how == as) != (f.target != ""):
+		return fmt.Errorf("%s: a function's name stands after as, and after nothing else", f.name)
+	}
+	if m[2] != "void" {
+		for p := range strings.SplitSeq(m[2], ",") {
+			if err := t.addParam(f, strings.TrimSpace(p)); err != nil {
+				return fmt.Errorf("%s: %w", f.name, err)
+			}
+		}
+	}
+	t.functions, t.by[f.name] = append(t.functions, f), f
+	return nil
+}
+
+func (t *table) addType(m []string) error {
+	y := &typ{kind: kind(m[1]), name: m[2], is: m[3]}
+	if y.kind == record {
+		y.bytes, _ = strconv.Atoi(m[4]) // digits or nothing
+		for v := range strings.FieldsSeq(m[5]) {
+			number, bytes, _ := strings.Cut(v[1:], ":")
+			a, err := strconv.Atoi(number)
+			b, err2 := strconv.Atoi(bytes)
+			if err := errors.Join(err, err2); err != nil {
+				return err
+			}
+			y.versions = append(y.versions, version{a, b})
+		}
+	}
+	if needs := y.kind == handle || y.kind == scalar; needs != (y.is != "") || y.kind == record && y.bytes == 0 {
+		return fmt.Errorf("%s: a handle and a scalar want = and what they are, a struct its bytes, an enum nothing", y.name)
+	}
+	if t.typeOf[y.name] != nil {
+		return fmt.Errorf("%s is there twice", y.name)
+	}
+	t.types, t.typeOf[y.name] = append(t.types, y), y
+	return nil
+}
+
+// plain are the types that are C's, and the one of results.
+var plain = map[string]bool{"int": true, "unsigned int": true, "unsigned long": true, "unsigned long long": true, "char": true, "void": true, "void *": true, "nvmlReturn_t": true}
+
+func (t *table) addParam(f *function, text string) error {
+	m := paramText.FindStringSubmatch(text)
+	if m == nil {
+		return fmt.Errorf("parameter %q has no name", text)
+	}
+	p := param{typ: strings.TrimSpace(m[1]), name: m[2], optional: m[3] != ""}
+	base := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(p.typ, "const "), "*"))
+	if !plain[base] && t.typeOf[base] == nil {
+		return fmt.Errorf("parameter %q: there is no type %q", text, base)
+	}
+	if p.optional && !p.pointer() {
+		return fmt.Errorf("parameter %q is no pointer", text)
+	}
+	f.params = append(f.params, p)
+	return nil
+}
