@@ -254,7 +254,7 @@ func (c *core) reserve(s *session, g grow, at sched.Time) {
 	spare := c.spare(card, s, g)
 	s.settle(at)
 	s.held += g.bytes + spare
-	s.peak = max(s.peak, s.shows())
+	s.peak = max(s.peak, s.shows()-spare) // whether it uses what is spare is seen when somebody asks
 	if p.out {
 		p.swapped += g.bytes
 	}

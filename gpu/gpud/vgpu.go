@@ -184,6 +184,7 @@ func (v *vgpu) status(c *core, at sched.Time) *abi.VGPUStatusReply {
 		out.Temperature, out.PowerMilliwatts, out.Readings = card.sensors.celsius, card.sensors.milliwatts, slices.Clone(card.sensors.readings)
 	}
 	for _, s := range v.running() {
+		s.peak = max(s.peak, s.shows())
 		out.Processes = append(out.Processes, abi.ProcessInfo{PID: s.pid, VRAMUsed: s.shows(), Name: s.name})
 	}
 	out.Accounted, out.Samples = v.accounted(c, at), v.samples(c, at)

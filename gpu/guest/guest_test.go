@@ -420,29 +420,6 @@ func TestNoDevice(t *testing.T) {
 	}
 }
 
-func TestNvidiaSMI(t *testing.T) {
-	g := startGPUD(t)
-	smi := made("bin", "nvidia-smi")
-	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
-		t.Errorf("-L printed %q", got)
-	}
-	if got := g.run(t, smi, "--query-gpu=memory.total,memory.used", "--format=csv,noheader,nounits"); got != "256, 0\n" {
-		t.Errorf("the query printed %q", got)
-	}
-	if got := g.run(t, smi, "--query-gpu=memory.total,index", "--format=csv"); got != "memory.total [MiB], index\n256 MiB, 0\n" {
-		t.Errorf("the query printed %q", got)
-	}
-	for i, line := range strings.Split(strings.TrimSpace(g.run(t, smi)), "\n") {
-		if i > 0 && line != "" && len(line) != 91 {
-			t.Errorf("line %d of the table has %d columns: %s", i, len(line), line)
-		}
-	}
-	out, err := g.command(t, smi, "--query-gpu=colour", "--format=csv").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), `"colour" is not known`) {
-		t.Errorf("an unknown field: %v, %s", err, out)
-	}
-}
-
 func TestNVML(t *testing.T) {
 	g := startGPUD(t)
 	g.run(t, object("nvml-names"), made("lib", "libnvidia-ml.so.1"), made("lib", "libcuda.so.1"))

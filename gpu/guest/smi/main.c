@@ -1,127 +1,364 @@
-/* nvidia-smi: the table, the list, and queries as CSV. */
-#include <stdio.h>
+/* nvidia-smi: what is asked for, once or again and again. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "nvml.h"
 #include "smi.h"
 
-static nvmlDevice_t device;
-
-static int fail(const char *what, nvmlReturn_t r)
+int smi_fail(const char *what, nvmlReturn_t r)
 {
+	static const nvmlReturn_t documented[] = {2, 3, 4, 6, 8, 9, 10, 12, 13, 14, 15};
+
+	fflush(stdout);
 	if (r == NVML_ERROR_DRIVER_NOT_LOADED)
 		fprintf(stderr, "NVIDIA-SMI has failed because no Basalt vGPU was found.\n"
 				"In a virtual machine: does it have a vGPU, is the virtio_gpu module loaded, may this user open /dev/dri/renderD*?\n"
 				"Elsewhere: BASALT_GPU must name one (unix:PATH). BASALT_VERBOSE=1 says more.\n");
 	else
 		fprintf(stderr, "nvidia-smi: %s: %s\n", what, nvmlErrorString(r));
-	return r == NVML_ERROR_DRIVER_NOT_LOADED ? 9 : 1;
+	for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++)
+		if (documented[i] == r)
+			return r;
+	return EXIT_OTHER;
 }
+
+long smi_number(const char *text, long least, long most)
+{
+	long n = 0;
+
+	if (!*text || strlen(text) > 10)
+		return -1;
+	for (; *text; text++) {
+		if (*text < '0' || *text > '9')
+			return -1;
+		n = n * 10 + (*text - '0');
+	}
+	return n >= least && n <= most ? n : -1;
+}
+
+void smi_sleep(long milliseconds)
+{
+	struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+
+	while (nanosleep(&left, &left) != 0)
+		; /* a signal: the rest of the time */
+}
+
+int smi_open(void)
+{
+	nvmlReturn_t r = nvmlInit_v2();
+
+	return r ? smi_fail("no session", r) : 0;
+}
+
+void smi_close(void)
+{
+	nvmlShutdown();
+}
+
+int smi_device(const char *id, nvmlDevice_t *device)
+{
+	unsigned int n = 0;
+	nvmlReturn_t r;
+	long index;
+
+	if (!id)
+		r = nvmlDeviceGetHandleByIndex_v2(0, device);
+	else if ((index = smi_number(id, 0, 0x7fffffff)) >= 0)
+		r = nvmlDeviceGetHandleByIndex_v2((unsigned int)index, device);
+	else if (strncmp(id, "GPU-", 4) == 0)
+		r = nvmlDeviceGetHandleByUUID(id, device);
+	else
+		r = nvmlDeviceGetHandleByPciBusId_v2(id, device);
+	if (r == NVML_SUCCESS)
+		return 0;
+	if (id && (r == NVML_ERROR_INVALID_ARGUMENT || r == NVML_ERROR_NOT_FOUND)) {
+		nvmlDeviceGetCount_v2(&n);
+		fprintf(stderr, "nvidia-smi: -i: there is no GPU \"%s\"; there are %u, counted from 0\n", id, n);
+		return EXIT_NOT_FOUND;
+	}
+	return smi_fail("no device", r);
+}
+
+int smi_list(FILE *out, nvmlDevice_t device)
+{
+	struct value name = {""}, uuid = {""};
+
+	v_name(device, &name);
+	v_uuid(device, &uuid);
+	fprintf(out, "GPU 0: %s (UUID: %s)\n", name.text, uuid.text);
+	return 0;
+}
+
+int smi_version(FILE *out)
+{
+	struct value driver = {""}, cuda = {""};
+	char nvml[64] = "";
+
+	v_driver(NULL, &driver);
+	v_cuda(NULL, &cuda);
+	nvmlSystemGetNVMLVersion(nvml, sizeof nvml);
+	fprintf(out, "NVIDIA-SMI version  : %s\nNVML version        : %s\nDRIVER version      : %s\nCUDA Version        : %s\n",
+		driver.text, nvml, driver.text, cuda.text);
+	return 0;
+}
+
+enum what { TABLE, LIST, QUERY, REPORT, VERSION };
+
+/* What one invocation shows. */
+struct asked {
+	enum what what;
+	struct query query;
+	struct report report;
+	bool csv, format;
+	const char *id, *file;
+	long every; /* milliseconds; 0: once */
+};
 
 static void usage(FILE *out)
 {
-	fputs("usage: nvidia-smi                      a table of the vGPU and its processes\n"
-	      "       nvidia-smi -L                   one line for each GPU\n"
-	      "       nvidia-smi --query-gpu=FIELD[,FIELD…] --format=csv[,noheader][,nounits]\n"
-	      "       nvidia-smi --query-compute-apps=FIELD[,FIELD…] --format=csv[,noheader][,nounits]\n"
-	      "       nvidia-smi --help-query-gpu     the fields\n",
+	fputs("usage: nvidia-smi [OPTION]…\n"
+	      "  without an option           a table of the vGPU and its processes\n"
+	      "  -L, --list-gpus             one line for each GPU\n"
+	      "  -q, --query                 all that is known; -d SECTION[,SECTION…] (--display=): some sections;\n"
+	      "                              -x, --xml-format: as XML\n"
+	      "  --query-gpu=FIELD[,FIELD…]  values of the GPU, with --format=csv[,noheader][,nounits]\n"
+	      "  --query-compute-apps=…      of the processes that run\n"
+	      "  --query-accounted-apps=…    of what processes have used, also after their end\n"
+	      "  --help-query-gpu, --help-query-compute-apps, --help-query-accounted-apps\n"
+	      "                              the fields\n"
+	      "  -i, --id=ID                 the GPU: index, UUID or bus id\n"
+	      "  -f, --filename=FILE         write there\n"
+	      "  -l, --loop=SECONDS, -lms, --loop-ms=MILLISECONDS\n"
+	      "                              again and again\n"
+	      "  dmon, pmon                  lines of numbers that go on, of the GPU and of its processes (-h says more)\n"
+	      "  topo -m                     how GPUs are joined\n"
+	      "  --version                   versions\n"
+	      "  -h, --help                  this\n"
+	      "What changes the card (-pl, -pm, -c, -r and the like) is the host operator's.\n"
+	      "Exit status: 0; 2 an argument is wrong; 3 not supported; 4 not permitted; 6 not found; 9 no vGPU;\n"
+	      "15 the card is lost; 255 another error.\n",
 	      out);
 }
 
-static int list(void)
+/* Options that change a card. */
+static bool changes(const char *a)
 {
-	char name[96] = "?", uuid[96] = "?";
+	static const char *const options[] = {
+		"-pm", "--persistence-mode", "-e", "--ecc-config", "-p", "--reset-ecc-errors", "-c", "--compute-mode", "--gom", "-r", "--gpu-reset",
+		"-vm", "--virt-mode", "-lgc", "--lock-gpu-clocks", "-lgcd", "-rgc", "--reset-gpu-clocks", "-lmc", "--lock-memory-clocks", "-rmc",
+		"--reset-memory-clocks", "-ac", "--applications-clocks", "-rac", "--reset-applications-clocks", "-pl", "--power-limit", "-cc",
+		"--cuda-clocks", "-am", "--accounting-mode", "-caa", "--clear-accounted-apps", "--auto-boost-default", "--auto-boost-permission",
+		"-acp", "--applications-clocks-permission", "-mig", "--multi-instance-gpu", "-gtt", "--gpu-target-temp", "drain", "mig", "boost-slider",
+	};
 
-	nvmlDeviceGetName(device, name, sizeof name);
-	nvmlDeviceGetUUID(device, uuid, sizeof uuid);
-	printf("GPU 0: %s (UUID: %s)\n", name, uuid);
-	return 0;
-}
+	for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+		size_t n = strlen(options[i]);
 
-struct options {
-	const char *gpu, *apps;
-	int list, noheader, nounits, csv;
-};
-
-static int format(char *text, struct options *o)
-{
-	for (char *save, *f = strtok_r(text, ",", &save); f; f = strtok_r(NULL, ",", &save)) {
-		if (strcmp(f, "csv") == 0)
-			o->csv = 1;
-		else if (strcmp(f, "noheader") == 0)
-			o->noheader = 1;
-		else if (strcmp(f, "nounits") == 0)
-			o->nounits = 1;
-		else
-			return -1;
+		if (strncmp(a, options[i], n) == 0 && (a[n] == 0 || (a[n] == '=' && n > 2)))
+			return true;
 	}
-	return 0;
+	return false;
 }
 
-static int parse(int argc, char **argv, struct options *o)
+static int wrong(const char *option, const char *wants)
+{
+	fprintf(stderr, "nvidia-smi: %s: %s\n", option, wants);
+	return EXIT_ARGUMENT;
+}
+
+static int format(const char *list, struct asked *o)
+{
+	char *copy = strdup(list), *save = NULL;
+	int rc = copy ? 0 : EXIT_OTHER;
+
+	o->format = true;
+	for (char *f = copy ? strtok_r(copy, ", ", &save) : NULL; f && rc == 0; f = strtok_r(NULL, ", ", &save)) {
+		if (strcmp(f, "csv") == 0)
+			o->csv = true;
+		else if (strcmp(f, "noheader") == 0)
+			o->query.header = false;
+		else if (strcmp(f, "nounits") == 0)
+			o->query.units = false;
+		else
+			rc = wrong("--format", "want csv, noheader, nounits");
+	}
+	free(copy);
+	return rc;
+}
+
+/* Options with an argument. */
+enum option { ID, FILENAME, DISPLAY, LOOP, LOOP_MS, FORMAT, QUERY_OF };
+static const struct {
+	const char *brief, *full;
+	enum option option;
+	enum subject subject; /* of QUERY_OF */
+} options[] = {
+	{"-i", "--id", ID, 0},
+	{"-f", "--filename", FILENAME, 0},
+	{"-d", "--display", DISPLAY, 0},
+	{"-l", "--loop", LOOP, 0},
+	{"-lms", "--loop-ms", LOOP_MS, 0},
+	{"", "--format", FORMAT, 0},
+	{"", "--query-gpu", QUERY_OF, QUERY_GPU},
+	{"", "--query-compute-apps", QUERY_OF, QUERY_COMPUTE_APPS},
+	{"", "--query-accounted-apps", QUERY_OF, QUERY_ACCOUNTED_APPS},
+};
+#define OPTIONS (sizeof options / sizeof options[0])
+
+static int with_argument(struct asked *o, size_t which, const char *a)
+{
+	switch (options[which].option) {
+	case ID: o->id = a; return 0;
+	case FILENAME: o->file = a; return 0;
+	case DISPLAY: return smi_sections(a, &o->report.sections);
+	case LOOP:
+		o->every = smi_number(a, 1, 1000000) * 1000;
+		return o->every < 0 ? wrong(options[which].full, "want seconds, at least 1") : 0;
+	case LOOP_MS:
+		o->every = smi_number(a, 1, 1000000000);
+		return o->every < 0 ? wrong(options[which].full, "want milliseconds, at least 1") : 0;
+	case FORMAT: return format(a, o);
+	case QUERY_OF:
+		if (o->what != TABLE)
+			return wrong(options[which].full, "only one thing can be asked for at a time");
+		o->what = QUERY;
+		o->query.subject = options[which].subject;
+		o->query.fields = a;
+		return smi_query_check(&o->query);
+	}
+	return EXIT_OTHER;
+}
+
+/* Options without an argument; -1: it is none of them. */
+static int alone(struct asked *o, const char *a)
+{
+	static const struct {
+		const char *brief, *full;
+		enum what what;
+	} words[] = {{"-L", "--list-gpus", LIST}, {"-q", "--query", REPORT}, {"", "--version", VERSION}};
+
+	if (strcmp(a, "-x") == 0 || strcmp(a, "--xml-format") == 0) {
+		o->report.xml = true;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		if (strcmp(a, words[i].brief) != 0 && strcmp(a, words[i].full) != 0)
+			continue;
+		if (o->what != TABLE && o->what != words[i].what)
+			return wrong(a, "only one thing can be asked for at a time");
+		o->what = words[i].what;
+		return 0;
+	}
+	return -1;
+}
+
+/* One option, and its argument if it has one: *i moves on to that. */
+static int option(struct asked *o, int argc, char **argv, int *i)
+{
+	const char *a = argv[*i];
+	int rc = alone(o, a);
+
+	if (rc >= 0)
+		return rc;
+	for (size_t k = 0; k < OPTIONS; k++) {
+		size_t n = strlen(options[k].full);
+
+		if (strncmp(a, options[k].full, n) == 0 && a[n] == '=')
+			return with_argument(o, k, a + n + 1);
+		if (strcmp(a, options[k].brief) == 0 || strcmp(a, options[k].full) == 0)
+			return *i + 1 < argc ? with_argument(o, k, argv[++*i]) : wrong(a, "an argument is missing");
+	}
+	if (changes(a)) {
+		fprintf(stderr, "nvidia-smi: %s: Insufficient Permissions: only the host's operator can change the card\n", a);
+		return EXIT_PERMISSION;
+	}
+	return wrong(a, "is not an option; nvidia-smi --help lists them");
+}
+
+static int parse(struct asked *o, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
-		char *a = argv[i], *value = strchr(a, '=');
+		int rc = option(o, argc, argv, &i);
 
-		if (strcmp(a, "-L") == 0 || strcmp(a, "--list-gpus") == 0) {
-			o->list = 1;
-		} else if (strcmp(a, "-i") == 0 && i + 1 < argc) {
-			if (strcmp(argv[++i], "0") != 0) {
-				fprintf(stderr, "nvidia-smi: there is only GPU 0\n");
-				return 6;
-			}
-		} else if (value && strncmp(a, "--query-gpu=", 12) == 0) {
-			o->gpu = value + 1;
-		} else if (value && strncmp(a, "--query-compute-apps=", 21) == 0) {
-			o->apps = value + 1;
-		} else if (value && strncmp(a, "--format=", 9) == 0) {
-			if (format(value + 1, o) != 0) {
-				fprintf(stderr, "nvidia-smi: %s: expected csv, noheader, nounits\n", a);
-				return 2;
-			}
-		} else {
-			fprintf(stderr, "nvidia-smi: unknown argument %s\n", a);
-			usage(stderr);
-			return 2;
+		if (rc)
+			return rc;
+	}
+	if (o->what == QUERY && !o->csv)
+		return wrong("--query-…", "needs --format=csv");
+	if (o->format && o->what != QUERY)
+		return wrong("--format", "is of a query: --query-gpu=, --query-compute-apps= or --query-accounted-apps=");
+	if ((o->report.xml || o->report.sections) && o->what != REPORT)
+		return wrong(o->report.xml ? "-x" : "-d", "is of -q");
+	return 0;
+}
+
+static int once(FILE *out, const struct asked *o, nvmlDevice_t device, bool first)
+{
+	switch (o->what) {
+	case LIST: return smi_list(out, device);
+	case QUERY: return smi_query(out, device, &o->query, first);
+	case REPORT: return smi_report(out, device, &o->report);
+	case VERSION: return smi_version(out);
+	default: return smi_table(out, device);
+	}
+}
+
+static int show(const struct asked *o)
+{
+	FILE *out = o->file ? fopen(o->file, "w") : stdout;
+	nvmlDevice_t device;
+	int rc;
+
+	if (!out)
+		return wrong(o->file, "cannot be written");
+	for (bool first = true;; first = false) {
+		rc = smi_device(o->id, &device);
+		if (rc == 0)
+			rc = once(out, o, device, first);
+		if (fflush(out) != 0 && rc == 0)
+			rc = EXIT_OTHER;
+		if (rc || !o->every)
+			break;
+		smi_sleep(o->every);
+	}
+	if (out != stdout && fclose(out) != 0 && rc == 0)
+		rc = EXIT_OTHER;
+	return rc;
+}
+
+/* What needs no vGPU; -1: it does. */
+static int help(const char *a)
+{
+	static const char *const fields[SUBJECTS] = {"--help-query-gpu", "--help-query-compute-apps", "--help-query-accounted-apps"};
+
+	if (strcmp(a, "-h") == 0 || strcmp(a, "--help") == 0) {
+		usage(stdout);
+		return 0;
+	}
+	for (int s = 0; s < SUBJECTS; s++) {
+		if (strcmp(a, fields[s]) == 0) {
+			smi_query_help(stdout, (enum subject)s);
+			return 0;
 		}
 	}
-	if ((o->gpu || o->apps) && !o->csv) {
-		fprintf(stderr, "nvidia-smi: a query needs --format=csv\n");
-		return 2;
-	}
-	return 0;
+	return -1;
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = {0};
-	nvmlReturn_t r;
+	struct asked o = {.query = {.header = true, .units = true}};
 	int rc;
 
-	if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-		usage(stdout);
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "--help-query-gpu") == 0) {
-		smi_fields(stdout);
-		return 0;
-	}
-	if ((rc = parse(argc, argv, &o)) != 0)
+	if (argc == 2 && (rc = help(argv[1])) >= 0)
 		return rc;
-	if ((r = nvmlInit_v2()) != NVML_SUCCESS)
-		return fail("no session", r);
-	if ((r = nvmlDeviceGetHandleByIndex_v2(0, &device)) != NVML_SUCCESS)
-		rc = fail("no device", r);
-	else if (o.list)
-		rc = list();
-	else if (o.gpu)
-		rc = smi_query_gpu(device, o.gpu, !o.noheader, !o.nounits);
-	else if (o.apps)
-		rc = smi_query_apps(device, o.apps, !o.noheader, !o.nounits);
-	else if ((r = smi_table(device)) != NVML_SUCCESS)
-		rc = fail("the vGPU does not answer", r);
-	nvmlShutdown();
+	if (argc > 1 && (strcmp(argv[1], "dmon") == 0 || strcmp(argv[1], "pmon") == 0))
+		return smi_monitor(argv[1], argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], "topo") == 0)
+		return smi_topology(stdout, argc - 2, argv + 2);
+	if ((rc = parse(&o, argc, argv)) != 0 || (rc = smi_open()) != 0)
+		return rc;
+	rc = show(&o);
+	smi_close();
 	return rc;
 }

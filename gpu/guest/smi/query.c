@@ -1,15 +1,16 @@
-/* --query-gpu and --query-compute-apps. */
+/* Queries as CSV: --query-gpu, --query-compute-apps, --query-accounted-apps. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "smi.h"
+#include "fields.h"
 
-#define NOT_THERE "[N/A]"
+#define MOST 256 /* fields of a query */
 
-struct value {
-	char text[128];
-	const char *unit; /* "" when there is none */
+/* A process that a row is about. */
+struct process {
+	unsigned int pid;
+	unsigned long long memory; /* bytes */
+	nvmlAccountingStats_t stats;
 };
 
 static void number(struct value *v, unsigned long long n)
@@ -17,189 +18,181 @@ static void number(struct value *v, unsigned long long n)
 	snprintf(v->text, sizeof v->text, "%llu", n);
 }
 
-static void v_name(nvmlDevice_t d, struct value *v) { nvmlDeviceGetName(d, v->text, sizeof v->text); }
-static void v_uuid(nvmlDevice_t d, struct value *v) { nvmlDeviceGetUUID(d, v->text, sizeof v->text); }
-static void v_index(nvmlDevice_t d, struct value *v) { (void)d; number(v, 0); }
-static void v_count(nvmlDevice_t d, struct value *v) { (void)d; number(v, 1); }
-static void v_driver(nvmlDevice_t d, struct value *v) { (void)d; nvmlSystemGetDriverVersion(v->text, sizeof v->text); }
+static void p_pid(const struct process *p, struct value *v) { number(v, p->pid); }
+static void p_memory(const struct process *p, struct value *v) { number(v, p->memory >> 20); }
+static void p_gpu(const struct process *p, struct value *v) { number(v, p->stats.gpuUtilization); }
+static void p_peak(const struct process *p, struct value *v) { number(v, p->stats.maxMemoryUsage >> 20); }
+static void p_time(const struct process *p, struct value *v) { number(v, p->stats.time); }
+static void p_none(const struct process *p, struct value *v)
+{
+	(void)p;
+	(void)v;
+}
 
-static void v_total(nvmlDevice_t d, struct value *v)
+static void p_name(const struct process *p, struct value *v)
 {
-	nvmlMemory_t m;
-	if (nvmlDeviceGetMemoryInfo(d, &m) == 0)
-		number(v, m.total >> 20);
+	if (nvmlSystemGetProcessName(p->pid, v->text, sizeof v->text) != 0)
+		v->text[0] = 0; /* it has ended meanwhile */
 }
-static void v_used(nvmlDevice_t d, struct value *v)
-{
-	nvmlMemory_t m;
-	if (nvmlDeviceGetMemoryInfo(d, &m) == 0)
-		number(v, m.used >> 20);
-}
-static void v_free(nvmlDevice_t d, struct value *v)
-{
-	nvmlMemory_t m;
-	if (nvmlDeviceGetMemoryInfo(d, &m) == 0)
-		number(v, m.free >> 20);
-}
-static void v_gpu(nvmlDevice_t d, struct value *v)
-{
-	nvmlUtilization_t u;
-	if (nvmlDeviceGetUtilizationRates(d, &u) == 0)
-		number(v, u.gpu);
-}
-static void v_memory(nvmlDevice_t d, struct value *v)
-{
-	nvmlUtilization_t u;
-	if (nvmlDeviceGetUtilizationRates(d, &u) == 0)
-		number(v, u.memory);
-}
-static void v_temperature(nvmlDevice_t d, struct value *v)
-{
-	unsigned int t;
-	if (nvmlDeviceGetTemperature(d, 0, &t) == 0)
-		number(v, t);
-}
-static void v_power(nvmlDevice_t d, struct value *v)
-{
-	unsigned int p;
-	if (nvmlDeviceGetPowerUsage(d, &p) == 0)
-		snprintf(v->text, sizeof v->text, "%u.%02u", p / 1000, p % 1000 / 10);
-}
-static void v_bus(nvmlDevice_t d, struct value *v)
-{
-	nvmlPciInfo_t p;
-	if (nvmlDeviceGetPciInfo_v3(d, &p) == 0)
-		snprintf(v->text, sizeof v->text, "%s", p.busId);
-}
-static void v_capability(nvmlDevice_t d, struct value *v)
-{
-	int major, minor;
-	if (nvmlDeviceGetCudaComputeCapability(d, &major, &minor) == 0)
-		snprintf(v->text, sizeof v->text, "%d.%d", major, minor);
-}
-static void v_pstate(nvmlDevice_t d, struct value *v) { (void)d; strcpy(v->text, "P0"); }
-static void v_time(nvmlDevice_t d, struct value *v)
-{
-	time_t now = time(NULL);
-	(void)d;
-	strftime(v->text, sizeof v->text, "%Y/%m/%d %H:%M:%S.000", localtime(&now));
-}
-static void v_none(nvmlDevice_t d, struct value *v) { (void)d; (void)v; }
 
-static const struct {
-	const char *name, *alias, *unit;
-	void (*get)(nvmlDevice_t, struct value *);
-} fields[] = {
-	{"timestamp", "", "", v_time},
-	{"driver_version", "", "", v_driver},
-	{"count", "", "", v_count},
-	{"index", "", "", v_index},
-	{"name", "gpu_name", "", v_name},
-	{"uuid", "gpu_uuid", "", v_uuid},
-	{"pci.bus_id", "gpu_bus_id", "", v_bus},
-	{"compute_cap", "", "", v_capability},
-	{"memory.total", "", "MiB", v_total},
-	{"memory.used", "", "MiB", v_used},
-	{"memory.free", "", "MiB", v_free},
-	{"utilization.gpu", "", "%", v_gpu},
-	{"utilization.memory", "", "%", v_memory},
-	{"temperature.gpu", "", "", v_temperature},
-	{"power.draw", "", "W", v_power},
-	{"power.limit", "", "W", v_none},
-	{"pstate", "", "", v_pstate},
-	{"fan.speed", "", "%", v_none},
-	{"serial", "gpu_serial", "", v_none},
+/* Fields of processes; those without a getter are the device's. */
+static const struct app_field {
+	struct field device;
+	void (*get)(const struct process *, struct value *);
+} compute_apps[] = {
+	{{"timestamp", "", "", v_timestamp}, NULL},
+	{{"gpu_name", "", "", v_name}, NULL},
+	{{"gpu_bus_id", "", "", v_bus_id}, NULL},
+	{{"gpu_serial", "", "", v_none}, NULL},
+	{{"gpu_uuid", "", "", v_uuid}, NULL},
+	{{"pid", "", "", NULL}, p_pid},
+	{{"process_name", "name", "", NULL}, p_name},
+	{{"used_gpu_memory", "used_memory", "MiB", NULL}, p_memory},
+	{{0}, NULL},
+}, accounted_apps[] = {
+	{{"timestamp", "", "", v_timestamp}, NULL},
+	{{"gpu_name", "", "", v_name}, NULL},
+	{{"gpu_bus_id", "", "", v_bus_id}, NULL},
+	{{"gpu_serial", "", "", v_none}, NULL},
+	{{"gpu_uuid", "", "", v_uuid}, NULL},
+	{{"vgpu_instance", "", "", v_none}, NULL},
+	{{"pid", "", "", NULL}, p_pid},
+	{{"gpu_utilization", "gpu_util", "%", NULL}, p_gpu},
+	{{"mem_utilization", "mem_util", "%", NULL}, p_none},
+	{{"max_memory_usage", "max_memory", "MiB", NULL}, p_peak},
+	{{"time", "", "ms", NULL}, p_time},
+	{{0}, NULL},
 };
-#define FIELDS (sizeof fields / sizeof fields[0])
 
-void smi_fields(FILE *out)
+static const char *const options[SUBJECTS] = {"--query-gpu", "--query-compute-apps", "--query-accounted-apps"};
+
+/* The field with an index, or NULL past the last. */
+static const struct field *field(enum subject s, size_t i)
 {
-	for (size_t i = 0; i < FIELDS; i++)
-		fprintf(out, "%s%s%s\n", fields[i].name, *fields[i].alias ? " or " : "", fields[i].alias);
+	const struct field *f = s == QUERY_GPU ? &gpu_fields[i] : s == QUERY_COMPUTE_APPS ? &compute_apps[i].device : &accounted_apps[i].device;
+
+	return f->name ? f : NULL;
 }
 
-int smi_query_gpu(nvmlDevice_t device, const char *list, int header, int units)
+void smi_query_help(FILE *out, enum subject subject)
 {
-	size_t chosen[64], n = 0;
-	char *copy = strdup(list);
+	const struct field *f;
 
-	for (char *save, *f = strtok_r(copy, ", ", &save); f && n < 64; f = strtok_r(NULL, ", ", &save)) {
+	fprintf(out, "List of valid properties for %s:\n\n", options[subject]);
+	for (size_t i = 0; (f = field(subject, i)) != NULL; i++)
+		fprintf(out, *f->alias ? "\"%s\" or \"%s\"\n" : "\"%s\"\n", f->name, f->alias);
+}
+
+/* Finds the fields that the query names; the number of them, or -1 once it has
+ * said what is wrong. */
+static int choose(const struct query *q, size_t *chosen)
+{
+	char *copy = strdup(q->fields), *save = NULL;
+	int n = 0;
+
+	for (char *name = copy ? strtok_r(copy, ", ", &save) : NULL; name && n >= 0; name = strtok_r(NULL, ", ", &save)) {
+		const struct field *f = NULL;
 		size_t i = 0;
 
-		while (i < FIELDS && strcmp(f, fields[i].name) != 0 && (!*fields[i].alias || strcmp(f, fields[i].alias) != 0))
+		while ((f = field(q->subject, i)) != NULL && strcmp(name, f->name) != 0 && (!*f->alias || strcmp(name, f->alias) != 0))
 			i++;
-		if (i == FIELDS) {
-			fprintf(stderr, "nvidia-smi: field \"%s\" is not known; nvidia-smi --help-query-gpu lists those that are\n", f);
-			free(copy);
-			return 2;
+		if (!f) {
+			fprintf(stderr, "nvidia-smi: field \"%s\" of %s is not known; nvidia-smi --help-%s lists those that are\n", name, options[q->subject], options[q->subject] + 2);
+			n = -1;
+		} else if (n == MOST) {
+			fprintf(stderr, "nvidia-smi: %s has more than %d fields\n", options[q->subject], MOST);
+			n = -1;
+		} else {
+			chosen[n++] = i;
 		}
-		chosen[n++] = i;
 	}
 	free(copy);
-	for (size_t i = 0; header && i < n; i++)
-		printf("%s%s%s%s%s", i ? ", " : "", fields[chosen[i]].name, units && *fields[chosen[i]].unit ? " [" : "",
-		       units ? fields[chosen[i]].unit : "", units && *fields[chosen[i]].unit ? "]" : "");
-	if (header)
-		putchar('\n');
-	for (size_t i = 0; i < n; i++) {
-		struct value v = {NOT_THERE, ""};
-
-		fields[chosen[i]].get(device, &v);
-		printf("%s%s", i ? ", " : "", v.text);
-		if (units && *fields[chosen[i]].unit && strcmp(v.text, NOT_THERE) != 0)
-			printf(" %s", fields[chosen[i]].unit);
+	if (n == 0) {
+		fprintf(stderr, "nvidia-smi: %s names no field; nvidia-smi --help-%s lists them\n", options[q->subject], options[q->subject] + 2);
+		n = -1;
 	}
-	putchar('\n');
-	return 0;
+	return n;
 }
 
-int smi_query_apps(nvmlDevice_t device, const char *list, int header, int units)
+int smi_query_check(const struct query *q)
 {
-	static const char *const known[] = {"pid", "process_name", "name", "used_memory", "used_gpu_memory", "gpu_uuid"};
-	nvmlProcessInfo_t *p;
-	size_t chosen[16], n = 0;
+	size_t chosen[MOST];
+
+	return choose(q, chosen) < 0 ? EXIT_ARGUMENT : 0;
+}
+
+static void header(FILE *out, const struct query *q, const size_t *chosen, int n)
+{
+	for (int i = 0; i < n; i++) {
+		const struct field *f = field(q->subject, chosen[i]);
+
+		fprintf(out, "%s%s", i ? ", " : "", f->name);
+		if (*f->unit) /* also where the values have none */
+			fprintf(out, " [%s]", f->unit);
+	}
+	fputc('\n', out);
+}
+
+static void row(FILE *out, nvmlDevice_t device, const struct query *q, const size_t *chosen, int n, const struct process *p)
+{
+	for (int i = 0; i < n; i++) {
+		const struct field *f = field(q->subject, chosen[i]);
+		struct value v = {""};
+
+		if (f->get)
+			f->get(device, &v);
+		else
+			(q->subject == QUERY_COMPUTE_APPS ? compute_apps : accounted_apps)[chosen[i]].get(p, &v);
+		fprintf(out, "%s%s", i ? ", " : "", *v.text ? v.text : "[N/A]");
+		if (*f->unit && q->units && *v.text)
+			fprintf(out, " %s", f->unit);
+	}
+	fputc('\n', out);
+}
+
+static nvmlReturn_t computing(FILE *out, nvmlDevice_t device, const struct query *q, const size_t *chosen, int n)
+{
+	nvmlProcessInfo_t *list;
 	unsigned int count;
-	char uuid[96] = "?", *copy = strdup(list);
+	nvmlReturn_t r = smi_processes(device, &list, &count);
 
-	for (char *save, *f = strtok_r(copy, ", ", &save); f && n < 16; f = strtok_r(NULL, ", ", &save)) {
-		size_t i = 0;
+	for (unsigned int i = 0; r == NVML_SUCCESS && i < count; i++)
+		row(out, device, q, chosen, n, &(struct process){.pid = list[i].pid, .memory = list[i].usedGpuMemory});
+	free(list);
+	return r;
+}
 
-		while (i < 6 && strcmp(f, known[i]) != 0)
-			i++;
-		if (i == 6) {
-			fprintf(stderr, "nvidia-smi: field \"%s\" is not known; there are pid, process_name, used_memory, gpu_uuid\n", f);
-			free(copy);
-			return 2;
-		}
-		chosen[n++] = i;
-	}
-	free(copy);
-	if (smi_processes(device, &p, &count) != 0) {
-		free(p);
-		fprintf(stderr, "nvidia-smi: the vGPU does not answer\n");
-		return 1;
-	}
-	nvmlDeviceGetUUID(device, uuid, sizeof uuid);
-	for (size_t i = 0; header && i < n; i++)
-		printf("%s%s%s", i ? ", " : "", known[chosen[i]], units && (chosen[i] == 3 || chosen[i] == 4) ? " [MiB]" : "");
-	if (header)
-		putchar('\n');
-	for (unsigned int k = 0; k < count; k++) {
-		char name[96] = "?";
+static nvmlReturn_t accounted(FILE *out, nvmlDevice_t device, const struct query *q, const size_t *chosen, int n)
+{
+	unsigned int pids[4096], count = 4096;
+	nvmlReturn_t r = nvmlDeviceGetAccountingPids(device, &count, pids);
 
-		nvmlSystemGetProcessName(p[k].pid, name, sizeof name);
-		for (size_t i = 0; i < n; i++) {
-			fputs(i ? ", " : "", stdout);
-			switch (chosen[i]) {
-			case 0: printf("%u", p[k].pid); break;
-			case 1:
-			case 2: fputs(name, stdout); break;
-			case 5: fputs(uuid, stdout); break;
-			default: printf("%llu%s", p[k].usedGpuMemory >> 20, units ? " MiB" : "");
-			}
-		}
-		putchar('\n');
+	for (unsigned int i = 0; r == NVML_SUCCESS && i < count; i++) {
+		struct process p = {.pid = pids[i]};
+
+		if (nvmlDeviceGetAccountingStats(device, p.pid, &p.stats) == NVML_SUCCESS) /* or it was forgotten meanwhile */
+			row(out, device, q, chosen, n, &p);
 	}
-	free(p);
-	return 0;
+	return r;
+}
+
+int smi_query(FILE *out, nvmlDevice_t device, const struct query *q, bool first)
+{
+	size_t chosen[MOST];
+	nvmlReturn_t r = NVML_SUCCESS;
+	nvmlMemory_t m;
+	int n = choose(q, chosen);
+
+	if (n < 0)
+		return EXIT_ARGUMENT;
+	if (q->header && first)
+		header(out, q, chosen, n);
+	if (q->subject == QUERY_GPU) {
+		r = nvmlDeviceGetMemoryInfo(device, &m); /* whether it is still there */
+		if (r == NVML_SUCCESS)
+			row(out, device, q, chosen, n, NULL);
+	} else {
+		r = q->subject == QUERY_COMPUTE_APPS ? computing(out, device, q, chosen, n) : accounted(out, device, q, chosen, n);
+	}
+	return r ? smi_fail("the vGPU does not answer", r) : 0;
 }

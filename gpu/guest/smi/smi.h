@@ -1,17 +1,75 @@
+/* nvidia-smi: what its parts have of each other. */
 #ifndef BASALT_SMI_H
 #define BASALT_SMI_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "nvml.h"
 
-/* The exit status, or for the table NVML's result. */
-nvmlReturn_t smi_table(nvmlDevice_t device);
-int smi_query_gpu(nvmlDevice_t device, const char *fields, int header, int units);
-int smi_query_apps(nvmlDevice_t device, const char *fields, int header, int units);
-void smi_fields(FILE *out);
+/* Exit statuses, as nvidia-smi documents them; others are NVML's codes. */
+enum { EXIT_ARGUMENT = 2, EXIT_PERMISSION = 4, EXIT_NOT_FOUND = 6, EXIT_NO_DRIVER = 9, EXIT_OTHER = 255 };
+
+/* What is shown of the device. */
+struct value {
+	char text[128]; /* empty: not known */
+};
+typedef void getter(nvmlDevice_t, struct value *);
+
+/* One value, as queries and -q name it; value.c has the getters. */
+getter v_timestamp, v_driver, v_cuda, v_count, v_index, v_name, v_brand, v_architecture, v_uuid, v_minor, v_capability;
+getter v_bus_id, v_domain, v_bus, v_device, v_device_id, v_sub_device_id, v_base_class, v_sub_class;
+getter v_persistence, v_compute_mode, v_display_mode, v_display_active, v_virtualization, v_multi_gpu, v_pstate, v_cores;
+getter v_memory_total, v_memory_reserved, v_memory_used, v_memory_free, v_gpu, v_memory;
+getter v_temperature, v_slowdown, v_shutdown, v_power, v_power_limit, v_fan;
+getter v_clock_graphics, v_clock_sm, v_clock_memory, v_clock_video, v_max_graphics, v_max_sm, v_max_memory, v_max_video;
+getter v_reasons, v_reason_idle, v_reason_applications, v_reason_power_cap, v_reason_slowdown, v_reason_sync_boost;
+getter v_reason_sw_thermal, v_reason_hw_thermal, v_reason_power_brake, v_reason_display;
+getter v_ecc, v_ecc_pending, v_ecc_uncorrected, v_accounting, v_accounting_size, v_none;
+
+/* The result of a call as an exit status, once it has been said. */
+int smi_fail(const char *what, nvmlReturn_t r);
+
+/* Each writes to out and returns the exit status. */
+int smi_table(FILE *out, nvmlDevice_t device);
+int smi_list(FILE *out, nvmlDevice_t device);
+int smi_topology(FILE *out, int argc, char **argv);
+int smi_version(FILE *out);
+
+/* A query as CSV. */
+enum subject { QUERY_GPU, QUERY_COMPUTE_APPS, QUERY_ACCOUNTED_APPS, SUBJECTS };
+struct query {
+	enum subject subject;
+	const char *fields; /* as they were given */
+	bool header, units;
+};
+int smi_query_check(const struct query *q);
+int smi_query(FILE *out, nvmlDevice_t device, const struct query *q, bool first);
+void smi_query_help(FILE *out, enum subject subject);
+
+/* -q: all of it, or the sections of the bits, as text or as XML. */
+struct report {
+	unsigned int sections; /* 0: all */
+	bool xml;
+};
+int smi_sections(const char *names, unsigned int *bits);
+int smi_report(FILE *out, nvmlDevice_t device, const struct report *what);
+
+/* dmon and pmon: the arguments after that word. */
+int smi_monitor(const char *which, int argc, char **argv);
+
+/* The GPU that is meant by an index, a UUID or a bus id; the only one for NULL. */
+int smi_device(const char *id, nvmlDevice_t *device);
 
 /* The compute processes; the caller frees *out. */
 nvmlReturn_t smi_processes(nvmlDevice_t device, nvmlProcessInfo_t **out, unsigned int *n);
+
+/* A number of decimal digits from least to most; -1: it is not. */
+long smi_number(const char *text, long least, long most);
+void smi_sleep(long milliseconds);
+
+/* Begins and ends the session; each says what is wrong. */
+int smi_open(void);
+void smi_close(void);
 
 #endif

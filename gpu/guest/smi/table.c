@@ -46,17 +46,28 @@ static unsigned long long mib(unsigned long long bytes)
 
 static void draw_device(FILE *out, const struct smi_view *v)
 {
-	char name[sizeof v->name], cut[64], memory[64], power[32] = "N/A", degrees[16] = "N/A", load[16];
+	char name[sizeof v->name], cut[64], memory[64], power[32] = "N/A", limit[24] = "N/A", degrees[16] = "N/A", load[16];
+	char fan[16] = "N/A", state[16] = "N/A", errors[32] = "N/A";
 
 	plain(name, sizeof name, v->name);
 	if (v->degrees >= 0)
 		snprintf(degrees, sizeof degrees, "%dC", v->degrees);
 	if (v->watts >= 0)
-		snprintf(power, sizeof power, "%ldW /  N/A", v->watts);
+		snprintf(power, sizeof power, "%ldW", v->watts);
+	if (v->limit >= 0)
+		snprintf(limit, sizeof limit, "%ldW", v->limit);
+	if (v->fan >= 0)
+		snprintf(fan, sizeof fan, "%d%%", v->fan);
+	if (v->state >= 0)
+		snprintf(state, sizeof state, "P%d", v->state);
+	if (v->ecc == 0)
+		snprintf(errors, sizeof errors, "Off");
+	else if (v->ecc > 0 && v->errors >= 0)
+		snprintf(errors, sizeof errors, "%lld", v->errors);
 	snprintf(memory, sizeof memory, "%lluMiB / %6lluMiB", mib(v->used), mib(v->total));
 	snprintf(load, sizeof load, "%u%%", v->load);
-	fprintf(out, "|   0  %-26s      On |   %16.16s Off |                  N/A |\n", head(name, 26, cut), v->bus);
-	fprintf(out, "| N/A  %4.4s    P0    %20.20s | %22.22s | %7.7s      Default |\n", degrees, power, memory, load);
+	fprintf(out, "|   0  %-26s      On |   %16.16s Off | %20.20s |\n", head(name, 26, cut), v->bus, errors);
+	fprintf(out, "| %3.3s  %4.4s    %-3.3s       %8.8s / %5.5s | %22.22s | %7.7s      Default |\n", fan, degrees, state, power, limit, memory, load);
 	fputs("|                                         |                        |                  N/A |\n", out);
 }
 

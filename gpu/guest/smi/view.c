@@ -43,35 +43,47 @@ static nvmlReturn_t processes(nvmlDevice_t device, struct smi_process **out, uns
 	return r;
 }
 
-nvmlReturn_t smi_table(nvmlDevice_t device)
+/* What the card may tell of itself. */
+static void sensors(nvmlDevice_t device, struct smi_view *v)
 {
-	struct smi_view v = {.name = "?", .driver = "?", .degrees = -1, .watts = -1};
-	struct smi_process *list;
-	unsigned int degrees, milliwatts;
+	nvmlEnableState_t on, pending;
+	unsigned long long errors;
+	unsigned int n;
+
+	v->degrees = nvmlDeviceGetTemperature(device, NVML_TEMPERATURE_GPU, &n) == 0 ? (int)n : -1;
+	v->watts = nvmlDeviceGetPowerUsage(device, &n) == 0 ? (long)n / 1000 : -1;
+	v->limit = nvmlDeviceGetEnforcedPowerLimit(device, &n) == 0 ? (long)n / 1000 : -1;
+	v->fan = nvmlDeviceGetFanSpeed(device, &n) == 0 ? (int)n : -1;
+	v->state = nvmlDeviceGetPerformanceState(device, &n) == 0 ? (int)n : -1;
+	v->ecc = nvmlDeviceGetEccMode(device, &on, &pending) == 0 ? (int)on : -1;
+	v->errors = nvmlDeviceGetTotalEccErrors(device, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &errors) == 0 ? (long long)errors : -1;
+}
+
+int smi_table(FILE *out, nvmlDevice_t device)
+{
+	struct smi_view v = {.name = "?", .driver = "?"};
+	struct smi_process *list = NULL;
 	nvmlUtilization_t u;
 	nvmlPciInfo_t pci = {0};
 	nvmlMemory_t m;
 	nvmlReturn_t r;
 	time_t now = time(NULL);
 
-	if ((r = nvmlDeviceGetMemoryInfo(device, &m)) != 0 || (r = nvmlDeviceGetUtilizationRates(device, &u)) != 0)
-		return r;
-	nvmlDeviceGetName(device, v.name, sizeof v.name);
-	nvmlSystemGetDriverVersion(v.driver, sizeof v.driver);
-	nvmlSystemGetCudaDriverVersion(&v.cuda);
-	nvmlDeviceGetPciInfo_v3(device, &pci);
-	snprintf(v.bus, sizeof v.bus, "%s", pci.busId);
-	if (nvmlDeviceGetTemperature(device, 0, &degrees) == 0)
-		v.degrees = (int)degrees;
-	if (nvmlDeviceGetPowerUsage(device, &milliwatts) == 0)
-		v.watts = milliwatts / 1000;
-	v.load = u.gpu;
-	v.used = m.used;
-	v.total = m.total;
-	if ((r = processes(device, &list, &v.process_count)) == NVML_SUCCESS) {
+	if ((r = nvmlDeviceGetMemoryInfo(device, &m)) == 0 && (r = nvmlDeviceGetUtilizationRates(device, &u)) == 0)
+		r = processes(device, &list, &v.process_count);
+	if (r == NVML_SUCCESS) {
+		nvmlDeviceGetName(device, v.name, sizeof v.name);
+		nvmlSystemGetDriverVersion(v.driver, sizeof v.driver);
+		nvmlSystemGetCudaDriverVersion(&v.cuda);
+		nvmlDeviceGetPciInfo_v3(device, &pci);
+		snprintf(v.bus, sizeof v.bus, "%s", pci.busId);
+		sensors(device, &v);
+		v.load = u.gpu;
+		v.used = m.used;
+		v.total = m.total;
 		v.processes = list;
-		smi_draw(stdout, &v, localtime(&now));
+		smi_draw(out, &v, localtime(&now));
 	}
 	free(list);
-	return r;
+	return r ? smi_fail("the vGPU does not answer", r) : 0;
 }

@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 		{123456, 0xffffffffffull << 20, "evil\033[2J\tname"},
 	};
 	struct smi_view v = {.name = "Basalt Soft GPU", .driver = "550.163.01", .bus = "00000000:00:00.0", .cuda = 12040,
-			     .degrees = -1, .watts = -1, .total = 1ull << 30};
+			     .degrees = -1, .watts = -1, .limit = -1, .fan = -1, .state = -1, .ecc = -1, .errors = -1, .total = 1ull << 30};
 	const char *which = argc > 1 ? argv[1] : "";
 
 	if (strcmp(which, "full") == 0) {
@@ -20,6 +20,11 @@ int main(int argc, char **argv)
 		v.cuda = 13990;
 		v.degrees = 101;
 		v.watts = 1200;
+		v.limit = 12345;
+		v.fan = 100;
+		v.state = 15;
+		v.ecc = 1;
+		v.errors = 1ll << 62;
 		v.load = 100;
 		v.used = 286720ull << 20;
 		v.total = 999999ull << 20;

@@ -1,0 +1,199 @@
+package guest_test
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/installer/dev/patience"
+)
+
+// holding starts a program that has 16 MiB of the vGPU until its input ends, and
+// returns its pid.
+func (g *gpud) holding(t *testing.T) (pid int, end func()) {
+	t.Helper()
+	cmd := g.command(t, object("nvml-names"), "hold", made("lib", "libcuda.so.1"))
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "holding\n" {
+		t.Fatalf("the program printed %q, %v", line, err)
+	}
+	return cmd.Process.Pid, func() {
+		t.Helper()
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNvidiaSMI(t *testing.T) {
+	g := startGPUD(t)
+	smi := made("bin", "nvidia-smi")
+	if got := g.run(t, smi, "-L"); !strings.HasPrefix(got, "GPU 0: ") || !strings.Contains(got, "(UUID: GPU-") {
+		t.Errorf("-L printed %q", got)
+	}
+	pid, end := g.holding(t)
+	for i, line := range strings.Split(strings.TrimSpace(g.run(t, smi)), "\n") {
+		if i > 0 && line != "" && len(line) != 91 {
+			t.Errorf("line %d of the table has %d columns: %s", i, len(line), line)
+		}
+	}
+	process := strconv.Itoa(pid)
+	for _, c := range []struct{ args, want string }{
+		{"--query-gpu=memory.total,index --format=csv", "memory.total [MiB], index\n256 MiB, 0\n"},
+		{"--query-gpu=clocks.sm,gpu_name,temperature.gpu --format=csv", "clocks.current.sm [MHz], name, temperature.gpu\n1000 MHz, Basalt Soft GPU, [N/A]\n"},
+		{"--query-gpu=memory.total,memory.used --format=csv,nounits", "memory.total [MiB], memory.used [MiB]\n256, 16\n"},
+		{"--query-compute-apps=pid,used_memory --format=csv", "pid, used_gpu_memory [MiB]\n" + process + ", 16 MiB\n"},
+		{"--query-compute-apps=pid,name --format=csv,noheader -i 00000000:00:00.0", process + ", " + filepath.Base(object("nvml-names"))},
+		{"--query-accounted-apps=pid,max_memory_usage,time --format=csv,noheader", process + ", 16 MiB, 0 ms\n"},
+		{"-q -d MEMORY", "    FB Memory Usage\n        Total                             : 256 MiB\n"},
+		{"-q -d PIDS,compute", "        Process ID                        : " + process + "\n            Type                          : C\n"},
+		{"dmon -c 2 -d 1 -s um", "    0 "},
+		{"pmon -c 1 -s um", process + "     C "},
+		{"topo -m", "GPU0\t X "},
+		{"--version", "DRIVER version      : 550.163.01\nCUDA Version        : 12.4\n"},
+		{"--help", "--query-compute-apps"},
+	} {
+		if got := g.run(t, smi, strings.Fields(c.args)...); !strings.Contains(got, c.want) {
+			t.Errorf("%s printed %q, want %q in it", c.args, got, c.want)
+		}
+	}
+	end()
+	patience.Until(t, apiPatience, "the process is accounted as ended", func() bool {
+		return g.run(t, smi, "--query-accounted-apps=time", "--format=csv,noheader") != "0 ms\n"
+	})
+	if got := g.run(t, smi, "--query-compute-apps=pid", "--format=csv,noheader"); got != "" {
+		t.Errorf("after the end of all processes: %q", got)
+	}
+}
+
+// Each option that is wrong is named, with the exit status that is documented.
+func TestNvidiaSMIRefuses(t *testing.T) {
+	g := startGPUD(t)
+	for _, c := range []struct {
+		args, want string
+		status     int
+	}{
+		{"--query-gpu=colour --format=csv", `"colour" of --query-gpu is not known`, 2},
+		{"--query-compute-apps=pid,colour --format=csv", `"colour" of --query-compute-apps is not known`, 2},
+		{"--query-gpu= --format=csv", "--query-gpu names no field", 2},
+		{"--query-gpu=name", "needs --format=csv", 2},
+		{"--query-gpu=name --format=json", "--format: want csv", 2},
+		{"--format=csv", "--format: is of a query", 2},
+		{"-q -d COLOUR", `section "COLOUR" is not known`, 2},
+		{"-x", "-x: is of -q", 2},
+		{"-q -L", "only one thing", 2},
+		{"-i", "-i: an argument is missing", 2},
+		{"-l 0", "--loop: want seconds", 2},
+		{"-lms x", "--loop-ms: want milliseconds", 2},
+		{"--colour", "--colour: is not an option", 2},
+		{"-f /nonexistent/file", "/nonexistent/file: cannot be written", 2},
+		{"dmon -s x", "dmon: -s: want", 2},
+		{"pmon -d 11", "pmon: -d: want", 2},
+		{"dmon -c", "dmon: -c: want", 2},
+		{"topo -x", "topo: -x: want -m", 2},
+		{"-L -i 1", `no GPU "1"`, 6},
+		{"-L -i GPU-00000000-0000-0000-0000-000000000000", "no GPU", 6},
+		{"-L -i colour", `no GPU "colour"`, 6},
+		{"-pl 100", "-pl: Insufficient Permissions", 4},
+		{"-pm 1", "-pm: Insufficient Permissions", 4},
+		{"--gpu-reset", "--gpu-reset: Insufficient Permissions", 4},
+		{"--compute-mode=0", "--compute-mode=0: Insufficient Permissions", 4},
+	} {
+		out, err := g.command(t, made("bin", "nvidia-smi"), strings.Fields(c.args)...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != c.status || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, %q; want exit status %d and %q", c.args, err, out, c.status, c.want)
+		}
+	}
+}
+
+// Every field that the help lists can be asked for, and has one value.
+func TestNvidiaSMIFields(t *testing.T) {
+	g := startGPUD(t)
+	for _, subject := range []string{"gpu", "compute-apps", "accounted-apps"} {
+		var fields []string
+		for s := bufio.NewScanner(strings.NewReader(g.run(t, made("bin", "nvidia-smi"), "--help-query-"+subject))); s.Scan(); {
+			for _, name := range strings.Split(s.Text(), " or ") {
+				if strings.HasPrefix(name, `"`) {
+					fields = append(fields, strings.Trim(name, `"`))
+				}
+			}
+		}
+		r := csv.NewReader(strings.NewReader(g.run(t, made("bin", "nvidia-smi"), "--query-"+subject+"="+strings.Join(fields, ","), "--format=csv")))
+		rows, err := r.ReadAll()
+		if err != nil || len(fields) < 8 || len(rows) == 0 || len(rows[0]) != len(fields) {
+			t.Fatalf("%s: %d fields, %v, %v", subject, len(fields), rows, err)
+		}
+		if want := 1; subject == "gpu" && len(rows)-1 != want {
+			t.Errorf("%s: %d rows, want %d", subject, len(rows)-1, want)
+		}
+	}
+}
+
+// The report as XML has the elements that tools read.
+func TestNvidiaSMIXML(t *testing.T) {
+	g := startGPUD(t)
+	pid, end := g.holding(t)
+	defer end()
+	var log struct {
+		XMLName xml.Name `xml:"nvidia_smi_log"`
+		Driver  string   `xml:"driver_version"`
+		CUDA    string   `xml:"cuda_version"`
+		GPUs    []struct {
+			ID      string `xml:"id,attr"`
+			Name    string `xml:"product_name"`
+			UUID    string `xml:"uuid"`
+			BusID   string `xml:"pci>pci_bus_id"`
+			Total   string `xml:"fb_memory_usage>total"`
+			Used    string `xml:"fb_memory_usage>used"`
+			GPUUtil string `xml:"utilization>gpu_util"`
+			Width   string `xml:"pci>pci_gpu_link_info>link_widths>max_link_width"`
+			ECC     string `xml:"ecc_errors>volatile>dram_uncorrectable"`
+			SM      string `xml:"clocks>sm_clock"`
+			Process []struct {
+				PID  int    `xml:"pid"`
+				Type string `xml:"type"`
+				Name string `xml:"process_name"`
+				Used string `xml:"used_memory"`
+			} `xml:"processes>process_info"`
+			Accounted []struct {
+				PID int    `xml:"pid"`
+				Max string `xml:"max_memory_usage"`
+			} `xml:"accounted_processes>accounted_process_info"`
+		} `xml:"gpu"`
+	}
+	text := g.run(t, made("bin", "nvidia-smi"), "-q", "-x")
+	if err := xml.Unmarshal([]byte(text), &log); err != nil || len(log.GPUs) != 1 || log.Driver != "550.163.01" || log.CUDA != "12.4" {
+		t.Fatalf("%v, %+v", err, log)
+	}
+	gpu := log.GPUs[0]
+	if gpu.ID != gpu.BusID || gpu.Name != "Basalt Soft GPU" || !strings.HasPrefix(gpu.UUID, "GPU-") || gpu.Total != "256 MiB" || gpu.Used != "16 MiB" ||
+		!strings.HasSuffix(gpu.GPUUtil, " %") || gpu.Width != "N/A" || gpu.ECC != "N/A" || gpu.SM != "1000 MHz" {
+		t.Errorf("the GPU: %+v", gpu)
+	}
+	if len(gpu.Process) != 1 || gpu.Process[0].PID != pid || gpu.Process[0].Type != "C" || gpu.Process[0].Used != "16 MiB" {
+		t.Errorf("the processes: %+v, want pid %d with 16 MiB", gpu.Process, pid)
+	}
+	if len(gpu.Accounted) != 1 || gpu.Accounted[0].PID != pid || gpu.Accounted[0].Max != "16 MiB" {
+		t.Errorf("the accounted processes: %+v, want pid %d with 16 MiB", gpu.Accounted, pid)
+	}
+	if got := g.run(t, made("bin", "nvidia-smi"), "-q", "-x", "-d", "MEMORY"); !strings.Contains(got, "fb_memory_usage") || strings.Contains(got, "product_name") {
+		t.Errorf("with -d MEMORY: %s", got)
+	}
+}
