@@ -27,8 +27,8 @@ type session struct {
 	changed  sched.Time // when the state became what it is
 	pid      uint32     // in the guest
 	name     string
-	held     uint64     // bytes of VRAM
-	peak     uint64     // the most that it has shown, as far as gpud has looked
+	held     uint64 // bytes of VRAM
+	peak     uint64 // the most that it has shown, as far as gpud has looked
 	gauge    gauge
 	settled  sched.Time // up to when held has been counted
 	counter  counter

@@ -197,3 +197,26 @@ func TestNvidiaSMIXML(t *testing.T) {
 		t.Errorf("with -d MEMORY: %s", got)
 	}
 }
+
+// What a card tells of itself, through the host, the library and the tool.
+func TestNvidiaSMIReadings(t *testing.T) {
+	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,model=a100,fault=throttled")
+	const fields = "name,temperature.gpu,clocks.sm,clocks.mem,clocks.max.sm,clocks_throttle_reasons.active,clocks_throttle_reasons.sw_thermal_slowdown," +
+		"ecc.mode.current,ecc.errors.uncorrected.volatile.total,pstate,fan.speed,power.draw,pci.device_id"
+	want := "NVIDIA A100-SXM4-40GB, 95, 470 MHz, 1215 MHz, 1410 MHz, 0x0000000000000020, Active, Enabled, 0, P0, [N/A], [N/A], 0x20B010DE\n"
+	if got := g.run(t, made("bin", "nvidia-smi"), "--query-gpu="+fields, "--format=csv,noheader"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A card that is lost has an exit status of its own, in every form.
+func TestNvidiaSMILost(t *testing.T) {
+	g := startGPUDWith(t, "--soft-gpu", "vram=256MiB,fault=lost")
+	for _, args := range []string{"", "-q", "-q -x", "--query-gpu=name --format=csv", "--query-compute-apps=pid --format=csv", "--query-accounted-apps=pid --format=csv", "dmon -c 1", "pmon -c 1", "-l 1"} {
+		out, err := g.command(t, made("bin", "nvidia-smi"), strings.Fields(args)...).CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 15 || !strings.Contains(string(out), "GPU is lost") {
+			t.Errorf("nvidia-smi %s: %v, %q; want exit status 15", args, err, out)
+		}
+	}
+}

@@ -1280,11 +1280,7 @@ NVML_API nvmlReturn_t nvmlDeviceGetPowerSource(nvmlDevice_t device, nvmlPowerSou
 
 NVML_API nvmlReturn_t nvmlDeviceGetPowerState(nvmlDevice_t device, nvmlPstates_t *pState)
 {
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : pState ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
+	return nvmlDeviceGetPerformanceState(device, pState);
 }
 
 NVML_API nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, unsigned int *corrRows, unsigned int *uncRows, unsigned int *isPending, unsigned int *failureOccurred)

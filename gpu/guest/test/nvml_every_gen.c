@@ -1440,7 +1440,7 @@ const struct every every[] = {
 	{"nvmlDeviceGetPowerManagementMode", nothing_nvmlDeviceGetPowerManagementMode, rubbish_nvmlDeviceGetPowerManagementMode, good_nvmlDeviceGetPowerManagementMode, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
 	{"nvmlDeviceGetPowerMizerMode_v1", nothing_nvmlDeviceGetPowerMizerMode_v1, rubbish_nvmlDeviceGetPowerMizerMode_v1, good_nvmlDeviceGetPowerMizerMode_v1, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
 	{"nvmlDeviceGetPowerSource", nothing_nvmlDeviceGetPowerSource, rubbish_nvmlDeviceGetPowerSource, good_nvmlDeviceGetPowerSource, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
-	{"nvmlDeviceGetPowerState", nothing_nvmlDeviceGetPowerState, rubbish_nvmlDeviceGetPowerState, good_nvmlDeviceGetPowerState, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
+	{"nvmlDeviceGetPowerState", nothing_nvmlDeviceGetPowerState, rubbish_nvmlDeviceGetPowerState, good_nvmlDeviceGetPowerState, -1, -1, -1},
 	{"nvmlDeviceGetPowerUsage", nothing_nvmlDeviceGetPowerUsage, rubbish_nvmlDeviceGetPowerUsage, good_nvmlDeviceGetPowerUsage, -1, -1, -1},
 	{"nvmlDeviceGetProcessUtilization", nothing_nvmlDeviceGetProcessUtilization, rubbish_nvmlDeviceGetProcessUtilization, good_nvmlDeviceGetProcessUtilization, -1, -1, -1},
 	{"nvmlDeviceGetProcessesUtilizationInfo", nothing_nvmlDeviceGetProcessesUtilizationInfo, rubbish_nvmlDeviceGetProcessesUtilizationInfo, good_nvmlDeviceGetProcessesUtilizationInfo, -1, -1, -1},

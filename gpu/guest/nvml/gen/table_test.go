@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	const types = "handle nvmlDevice_t = nvmlDevice_st\nenum nvmlMode_t\nstruct nvmlInfo_t 12 v1:8 v2:12\n"
+	got, err := parse(types + "# a comment\n\nnvmlA(nvmlDevice_t device, nvmlInfo_t *info, unsigned int *list?) refuse later\nnvmlB(void) own\n" +
+		"nvmlC(nvmlDevice_t device, nvmlInfo_t *info, unsigned int *list) as nvmlA\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, c := got.by["nvmlA"], got.by["nvmlC"]
+	if !a.later || !a.params[2].optional || a.params[1].optional || got.last(c) != a || a.prototype() != "nvmlReturn_t nvmlA(nvmlDevice_t device, nvmlInfo_t *info, unsigned int *list)" {
+		t.Errorf("nvmlA is %+v, nvmlC ends in %s", a, got.last(c).name)
+	}
+	if y := got.versioned(a.params[1]); y == nil || len(y.versions) != 2 || y.versions[1].word() != 0x200000c {
+		t.Errorf("the struct of nvmlA is %+v, want versions of 8 and 12 bytes", y)
+	}
+	for text, want := range map[string]string{
+		"nonsense":                               "functions.txt:4: \"nonsense\" is neither a type nor a function",
+		"nvmlA(int) own":                         "has no name",
+		"nvmlA(nvmlX_t x) own":                   "there is no type",
+		"nvmlA(int x?) own":                      "is no pointer",
+		"nvmlA(void) own\nnvmlA(void) own":       "there twice",
+		"enum nvmlMode_t":                        "there twice",
+		"nvmlA(void) as":                         "a function's name stands after as",
+		"nvmlA(void) own nvmlB":                  "a function's name stands after as",
+		"nvmlA(void) as nvmlB":                   "has no such parameters",
+		"struct nvmlY_t":                         "want",
+		"handle nvmlY_t 8":                       "want",
+		"nvmlA(int x) own\nnvmlB(void) as nvmlA": "has no such parameters",
+	} {
+		if _, err := parse(types + text + "\n"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The table as it is: names that programs look up without checking stay.
+func TestTable(t *testing.T) {
+	text, err := os.ReadFile("../functions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := 0
+	for _, f := range got.functions {
+		if !f.later {
+			old++
+		}
+	}
+	if old < 352 {
+		t.Errorf("%d functions of driver 550, want the 352 that it has", old)
+	}
+	for _, name := range []string{"nvmlInit_v2", "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetGpuFabricInfoV", "nvmlGetBlacklistDeviceCount", "nvmlInternalGetExportTable"} {
+		if got.by[name] == nil {
+			t.Errorf("%s has no row", name)
+		}
+	}
+}
