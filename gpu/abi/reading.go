@@ -18,4 +18,5 @@ const (
 	ReadingMaxClockMemory    = 14 // MHz
 	ReadingMaxClockVideo     = 15 // MHz
 	ReadingAccountedEnded    = 16 // how many processes that have ended stay accounted, at most
+	ReadingEnergy            = 17 // mJ, since the driver was loaded
 )

@@ -184,5 +184,7 @@ func readings(d nvml.Device) (all []abi.Reading) {
 	add(abi.ReadingSlowdownCelsius, uint64(hot), ret)
 	hot, ret = d.GetTemperatureThreshold(nvml.TEMPERATURE_THRESHOLD_SHUTDOWN)
 	add(abi.ReadingShutdownCelsius, uint64(hot), ret)
+	energy, ret := d.GetTotalEnergyConsumption()
+	add(abi.ReadingEnergy, energy, ret)
 	return all
 }

@@ -59,6 +59,7 @@ func TestReadings(t *testing.T) {
 		GetTotalEccErrorsFunc: func(nvml.MemoryErrorType, nvml.EccCounterType) (uint64, nvml.Return) {
 			return 0, nvml.ERROR_NOT_SUPPORTED
 		},
+		GetTotalEnergyConsumptionFunc: func() (uint64, nvml.Return) { return 1 << 40, nvml.SUCCESS },
 	}
 	want := []abi.Reading{
 		{Key: abi.ReadingClockGraphics, Value: 100}, {Key: abi.ReadingMaxClockGraphics, Value: 200},
@@ -67,6 +68,7 @@ func TestReadings(t *testing.T) {
 		{Key: abi.ReadingMaxClockVideo, Value: 203},
 		{Key: abi.ReadingPowerLimit, Value: 70000}, {Key: abi.ReadingPerformanceState, Value: 8}, {Key: abi.ReadingClockReasons, Value: 1},
 		{Key: abi.ReadingSlowdownCelsius, Value: 96}, {Key: abi.ReadingShutdownCelsius, Value: 96},
+		{Key: abi.ReadingEnergy, Value: 1 << 40},
 	}
 	if diff := cmp.Diff(want, readings(d)); diff != "" {
 		t.Error(diff)

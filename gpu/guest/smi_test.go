@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -218,5 +219,39 @@ func TestNvidiaSMILost(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != 15 || !strings.Contains(string(out), "GPU is lost") {
 			t.Errorf("nvidia-smi %s: %v, %q; want exit status 15", args, err, out)
 		}
+	}
+}
+
+// A loop goes on until nobody reads it any more, with one header; a file is written
+// in place of the output.
+func TestNvidiaSMILoop(t *testing.T) {
+	g := startGPUD(t)
+	smi := made("bin", "nvidia-smi")
+	cmd := g.command(t, smi, "--query-gpu=index", "--format=csv", "-lms", "1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewReader(out)
+	for i, want := range []string{"index\n", "0\n", "0\n", "0\n"} {
+		if line, err := r.ReadString('\n'); line != want {
+			t.Errorf("line %d is %q, %v; want %q", i, line, err, want)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it ended in success")
+	}
+	path := filepath.Join(t.TempDir(), "out")
+	if got := g.run(t, smi, "-L", "-f", path); got != "" {
+		t.Errorf("with -f it printed %q", got)
+	}
+	if b, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(b), "GPU 0: ") {
+		t.Errorf("the file has %q, %v", b, err)
 	}
 }

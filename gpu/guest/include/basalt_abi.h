@@ -141,6 +141,7 @@
 #define BSLT_READING_MAX_CLOCK_MEMORY 0xeu
 #define BSLT_READING_MAX_CLOCK_VIDEO 0xfu
 #define BSLT_READING_ACCOUNTED_ENDED 0x10u
+#define BSLT_READING_ENERGY 0x11u
 
 struct bslt_entry {
 	uint32_t length;

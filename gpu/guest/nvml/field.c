@@ -18,6 +18,12 @@ static nvmlReturn_t ecc_uncorrected(nvmlDevice_t d, nvmlFieldValue_t *f)
 	return nvmlDeviceGetTotalEccErrors(d, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC, &f->value.ullVal);
 }
 
+static nvmlReturn_t energy(nvmlDevice_t d, nvmlFieldValue_t *f)
+{
+	f->valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+	return nvmlDeviceGetTotalEnergyConsumption(d, &f->value.ullVal);
+}
+
 static nvmlReturn_t power(nvmlDevice_t d, nvmlFieldValue_t *f)
 {
 	f->valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
@@ -37,6 +43,7 @@ static const struct {
 	{1, ecc_mode},        /* NVML_FI_DEV_ECC_CURRENT */
 	{2, ecc_mode},        /* NVML_FI_DEV_ECC_PENDING */
 	{4, ecc_uncorrected}, /* NVML_FI_DEV_ECC_DBE_VOL_TOTAL */
+	{83, energy},         /* NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION */
 	{186, power},         /* NVML_FI_DEV_POWER_INSTANT */
 	{190, power_limit},   /* NVML_FI_DEV_POWER_CURRENT_LIMIT */
 };

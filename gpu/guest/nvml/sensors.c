@@ -52,6 +52,12 @@ NVML_API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device, unsig
 	return reading(device, BSLT_READING_POWER_LIMIT, limit);
 }
 
+NVML_API nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *energy)
+{
+	DEVICE(device, energy);
+	return nvml_reading(BSLT_READING_ENERGY, energy);
+}
+
 NVML_API nvmlReturn_t nvmlDeviceGetFanSpeed(nvmlDevice_t device, unsigned int *speed)
 {
 	return reading(device, BSLT_READING_FAN_SPEED, speed);

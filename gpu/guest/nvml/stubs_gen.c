@@ -1461,15 +1461,6 @@ NVML_API nvmlReturn_t nvmlDeviceGetThermalSettings(nvmlDevice_t device, unsigned
 	return r ? r : NVML_ERROR_NOT_SUPPORTED;
 }
 
-NVML_API nvmlReturn_t nvmlDeviceGetTotalEnergyConsumption(nvmlDevice_t device, unsigned long long *energy)
-{
-	nvmlReturn_t r = nvml_ready();
-
-	r = r ? r : nvml_handle(device);
-	r = r ? r : energy ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-	return r ? r : NVML_ERROR_NOT_SUPPORTED;
-}
-
 NVML_API nvmlReturn_t nvmlDeviceGetUnrepairableMemoryFlag_v1(nvmlDevice_t device, nvmlUnrepairableMemoryStatus_v1_t *unrepairableMemoryStatus)
 {
 	nvmlReturn_t r = nvml_ready();

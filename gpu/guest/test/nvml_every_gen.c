@@ -1471,7 +1471,7 @@ const struct every every[] = {
 	{"nvmlDeviceGetTopologyCommonAncestor", nothing_nvmlDeviceGetTopologyCommonAncestor, rubbish_nvmlDeviceGetTopologyCommonAncestor, good_nvmlDeviceGetTopologyCommonAncestor, -1, -1, -1},
 	{"nvmlDeviceGetTopologyNearestGpus", nothing_nvmlDeviceGetTopologyNearestGpus, rubbish_nvmlDeviceGetTopologyNearestGpus, good_nvmlDeviceGetTopologyNearestGpus, -1, -1, -1},
 	{"nvmlDeviceGetTotalEccErrors", nothing_nvmlDeviceGetTotalEccErrors, rubbish_nvmlDeviceGetTotalEccErrors, good_nvmlDeviceGetTotalEccErrors, -1, -1, -1},
-	{"nvmlDeviceGetTotalEnergyConsumption", nothing_nvmlDeviceGetTotalEnergyConsumption, rubbish_nvmlDeviceGetTotalEnergyConsumption, good_nvmlDeviceGetTotalEnergyConsumption, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
+	{"nvmlDeviceGetTotalEnergyConsumption", nothing_nvmlDeviceGetTotalEnergyConsumption, rubbish_nvmlDeviceGetTotalEnergyConsumption, good_nvmlDeviceGetTotalEnergyConsumption, -1, -1, -1},
 	{"nvmlDeviceGetUUID", nothing_nvmlDeviceGetUUID, rubbish_nvmlDeviceGetUUID, good_nvmlDeviceGetUUID, -1, -1, -1},
 	{"nvmlDeviceGetUnrepairableMemoryFlag_v1", nothing_nvmlDeviceGetUnrepairableMemoryFlag_v1, rubbish_nvmlDeviceGetUnrepairableMemoryFlag_v1, good_nvmlDeviceGetUnrepairableMemoryFlag_v1, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_NOT_SUPPORTED},
 	{"nvmlDeviceGetUtilizationRates", nothing_nvmlDeviceGetUtilizationRates, rubbish_nvmlDeviceGetUtilizationRates, good_nvmlDeviceGetUtilizationRates, -1, -1, -1},
