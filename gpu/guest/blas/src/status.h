@@ -1,0 +1,9 @@
+#ifndef BLAS_STATUS_H
+#define BLAS_STATUS_H
+
+#include "cublas_v2.h"
+
+const char *status_name(cublasStatus_t status);
+const char *status_string(cublasStatus_t status);
+
+#endif
