@@ -35,7 +35,8 @@ blas-ptx:
 			-Wall -Wextra -Werror -Wno-unknown-cuda-version -DMODULE_$${m#*_} -S -o blas/ptx/$$m.ptx blas/kernels/$${m%%_*}.cu && \
 		sed -i '/^[[:space:]]*\/\/ /d' blas/ptx/$$m.ptx || exit 1; \
 	done
-BLAS_MODULES := $(addprefix gemm_,f32 f64 c32 c64 f16 bf16 s8)
+BLAS_MODULES := $(addprefix gemm_,f32 f64 c32 c64 f16 bf16 s8) $(addprefix vector_,f32 f64 c32 c64 f16 bf16) \
+	$(addprefix solve_,f32 f64 c32 c64)
 
 BLAS_TESTS := $(patsubst blas/test/%.c,$(OBJ)/blas/test/%.o,$(wildcard blas/test/*.c))
 $(OBJ)/blas/test/%.o: blas/test/%.c Makefile blas/blas.mk

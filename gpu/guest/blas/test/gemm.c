@@ -163,11 +163,6 @@ static value element(cudaDataType type, const void *p, cublasOperation_t op, int
 	return op == CUBLAS_OP_C ? conjl(v) : v;
 }
 
-static long double size_of(value v)
-{
-	return fabsl(creall(v)) + fabsl(cimagl(v));
-}
-
 /* An element as it should be. Its error: each of the k + 3 roundings of a sum, and of
  * complex numbers twice as many, is at most a unit of the terms' sizes; and it is
  * rounded to the result's type. */

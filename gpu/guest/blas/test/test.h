@@ -63,6 +63,15 @@ void from_device(void *to, CUdeviceptr from, size_t bytes);
 void *on_device(int slot, const void *from, size_t bytes);
 cublasHandle_t handle(void);
 
+/* The function of that name of the type's letter. */
+#define CALL(type, name, ...) \
+	((type) == CUDA_R_32F   ? cublasS##name(handle(), __VA_ARGS__) \
+	 : (type) == CUDA_R_64F ? cublasD##name(handle(), __VA_ARGS__) \
+	 : (type) == CUDA_C_32F ? cublasC##name(handle(), __VA_ARGS__) \
+				: cublasZ##name(handle(), __VA_ARGS__))
+long double size_of(value v); /* |re| + |im| */
+extern const cudaDataType letter_types[4];
+
 static inline int most(int a, int b)
 {
 	return a > b ? a : b;
@@ -73,7 +82,13 @@ static inline int most(int a, int b)
 	T(gemm) \
 	T(gemm_bad) \
 	T(capture) \
-	T(threads)
+	T(threads) \
+	T(vectors) \
+	T(vectors_bad) \
+	T(gemv) \
+	T(trsm) \
+	T(lu) \
+	T(qr)
 #define T(name) void test_##name(void);
 BLAS_TEST_NAMES(T)
 #undef T

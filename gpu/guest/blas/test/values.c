@@ -32,6 +32,13 @@ long double type_unit(cudaDataType type)
 	}
 }
 
+const cudaDataType letter_types[4] = {CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F};
+
+long double size_of(value v)
+{
+	return fabsl(creall(v)) + fabsl(cimagl(v));
+}
+
 static float from_bits(unsigned int bits)
 {
 	float f;
