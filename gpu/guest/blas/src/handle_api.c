@@ -26,12 +26,7 @@ CUBLASAPI cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int *version
 
 CUBLASAPI cublasStatus_t cublasGetProperty(libraryPropertyType type, int *value)
 {
-	static const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
-
-	if (!value || (unsigned int)type >= sizeof parts / sizeof *parts)
-		return CUBLAS_STATUS_INVALID_VALUE;
-	*value = parts[type];
-	return CUBLAS_STATUS_SUCCESS;
+	return library_property(type, value);
 }
 
 /* A workspace belongs to what the stream was before, and goes with it; no kernel here

@@ -1,4 +1,4 @@
-/* The names of statuses. */
+/* The names of statuses, and the version. */
 #include "status.h"
 
 static const struct {
@@ -31,4 +31,14 @@ const char *status_string(cublasStatus_t status)
 		if (statuses[i].status == status)
 			return statuses[i].text;
 	return "unknown status";
+}
+
+cublasStatus_t library_property(libraryPropertyType type, int *value)
+{
+	static const int parts[] = {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH};
+
+	if (!value || (unsigned int)type >= sizeof parts / sizeof *parts)
+		return CUBLAS_STATUS_INVALID_VALUE;
+	*value = parts[type];
+	return CUBLAS_STATUS_SUCCESS;
 }

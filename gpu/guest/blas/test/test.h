@@ -88,7 +88,9 @@ static inline int most(int a, int b)
 	T(gemv) \
 	T(trsm) \
 	T(lu) \
-	T(qr)
+	T(qr) \
+	T(lt) \
+	T(lt_bad)
 #define T(name) void test_##name(void);
 BLAS_TEST_NAMES(T)
 #undef T
