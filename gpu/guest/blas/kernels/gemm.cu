@@ -1,9 +1,9 @@
 // Matrix times matrix, of every type and transposition: where elements lie is given
 // by steps, so that one kernel serves all of them. A block of 32 × 8 threads computes
-// 64 rows of D and 8 columns for each that a thread has; lanes of a warp have rows
-// side by side. The shape is one that the soft GPU's machine code does well: eight
-// lanes load from A in one piece, what is of B is the same for all lanes, and sums
-// stay in registers.
+// 64 rows of D and 8 columns for each that a thread has; for a narrow D it has fewer
+// threads. Lanes of a warp have rows side by side. The shape is one that the soft GPU's
+// machine code does well: eight lanes load from A in one piece, what is of B is the same
+// for all lanes, and sums stay in registers.
 #include "types.h"
 
 template <class Out, class S> struct epilogue {
@@ -53,22 +53,35 @@ template <class Out, class S, class W> DEVICE void finish(const gemm_args &g, in
 	matrix<Out>(g.d, z, g.arrays)[row * g.d.row + column * g.d.column] = narrow<Out>::of(epilogue<Out, S>::of(g, z, row, column, v));
 }
 
-// Brings a tile of a matrix into shared memory, tile[step][line]: lines are A's rows or
-// B's columns. Beyond the matrix's end there are zeros; what is read there is the last
-// element, so that lanes do not part.
+// Brings an element of a matrix into shared memory, tile[step][line]: lines are A's rows
+// or B's columns. Beyond the matrix's end there are zeros; what is read there is the
+// last element, so that lanes do not part.
+template <int LINES, int PITCH, class T, class W>
+DEVICE void bring_one(int x, W (*tile)[PITCH], const T *p, s64 line_step, s64 depth_step, int line, int lines, int depth, int depths, int conj)
+{
+	bool across = line_step == 1;
+	int i = across ? x % LINES : x / GEMM_DEPTH, l = across ? x / LINES : x % GEMM_DEPTH;
+	W v = conjugate(widen(p[least(line + i, lines - 1) * line_step + least(depth + l, depths - 1) * depth_step]), conj);
+
+	tile[l][i] = depth + l < depths ? v : W{};
+}
+
+// Brings a tile. A full block's share is known, and so has no loop, which machine code
+// of the soft GPU does best.
 template <int LINES, int PITCH, class T, class W>
 DEVICE void bring(W (*tile)[PITCH], const T *p, s64 line_step, s64 depth_step, int line, int lines, int depth, int depths, int conj)
 {
-	const int threads = GEMM_LANES * GEMM_LINES, t = tid_y * GEMM_LANES + tid_x;
-	bool across = line_step == 1;
+	const int threads = GEMM_LANES * GEMM_LINES;
+	int t = tid_y * GEMM_LANES + tid_x;
 
-	UNROLL
-	for (int x = t; x < LINES * GEMM_DEPTH; x += threads) {
-		int i = across ? x % LINES : x / GEMM_DEPTH, l = across ? x / LINES : x % GEMM_DEPTH;
-		W v = conjugate(widen(p[least(line + i, lines - 1) * line_step + least(depth + l, depths - 1) * depth_step]), conj);
-
-		tile[l][i] = depth + l < depths ? v : W{};
+	if (threads_y == GEMM_LINES) {
+		UNROLL
+		for (int x = t; x < LINES * GEMM_DEPTH; x += threads)
+			bring_one<LINES>(x, tile, p, line_step, depth_step, line, lines, depth, depths, conj);
+		return;
 	}
+	for (int x = t; x < LINES * GEMM_DEPTH; x += GEMM_LANES * threads_y)
+		bring_one<LINES>(x, tile, p, line_step, depth_step, line, lines, depth, depths, conj);
 }
 
 template <class In, class Out, class S, int EACH> DEVICE void multiply(const gemm_args &g, int z)

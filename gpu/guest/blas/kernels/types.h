@@ -10,6 +10,7 @@
 #define UNROLL _Pragma("unroll")
 #define tid_x ((int)__nvvm_read_ptx_sreg_tid_x())
 #define tid_y ((int)__nvvm_read_ptx_sreg_tid_y())
+#define threads_y ((int)__nvvm_read_ptx_sreg_ntid_y())
 #define block_x ((int)__nvvm_read_ptx_sreg_ctaid_x())
 #define block_y ((int)__nvvm_read_ptx_sreg_ctaid_y())
 #define block_z ((int)__nvvm_read_ptx_sreg_ctaid_z())

@@ -139,18 +139,29 @@ static void transpose(struct gemm_args *g)
 	turn(&g->aux);
 }
 
+/* Lanes go along D's rows: those lie side by side, and where there are few of one kind
+ * it is columns, of which a block can have fewer. */
+static bool better_transposed(const struct gemm_args *g)
+{
+	if (g->m < GEMM_LANES || g->n < GEMM_LANES)
+		return g->n > g->m;
+	return g->d.row != 1;
+}
+
 cublasStatus_t gemm_launch(const struct gemm_kind *kind, struct gemm_args *g, CUstream stream)
 {
 	enum { MOST_BATCHES = 65535 }; /* of a grid's third dimension */
 	long long columns = (long long)GEMM_LINES * kind->each, tiles;
+	unsigned int lines;
 
 	if (g->m == 0 || g->n == 0 || g->batch == 0)
 		return CUBLAS_STATUS_SUCCESS;
-	if (g->d.row != 1) /* lanes go along rows */
+	if (better_transposed(g))
 		transpose(g);
+	lines = g->n < columns ? (unsigned int)((g->n + kind->each - 1) / kind->each) : GEMM_LINES;
 	tiles = ((long long)g->m + GEMM_ROWS - 1) / GEMM_ROWS * ((g->n + columns - 1) / columns);
 	if (tiles > INT32_MAX)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	return from_driver(kernel_launch(kind->kernel, (struct grid){(unsigned int)tiles, 1, (unsigned int)(g->batch < MOST_BATCHES ? g->batch : MOST_BATCHES)},
-		(struct grid){GEMM_LANES, GEMM_LINES, 1}, stream, g));
+		(struct grid){GEMM_LANES, lines, 1}, stream, g));
 }
