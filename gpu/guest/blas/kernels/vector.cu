@@ -14,12 +14,43 @@ KERNEL(VECTOR_THREADS) NAME(dot)(const vector_args g)
 {
 	__shared__ W line[VECTOR_THREADS];
 	W sum = {};
+	const T *x = &X(tid_x), *y = &Y(tid_x);
 
-	for (int i = tid_x; i < g.n; i += VECTOR_THREADS)
-		sum = mad(conjugate(widen(X(i)), g.conjugate), widen(Y(i)), sum);
+	_Pragma("unroll 8")
+	for (int i = tid_x; i < g.n; i += VECTOR_THREADS, x += VECTOR_THREADS * g.incx, y += VECTOR_THREADS * g.incy)
+		sum = mad(conjugate(widen(*x), g.conjugate), widen(*y), sum);
 	sum = over_block<Add>(sum, line);
 	if (tid_x == 0)
 		*(T *)g.result = narrow<T>::of(sum);
+}
+
+// y = alpha A x + beta y, A of m × n. Lanes go along whichever of A's dimensions lies
+// side by side: along rows, each with an eighth of its row's sum, or along the sum.
+KERNEL(VECTOR_THREADS) NAME(gemv)(const vector_args g)
+{
+	__shared__ W line[VECTOR_THREADS];
+	W alpha = scalar<W>(g.alpha), beta = scalar<W>(g.beta), sum = {};
+	bool rows = g.row == 1;
+	int t = tid_x, lane = t % GEMV_ROWS, group = t / GEMV_ROWS, i = rows ? block_x * GEMV_ROWS + lane : block_x * GEMV_LINES + group;
+	int first = rows ? group : lane, step = rows ? GEMV_LINES : GEMV_ROWS;
+	const T *a = (const T *)g.a + least(i, g.m - 1) * g.row + first * g.column, *x = &X(first);
+	s64 a_step = step * g.column, x_step = step * g.incx;
+
+	if (!is_zero(alpha))
+		_Pragma("unroll 8")
+		for (int l = first; l < g.n; l += step, a += a_step, x += x_step)
+			sum = mad(conjugate(widen(*a), g.conjugate), widen(*x), sum);
+	line[t] = sum;
+	for (int half = step / 2, apart = rows ? GEMV_ROWS : 1; half > 0; half /= 2) {
+		__syncthreads();
+		if (first < half)
+			line[t] = plus(line[t], line[t + half * apart]);
+	}
+	if (first != 0 || i >= g.m)
+		return;
+	T *y = (T *)g.y + place(i, g.m, g.incy);
+	sum = times(alpha, line[t]);
+	*y = narrow<T>::of(is_zero(beta) ? sum : mad(beta, widen(*y), sum));
 }
 
 #if !defined MODULE_f16 && !defined MODULE_bf16
@@ -85,31 +116,5 @@ KERNEL(VECTOR_THREADS) NAME(asum)(const vector_args g)
 	sum = over_block<Add>(sum, line);
 	if (tid_x == 0)
 		*(R *)g.result = (R)sum;
-}
-
-// y = alpha A x + beta y, A of m × n. Lanes go along whichever of A's dimensions lies
-// side by side: along rows, each with an eighth of its row's sum, or along the sum.
-KERNEL(VECTOR_THREADS) NAME(gemv)(const vector_args g)
-{
-	__shared__ T line[VECTOR_THREADS];
-	T alpha = scalar<T>(g.alpha), beta = scalar<T>(g.beta), sum = {};
-	bool rows = g.row == 1;
-	int t = tid_x, lane = t % 32, group = t / 32, i = rows ? block_x * 32 + lane : block_x * 8 + group;
-	const T *a = (const T *)g.a + (i < g.m ? i : g.m - 1) * g.row;
-
-	if (!is_zero(alpha))
-		for (int l = rows ? group : lane; l < g.n; l += rows ? 8 : 32)
-			sum = mad(conjugate(a[l * g.column], g.conjugate), X(l), sum);
-	line[t] = sum;
-	for (int half = rows ? 4 : 16, step = rows ? 32 : 1; half > 0; half /= 2) {
-		__syncthreads();
-		if ((rows ? group : lane) < half)
-			line[t] = plus(line[t], line[t + half * step]);
-	}
-	if ((rows ? group : lane) != 0 || i >= g.m)
-		return;
-	T *y = (T *)g.y + place(i, g.m, g.incy);
-	sum = times(alpha, line[t]);
-	*y = is_zero(beta) ? sum : mad(beta, *y, sum);
 }
 #endif

@@ -73,6 +73,8 @@ enum {
 	GEMM_WIDE = 4,   /* columns that a thread computes, of real types of 32 bits */
 	GEMM_NARROW = 2, /* and of the others */
 	VECTOR_THREADS = 256,
+	GEMV_ROWS = 32, /* of a block, where they lie side by side, */
+	GEMV_LINES = VECTOR_THREADS / GEMV_ROWS, /* or else */
 	SOLVE_ORDER = 32,
 	SOLVE_COLUMNS = 32,
 	FACTOR_THREADS = 256,

@@ -1,16 +1,16 @@
 #include "gemm.h"
 
 static const struct gemm_kind kinds[] = {
-	{CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, K_gemm_f32, GEMM_WIDE},
-	{CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, K_gemm_f64, GEMM_NARROW},
-	{CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, K_gemm_c32, GEMM_NARROW},
-	{CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, K_gemm_c64, GEMM_NARROW},
-	{CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, K_gemm_f16, GEMM_WIDE},
-	{CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, K_gemm_f16_f32, GEMM_WIDE},
-	{CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, K_gemm_bf16, GEMM_WIDE},
-	{CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F, K_gemm_bf16_f32, GEMM_WIDE},
-	{CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, K_gemm_s8_s32, GEMM_WIDE},
-	{CUDA_R_8I, CUDA_R_32F, CUDA_R_32F, K_gemm_s8_f32, GEMM_WIDE},
+	{CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, K_gemm_f32, GEMM_WIDE, K_gemv_f32},
+	{CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, K_gemm_f64, GEMM_NARROW, K_gemv_f64},
+	{CUDA_C_32F, CUDA_C_32F, CUDA_C_32F, K_gemm_c32, GEMM_NARROW, K_gemv_c32},
+	{CUDA_C_64F, CUDA_C_64F, CUDA_C_64F, K_gemm_c64, GEMM_NARROW, K_gemv_c64},
+	{CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, K_gemm_f16, GEMM_WIDE, K_gemv_f16},
+	{CUDA_R_16F, CUDA_R_32F, CUDA_R_32F, K_gemm_f16_f32, GEMM_WIDE, KERNELS},
+	{CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, K_gemm_bf16, GEMM_WIDE, K_gemv_bf16},
+	{CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F, K_gemm_bf16_f32, GEMM_WIDE, KERNELS},
+	{CUDA_R_8I, CUDA_R_32I, CUDA_R_32I, K_gemm_s8_s32, GEMM_WIDE, KERNELS},
+	{CUDA_R_8I, CUDA_R_32F, CUDA_R_32F, K_gemm_s8_f32, GEMM_WIDE, KERNELS},
 };
 
 /* The kind of numbers that a compute type adds up, as the type of real factors. What
@@ -148,6 +148,23 @@ static bool better_transposed(const struct gemm_args *g)
 	return g->d.row != 1;
 }
 
+/* Reports whether gemv computes the same. */
+static bool is_vector(const struct gemm_kind *kind, const struct gemm_args *g)
+{
+	return kind->gemv != KERNELS && g->n == 1 && g->batch == 1 && !g->arrays && !g->conjugate_b && !g->nothing_at_zero && !g->bias.p &&
+	       g->activation == BLAS_NONE && ((g->c.p == g->d.p && g->c.row == g->d.row) || is_nothing(&g->beta));
+}
+
+static cublasStatus_t launch_vector(const struct gemm_kind *kind, const struct gemm_args *g, CUstream stream)
+{
+	int rows = g->a.row == 1 ? GEMV_ROWS : GEMV_LINES; /* that a block computes */
+	struct vector_args v = {.a = g->a.p, .x = g->b.p, .y = (void *)g->d.p, .alpha = g->alpha, .beta = g->beta, .row = g->a.row,
+		.column = g->a.column, .incx = g->b.row, .incy = g->d.row, .m = g->m, .n = g->k, .conjugate = g->conjugate_a};
+
+	return from_driver(kernel_launch(kind->gemv, (struct grid){((unsigned int)g->m + (unsigned int)rows - 1) / (unsigned int)rows, 1, 1},
+		(struct grid){VECTOR_THREADS, 1, 1}, stream, &v));
+}
+
 cublasStatus_t gemm_launch(const struct gemm_kind *kind, struct gemm_args *g, CUstream stream)
 {
 	enum { MOST_BATCHES = 65535 }; /* of a grid's third dimension */
@@ -158,6 +175,8 @@ cublasStatus_t gemm_launch(const struct gemm_kind *kind, struct gemm_args *g, CU
 		return CUBLAS_STATUS_SUCCESS;
 	if (better_transposed(g))
 		transpose(g);
+	if (is_vector(kind, g))
+		return launch_vector(kind, g, stream);
 	lines = g->n < columns ? (unsigned int)((g->n + kind->each - 1) / kind->each) : GEMM_LINES;
 	tiles = ((long long)g->m + GEMM_ROWS - 1) / GEMM_ROWS * ((g->n + columns - 1) / columns);
 	if (tiles > INT32_MAX)

@@ -21,6 +21,7 @@ struct gemm_kind {
 	cudaDataType in, out, scale;
 	enum kernel kernel;
 	int each; /* columns that a thread computes */
+	enum kernel gemv; /* of a product with one vector; KERNELS: there is none */
 };
 
 /* NULL: not supported. */

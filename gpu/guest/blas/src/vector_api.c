@@ -113,7 +113,7 @@ static cublasStatus_t gemv(cublasHandle_t h, enum kernel k, cudaDataType type, c
 	g.beta = factor(h, beta, type);
 	if (!y || (!is_nothing(&g.alpha) && (!a || !x)))
 		return CUBLAS_STATUS_INVALID_VALUE;
-	return launch(h, k, g.row == 1 ? ((long long)g.m + 31) / 32 : ((long long)g.m + 7) / 8, &g);
+	return launch(h, k, g.row == 1 ? ((long long)g.m + GEMV_ROWS - 1) / GEMV_ROWS : ((long long)g.m + GEMV_LINES - 1) / GEMV_LINES, &g);
 }
 
 #define VECTORS(L, T, t, type) \

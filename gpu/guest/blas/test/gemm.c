@@ -230,8 +230,8 @@ static value choice(const struct kind *k, int which)
 	return k->scale == CUDA_R_32I ? 3 : type_complex(k->scale) ? 0.75L - 1.25L * I : -1.25L;
 }
 
-/* Sizes at a tile's edges and beside them, none, and one that takes several tiles. */
-static const int sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {64, 32, 8}, {65, 33, 17}, {20, 9, 0}, {3, 70, 9}, {130, 3, 16}};
+/* Sizes at a tile's edges and beside them, none, several tiles, and vectors. */
+static const int sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {64, 32, 8}, {65, 33, 17}, {20, 9, 0}, {3, 70, 9}, {130, 3, 16}, {40, 1, 70}, {1, 65, 20}};
 
 void test_gemm(void)
 {
@@ -240,7 +240,7 @@ void test_gemm(void)
 	for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
 		for (int s = 0; s < (int)(sizeof sizes / sizeof *sizes); s++)
 			for (int ops = 0; ops < 9; ops++, turn++) {
-				enum form form = s == 2 || s == 3 ? PLAIN : (enum form)((ops + ops / 3 + s) % FORMS);
+				enum form form = s == 2 || s == 3 || (s > 6 && ops % 2) ? PLAIN : (enum form)((ops + ops / 3 + s) % FORMS);
 
 				/* With each size of one pair of operations come other factors. */
 				run((struct call){.kind = &kinds[kind], .form = form, .typed = (ops + s) % 2, .device_factors = turn % 5 == 0,
