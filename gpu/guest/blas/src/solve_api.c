@@ -110,6 +110,12 @@ static cublasStatus_t factorize(cublasHandle_t h, enum kernel k, const struct fa
 	return from_driver(kernel_launch(k, (struct grid){(unsigned int)g->batch, 1, 1}, (struct grid){FACTOR_THREADS, 1, 1}, h->stream, g));
 }
 
+/* The kernels count the elements of a matrix in 32 bits. */
+static bool countable(int rows, int columns)
+{
+	return (long long)rows * columns <= INT32_MAX - FACTOR_THREADS;
+}
+
 static cublasStatus_t getrf(cublasHandle_t h, const struct solver *s, int n, void *const *a, int lda, int *pivots, int *info, int batch)
 {
 	cublasStatus_t status = enter(h);
@@ -122,6 +128,8 @@ static cublasStatus_t getrf(cublasHandle_t h, const struct solver *s, int n, voi
 		return CUBLAS_STATUS_SUCCESS;
 	if (!info || (n > 0 && !a))
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!countable(n, n))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	return factorize(h, s->getrf, &(struct factor_args){.a = a, .pivots = pivots, .info = info, .lda = lda, .m = n, .n = n, .batch = batch});
 }
 
@@ -211,6 +219,8 @@ static cublasStatus_t gels(cublasHandle_t h, const struct solver *s, cublasOpera
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (m == 0 || n == 0 || columns == 0 || batch == 0)
 		return CUBLAS_STATUS_SUCCESS;
+	if (!countable(n, columns))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	return factorize(h, s->geqrf, &(struct factor_args){.a = a, .c = c, .info = device_info, .lda = lda, .ldc = ldc, .m = m, .n = n,
 		.columns = columns, .batch = batch});
 }

@@ -154,6 +154,21 @@ static void *work(void *number)
 	return NULL;
 }
 
+/* A thread without a context gets the handle's. */
+static void *without_context(void *handle)
+{
+	CUcontext context;
+	CUdeviceptr p = device_memory(0, sizeof(float[3][ORDER][ORDER]));
+	float sum = -1;
+
+	CHECK(cuCtxGetCurrent(&context));
+	ASSERT(!context);
+	OK(cublasSnrm2(handle, 0, (float *)(uintptr_t)p, 1, &sum));
+	CHECK(cuCtxGetCurrent(&context));
+	ASSERT(sum == 0 && context == shared_context);
+	return NULL;
+}
+
 /* A handle, a stream and memory for each thread. */
 void test_threads(void)
 {
@@ -164,4 +179,6 @@ void test_threads(void)
 		ASSERT(pthread_create(&threads[i], NULL, work, (void *)(i + 1)) == 0);
 	for (int i = 0; i < THREADS; i++)
 		ASSERT(pthread_join(threads[i], NULL) == 0);
+	ASSERT(pthread_create(&threads[0], NULL, without_context, handle()) == 0);
+	ASSERT(pthread_join(threads[0], NULL) == 0);
 }

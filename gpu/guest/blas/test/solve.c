@@ -294,6 +294,7 @@ static void lu_singular(void)
 	ASSERT(info[0] == 0 && info[1] == 3 && info[2] == 0);
 	WANT(cublasSgetrfBatched(handle(), 4, a.pointers, 3, NULL, device_info, BATCH), CUBLAS_STATUS_INVALID_VALUE);
 	WANT(cublasSgetrfBatched(handle(), -1, a.pointers, 4, NULL, device_info, BATCH), CUBLAS_STATUS_INVALID_VALUE);
+	WANT(cublasSgetrfBatched(handle(), 50000, a.pointers, 50000, NULL, device_info, BATCH), CUBLAS_STATUS_NOT_SUPPORTED);
 	WANT(cublasSgetrsBatched(handle(), CUBLAS_OP_N, 4, 1, a.pointers, 3, NULL, a.pointers, 4, info, BATCH), CUBLAS_STATUS_INVALID_VALUE);
 	ASSERT(info[0] == -5);
 	free(a.host);
