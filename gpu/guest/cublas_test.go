@@ -18,6 +18,23 @@ func TestCublas(t *testing.T) {
 	}
 }
 
+// Without a driver, and with one that has no vGPU, programs start and get no handle.
+func TestCublasWithoutDriver(t *testing.T) {
+	hidden := t.TempDir() // an empty file in its place hides a driver that this machine may have
+	if err := os.WriteFile(filepath.Join(hidden, "libcuda.so.1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, driver := range []string{hidden, made("lib")} {
+		var none *gpud
+		cmd := none.command(t, object("blas/nodriver"))
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+driver+":"+made("lib", "cublas"))
+		const want = "CUBLAS_STATUS_NOT_INITIALIZED CUBLAS_STATUS_NOT_INITIALIZED and none\n"
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), want) {
+			t.Errorf("with the driver of %s: %v, it printed %q", driver, err, out)
+		}
+	}
+}
+
 // torchFunctions is what PyTorch 2.6 takes from each library, by its name.
 func torchFunctions(t *testing.T) map[string][]string {
 	t.Helper()

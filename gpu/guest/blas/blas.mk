@@ -44,5 +44,7 @@ $(OBJ)/blas/test/%.o: blas/test/%.c Makefile blas/blas.mk
 	$(CC) $(CFLAGS) -Iblas/include -Iblas/test -c -o $@ $<
 $(OBJ)/blas/test/blas: $(BLAS_TESTS) $(BLAS) $(OUT)/lib/libcuda.so
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -o $@ $(filter %.o,$^) $(BLAS) -L$(OUT)/lib -lcuda -lm -pthread -Wl,-rpath,$(OUT)/lib -Wl,-rpath,$(OUT)/lib/cublas
+$(OBJ)/blas/nodriver: blas/test/nodriver/nodriver.c $(BLAS)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Iblas/include -o $@ $^
 
 -include $(wildcard $(OBJ)/blas/*.d $(OBJ)/blas/test/*.d)
