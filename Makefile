@@ -108,7 +108,7 @@ demo-cluster:
 ## kernels: the PTX in the tree, made again from its sources with clang
 kernels: setup
 	@$(MAKE) --no-print-directory -B -C gpu/soft/testdata/kernels
-	@$(MAKE) --no-print-directory -C gpu/guest ptx
+	@$(MAKE) --no-print-directory -C gpu/guest ptx blas-ptx
 	@gpu/conformance/kernels/kernels.sh
 
 ## ui: the portal, ui/dist, which the next build embeds (installs Node.js where it is missing)

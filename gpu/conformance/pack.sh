@@ -9,7 +9,7 @@ build=$(cd "$(dirname "$out")" && pwd)
 go=${GO:-go}
 cd "$here/../.."
 rm -rf "$out"
-mkdir -p "$out/obj/guest" "$out/gpu/soft"
+mkdir -p "$out/obj/guest/blas/test" "$out/gpu/soft"
 flags='-ldflags=-s -w'
 for test in driver=gpu/cuda kernels=gpu/conformance guest=gpu/guest oracle=gpu/soft; do
 	"$go" test -c "$flags" -o "$out/${test%%=*}.test" "./${test#*=}"
@@ -17,7 +17,7 @@ done
 "$go" build "$flags" -o "$out/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker
 make --no-print-directory -s -C gpu/guest BUILD="$build" testprograms >&2
 cp -RL "$build/guest" "$out/guest"
-for program in api replay bench; do cp "$build/obj/guest/$program" "$out/obj/guest/"; done
+for program in api replay bench blas/test/blas; do cp "$build/obj/guest/$program" "$out/obj/guest/$program"; done
 cp -R gpu/guest/testdata "$out/testdata" # of the guest library's tests
 cp -R gpu/soft/testdata "$out/gpu/soft/testdata"
 cp "$here/run.sh" "$here/table.awk" "$out/"

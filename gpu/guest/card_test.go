@@ -95,3 +95,12 @@ func TestCardReplay(t *testing.T) {
 		t.Errorf("vecadd printed %q", got)
 	}
 }
+
+// TestCardBLAS compares products, solutions and factorizations of the BLAS libraries
+// (blas/) with sums in long double.
+func TestCardBLAS(t *testing.T) {
+	g := startCard(t)
+	if got := g.run(t, object("blas/test/blas")); got != "blas: OK\n" {
+		t.Errorf("it printed %q", got)
+	}
+}

@@ -229,6 +229,11 @@ func TestCudaRun(t *testing.T) {
 	if same, err := os.Stat(filepath.Join(first, "libcudart.so.12")); err != nil || same.Size() == 0 {
 		t.Errorf("the first folder, %s, has no libcudart: %v", first, err)
 	}
+	cmd = exec.Command(made("bin", "basalt-cuda-run"), "--cublas", "sh", "-c", `test -f "${LD_LIBRARY_PATH##*:}/libcublas.so.12"`)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("--cublas: %v\n%s", err, out)
+	}
 	if out, err := exec.Command(made("bin", "basalt-cuda-run")).CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "usage: ") {
 		t.Errorf("without a program: %v, %q", err, out)
 	}
@@ -241,22 +246,25 @@ func TestInstallCudart(t *testing.T) {
 		t.Skip("the installer wants root")
 	}
 	dest := t.TempDir()
-	conf := filepath.Join(dest, "etc/ld.so.conf.d/00-basalt-cudart.conf")
 	for _, step := range []struct {
 		choice      string
 		fails, conf bool
 	}{{"", false, false}, {"default", false, true}, {"", false, true}, {"beside", false, false}, {"maybe", true, false}} {
 		cmd := exec.Command(made("install.sh"))
-		cmd.Env = append(os.Environ(), "DESTDIR="+dest, "BASALT_CUDART="+step.choice)
+		cmd.Env = append(os.Environ(), "DESTDIR="+dest, "BASALT_CUDART="+step.choice, "BASALT_CUBLAS="+step.choice)
 		if out, err := cmd.CombinedOutput(); (err != nil) != step.fails {
-			t.Fatalf("BASALT_CUDART=%s: %v\n%s", step.choice, err, out)
+			t.Fatalf("%q: %v\n%s", step.choice, err, out)
 		}
-		if _, err := os.Stat(conf); (err == nil) != step.conf {
-			t.Errorf("BASALT_CUDART=%s: %s: %v", step.choice, conf, err)
+		for _, library := range []string{"cudart", "cublas"} {
+			conf := filepath.Join(dest, "etc/ld.so.conf.d/00-basalt-"+library+".conf")
+			if _, err := os.Stat(conf); (err == nil) != step.conf {
+				t.Errorf("%q: %s: %v", step.choice, conf, err)
+			}
 		}
 	}
 	for _, f := range []string{"usr/lib/basalt/cudart/libcudart.so.11.0", "usr/lib/basalt/cudart/libcudart.so.12",
 		"usr/lib/basalt/cudart/libcudart.so.13", "usr/include/basalt/cuda/cuda_runtime.h", "usr/local/bin/basalt-cuda-run",
+		"usr/lib/basalt/cublas/libcublas.so.12", "usr/lib/basalt/cublas/libcublasLt.so.12", "usr/include/basalt/cuda/cublas_v2.h",
 		"usr/local/bin/basalt-clang"} {
 		if _, err := os.Stat(filepath.Join(dest, f)); err != nil {
 			t.Error(err)

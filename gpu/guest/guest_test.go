@@ -117,7 +117,7 @@ func (g *gpud) command(t *testing.T, path string, args ...string) *exec.Cmd {
 	}
 	cmd.Env = append(os.Environ(), "BASALT_GPU="+where, "BASALT_VERBOSE=1")
 	if packed != "" { // not where it was built
-		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+made("lib"))
+		cmd.Env = append(cmd.Env, "LD_LIBRARY_PATH="+made("lib")+":"+made("lib", "cublas"))
 	}
 	return cmd
 }

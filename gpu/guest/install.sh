@@ -10,6 +10,9 @@
 # BASALT_CUDART=default install.sh   lets the loader find it before any other;
 # BASALT_CUDART=beside install.sh    ends that. Without either it stays as it is.
 #
+# So do Basalt's libcublas and libcublasLt, with BASALT_CUBLAS and
+# basalt-cuda-run --cublas.
+#
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
 set -eu
@@ -23,11 +26,13 @@ say() { echo "basalt-tools: $*"; }
 die() { echo "basalt-tools: $*" >&2; exit 1; }
 
 [ "$(id -u)" = 0 ] || die "run as root"
-case ${BASALT_CUDART:-} in
-'' | default | beside) ;;
-*) die "BASALT_CUDART is $BASALT_CUDART, want default or beside" ;;
-esac
-for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/libbasalt-interop.so.1; do
+for choice in "BASALT_CUDART ${BASALT_CUDART:-}" "BASALT_CUBLAS ${BASALT_CUBLAS:-}"; do
+	case ${choice#* } in
+	'' | default | beside) ;;
+	*) die "${choice% *} is ${choice#* }, want default or beside" ;;
+	esac
+done
+for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
 	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
 done
 
@@ -68,15 +73,22 @@ say "nvidia-smi in /usr/local/bin"
 
 put 644 "$libdir/cudart" "$here"/lib/libcudart.so.*
 put 644 /usr/include/basalt/cuda "$here"/include/cuda/*.h
-case ${BASALT_CUDART:-} in
-default) text /etc/ld.so.conf.d/00-basalt-cudart.conf "$libdir/cudart" ;;
-beside) rm -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ;;
-esac
-if [ -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" ]; then
-	say "libcudart in $libdir/cudart, the machine's default"
-else
-	say "libcudart in $libdir/cudart, used by basalt-cuda-run PROGRAM"
-fi
+put 644 "$libdir/cublas" "$here"/lib/cublas/libcublas*.so.*
+# beside LIBRARY CHOICE FLAG: the loader finds a library by itself, or basalt-cuda-run FLAG.
+beside() {
+	conf=/etc/ld.so.conf.d/00-basalt-$1.conf
+	case $2 in
+	default) text "$conf" "$libdir/$1" ;;
+	beside) rm -f "$dest$conf" ;;
+	esac
+	if [ -f "$dest$conf" ]; then
+		say "lib$1 in $libdir/$1, the machine's default"
+	else
+		say "lib$1 in $libdir/$1, used by basalt-cuda-run$3 PROGRAM"
+	fi
+}
+beside cudart "${BASALT_CUDART:-}" ""
+beside cublas "${BASALT_CUBLAS:-}" " --cublas"
 
 set -- "$here"/demo/*
 [ ! -f "$1" ] || put 755 /opt/basalt/demo "$@"

@@ -100,7 +100,13 @@ func runtimeTests(t *testing.T, files map[string]string) (all []program) {
 		testguest.Libraries(t, files, path)
 		all = append(all, program{name, "/guest/" + name, name + ": OK"})
 	}
-	return append(all, program{"bad", "/guest/bad", "bad: 12: OK"})
+	blas := filepath.Join(tests, "blas", "test", "blas")
+	files["/guest/blas"] = blas
+	testguest.Libraries(t, files, blas)
+	for _, name := range []string{"libcublas.so.12", "libcublasLt.so.12"} {
+		files["/guest/lib/"+name] = filepath.Join(library, "lib", "cublas", name)
+	}
+	return append(all, program{"bad", "/guest/bad", "bad: 12: OK"}, program{"blas", "/guest/blas handles capture threads", "blas: OK"})
 }
 
 // leftOut says why a test of gpu/guest/test is not in this VM, or "".

@@ -195,6 +195,7 @@ static void ipc_refused(void)
 {
 	CUipcMemHandle h;
 	CUdeviceptr p, q, pooled;
+	size_t left, all;
 	void *host;
 
 	apart(refuse);
@@ -212,7 +213,7 @@ static void ipc_refused(void)
 	say(&h, sizeof h);
 	meet();
 	CHECK(cuMemFree(p));
-	CHECK(cuMemAlloc(&q, 100));
+	CHECK(cuMemGetInfo(&left, &all)); /* gpud is asked, behind the news of the free */
 	meet();
 	together();
 }

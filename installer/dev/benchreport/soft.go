@@ -9,7 +9,7 @@ type softKernel struct {
 }
 
 var softKernels = []softKernel{
-	{name: "saxpy"}, {name: "sgemm512"}, {name: "sgemm1024"}, {name: "reduction"}, {name: "scan"}, {name: "stencil"},
+	{name: "saxpy"}, {name: "sgemm512"}, {name: "sgemm1024"}, {name: "cublas512"}, {name: "reduction"}, {name: "scan"}, {name: "stencil"},
 	{name: "nbody"}, {name: "softmax"}, {name: "attention"}, {name: "mersenne"},
 	{name: "histogram", divergent: true}, {name: "radix-sort", divergent: true}, {name: "mandelbrot", divergent: true},
 }

@@ -33,6 +33,7 @@ KERNEL(scan) /* uint32_t a[n], out[n]: running sums */
 KERNEL(histogram) /* bytes a[4 n], uint32_t out[256] */
 KERNEL(stencil) /* float a[n][n], out[n][n]: the mean of five */
 KERNEL(sgemm) /* float a[n][n], b[n][n], out[n][n]; n is a multiple of 16 */
+KERNEL(cublas) /* as sgemm, by libcublas.so.12 */
 KERNEL(nbody) /* float a[n][4]: places and masses, out[n][4]: accelerations; n is a multiple of 128 */
 KERNEL(softmax) /* float a[n][n], out[n][n]: of each row */
 KERNEL(attention) /* float a[n][HEAD]: queries, b[2][n][HEAD]: keys and values, out[n][HEAD] */

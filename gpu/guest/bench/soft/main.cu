@@ -34,6 +34,7 @@ static const struct kernel {
 	{"saxpy", 1 << 22, 1000, WHOLE, WORDS(n), WORDS(n), WORDS(n), WORDS(0), 0, BOTH(saxpy)},
 	{"sgemm512", 512, 48, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
 	{"sgemm1024", 1024, 32, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(sgemm)},
+	{"cublas512", 512, 48, WHOLE, WORDS(n * n), WORDS(n * n), WORDS(n * n), WORDS(0), 0, BOTH(cublas)},
 	{"reduction", 1 << 22, 70000, WHOLE, WORDS(n), WORDS(0), WORDS(1), WORDS(256), 0, BOTH(reduction)},
 	{"scan", 1 << 22, 70000, BITS, WORDS(n), WORDS(0), WORDS(n), WORDS(n / 256 + 1), 0, BOTH(scan)},
 	{"histogram", 1 << 20, 3000, BITS, WORDS(n), WORDS(0), WORDS(256), WORDS(0), 0, BOTH(histogram)},

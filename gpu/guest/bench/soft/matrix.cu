@@ -1,4 +1,8 @@
 // Kernels over matrices and pairs.
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cublas_v2.h"
 #include "kernels.h"
 
 // Tiles of 16 × 16 in shared memory.
@@ -22,6 +26,22 @@ __global__ void sgemm_kernel(const float *a, const float *b, float *out, unsigne
 void sgemm(const struct job *j)
 {
 	sgemm_kernel<<<dim3(j->n / 16, j->n / 16), dim3(16, 16)>>>((const float *)j->a, (const float *)j->b, (float *)j->out, j->n);
+}
+
+// The library's matrices are column by column: theirs are the transposes, and so is
+// the product.
+void cublas(const struct job *j)
+{
+	static cublasHandle_t handle;
+	const float one = 1, zero = 0;
+	int n = (int)j->n;
+
+	if ((!handle && cublasCreate(&handle) != CUBLAS_STATUS_SUCCESS) ||
+	    cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, (const float *)j->b, n, (const float *)j->a, n, &zero, (float *)j->out, n) !=
+		    CUBLAS_STATUS_SUCCESS) {
+		fprintf(stderr, "bench-soft: cublasSgemm failed\n");
+		exit(1);
+	}
 }
 
 __global__ void stencil_kernel(const float *in, float *out, unsigned n)
