@@ -1,7 +1,8 @@
 # Sourced by samples.sh, python.sh and torch.sh: the root, with /proc, /dev and Basalt's
 # libraries in it, and a soft GPU whose socket lies in it. Sets dir, root
-# and, as a path in the root, basalt. Interop is on, as NVIDIA's libraries have its
-# runtime inside (docs/vendor-interop.md): who runs this has looked at the licence.
+# and, as a path in the root, basalt. Interop is on unless interop is set and
+# empty, as NVIDIA's libraries have its runtime inside (docs/vendor-interop.md): who runs
+# this has looked at the licence.
 # CAPABILITY=10.0 is the compute capability that the soft GPU says it has (9.0): by
 # it libraries choose their kernels.
 # The mounts are in a namespace of this script's own and go with it.
@@ -18,7 +19,7 @@ rm -rf "${root:?}$basalt"
 mkdir -p "$root$basalt"
 cp -a "$BASALT_BUILD/guest/lib" "$root$basalt/"
 
-"$BASALT_BUILD/bin/basalt-gpud" --standalone --interop --no-nvidia --soft-gpu vram="${VRAM:-4GiB},cc=${CAPABILITY:-9.0}" --socket "$root$basalt/gpu" \
+"$BASALT_BUILD/bin/basalt-gpud" --standalone ${interop---interop} --no-nvidia --soft-gpu vram="${VRAM:-4GiB},cc=${CAPABILITY:-9.0}" --socket "$root$basalt/gpu" \
 	--state "$dir/state-$name" >"$dir/gpud-$name.log" 2>&1 &
 gpud=$!
 trap 'kill $gpud 2>/dev/null || true' EXIT
@@ -27,11 +28,13 @@ until [ -S "$root$basalt/gpu" ]; do
 	sleep 0.1
 done
 
-# inside FOLDER LIMIT COMMAND…: runs a command in the root, with Basalt's
-# libraries before all others, and ends it after LIMIT seconds (status 124).
+# inside FOLDER LIMIT COMMAND…: runs a command in the root, with Basalt's libraries
+# before all others, but for the folders of libraries that $more names (:PATH…),
+# and ends it after LIMIT seconds (status 124).
+more=
 inside() {
 	local folder=$1 limit=$2
 	shift 2
-	chroot "$root" /usr/bin/env -i -C "$folder" PATH=/opt/python/bin:/usr/bin:/bin HOME=/root LD_LIBRARY_PATH="$basalt/lib" \
+	chroot "$root" /usr/bin/env -i -C "$folder" PATH=/opt/python/bin:/usr/bin:/bin HOME=/root LD_LIBRARY_PATH="$basalt/lib$more" \
 		BASALT_GPU="unix:$basalt/gpu" timeout --kill-after=5 "$limit" "$@" </dev/null
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Runs Debian's PyTorch on a soft GPU with Basalt's libcuda and libcudart: its own
-# kernels, each operation of torch/operations.py against the CPU (results.sh). What was
-# said is in $BASALT_BUILD/vendor/log/torch.log, with the most memory that the worker had.
-# What needs cuBLAS, cuDNN or another library of NVIDIA's is not among them.
+# Runs Debian's PyTorch on a soft GPU with Basalt's libcuda, libcudart and libcublas:
+# each operation of torch/operations.py against the CPU (results.sh). What was said is in
+# $BASALT_BUILD/vendor/log/torch.log, with the most memory that the worker had. What needs
+# cuDNN or another library of NVIDIA's is not among them: interop is off.
 #
 #   LIMIT=SECONDS  how long a tenth of it may run (120)
 set -euo pipefail
+interop=
 . "$(dirname "$0")/gpu.sh"
 . installer/dev/vendor/results.sh
+more=:$basalt/lib/cublas
 rm -rf "$root/opt/torch"
 cp -a installer/dev/vendor/torch "$root/opt/torch"
 inside /opt/torch 60 ./cudnn.sh "$basalt/lib/libcudnn.so.9" /usr/lib/x86_64-linux-gnu/libtorch_cuda.so.2.6 /usr/lib/x86_64-linux-gnu/libtorch_python.so.2.6

@@ -37,6 +37,102 @@ def attention(d):
         return F.scaled_dot_product_attention(q, q + 1, q * 2)
 
 
+def products(dtype):
+    """Products of matrices, of batches and with a vector."""
+
+    def compute(d):
+        a, b = d(A).to(dtype), d(B).to(dtype)
+        batch = torch.stack([b, a, a + b])
+        return torch.cat([(a @ b.t()).flatten(), torch.bmm(batch, batch.mT).flatten(), a @ b[0], (a[0] @ b[0]).view(1)]).float()
+
+    return compute
+
+
+def gradients(d):
+    """What a product gives back to both of its factors."""
+    a, b = d(A).requires_grad_(), d(B).requires_grad_()
+    return torch.cat(torch.autograd.grad(F.linear(a, b).pow(2).sum(), [a, b]))
+
+
+def transformer(device):
+    """The losses of 20 steps in which a small transformer learns to say what came before."""
+    torch.manual_seed(1)
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, activation="gelu", batch_first=True)
+    model = torch.nn.ModuleDict({"words": torch.nn.Embedding(50, 32), "layers": torch.nn.TransformerEncoder(layer, 2), "out": torch.nn.Linear(32, 50)})
+    words = N[:256].view(8, 32).to(device)
+    model.to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(20):
+        optimizer.zero_grad()
+        said = model["out"](model["layers"](model["words"](words)))
+        loss = F.cross_entropy(said[:, 1:].flatten(0, 1), words[:, :-1].flatten())
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    assert losses[-1] < losses[0] / 2, losses
+    return torch.stack(losses)
+
+
+def streams(d):
+    """A product on a stream of its own, for which the other one waits."""
+    a = d(A)
+    if not a.is_cuda:
+        return a @ a.t() + 1
+    stream, done = torch.cuda.Stream(), torch.cuda.Event(enable_timing=True)
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        product = a @ a.t()
+        done.record()
+    done.wait()
+    product.record_stream(torch.cuda.current_stream())
+    return product + 1
+
+
+def graph(d):
+    """A layer that is captured once and replayed with another input."""
+    layer = torch.nn.Linear(41, 41)
+    with torch.no_grad():
+        layer.weight.copy_(A.t() @ A)
+        layer.bias.copy_(A[0])
+        layer, x = layer.to(d(A).device), d(A).clone()
+        if not x.is_cuda:
+            return layer(B).relu()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            layer(x)
+        torch.cuda.current_stream().wait_stream(side)
+        recorded = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(recorded):
+            y = layer(x).relu()
+        x.copy_(B)
+        recorded.replay()
+        return y
+
+
+def memory(d):
+    """What PyTorch says of the memory that it has."""
+    if not d(A).is_cuda:
+        return torch.tensor([1 << 20, 0])
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    held = torch.empty(1 << 20, dtype=torch.uint8, device="cuda")
+    got = torch.cuda.memory_allocated() - before
+    free, total = torch.cuda.mem_get_info()
+    assert 0 < free < total and torch.cuda.memory_reserved() >= got and "Allocated memory" in torch.cuda.memory_summary()
+    del held
+    return torch.tensor([got, torch.cuda.memory_allocated() - before])
+
+
+def loader(d):
+    """Batches that forked workers make and another thread pins."""
+    if not d(A).is_cuda:
+        return A[:36].sum(1)
+    batches = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(A[:36]), batch_size=9, num_workers=2, pin_memory=True)
+    return torch.cat([batch.cuda(non_blocking=True).sum(1) for (batch,) in batches])
+
+
 # What to compute on a device. d puts a tensor there.
 OPERATIONS = {
     "ones": lambda d: torch.ones(4, device=d(A).device),
@@ -73,19 +169,44 @@ OPERATIONS = {
     "interpolate": lambda d: F.interpolate(d(IMAGE), scale_factor=2, mode="bilinear"),
     "depthwise convolution": lambda d: torch.ops.aten._conv_depthwise2d(d(IMAGE), d(WEIGHTS), [3, 3], None, [1, 1], [1, 1], [1, 1]) if d(A).is_cuda else F.conv2d(IMAGE, WEIGHTS, padding=1, groups=3),
     "attention": attention,
+    "products": products(torch.float32),
+    "products, double": products(torch.float64),
+    "products, half": products(torch.float16),
+    "products, bfloat16": products(torch.bfloat16),
+    "products, complex": lambda d: torch.view_as_real(torch.complex(d(A), d(B)) @ torch.complex(d(B), d(A)).mH),
+    "linear": lambda d: F.linear(d(A), d(B), d(A)[:, 0]),
+    "linear, gradients": gradients,
+    "transformer": lambda d: transformer(d(A).device),
+    "streams": streams,
+    "graph of a layer": graph,
+    "memory statistics": memory,
+    "data loader": loader,
     "gradient": lambda d: torch.autograd.grad((t := d(A).requires_grad_()).sigmoid().sum(), t)[0],
     "Adam": lambda d: adam(d(A).device),
     "pinned memory": lambda d: A.pin_memory().to(d(A).device, non_blocking=True) + 1 if d(A).is_cuda else A + 1,
 }
 
 
-def judge(operation):
+# How far results may be from the CPU's, relatively and absolutely: sums have another
+# order, and a training goes on from them.
+TOLERANCE = {
+    "products": (1e-4, 1e-4),
+    "products, half": (1e-2, 1e-1),
+    "products, bfloat16": (1e-1, 1e-1),
+    "products, complex": (1e-4, 1e-4),
+    "linear, gradients": (1e-4, 1e-2),
+    "transformer": (1e-2, 1e-2),
+}
+
+
+def judge(name):
     """What is wrong with an operation on the GPU; empty: nothing."""
+    operation, (rtol, atol) = OPERATIONS[name], TOLERANCE.get(name, (1e-4, 1e-5))
     want = operation(lambda t: t.clone())
     got = operation(lambda t: t.cuda()).cpu()
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype} {tuple(got.shape)}, want {want.dtype} {tuple(want.shape)}"
-    if not torch.allclose(got, want, rtol=1e-4, atol=1e-5, equal_nan=True):
+    if not torch.allclose(got, want, rtol=rtol, atol=atol, equal_nan=True):
         return f"differs by {(got - want).abs().max().item():.3g}"
     return ""
 
@@ -97,9 +218,9 @@ def main():
     for name in chosen:
         start = time.monotonic()
         try:
-            why = judge(OPERATIONS[name])
-        except RuntimeError as e:
-            why = str(e).splitlines()[0]
+            why = judge(name)
+        except (RuntimeError, AssertionError) as e:
+            why = (str(e) or repr(e)).splitlines()[0]
         wrong += why != ""
         print(f"{'right' if not why else 'WRONG'}  {time.monotonic() - start:6.2f} s  {name}  {why}", flush=True)
     print(f"{wrong} of {len(chosen)} operations are wrong")
