@@ -44,8 +44,13 @@ func (s *Session) hostMap(c *command) error {
 	return nil
 }
 
-// hostUnmap serves MemHostUnmap.
+// hostUnmap serves MemHostUnmap. The guest drops the region when it is answered, as it
+// has dropped those before: what it has said of these is read now, because a device
+// lets only so many wait, and the issuer looks at the carrier seldom while it is busy.
 func (s *Session) hostUnmap(c *command) error {
+	if err := s.readCarrier(); err != nil {
+		return err
+	}
 	r, err := s.region(abi.DecodeMemHostUnmap(c.argBytes).Region)
 	switch {
 	case err != nil:

@@ -247,6 +247,36 @@ func TestHostMemoryDroppedInUse(t *testing.T) {
 	r.place(3, at+64*abi.PageSize, 2)
 }
 
+// A guest that gives back one region after another hears of each in time, however busy
+// the session is: a device lets only so many of them wait.
+func TestRegionsThatGoAreReadOf(t *testing.T) {
+	d := fakedriver.New(fakedriver.Options{})
+	r := newRigOf(t, d, d, abi.HelloWakeByMessage, worker.Options{Spin: time.Hour}, func(*worker.LocalHost) {}) // it never sleeps
+	const many, behind = 20, 3
+	r.context()
+	for n := range uint32(many) {
+		r.place(n+1, r.Window().Host().Base+1<<20+uint64(n)*abi.PageSize, 1)
+	}
+	for n := range uint32(many) {
+		r.call(abi.OpMemHostUnmap, abi.MemHostUnmap{Region: n + 1})
+		if err := r.Drop(n + 1); err != nil {
+			t.Fatal(err)
+		}
+		if n < behind {
+			continue
+		}
+		for {
+			m, err := r.Receive()
+			if err != nil {
+				t.Fatalf("region %d has gone, and nobody says that region %d has: %v", n+1, n+1-behind, err)
+			}
+			if m.Type == abi.MsgDropped && m.Argument == n+1-behind {
+				break
+			}
+		}
+	}
+}
+
 // MemHostUnmap completes when no kernel uses the memory.
 func TestHostUnmapWaits(t *testing.T) {
 	r := newRig(t, fakedriver.Options{}, 0)

@@ -34,11 +34,11 @@ func newRig(t testing.TB, o fakedriver.Options, flags uint32) *rig {
 // newRigOn is a rig on a driver that is fake or wraps it.
 func newRigOn(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32) *rig {
 	t.Helper()
-	return newRigOf(t, d, fake, flags, func(*worker.LocalHost) {})
+	return newRigOf(t, d, fake, flags, worker.Options{}, func(*worker.LocalHost) {})
 }
 
-// newRigOf is newRigOn with a host that is prepared before the session has it.
-func newRigOf(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32, prepare func(*worker.LocalHost)) *rig {
+// newRigOf is newRigOn with options, and a host that is prepared before the session has it.
+func newRigOf(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint32, o worker.Options, prepare func(*worker.LocalHost)) *rig {
 	t.Helper()
 	r := &rig{TB: t, driver: fake, ended: make(chan error, 1)}
 	r.host = worker.NewLocalHost(worker.Limits{Name: "Basalt vGPU", UUID: [16]byte{9}, VRAM: vram})
@@ -47,7 +47,7 @@ func newRigOf(t testing.TB, d worker.Driver, fake *fakedriver.Driver, flags uint
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := worker.NewSession(b, d, r.host, worker.Options{})
+	s, err := worker.NewSession(b, d, r.host, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func newNeighbour(t testing.TB, r *rig) *rig {
 	t.Helper()
 	d := fakedriver.New(fakedriver.Options{})
-	return newRigOf(t, d, d, 0, func(h *worker.LocalHost) { h.Join(r.host) })
+	return newRigOf(t, d, d, 0, worker.Options{}, func(h *worker.LocalHost) { h.Join(r.host) })
 }
 
 func (r *rig) alloc(ctx, size uint64) uint64 {
