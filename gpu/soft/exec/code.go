@@ -57,6 +57,7 @@ type variants struct {
 type machineCode struct {
 	blocks []block
 	runs   []*run
+	region *regionCode // nil: there is none
 	code   *amd64.Code
 	// Of code that is not made for what it has learned yet.
 	learns bool
@@ -74,6 +75,7 @@ type run struct {
 	loads     []ir.Ref        // what loads and what follows them write and is live behind the run, when it may be in a loop
 	stores    bool
 	ordered   bool // lanes of a tile come after those of the ones before it
+	region    int  // its first window in the region, or -1
 }
 
 // warm counts basic blocks that a machine has run, and returns machine code when
@@ -144,6 +146,11 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	if len(c.functions) == 0 {
 		return nil
 	}
+	learns := before == nil && c.groups > 0
+	var region *regionPlan
+	if !learns {
+		region = c.planRegion()
+	}
 	bytes := int64(c.bytes)
 	if codeBytes.Add(bytes) > maxCodeBytes {
 		codeBytes.Add(-bytes)
@@ -157,7 +164,10 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	for n, r := range c.runs {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
-	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, learns: before == nil && c.groups > 0}
+	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, learns: learns}
+	if region != nil {
+		m.region = region.load(code, 2*len(c.runs), len(p.Blocks))
+	}
 	runtime.AddCleanup(m, func(code *amd64.Code) {
 		_ = code.Close()
 		codeBytes.Add(-bytes)
@@ -185,7 +195,8 @@ type compilation struct {
 	looping   []bool // by block
 	blocks    []block
 	runs      []*run
-	functions [][]byte // two for each run
+	functions [][]byte // two for each run, and the region
+	options   []native.RegionRun // of the runs
 	bytes     int
 	before    *machineCode
 	groups    int // of loads, in all runs
@@ -216,7 +227,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		return step{}, false
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
-	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
+	r := &run{number: len(c.runs), region: -1, steps: c.p.Blocks[block].steps[at : at+n]}
 	o := native.Options{Lanes: c.lanes, LocalBytes: uint64(c.p.LocalBytes), Live: c.liveIn(block, at, n), Constant: c.constant}
 	if n == len(c.p.Program.Blocks[block].Insts) {
 		o.Loop = c.p.loop(block)
@@ -241,6 +252,7 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		r.loads = nil
 	}
 	c.runs = append(c.runs, r)
+	c.options = append(c.options, native.RegionRun{Insts: insts, Options: o})
 	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
 }

@@ -43,8 +43,9 @@ type builder struct {
 	accesses int   // how many there are
 	left     int   // where in code.Insts the last is that may leave
 
-	once       bool // it must not begin again
-	stored     bool // local memory has been written
+	segment    *segment // of a region, or nil
+	once       bool     // it must not begin again
+	stored     bool     // local memory has been written
 	wrong      error
 	quick      bool   // the body writes nothing before its last access
 	cycle      *cycle // of a body that goes round

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Files are a machine's register files: register r of all lanes is one vector, of
@@ -52,6 +53,10 @@ type Context struct {
 	groups                  [maxGroups]found
 	parked                  [maxGroups][8]uint64 // the lanes' addresses of groups
 	spills                  [maxSpills][32]byte
+	resume                  uintptr // where the warps of a region begin
+	budget                  int64   // of a warp in a region
+	region                  [MaxRegionWindows]window
+	exits                   [ir.MaxThreads / ir.WarpSize]exit
 }
 
 type window struct {
@@ -59,6 +64,9 @@ type window struct {
 	data uintptr
 	size uint64
 }
+
+// exit is where a warp has left a region: the number of the Exit, and the tile.
+type exit struct{ number, tile uint32 }
 
 // found is how the addresses of a group lie, and where in memory its lowest element is.
 type found struct {
@@ -104,6 +112,10 @@ const (
 	windowData = int32(unsafe.Offsetof(window{}.data))
 	windowSize = int32(unsafe.Offsetof(window{}.size))
 
+	resumeOffset = int32(unsafe.Offsetof(Context{}.resume))
+	budgetOffset = int32(unsafe.Offsetof(Context{}.budget))
+	exitsOffset  = int32(unsafe.Offsetof(Context{}.exits))
+
 	groupKind = int32(unsafe.Offsetof(found{}.kind))
 	groupData = int32(unsafe.Offsetof(found{}.data))
 
@@ -134,6 +146,11 @@ func memoOffset(i int) int32 {
 // globalOffset is the window of an access to device memory.
 func globalOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
+}
+
+// regionOffset is the window of an access of a region.
+func regionOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.region)) + int32(i)*int32(unsafe.Sizeof(window{}))
 }
 
 // Bind makes a context that of a machine. The files must be those of a machine with
@@ -175,6 +192,29 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 	}
 	return int(c.tile), int(left) - 1
 }
+
+// RunRegion runs a region from one of its entries on for the warps from one on to
+// another, of which all lanes take part, with the files that are bound. Left returns
+// where they have left it.
+func (c *Context) RunRegion(f amd64.Function, from, to int) {
+	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
+	c.changed = 0
+	f.Call(unsafe.Pointer(c))
+}
+
+// Left returns where a warp has left the region that ran last: the number of the exit
+// and, if that is one before an instruction, the tile.
+func (c *Context) Left(warp int) (exit, tile int) {
+	e := c.exits[warp]
+	return int(e.number), int(e.tile)
+}
+
+// SetWindow gives an access of a region an allocation. The caller keeps the memory
+// there until ClearWindows.
+func (c *Context) SetWindow(i int, w Window) { c.region[i] = w.window() }
+
+// ClearWindows takes all accesses of a region their allocations.
+func (c *Context) ClearWindows() { clear(c.region[:]) }
 
 // Kinds adds how the addresses of the first groups lay in the last tile of the last
 // Run, a bit for each kind.
