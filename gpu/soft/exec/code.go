@@ -195,7 +195,7 @@ type compilation struct {
 	looping   []bool // by block
 	blocks    []block
 	runs      []*run
-	functions [][]byte // two for each run, and the region
+	functions [][]byte           // two for each run, and the region
 	options   []native.RegionRun // of the runs
 	bytes     int
 	before    *machineCode

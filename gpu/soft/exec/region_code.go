@@ -47,23 +47,26 @@ func (c *compilation) planRegion() *regionPlan {
 	plan := &regionPlan{kinds: map[int]entry{}}
 	var blocks []native.RegionBlock
 	var runs []*run
+	var firsts []int // windows of runs
 	windows := 0
 	for i := range c.blocks {
 		b, kind := c.regionBlock(i)
 		if kind == notThere {
 			continue
 		}
-		accesses := 0
-		for _, s := range c.blocks[i].steps {
-			accesses += len(s.run.windows[0])
+		after := windows
+		for n, s := range c.blocks[i].steps {
+			b.Runs[n].Window = after
+			after += len(s.run.windows[0])
+			b.Memory = b.Memory || len(s.run.windows[0]) > 0
 		}
-		if windows += accesses; windows > native.MaxRegionWindows {
+		if after > native.MaxRegionWindows {
 			break
 		}
-		plan.kinds[i] = kind
+		windows, plan.kinds[i] = after, kind
 		blocks = append(blocks, b)
-		for _, s := range c.blocks[i].steps {
-			runs = append(runs, s.run)
+		for n, s := range c.blocks[i].steps {
+			runs, firsts = append(runs, s.run), append(firsts, b.Runs[n].Window)
 			plan.note(s.run)
 		}
 	}
@@ -75,7 +78,7 @@ func (c *compilation) planRegion() *regionPlan {
 		return nil
 	}
 	for i, r := range runs {
-		r.region = plan.Windows[i]
+		r.region = firsts[i]
 	}
 	c.functions = append(c.functions, plan.Code)
 	c.bytes += len(plan.Code)
@@ -224,7 +227,7 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 			if a == 0 {
 				continue
 			}
-			e, _ := m.native.context.Left(w)
+			e := m.native.context.Left(w)
 			switch {
 			case exit < 0 || e == exit:
 				exit, same[w], rest[w] = e, a, 0
@@ -248,9 +251,12 @@ func (m *machine) goOn(g *group, e *native.Exit) error {
 	if e.Where == native.AtStart {
 		return nil
 	}
+	if e.Where == native.InArm {
+		m.leaveArm(g, e.Rest)
+	}
 	b := &m.blocks[e.Block]
-	if e.Where == native.Inside {
-		if err := m.finishRun(b.steps[e.Run].run, g, e.Inst); err != nil {
+	if e.Where != native.AtEnd {
+		if err := m.finishRun(b.steps[e.Run].run, g, e); err != nil {
 			return err
 		}
 		for i := e.Run + 1; i < len(b.steps); i++ {
@@ -263,18 +269,37 @@ func (m *machine) goOn(g *group, e *native.Exit) error {
 	return nil
 }
 
-// finishRun does the rest of a run for warps of which a tile has left it before an
-// instruction.
-func (m *machine) finishRun(r *run, g *group, inst int) error {
+// leaveArm leaves in a group the lanes of its warps that are in an arm; the others are
+// at another block.
+func (m *machine) leaveArm(g *group, at int) {
+	var rest [maxWarps]uint32
+	some := uint32(0)
+	for w, a := range g.act[:m.warps] {
+		if a != 0 {
+			rest[w] = a &^ m.native.context.LeftArm(w)
+			some |= rest[w]
+		}
+	}
+	if some != 0 {
+		m.split(g, &rest).pc = at
+	}
+}
+
+// finishRun does the rest of a run for warps of which a tile has left it.
+func (m *machine) finishRun(r *run, g *group, e *native.Exit) error {
+	windows := r.windows[0]
+	if e.Where == native.InArm {
+		windows = r.windows[1]
+	}
 	var left []leftLanes
 	for w, a := range g.act[:m.warps] {
 		if a == 0 {
 			continue
 		}
-		_, tile := m.native.context.Left(w)
-		left = addLeft(left, inst, g.act[:m.warps], tile, tile+1)
+		tile := m.native.context.LeftTile(w)
+		left = addLeft(left, e.Inst, g.act[:m.warps], tile, tile+1)
 		left = addLeft(left, 0, g.act[:m.warps], tile+1, (w+1)*tiles)
 	}
 	m.did |= r.activity()
-	return m.interpretLeft(r, r.windows[0], left)
+	return m.interpretLeft(r, windows, left)
 }

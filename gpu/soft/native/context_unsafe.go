@@ -56,6 +56,7 @@ type Context struct {
 	resume                  uintptr // where the warps of a region begin
 	budget                  int64   // of a warp in a region
 	region                  [MaxRegionWindows]window
+	arm                     uint32 // the lanes of an arm
 	exits                   [ir.MaxThreads / ir.WarpSize]exit
 }
 
@@ -65,8 +66,9 @@ type window struct {
 	size uint64
 }
 
-// exit is where a warp has left a region: the number of the Exit, and the tile.
-type exit struct{ number, tile uint32 }
+// exit is where a warp has left a region: the number of the Exit, the tile, and the lanes
+// of an arm.
+type exit struct{ number, tile, arm, _ uint32 }
 
 // found is how the addresses of a group lie, and where in memory its lowest element is.
 type found struct {
@@ -114,6 +116,7 @@ const (
 
 	resumeOffset = int32(unsafe.Offsetof(Context{}.resume))
 	budgetOffset = int32(unsafe.Offsetof(Context{}.budget))
+	armOffset    = int32(unsafe.Offsetof(Context{}.arm))
 	exitsOffset  = int32(unsafe.Offsetof(Context{}.exits))
 
 	groupKind = int32(unsafe.Offsetof(found{}.kind))
@@ -202,12 +205,14 @@ func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	f.Call(unsafe.Pointer(c))
 }
 
-// Left returns where a warp has left the region that ran last: the number of the exit
-// and, if that is one before an instruction, the tile.
-func (c *Context) Left(warp int) (exit, tile int) {
-	e := c.exits[warp]
-	return int(e.number), int(e.tile)
-}
+// Left returns the number of the exit by which a warp has left the region that ran last.
+func (c *Context) Left(warp int) (exit int) { return int(c.exits[warp].number) }
+
+// LeftTile returns the tile that has left, where a warp has left before an instruction.
+func (c *Context) LeftTile(warp int) int { return int(c.exits[warp].tile) }
+
+// LeftArm returns the lanes of a warp that were in the arm in which it has left.
+func (c *Context) LeftArm(warp int) uint32 { return c.exits[warp].arm }
 
 // SetWindow gives an access of a region an allocation. The caller keeps the memory
 // there until ClearWindows.

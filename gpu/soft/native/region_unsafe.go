@@ -1,9 +1,8 @@
 package native
 
 import (
-	"errors"
 	"fmt"
-	"slices"
+	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -35,6 +34,7 @@ type RegionBlock struct {
 	Waits   bool
 	Shuffle *Shuffle
 	Runs    []RegionRun
+	Memory  bool // some access is to device memory
 	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
 	// the program, equal where P is not asked.
 	P        ir.Pred
@@ -45,15 +45,17 @@ type RegionBlock struct {
 type RegionRun struct {
 	Insts   []ir.Inst
 	Options Options
+	Window  int // of its first access to device memory, at most MaxRegionWindows
 }
 
 // Exit is where a warp leaves a region.
 type Exit struct {
 	Block int // of the program
 	Where Where
-	// Of Inside: the run, and its instruction before which the tile is that has left.
-	// Tiles before it are through the run, those behind it have not begun it.
+	// Of Inside and InArm: the run, and its instruction before which the tile is that has
+	// left. Tiles before it are through the run, those behind it have not begun it.
 	Run, Inst int
+	Rest      int // of InArm: the block at which the warp's other lanes are
 }
 
 // Where is a place in a block.
@@ -63,6 +65,7 @@ type Where uint8
 const (
 	AtStart Where = iota // before all of the block, what lanes wait for there too
 	Inside
+	InArm // inside, some lanes of the warp
 	AtEnd // behind all instructions, and lanes go different ways
 )
 
@@ -71,50 +74,46 @@ type Region struct {
 	Code    []byte
 	Entries map[int]int // where in the code a block is entered, by its number
 	Exits   []Exit
-	Windows []int // the first window of each run, in the order of blocks and runs
 }
 
 // region is one in the making.
 type region struct {
 	a      amd64.Assembler
 	lanes  int
-	begins map[int]amd64.Label // blocks by number
-	waits  map[int]bool        // those that warps do not go on to
-	turns  map[int]bool        // blocks that go round in a body of their own
+	blocks map[int]*RegionBlock // by number
+	begins map[int]amd64.Label
+	turns  map[int]bool // blocks that go round in a body of their own
 	exits  []Exit
-	out    amd64.Label // the exit's number is in EAX
-	used   int         // windows
+	number map[Exit]int // of exits
+	out    amd64.Label  // the exit's number is in EAX
 }
 
 // segment is a run in a region.
 type segment struct {
 	*region
-	block, run int
-	windows    int // the first one
+	exit    Exit // of its tiles, but for the instruction
+	windows int  // the first one
 }
 
 // window is where in the context the window of an access is.
-func (s *segment) window(i int) int32 {
-	s.used = max(s.used, s.windows+i+1)
-	return regionOffset(min(s.windows+i, MaxRegionWindows-1))
-}
+func (s *segment) window(i int) int32 { return regionOffset(s.windows + i) }
 
 // leave writes that a tile leaves before an instruction.
 func (s *segment) leave(a *amd64.Assembler, inst int) {
-	s.region.leave(a, Exit{Block: s.block, Where: Inside, Run: s.run, Inst: inst})
+	e := s.exit
+	e.Inst = inst
+	s.region.leave(a, e)
 }
-
-// errWindows ends the making of a region that has too many accesses.
-var errWindows = errors.New("compile region: too many accesses to device memory")
 
 // CompileRegion makes a region of blocks of a program for so many lanes.
 func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
-	r := &region{lanes: lanes, begins: map[int]amd64.Label{}, waits: map[int]bool{}, turns: map[int]bool{}}
+	r := &region{lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
 	a := &r.a
 	start := a.Label()
 	r.out = a.Label()
-	for _, b := range blocks {
-		r.begins[b.Number], r.waits[b.Number] = a.Label(), b.Waits
+	for i := range blocks {
+		b := &blocks[i]
+		r.begins[b.Number], r.blocks[b.Number] = a.Label(), b
 	}
 	stubs := map[int]amd64.Label{}
 	for _, b := range blocks {
@@ -129,7 +128,7 @@ func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
 	r.eachWarp()
 	made := &Region{Entries: map[int]int{}}
 	for i := range blocks {
-		if err := r.block(&blocks[i], made); err != nil {
+		if err := r.block(&blocks[i]); err != nil {
 			return nil, fmt.Errorf("compile region: block %d: %w", blocks[i].Number, err)
 		}
 	}
@@ -162,10 +161,14 @@ func (r *region) eachWarp() {
 	a.Emit(amd64.LEA, amd64.Q(reg64), amd64.Mem(reg64, 0).Index(amd64.RAX, 2))
 	a.Emit(amd64.JMP, amd64.Mem(regContext, resumeOffset))
 	a.Bind(r.out)
-	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Q(regEnd))
-	a.Emit(amd64.SHR, amd64.Q(offset), amd64.Imm(2))
-	a.Emit(amd64.MOV, amd64.Mem(regContext, exitsOffset-8).Index(offset, 8), amd64.D(amd64.RAX))
-	a.Emit(amd64.MOV, amd64.Mem(regContext, exitsOffset-4).Index(offset, 8), amd64.D(regTile))
+	const size = int32(unsafe.Sizeof(exit{})) // four bytes for each tile
+	at := func(field uintptr) amd64.Arg {
+		return amd64.Mem(regContext, exitsOffset-size+int32(field)).Index(regEnd, uint8(size/tilesOfWarp))
+	}
+	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.number)), amd64.D(amd64.RAX))
+	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.tile)), amd64.D(regTile))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regContext, armOffset))
+	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.arm)), amd64.D(amd64.RAX))
 	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Q(regEnd))
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Mem(regContext, endOffset))
 	a.JumpIf(amd64.CondB, warp)
@@ -174,16 +177,17 @@ func (r *region) eachWarp() {
 
 // leave writes that the warp leaves.
 func (r *region) leave(a *amd64.Assembler, e Exit) {
-	n := slices.Index(r.exits, e)
-	if n < 0 {
+	n, ok := r.number[e]
+	if !ok {
 		n, r.exits = len(r.exits), append(r.exits, e)
+		r.number[e] = n
 	}
 	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Imm(int64(n)))
 	a.Jump(r.out)
 }
 
 // block writes a block.
-func (r *region) block(b *RegionBlock, made *Region) error {
+func (r *region) block(b *RegionBlock) error {
 	a, spent, insts := &r.a, r.a.Label(), 1
 	for i := range b.Runs {
 		insts += len(b.Runs[i].Insts)
@@ -195,28 +199,28 @@ func (r *region) block(b *RegionBlock, made *Region) error {
 		b.Shuffle.write(a, layout{uint64(r.lanes)})
 	}
 	for i := range b.Runs {
-		made.Windows = append(made.Windows, r.used)
-		if err := r.run(b, i); err != nil {
+		if err := r.run(&b.Runs[i], false, Exit{Block: b.Number, Where: Inside, Run: i}); err != nil {
 			return err
 		}
 	}
-	r.end(b)
+	if err := r.end(b); err != nil {
+		return err
+	}
 	a.Bind(spent)
 	r.leave(a, Exit{Block: b.Number})
 	return nil
 }
 
-// run writes a run for the tiles of a warp.
-func (r *region) run(b *RegionBlock, i int) error {
-	a, x := &r.a, &b.Runs[i]
-	o := x.Options
-	o.Masked, o.segment = false, &segment{r, b.Number, i, r.used}
+// run writes a run for the tiles of a warp. With a mask they are those of context.arm.
+func (r *region) run(x *RegionRun, masked bool, e Exit) error {
+	a, o := &r.a, x.Options
+	o.Masked, o.segment = masked, &segment{r, e, x.Window}
 	f, err := newFunction(x.Insts, o)
 	if err != nil {
 		return err
 	}
-	if r.used > MaxRegionWindows {
-		return errWindows
+	if n := len(f.bodies[0].globals); x.Window+n > MaxRegionWindows {
+		return fmt.Errorf("accesses %d to %d to device memory, the most is %d", x.Window, x.Window+n, MaxRegionWindows)
 	}
 	for j := range x.Insts {
 		if s, ok := x.Insts[j].Op.(*ir.Store); ok && s.Space != ir.Local {
@@ -227,7 +231,7 @@ func (r *region) run(b *RegionBlock, i int) error {
 		a.Emit(amd64.ADD, amd64.Mem(regContext, warpOffset).Size(8), amd64.Imm(64))
 	}
 	if last := f.bodies[len(f.bodies)-1]; last.cycle != nil {
-		r.turns[b.Number] = true
+		r.turns[e.Block] = true
 		turns := turnsFor(len(x.Insts), r.lanes/ir.Tile, len(f.bodies[0].globals) > 0)
 		a.Emit(amd64.MOV, amd64.Mem(regContext, limitOffset).Size(8), amd64.Imm(int64(turns)))
 	}
@@ -239,36 +243,135 @@ func (r *region) run(b *RegionBlock, i int) error {
 }
 
 // end writes where the warp goes from a block.
-func (r *region) end(b *RegionBlock) {
+func (r *region) end(b *RegionBlock) error {
 	a := &r.a
 	if b.To == b.Else {
 		r.goOn(b, b.To)
-		return
+		return nil
 	}
 	to, otherwise := a.Label(), a.Label()
-	// The lanes of the tiles were written a byte at a time.
-	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(b.P.Slot)}))
-	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regPreds, at).Index(regTile, 1))
+	r.ask(b.P.Slot)
+	none, all := otherwise, to
 	if b.P.Not {
-		a.Emit(amd64.NOT, amd64.D(amd64.RAX))
+		none, all = to, otherwise
 	}
-	a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
-	a.JumpIf(amd64.CondE, otherwise)
-	a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(-1))
-	a.JumpIf(amd64.CondE, to)
-	r.leave(a, Exit{Block: b.Number, Where: AtEnd})
+	a.Emit(amd64.TEST, amd64.D(some), amd64.D(some))
+	a.JumpIf(amd64.CondE, none)
+	a.Emit(amd64.CMP, amd64.D(every), amd64.Imm(0xff))
+	a.JumpIf(amd64.CondE, all)
+	if err := r.part(b); err != nil {
+		return err
+	}
 	a.Bind(to)
 	r.goOn(b, b.To)
 	a.Bind(otherwise)
 	r.goOn(b, b.Else)
+	return nil
+}
+
+// part writes what a warp does whose lanes go different ways: one after the other where
+// these meet again behind a block, and else it leaves.
+func (r *region) part(b *RegionBlock) error {
+	a := &r.a
+	yes, no := r.armTo(b, b.To), r.armTo(b, b.Else)
+	switch {
+	case yes == b.Else:
+		return r.arms(b, b.Else, arm{b.To, b.P.Not})
+	case no == b.To:
+		return r.arms(b, b.To, arm{b.Else, !b.P.Not})
+	case yes >= 0 && yes == no:
+		return r.arms(b, yes, arm{b.To, b.P.Not}, arm{b.Else, !b.P.Not})
+	}
+	r.leave(a, Exit{Block: b.Number, Where: AtEnd})
+	return nil
+}
+
+// arm is a block for the lanes of a warp for which a predicate holds, or does not.
+type arm struct {
+	block int
+	not   bool
+}
+
+// armTo returns where lanes go from a block if that is all that they do behind another
+// one, or -1.
+func (r *region) armTo(b *RegionBlock, number int) int {
+	x := r.blocks[number]
+	if x == nil || x == b || x.Waits || x.Shuffle != nil || x.To != x.Else || x.To == number {
+		return -1
+	}
+	return x.To
+}
+
+// arms writes the arms of a warp, from which its lanes go on together.
+func (r *region) arms(b *RegionBlock, join int, list ...arm) error {
+	a := &r.a
+	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(b.P.Slot)}))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regPreds, at).Index(regTile, 1))
+	if list[0].not {
+		a.Emit(amd64.NOT, amd64.D(amd64.RAX))
+	}
+	a.Emit(amd64.MOV, amd64.Mem(regContext, armOffset), amd64.D(amd64.RAX))
+	a.Emit(amd64.LEA, amd64.Q(regActive), amd64.Mem(regContext, armOffset))
+	a.Emit(amd64.SUB, amd64.Q(regActive), amd64.Q(regTile))
+	for n, arm := range list {
+		rest := join
+		if n == 0 && len(list) > 1 {
+			rest = list[1].block
+		}
+		if n > 0 {
+			a.Emit(amd64.NOT, amd64.Mem(regContext, armOffset).Size(4))
+		}
+		x := r.blocks[arm.block]
+		for i := range x.Runs {
+			if err := r.run(&x.Runs[i], true, Exit{Block: x.Number, Where: InArm, Run: i, Rest: rest}); err != nil {
+				return err
+			}
+		}
+	}
+	r.goOn(b, join)
+	return nil
+}
+
+// What ask finds.
+const (
+	some  = amd64.R11 // not 0 when the predicate holds in some lane
+	every = amd64.RAX // 0xff when it holds in all of them
+)
+
+// ask reads the warp's lanes of a predicate. The tiles have just written a byte each,
+// which the processor hands on as bytes only.
+func (r *region) ask(predicate int) {
+	a := &r.a
+	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(predicate)}))
+	a.Emit(amd64.MOVZXB, amd64.D(every), amd64.Mem(regPreds, at).Index(regTile, 1))
+	a.Emit(amd64.MOV, amd64.D(some), amd64.D(every))
+	for t := int32(1); t < tilesOfWarp; t++ {
+		a.Emit(amd64.MOVZXB, amd64.D(lane), amd64.Mem(regPreds, at+t).Index(regTile, 1))
+		a.Emit(amd64.AND, amd64.D(every), amd64.D(lane))
+		a.Emit(amd64.OR, amd64.D(some), amd64.D(lane))
+	}
 }
 
 // goOn writes that the warp goes on at a block. A loop in a body of its own has had its
 // turns for now.
 func (r *region) goOn(b *RegionBlock, to int) {
-	if l, ok := r.begins[to]; ok && !r.waits[to] && (to != b.Number || !r.turns[to]) {
+	if l, ok := r.begins[to]; ok && !r.blocks[to].Waits && (to != b.Number || !r.turns[to]) {
+		if to <= b.Number && r.reads(to, b.Number) {
+			r.a.Emit(amd64.SUB, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(budgetFor(r.lanes)/turnsInMemory))
+		}
 		r.a.Jump(l)
 		return
 	}
 	r.leave(&r.a, Exit{Block: to})
+}
+
+// reads reports whether blocks have accesses to device memory. A loop of such blocks
+// ends a call soon: the next warp often reads what is beside, or the same.
+func (r *region) reads(from, to int) bool {
+	for n := from; n <= to; n++ {
+		if x := r.blocks[n]; x != nil && x.Memory {
+			return true
+		}
+	}
+	return false
 }
