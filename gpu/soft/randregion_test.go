@@ -32,9 +32,9 @@ var regionKeys = slices.DeleteFunc(slices.Clone(randKeys), func(k string) bool {
 // machine code. Each program runs with three sets of data, as its code is made in two
 // steps.
 func FuzzRegions(f *testing.F) {
-	n := int64(60)
+	n := int64(30)
 	if testing.Short() {
-		n = 12
+		n = 8
 	}
 	for seed := range n {
 		f.Add(seed)
@@ -123,7 +123,7 @@ func (g *randProg) rounds(depth int) {
 	default: // longer than a call
 		n := 3
 		if depth == randDepth {
-			n = 300
+			n = 200
 		}
 		fmt.Fprintf(w, "mov.b32 %s, %d;\n", count, n)
 	}

@@ -136,6 +136,8 @@ func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry)
 		b.Runs = append(b.Runs, c.options[r.number])
 		insts += len(r.steps)
 	}
+	live := c.live.At(number, 0)
+	b.Live = live.Has
 	if insts > native.MaxRegionInsts || c.polls(number) {
 		return b, notThere
 	}
@@ -294,6 +296,14 @@ func (m *machine) finishRun(r *run, g *group, e *native.Exit) error {
 	var left []leftLanes
 	for w, a := range g.act[:m.warps] {
 		if a == 0 {
+			continue
+		}
+		if e.Inst == native.EachTile {
+			for tile := range tiles {
+				if inst := m.native.context.LeftInst(w, tile); inst >= 0 {
+					left = addLeft(left, inst, g.act[:m.warps], w*tiles+tile, w*tiles+tile+1)
+				}
+			}
 			continue
 		}
 		tile := m.native.context.LeftTile(w)

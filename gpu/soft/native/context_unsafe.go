@@ -56,7 +56,9 @@ type Context struct {
 	resume                  uintptr // where the warps of a region begin
 	budget                  int64   // of a warp in a region
 	region                  [MaxRegionWindows]window
-	arm                     uint32 // the lanes of an arm
+	misses                  [maxTraces]int64    // of traces
+	arm                     uint32              // the lanes of an arm
+	left                    [tilesOfWarp]uint16 // exit.insts of the warp at hand
 	exits                   [ir.MaxThreads / ir.WarpSize]exit
 }
 
@@ -66,9 +68,13 @@ type window struct {
 	size uint64
 }
 
-// exit is where a warp has left a region: the number of the Exit, the tile, and the lanes
-// of an arm.
-type exit struct{ number, tile, arm, _ uint32 }
+// exit is where a warp has left a region: the number of the Exit, the tile, the lanes of
+// an arm, and of each tile the instruction and one more, or 0.
+type exit struct {
+	number, tile, arm, _ uint32
+	insts                [tilesOfWarp]uint16
+	_                    uint64
+}
 
 // found is how the addresses of a group lie, and where in memory its lowest element is.
 type found struct {
@@ -110,12 +116,19 @@ const (
 	turnsOffset     = int32(unsafe.Offsetof(Context{}.turns))
 	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
+	exitSize   = int32(unsafe.Sizeof(exit{}))
+	exitNumber = int32(unsafe.Offsetof(exit{}.number))
+	exitTile   = int32(unsafe.Offsetof(exit{}.tile))
+	exitArm    = int32(unsafe.Offsetof(exit{}.arm))
+	exitInsts  = int32(unsafe.Offsetof(exit{}.insts))
+
 	windowBase = int32(unsafe.Offsetof(window{}.base))
 	windowData = int32(unsafe.Offsetof(window{}.data))
 	windowSize = int32(unsafe.Offsetof(window{}.size))
 
 	resumeOffset = int32(unsafe.Offsetof(Context{}.resume))
 	budgetOffset = int32(unsafe.Offsetof(Context{}.budget))
+	leftOffset   = int32(unsafe.Offsetof(Context{}.left))
 	armOffset    = int32(unsafe.Offsetof(Context{}.arm))
 	exitsOffset  = int32(unsafe.Offsetof(Context{}.exits))
 
@@ -154,6 +167,11 @@ func globalOffset(i int) int32 {
 // regionOffset is the window of an access of a region.
 func regionOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.region)) + int32(i)*int32(unsafe.Sizeof(window{}))
+}
+
+// missesOffset is how often a trace did not come through lately.
+func missesOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.misses)) + int32(i)*int32(unsafe.Sizeof(int64(0)))
 }
 
 // Bind makes a context that of a machine. The files must be those of a machine with
@@ -210,6 +228,9 @@ func (c *Context) Left(warp int) (exit int) { return int(c.exits[warp].number) }
 
 // LeftTile returns the tile that has left, where a warp has left before an instruction.
 func (c *Context) LeftTile(warp int) int { return int(c.exits[warp].tile) }
+
+// LeftInst returns the instruction before which a tile of a warp has left, or -1.
+func (c *Context) LeftInst(warp, tile int) int { return int(c.exits[warp].insts[tile]) - 1 }
 
 // LeftArm returns the lanes of a warp that were in the arm in which it has left.
 func (c *Context) LeftArm(warp int) uint32 { return c.exits[warp].arm }

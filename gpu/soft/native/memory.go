@@ -221,6 +221,7 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 			data = append(data, v.lo)
 		}
 	}
+	b.stores = true
 	x := b.newAccess(&o.Access, index, opt)
 	uses := b.access(&x, in, opt)
 	emit := x.emitStore

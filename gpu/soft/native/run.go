@@ -144,8 +144,10 @@ func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 		f(b)
 	}
 	for i := range insts {
+		b.assert(i)
 		b.inst(&insts[i], i, o)
 	}
+	b.assert(len(insts))
 	return b
 }
 
@@ -316,6 +318,9 @@ func (f *function) assemble() ([]byte, error) {
 // eachTile writes the loop over tiles around the bodies.
 func (f *function) eachTile(a *amd64.Assembler) {
 	turn, next, done, general := a.Label(), a.Label(), a.Label(), a.Label()
+	if s := f.bodies[0].segment; s != nil {
+		s.next = next
+	}
 	a.Bind(turn)
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
 	a.JumpIf(amd64.CondAE, done)

@@ -2,7 +2,7 @@ package native
 
 import (
 	"fmt"
-	"unsafe"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
@@ -34,7 +34,8 @@ type RegionBlock struct {
 	Waits   bool
 	Shuffle *Shuffle
 	Runs    []RegionRun
-	Memory  bool // some access is to device memory
+	Memory  bool                // some access is to device memory
+	Live    func(r ir.Ref) bool // registers that are live behind what lanes wait for
 	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
 	// the program, equal where P is not asked.
 	P        ir.Pred
@@ -45,7 +46,15 @@ type RegionBlock struct {
 type RegionRun struct {
 	Insts   []ir.Inst
 	Options Options
-	Window  int // of its first access to device memory, at most MaxRegionWindows
+	Window  int // of its first access to device memory; all are less than MaxRegionWindows
+}
+
+// windows are those of the run's accesses.
+func (x *RegionRun) windows() (list []int) {
+	for i := range maxGlobals {
+		list = append(list, x.Window+i)
+	}
+	return list
 }
 
 // Exit is where a warp leaves a region.
@@ -53,10 +62,14 @@ type Exit struct {
 	Block int // of the program
 	Where Where
 	// Of Inside and InArm: the run, and its instruction before which the tile is that has
-	// left. Tiles before it are through the run, those behind it have not begun it.
+	// left. Tiles before it are through the run, those behind it have not begun it. Or
+	// EachTile: Context.LeftInst tells it of each one.
 	Run, Inst int
 	Rest      int // of InArm: the block at which the warp's other lanes are
 }
+
+// EachTile is the Inst of an exit by which tiles have left at different instructions.
+const EachTile = -1
 
 // Where is a place in a block.
 type Where uint8
@@ -82,6 +95,8 @@ type region struct {
 	lanes  int
 	blocks map[int]*RegionBlock // by number
 	begins map[int]amd64.Label
+	before map[[2]int]amd64.Label // a run of a block, and behind the last the end
+	traces int
 	turns  map[int]bool // blocks that go round in a body of their own
 	exits  []Exit
 	number map[Exit]int // of exits
@@ -91,29 +106,54 @@ type region struct {
 // segment is a run in a region.
 type segment struct {
 	*region
-	exit    Exit // of its tiles, but for the instruction
-	windows int  // the first one
+	exit    Exit  // of its tiles, but for the instruction
+	windows []int // of accesses
+	ordered bool  // tiles come after those before them: when one leaves, so do the later ones
+	next    amd64.Label
 }
 
 // window is where in the context the window of an access is.
-func (s *segment) window(i int) int32 { return regionOffset(s.windows + i) }
+func (s *segment) window(i int) int32 { return regionOffset(s.windows[i]) }
 
-// leave writes that a tile leaves before an instruction.
+// leave writes that a tile leaves before an instruction. The other tiles of the warp go
+// on, unless they have an order: what lanes of a warp load from one address is loaded
+// once, and that is known as long as the warp is in the run.
 func (s *segment) leave(a *amd64.Assembler, inst int) {
-	e := s.exit
-	e.Inst = inst
+	if s.ordered {
+		e := s.exit
+		e.Inst = inst
+		s.region.leave(a, e)
+		return
+	}
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(regTile))
+	a.Emit(amd64.AND, amd64.D(amd64.RAX), amd64.Imm(tilesOfWarp-1))
+	a.Emit(amd64.MOV, amd64.D(offset), amd64.Imm(int64(inst)+1))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, leftOffset).Index(amd64.RAX, 2), amd64.W(offset))
+	a.Jump(s.next)
+}
+
+// left writes that the warp leaves if some of its tiles have.
+func (s *segment) left(a *amd64.Assembler) {
+	none, e := a.Label(), s.exit
+	e.Inst = EachTile
+	a.Emit(amd64.CMP, amd64.Mem(regContext, leftOffset).Size(8), amd64.Imm(0))
+	a.JumpIf(amd64.CondE, none)
 	s.region.leave(a, e)
+	a.Bind(none)
 }
 
 // CompileRegion makes a region of blocks of a program for so many lanes.
 func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
-	r := &region{lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
+	r := &region{lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, before: map[[2]int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
 	a := &r.a
 	start := a.Label()
 	r.out = a.Label()
 	for i := range blocks {
 		b := &blocks[i]
 		r.begins[b.Number], r.blocks[b.Number] = a.Label(), b
+		for n := range len(b.Runs) + 1 {
+			r.before[[2]int{b.Number, n}] = a.Label()
+		}
 	}
 	stubs := map[int]amd64.Label{}
 	for _, b := range blocks {
@@ -153,26 +193,34 @@ func (r *region) eachWarp() {
 	a.Bind(warp)
 	a.Emit(amd64.MOV, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(budgetFor(r.lanes)))
 	a.Emit(amd64.LEA, amd64.Q(regEnd), amd64.Mem(regTile, tilesOfWarp))
+	r.pointFiles()
+	a.Emit(amd64.JMP, amd64.Mem(regContext, resumeOffset))
+	a.Bind(r.out)
+	at := func(field int32) amd64.Arg {
+		return amd64.Mem(regContext, exitsOffset-exitSize+field).Index(regEnd, uint8(exitSize/tilesOfWarp))
+	}
+	a.Emit(amd64.MOV, at(exitNumber), amd64.D(amd64.RAX))
+	a.Emit(amd64.MOV, at(exitTile), amd64.D(regTile))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regContext, armOffset))
+	a.Emit(amd64.MOV, at(exitArm), amd64.D(amd64.RAX))
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, leftOffset))
+	a.Emit(amd64.MOV, at(exitInsts), amd64.Q(amd64.RAX))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, leftOffset).Size(8), amd64.Imm(0))
+	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Q(regEnd))
+	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Mem(regContext, endOffset))
+	a.JumpIf(amd64.CondB, warp)
+	a.Emit(amd64.RET)
+}
+
+// pointFiles points to the tile in the register files.
+func (r *region) pointFiles() {
+	a := &r.a
 	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(regTile))
 	a.Emit(amd64.SHL, amd64.Q(amd64.RAX), amd64.Imm(5))
 	a.Emit(amd64.MOV, amd64.Q(reg32), amd64.Mem(regContext, r32Offset))
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Q(amd64.RAX))
 	a.Emit(amd64.MOV, amd64.Q(reg64), amd64.Mem(regContext, r64Offset))
 	a.Emit(amd64.LEA, amd64.Q(reg64), amd64.Mem(reg64, 0).Index(amd64.RAX, 2))
-	a.Emit(amd64.JMP, amd64.Mem(regContext, resumeOffset))
-	a.Bind(r.out)
-	const size = int32(unsafe.Sizeof(exit{})) // four bytes for each tile
-	at := func(field uintptr) amd64.Arg {
-		return amd64.Mem(regContext, exitsOffset-size+int32(field)).Index(regEnd, uint8(size/tilesOfWarp))
-	}
-	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.number)), amd64.D(amd64.RAX))
-	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.tile)), amd64.D(regTile))
-	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regContext, armOffset))
-	a.Emit(amd64.MOV, at(unsafe.Offsetof(exit{}.arm)), amd64.D(amd64.RAX))
-	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Q(regEnd))
-	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Mem(regContext, endOffset))
-	a.JumpIf(amd64.CondB, warp)
-	a.Emit(amd64.RET)
 }
 
 // leave writes that the warp leaves.
@@ -198,11 +246,16 @@ func (r *region) block(b *RegionBlock) error {
 	if b.Shuffle != nil {
 		b.Shuffle.write(a, layout{uint64(r.lanes)})
 	}
+	if err := r.trace(b); err != nil {
+		return err
+	}
 	for i := range b.Runs {
+		a.Bind(r.before[[2]int{b.Number, i}])
 		if err := r.run(&b.Runs[i], false, Exit{Block: b.Number, Where: Inside, Run: i}); err != nil {
 			return err
 		}
 	}
+	a.Bind(r.before[[2]int{b.Number, len(b.Runs)}])
 	if err := r.end(b); err != nil {
 		return err
 	}
@@ -214,18 +267,14 @@ func (r *region) block(b *RegionBlock) error {
 // run writes a run for the tiles of a warp. With a mask they are those of context.arm.
 func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 	a, o := &r.a, x.Options
-	o.Masked, o.segment = masked, &segment{r, e, x.Window}
+	s := &segment{region: r, exit: e, windows: x.windows(), ordered: ordered(x.Insts)}
+	o.Masked, o.segment = masked, s
 	f, err := newFunction(x.Insts, o)
 	if err != nil {
 		return err
 	}
-	if n := len(f.bodies[0].globals); x.Window+n > MaxRegionWindows {
-		return fmt.Errorf("accesses %d to %d to device memory, the most is %d", x.Window, x.Window+n, MaxRegionWindows)
-	}
-	for j := range x.Insts {
-		if s, ok := x.Insts[j].Op.(*ir.Store); ok && s.Space != ir.Local {
-			a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
-		}
+	if s.ordered && f.bodies[0].stores {
+		a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
 	}
 	if f.bodies[0].memos > 0 { // what is loaded now is not what was loaded before
 		a.Emit(amd64.ADD, amd64.Mem(regContext, warpOffset).Size(8), amd64.Imm(64))
@@ -236,10 +285,31 @@ func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 		a.Emit(amd64.MOV, amd64.Mem(regContext, limitOffset).Size(8), amd64.Imm(int64(turns)))
 	}
 	f.eachTile(a)
-	a.Emit(amd64.SUB, amd64.Q(reg32), amd64.Imm(tilesOfWarp*tile32))
-	a.Emit(amd64.SUB, amd64.Q(reg64), amd64.Imm(tilesOfWarp*tile64))
-	a.Emit(amd64.SUB, amd64.Q(regTile), amd64.Imm(tilesOfWarp))
+	if !s.ordered && f.bodies[0].accesses > 0 {
+		s.left(a)
+	}
+	r.toFirstTile()
 	return nil
+}
+
+// ordered reports whether the tiles of a run come in order.
+func ordered(insts []ir.Inst) bool {
+	return slices.ContainsFunc(insts, func(in ir.Inst) bool {
+		switch o := in.Op.(type) {
+		case *ir.Store:
+			return o.Space != ir.Local
+		case *ir.Atomic:
+			return true
+		}
+		return false
+	})
+}
+
+// toFirstTile goes back from behind the last tile of a warp to the first one.
+func (r *region) toFirstTile() {
+	r.a.Emit(amd64.SUB, amd64.Q(reg32), amd64.Imm(tilesOfWarp*tile32))
+	r.a.Emit(amd64.SUB, amd64.Q(reg64), amd64.Imm(tilesOfWarp*tile64))
+	r.a.Emit(amd64.SUB, amd64.Q(regTile), amd64.Imm(tilesOfWarp))
 }
 
 // end writes where the warp goes from a block.
