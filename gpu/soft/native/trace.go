@@ -20,10 +20,11 @@ const (
 	maxTraceElements = 24 // of loads
 )
 
-// A trace is given up when more than a fifth of the warps do not come through.
+// A trace is given up when more than a fifth of the warps do not come through for a
+// while. A machine's first warps never do: no access has its allocation yet.
 const (
 	missWeight = 4
-	missesMost = 64
+	missesMost = 4096
 )
 
 // assertion is what a tile must fulfil: a predicate holds in all lanes, or in none.
