@@ -93,6 +93,9 @@ func newFunction(insts []ir.Inst, o Options) (*function, error) {
 		return nil, err
 	}
 	f := &function{masked: o.Masked, bodies: []*body{general}}
+	if o.Masked && o.segment != nil { // few tiles of an arm are whole
+		return f, nil
+	}
 	return f, f.addQuick(insts, o)
 }
 
@@ -104,15 +107,20 @@ func (f *function) addQuick(insts []ir.Inst, o Options) error {
 		f.bodies = append(f.bodies, b)
 		return err
 	}
+	expected := slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart })
+	loops := o.Loop != nil && loopable(insts)
 	if general.accesses > 0 && !general.once {
+		if expected && !loops && o.segment != nil { // a region has less code instead
+			return add(build(insts, o, quick, expect))
+		}
 		if err := add(build(insts, o, quick)); err != nil {
 			return err
 		}
 	}
-	if o.Loop != nil && loopable(insts) {
+	if loops {
 		return add(buildLoop(insts, o, expect))
 	}
-	if len(f.bodies) > 1 && slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
+	if len(f.bodies) > 1 && expected {
 		return add(build(insts, o, quick, expect))
 	}
 	return nil
