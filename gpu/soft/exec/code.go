@@ -59,6 +59,7 @@ type machineCode struct {
 	runs   []*run
 	region *regionCode // nil: there is none
 	code   *amd64.Code
+	before *machineCode // has the code of runs that were not made again
 	// Of code that is not made for what it has learned yet.
 	learns bool
 	heat   atomic.Int64
@@ -143,13 +144,22 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	for i := range p.Blocks {
 		c.block(i)
 	}
-	if len(c.functions) == 0 {
+	if len(c.runs) == 0 {
 		return nil
 	}
 	learns := before == nil && c.groups > 0
 	var region *regionPlan
 	if !learns {
 		region = c.planRegion()
+	}
+	if before != nil && c.renew(region) != nil {
+		return nil
+	}
+	if region != nil {
+		c.functions = append(c.functions, region.Code)
+	}
+	if len(c.functions) == 0 {
+		return before
 	}
 	bytes := int64(c.bytes)
 	if codeBytes.Add(bytes) > maxCodeBytes {
@@ -161,12 +171,12 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 		codeBytes.Add(-bytes)
 		return nil
 	}
-	for n, r := range c.runs {
+	for n, r := range c.made {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
-	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, learns: learns}
+	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, before: before, learns: learns}
 	if region != nil {
-		m.region = region.load(code, 2*len(c.runs), len(p.Blocks))
+		m.region = region.load(code, 2*len(c.made), len(p.Blocks))
 	}
 	runtime.AddCleanup(m, func(code *amd64.Code) {
 		_ = code.Close()
@@ -195,7 +205,8 @@ type compilation struct {
 	looping   []bool // by block
 	blocks    []block
 	runs      []*run
-	functions [][]byte           // two for each run, and the region
+	made      []*run             // those of functions
+	functions [][]byte           // two for each run that is made, and the region
 	options   []native.RegionRun // of the runs
 	bytes     int
 	before    *machineCode
@@ -232,29 +243,70 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 	if n == len(c.p.Program.Blocks[block].Insts) {
 		o.Loop = c.p.loop(block)
 	}
-	if c.before != nil {
-		o.Expect = native.Expected(c.before.runs[r.number].seen)
-	}
-	var codes [2][]byte
-	for i := range codes {
-		o.Masked = i == 1
-		f, err := native.Compile(insts, o)
-		if err != nil {
+	if c.before != nil { // made again, or not, when the region is known
+		old := c.before.at(r.number, r.steps)
+		if old == nil {
 			return step{}, false
 		}
-		codes[i], r.windows[i] = f.Code, f.Globals
-		c.bytes += len(f.Code)
-		r.seen = make([]atomic.Uint32, f.Groups)
+		o.Expect = native.Expected(old.seen)
+		r.all, r.some, r.windows, r.seen = old.all, old.some, old.windows, old.seen
+	} else if c.make(r, insts, o) != nil {
+		return step{}, false
 	}
-	c.groups += len(r.seen)
 	r.notes(insts, c.live.At(block, at+n))
 	if !c.looping[block] {
 		r.loads = nil
 	}
 	c.runs = append(c.runs, r)
 	c.options = append(c.options, native.RegionRun{Insts: insts, Options: o})
-	c.functions = append(c.functions, codes[:]...)
 	return step{guard: -1, run: r}, true
+}
+
+// at returns the run of a number if it is of these steps, or nil: there was none.
+func (m *machineCode) at(number int, steps []step) *run {
+	if number == len(m.runs) || &m.runs[number].steps[0] != &steps[0] {
+		return nil
+	}
+	return m.runs[number]
+}
+
+// make makes the functions of a run.
+func (c *compilation) make(r *run, insts []ir.Inst, o native.Options) error {
+	var codes [2][]byte
+	for i := range codes {
+		o.Masked = i == 1
+		f, err := native.Compile(insts, o)
+		if err != nil {
+			return err
+		}
+		codes[i], r.windows[i] = f.Code, f.Globals
+		c.bytes += len(f.Code)
+		r.seen = make([]atomic.Uint32, f.Groups)
+	}
+	c.groups += len(r.seen)
+	c.made = append(c.made, r)
+	c.functions = append(c.functions, codes[:]...)
+	return nil
+}
+
+// renew makes the runs again that are not in the region, for what they have learned.
+// Those in it are left to lanes that are not whole warps.
+func (c *compilation) renew(region *regionPlan) error {
+	for i := range c.blocks {
+		if region != nil && region.kinds[i] != notThere {
+			continue
+		}
+		for _, s := range c.blocks[i].steps {
+			if s.run == nil {
+				continue
+			}
+			x := &c.options[s.run.number]
+			if err := c.make(s.run, x.Insts, x.Options); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // loop says when a block goes back to itself.

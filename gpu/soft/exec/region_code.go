@@ -80,7 +80,6 @@ func (c *compilation) planRegion() *regionPlan {
 	for i, r := range runs {
 		r.region = firsts[i]
 	}
-	c.functions = append(c.functions, plan.Code)
 	c.bytes += len(plan.Code)
 	return plan
 }

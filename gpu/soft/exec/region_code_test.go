@@ -34,14 +34,15 @@ func TestRegionBlocks(t *testing.T) {
 		5: {Insts: []ir.Inst{{Op: &ir.Load{Access: strong, D: []ir.Ref{r1}}}}, End: ir.Branch{To: 5, Else: 6}},
 		6: {End: ir.Return{}},
 	}}
-	code := NewProgram(program).compile(1, nil)
+	p := NewProgram(program)
+	code := p.compile(1, nil)
 	if code == nil {
 		t.Fatal("no machine code is made")
 	}
 	if code.region == nil {
-		code = NewProgram(program).compile(1, code)
+		code = p.compile(1, code)
 	}
-	if code.region == nil {
+	if code == nil || code.region == nil {
 		t.Fatal("no region is made")
 	}
 	want := []entry{atBlock, atBlock, atBlock, behindBarrier, notThere, notThere, notThere}
