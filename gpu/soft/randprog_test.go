@@ -92,7 +92,7 @@ func (g *randProg) program(body func()) string {
 	}
 	var w strings.Builder
 	w.WriteString(cmp.Or(g.head, ptxHead) + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
-	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[4096];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
+	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[8192];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
 	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%thread, %d, %%base; mad.wide.u32 %%mem, %%thread, %d, %%mem;\n", 8*randSlots, randScratch)
 	var results strings.Builder
 	for i := range randSlots {

@@ -81,6 +81,9 @@ func (a *Assembler) Bind(l Label) {
 	a.places[l-1] = len(a.buf)
 }
 
+// Place returns where a label is, or -1 before it is bound.
+func (a *Assembler) Place(l Label) int { return a.places[l-1] }
+
 // Jump appends a jump to a label.
 func (a *Assembler) Jump(l Label) {
 	a.put(0xe9)

@@ -53,6 +53,12 @@ func (c *Code) Function(i int) Function {
 	return Function{uintptr(unsafe.Pointer(&c.mapping[c.at[i]]))}
 }
 
+// Entry returns what begins so many bytes behind the start of the function of that
+// number.
+func (c *Code) Entry(i, offset int) Function {
+	return Function{uintptr(unsafe.Pointer(&c.mapping[c.at[i]+offset]))}
+}
+
 // Close unmaps the code. None of its functions may be running, or be called again.
 func (c *Code) Close() error {
 	m := c.mapping

@@ -75,6 +75,8 @@ var (
 	BLSMSK = define("blsmsk", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(2))
 	BLSI   = define("blsi", vex(0xf3, pNone, m0F38, wSize, vvvv(gpr), rm(gpr, full)).digit(3))
 
+	// JMP goes on at an address that is computed; for labels there is Assembler.Jump.
+	JMP = define("jmp", legacy(0xff, pNone, mOne, w0, rm(r64, 8)).digit(4))
 	// RET ends a function; Go is where it returns to.
 	RET = define("ret", legacy(0xc3, pNone, mOne, w0))
 	// INT3 and UD2 trap: they stand where control must not come.

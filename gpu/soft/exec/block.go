@@ -90,7 +90,8 @@ func (m *machine) run() (outcome, error) {
 // runGroup advances a group until it ends, waits, or another may be behind it.
 func (m *machine) runGroup(g *group) (outcome, error) {
 	for {
-		if m.clock++; m.clock%checkBlocks == 0 {
+		if m.clock++; m.clock >= m.due {
+			m.due = m.clock + checkBlocks
 			if how, err := m.check(); how != goesOn || err != nil {
 				return how, err
 			}
@@ -98,34 +99,53 @@ func (m *machine) runGroup(g *group) (outcome, error) {
 		if len(m.groups) > 1 {
 			m.merge(g)
 		}
-		b := &m.blocks[g.pc]
-		if b.sync != nil {
-			if ready, err := b.sync(m, g); err != nil {
-				return goesOn, wrap(b.syncAt, err)
-			} else if !ready {
-				return goesOn, nil
-			}
-		}
-		if !g.fresh {
-			g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
-			g.fresh = true
-		}
-		for i := range b.steps {
-			if err := m.step(&b.steps[i], g); err != nil {
-				return goesOn, wrap(b.steps[i].at, err)
-			}
-		}
 		old := g.pc
-		if alive := b.end(m, g); !alive {
-			if m.fault != nil {
-				return goesOn, wrap(b.endAt, m.fault)
-			}
-			return goesOn, nil
+		if alive, err := m.runBlock(g); err != nil || !alive {
+			return goesOn, err
 		}
 		if m.rests(g, g.pc <= old) || len(m.groups) > 1 {
 			return goesOn, nil
 		}
 	}
+}
+
+// runBlock advances a group by a block, or by those of a region. It reports false when
+// the group waits or has ended.
+func (m *machine) runBlock(g *group) (alive bool, err error) {
+	b, entry := &m.blocks[g.pc], m.native.entry(g.pc)
+	if entry == atBlock && !g.passed && m.keepWhole(g, false) {
+		return true, m.runRegion(g)
+	}
+	if b.sync != nil {
+		ready, err := b.sync(m, g)
+		if err != nil {
+			return false, wrap(b.syncAt, err)
+		}
+		if !ready {
+			return false, nil
+		}
+	}
+	if entry == behindBarrier && m.keepWhole(g, true) {
+		return true, m.runRegion(g)
+	}
+	return m.runSteps(b, g)
+}
+
+// runSteps advances a group by a block.
+func (m *machine) runSteps(b *block, g *group) (alive bool, err error) {
+	m.freshen(g)
+	for i := range b.steps {
+		if err := m.step(&b.steps[i], g); err != nil {
+			return false, wrap(b.steps[i].at, err)
+		}
+	}
+	if alive := b.end(m, g); !alive {
+		if m.fault != nil {
+			return false, wrap(b.endAt, m.fault)
+		}
+		return false, nil
+	}
+	return true, nil
 }
 
 // step runs one instruction for the active lanes of a group.

@@ -57,7 +57,9 @@ type variants struct {
 type machineCode struct {
 	blocks []block
 	runs   []*run
+	region *regionCode // nil: there is none
 	code   *amd64.Code
+	before *machineCode // has the code of runs that were not made again
 	// Of code that is not made for what it has learned yet.
 	learns bool
 	heat   atomic.Int64
@@ -74,6 +76,7 @@ type run struct {
 	loads     []ir.Ref        // what loads and what follows them write and is live behind the run, when it may be in a loop
 	stores    bool
 	ordered   bool // lanes of a tile come after those of the ones before it
+	region    int  // its first window in the region, or -1
 }
 
 // warm counts basic blocks that a machine has run, and returns machine code when
@@ -141,8 +144,22 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	for i := range p.Blocks {
 		c.block(i)
 	}
-	if len(c.functions) == 0 {
+	if len(c.runs) == 0 {
 		return nil
+	}
+	learns := before == nil && c.groups > 0
+	var region *regionPlan
+	if !learns {
+		region = c.planRegion()
+	}
+	if before != nil && c.renew(region) != nil {
+		return nil
+	}
+	if region != nil {
+		c.functions = append(c.functions, region.Code)
+	}
+	if len(c.functions) == 0 {
+		return before
 	}
 	bytes := int64(c.bytes)
 	if codeBytes.Add(bytes) > maxCodeBytes {
@@ -154,10 +171,13 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 		codeBytes.Add(-bytes)
 		return nil
 	}
-	for n, r := range c.runs {
+	for n, r := range c.made {
 		r.all, r.some = code.Function(2*n), code.Function(2*n+1)
 	}
-	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, learns: before == nil && c.groups > 0}
+	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, before: before, learns: learns}
+	if region != nil {
+		m.region = region.load(code, 2*len(c.made), len(p.Blocks))
+	}
 	runtime.AddCleanup(m, func(code *amd64.Code) {
 		_ = code.Close()
 		codeBytes.Add(-bytes)
@@ -185,7 +205,9 @@ type compilation struct {
 	looping   []bool // by block
 	blocks    []block
 	runs      []*run
-	functions [][]byte // two for each run
+	made      []*run             // those of functions
+	functions [][]byte           // two for each run that is made, and the region
+	options   []native.RegionRun // of the runs
 	bytes     int
 	before    *machineCode
 	groups    int // of loads, in all runs
@@ -216,33 +238,75 @@ func (c *compilation) run(block, at, n int) (step, bool) {
 		return step{}, false
 	}
 	insts := c.p.Program.Blocks[block].Insts[at : at+n]
-	r := &run{number: len(c.runs), steps: c.p.Blocks[block].steps[at : at+n]}
+	r := &run{number: len(c.runs), region: -1, steps: c.p.Blocks[block].steps[at : at+n]}
 	o := native.Options{Lanes: c.lanes, LocalBytes: uint64(c.p.LocalBytes), Live: c.liveIn(block, at, n), Constant: c.constant}
 	if n == len(c.p.Program.Blocks[block].Insts) {
 		o.Loop = c.p.loop(block)
 	}
-	if c.before != nil {
-		o.Expect = native.Expected(c.before.runs[r.number].seen)
+	if c.before != nil { // made again, or not, when the region is known
+		old := c.before.at(r.number, r.steps)
+		if old == nil {
+			return step{}, false
+		}
+		o.Expect = native.Expected(old.seen)
+		r.all, r.some, r.windows, r.seen = old.all, old.some, old.windows, old.seen
+	} else if c.make(r, insts, o) != nil {
+		return step{}, false
 	}
+	r.notes(insts, c.live.At(block, at+n))
+	if !c.looping[block] {
+		r.loads = nil
+	}
+	c.runs = append(c.runs, r)
+	c.options = append(c.options, native.RegionRun{Insts: insts, Options: o})
+	return step{guard: -1, run: r}, true
+}
+
+// at returns the run of a number if it is of these steps, or nil: there was none.
+func (m *machineCode) at(number int, steps []step) *run {
+	if number == len(m.runs) || &m.runs[number].steps[0] != &steps[0] {
+		return nil
+	}
+	return m.runs[number]
+}
+
+// make makes the functions of a run.
+func (c *compilation) make(r *run, insts []ir.Inst, o native.Options) error {
 	var codes [2][]byte
 	for i := range codes {
 		o.Masked = i == 1
 		f, err := native.Compile(insts, o)
 		if err != nil {
-			return step{}, false
+			return err
 		}
 		codes[i], r.windows[i] = f.Code, f.Globals
 		c.bytes += len(f.Code)
 		r.seen = make([]atomic.Uint32, f.Groups)
 	}
 	c.groups += len(r.seen)
-	r.notes(insts, c.live.At(block, at+n))
-	if !c.looping[block] {
-		r.loads = nil
-	}
-	c.runs = append(c.runs, r)
+	c.made = append(c.made, r)
 	c.functions = append(c.functions, codes[:]...)
-	return step{guard: -1, run: r}, true
+	return nil
+}
+
+// renew makes the runs again that are not in the region, for what they have learned.
+// Those in it are left to lanes that are not whole warps.
+func (c *compilation) renew(region *regionPlan) error {
+	for i := range c.blocks {
+		if region != nil && region.kinds[i] != notThere {
+			continue
+		}
+		for _, s := range c.blocks[i].steps {
+			if s.run == nil {
+				continue
+			}
+			x := &c.options[s.run.number]
+			if err := c.make(s.run, x.Insts, x.Options); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // loop says when a block goes back to itself.

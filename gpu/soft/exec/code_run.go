@@ -37,7 +37,15 @@ func (m *machine) useCode(blocks int) {
 	m.bind()
 	if t := m.env.table; len(t) != len(n.table) || len(t) > 0 && &t[0] != &n.table[0] {
 		n.table = t
-		clear(n.windows)
+		n.clearWindows()
+	}
+}
+
+// clearWindows forgets which allocations accesses have used.
+func (n *codeState) clearWindows() {
+	clear(n.windows)
+	if n.context != nil {
+		n.context.ClearWindows()
 	}
 }
 
@@ -58,15 +66,12 @@ func (m *machine) bind() {
 // forget lets go of a launch's memory.
 func (n *codeState) forget() {
 	n.table, n.files, n.bound = nil, native.Files{}, nil
-	clear(n.windows)
+	n.clearWindows()
 }
 
 // runCode does a run for the active lanes.
 func (m *machine) runCode(r *run, act []uint32) error {
-	n := &m.native
-	if n.windows[r.number] == nil {
-		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
-	}
+	windows := m.native.windowsOf(r)
 	for w := 0; w < len(act); {
 		if act[w] == 0 {
 			w++
@@ -77,14 +82,22 @@ func (m *machine) runCode(r *run, act []uint32) error {
 		for end < len(act) && act[end] != 0 && (act[end] == ^uint32(0)) == full {
 			end++
 		}
-		if err := m.runTiles(r, full, w*tiles, end*tiles, act); err != nil {
+		if err := m.runTiles(r, full, w*tiles, end*tiles, act, windows); err != nil {
 			return err
 		}
 		w = end
 	}
 	m.did |= r.activity()
-	m.reads = (m.reads + m.outcomeOf(r, act)) * 0x9e3779b97f4a7c15
+	m.reads = (m.reads + m.outcomeOf(r.loads, act)) * 0x9e3779b97f4a7c15
 	return nil
+}
+
+// windowsOf is the allocation that each access of a run used last.
+func (n *codeState) windowsOf(r *run) []native.Window {
+	if n.windows[r.number] == nil {
+		n.windows[r.number] = make([]native.Window, max(len(r.windows[0]), len(r.windows[1])))
+	}
+	return n.windows[r.number]
 }
 
 // leftLanes are the lanes that have left a run at an instruction.
@@ -96,14 +109,14 @@ type leftLanes struct {
 // runTiles does a run for some tiles. Lanes of tiles that the code leaves do the rest
 // interpreted, all that have left at an instruction together: it may be one store,
 // or one load, of a whole warp.
-func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32) error {
+func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32, used []native.Window) error {
 	f, windows := r.some, r.windows[1]
 	if full {
 		f, windows = r.all, r.windows[0]
 	}
 	var left []leftLanes
 	for resumed := false; from < to; resumed = true {
-		tile, inst := m.native.context.Run(f, len(r.steps), act, m.native.windows[r.number], from, to, resumed)
+		tile, inst := m.native.context.Run(f, len(r.steps), act, used, from, to, resumed)
 		if full && m.native.code.learns {
 			m.native.context.Kinds(r.seen)
 		}
@@ -165,8 +178,13 @@ func (m *machine) interpretLeft(r *run, windows []int, left []leftLanes) error {
 // widen gives an access the allocation that it has just used.
 func (m *machine) widen(r *run, windows []int, inst int) {
 	for i, at := range windows {
-		if at == inst {
-			m.native.windows[r.number][i] = native.Window{Base: m.cache.Base, Data: m.cache.Data}
+		if at != inst {
+			continue
+		}
+		w := native.Window{Base: m.cache.Base, Data: m.cache.Data}
+		m.native.windowsOf(r)[i] = w
+		if r.region >= 0 {
+			m.native.context.SetWindow(r.region+i, w)
 		}
 	}
 }
@@ -184,8 +202,8 @@ func (r *run) activity() (a activity) {
 
 // outcomeOf tells rounds of a loop apart by what they have computed in the first
 // active lane from what they loaded: one that waits computes the same again.
-func (m *machine) outcomeOf(r *run, act []uint32) (sum uint64) {
-	if len(r.loads) == 0 {
+func (m *machine) outcomeOf(loads []ir.Ref, act []uint32) (sum uint64) {
+	if len(loads) == 0 {
 		return 0
 	}
 	lane := 0
@@ -195,7 +213,7 @@ func (m *machine) outcomeOf(r *run, act []uint32) (sum uint64) {
 			break
 		}
 	}
-	for _, ref := range r.loads {
+	for _, ref := range loads {
 		sum = (sum + m.get(ref, lane)) * 0x9e3779b97f4a7c15
 	}
 	return sum

@@ -38,9 +38,9 @@ func TestLanesThatLeaveGoOnTogether(t *testing.T) {
 	m.native.windows[0] = []native.Window{{Base: 0, Data: make([]byte, 64)}}
 	m.native.context.Bind(&native.Files{R32: m.r32, R64: m.r64, Preds: m.preds})
 	act := []uint32{^uint32(0), ^uint32(0)}
-	r := &run{steps: []step{one}, stores: true, all: code.Function(0)}
+	r := &run{region: -1, steps: []step{one}, stores: true, all: code.Function(0)}
 	r.windows[0] = f.Globals
-	if err := m.runTiles(r, true, 0, lanes/ir.Tile, act); err != nil {
+	if err := m.runTiles(r, true, 0, lanes/ir.Tile, act, m.native.windowsOf(r)); err != nil {
 		t.Fatal(err)
 	}
 	if len(calls) != 1 || !slices.Equal(calls[0], act) {

@@ -30,6 +30,7 @@ type group struct {
 	// spans are the warps with active lanes, as runs.
 	spans []span
 	fresh bool // spans are valid
+	parts bool // of some warps only some lanes are active
 }
 
 type waitState uint8
@@ -62,6 +63,20 @@ func spansOf(dst []span, act, valid []uint32) []span {
 		dst = append(dst, span{w, w + 1, full})
 	}
 	return dst
+}
+
+// freshen finds the spans of a group whose lanes have changed.
+func (m *machine) freshen(g *group) {
+	if g.fresh {
+		return
+	}
+	g.spans = spansOf(g.spans, g.act[:m.warps], m.live[:m.warps])
+	g.fresh, g.parts = true, false
+	for _, a := range g.act[:m.warps] {
+		if a+1 > 1 { // neither none nor all
+			g.parts = true
+		}
+	}
 }
 
 // before orders groups by progress: return addresses first, then the place.

@@ -56,6 +56,7 @@ type machine struct {
 	fault   error // of the end of a block
 
 	clock uint64   // basic blocks that have begun
+	due   uint64   // the clock when it looks next whether it is to stop
 	until uint64   // the clock at the end of the block's turn
 	did   activity // of the group that runs, in this iteration of its loop
 	reads uint64   // what it has read in it: a hash of the addresses

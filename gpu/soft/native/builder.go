@@ -43,7 +43,10 @@ type builder struct {
 	accesses int   // how many there are
 	left     int   // where in code.Insts the last is that may leave
 
+	segment    *segment // of a region, or nil
+	asserts    map[int]assertion
 	once       bool // it must not begin again
+	stores     bool // it stores
 	stored     bool // local memory has been written
 	wrong      error
 	quick      bool   // the body writes nothing before its last access

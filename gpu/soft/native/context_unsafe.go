@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 )
 
 // Files are a machine's register files: register r of all lanes is one vector, of
@@ -52,12 +53,27 @@ type Context struct {
 	groups                  [maxGroups]found
 	parked                  [maxGroups][8]uint64 // the lanes' addresses of groups
 	spills                  [maxSpills][32]byte
+	resume                  uintptr // where the warps of a region begin
+	budget                  int64   // of a warp in a region
+	region                  [MaxRegionWindows]window
+	misses                  [maxTraces]int64    // of traces
+	arm                     uint32              // the lanes of an arm
+	left                    [tilesOfWarp]uint16 // exit.insts of the warp at hand
+	exits                   [ir.MaxThreads / ir.WarpSize]exit
 }
 
 type window struct {
 	base uint64
 	data uintptr
 	size uint64
+}
+
+// exit is where a warp has left a region: the number of the Exit, the tile, the lanes of
+// an arm, and of each tile the instruction and one more, or 0.
+type exit struct {
+	number, tile, arm, _ uint32
+	insts                [tilesOfWarp]uint16
+	_                    uint64
 }
 
 // found is how the addresses of a group lie, and where in memory its lowest element is.
@@ -100,9 +116,21 @@ const (
 	turnsOffset     = int32(unsafe.Offsetof(Context{}.turns))
 	paramsOffset    = int32(unsafe.Offsetof(Context{}.params))
 
+	exitSize   = int32(unsafe.Sizeof(exit{}))
+	exitNumber = int32(unsafe.Offsetof(exit{}.number))
+	exitTile   = int32(unsafe.Offsetof(exit{}.tile))
+	exitArm    = int32(unsafe.Offsetof(exit{}.arm))
+	exitInsts  = int32(unsafe.Offsetof(exit{}.insts))
+
 	windowBase = int32(unsafe.Offsetof(window{}.base))
 	windowData = int32(unsafe.Offsetof(window{}.data))
 	windowSize = int32(unsafe.Offsetof(window{}.size))
+
+	resumeOffset = int32(unsafe.Offsetof(Context{}.resume))
+	budgetOffset = int32(unsafe.Offsetof(Context{}.budget))
+	leftOffset   = int32(unsafe.Offsetof(Context{}.left))
+	armOffset    = int32(unsafe.Offsetof(Context{}.arm))
+	exitsOffset  = int32(unsafe.Offsetof(Context{}.exits))
 
 	groupKind = int32(unsafe.Offsetof(found{}.kind))
 	groupData = int32(unsafe.Offsetof(found{}.data))
@@ -134,6 +162,16 @@ func memoOffset(i int) int32 {
 // globalOffset is the window of an access to device memory.
 func globalOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.globals)) + int32(i)*int32(unsafe.Sizeof(window{}))
+}
+
+// regionOffset is the window of an access of a region.
+func regionOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.region)) + int32(i)*int32(unsafe.Sizeof(window{}))
+}
+
+// missesOffset is how often a trace did not come through lately.
+func missesOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.misses)) + int32(i)*int32(unsafe.Sizeof(int64(0)))
 }
 
 // Bind makes a context that of a machine. The files must be those of a machine with
@@ -175,6 +213,34 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 	}
 	return int(c.tile), int(left) - 1
 }
+
+// RunRegion runs a region from one of its entries on for the warps from one on to
+// another, of which all lanes take part, with the files that are bound. Left returns
+// where they have left it.
+func (c *Context) RunRegion(f amd64.Function, from, to int) {
+	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
+	c.changed = 0
+	f.Call(unsafe.Pointer(c))
+}
+
+// Left returns the number of the exit by which a warp has left the region that ran last.
+func (c *Context) Left(warp int) (exit int) { return int(c.exits[warp].number) }
+
+// LeftTile returns the tile that has left, where a warp has left before an instruction.
+func (c *Context) LeftTile(warp int) int { return int(c.exits[warp].tile) }
+
+// LeftInst returns the instruction before which a tile of a warp has left, or -1.
+func (c *Context) LeftInst(warp, tile int) int { return int(c.exits[warp].insts[tile]) - 1 }
+
+// LeftArm returns the lanes of a warp that were in the arm in which it has left.
+func (c *Context) LeftArm(warp int) uint32 { return c.exits[warp].arm }
+
+// SetWindow gives an access of a region an allocation. The caller keeps the memory
+// there until ClearWindows.
+func (c *Context) SetWindow(i int, w Window) { c.region[i] = w.window() }
+
+// ClearWindows takes all accesses of a region their allocations.
+func (c *Context) ClearWindows() { clear(c.region[:]) }
 
 // Kinds adds how the addresses of the first groups lay in the last tile of the last
 // Run, a bit for each kind.

@@ -52,6 +52,7 @@ type access struct {
 	local  uint64    // bytes of a lane's local memory
 	masked bool
 	quick  *builder // of a quick body, which is left for the general one
+	of     *segment // of a region, or nil
 }
 
 // address is the lanes' addresses with the offset. Those of shared memory and of
@@ -110,7 +111,7 @@ func (b *builder) taking(in *ir.Inst, o *Options) []id {
 }
 
 func (b *builder) newAccess(a *ir.Access, index int, o *Options) access {
-	x := access{Access: a, window: b.window(a, index), exit: index, at: offset, local: o.LocalBytes}
+	x := access{Access: a, window: b.window(a, index), exit: index, at: offset, local: o.LocalBytes, of: b.segment}
 	b.accesses++
 	b.once = b.once || b.stored
 	if b.quick {
@@ -140,6 +141,9 @@ func (b *builder) window(a *ir.Access, index int) int32 {
 		return 0
 	}
 	b.globals = append(b.globals, index)
+	if b.segment != nil {
+		return b.segment.window(len(b.globals) - 1)
+	}
 	return globalOffset(len(b.globals) - 1)
 }
 
@@ -217,6 +221,7 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 			data = append(data, v.lo)
 		}
 	}
+	b.stores = true
 	x := b.newAccess(&o.Access, index, opt)
 	uses := b.access(&x, in, opt)
 	emit := x.emitStore
@@ -297,6 +302,10 @@ func (x *access) leave(a *amd64.Assembler, l amd64.Label) {
 	a.Bind(l)
 	if x.quick != nil {
 		a.Jump(x.quick.general)
+		return
+	}
+	if x.of != nil {
+		x.of.leave(a, x.exit)
 		return
 	}
 	a.Emit(amd64.MOV, amd64.Mem(regContext, tileOffset), amd64.Q(regTile))

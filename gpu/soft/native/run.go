@@ -31,6 +31,8 @@ type Options struct {
 	Expect []Kind
 	// Loop says when lanes go on with the run again. nil: that is not for it to say.
 	Loop *Loop
+
+	segment *segment // of a region, or nil
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -76,16 +78,25 @@ func Compile(insts []ir.Inst, o Options) (*Function, error) {
 	if n := Known(insts); n < len(insts) {
 		return nil, fmt.Errorf("compile run: instruction %d of %d, %s, is not known", n, len(insts), insts[n].Op.Name())
 	}
+	f, err := newFunction(insts, o)
+	if err != nil {
+		return nil, err
+	}
+	code, err := f.assemble()
+	return &Function{code, f.bodies[0].globals, f.bodies[len(f.bodies)-1].groupCount}, err
+}
+
+// newFunction makes the bodies of a run.
+func newFunction(insts []ir.Inst, o Options) (*function, error) {
 	general, err := build(insts, o)
 	if err != nil {
 		return nil, err
 	}
-	f := function{masked: o.Masked, bodies: []*body{general}}
-	if err := f.addQuick(insts, o); err != nil {
-		return nil, err
+	f := &function{masked: o.Masked, bodies: []*body{general}}
+	if o.Masked && o.segment != nil { // few tiles of an arm are whole
+		return f, nil
 	}
-	code, err := f.assemble()
-	return &Function{code, general.globals, f.bodies[len(f.bodies)-1].groupCount}, err
+	return f, f.addQuick(insts, o)
 }
 
 // addQuick adds the bodies for tiles of which all lanes take part.
@@ -96,15 +107,20 @@ func (f *function) addQuick(insts []ir.Inst, o Options) error {
 		f.bodies = append(f.bodies, b)
 		return err
 	}
+	expected := slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart })
+	loops := o.Loop != nil && loopable(insts)
 	if general.accesses > 0 && !general.once {
+		if expected && !loops && o.segment != nil { // a region has less code instead
+			return add(build(insts, o, quick, expect))
+		}
 		if err := add(build(insts, o, quick)); err != nil {
 			return err
 		}
 	}
-	if o.Loop != nil && loopable(insts) {
+	if loops {
 		return add(buildLoop(insts, o, expect))
 	}
-	if len(f.bodies) > 1 && slices.ContainsFunc(o.Expect, func(k Kind) bool { return k < apart }) {
+	if len(f.bodies) > 1 && expected {
 		return add(build(insts, o, quick, expect))
 	}
 	return nil
@@ -131,13 +147,15 @@ func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error)
 // collect makes vector instructions of a run's.
 func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
-	b.layout = layout{uint64(o.Lanes)}
+	b.layout, b.segment = layout{uint64(o.Lanes)}, o.segment
 	for _, f := range options {
 		f(b)
 	}
 	for i := range insts {
+		b.assert(i)
 		b.inst(&insts[i], i, o)
 	}
+	b.assert(len(insts))
 	return b
 }
 
@@ -295,11 +313,22 @@ type function struct {
 	masked bool
 }
 
-// assemble writes the loop over tiles around the bodies.
+// assemble writes the function around the loop over tiles.
 func (f *function) assemble() ([]byte, error) {
 	a := &amd64.Assembler{}
-	turn, next, done, general := a.Label(), a.Label(), a.Label(), a.Label()
 	prologue(a)
+	f.eachTile(a)
+	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
+	a.Emit(amd64.RET)
+	return a.Finish()
+}
+
+// eachTile writes the loop over tiles around the bodies.
+func (f *function) eachTile(a *amd64.Assembler) {
+	turn, next, done, general := a.Label(), a.Label(), a.Label(), a.Label()
+	if s := f.bodies[0].segment; s != nil {
+		s.next = next
+	}
 	a.Bind(turn)
 	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
 	a.JumpIf(amd64.CondAE, done)
@@ -336,9 +365,6 @@ func (f *function) assemble() ([]byte, error) {
 	a.Emit(amd64.ADD, amd64.Q(regTile), amd64.Imm(1))
 	a.Jump(turn)
 	a.Bind(done)
-	a.Emit(amd64.XOR, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
-	a.Emit(amd64.RET)
-	return a.Finish()
 }
 
 func (b *body) write(a *amd64.Assembler) {

@@ -1,0 +1,447 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
+
+// A region is basic blocks of a program that warps go through in machine code, from
+// block to block, as long as all lanes of a warp go the same way. One warp after
+// another runs until it leaves; in a block all four tiles of a warp are through a run
+// before the next one begins, as the lanes of a warp must be.
+
+// MaxRegionWindows is how many accesses to device memory a region has.
+const MaxRegionWindows = 128
+
+// MaxRegionInsts is how many instructions a block of a region has.
+const MaxRegionInsts = 512
+
+// tilesOfWarp is how many tiles a warp has.
+const tilesOfWarp = ir.WarpSize / ir.Tile
+
+// minBudget is what a warp may do in a call at least, in instructions of tiles: any
+// block once.
+const minBudget = 2 * tilesOfWarp * MaxRegionInsts
+
+// RegionBlock is a block that is all runs, between which lanes go on together.
+type RegionBlock struct {
+	Number int // in the program
+	// Waits says that lanes wait before it: it is entered behind that, and not from
+	// another block.
+	Waits   bool
+	Shuffle *Shuffle
+	Runs    []RegionRun
+	Memory  bool                // some access is to device memory
+	Live    func(r ir.Ref) bool // registers that are live behind what lanes wait for
+	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
+	// the program, equal where P is not asked.
+	P        ir.Pred
+	To, Else int
+}
+
+// RegionRun is one run of a block.
+type RegionRun struct {
+	Insts   []ir.Inst
+	Options Options
+	Window  int // of its first access to device memory; all are less than MaxRegionWindows
+}
+
+// windows are those of the run's accesses.
+func (x *RegionRun) windows() (list []int) {
+	for i := range maxGlobals {
+		list = append(list, x.Window+i)
+	}
+	return list
+}
+
+// Exit is where a warp leaves a region.
+type Exit struct {
+	Block int // of the program
+	Where Where
+	// Of Inside and InArm: the run, and its instruction before which the tile is that has
+	// left. Tiles before it are through the run, those behind it have not begun it. Or
+	// EachTile: Context.LeftInst tells it of each one.
+	Run, Inst int
+	Rest      int // of InArm: the block at which the warp's other lanes are
+}
+
+// EachTile is the Inst of an exit by which tiles have left at different instructions.
+const EachTile = -1
+
+// Where is a place in a block.
+type Where uint8
+
+// The places.
+const (
+	AtStart Where = iota // before all of the block, what lanes wait for there too
+	Inside
+	InArm // inside, some lanes of the warp
+	AtEnd // behind all instructions, and lanes go different ways
+)
+
+// Region is the code of one.
+type Region struct {
+	Code    []byte
+	Entries map[int]int // where in the code a block is entered, by its number
+	Exits   []Exit
+}
+
+// region is one in the making.
+type region struct {
+	a      amd64.Assembler
+	lanes  int
+	blocks map[int]*RegionBlock // by number
+	begins map[int]amd64.Label
+	before map[[2]int]amd64.Label // a run of a block, and behind the last the end
+	traces int
+	turns  map[int]bool // blocks that go round in a body of their own
+	exits  []Exit
+	number map[Exit]int // of exits
+	out    amd64.Label  // the exit's number is in EAX
+}
+
+// segment is a run in a region.
+type segment struct {
+	*region
+	exit    Exit  // of its tiles, but for the instruction
+	windows []int // of accesses
+	ordered bool  // tiles come after those before them: when one leaves, so do the later ones
+	next    amd64.Label
+}
+
+// window is where in the context the window of an access is.
+func (s *segment) window(i int) int32 { return regionOffset(s.windows[i]) }
+
+// leave writes that a tile leaves before an instruction. The other tiles of the warp go
+// on, unless they have an order: what lanes of a warp load from one address is loaded
+// once, and that is known as long as the warp is in the run.
+func (s *segment) leave(a *amd64.Assembler, inst int) {
+	if s.ordered {
+		e := s.exit
+		e.Inst = inst
+		s.region.leave(a, e)
+		return
+	}
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(regTile))
+	a.Emit(amd64.AND, amd64.D(amd64.RAX), amd64.Imm(tilesOfWarp-1))
+	a.Emit(amd64.MOV, amd64.D(offset), amd64.Imm(int64(inst)+1))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, leftOffset).Index(amd64.RAX, 2), amd64.W(offset))
+	a.Jump(s.next)
+}
+
+// left writes that the warp leaves if some of its tiles have.
+func (s *segment) left(a *amd64.Assembler) {
+	none, e := a.Label(), s.exit
+	e.Inst = EachTile
+	a.Emit(amd64.CMP, amd64.Mem(regContext, leftOffset).Size(8), amd64.Imm(0))
+	a.JumpIf(amd64.CondE, none)
+	s.region.leave(a, e)
+	a.Bind(none)
+}
+
+// CompileRegion makes a region of blocks of a program for so many lanes.
+func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
+	r := &region{lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, before: map[[2]int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
+	a := &r.a
+	start := a.Label()
+	r.out = a.Label()
+	for i := range blocks {
+		b := &blocks[i]
+		r.begins[b.Number], r.blocks[b.Number] = a.Label(), b
+		for n := range len(b.Runs) + 1 {
+			r.before[[2]int{b.Number, n}] = a.Label()
+		}
+	}
+	stubs := map[int]amd64.Label{}
+	for _, b := range blocks {
+		l := a.Label()
+		stubs[b.Number] = l
+		a.Bind(l)
+		a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.At(r.begins[b.Number]))
+		a.Emit(amd64.MOV, amd64.Mem(regContext, resumeOffset), amd64.Q(amd64.RAX))
+		a.Jump(start)
+	}
+	a.Bind(start)
+	r.eachWarp()
+	made := &Region{Entries: map[int]int{}}
+	for i := range blocks {
+		if err := r.block(&blocks[i]); err != nil {
+			return nil, fmt.Errorf("compile region: block %d: %w", blocks[i].Number, err)
+		}
+	}
+	for n, l := range stubs {
+		made.Entries[n] = a.Place(l)
+	}
+	var err error
+	made.Code, err = a.Finish()
+	made.Exits = r.exits
+	return made, err
+}
+
+// budgetFor is what each warp may do in a call: all together as much as a loop.
+func budgetFor(lanes int) int64 { return int64(max(minBudget, maxTurns*ir.WarpSize/lanes)) }
+
+// eachWarp writes the loop over warps: what begins one, and the place to which warps go
+// that leave.
+func (r *region) eachWarp() {
+	a, warp := &r.a, r.a.Label()
+	a.Emit(amd64.MOV, amd64.Q(regPreds), amd64.Mem(regContext, predsOffset))
+	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Mem(regContext, tileOffset))
+	a.Bind(warp)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(budgetFor(r.lanes)))
+	a.Emit(amd64.LEA, amd64.Q(regEnd), amd64.Mem(regTile, tilesOfWarp))
+	r.pointFiles()
+	a.Emit(amd64.JMP, amd64.Mem(regContext, resumeOffset))
+	a.Bind(r.out)
+	at := func(field int32) amd64.Arg {
+		return amd64.Mem(regContext, exitsOffset-exitSize+field).Index(regEnd, uint8(exitSize/tilesOfWarp))
+	}
+	a.Emit(amd64.MOV, at(exitNumber), amd64.D(amd64.RAX))
+	a.Emit(amd64.MOV, at(exitTile), amd64.D(regTile))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regContext, armOffset))
+	a.Emit(amd64.MOV, at(exitArm), amd64.D(amd64.RAX))
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, leftOffset))
+	a.Emit(amd64.MOV, at(exitInsts), amd64.Q(amd64.RAX))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, leftOffset).Size(8), amd64.Imm(0))
+	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Q(regEnd))
+	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Mem(regContext, endOffset))
+	a.JumpIf(amd64.CondB, warp)
+	a.Emit(amd64.RET)
+}
+
+// pointFiles points to the tile in the register files.
+func (r *region) pointFiles() {
+	a := &r.a
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(regTile))
+	a.Emit(amd64.SHL, amd64.Q(amd64.RAX), amd64.Imm(5))
+	a.Emit(amd64.MOV, amd64.Q(reg32), amd64.Mem(regContext, r32Offset))
+	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Q(amd64.RAX))
+	a.Emit(amd64.MOV, amd64.Q(reg64), amd64.Mem(regContext, r64Offset))
+	a.Emit(amd64.LEA, amd64.Q(reg64), amd64.Mem(reg64, 0).Index(amd64.RAX, 2))
+}
+
+// leave writes that the warp leaves.
+func (r *region) leave(a *amd64.Assembler, e Exit) {
+	n, ok := r.number[e]
+	if !ok {
+		n, r.exits = len(r.exits), append(r.exits, e)
+		r.number[e] = n
+	}
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Imm(int64(n)))
+	a.Jump(r.out)
+}
+
+// block writes a block.
+func (r *region) block(b *RegionBlock) error {
+	a, spent, insts := &r.a, r.a.Label(), 1
+	for i := range b.Runs {
+		insts += len(b.Runs[i].Insts)
+	}
+	a.Bind(r.begins[b.Number])
+	a.Emit(amd64.SUB, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(int64(insts*tilesOfWarp)))
+	a.JumpIf(amd64.CondL, spent)
+	if b.Shuffle != nil {
+		b.Shuffle.write(a, layout{uint64(r.lanes)})
+	}
+	if err := r.trace(b); err != nil {
+		return err
+	}
+	for i := range b.Runs {
+		a.Bind(r.before[[2]int{b.Number, i}])
+		if err := r.run(&b.Runs[i], false, Exit{Block: b.Number, Where: Inside, Run: i}); err != nil {
+			return err
+		}
+	}
+	a.Bind(r.before[[2]int{b.Number, len(b.Runs)}])
+	if err := r.end(b); err != nil {
+		return err
+	}
+	a.Bind(spent)
+	r.leave(a, Exit{Block: b.Number})
+	return nil
+}
+
+// run writes a run for the tiles of a warp. With a mask they are those of context.arm.
+func (r *region) run(x *RegionRun, masked bool, e Exit) error {
+	a, o := &r.a, x.Options
+	s := &segment{region: r, exit: e, windows: x.windows(), ordered: ordered(x.Insts)}
+	o.Masked, o.segment = masked, s
+	f, err := newFunction(x.Insts, o)
+	if err != nil {
+		return err
+	}
+	if s.ordered && f.bodies[0].stores {
+		a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
+	}
+	if f.bodies[0].memos > 0 { // what is loaded now is not what was loaded before
+		a.Emit(amd64.ADD, amd64.Mem(regContext, warpOffset).Size(8), amd64.Imm(64))
+	}
+	if last := f.bodies[len(f.bodies)-1]; last.cycle != nil {
+		r.turns[e.Block] = true
+		turns := turnsFor(len(x.Insts), r.lanes/ir.Tile, len(f.bodies[0].globals) > 0)
+		a.Emit(amd64.MOV, amd64.Mem(regContext, limitOffset).Size(8), amd64.Imm(int64(turns)))
+	}
+	f.eachTile(a)
+	if !s.ordered && f.bodies[0].accesses > 0 {
+		s.left(a)
+	}
+	r.toFirstTile()
+	return nil
+}
+
+// ordered reports whether the tiles of a run come in order.
+func ordered(insts []ir.Inst) bool {
+	return slices.ContainsFunc(insts, func(in ir.Inst) bool {
+		switch o := in.Op.(type) {
+		case *ir.Store:
+			return o.Space != ir.Local
+		case *ir.Atomic:
+			return true
+		}
+		return false
+	})
+}
+
+// toFirstTile goes back from behind the last tile of a warp to the first one.
+func (r *region) toFirstTile() {
+	r.a.Emit(amd64.SUB, amd64.Q(reg32), amd64.Imm(tilesOfWarp*tile32))
+	r.a.Emit(amd64.SUB, amd64.Q(reg64), amd64.Imm(tilesOfWarp*tile64))
+	r.a.Emit(amd64.SUB, amd64.Q(regTile), amd64.Imm(tilesOfWarp))
+}
+
+// end writes where the warp goes from a block.
+func (r *region) end(b *RegionBlock) error {
+	a := &r.a
+	if b.To == b.Else {
+		r.goOn(b, b.To)
+		return nil
+	}
+	to, otherwise := a.Label(), a.Label()
+	r.ask(b.P.Slot)
+	none, all := otherwise, to
+	if b.P.Not {
+		none, all = to, otherwise
+	}
+	a.Emit(amd64.TEST, amd64.D(some), amd64.D(some))
+	a.JumpIf(amd64.CondE, none)
+	a.Emit(amd64.CMP, amd64.D(every), amd64.Imm(0xff))
+	a.JumpIf(amd64.CondE, all)
+	if err := r.part(b); err != nil {
+		return err
+	}
+	a.Bind(to)
+	r.goOn(b, b.To)
+	a.Bind(otherwise)
+	r.goOn(b, b.Else)
+	return nil
+}
+
+// part writes what a warp does whose lanes go different ways: one after the other where
+// these meet again behind a block, and else it leaves.
+func (r *region) part(b *RegionBlock) error {
+	a := &r.a
+	yes, no := r.armTo(b, b.To), r.armTo(b, b.Else)
+	switch {
+	case yes == b.Else:
+		return r.arms(b, b.Else, arm{b.To, b.P.Not})
+	case no == b.To:
+		return r.arms(b, b.To, arm{b.Else, !b.P.Not})
+	case yes >= 0 && yes == no:
+		return r.arms(b, yes, arm{b.To, b.P.Not}, arm{b.Else, !b.P.Not})
+	}
+	r.leave(a, Exit{Block: b.Number, Where: AtEnd})
+	return nil
+}
+
+// arm is a block for the lanes of a warp for which a predicate holds, or does not.
+type arm struct {
+	block int
+	not   bool
+}
+
+// armTo returns where lanes go from a block if that is all that they do behind another
+// one, or -1.
+func (r *region) armTo(b *RegionBlock, number int) int {
+	x := r.blocks[number]
+	if x == nil || x == b || x.Waits || x.Shuffle != nil || x.To != x.Else || x.To == number {
+		return -1
+	}
+	return x.To
+}
+
+// arms writes the arms of a warp, from which its lanes go on together.
+func (r *region) arms(b *RegionBlock, join int, list ...arm) error {
+	a := &r.a
+	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(b.P.Slot)}))
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.Mem(regPreds, at).Index(regTile, 1))
+	if list[0].not {
+		a.Emit(amd64.NOT, amd64.D(amd64.RAX))
+	}
+	a.Emit(amd64.MOV, amd64.Mem(regContext, armOffset), amd64.D(amd64.RAX))
+	a.Emit(amd64.LEA, amd64.Q(regActive), amd64.Mem(regContext, armOffset))
+	a.Emit(amd64.SUB, amd64.Q(regActive), amd64.Q(regTile))
+	for n, arm := range list {
+		rest := join
+		if n == 0 && len(list) > 1 {
+			rest = list[1].block
+		}
+		if n > 0 {
+			a.Emit(amd64.NOT, amd64.Mem(regContext, armOffset).Size(4))
+		}
+		x := r.blocks[arm.block]
+		for i := range x.Runs {
+			if err := r.run(&x.Runs[i], true, Exit{Block: x.Number, Where: InArm, Run: i, Rest: rest}); err != nil {
+				return err
+			}
+		}
+	}
+	r.goOn(b, join)
+	return nil
+}
+
+// What ask finds.
+const (
+	some  = amd64.R11 // not 0 when the predicate holds in some lane
+	every = amd64.RAX // 0xff when it holds in all of them
+)
+
+// ask reads the warp's lanes of a predicate. The tiles have just written a byte each,
+// which the processor hands on as bytes only.
+func (r *region) ask(predicate int) {
+	a := &r.a
+	at := int32(layout{uint64(r.lanes)}.offset(place{kind: filePred, n: uint64(predicate)}))
+	a.Emit(amd64.MOVZXB, amd64.D(every), amd64.Mem(regPreds, at).Index(regTile, 1))
+	a.Emit(amd64.MOV, amd64.D(some), amd64.D(every))
+	for t := int32(1); t < tilesOfWarp; t++ {
+		a.Emit(amd64.MOVZXB, amd64.D(lane), amd64.Mem(regPreds, at+t).Index(regTile, 1))
+		a.Emit(amd64.AND, amd64.D(every), amd64.D(lane))
+		a.Emit(amd64.OR, amd64.D(some), amd64.D(lane))
+	}
+}
+
+// goOn writes that the warp goes on at a block. A loop in a body of its own has had its
+// turns for now.
+func (r *region) goOn(b *RegionBlock, to int) {
+	if l, ok := r.begins[to]; ok && !r.blocks[to].Waits && (to != b.Number || !r.turns[to]) {
+		if to <= b.Number && r.reads(to, b.Number) {
+			r.a.Emit(amd64.SUB, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(budgetFor(r.lanes)/turnsInMemory))
+		}
+		r.a.Jump(l)
+		return
+	}
+	r.leave(&r.a, Exit{Block: to})
+}
+
+// reads reports whether blocks have accesses to device memory. A loop of such blocks
+// ends a call soon: the next warp often reads what is beside, or the same.
+func (r *region) reads(from, to int) bool {
+	for n := from; n <= to; n++ {
+		if x := r.blocks[n]; x != nil && x.Memory {
+			return true
+		}
+	}
+	return false
+}
