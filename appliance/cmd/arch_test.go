@@ -63,6 +63,7 @@ var rules = []rule{
 	{"gpu/abi/gen", []string{"gpu/abi", "gpu/cudaapi"}, "the contract's commands are its own and the table's"},
 	{"gpu/cudaapi", []string{"gpu/abi", "gpu/cudaapi"}, "the table of the driver API, and what writes code from it"},
 	{"gpu/guest", []string{"gpu/abi"}, "the guest library knows only the contract"},
+	{"gpu/guest/nvml/gen", []string{"gpu/cudaapi/written"}, "it writes code from the table of NVML"},
 	{"gpu/vhostgpu", []string{"gpu/abi", "gpu/vhostgpu", "hypervisor/vhostuser", "hypervisor/virtio"}, "the device does no GPU work itself"},
 	{"gpu/worker", []string{"gpu/abi", "gpu/worker"}, "a worker sees a Driver and a Host, not which"},
 	{"gpu/cuda", []string{"gpu/abi", "gpu/worker", "gpu/ptx", "gpu/fatbin"}, "a Driver"},

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/cudaapi"
+	"github.com/basalt-gpu/basalt/gpu/cudaapi/written"
 )
 
 const guest = "../guest"
@@ -33,11 +34,11 @@ func generate() error {
 	if err != nil {
 		return err
 	}
-	written, err := definitions(filepath.Join(guest, "src"))
+	inC, err := written.Functions(filepath.Join(guest, "src"), definition)
 	if err != nil {
 		return err
 	}
-	if err := compare(t, written); err != nil {
+	if err := compare(t, inC); err != nil {
 		return err
 	}
 	commands, err := t.Commands()
@@ -92,32 +93,10 @@ func generate() error {
 
 var definition = regexp.MustCompile(`(?m)^CUDA_API CUresult (cu\w+)\(`)
 
-// definitions are the functions that are written by hand, and where.
-func definitions(dir string) (map[string]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.c"))
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for _, f := range files {
-		if filepath.Base(f) == "stubs_gen.c" {
-			continue
-		}
-		text, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range definition.FindAllSubmatch(text, -1) {
-			all[string(m[1])] = filepath.Base(f)
-		}
-	}
-	return all, nil
-}
-
 // compare holds the table to what is written by hand.
-func compare(t *cudaapi.Table, written map[string]string) error {
+func compare(t *cudaapi.Table, inC map[string]string) error {
 	for _, f := range t.Functions {
-		file := written[f.Symbol]
+		file := inC[f.Symbol]
 		if f.How == cudaapi.Own && file == "" {
 			return fmt.Errorf("%s is own in functions.txt, and no file of %s/src defines it", f.Symbol, guest)
 		}
@@ -125,7 +104,7 @@ func compare(t *cudaapi.Table, written map[string]string) error {
 			return fmt.Errorf("%s is defined in %s/src/%s, but functions.txt says %s", f.Symbol, guest, file, f.How)
 		}
 	}
-	for symbol, file := range written {
+	for symbol, file := range inC {
 		if t.Function(symbol) == nil {
 			return fmt.Errorf("%s/src/%s defines %s, which has no row in functions.txt", guest, file, symbol)
 		}

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
 	"regexp"
+
+	"github.com/basalt-gpu/basalt/gpu/cudaapi/written"
 )
 
 func main() {
@@ -29,11 +30,11 @@ func generate() error {
 	if err != nil {
 		return err
 	}
-	written, err := definitions("..")
+	byHand, err := written.Functions("..", definition)
 	if err != nil {
 		return err
 	}
-	if err := compare(t, written); err != nil {
+	if err := compare(t, byHand); err != nil {
 		return err
 	}
 	for name, data := range map[string][]byte{
@@ -52,32 +53,10 @@ func generate() error {
 // definition is a function that is written by hand, or one that a macro makes.
 var definition = regexp.MustCompile(`(?m)^(?:NVML_API (?:nvmlReturn_t |const char \*)|[A-Z_]+\()(nvml[A-Z]\w+)\b`)
 
-// definitions are the functions that are written by hand, and where.
-func definitions(dir string) (map[string]string, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.c"))
-	if err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for _, f := range files {
-		if filepath.Base(f) == "stubs_gen.c" {
-			continue
-		}
-		text, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range definition.FindAllSubmatch(text, -1) {
-			all[string(m[1])] = filepath.Base(f)
-		}
-	}
-	return all, nil
-}
-
 // compare holds the table to what is written by hand.
-func compare(t *table, written map[string]string) error {
+func compare(t *table, byHand map[string]string) error {
 	for _, f := range t.functions {
-		file := written[f.name]
+		file := byHand[f.name]
 		if f.how == own && file == "" {
 			return fmt.Errorf("%s is own in functions.txt, and no file of gpu/guest/nvml defines it", f.name)
 		}
@@ -85,7 +64,7 @@ func compare(t *table, written map[string]string) error {
 			return fmt.Errorf("%s is defined in %s, but functions.txt says %s", f.name, file, f.how)
 		}
 	}
-	for name, file := range written {
+	for name, file := range byHand {
 		if t.by[name] == nil {
 			return fmt.Errorf("%s defines %s, which has no row in functions.txt", file, name)
 		}
