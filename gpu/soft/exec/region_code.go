@@ -135,8 +135,6 @@ func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry)
 		b.Runs = append(b.Runs, c.options[r.number])
 		insts += len(r.steps)
 	}
-	live := c.live.At(number, 0)
-	b.Live = live.Has
 	if insts > native.MaxRegionInsts || c.polls(number) {
 		return b, notThere
 	}

@@ -44,10 +44,9 @@ type builder struct {
 	left     int   // where in code.Insts the last is that may leave
 
 	segment    *segment // of a region, or nil
-	asserts    map[int]assertion
-	once       bool // it must not begin again
-	stores     bool // it stores
-	stored     bool // local memory has been written
+	once       bool     // it must not begin again
+	stores     bool     // it stores
+	stored     bool     // local memory has been written
 	wrong      error
 	quick      bool   // the body writes nothing before its last access
 	cycle      *cycle // of a body that goes round

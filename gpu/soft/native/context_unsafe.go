@@ -56,7 +56,6 @@ type Context struct {
 	resume                  uintptr // where the warps of a region begin
 	budget                  int64   // of a warp in a region
 	region                  [MaxRegionWindows]window
-	misses                  [maxTraces]int64    // of traces
 	arm                     uint32              // the lanes of an arm
 	left                    [tilesOfWarp]uint16 // exit.insts of the warp at hand
 	exits                   [ir.MaxThreads / ir.WarpSize]exit
@@ -167,11 +166,6 @@ func globalOffset(i int) int32 {
 // regionOffset is the window of an access of a region.
 func regionOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.region)) + int32(i)*int32(unsafe.Sizeof(window{}))
-}
-
-// missesOffset is how often a trace did not come through lately.
-func missesOffset(i int) int32 {
-	return int32(unsafe.Offsetof(Context{}.misses)) + int32(i)*int32(unsafe.Sizeof(int64(0)))
 }
 
 // Bind makes a context that of a machine. The files must be those of a machine with

@@ -34,8 +34,7 @@ type RegionBlock struct {
 	Waits   bool
 	Shuffle *Shuffle
 	Runs    []RegionRun
-	Memory  bool                // some access is to device memory
-	Live    func(r ir.Ref) bool // registers that are live behind what lanes wait for
+	Memory  bool // some access is to device memory
 	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
 	// the program, equal where P is not asked.
 	P        ir.Pred
@@ -96,8 +95,7 @@ type region struct {
 	blocks map[int]*RegionBlock // by number
 	begins map[int]amd64.Label
 	before map[[2]int]amd64.Label // a run of a block, and behind the last the end
-	traces int
-	turns  map[int]bool // blocks that go round in a body of their own
+	turns  map[int]bool           // blocks that go round in a body of their own
 	exits  []Exit
 	number map[Exit]int // of exits
 	out    amd64.Label  // the exit's number is in EAX
@@ -245,9 +243,6 @@ func (r *region) block(b *RegionBlock) error {
 	a.JumpIf(amd64.CondL, spent)
 	if b.Shuffle != nil {
 		b.Shuffle.write(a, layout{uint64(r.lanes)})
-	}
-	if err := r.trace(b); err != nil {
-		return err
 	}
 	for i := range b.Runs {
 		a.Bind(r.before[[2]int{b.Number, i}])

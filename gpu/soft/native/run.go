@@ -152,10 +152,8 @@ func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 		f(b)
 	}
 	for i := range insts {
-		b.assert(i)
 		b.inst(&insts[i], i, o)
 	}
-	b.assert(len(insts))
 	return b
 }
 
