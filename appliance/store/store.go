@@ -303,7 +303,10 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 	if !slices.ContainsFunc(members, self) {
 		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
 	}
-	return electAtOnce(alone)
+	if err := electAtOnce(alone); err != nil { // it elects itself a moment later, then
+		s.options.Log.Warn("store: elect the only node at once", "error", err)
+	}
+	return nil
 }
 
 // electAtOnce has a node that is alone elect itself without waiting for a leader
@@ -313,10 +316,7 @@ func electAtOnce(node *raft.InmemTransport) error {
 	_, caller := raft.NewInmemTransport("")
 	caller.Connect(node.LocalAddr(), node)
 	now := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}}
-	if err := caller.TimeoutNow("", node.LocalAddr(), &now, &raft.TimeoutNowResponse{}); err != nil {
-		return fmt.Errorf("elect the only node: %w", err)
-	}
-	return nil
+	return caller.TimeoutNow("", node.LocalAddr(), &now, &raft.TimeoutNowResponse{})
 }
 
 // newRaft starts Raft, which first reads all of the log, and panics where it cannot.
