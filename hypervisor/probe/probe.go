@@ -13,8 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -163,20 +167,21 @@ func (e *noError) Error() string { return e.text }
 func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	disk, err := os.CreateTemp("", "basalt-probe-")
+	disk, err := bootDisk()
 	if err != nil {
-		return err
+		return fmt.Errorf("make the guest's disk: %w", err)
 	}
-	defer func() { _ = os.Remove(disk.Name()) }()
-	_, err = disk.Write(guest)
-	// SeaBIOS boots from no disk that is shorter than a cylinder.
-	if err := errors.Join(err, disk.Truncate(1<<20), disk.Close()); err != nil {
-		return err
-	}
+	defer func() { _ = disk.Close() }()
 	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-machine", "q35,usb=off", "-accel", accel, "-cpu", cpu, "-m", "32", "-smp", "2",
 		"-device", "isa-debug-exit,iobase=0xf4,iosize=4",
-		"-drive", "file="+strings.ReplaceAll(disk.Name(), ",", ",,")+",format=raw,if=virtio,snapshot=on")
+		"-drive", "file=/dev/fd/3,format=raw,if=virtio")
+	cmd.ExtraFiles = []*os.File{disk}
+	// A daemon that is killed meanwhile leaves no QEMU behind. The kernel counts the
+	// thread that started it as its parent: the thread must stay.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var says bytes.Buffer
 	cmd.Stderr = &says
 	cmd.WaitDelay = time.Second
@@ -193,6 +198,22 @@ func boot(ctx context.Context, accel, cpu string, limit time.Duration) error {
 		return fmt.Errorf("%s: %w", accel, err)
 	}
 	return &noError{accel + ": QEMU ended before the guest booted"}
+}
+
+// bootDisk is a disk with the guest, in memory: there is no file to leave behind.
+func bootDisk() (*os.File, error) {
+	fd, err := unix.MemfdCreate("basalt-probe", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	disk := os.NewFile(uintptr(fd), "basalt-probe")
+	_, err = disk.Write(guest)
+	// SeaBIOS boots from no disk that is shorter than a cylinder.
+	if err := errors.Join(err, disk.Truncate(1<<20)); err != nil {
+		_ = disk.Close()
+		return nil, err
+	}
+	return disk, nil
 }
 
 func lastLine(says string, exit *exec.ExitError) string {
