@@ -140,6 +140,13 @@ func socketOf(uri string) string {
 	return u.Query().Get("socket")
 }
 
+// RunsQEMU is whether the URI is of a libvirt whose machines are QEMU's, and not
+// of one that pretends them (test:///default).
+func RunsQEMU(uri string) bool {
+	u, err := url.Parse(uri)
+	return err != nil || uri == "" || strings.HasPrefix(u.Scheme, "qemu")
+}
+
 // Close implements hypervisor.Driver.
 func (d *Driver) Close() error {
 	d.cancel()

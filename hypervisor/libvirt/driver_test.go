@@ -202,6 +202,16 @@ func TestSocketOf(t *testing.T) {
 	}
 }
 
+func TestRunsQEMU(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"": true, "qemu:///system": true, "qemu+unix:///system?socket=/run/x": true, "test:///default": false,
+	} {
+		if got := RunsQEMU(uri); got != want {
+			t.Errorf("%q: %v, want %v", uri, got, want)
+		}
+	}
+}
+
 func TestTrim(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte(strings.Repeat("x", 1000)+"end"), 0o600); err != nil {

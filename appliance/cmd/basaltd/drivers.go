@@ -58,8 +58,11 @@ const probeAgain = 15 * time.Second
 
 // watchAccelerator finds out how guests run, which may take minutes and needs
 // QEMU. Nothing but starting guests waits for it. Where KVM gave no answer it is
-// tried again.
+// tried again. Machines that are pretended are not asked about.
 func (n *node) watchAccelerator(ctx context.Context) error {
+	if n.probed == "" {
+		return nil
+	}
 	said := ""
 	for {
 		how, err := probe.Accelerator(ctx, n.probed)
@@ -91,10 +94,9 @@ func (n *node) tellAccelerator(how probe.Result) {
 
 // openMachines opens libvirt, which need not be there yet.
 func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error {
-	n.probed = filepath.Join(c.data, "accelerator.json")
 	log := n.log
 	if pretended := hypervisors[c.libvirt]; pretended != nil {
-		n.machines = pretended()
+		n.machines, n.accelerator = pretended(), hypervisor.TCG
 		n.closers = append(n.closers, n.machines.Close)
 		return nil
 	}
@@ -104,6 +106,12 @@ func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error 
 	}
 	n.machines = d
 	n.closers = append(n.closers, d.Close)
+	if !libvirt.RunsQEMU(c.libvirt) {
+		n.accelerator = hypervisor.TCG
+		return nil
+	}
+	n.probed = filepath.Join(c.data, "accelerator.json")
+	n.accelerator = probe.Cached(n.probed)
 	return nil
 }
 

@@ -34,7 +34,6 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/hypervisor/probe"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/ui"
 )
@@ -45,13 +44,15 @@ type node struct {
 	store    *store.Store
 	cluster  *cluster // nil: the node is alone
 	machines hypervisor.Driver
-	probed   string // the cache of how machines run
-	pools    map[string]sds.Driver
-	gpud     *client.Control
-	network  *fabric // nil: there are no networks
-	storage  *depot
-	upgrade  *upgrades     // nil: the node is alone
-	keep     time.Duration // usage records
+	probed   string // the cache of how machines run; empty: it is known
+	// accelerator is how they run, as far as that is known at the start.
+	accelerator hypervisor.Accelerator
+	pools       map[string]sds.Driver
+	gpud        *client.Control
+	network     *fabric // nil: there are no networks
+	storage     *depot
+	upgrade     *upgrades     // nil: the node is alone
+	keep        time.Duration // usage records
 
 	compareEvery time.Duration   // the nodes' tables
 	proxies      []netip.Prefix  // before the API
@@ -139,7 +140,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: probe.Cached(n.probed), ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: n.accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
