@@ -6,7 +6,6 @@ import _ "embed"
 // generator is build/tools/oapi-codegen (make tools; make generated has it in PATH).
 //go:generate oapi-codegen -config codegen-types.yaml openapi.yaml
 //go:generate oapi-codegen -config codegen-server.yaml openapi.yaml
-//go:generate oapi-codegen -config codegen-client.yaml openapi.yaml
 
 // OpenAPI is the API's description, as served at /openapi.yaml.
 //

@@ -21,40 +21,37 @@ import (
 
 // StartInstance by id.
 func (a *API) StartInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.StartInstance(ctx, id)) //nolint:bodyclose // decode closes it
+	return post[api.Instance](ctx, a, nil, "instances", id, "start")
 }
 
 // StopInstance by id.
 func (a *API) StopInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.StopInstance(ctx, id)) //nolint:bodyclose // decode closes it
+	return post[api.Instance](ctx, a, nil, "instances", id, "stop")
 }
 
 // RestartInstance by id.
 func (a *API) RestartInstance(ctx context.Context, id string) (api.Instance, error) {
-	return decode[api.Instance](a.gen.RestartInstance(ctx, id)) //nolint:bodyclose // decode closes it
+	return post[api.Instance](ctx, a, nil, "instances", id, "restart")
 }
 
 // DeleteVolume by id; with cascade its snapshots too.
 func (a *API) DeleteVolume(ctx context.Context, id string, cascade bool) (api.Volume, error) {
-	return decode[api.Volume](a.gen.DeleteVolume(ctx, id, &api.DeleteVolumeParams{Cascade: cascade})) //nolint:bodyclose // decode closes it
+	return call[api.Volume](ctx, a, request{method: http.MethodDelete, path: []string{"volumes", id}, params: api.DeleteVolumeParams{Cascade: cascade}})
 }
 
 // Exec runs a command inside an instance.
 func (a *API) Exec(ctx context.Context, id string, req api.ExecRequest) (api.ExecResult, error) {
-	return decode[api.ExecResult](a.gen.ExecInInstance(ctx, id, req)) //nolint:bodyclose // decode closes it
+	return post[api.ExecResult](ctx, a, req, "instances", id, "exec")
 }
 
 // ConsoleLog is the end of an instance's serial log, tail bytes at most; 0: the
 // server's choice.
 func (a *API) ConsoleLog(ctx context.Context, id string, tail int64) ([]byte, error) {
-	resp, err := a.gen.GetInstanceConsoleLog(ctx, id, &api.GetInstanceConsoleLogParams{Tail: tail})
+	resp, err := a.send(ctx, request{method: http.MethodGet, path: []string{"instances", id, "console-log"}, params: api.GetInstanceConsoleLogParams{Tail: tail}})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if err := failure(resp); err != nil {
-		return nil, err
-	}
 	return io.ReadAll(io.LimitReader(resp.Body, 2<<20))
 }
 
@@ -85,127 +82,103 @@ func (a *API) bridge(ctx context.Context, id, what string) (net.Conn, error) {
 	return websocket.NetConn(ctx, ws, websocket.MessageBinary), nil
 }
 
+// DeleteBackup deletes a backup; with forget what is in its target stays there.
+func (a *API) DeleteBackup(ctx context.Context, id string, forget bool) (api.Backup, error) {
+	return call[api.Backup](ctx, a, request{method: http.MethodDelete, path: []string{"backups", id}, params: api.DeleteBackupParams{Forget: forget}})
+}
+
 // PutImageContent sends an image's bytes; size is -1 when it is not known.
 func (a *API) PutImageContent(ctx context.Context, id string, r io.Reader, size int64) (api.Image, error) {
-	return decode[api.Image](a.gen.PutImageContentWithBody(ctx, id, "application/octet-stream", io.NopCloser(r), //nolint:bodyclose // decode closes it
-		func(_ context.Context, req *http.Request) error {
-			req.ContentLength = size
-			return nil
-		}))
+	return call[api.Image](ctx, a, request{method: http.MethodPut, path: []string{"images", id, "content"}, content: r, size: size})
 }
 
 // OrganizationQuota is its quotas and what is in use of each.
 func (a *API) OrganizationQuota(ctx context.Context, ref string) (api.Quota, error) {
-	return decode[api.Quota](a.gen.GetOrganizationQuota(ctx, ref)) //nolint:bodyclose // decode closes it
+	return get[api.Quota](ctx, a, nil, "organizations", ref, "quota")
 }
 
 // ProjectQuota is its quotas and what is in use of each.
 func (a *API) ProjectQuota(ctx context.Context, ref, organization string) (api.Quota, error) {
-	return decode[api.Quota](a.gen.GetProjectQuota(ctx, ref, &api.GetProjectQuotaParams{Organization: organization})) //nolint:bodyclose // decode closes it
+	return get[api.Quota](ctx, a, api.GetProjectQuotaParams{Organization: organization}, "projects", ref, "quota")
 }
 
 // InvoicePreview of a period that includes from but not to; an empty
 // organization is the key's own.
 func (a *API) InvoicePreview(ctx context.Context, organization string, from, to time.Time) (api.InvoicePreview, error) {
-	return decode[api.InvoicePreview](a.gen.PreviewInvoice(ctx, &api.PreviewInvoiceParams{Organization: organization, From: from, To: to})) //nolint:bodyclose // decode closes it
+	return get[api.InvoicePreview](ctx, a, api.PreviewInvoiceParams{Organization: organization, From: from, To: to}, "invoice-preview")
 }
 
 // ExplainInvoice says what a line of an invoice preview is made of.
 func (a *API) ExplainInvoice(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
-	p := &api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}
-	return decode[api.InvoiceExplanation](a.gen.ExplainInvoice(ctx, p)) //nolint:bodyclose // decode closes it
+	p := api.ExplainInvoiceParams{Organization: string(q.Organization), From: q.From, To: q.To, Line: q.Line, Hour: q.Hour}
+	return get[api.InvoiceExplanation](ctx, a, p, "invoice-explanation")
 }
 
 // ExplainInvoiceLine says what a line of an issued invoice is made of; hour is
 // zero unless the records of one are wanted.
 func (a *API) ExplainInvoiceLine(ctx context.Context, invoice, organization, line string, hour time.Time) (api.InvoiceExplanation, error) {
-	p := &api.ExplainInvoiceLineParams{Organization: organization, Line: line, Hour: hour}
-	return decode[api.InvoiceExplanation](a.gen.ExplainInvoiceLine(ctx, invoice, p)) //nolint:bodyclose // decode closes it
+	p := api.ExplainInvoiceLineParams{Organization: organization, Line: line, Hour: hour}
+	return get[api.InvoiceExplanation](ctx, a, p, "invoices", invoice, "explanation")
 }
 
 // Ledger is an organization's transactions and balances.
 func (a *API) Ledger(ctx context.Context, organization string) (api.Ledger, error) {
-	return decode[api.Ledger](a.gen.GetLedger(ctx, &api.GetLedgerParams{Organization: organization})) //nolint:bodyclose // decode closes it
+	return get[api.Ledger](ctx, a, api.GetLedgerParams{Organization: organization}, "ledger")
 }
 
 // Wallet is how an organization stands.
 func (a *API) Wallet(ctx context.Context, organization string) (api.Wallet, error) {
-	return decode[api.Wallet](a.gen.GetWallet(ctx, &api.GetWalletParams{Organization: organization})) //nolint:bodyclose // decode closes it
+	return get[api.Wallet](ctx, a, api.GetWalletParams{Organization: organization}, "wallet")
 }
 
 // SimulatePriceBook says what would have been paid by a price book; an empty
 // organization is all of them.
 func (a *API) SimulatePriceBook(ctx context.Context, ref, organization string, from, to time.Time) (api.Simulation, error) {
-	p := &api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
-	return decode[api.Simulation](a.gen.SimulatePriceBook(ctx, ref, p)) //nolint:bodyclose // decode closes it
+	p := api.SimulatePriceBookParams{Organization: organization, From: from, To: to}
+	return get[api.Simulation](ctx, a, p, "price-books", ref, "simulation")
 }
 
 // InvoicePDF writes an invoice as PDF to w.
 func (a *API) InvoicePDF(ctx context.Context, ref, organization string, w io.Writer) error {
-	return copied(a.gen.GetInvoicePDF(ctx, ref, &api.GetInvoicePDFParams{Organization: organization}))(w) //nolint:bodyclose // copied closes it
+	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"invoices", ref, "pdf"}, params: api.GetInvoicePDFParams{Organization: organization}})
 }
 
 // CreditNotePDF writes a credit note as PDF to w.
 func (a *API) CreditNotePDF(ctx context.Context, ref, organization string, w io.Writer) error {
-	return copied(a.gen.GetCreditNotePDF(ctx, ref, &api.GetCreditNotePDFParams{Organization: organization}))(w) //nolint:bodyclose // copied closes it
-}
-
-// copied copies an answer's body.
-func copied(resp *http.Response, err error) func(io.Writer) error {
-	return func(w io.Writer) error {
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		if err := failure(resp); err != nil {
-			return err
-		}
-		_, err := io.Copy(w, resp.Body)
-		return err
-	}
+	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"credit-notes", ref, "pdf"}, params: api.GetCreditNotePDFParams{Organization: organization}})
 }
 
 // Usage is one page of sums of use.
 func (a *API) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
-	p := &api.ListUsageParams{Organization: q.Organization, Project: q.Project, Meter: q.Meter, Resource: q.Resource,
-		From: q.From, To: q.To, By: q.By, Limit: q.Limit, Continue: q.Continue}
-	return decode[api.UsagePage](a.gen.ListUsage(ctx, p)) //nolint:bodyclose // decode closes it
+	return get[api.UsagePage](ctx, a, api.ListUsageParams(q), "usage")
 }
 
 // ExportUsage writes use as CSV to w.
 func (a *API) ExportUsage(ctx context.Context, organization string, from, to time.Time, format api.ExportFormat, w io.Writer) error {
-	resp, err := a.gen.ExportUsage(ctx, &api.ExportUsageParams{Organization: organization, From: from, To: to, Format: format})
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if err := failure(resp); err != nil {
-		return err
-	}
-	_, err = io.Copy(w, resp.Body)
-	return err
+	p := api.ExportUsageParams{Organization: organization, From: from, To: to, Format: format}
+	return a.save(ctx, w, request{method: http.MethodGet, path: []string{"usage", "export"}, params: p})
 }
 
 // TraceNetwork says where a packet goes: from and to are instances or addresses,
 // packet is "tcp/443", "udp/53", "icmp" or "icmp6"; an empty project is the key's.
 func (a *API) TraceNetwork(ctx context.Context, from, to, packet, project string) (api.NetworkTrace, error) {
-	p := &api.TraceNetworkParams{From: from, To: to, Packet: packet, Project: project}
-	return decode[api.NetworkTrace](a.gen.TraceNetwork(ctx, p)) //nolint:bodyclose // decode closes it
+	p := api.TraceNetworkParams{From: from, To: to, Packet: packet, Project: project}
+	return get[api.NetworkTrace](ctx, a, p, "network-trace")
 }
 
 // NodeLeaks is what lies on the node and belongs to nobody.
 func (a *API) NodeLeaks(ctx context.Context, id string) (api.LeakList, error) {
-	return decode[api.LeakList](a.gen.GetNodeLeaks(ctx, id)) //nolint:bodyclose // decode closes it
+	return get[api.LeakList](ctx, a, nil, "nodes", id, "leaks")
 }
 
 // Whoami is the token's key.
 func (a *API) Whoami(ctx context.Context) (api.Identity, error) {
-	return decode[api.Identity](a.gen.Whoami(ctx)) //nolint:bodyclose // decode closes it
+	return get[api.Identity](ctx, a, nil, "whoami")
 }
 
 // Version of the server.
 func (a *API) Version(ctx context.Context) (api.Version, error) {
-	return decode[api.Version](a.gen.GetVersion(ctx)) //nolint:bodyclose // decode closes it
+	return get[api.Version](ctx, a, nil, "version")
 }
 
 // errEnded is a watch that the server ended; it goes on with a new one.
@@ -249,14 +222,11 @@ func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yiel
 	const silence = time.Minute
 	dead := time.AfterFunc(silence, cancel)
 	defer dead.Stop()
-	resp, err := a.gen.Watch(ctx, &api.WatchParams{Since: since, Kind: kinds})
+	resp, err := a.send(ctx, request{method: http.MethodGet, path: []string{"watch"}, params: api.WatchParams{Since: since, Kind: kinds}})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if err := failure(resp); err != nil {
-		return err
-	}
 	lines := bufio.NewReader(resp.Body)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -282,5 +252,5 @@ func (a *API) Address() string { return strings.TrimSuffix(a.base.String(), "/")
 
 // InstanceEvents is an instance's history, newest first.
 func (a *API) InstanceEvents(ctx context.Context, id string, limit int, after string) (api.InstanceEventList, error) {
-	return decode[api.InstanceEventList](a.gen.ListInstanceEvents(ctx, id, &api.ListInstanceEventsParams{Limit: limit, Continue: after})) //nolint:bodyclose // decode closes it
+	return get[api.InstanceEventList](ctx, a, api.ListInstanceEventsParams{Limit: limit, Continue: after}, "instances", id, "events")
 }

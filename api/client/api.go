@@ -35,7 +35,6 @@ type Options struct {
 
 // API is a connection to a server.
 type API struct {
-	gen    *Client
 	base   *url.URL
 	server string // as the caller named it
 	http   *http.Client
@@ -73,8 +72,7 @@ func New(o Options) (*API, error) {
 	a.http = &http.Client{Transport: &servers{next: transport, bases: bases}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a token is for one server
 	}}
-	a.gen, err = NewClient(base.String(), WithHTTPClient(a))
-	return a, err
+	return a, nil
 }
 
 // Do implements HttpRequestDoer: authenticates, and repeats what may be.
@@ -118,10 +116,13 @@ func repeatable(r *http.Request) bool {
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return false
 	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if strings.HasPrefix(path, "/v1/setup") {
+		return false // of a node that sets itself up nothing is asked twice
+	}
 	if r.Method != http.MethodPost {
 		return true
 	}
-	path := strings.TrimSuffix(r.URL.Path, "/")
 	for _, once := range []string{"/exec", "/restart", "/api-keys", "/users", "/reset", "/login", "/password", "/password/link", "/totp", "/totp/confirm"} {
 		if strings.HasSuffix(path, once) {
 			return false
@@ -136,22 +137,6 @@ func (a *API) unreachable(err error, r *http.Request) error {
 	}
 	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no answer from %s", a.server).
 		WithHint("is the server running, and the address right?"), err)
-}
-
-// decode reads a JSON answer, or the error it is.
-func decode[T any](resp *http.Response, err error) (T, error) {
-	var out T
-	if err != nil {
-		return out, err
-	}
-	defer resp.Body.Close()
-	if err := failure(resp); err != nil {
-		return out, err
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("read the answer: %w", err)
-	}
-	return out, nil
 }
 
 // failure is the *api.Error of an answer; nil when it is none.

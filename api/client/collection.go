@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -30,12 +32,40 @@ type Page[T any] struct {
 // Collection of one kind's objects. Kinds that nodes report have no Create or
 // Delete, usage records only lists: they answer CodeInvalid.
 type Collection[T any] struct {
-	list   func(context.Context, Query) (*http.Response, error)
-	get    func(context.Context, string, Query) (*http.Response, error)
-	create func(context.Context, T) (*http.Response, error)
-	update func(context.Context, string, T) (*http.Response, error)
-	remove func(context.Context, string) (*http.Response, error)
+	a     *API
+	path  string
+	takes fields
+	does  verbs
+	also  url.Values // parameters of the list besides a Query's
+	// name, where it is created under its name by the verb that updates.
+	name func(T) string
 }
+
+// fields of a Query that a kind takes, besides those of a page.
+type fields int
+
+const (
+	search fields = 1 << iota // and the order
+	organization
+	project
+	place // node and phase
+
+	inCluster      = search
+	inOrganization = inCluster | organization
+	inProject      = inOrganization | project
+)
+
+// verbs that a kind has, besides being listed.
+type verbs int
+
+const (
+	gets verbs = 1 << iota
+	creates
+	updates
+	deletes
+
+	all = gets | creates | updates | deletes
+)
 
 var errCannot = api.Errorf(api.CodeInvalid, "this kind is not written through the API").WithHint("its nodes report it")
 
@@ -43,63 +73,115 @@ var errOnlyListed = api.Errorf(api.CodeInvalid, "this kind is only listed")
 
 // Page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {
-	return decode[Page[T]](c.list(ctx, q)) //nolint:bodyclose // decode closes it
+	return call[Page[T]](ctx, c.a, request{method: http.MethodGet, path: []string{c.path}, query: c.list(q)})
+}
+
+func (c Collection[T]) list(q Query) url.Values {
+	v := c.where(q)
+	for name, all := range c.also {
+		v[name] = all
+	}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	set(v, "continue", q.Continue)
+	set(v, "name", q.Name)
+	if c.takes&search != 0 {
+		set(v, "search", q.Search)
+		set(v, "sort", string(q.Sort))
+	}
+	if c.takes&place != 0 {
+		set(v, "node", q.Node)
+		set(v, "phase", q.Phase)
+	}
+	return v
+}
+
+// where a name is unique.
+func (c Collection[T]) where(q Query) url.Values {
+	v := url.Values{}
+	if c.takes&organization != 0 {
+		set(v, "organization", q.Organization)
+	}
+	if c.takes&project != 0 {
+		set(v, "project", q.Project)
+	}
+	return v
+}
+
+func set(v url.Values, name, value string) {
+	if value != "" {
+		v.Set(name, value)
+	}
 }
 
 // All objects, page by page; an error ends it.
 func (c Collection[T]) All(ctx context.Context, q Query) iter.Seq2[T, error] {
+	return pages(func(from string) (Page[T], error) {
+		if from != "" {
+			q.Continue = from
+		}
+		return c.Page(ctx, q)
+	})
+}
+
+// pages are the items of one page after the other; an error ends it. page reads
+// the one that begins there, empty: the first.
+func pages[T any](page func(from string) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for {
-			page, err := c.Page(ctx, q)
+		for from := ""; ; {
+			p, err := page(from)
 			if err != nil {
 				var none T
 				yield(none, err)
 				return
 			}
-			for _, o := range page.Items {
+			for _, o := range p.Items {
 				if !yield(o, nil) {
 					return
 				}
 			}
-			if page.Continue == "" {
+			if from = p.Continue; from == "" {
 				return
 			}
-			q.Continue = page.Continue
 		}
 	}
 }
 
 // Get by id, or by name within q's organization and project.
 func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) {
-	if c.get == nil {
+	if c.does&gets == 0 {
 		var none T
 		return none, errOnlyListed
 	}
-	return decode[T](c.get(ctx, ref, q)) //nolint:bodyclose // decode closes it
+	return call[T](ctx, c.a, request{method: http.MethodGet, path: []string{c.path, ref}, query: c.where(q)})
 }
 
 // Create makes an object from its meta's name, organization, project and
 // labels, and its spec.
 func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
-	if c.create == nil {
+	switch {
+	case c.does&creates == 0:
 		return o, errCannot
+	case c.name != nil:
+		return c.Update(ctx, c.name(o), o)
 	}
-	return decode[T](c.create(ctx, o)) //nolint:bodyclose // decode closes it
+	return post[T](ctx, c.a, o, c.path)
 }
 
 // Update writes name, labels and spec at the revision in its meta.
 func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
-	if c.update == nil {
+	if c.does&updates == 0 {
 		return o, errCannot
 	}
-	return decode[T](c.update(ctx, id, o)) //nolint:bodyclose // decode closes it
+	return put[T](ctx, c.a, o, c.path, id)
 }
 
 // Delete by id. The object may stay for a while, with deletedAt.
 func (c Collection[T]) Delete(ctx context.Context, id string) (T, error) {
-	if c.remove == nil {
+	if c.does&deletes == 0 {
 		var none T
 		return none, errCannot
 	}
-	return decode[T](c.remove(ctx, id)) //nolint:bodyclose // decode closes it
+	return call[T](ctx, c.a, request{method: http.MethodDelete, path: []string{c.path, id}})
 }

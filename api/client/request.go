@@ -1,0 +1,152 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// request of the API.
+type request struct {
+	method string
+	path   []string // its parts below /v1, as they are
+	params any      // a struct of package api with the query's parameters; nil: none
+	query  url.Values
+	body   any // sent as JSON; nil: none
+
+	content io.Reader // sent as it is; nil: none
+	size    int64     // of content; -1: not known
+}
+
+// get reads what is at a path.
+func get[T any](ctx context.Context, a *API, params any, path ...string) (T, error) {
+	return call[T](ctx, a, request{method: http.MethodGet, path: path, params: params})
+}
+
+// post acts on what is at a path.
+func post[T any](ctx context.Context, a *API, body any, path ...string) (T, error) {
+	return call[T](ctx, a, request{method: http.MethodPost, path: path, body: body})
+}
+
+// put replaces what is at a path.
+func put[T any](ctx context.Context, a *API, body any, path ...string) (T, error) {
+	return call[T](ctx, a, request{method: http.MethodPut, path: path, body: body})
+}
+
+// call sends a request and decodes the answer, or the error that it is.
+func call[T any](ctx context.Context, a *API, r request) (T, error) {
+	var out T
+	resp, err := a.send(ctx, r)
+	if err != nil {
+		return out, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
+		return out, fmt.Errorf("read the answer to %s %s: %w", r.method, strings.Join(r.path, "/"), err)
+	}
+	return out, nil
+}
+
+// save sends a request and copies the answer to w.
+func (a *API) save(ctx context.Context, w io.Writer, r request) error {
+	resp, err := a.send(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(w, resp.Body)
+	return err
+}
+
+// send a request; what answers is no error, and its body is to be closed.
+func (a *API) send(ctx context.Context, r request) (*http.Response, error) {
+	req, err := a.request(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := a.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if err := failure(resp); err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
+	address := a.Address() + "/v1"
+	for _, part := range r.path {
+		if part == "" || part == "." || part == ".." {
+			return nil, api.Errorf(api.CodeInvalid, "%q is neither a name nor an id", part)
+		}
+		address += "/" + url.PathEscape(part)
+	}
+	query := r.query
+	if r.params != nil {
+		query = parameters(r.params)
+	}
+	if len(query) > 0 {
+		address += "?" + query.Encode()
+	}
+	body, kind := r.content, "application/octet-stream"
+	if r.body != nil {
+		raw, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, fmt.Errorf("encode %T: %w", r.body, err)
+		}
+		body, kind = bytes.NewReader(raw), "application/json"
+	} else if body != nil {
+		body = io.NopCloser(body) // who gave it closes it
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", kind)
+	}
+	if r.content != nil {
+		req.ContentLength = r.size
+	}
+	return req, nil
+}
+
+// parameters are a query of a struct's fields that have a form tag. Those that may
+// be left out are, where they are zero.
+func parameters(of any) url.Values {
+	out := url.Values{}
+	all := reflect.ValueOf(of)
+	for i := range all.NumField() {
+		v := all.Field(i)
+		name, optional := strings.CutSuffix(all.Type().Field(i).Tag.Get("form"), ",omitempty")
+		if name == "" || optional && v.IsZero() {
+			continue
+		}
+		if v.Kind() == reflect.Slice {
+			for n := range v.Len() {
+				out.Add(name, word(v.Index(n)))
+			}
+			continue
+		}
+		out.Set(name, word(v))
+	}
+	return out
+}
+
+func word(v reflect.Value) string {
+	if t, ok := v.Interface().(time.Time); ok {
+		return t.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(v.Interface())
+}
