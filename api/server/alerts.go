@@ -15,7 +15,7 @@ const maxAlertToken = 512
 
 // ListAlerts pages through what is wrong now. A page goes on after its last
 // alert's place in the order, whether that alert is still there or not.
-func (h *handlers) ListAlerts(ctx context.Context, r ListAlertsRequestObject) (ListAlertsResponseObject, error) {
+func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, none]) (*api.AlertList, error) {
 	limit := r.Params.Limit
 	if limit == 0 {
 		limit = maxLimit
@@ -47,7 +47,7 @@ func (h *handlers) ListAlerts(ctx context.Context, r ListAlertsRequestObject) (L
 		out.Continue = alerts.Key(all[limit-1])
 	}
 	out.Items = append(out.Items, all...)
-	return ListAlerts200JSONResponse(out), nil
+	return &out, nil
 }
 
 const (

@@ -10,7 +10,7 @@ import (
 // CreateAPIKey makes a key no stronger and no wider than the caller's. The
 // answer holds the token, which is nowhere else, so this takes no
 // Idempotency-Key: a second answer could not hold it.
-func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject) (CreateAPIKeyResponseObject, error) {
+func (h *handlers) CreateAPIKey(ctx context.Context, r in[api.CreateAPIKeyParams, api.APIKey]) (*api.APIKey, error) {
 	me, spec := who(ctx), r.Body.Spec
 	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.role, spec.Role).At("spec.role")
 	if roleBits[spec.Role] != 0 && !me.role.Grants(spec.Role) {
@@ -42,24 +42,24 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r CreateAPIKeyRequestObject
 	}
 	key, err := decode[api.APIKey](out[0])
 	key.Secret = token
-	return CreateAPIKey201JSONResponse(key), err
+	return &key, err
 }
 
 // ListAPIKeys pages through what the caller sees.
-func (h *handlers) ListAPIKeys(ctx context.Context, r ListAPIKeysRequestObject) (ListAPIKeysResponseObject, error) {
+func (h *handlers) ListAPIKeys(ctx context.Context, r in[api.ListAPIKeysParams, none]) (*page[api.APIKey], error) {
 	p, err := list[api.APIKey](ctx, h, api.KindAPIKey, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
-	return ListAPIKeys200JSONResponse(p), err
+	return &p, err
 }
 
 // GetAPIKey by id or name.
-func (h *handlers) GetAPIKey(ctx context.Context, r GetAPIKeyRequestObject) (GetAPIKeyResponseObject, error) {
+func (h *handlers) GetAPIKey(ctx context.Context, r in[api.GetAPIKeyParams, none]) (*api.APIKey, error) {
 	o, err := get[api.APIKey](ctx, h, api.KindAPIKey, r.ID, r.Params.Organization, r.Params.Project)
-	return GetAPIKey200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateAPIKey changes name, labels and spec.
-func (h *handlers) UpdateAPIKey(ctx context.Context, r UpdateAPIKeyRequestObject) (UpdateAPIKeyResponseObject, error) {
+func (h *handlers) UpdateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
 	o, err := update(ctx, h, api.KindAPIKey, r.ID, r.Body.Meta, func(old api.APIKey) (any, error) {
 		s := r.Body.Spec
 		if s.Role != old.Spec.Role {
@@ -71,11 +71,11 @@ func (h *handlers) UpdateAPIKey(ctx context.Context, r UpdateAPIKeyRequestObject
 		}
 		return s, who(ctx).covers(s)
 	})
-	return UpdateAPIKey200JSONResponse(o), err
+	return &o, err
 }
 
 // RotateAPIKey makes a new secret; the one before is good for a while.
-func (h *handlers) RotateAPIKey(ctx context.Context, r RotateAPIKeyRequestObject) (RotateAPIKeyResponseObject, error) {
+func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotation]) (*api.APIKey, error) {
 	o, err := h.own(ctx, api.KindAPIKey, r.ID)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (h *handlers) RotateAPIKey(ctx context.Context, r RotateAPIKeyRequestObject
 	}
 	shown, err := decode[api.APIKey](out[0])
 	shown.Secret = token
-	return RotateAPIKey200JSONResponse(shown), err
+	return &shown, err
 }
 
 // keptFor is how long a secret that was replaced is good.
@@ -122,7 +122,7 @@ func keptFor(seconds *int64) (time.Duration, error) {
 }
 
 // DeleteAPIKey deletes one that nothing uses.
-func (h *handlers) DeleteAPIKey(ctx context.Context, r DeleteAPIKeyRequestObject) (DeleteAPIKeyResponseObject, error) {
+func (h *handlers) DeleteAPIKey(ctx context.Context, r in[none, none]) (*api.APIKey, error) {
 	o, err := remove[api.APIKey](ctx, h, api.KindAPIKey, r.ID)
-	return DeleteAPIKey200JSONResponse(o), err
+	return &o, err
 }

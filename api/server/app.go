@@ -59,13 +59,13 @@ func (h *handlers) sameApp(ctx context.Context, old, s api.InstanceSpec) (api.In
 }
 
 // ListApps pages through what the caller sees.
-func (h *handlers) ListApps(ctx context.Context, r ListAppsRequestObject) (ListAppsResponseObject, error) {
+func (h *handlers) ListApps(ctx context.Context, r in[api.ListAppsParams, none]) (*page[api.App], error) {
 	p, err := list[api.App](ctx, h, api.KindApp, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListApps200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateApp makes one.
-func (h *handlers) CreateApp(ctx context.Context, r CreateAppRequestObject) (CreateAppResponseObject, error) {
+func (h *handlers) CreateApp(ctx context.Context, r in[api.CreateAppParams, api.App]) (*api.App, error) {
 	m, err := h.place(ctx, api.KindApp, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -75,25 +75,25 @@ func (h *handlers) CreateApp(ctx context.Context, r CreateAppRequestObject) (Cre
 		return nil, err
 	}
 	o, err := create[api.App](ctx, h, api.KindApp, newID(api.KindApp), m, spec, r.Params.IdempotencyKey)
-	return CreateApp201JSONResponse(o), err
+	return &o, err
 }
 
 // GetApp by id or name.
-func (h *handlers) GetApp(ctx context.Context, r GetAppRequestObject) (GetAppResponseObject, error) {
+func (h *handlers) GetApp(ctx context.Context, r in[none, none]) (*api.App, error) {
 	o, err := get[api.App](ctx, h, api.KindApp, r.ID, "", "")
-	return GetApp200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateApp changes name, labels and spec.
-func (h *handlers) UpdateApp(ctx context.Context, r UpdateAppRequestObject) (UpdateAppResponseObject, error) {
+func (h *handlers) UpdateApp(ctx context.Context, r in[none, api.App]) (*api.App, error) {
 	o, err := update(ctx, h, api.KindApp, r.ID, r.Body.Meta, func(old api.App) (any, error) {
 		return r.Body.Spec, api.ValidateApp(r.Body.Spec)
 	})
-	return UpdateApp200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteApp deletes one; instances that were made from it stay.
-func (h *handlers) DeleteApp(ctx context.Context, r DeleteAppRequestObject) (DeleteAppResponseObject, error) {
+func (h *handlers) DeleteApp(ctx context.Context, r in[none, none]) (*api.App, error) {
 	o, err := remove[api.App](ctx, h, api.KindApp, r.ID)
-	return DeleteApp200JSONResponse(o), err
+	return &o, err
 }

@@ -27,7 +27,7 @@ func by(ctx context.Context, u api.User) context.Context {
 
 // ListAuditEvents pages through what was changed in the caller's organization,
 // or everywhere for an operator.
-func (h *handlers) ListAuditEvents(ctx context.Context, r ListAuditEventsRequestObject) (ListAuditEventsResponseObject, error) {
+func (h *handlers) ListAuditEvents(ctx context.Context, r in[api.ListAuditEventsParams, none]) (*api.AuditEventList, error) {
 	q := api.AuditQuery{Newest: !r.Params.Oldest, Limit: r.Params.Limit}
 	if q.Limit == 0 {
 		q.Limit = maxLimit
@@ -60,7 +60,7 @@ func (h *handlers) ListAuditEvents(ctx context.Context, r ListAuditEventsRequest
 	if p.More {
 		out.Continue = strconv.FormatInt(p.Last, 10)
 	}
-	return ListAuditEvents200JSONResponse(out), nil
+	return &out, nil
 }
 
 func auditFilter(p api.ListAuditEventsParams) (f api.AuditFilter, err error) {

@@ -25,13 +25,13 @@ func (h *handlers) backupSpec(ctx context.Context, m api.Meta, s api.BackupSpec)
 }
 
 // ListBackups pages through what the caller sees.
-func (h *handlers) ListBackups(ctx context.Context, r ListBackupsRequestObject) (ListBackupsResponseObject, error) {
+func (h *handlers) ListBackups(ctx context.Context, r in[api.ListBackupsParams, none]) (*page[api.Backup], error) {
 	p, err := list[api.Backup](ctx, h, api.KindBackup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return ListBackups200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateBackup makes one.
-func (h *handlers) CreateBackup(ctx context.Context, r CreateBackupRequestObject) (CreateBackupResponseObject, error) {
+func (h *handlers) CreateBackup(ctx context.Context, r in[api.CreateBackupParams, api.Backup]) (*api.Backup, error) {
 	m, err := h.place(ctx, api.KindBackup, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -41,17 +41,17 @@ func (h *handlers) CreateBackup(ctx context.Context, r CreateBackupRequestObject
 		return nil, err
 	}
 	o, err := create[api.Backup](ctx, h, api.KindBackup, newID(api.KindBackup), m, spec, r.Params.IdempotencyKey)
-	return CreateBackup201JSONResponse(o), err
+	return &o, err
 }
 
 // GetBackup by id or name.
-func (h *handlers) GetBackup(ctx context.Context, r GetBackupRequestObject) (GetBackupResponseObject, error) {
+func (h *handlers) GetBackup(ctx context.Context, r in[api.GetBackupParams, none]) (*api.Backup, error) {
 	o, err := get[api.Backup](ctx, h, api.KindBackup, r.ID, r.Params.Organization, r.Params.Project)
-	return GetBackup200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateBackup changes name, labels and spec.
-func (h *handlers) UpdateBackup(ctx context.Context, r UpdateBackupRequestObject) (UpdateBackupResponseObject, error) {
+func (h *handlers) UpdateBackup(ctx context.Context, r in[none, api.Backup]) (*api.Backup, error) {
 	o, err := update(ctx, h, api.KindBackup, r.ID, r.Body.Meta, func(old api.Backup) (any, error) {
 		s := r.Body.Spec
 		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {
@@ -63,18 +63,18 @@ func (h *handlers) UpdateBackup(ctx context.Context, r UpdateBackupRequestObject
 		s.SizeBytes = old.Spec.SizeBytes
 		return s, api.ChangeBackup(old.Spec, s)
 	})
-	return UpdateBackup200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteBackup deletes one that nothing uses. With forget it is gone from the
 // cluster at once, and what is in the target stays there.
-func (h *handlers) DeleteBackup(ctx context.Context, r DeleteBackupRequestObject) (DeleteBackupResponseObject, error) {
+func (h *handlers) DeleteBackup(ctx context.Context, r in[api.DeleteBackupParams, none]) (*api.Backup, error) {
 	if r.Params.Forget {
 		b, err := h.forgetBackup(ctx, r.ID)
-		return DeleteBackup200JSONResponse(b), err
+		return &b, err
 	}
 	o, err := remove[api.Backup](ctx, h, api.KindBackup, r.ID)
-	return DeleteBackup200JSONResponse(o), err
+	return &o, err
 }
 
 // forgetBackup takes the agent's finalizer off, which waits for a target.

@@ -65,13 +65,13 @@ func eachSecret(s api.BackupTargetSpec, f func(string) (string, error)) (api.Bac
 }
 
 // ListBackupTargets pages through what the caller sees.
-func (h *handlers) ListBackupTargets(ctx context.Context, r ListBackupTargetsRequestObject) (ListBackupTargetsResponseObject, error) {
+func (h *handlers) ListBackupTargets(ctx context.Context, r in[api.ListBackupTargetsParams, none]) (*page[api.BackupTarget], error) {
 	p, err := list[api.BackupTarget](ctx, h, api.KindBackupTarget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListBackupTargets200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateBackupTarget makes one.
-func (h *handlers) CreateBackupTarget(ctx context.Context, r CreateBackupTargetRequestObject) (CreateBackupTargetResponseObject, error) {
+func (h *handlers) CreateBackupTarget(ctx context.Context, r in[api.CreateBackupTargetParams, api.BackupTarget]) (*api.BackupTarget, error) {
 	m, err := h.place(ctx, api.KindBackupTarget, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -81,25 +81,25 @@ func (h *handlers) CreateBackupTarget(ctx context.Context, r CreateBackupTargetR
 		return nil, err
 	}
 	o, err := create[api.BackupTarget](ctx, h, api.KindBackupTarget, newID(api.KindBackupTarget), m, spec, r.Params.IdempotencyKey)
-	return CreateBackupTarget201JSONResponse(o), err
+	return &o, err
 }
 
 // GetBackupTarget by id or name.
-func (h *handlers) GetBackupTarget(ctx context.Context, r GetBackupTargetRequestObject) (GetBackupTargetResponseObject, error) {
+func (h *handlers) GetBackupTarget(ctx context.Context, r in[none, none]) (*api.BackupTarget, error) {
 	o, err := get[api.BackupTarget](ctx, h, api.KindBackupTarget, r.ID, "", "")
-	return GetBackupTarget200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateBackupTarget changes name, labels and spec.
-func (h *handlers) UpdateBackupTarget(ctx context.Context, r UpdateBackupTargetRequestObject) (UpdateBackupTargetResponseObject, error) {
+func (h *handlers) UpdateBackupTarget(ctx context.Context, r in[none, api.BackupTarget]) (*api.BackupTarget, error) {
 	o, err := update(ctx, h, api.KindBackupTarget, r.ID, r.Body.Meta, func(old api.BackupTarget) (any, error) {
 		return h.changedTargetSpec(ctx, old.Spec, r.Body.Spec)
 	})
-	return UpdateBackupTarget200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteBackupTarget deletes one that nothing uses.
-func (h *handlers) DeleteBackupTarget(ctx context.Context, r DeleteBackupTargetRequestObject) (DeleteBackupTargetResponseObject, error) {
+func (h *handlers) DeleteBackupTarget(ctx context.Context, r in[none, none]) (*api.BackupTarget, error) {
 	o, err := remove[api.BackupTarget](ctx, h, api.KindBackupTarget, r.ID)
-	return DeleteBackupTarget200JSONResponse(o), err
+	return &o, err
 }

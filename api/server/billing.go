@@ -10,7 +10,7 @@ import (
 )
 
 // PreviewInvoice answers what an organization's usage costs.
-func (h *handlers) PreviewInvoice(ctx context.Context, r PreviewInvoiceRequestObject) (PreviewInvoiceResponseObject, error) {
+func (h *handlers) PreviewInvoice(ctx context.Context, r in[api.PreviewInvoiceParams, none]) (*api.InvoicePreview, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
 		return nil, err
@@ -19,11 +19,11 @@ func (h *handlers) PreviewInvoice(ctx context.Context, r PreviewInvoiceRequestOb
 	if preview.Lines == nil {
 		preview.Lines = []api.InvoiceLine{}
 	}
-	return PreviewInvoice200JSONResponse(preview), err
+	return &preview, err
 }
 
 // ExplainInvoice answers what a line is made of.
-func (h *handlers) ExplainInvoice(ctx context.Context, r ExplainInvoiceRequestObject) (ExplainInvoiceResponseObject, error) {
+func (h *handlers) ExplainInvoice(ctx context.Context, r in[api.ExplainInvoiceParams, none]) (*api.InvoiceExplanation, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
 		return nil, err
@@ -33,11 +33,11 @@ func (h *handlers) ExplainInvoice(ctx context.Context, r ExplainInvoiceRequestOb
 	if e.Hours == nil {
 		e.Hours = []api.InvoiceHour{}
 	}
-	return ExplainInvoice200JSONResponse(e), err
+	return &e, err
 }
 
 // ListUsage pages through sums of use.
-func (h *handlers) ListUsage(ctx context.Context, r ListUsageRequestObject) (ListUsageResponseObject, error) {
+func (h *handlers) ListUsage(ctx context.Context, r in[api.ListUsageParams, none]) (*api.UsagePage, error) {
 	p := r.Params
 	org, project, err := h.scopeOfList(ctx, api.KindUsageRecord, p.Organization, p.Project)
 	if err != nil {
@@ -52,11 +52,11 @@ func (h *handlers) ListUsage(ctx context.Context, r ListUsageRequestObject) (Lis
 	if page.Items == nil {
 		page.Items = []api.UsageSum{}
 	}
-	return ListUsage200JSONResponse(page), err
+	return &page, err
 }
 
 // ExportUsage streams use as CSV.
-func (h *handlers) ExportUsage(ctx context.Context, r ExportUsageRequestObject) (ExportUsageResponseObject, error) {
+func (h *handlers) ExportUsage(ctx context.Context, r in[api.ExportUsageParams, none]) (*exportResponse, error) {
 	org, err := h.payer(ctx, r.Params.Organization, r.Params.From, r.Params.To)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (h *handlers) ExportUsage(ctx context.Context, r ExportUsageRequestObject) 
 	if format != api.ExportCSV && format != api.ExportFOCUS {
 		return nil, api.Errorf(api.CodeInvalid, "%q is no format", format).At("format").WithHint("csv or focus")
 	}
-	return exportResponse{ctx, h.opts.Billing, org, r.Params.From.UTC(), r.Params.To.UTC(), format}, nil
+	return &exportResponse{ctx, h.opts.Billing, org, r.Params.From.UTC(), r.Params.To.UTC(), format}, nil
 }
 
 type exportResponse struct {
@@ -76,9 +76,9 @@ type exportResponse struct {
 	format   api.ExportFormat
 }
 
-// VisitExportUsageResponse sends it; what fails in the middle breaks the
+// write sends it; what fails in the middle breaks the
 // connection, so that half a file is not taken for a whole one.
-func (e exportResponse) VisitExportUsageResponse(w http.ResponseWriter) error {
+func (e exportResponse) write(w http.ResponseWriter) error {
 	first := &firstWrite{w: w, mime: "text/csv; charset=utf-8"}
 	err := e.billing.Export(e.ctx, e.org, e.from, e.to, e.format, first)
 	if err != nil && first.done {

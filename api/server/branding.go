@@ -34,13 +34,14 @@ func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.Brandin
 }
 
 // GetBranding is for everybody: who is to sign in sees it.
-func (h *handlers) GetBranding(ctx context.Context, _ GetBrandingRequestObject) (GetBrandingResponseObject, error) {
+func (h *handlers) GetBranding(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
 	b, err := h.branding(ctx)
-	return GetBranding200JSONResponse(b.Shown()), err
+	shown := b.Shown()
+	return &shown, err
 }
 
 // UpdateBranding changes all but the logo.
-func (h *handlers) UpdateBranding(ctx context.Context, r UpdateBrandingRequestObject) (UpdateBrandingResponseObject, error) {
+func (h *handlers) UpdateBranding(ctx context.Context, r in[none, api.Branding]) (*api.Branding, error) {
 	if err := api.ValidateBranding(*r.Body); err != nil {
 		return nil, err
 	}
@@ -50,11 +51,11 @@ func (h *handlers) UpdateBranding(ctx context.Context, r UpdateBrandingRequestOb
 	}
 	b, err := h.rebrand(ctx, r.Body.Revision, api.BrandingSpec{ProductName: r.Body.ProductName, AccentColor: r.Body.AccentColor,
 		SupportEmail: r.Body.SupportEmail, SupportURL: r.Body.SupportURL, Logo: old.Spec.Logo})
-	return UpdateBranding200JSONResponse(b), err
+	return &b, err
 }
 
 // GetLogo is for everybody too.
-func (h *handlers) GetLogo(ctx context.Context, _ GetLogoRequestObject) (GetLogoResponseObject, error) {
+func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error) {
 	b, err := h.branding(ctx)
 	switch {
 	case err != nil:
@@ -62,14 +63,14 @@ func (h *handlers) GetLogo(ctx context.Context, _ GetLogoRequestObject) (GetLogo
 	case len(b.Spec.Logo) == 0:
 		return nil, api.Errorf(api.CodeNotFound, "there is no logo")
 	}
-	return logo(b.Spec.Logo), nil
+	return (*logo)(&b.Spec.Logo), nil
 }
 
 // logo is a picture and nothing else, whatever a browser would make of it.
 type logo []byte
 
-// VisitGetLogoResponse sends it.
-func (l logo) VisitGetLogoResponse(w http.ResponseWriter) error {
+// write sends it.
+func (l logo) write(w http.ResponseWriter) error {
 	header := w.Header()
 	header.Set("Content-Type", "image/png")
 	header.Set("Content-Length", strconv.Itoa(len(l)))
@@ -82,7 +83,7 @@ func (l logo) VisitGetLogoResponse(w http.ResponseWriter) error {
 }
 
 // PutLogo replaces it.
-func (h *handlers) PutLogo(ctx context.Context, r PutLogoRequestObject) (PutLogoResponseObject, error) {
+func (h *handlers) PutLogo(ctx context.Context, r in[none, stream]) (*api.Branding, error) {
 	raw, err := io.ReadAll(io.LimitReader(r.Body, api.MaxLogoBytes+1)) // CleanLogo refuses more
 	if err != nil {
 		return nil, err
@@ -92,13 +93,13 @@ func (h *handlers) PutLogo(ctx context.Context, r PutLogoRequestObject) (PutLogo
 		return nil, err
 	}
 	b, err := h.newLogo(ctx, clean)
-	return PutLogo200JSONResponse(b), err
+	return &b, err
 }
 
 // DeleteLogo goes back to the portal's own.
-func (h *handlers) DeleteLogo(ctx context.Context, _ DeleteLogoRequestObject) (DeleteLogoResponseObject, error) {
+func (h *handlers) DeleteLogo(ctx context.Context, _ in[none, none]) (*api.Branding, error) {
 	b, err := h.newLogo(ctx, nil)
-	return DeleteLogo200JSONResponse(b), err
+	return &b, err
 }
 
 func (h *handlers) newLogo(ctx context.Context, png []byte) (api.Branding, error) {

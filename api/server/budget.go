@@ -38,13 +38,13 @@ func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
 }
 
 // ListBudgets pages through what the caller sees.
-func (h *handlers) ListBudgets(ctx context.Context, r ListBudgetsRequestObject) (ListBudgetsResponseObject, error) {
+func (h *handlers) ListBudgets(ctx context.Context, r in[api.ListBudgetsParams, none]) (*page[api.Budget], error) {
 	p, err := list[api.Budget](ctx, h, api.KindBudget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListBudgets200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateBudget makes one.
-func (h *handlers) CreateBudget(ctx context.Context, r CreateBudgetRequestObject) (CreateBudgetResponseObject, error) {
+func (h *handlers) CreateBudget(ctx context.Context, r in[api.CreateBudgetParams, api.Budget]) (*api.Budget, error) {
 	m, err := h.place(ctx, api.KindBudget, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -54,17 +54,17 @@ func (h *handlers) CreateBudget(ctx context.Context, r CreateBudgetRequestObject
 		return nil, err
 	}
 	o, err := create[api.Budget](ctx, h, api.KindBudget, newID(api.KindBudget), m, spec, r.Params.IdempotencyKey)
-	return CreateBudget201JSONResponse(o), err
+	return &o, err
 }
 
 // GetBudget by id or name.
-func (h *handlers) GetBudget(ctx context.Context, r GetBudgetRequestObject) (GetBudgetResponseObject, error) {
+func (h *handlers) GetBudget(ctx context.Context, r in[api.GetBudgetParams, none]) (*api.Budget, error) {
 	o, err := get[api.Budget](ctx, h, api.KindBudget, r.ID, r.Params.Organization, "")
-	return GetBudget200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateBudget changes name, labels and spec.
-func (h *handlers) UpdateBudget(ctx context.Context, r UpdateBudgetRequestObject) (UpdateBudgetResponseObject, error) {
+func (h *handlers) UpdateBudget(ctx context.Context, r in[none, api.Budget]) (*api.Budget, error) {
 	o, err := update(ctx, h, api.KindBudget, r.ID, r.Body.Meta, func(old api.Budget) (any, error) {
 		s, err := h.budgetSpec(ctx, old.Meta.Organization, old.Spec, r.Body.Spec)
 		if err != nil {
@@ -72,11 +72,11 @@ func (h *handlers) UpdateBudget(ctx context.Context, r UpdateBudgetRequestObject
 		}
 		return s, api.ChangeBudget(old.Spec, s)
 	})
-	return UpdateBudget200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteBudget deletes one.
-func (h *handlers) DeleteBudget(ctx context.Context, r DeleteBudgetRequestObject) (DeleteBudgetResponseObject, error) {
+func (h *handlers) DeleteBudget(ctx context.Context, r in[none, none]) (*api.Budget, error) {
 	b, err := get[api.Budget](ctx, h, api.KindBudget, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -85,5 +85,5 @@ func (h *handlers) DeleteBudget(ctx context.Context, r DeleteBudgetRequestObject
 		return nil, err
 	}
 	o, err := remove[api.Budget](ctx, h, api.KindBudget, b.Meta.ID)
-	return DeleteBudget200JSONResponse(o), err
+	return &o, err
 }

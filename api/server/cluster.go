@@ -8,27 +8,27 @@ import (
 )
 
 // Whoami answers the caller's key or session.
-func (h *handlers) Whoami(ctx context.Context, _ WhoamiRequestObject) (WhoamiResponseObject, error) {
+func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity, error) {
 	me := who(ctx)
-	out := Whoami200JSONResponse{Key: me.id, Name: me.name, Role: me.role,
+	out := api.Identity{Key: me.id, Name: me.name, Role: me.role,
 		Organization: me.org, Project: me.project, ExpiresAt: me.expiresAt, User: me.user}
 	if me.user == "" {
-		return out, nil
+		return &out, nil
 	}
 	u, err := h.me(ctx)
 	c := credentials(u)
 	out.HasPassword, out.Totp, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", me.needsTotp
-	return out, err
+	return &out, err
 }
 
 // GetVersion of the server.
-func (h *handlers) GetVersion(context.Context, GetVersionRequestObject) (GetVersionResponseObject, error) {
-	return GetVersion200JSONResponse{Version: h.opts.Version, API: "v1"}, nil
+func (h *handlers) GetVersion(context.Context, in[none, none]) (*api.Version, error) {
+	return &api.Version{Version: h.opts.Version, API: "v1"}, nil
 }
 
 // GetHealth answers when the server does.
-func (h *handlers) GetHealth(context.Context, GetHealthRequestObject) (GetHealthResponseObject, error) {
-	return GetHealth200JSONResponse{Status: "ok", Revision: h.opts.Store.Revision()}, nil
+func (h *handlers) GetHealth(context.Context, in[none, none]) (*api.Health, error) {
+	return &api.Health{Status: "ok", Revision: h.opts.Store.Revision()}, nil
 }
 
 func noCluster() error {
@@ -37,7 +37,7 @@ func noCluster() error {
 }
 
 // GetCluster answers who is in it.
-func (h *handlers) GetCluster(ctx context.Context, _ GetClusterRequestObject) (GetClusterResponseObject, error) {
+func (h *handlers) GetCluster(ctx context.Context, _ in[none, none]) (*api.Cluster, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
 	}
@@ -45,15 +45,15 @@ func (h *handlers) GetCluster(ctx context.Context, _ GetClusterRequestObject) (G
 	if c.Members == nil {
 		c.Members = []api.Member{}
 	}
-	return GetCluster200JSONResponse(c), err
+	return &c, err
 }
 
 // BackupCluster streams the state.
-func (h *handlers) BackupCluster(ctx context.Context, _ BackupClusterRequestObject) (BackupClusterResponseObject, error) {
+func (h *handlers) BackupCluster(ctx context.Context, _ in[none, none]) (*backupResponse, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
 	}
-	return backupResponse{ctx, h.opts.Cluster}, nil
+	return &backupResponse{ctx, h.opts.Cluster}, nil
 }
 
 type backupResponse struct {
@@ -61,10 +61,10 @@ type backupResponse struct {
 	cluster Membership
 }
 
-// VisitBackupClusterResponse sends it. What fails in the middle breaks the
+// write sends it. What fails in the middle breaks the
 // connection, so that half a backup is not taken for a whole one; its own
 // checksum says so too.
-func (b backupResponse) VisitBackupClusterResponse(w http.ResponseWriter) error {
+func (b backupResponse) write(w http.ResponseWriter) error {
 	first := &firstWrite{w: w, mime: "application/octet-stream"}
 	err := b.cluster.Backup(b.ctx, first)
 	if err != nil && first.done {

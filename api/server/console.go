@@ -11,24 +11,21 @@ import (
 )
 
 // OpenInstanceConsole bridges the serial console and a websocket.
-func (h *handlers) OpenInstanceConsole(ctx context.Context, r OpenInstanceConsoleRequestObject) (OpenInstanceConsoleResponseObject, error) {
+func (h *handlers) OpenInstanceConsole(ctx context.Context, r in[none, none]) (*bridge, error) {
 	return h.bridge(ctx, r.ID, Runtime.Console)
 }
 
 // OpenInstanceScreen bridges the screen and a websocket.
-func (h *handlers) OpenInstanceScreen(ctx context.Context, r OpenInstanceScreenRequestObject) (OpenInstanceScreenResponseObject, error) {
+func (h *handlers) OpenInstanceScreen(ctx context.Context, r in[none, none]) (*bridge, error) {
 	return h.bridge(ctx, r.ID, Runtime.Screen)
 }
 
-// VisitOpenInstanceConsoleResponse runs the bridge until one side ends it.
-func (b bridge) VisitOpenInstanceConsoleResponse(w http.ResponseWriter) error { return b.run(w) }
-
-// VisitOpenInstanceScreenResponse runs the bridge until one side ends it.
-func (b bridge) VisitOpenInstanceScreenResponse(w http.ResponseWriter) error { return b.run(w) }
+// write runs the bridge until one side ends it.
+func (b bridge) write(w http.ResponseWriter) error { return b.run(w) }
 
 // bridge to what open gives of the instance.
-func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, context.Context, api.InstanceID) (io.ReadWriteCloser, error)) (bridge, error) {
-	b := bridge{ctx: ctx, request: request(ctx)}
+func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, context.Context, api.InstanceID) (io.ReadWriteCloser, error)) (*bridge, error) {
+	b := &bridge{ctx: ctx, request: request(ctx)}
 	id, runtime, err := h.reach(ctx, ref, true)
 	if err == nil {
 		b.leave, err = h.bridges.enter(id)
@@ -39,7 +36,7 @@ func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, co
 		}
 	}
 	if err != nil && b.saysWhy() {
-		return bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path)}, nil
+		return &bridge{ctx: b.ctx, request: b.request, failure: h.outward(err, b.request.Method, b.request.URL.Path)}, nil
 	}
 	return b, err
 }

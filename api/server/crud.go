@@ -14,11 +14,11 @@ const (
 	maxSearch = 128 // characters
 )
 
-// page has the fields of every kind's generated list.
+// page of a kind's list.
 type page[T any] struct {
-	Continue string
-	Items    []T
-	Revision int64
+	Continue string `json:"continue,omitempty"`
+	Items    []T    `json:"items"`
+	Revision int64  `json:"revision"`
 }
 
 // query is what a list was asked for. Organization and project are ids or names.

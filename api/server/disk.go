@@ -22,21 +22,21 @@ func diskSpec(d api.Disk, s api.DiskSpec) (api.DiskSpec, error) {
 }
 
 // ListDisks pages through what the caller sees.
-func (h *handlers) ListDisks(ctx context.Context, r ListDisksRequestObject) (ListDisksResponseObject, error) {
+func (h *handlers) ListDisks(ctx context.Context, r in[api.ListDisksParams, none]) (*page[api.Disk], error) {
 	p, err := list[api.Disk](ctx, h, api.KindDisk, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListDisks200JSONResponse(p), err
+	return &p, err
 }
 
 // GetDisk by id or name.
-func (h *handlers) GetDisk(ctx context.Context, r GetDiskRequestObject) (GetDiskResponseObject, error) {
+func (h *handlers) GetDisk(ctx context.Context, r in[none, none]) (*api.Disk, error) {
 	o, err := get[api.Disk](ctx, h, api.KindDisk, r.ID, "", "")
-	return GetDisk200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateDisk changes name, labels and spec.
-func (h *handlers) UpdateDisk(ctx context.Context, r UpdateDiskRequestObject) (UpdateDiskResponseObject, error) {
+func (h *handlers) UpdateDisk(ctx context.Context, r in[none, api.Disk]) (*api.Disk, error) {
 	o, err := update(ctx, h, api.KindDisk, r.ID, r.Body.Meta, func(old api.Disk) (any, error) {
 		return diskSpec(old, r.Body.Spec)
 	})
-	return UpdateDisk200JSONResponse(o), err
+	return &o, err
 }

@@ -1,8 +1,8 @@
-// Package server is the REST API: routes and strict handlers generated from
-// openapi.yaml (server.gen.go), and thin handlers over a store.
+// Package server is the REST API: the operations of openapi.yaml (operations.gen.go),
+// what answers each (routes.go), and thin handlers over a store.
 //
 //	request ─► guard (limits.go, guard.go): rate, body size, key, role
-//	        ─► strict JSON (decode.go): unknown fields, depth
+//	        ─► route.go: parameters; strict JSON (decode.go): unknown fields, depth
 //	        ─► the kind's file (instance.go, …): names → ids, defaults, api.Validate…
 //	        ─► crud.go: scope, one batch to the store
 //

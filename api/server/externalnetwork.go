@@ -32,13 +32,13 @@ func (h *handlers) defaultExternal(ctx context.Context) (*api.ExternalNetwork, e
 }
 
 // ListExternalNetworks pages through what the caller sees.
-func (h *handlers) ListExternalNetworks(ctx context.Context, r ListExternalNetworksRequestObject) (ListExternalNetworksResponseObject, error) {
+func (h *handlers) ListExternalNetworks(ctx context.Context, r in[api.ListExternalNetworksParams, none]) (*page[api.ExternalNetwork], error) {
 	p, err := list[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListExternalNetworks200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateExternalNetwork makes one.
-func (h *handlers) CreateExternalNetwork(ctx context.Context, r CreateExternalNetworkRequestObject) (CreateExternalNetworkResponseObject, error) {
+func (h *handlers) CreateExternalNetwork(ctx context.Context, r in[api.CreateExternalNetworkParams, api.ExternalNetwork]) (*api.ExternalNetwork, error) {
 	m, err := h.place(ctx, api.KindExternalNetwork, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -48,28 +48,28 @@ func (h *handlers) CreateExternalNetwork(ctx context.Context, r CreateExternalNe
 		return nil, err
 	}
 	o, err := create[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, newID(api.KindExternalNetwork), m, spec, r.Params.IdempotencyKey)
-	return CreateExternalNetwork201JSONResponse(o), err
+	return &o, err
 }
 
 // GetExternalNetwork by id or name.
-func (h *handlers) GetExternalNetwork(ctx context.Context, r GetExternalNetworkRequestObject) (GetExternalNetworkResponseObject, error) {
+func (h *handlers) GetExternalNetwork(ctx context.Context, r in[none, none]) (*api.ExternalNetwork, error) {
 	o, err := get[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, r.ID, "", "")
-	return GetExternalNetwork200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateExternalNetwork changes name, labels and spec.
-func (h *handlers) UpdateExternalNetwork(ctx context.Context, r UpdateExternalNetworkRequestObject) (UpdateExternalNetworkResponseObject, error) {
+func (h *handlers) UpdateExternalNetwork(ctx context.Context, r in[none, api.ExternalNetwork]) (*api.ExternalNetwork, error) {
 	o, err := update(ctx, h, api.KindExternalNetwork, r.ID, r.Body.Meta, func(old api.ExternalNetwork) (any, error) {
 		if err := api.ChangeExternalNetwork(old.Spec, r.Body.Spec); err != nil {
 			return nil, err
 		}
 		return h.externalNetworkSpec(ctx, old.Meta, r.Body.Spec)
 	})
-	return UpdateExternalNetwork200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteExternalNetwork deletes one that nothing uses.
-func (h *handlers) DeleteExternalNetwork(ctx context.Context, r DeleteExternalNetworkRequestObject) (DeleteExternalNetworkResponseObject, error) {
+func (h *handlers) DeleteExternalNetwork(ctx context.Context, r in[none, none]) (*api.ExternalNetwork, error) {
 	o, err := remove[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, r.ID)
-	return DeleteExternalNetwork200JSONResponse(o), err
+	return &o, err
 }

@@ -13,13 +13,13 @@ func (h *handlers) flavor(ctx context.Context, ref string) (api.Flavor, error) {
 }
 
 // ListFlavors pages through what the caller sees.
-func (h *handlers) ListFlavors(ctx context.Context, r ListFlavorsRequestObject) (ListFlavorsResponseObject, error) {
+func (h *handlers) ListFlavors(ctx context.Context, r in[api.ListFlavorsParams, none]) (*page[api.Flavor], error) {
 	p, err := list[api.Flavor](ctx, h, api.KindFlavor, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListFlavors200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateFlavor makes one.
-func (h *handlers) CreateFlavor(ctx context.Context, r CreateFlavorRequestObject) (CreateFlavorResponseObject, error) {
+func (h *handlers) CreateFlavor(ctx context.Context, r in[api.CreateFlavorParams, api.Flavor]) (*api.Flavor, error) {
 	m, err := h.place(ctx, api.KindFlavor, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -29,25 +29,25 @@ func (h *handlers) CreateFlavor(ctx context.Context, r CreateFlavorRequestObject
 		return nil, err
 	}
 	o, err := create[api.Flavor](ctx, h, api.KindFlavor, newID(api.KindFlavor), m, spec, r.Params.IdempotencyKey)
-	return CreateFlavor201JSONResponse(o), err
+	return &o, err
 }
 
 // GetFlavor by id or name.
-func (h *handlers) GetFlavor(ctx context.Context, r GetFlavorRequestObject) (GetFlavorResponseObject, error) {
+func (h *handlers) GetFlavor(ctx context.Context, r in[none, none]) (*api.Flavor, error) {
 	o, err := get[api.Flavor](ctx, h, api.KindFlavor, r.ID, "", "")
-	return GetFlavor200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateFlavor changes name, labels and spec.
-func (h *handlers) UpdateFlavor(ctx context.Context, r UpdateFlavorRequestObject) (UpdateFlavorResponseObject, error) {
+func (h *handlers) UpdateFlavor(ctx context.Context, r in[none, api.Flavor]) (*api.Flavor, error) {
 	o, err := update(ctx, h, api.KindFlavor, r.ID, r.Body.Meta, func(old api.Flavor) (any, error) {
 		return r.Body.Spec, api.ValidateFlavor(r.Body.Spec)
 	})
-	return UpdateFlavor200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteFlavor deletes one that nothing uses.
-func (h *handlers) DeleteFlavor(ctx context.Context, r DeleteFlavorRequestObject) (DeleteFlavorResponseObject, error) {
+func (h *handlers) DeleteFlavor(ctx context.Context, r in[none, none]) (*api.Flavor, error) {
 	o, err := remove[api.Flavor](ctx, h, api.KindFlavor, r.ID)
-	return DeleteFlavor200JSONResponse(o), err
+	return &o, err
 }

@@ -89,13 +89,13 @@ func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, fiel
 }
 
 // ListFloatingIPs pages through what the caller sees.
-func (h *handlers) ListFloatingIPs(ctx context.Context, r ListFloatingIPsRequestObject) (ListFloatingIPsResponseObject, error) {
+func (h *handlers) ListFloatingIPs(ctx context.Context, r in[api.ListFloatingIPsParams, none]) (*page[api.FloatingIP], error) {
 	p, err := list[api.FloatingIP](ctx, h, api.KindFloatingIP, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return ListFloatingIPs200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateFloatingIP makes one.
-func (h *handlers) CreateFloatingIP(ctx context.Context, r CreateFloatingIPRequestObject) (CreateFloatingIPResponseObject, error) {
+func (h *handlers) CreateFloatingIP(ctx context.Context, r in[api.CreateFloatingIPParams, api.FloatingIP]) (*api.FloatingIP, error) {
 	m, err := h.place(ctx, api.KindFloatingIP, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -105,17 +105,17 @@ func (h *handlers) CreateFloatingIP(ctx context.Context, r CreateFloatingIPReque
 		return nil, err
 	}
 	o, err := create[api.FloatingIP](ctx, h, api.KindFloatingIP, newID(api.KindFloatingIP), m, spec, r.Params.IdempotencyKey)
-	return CreateFloatingIP201JSONResponse(o), err
+	return &o, err
 }
 
 // GetFloatingIP by id or name.
-func (h *handlers) GetFloatingIP(ctx context.Context, r GetFloatingIPRequestObject) (GetFloatingIPResponseObject, error) {
+func (h *handlers) GetFloatingIP(ctx context.Context, r in[api.GetFloatingIPParams, none]) (*api.FloatingIP, error) {
 	o, err := get[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID, r.Params.Organization, r.Params.Project)
-	return GetFloatingIP200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateFloatingIP changes name, labels and spec.
-func (h *handlers) UpdateFloatingIP(ctx context.Context, r UpdateFloatingIPRequestObject) (UpdateFloatingIPResponseObject, error) {
+func (h *handlers) UpdateFloatingIP(ctx context.Context, r in[none, api.FloatingIP]) (*api.FloatingIP, error) {
 	o, err := update(ctx, h, api.KindFloatingIP, r.ID, r.Body.Meta, func(old api.FloatingIP) (any, error) {
 		s := r.Body.Spec
 		if s.ExternalNetwork == "" { // the default may be another by now
@@ -127,11 +127,11 @@ func (h *handlers) UpdateFloatingIP(ctx context.Context, r UpdateFloatingIPReque
 		}
 		return s, api.ChangeFloatingIP(old.Spec, s)
 	})
-	return UpdateFloatingIP200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteFloatingIP deletes one that nothing uses.
-func (h *handlers) DeleteFloatingIP(ctx context.Context, r DeleteFloatingIPRequestObject) (DeleteFloatingIPResponseObject, error) {
+func (h *handlers) DeleteFloatingIP(ctx context.Context, r in[none, none]) (*api.FloatingIP, error) {
 	o, err := remove[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID)
-	return DeleteFloatingIP200JSONResponse(o), err
+	return &o, err
 }

@@ -37,13 +37,13 @@ func (h *handlers) providerSpec(ctx context.Context, s, old api.IdentityProvider
 }
 
 // ListIdentityProviders pages through what the caller sees.
-func (h *handlers) ListIdentityProviders(ctx context.Context, r ListIdentityProvidersRequestObject) (ListIdentityProvidersResponseObject, error) {
+func (h *handlers) ListIdentityProviders(ctx context.Context, r in[api.ListIdentityProvidersParams, none]) (*page[api.IdentityProvider], error) {
 	p, err := list[api.IdentityProvider](ctx, h, api.KindIdentityProvider, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListIdentityProviders200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateIdentityProvider makes one.
-func (h *handlers) CreateIdentityProvider(ctx context.Context, r CreateIdentityProviderRequestObject) (CreateIdentityProviderResponseObject, error) {
+func (h *handlers) CreateIdentityProvider(ctx context.Context, r in[none, api.IdentityProvider]) (*api.IdentityProvider, error) {
 	m, err := h.place(ctx, api.KindIdentityProvider, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -53,29 +53,29 @@ func (h *handlers) CreateIdentityProvider(ctx context.Context, r CreateIdentityP
 		return nil, err
 	}
 	o, err := create[api.IdentityProvider](ctx, h, api.KindIdentityProvider, newID(api.KindIdentityProvider), m, spec, "")
-	return CreateIdentityProvider201JSONResponse(o), err
+	return &o, err
 }
 
 // GetIdentityProvider by id or name.
-func (h *handlers) GetIdentityProvider(ctx context.Context, r GetIdentityProviderRequestObject) (GetIdentityProviderResponseObject, error) {
+func (h *handlers) GetIdentityProvider(ctx context.Context, r in[none, none]) (*api.IdentityProvider, error) {
 	o, err := get[api.IdentityProvider](ctx, h, api.KindIdentityProvider, r.ID, "", "")
-	return GetIdentityProvider200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateIdentityProvider changes name, labels and spec. A secret is only for
 // the issuer that it was given for.
-func (h *handlers) UpdateIdentityProvider(ctx context.Context, r UpdateIdentityProviderRequestObject) (UpdateIdentityProviderResponseObject, error) {
+func (h *handlers) UpdateIdentityProvider(ctx context.Context, r in[none, api.IdentityProvider]) (*api.IdentityProvider, error) {
 	o, err := update(ctx, h, api.KindIdentityProvider, r.ID, r.Body.Meta, func(old api.IdentityProvider) (any, error) {
 		if r.Body.Spec.Issuer != old.Spec.Issuer {
 			return nil, api.Errorf(api.CodeInvalid, "a provider keeps its issuer").At("spec.issuer").WithHint("make another provider")
 		}
 		return h.providerSpec(ctx, r.Body.Spec, old.Spec)
 	})
-	return UpdateIdentityProvider200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteIdentityProvider deletes one.
-func (h *handlers) DeleteIdentityProvider(ctx context.Context, r DeleteIdentityProviderRequestObject) (DeleteIdentityProviderResponseObject, error) {
+func (h *handlers) DeleteIdentityProvider(ctx context.Context, r in[none, none]) (*api.IdentityProvider, error) {
 	o, err := remove[api.IdentityProvider](ctx, h, api.KindIdentityProvider, r.ID)
-	return DeleteIdentityProvider200JSONResponse(o), err
+	return &o, err
 }

@@ -19,14 +19,14 @@ func (h *handlers) imageSpec(ctx context.Context, m api.Meta, s api.ImageSpec, w
 }
 
 // ListImages pages through what the caller sees.
-func (h *handlers) ListImages(ctx context.Context, r ListImagesRequestObject) (ListImagesResponseObject, error) {
+func (h *handlers) ListImages(ctx context.Context, r in[api.ListImagesParams, none]) (*page[api.Image], error) {
 	p, err := list[api.Image](ctx, h, api.KindImage, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
-	return ListImages200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateImage makes one.
-func (h *handlers) CreateImage(ctx context.Context, r CreateImageRequestObject) (CreateImageResponseObject, error) {
+func (h *handlers) CreateImage(ctx context.Context, r in[api.CreateImageParams, api.Image]) (*api.Image, error) {
 	m, err := h.place(ctx, api.KindImage, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -36,17 +36,17 @@ func (h *handlers) CreateImage(ctx context.Context, r CreateImageRequestObject) 
 		return nil, err
 	}
 	o, err := create[api.Image](ctx, h, api.KindImage, newID(api.KindImage), m, spec, r.Params.IdempotencyKey)
-	return CreateImage201JSONResponse(o), err
+	return &o, err
 }
 
 // GetImage by id or name.
-func (h *handlers) GetImage(ctx context.Context, r GetImageRequestObject) (GetImageResponseObject, error) {
+func (h *handlers) GetImage(ctx context.Context, r in[api.GetImageParams, none]) (*api.Image, error) {
 	o, err := get[api.Image](ctx, h, api.KindImage, r.ID, r.Params.Organization, r.Params.Project)
-	return GetImage200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateImage changes name, labels and spec.
-func (h *handlers) UpdateImage(ctx context.Context, r UpdateImageRequestObject) (UpdateImageResponseObject, error) {
+func (h *handlers) UpdateImage(ctx context.Context, r in[none, api.Image]) (*api.Image, error) {
 	o, err := update(ctx, h, api.KindImage, r.ID, r.Body.Meta, func(old api.Image) (any, error) {
 		s, err := h.imageSpec(ctx, old.Meta, r.Body.Spec, old.Spec.Public)
 		if err != nil {
@@ -54,11 +54,11 @@ func (h *handlers) UpdateImage(ctx context.Context, r UpdateImageRequestObject) 
 		}
 		return s, api.ChangeImage(old.Spec, s)
 	})
-	return UpdateImage200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteImage deletes one that nothing uses.
-func (h *handlers) DeleteImage(ctx context.Context, r DeleteImageRequestObject) (DeleteImageResponseObject, error) {
+func (h *handlers) DeleteImage(ctx context.Context, r in[none, none]) (*api.Image, error) {
 	o, err := remove[api.Image](ctx, h, api.KindImage, r.ID)
-	return DeleteImage200JSONResponse(o), err
+	return &o, err
 }

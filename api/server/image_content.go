@@ -46,7 +46,7 @@ func usable(o api.Object, m api.Meta) bool {
 }
 
 // PutImageContent hands an image's bytes on to the node that keeps them.
-func (h *handlers) PutImageContent(ctx context.Context, r PutImageContentRequestObject) (PutImageContentResponseObject, error) {
+func (h *handlers) PutImageContent(ctx context.Context, r in[none, stream]) (*api.Image, error) {
 	o, err := h.own(ctx, api.KindImage, r.ID)
 	if err != nil {
 		return nil, err
@@ -71,5 +71,5 @@ func (h *handlers) PutImageContent(ctx context.Context, r PutImageContentRequest
 		return nil, err
 	}
 	now, err := get[api.Image](ctx, h, api.KindImage, o.Meta.ID, "", "")
-	return PutImageContent200JSONResponse(now), err
+	return &now, err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // CreateInstance makes the instance and its root volume in one batch.
-func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestObject) (CreateInstanceResponseObject, error) {
+func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstanceParams, api.Instance]) (*api.Instance, error) {
 	m, err := h.place(ctx, api.KindInstance, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r CreateInstanceRequestOb
 		return nil, err
 	}
 	in, err := create[api.Instance](ctx, h, api.KindInstance, id, m, spec, r.Params.IdempotencyKey, root)
-	return CreateInstance201JSONResponse(in), err
+	return &in, err
 }
 
 // rootVolume is the command that makes an instance's root volume. Its name is
@@ -89,14 +89,14 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 }
 
 // GetInstance by id or name.
-func (h *handlers) GetInstance(ctx context.Context, r GetInstanceRequestObject) (GetInstanceResponseObject, error) {
+func (h *handlers) GetInstance(ctx context.Context, r in[api.GetInstanceParams, none]) (*api.Instance, error) {
 	in, err := get[api.Instance](ctx, h, api.KindInstance, r.ID, r.Params.Organization, r.Params.Project)
-	return GetInstance200JSONResponse(in), err
+	return &in, err
 }
 
 // UpdateInstance changes what may change; a new flavor or vGPU takes effect
 // while it is stopped.
-func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestObject) (UpdateInstanceResponseObject, error) {
+func (h *handlers) UpdateInstance(ctx context.Context, r in[none, api.Instance]) (*api.Instance, error) {
 	in, err := update(ctx, h, api.KindInstance, r.ID, r.Body.Meta, func(old api.Instance) (any, error) {
 		s := r.Body.Spec
 		if s.Power == "" { // left out: as it is, so that a file can be applied again
@@ -124,12 +124,12 @@ func (h *handlers) UpdateInstance(ctx context.Context, r UpdateInstanceRequestOb
 		}
 		return s, api.ChangeInstance(old.Spec, s)
 	})
-	return UpdateInstance200JSONResponse(in), err
+	return &in, err
 }
 
 // DeleteInstance takes its data volumes and floating IPs off, and itself out of
 // load balancers; its root volume goes with it (the planner sees to that).
-func (h *handlers) DeleteInstance(ctx context.Context, r DeleteInstanceRequestObject) (DeleteInstanceResponseObject, error) {
+func (h *handlers) DeleteInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	o, err := h.own(ctx, api.KindInstance, r.ID)
 	if err != nil {
 		return nil, err
@@ -167,5 +167,5 @@ func (h *handlers) DeleteInstance(ctx context.Context, r DeleteInstanceRequestOb
 		return nil, err
 	}
 	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, append(detach, loose...)...)
-	return DeleteInstance200JSONResponse(in), err
+	return &in, err
 }

@@ -9,7 +9,7 @@ import (
 // StartInstance sets spec.power. A run that ended by itself (the guest shut
 // down, QEMU died) left that as it was, so a new run is asked for; once, however
 // often it is asked.
-func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObject) (StartInstanceResponseObject, error) {
+func (h *handlers) StartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		over := in.Status.Phase == api.InstanceFailed || in.Status.Phase == api.InstanceStopped
 		if over && in.Spec.Power == api.PowerRunning && in.Status.ObservedGeneration >= in.Meta.Generation {
@@ -17,17 +17,17 @@ func (h *handlers) StartInstance(ctx context.Context, r StartInstanceRequestObje
 		}
 		in.Spec.Power = api.PowerRunning
 	})
-	return StartInstance200JSONResponse(in), err
+	return &in, err
 }
 
 // StopInstance sets spec.power.
-func (h *handlers) StopInstance(ctx context.Context, r StopInstanceRequestObject) (StopInstanceResponseObject, error) {
+func (h *handlers) StopInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	in, err := h.act(ctx, r.ID, ends, func(in *api.Instance) { in.Spec.Power = api.PowerStopped })
-	return StopInstance200JSONResponse(in), err
+	return &in, err
 }
 
 // RestartInstance raises spec.restarts; one that is stopped is started.
-func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequestObject) (RestartInstanceResponseObject, error) {
+func (h *handlers) RestartInstance(ctx context.Context, r in[none, none]) (*api.Instance, error) {
 	in, err := h.act(ctx, r.ID, starts, func(in *api.Instance) {
 		if in.Spec.Power != api.PowerRunning {
 			in.Spec.Power = api.PowerRunning
@@ -35,7 +35,7 @@ func (h *handlers) RestartInstance(ctx context.Context, r RestartInstanceRequest
 		}
 		in.Spec.Restarts++
 	})
-	return RestartInstance200JSONResponse(in), err
+	return &in, err
 }
 
 // starts and ends are what an action does: a suspended organization starts
@@ -87,7 +87,7 @@ func (h *handlers) reach(ctx context.Context, ref string, change bool) (api.Inst
 }
 
 // GetInstanceConsoleLog is the tail of its serial log.
-func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r GetInstanceConsoleLogRequestObject) (GetInstanceConsoleLogResponseObject, error) {
+func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstanceConsoleLogParams, none]) (*file, error) {
 	tail := r.Params.Tail
 	if tail == 0 {
 		tail = 64 << 10
@@ -100,11 +100,11 @@ func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r GetInstanceConso
 		return nil, err
 	}
 	log, err := runtime.ConsoleLog(ctx, id, tail)
-	return GetInstanceConsoleLog200TextResponse(log), err
+	return &file{"text/plain", log}, err
 }
 
 // ExecInInstance runs a command inside.
-func (h *handlers) ExecInInstance(ctx context.Context, r ExecInInstanceRequestObject) (ExecInInstanceResponseObject, error) {
+func (h *handlers) ExecInInstance(ctx context.Context, r in[none, api.ExecRequest]) (*api.ExecResult, error) {
 	req := *r.Body
 	if req.TimeoutSeconds == 0 {
 		req.TimeoutSeconds = 30
@@ -126,5 +126,5 @@ func (h *handlers) ExecInInstance(ctx context.Context, r ExecInInstanceRequestOb
 	if result.Stderr == nil {
 		result.Stderr = []byte{}
 	}
-	return ExecInInstance200JSONResponse(result), err
+	return &result, err
 }

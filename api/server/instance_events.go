@@ -8,7 +8,7 @@ import (
 )
 
 // ListInstanceEvents pages through an instance's history.
-func (h *handlers) ListInstanceEvents(ctx context.Context, r ListInstanceEventsRequestObject) (ListInstanceEventsResponseObject, error) {
+func (h *handlers) ListInstanceEvents(ctx context.Context, r in[api.ListInstanceEventsParams, none]) (*api.InstanceEventList, error) {
 	o, err := h.find(ctx, api.KindInstance, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -32,10 +32,10 @@ func (h *handlers) ListInstanceEvents(ctx context.Context, r ListInstanceEventsR
 		case before > 0 && e.Revision >= before:
 		case len(out.Items) == limit:
 			out.Continue = strconv.FormatInt(out.Items[limit-1].Revision, 10)
-			return ListInstanceEvents200JSONResponse(out), nil
+			return &out, nil
 		default:
 			out.Items = append(out.Items, e)
 		}
 	}
-	return ListInstanceEvents200JSONResponse(out), nil
+	return &out, nil
 }

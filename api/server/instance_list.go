@@ -7,14 +7,14 @@ import (
 )
 
 // ListInstances pages through what the caller sees.
-func (h *handlers) ListInstances(ctx context.Context, r ListInstancesRequestObject) (ListInstancesResponseObject, error) {
+func (h *handlers) ListInstances(ctx context.Context, r in[api.ListInstancesParams, none]) (*page[api.Instance], error) {
 	only, err := h.instancesOf(ctx, r.Params)
 	if err != nil {
 		return nil, err
 	}
 	p, err := list[api.Instance](ctx, h, api.KindInstance, query{limit: r.Params.Limit, after: r.Params.Continue,
 		name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project, only: only})
-	return ListInstances200JSONResponse(p), err
+	return &p, err
 }
 
 // instancesOf are those on a node or card, or in a phase; nil: all. Who does

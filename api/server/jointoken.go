@@ -8,7 +8,7 @@ import (
 
 // CreateJoinToken makes a token. The answer holds it and nothing else does, so
 // this takes no Idempotency-Key: a second answer could not hold it.
-func (h *handlers) CreateJoinToken(ctx context.Context, r CreateJoinTokenRequestObject) (CreateJoinTokenResponseObject, error) {
+func (h *handlers) CreateJoinToken(ctx context.Context, r in[api.CreateJoinTokenParams, api.JoinToken]) (*api.JoinToken, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
 	}
@@ -31,23 +31,23 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r CreateJoinTokenRequest
 	spec.Hash = hash
 	out, err := create[api.JoinToken](ctx, h, api.KindJoinToken, id, m, spec, "")
 	out.Token = token
-	return CreateJoinToken201JSONResponse(out), err
+	return &out, err
 }
 
 // ListJoinTokens pages through them.
-func (h *handlers) ListJoinTokens(ctx context.Context, r ListJoinTokensRequestObject) (ListJoinTokensResponseObject, error) {
+func (h *handlers) ListJoinTokens(ctx context.Context, r in[api.ListJoinTokensParams, none]) (*page[api.JoinToken], error) {
 	p, err := list[api.JoinToken](ctx, h, api.KindJoinToken, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListJoinTokens200JSONResponse(p), err
+	return &p, err
 }
 
 // GetJoinToken by id or name, without the secret.
-func (h *handlers) GetJoinToken(ctx context.Context, r GetJoinTokenRequestObject) (GetJoinTokenResponseObject, error) {
+func (h *handlers) GetJoinToken(ctx context.Context, r in[none, none]) (*api.JoinToken, error) {
 	o, err := get[api.JoinToken](ctx, h, api.KindJoinToken, r.ID, "", "")
-	return GetJoinToken200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteJoinToken makes it worthless.
-func (h *handlers) DeleteJoinToken(ctx context.Context, r DeleteJoinTokenRequestObject) (DeleteJoinTokenResponseObject, error) {
+func (h *handlers) DeleteJoinToken(ctx context.Context, r in[none, none]) (*api.JoinToken, error) {
 	o, err := remove[api.JoinToken](ctx, h, api.KindJoinToken, r.ID)
-	return DeleteJoinToken200JSONResponse(o), err
+	return &o, err
 }

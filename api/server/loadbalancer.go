@@ -58,13 +58,13 @@ func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, s api.LoadB
 }
 
 // ListLoadBalancers pages through what the caller sees.
-func (h *handlers) ListLoadBalancers(ctx context.Context, r ListLoadBalancersRequestObject) (ListLoadBalancersResponseObject, error) {
+func (h *handlers) ListLoadBalancers(ctx context.Context, r in[api.ListLoadBalancersParams, none]) (*page[api.LoadBalancer], error) {
 	p, err := list[api.LoadBalancer](ctx, h, api.KindLoadBalancer, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return ListLoadBalancers200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateLoadBalancer makes one.
-func (h *handlers) CreateLoadBalancer(ctx context.Context, r CreateLoadBalancerRequestObject) (CreateLoadBalancerResponseObject, error) {
+func (h *handlers) CreateLoadBalancer(ctx context.Context, r in[api.CreateLoadBalancerParams, api.LoadBalancer]) (*api.LoadBalancer, error) {
 	m, err := h.place(ctx, api.KindLoadBalancer, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -74,17 +74,17 @@ func (h *handlers) CreateLoadBalancer(ctx context.Context, r CreateLoadBalancerR
 		return nil, err
 	}
 	o, err := create[api.LoadBalancer](ctx, h, api.KindLoadBalancer, newID(api.KindLoadBalancer), m, spec, r.Params.IdempotencyKey)
-	return CreateLoadBalancer201JSONResponse(o), err
+	return &o, err
 }
 
 // GetLoadBalancer by id or name.
-func (h *handlers) GetLoadBalancer(ctx context.Context, r GetLoadBalancerRequestObject) (GetLoadBalancerResponseObject, error) {
+func (h *handlers) GetLoadBalancer(ctx context.Context, r in[api.GetLoadBalancerParams, none]) (*api.LoadBalancer, error) {
 	o, err := get[api.LoadBalancer](ctx, h, api.KindLoadBalancer, r.ID, r.Params.Organization, r.Params.Project)
-	return GetLoadBalancer200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateLoadBalancer changes name, labels and spec.
-func (h *handlers) UpdateLoadBalancer(ctx context.Context, r UpdateLoadBalancerRequestObject) (UpdateLoadBalancerResponseObject, error) {
+func (h *handlers) UpdateLoadBalancer(ctx context.Context, r in[none, api.LoadBalancer]) (*api.LoadBalancer, error) {
 	o, err := update(ctx, h, api.KindLoadBalancer, r.ID, r.Body.Meta, func(old api.LoadBalancer) (any, error) {
 		s, err := h.loadBalancerSpec(ctx, old.Meta, r.Body.Spec)
 		if err != nil {
@@ -92,11 +92,11 @@ func (h *handlers) UpdateLoadBalancer(ctx context.Context, r UpdateLoadBalancerR
 		}
 		return s, api.ChangeLoadBalancer(old.Spec, s)
 	})
-	return UpdateLoadBalancer200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteLoadBalancer deletes one that nothing uses.
-func (h *handlers) DeleteLoadBalancer(ctx context.Context, r DeleteLoadBalancerRequestObject) (DeleteLoadBalancerResponseObject, error) {
+func (h *handlers) DeleteLoadBalancer(ctx context.Context, r in[none, none]) (*api.LoadBalancer, error) {
 	o, err := remove[api.LoadBalancer](ctx, h, api.KindLoadBalancer, r.ID)
-	return DeleteLoadBalancer200JSONResponse(o), err
+	return &o, err
 }

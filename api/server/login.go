@@ -24,7 +24,7 @@ func errLogin() error {
 
 // Login begins a session. An unknown user costs a derivation as a known one
 // does, and gets the same answer.
-func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginResponseObject, error) {
+func (h *handlers) Login(ctx context.Context, r in[none, api.Credentials]) (*api.Session, error) {
 	email, in := api.Login(r.Body.Email), r.Body
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
@@ -72,7 +72,7 @@ func (h *handlers) Login(ctx context.Context, r LoginRequestObject) (LoginRespon
 	if err == nil {
 		h.forgive(try, now)
 	}
-	return Login201JSONResponse(s), err
+	return &s, err
 }
 
 // loginPlace is the organization that a login names: by its id, by a name that no

@@ -51,7 +51,7 @@ func (h *handlers) newLoginLink(ctx context.Context, u api.User, g api.Grant) (a
 }
 
 // CreateServiceLoginLink is for the service's user.
-func (h *handlers) CreateServiceLoginLink(ctx context.Context, r CreateServiceLoginLinkRequestObject) (CreateServiceLoginLinkResponseObject, error) {
+func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none]) (*api.LoginLink, error) {
 	link, err := h.retried(ctx, func() (api.LoginLink, error) {
 		s, u, err := h.userOf(ctx, r.ID)
 		if err != nil {
@@ -59,11 +59,11 @@ func (h *handlers) CreateServiceLoginLink(ctx context.Context, r CreateServiceLo
 		}
 		return h.newLoginLink(ctx, u, grantOf(s.Spec))
 	})
-	return CreateServiceLoginLink201JSONResponse(link), err
+	return &link, err
 }
 
 // CreateUserLoginLink is for a user whom the caller manages, and could reset.
-func (h *handlers) CreateUserLoginLink(ctx context.Context, r CreateUserLoginLinkRequestObject) (CreateUserLoginLinkResponseObject, error) {
+func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserLoginLinkParams, none]) (*api.LoginLink, error) {
 	link, err := h.retried(ctx, func() (api.LoginLink, error) {
 		o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
 		if err != nil {
@@ -79,7 +79,7 @@ func (h *handlers) CreateUserLoginLink(ctx context.Context, r CreateUserLoginLin
 		}
 		return h.newLoginLink(ctx, u, g)
 	})
-	return CreateUserLoginLink201JSONResponse(link), err
+	return &link, err
 }
 
 // retried asks again when two have deleted the same old link.
@@ -94,7 +94,7 @@ func (h *handlers) retried(ctx context.Context, f func() (api.LoginLink, error))
 }
 
 // LoginWithLink begins the session, once.
-func (h *handlers) LoginWithLink(ctx context.Context, r LoginWithLinkRequestObject) (LoginWithLinkResponseObject, error) {
+func (h *handlers) LoginWithLink(ctx context.Context, r in[none, api.LoginToken]) (*api.Session, error) {
 	address, now := addressOf(request(ctx)), h.opts.Now().UTC()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
 	id, secret, ok := parseToken(r.Body.Token)
@@ -126,5 +126,5 @@ func (h *handlers) LoginWithLink(ctx context.Context, r LoginWithLinkRequestObje
 	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
 		return nil, refused // somebody was quicker with the same link
 	}
-	return LoginWithLink201JSONResponse(s), err
+	return &s, err
 }

@@ -7,14 +7,14 @@ import (
 )
 
 // ListMigrations pages through them.
-func (h *handlers) ListMigrations(ctx context.Context, r ListMigrationsRequestObject) (ListMigrationsResponseObject, error) {
+func (h *handlers) ListMigrations(ctx context.Context, r in[api.ListMigrationsParams, none]) (*page[api.Migration], error) {
 	p, err := list[api.Migration](ctx, h, api.KindMigration, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListMigrations200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateMigration asks for one. Whether it can be done is the planner's to
 // say; what can be seen at once is refused at once.
-func (h *handlers) CreateMigration(ctx context.Context, r CreateMigrationRequestObject) (CreateMigrationResponseObject, error) {
+func (h *handlers) CreateMigration(ctx context.Context, r in[api.CreateMigrationParams, api.Migration]) (*api.Migration, error) {
 	id := newID(api.KindMigration)
 	if r.Body.Meta.Name == "" {
 		r.Body.Meta.Name = nameOf(id)
@@ -47,7 +47,7 @@ func (h *handlers) CreateMigration(ctx context.Context, r CreateMigrationRequest
 		return nil, err
 	}
 	mig, err := create[api.Migration](ctx, h, api.KindMigration, id, m, spec, r.Params.IdempotencyKey)
-	return CreateMigration201JSONResponse(mig), err
+	return &mig, err
 }
 
 func migratable(in api.Instance, s api.MigrationSpec) error {
@@ -66,21 +66,21 @@ func migratable(in api.Instance, s api.MigrationSpec) error {
 }
 
 // GetMigration by id or name.
-func (h *handlers) GetMigration(ctx context.Context, r GetMigrationRequestObject) (GetMigrationResponseObject, error) {
+func (h *handlers) GetMigration(ctx context.Context, r in[none, none]) (*api.Migration, error) {
 	o, err := get[api.Migration](ctx, h, api.KindMigration, r.ID, "", "")
-	return GetMigration200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateMigration aborts one.
-func (h *handlers) UpdateMigration(ctx context.Context, r UpdateMigrationRequestObject) (UpdateMigrationResponseObject, error) {
+func (h *handlers) UpdateMigration(ctx context.Context, r in[none, api.Migration]) (*api.Migration, error) {
 	o, err := update(ctx, h, api.KindMigration, r.ID, r.Body.Meta, func(old api.Migration) (any, error) {
 		return r.Body.Spec, api.ChangeMigration(old.Spec, r.Body.Spec)
 	})
-	return UpdateMigration200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteMigration forgets one that has ended.
-func (h *handlers) DeleteMigration(ctx context.Context, r DeleteMigrationRequestObject) (DeleteMigrationResponseObject, error) {
+func (h *handlers) DeleteMigration(ctx context.Context, r in[none, none]) (*api.Migration, error) {
 	old, err := get[api.Migration](ctx, h, api.KindMigration, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -89,5 +89,5 @@ func (h *handlers) DeleteMigration(ctx context.Context, r DeleteMigrationRequest
 		return nil, api.Errorf(api.CodeState, "migration %s goes on", old.Meta.Name).WithHint("abort it first: basalt migration abort %s", old.Meta.Name)
 	}
 	o, err := remove[api.Migration](ctx, h, api.KindMigration, old.Meta.ID)
-	return DeleteMigration200JSONResponse(o), err
+	return &o, err
 }

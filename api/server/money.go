@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 
@@ -24,22 +23,22 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 }
 
 // ListInvoices pages through what the caller sees.
-func (h *handlers) ListInvoices(ctx context.Context, r ListInvoicesRequestObject) (ListInvoicesResponseObject, error) {
+func (h *handlers) ListInvoices(ctx context.Context, r in[api.ListInvoicesParams, none]) (*page[api.Invoice], error) {
 	p, err := list[api.Invoice](ctx, h, api.KindInvoice, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
 	for i := range p.Items { // a thousand of them with all lines would be too much
 		p.Items[i].Spec.Lines, p.Items[i].Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
 	}
-	return ListInvoices200JSONResponse(p), err
+	return &p, err
 }
 
 // GetInvoice by id or name.
-func (h *handlers) GetInvoice(ctx context.Context, r GetInvoiceRequestObject) (GetInvoiceResponseObject, error) {
+func (h *handlers) GetInvoice(ctx context.Context, r in[api.GetInvoiceParams, none]) (*api.Invoice, error) {
 	o, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
-	return GetInvoice200JSONResponse(o), err
+	return &o, err
 }
 
 // ExplainInvoiceLine answers what a line of an issued invoice is made of.
-func (h *handlers) ExplainInvoiceLine(ctx context.Context, r ExplainInvoiceLineRequestObject) (ExplainInvoiceLineResponseObject, error) {
+func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoiceLineParams, none]) (*api.InvoiceExplanation, error) {
 	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
 	if err != nil {
 		return nil, err
@@ -51,24 +50,24 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r ExplainInvoiceLineR
 	if e.Hours == nil {
 		e.Hours = []api.InvoiceHour{}
 	}
-	return ExplainInvoiceLine200JSONResponse(e), err
+	return &e, err
 }
 
 // ListCreditNotes pages through what the caller sees.
-func (h *handlers) ListCreditNotes(ctx context.Context, r ListCreditNotesRequestObject) (ListCreditNotesResponseObject, error) {
+func (h *handlers) ListCreditNotes(ctx context.Context, r in[api.ListCreditNotesParams, none]) (*page[api.CreditNote], error) {
 	p, err := list[api.CreditNote](ctx, h, api.KindCreditNote, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListCreditNotes200JSONResponse(p), err
+	return &p, err
 }
 
 // GetCreditNote by id or name.
-func (h *handlers) GetCreditNote(ctx context.Context, r GetCreditNoteRequestObject) (GetCreditNoteResponseObject, error) {
+func (h *handlers) GetCreditNote(ctx context.Context, r in[api.GetCreditNoteParams, none]) (*api.CreditNote, error) {
 	o, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
-	return GetCreditNote200JSONResponse(o), err
+	return &o, err
 }
 
 // CreateCreditNote takes back a part of an invoice. What is left of it is read
 // before: when another document of the seller comes in between it is read again.
-func (h *handlers) CreateCreditNote(ctx context.Context, r CreateCreditNoteRequestObject) (CreateCreditNoteResponseObject, error) {
+func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNoteParams, api.CreditNote]) (*api.CreditNote, error) {
 	if err := api.ValidateCreditNote(r.Body.Spec); err != nil {
 		return nil, err
 	}
@@ -93,7 +92,7 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r CreateCreditNoteReque
 		out, err := h.opts.Store.Apply(ctx, b)
 		if err == nil {
 			o, err := decode[api.CreditNote](out[0])
-			return CreateCreditNote201JSONResponse(o), err
+			return &o, err
 		}
 		if code := api.CodeOf(err); i == tries || code != api.CodeConflict && code != api.CodeExists {
 			return nil, err
@@ -102,20 +101,20 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r CreateCreditNoteReque
 }
 
 // ListPayments pages through what the caller sees.
-func (h *handlers) ListPayments(ctx context.Context, r ListPaymentsRequestObject) (ListPaymentsResponseObject, error) {
+func (h *handlers) ListPayments(ctx context.Context, r in[api.ListPaymentsParams, none]) (*page[api.Payment], error) {
 	p, err := list[api.Payment](ctx, h, api.KindPayment, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListPayments200JSONResponse(p), err
+	return &p, err
 }
 
 // GetPayment by id.
-func (h *handlers) GetPayment(ctx context.Context, r GetPaymentRequestObject) (GetPaymentResponseObject, error) {
+func (h *handlers) GetPayment(ctx context.Context, r in[api.GetPaymentParams, none]) (*api.Payment, error) {
 	o, err := get[api.Payment](ctx, h, api.KindPayment, r.ID, r.Params.Organization, "")
-	return GetPayment200JSONResponse(o), err
+	return &o, err
 }
 
 // CreatePayment notes one. The reference is claimed: sent again, at once or
 // later, it answers what was noted and makes nothing new.
-func (h *handlers) CreatePayment(ctx context.Context, r CreatePaymentRequestObject) (CreatePaymentResponseObject, error) {
+func (h *handlers) CreatePayment(ctx context.Context, r in[api.CreatePaymentParams, api.Payment]) (*api.Payment, error) {
 	spec := api.DefaultPayment(r.Body.Spec)
 	if err := api.ValidatePayment(spec); err != nil {
 		return nil, err
@@ -149,18 +148,18 @@ func (h *handlers) CreatePayment(ctx context.Context, r CreatePaymentRequestObje
 		return nil, err
 	}
 	p, err := decode[api.Payment](out[0])
-	return CreatePayment201JSONResponse(p), err
+	return &p, err
 }
 
 // payment is the one that was noted under the reference, if it is the same.
-func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec) (CreatePaymentResponseObject, error) {
+func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec) (*api.Payment, error) {
 	all, err := all[api.Payment](ctx, h, api.ListQuery{Kind: api.KindPayment, Organization: org})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range all {
 		if p.Spec.Reference == spec.Reference && api.SamePayment(p.Spec, spec) {
-			return CreatePayment201JSONResponse(p), nil
+			return &p, nil
 		}
 	}
 	return nil, api.Errorf(api.CodeExists, "a payment with the reference %q is noted, with another amount or type", spec.Reference).At("spec.reference").
@@ -168,29 +167,29 @@ func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec
 }
 
 // GetLedger answers transactions and balances.
-func (h *handlers) GetLedger(ctx context.Context, r GetLedgerRequestObject) (GetLedgerResponseObject, error) {
+func (h *handlers) GetLedger(ctx context.Context, r in[api.GetLedgerParams, none]) (*api.Ledger, error) {
 	now := h.opts.Now()
 	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
 	if err != nil {
 		return nil, err
 	}
 	l, err := h.opts.Billing.Ledger(ctx, org)
-	return GetLedger200JSONResponse(l), err
+	return &l, err
 }
 
 // GetWallet answers how an organization stands.
-func (h *handlers) GetWallet(ctx context.Context, r GetWalletRequestObject) (GetWalletResponseObject, error) {
+func (h *handlers) GetWallet(ctx context.Context, r in[api.GetWalletParams, none]) (*api.Wallet, error) {
 	now := h.opts.Now()
 	org, err := h.payer(ctx, r.Params.Organization, now, now.Add(1))
 	if err != nil {
 		return nil, err
 	}
 	w, err := h.opts.Billing.Wallet(ctx, org, now)
-	return GetWallet200JSONResponse(w), err
+	return &w, err
 }
 
 // GetInvoicePDF prints one.
-func (h *handlers) GetInvoicePDF(ctx context.Context, r GetInvoicePDFRequestObject) (GetInvoicePDFResponseObject, error) {
+func (h *handlers) GetInvoicePDF(ctx context.Context, r in[api.GetInvoicePDFParams, none]) (*file, error) {
 	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
 	if err != nil {
 		return nil, err
@@ -199,11 +198,11 @@ func (h *handlers) GetInvoicePDF(ctx context.Context, r GetInvoicePDFRequestObje
 		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
 	}
 	raw, err := h.opts.Billing.InvoicePDF(ctx, inv)
-	return GetInvoicePDF200ApplicationPdfResponse{Body: bytes.NewReader(raw), ContentLength: int64(len(raw))}, err
+	return &file{"application/pdf", raw}, err
 }
 
 // GetCreditNotePDF prints one.
-func (h *handlers) GetCreditNotePDF(ctx context.Context, r GetCreditNotePDFRequestObject) (GetCreditNotePDFResponseObject, error) {
+func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNotePDFParams, none]) (*file, error) {
 	n, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
 	if err != nil {
 		return nil, err
@@ -212,5 +211,5 @@ func (h *handlers) GetCreditNotePDF(ctx context.Context, r GetCreditNotePDFReque
 		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
 	}
 	raw, err := h.opts.Billing.CreditNotePDF(ctx, n)
-	return GetCreditNotePDF200ApplicationPdfResponse{Body: bytes.NewReader(raw), ContentLength: int64(len(raw))}, err
+	return &file{"application/pdf", raw}, err
 }

@@ -8,19 +8,19 @@ import (
 )
 
 // ListNodes pages through what the caller sees.
-func (h *handlers) ListNodes(ctx context.Context, r ListNodesRequestObject) (ListNodesResponseObject, error) {
+func (h *handlers) ListNodes(ctx context.Context, r in[api.ListNodesParams, none]) (*page[api.Node], error) {
 	p, err := list[api.Node](ctx, h, api.KindNode, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListNodes200JSONResponse(p), err
+	return &p, err
 }
 
 // GetNode by id or name.
-func (h *handlers) GetNode(ctx context.Context, r GetNodeRequestObject) (GetNodeResponseObject, error) {
+func (h *handlers) GetNode(ctx context.Context, r in[none, none]) (*api.Node, error) {
 	o, err := get[api.Node](ctx, h, api.KindNode, r.ID, "", "")
-	return GetNode200JSONResponse(o), err
+	return &o, err
 }
 
 // GetNodeLeaks is what lies there and belongs to nobody.
-func (h *handlers) GetNodeLeaks(ctx context.Context, r GetNodeLeaksRequestObject) (GetNodeLeaksResponseObject, error) {
+func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.LeakList, error) {
 	o, err := h.find(ctx, api.KindNode, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -32,21 +32,21 @@ func (h *handlers) GetNodeLeaks(ctx context.Context, r GetNodeLeaksRequestObject
 	if all == nil {
 		all = []api.Leak{}
 	}
-	return GetNodeLeaks200JSONResponse{Items: all}, err
+	return &api.LeakList{Items: all}, err
 }
 
 // UpdateNode changes name, labels and spec.
-func (h *handlers) UpdateNode(ctx context.Context, r UpdateNodeRequestObject) (UpdateNodeResponseObject, error) {
+func (h *handlers) UpdateNode(ctx context.Context, r in[none, api.Node]) (*api.Node, error) {
 	o, err := update(ctx, h, api.KindNode, r.ID, r.Body.Meta, func(old api.Node) (any, error) {
 		return api.ChangeNode(old.Spec, r.Body.Spec)
 	})
-	return UpdateNode200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteNode removes a node that has nothing left on it. With force, also one
 // with instances: it gets no lease any more, and when that has certainly ended
 // the planner removes it, and what was on it starts elsewhere.
-func (h *handlers) DeleteNode(ctx context.Context, r DeleteNodeRequestObject) (DeleteNodeResponseObject, error) {
+func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, none]) (*api.Node, error) {
 	o, err := h.own(ctx, api.KindNode, r.ID)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (h *handlers) DeleteNode(ctx context.Context, r DeleteNodeRequestObject) (D
 	case r.Params.Force && n.Assignment.State != api.NodeLost && n.Assignment.State != "":
 		n.Spec.Off = true
 		n, err = put[api.Node](ctx, h, o, o.Meta, n.Spec)
-		return DeleteNode200JSONResponse(n), err
+		return &n, err
 	case !r.Params.Force && len(on) > 0 && n.Assignment.State == api.NodeLost:
 		return nil, api.Errorf(api.CodeInUse, "instances wait for node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
 			WithHint("their disks lie on it and are lost with it: delete them, or remove the node with --force")
@@ -71,7 +71,7 @@ func (h *handlers) DeleteNode(ctx context.Context, r DeleteNodeRequestObject) (D
 			WithHint("basalt node drain %s; or, if it is certainly switched off, --force", n.Meta.Name)
 	}
 	n, err = remove[api.Node](ctx, h, api.KindNode, n.Meta.ID)
-	return DeleteNode200JSONResponse(n), err
+	return &n, err
 }
 
 // instancesOn names some of the instances on a node.

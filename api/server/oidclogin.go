@@ -38,14 +38,14 @@ func errProvider() error {
 }
 
 // ListLoginProviders are names that anybody may know.
-func (h *handlers) ListLoginProviders(ctx context.Context, _ ListLoginProvidersRequestObject) (ListLoginProvidersResponseObject, error) {
-	out := ListLoginProviders200JSONResponse{Names: []string{}}
+func (h *handlers) ListLoginProviders(ctx context.Context, _ in[none, none]) (*api.LoginProviders, error) {
+	out := api.LoginProviders{Names: []string{}}
 	providers, err := all[api.IdentityProvider](ctx, h, api.ListQuery{Kind: api.KindIdentityProvider})
 	for _, p := range providers {
 		out.Names = append(out.Names, p.Meta.Name)
 	}
 	slices.Sort(out.Names)
-	return out, err
+	return &out, err
 }
 
 // client of a provider, for one login.
@@ -60,7 +60,7 @@ func (h *handlers) oidcClient(ctx context.Context, p api.IdentityProvider, redir
 }
 
 // BeginOIDCLogin answers where to send the browser.
-func (h *handlers) BeginOIDCLogin(ctx context.Context, r BeginOIDCLoginRequestObject) (BeginOIDCLoginResponseObject, error) {
+func (h *handlers) BeginOIDCLogin(ctx context.Context, r in[none, api.OIDCBegin]) (*api.OIDCFlow, error) {
 	if h.opts.Secrets == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server cannot seal a login")
 	}
@@ -90,7 +90,7 @@ func (h *handlers) BeginOIDCLogin(ctx context.Context, r BeginOIDCLoginRequestOb
 		return nil, api.Errorf(api.CodeUnavailable, "the identity provider does not answer").WithHint("try again; the server's log says why")
 	}
 	sealed, err := h.opts.Secrets.Seal(ctx, string(api.Encode(f)))
-	return BeginOIDCLogin200JSONResponse{URL: url, Flow: sealed}, err
+	return &api.OIDCFlow{URL: url, Flow: sealed}, err
 }
 
 // openFlow that this cluster has sealed, for this login, lately.
@@ -110,7 +110,7 @@ func (h *handlers) openFlow(ctx context.Context, sealed, state string) (f flow, 
 }
 
 // FinishOIDCLogin begins a session with the provider's code.
-func (h *handlers) FinishOIDCLogin(ctx context.Context, r FinishOIDCLoginRequestObject) (FinishOIDCLoginResponseObject, error) {
+func (h *handlers) FinishOIDCLogin(ctx context.Context, r in[none, api.OIDCFinish]) (*api.Session, error) {
 	if r.Body.Flow == "" || r.Body.State == "" || r.Body.Code == "" {
 		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are needed").At("flow").WithHint("the flow is in the answer that began the login, the others are in the address that the browser came back to")
 	}
@@ -152,7 +152,7 @@ func (h *handlers) FinishOIDCLogin(ctx context.Context, r FinishOIDCLoginRequest
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return nil, api.Errorf(api.CodeUnauthenticated, "this login was used already, or somebody logged in as you at the same moment").WithHint("log in again")
 	}
-	return FinishOIDCLogin201JSONResponse(s), err
+	return &s, err
 }
 
 // externalUser is who the provider says it is: the user of its issuer and

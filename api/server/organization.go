@@ -58,13 +58,13 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 }
 
 // ListOrganizations pages through what the caller sees.
-func (h *handlers) ListOrganizations(ctx context.Context, r ListOrganizationsRequestObject) (ListOrganizationsResponseObject, error) {
+func (h *handlers) ListOrganizations(ctx context.Context, r in[api.ListOrganizationsParams, none]) (*page[api.Organization], error) {
 	p, err := list[api.Organization](ctx, h, api.KindOrganization, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListOrganizations200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateOrganization makes one.
-func (h *handlers) CreateOrganization(ctx context.Context, r CreateOrganizationRequestObject) (CreateOrganizationResponseObject, error) {
+func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrganizationParams, api.Organization]) (*api.Organization, error) {
 	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
 		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
 	}
@@ -87,27 +87,27 @@ func (h *handlers) CreateOrganization(ctx context.Context, r CreateOrganizationR
 		}
 	}
 	o, err := create[api.Organization](ctx, h, api.KindOrganization, newID(api.KindOrganization), m, spec, r.Params.IdempotencyKey)
-	return CreateOrganization201JSONResponse(o), err
+	return &o, err
 }
 
 // GetOrganization by id or name.
-func (h *handlers) GetOrganization(ctx context.Context, r GetOrganizationRequestObject) (GetOrganizationResponseObject, error) {
+func (h *handlers) GetOrganization(ctx context.Context, r in[none, none]) (*api.Organization, error) {
 	o, err := get[api.Organization](ctx, h, api.KindOrganization, r.ID, "", "")
-	return GetOrganization200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateOrganization changes name, labels and spec. How it pays is not taken off,
 // nor moved past what it has used, before that was invoiced.
-func (h *handlers) UpdateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (UpdateOrganizationResponseObject, error) {
+func (h *handlers) UpdateOrganization(ctx context.Context, r in[none, api.Organization]) (*api.Organization, error) {
 	var o api.Organization
 	err := h.settled(func() (err error) {
 		o, err = h.updateOrganization(ctx, r)
 		return err
 	})
-	return UpdateOrganization200JSONResponse(o), err
+	return &o, err
 }
 
-func (h *handlers) updateOrganization(ctx context.Context, r UpdateOrganizationRequestObject) (api.Organization, error) {
+func (h *handlers) updateOrganization(ctx context.Context, r in[none, api.Organization]) (api.Organization, error) {
 	var used *api.UseMark
 	return update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
 		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
@@ -161,7 +161,7 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 
 // DeleteOrganization deletes one that nothing uses, and that owes nothing which
 // was not invoiced.
-func (h *handlers) DeleteOrganization(ctx context.Context, r DeleteOrganizationRequestObject) (DeleteOrganizationResponseObject, error) {
+func (h *handlers) DeleteOrganization(ctx context.Context, r in[none, none]) (*api.Organization, error) {
 	var o api.Organization
 	err := h.settled(func() error {
 		owned, err := h.own(ctx, api.KindOrganization, r.ID)
@@ -184,5 +184,5 @@ func (h *handlers) DeleteOrganization(ctx context.Context, r DeleteOrganizationR
 		}
 		return err
 	})
-	return DeleteOrganization200JSONResponse(o), err
+	return &o, err
 }

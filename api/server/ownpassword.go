@@ -18,7 +18,7 @@ const (
 )
 
 // ChangePassword of the caller's: all sessions end, and a new one begins.
-func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestObject) (ChangePasswordResponseObject, error) {
+func (h *handlers) ChangePassword(ctx context.Context, r in[none, api.PasswordChange]) (*api.Session, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (h *handlers) ChangePassword(ctx context.Context, r ChangePasswordRequestOb
 		return nil, err
 	}
 	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx)))
-	return ChangePassword200JSONResponse(s), h.keep(ctx, u, c, append(endAll(old), begin)...)
+	return &s, h.keep(ctx, u, c, append(endAll(old), begin)...)
 }
 
 // confirmed asks for the password once more, and then for what else it is given;
@@ -69,7 +69,7 @@ func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password s
 }
 
 // SetPassword with the token of a new or reset user, once.
-func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) (SetPasswordResponseObject, error) {
+func (h *handlers) SetPassword(ctx context.Context, r in[none, api.PasswordToken]) (*api.PasswordSet, error) {
 	now := h.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
 	id, secret, ok := parseToken(r.Body.Token)
@@ -91,11 +91,11 @@ func (h *handlers) SetPassword(ctx context.Context, r SetPasswordRequestObject) 
 		return nil, err
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
-	return SetPassword200JSONResponse{Email: u.Meta.Name}, h.keep(by(ctx, u), u, c)
+	return &api.PasswordSet{Email: u.Meta.Name}, h.keep(by(ctx, u), u, c)
 }
 
 // BeginTOTP makes a secret, which counts once a code of it was seen.
-func (h *handlers) BeginTOTP(ctx context.Context, _ BeginTOTPRequestObject) (BeginTOTPResponseObject, error) {
+func (h *handlers) BeginTOTP(ctx context.Context, _ in[none, none]) (*api.TOTPSecret, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
@@ -108,11 +108,11 @@ func (h *handlers) BeginTOTP(ctx context.Context, _ BeginTOTPRequestObject) (Beg
 	if c.TotpPending, err = h.sealed(ctx, secret); err != nil {
 		return nil, err
 	}
-	return BeginTOTP200JSONResponse{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, h.keep(ctx, u, c)
+	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, h.keep(ctx, u, c)
 }
 
 // ConfirmTOTP turns one-time codes on.
-func (h *handlers) ConfirmTOTP(ctx context.Context, r ConfirmTOTPRequestObject) (ConfirmTOTPResponseObject, error) {
+func (h *handlers) ConfirmTOTP(ctx context.Context, r in[none, api.TOTPCode]) (*api.RecoveryCodes, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
@@ -141,11 +141,11 @@ func (h *handlers) ConfirmTOTP(ctx context.Context, r ConfirmTOTPRequestObject) 
 	}
 	u.Status.TotpStep = step
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return ConfirmTOTP200JSONResponse{Codes: plain}, h.keep(ctx, u, c, note)
+	return &api.RecoveryCodes{Codes: plain}, h.keep(ctx, u, c, note)
 }
 
 // DisableTOTP turns them off, with the password and a code.
-func (h *handlers) DisableTOTP(ctx context.Context, r DisableTOTPRequestObject) (DisableTOTPResponseObject, error) {
+func (h *handlers) DisableTOTP(ctx context.Context, r in[none, api.TOTPDisable]) (*api.PasswordSet, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (h *handlers) DisableTOTP(ctx context.Context, r DisableTOTPRequestObject) 
 	}
 	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return DisableTOTP200JSONResponse{Email: u.Meta.Name}, h.keep(ctx, u, c, note)
+	return &api.PasswordSet{Email: u.Meta.Name}, h.keep(ctx, u, c, note)
 }
 
 // recoveryHash is what is kept of a recovery code: it is random, so that a slow

@@ -8,13 +8,13 @@ import (
 )
 
 // ListPriceBooks pages through what the caller sees.
-func (h *handlers) ListPriceBooks(ctx context.Context, r ListPriceBooksRequestObject) (ListPriceBooksResponseObject, error) {
+func (h *handlers) ListPriceBooks(ctx context.Context, r in[api.ListPriceBooksParams, none]) (*page[api.PriceBook], error) {
 	p, err := list[api.PriceBook](ctx, h, api.KindPriceBook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListPriceBooks200JSONResponse(p), err
+	return &p, err
 }
 
 // CreatePriceBook makes one.
-func (h *handlers) CreatePriceBook(ctx context.Context, r CreatePriceBookRequestObject) (CreatePriceBookResponseObject, error) {
+func (h *handlers) CreatePriceBook(ctx context.Context, r in[api.CreatePriceBookParams, api.PriceBook]) (*api.PriceBook, error) {
 	m, err := h.place(ctx, api.KindPriceBook, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -24,34 +24,34 @@ func (h *handlers) CreatePriceBook(ctx context.Context, r CreatePriceBookRequest
 		return nil, err
 	}
 	o, err := create[api.PriceBook](ctx, h, api.KindPriceBook, newID(api.KindPriceBook), m, spec, r.Params.IdempotencyKey)
-	return CreatePriceBook201JSONResponse(o), err
+	return &o, err
 }
 
 // GetPriceBook by id or name.
-func (h *handlers) GetPriceBook(ctx context.Context, r GetPriceBookRequestObject) (GetPriceBookResponseObject, error) {
+func (h *handlers) GetPriceBook(ctx context.Context, r in[none, none]) (*api.PriceBook, error) {
 	o, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
-	return GetPriceBook200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdatePriceBook changes name, labels and spec.
-func (h *handlers) UpdatePriceBook(ctx context.Context, r UpdatePriceBookRequestObject) (UpdatePriceBookResponseObject, error) {
+func (h *handlers) UpdatePriceBook(ctx context.Context, r in[none, api.PriceBook]) (*api.PriceBook, error) {
 	o, err := update(ctx, h, api.KindPriceBook, r.ID, r.Body.Meta, func(old api.PriceBook) (any, error) {
 		if err := api.ValidatePriceBook(r.Body.Spec); err != nil {
 			return nil, err
 		}
 		return r.Body.Spec, api.ChangePriceBook(old.Spec, r.Body.Spec)
 	})
-	return UpdatePriceBook200JSONResponse(o), err
+	return &o, err
 }
 
 // DeletePriceBook deletes one that nothing uses.
-func (h *handlers) DeletePriceBook(ctx context.Context, r DeletePriceBookRequestObject) (DeletePriceBookResponseObject, error) {
+func (h *handlers) DeletePriceBook(ctx context.Context, r in[none, none]) (*api.PriceBook, error) {
 	o, err := remove[api.PriceBook](ctx, h, api.KindPriceBook, r.ID)
-	return DeletePriceBook200JSONResponse(o), err
+	return &o, err
 }
 
 // SimulatePriceBook answers what would have been paid by it.
-func (h *handlers) SimulatePriceBook(ctx context.Context, r SimulatePriceBookRequestObject) (SimulatePriceBookResponseObject, error) {
+func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePriceBookParams, none]) (*api.Simulation, error) {
 	book, err := get[api.PriceBook](ctx, h, api.KindPriceBook, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (h *handlers) SimulatePriceBook(ctx context.Context, r SimulatePriceBookReq
 		return nil, api.Errorf(api.CodeInvalid, "from %s to %s is no period to simulate", r.Params.From, r.Params.To).At("to").WithHint("after from, and at most two years")
 	}
 	s, err := h.opts.Billing.Simulate(ctx, book, org, r.Params.From.UTC(), r.Params.To.UTC())
-	return SimulatePriceBook200JSONResponse(s), err
+	return &s, err
 }
 
 // maxSimulated bounds what one question reads.

@@ -7,13 +7,13 @@ import (
 )
 
 // ListProjects pages through what the caller sees.
-func (h *handlers) ListProjects(ctx context.Context, r ListProjectsRequestObject) (ListProjectsResponseObject, error) {
+func (h *handlers) ListProjects(ctx context.Context, r in[api.ListProjectsParams, none]) (*page[api.Project], error) {
 	p, err := list[api.Project](ctx, h, api.KindProject, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListProjects200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateProject makes one.
-func (h *handlers) CreateProject(ctx context.Context, r CreateProjectRequestObject) (CreateProjectResponseObject, error) {
+func (h *handlers) CreateProject(ctx context.Context, r in[api.CreateProjectParams, api.Project]) (*api.Project, error) {
 	m, err := h.place(ctx, api.KindProject, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (h *handlers) CreateProject(ctx context.Context, r CreateProjectRequestObje
 	}
 	id := newID(api.KindProject)
 	o, err := create[api.Project](ctx, h, api.KindProject, id, m, spec, r.Params.IdempotencyKey, h.firstOf(m.Organization, id)...)
-	return CreateProject201JSONResponse(o), err
+	return &o, err
 }
 
 // firstOf makes what a project begins with where the cluster has networks.
@@ -44,22 +44,22 @@ func (h *handlers) firstOf(organization, project string) []api.Command {
 }
 
 // GetProject by id or name.
-func (h *handlers) GetProject(ctx context.Context, r GetProjectRequestObject) (GetProjectResponseObject, error) {
+func (h *handlers) GetProject(ctx context.Context, r in[api.GetProjectParams, none]) (*api.Project, error) {
 	o, err := get[api.Project](ctx, h, api.KindProject, r.ID, r.Params.Organization, "")
-	return GetProject200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateProject changes name, labels and spec.
-func (h *handlers) UpdateProject(ctx context.Context, r UpdateProjectRequestObject) (UpdateProjectResponseObject, error) {
+func (h *handlers) UpdateProject(ctx context.Context, r in[none, api.Project]) (*api.Project, error) {
 	o, err := update(ctx, h, api.KindProject, r.ID, r.Body.Meta, func(old api.Project) (any, error) {
 		r.Body.Spec.Restricted = old.Spec.Restricted
 		return r.Body.Spec, api.ValidateProject(r.Body.Spec)
 	})
-	return UpdateProject200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteProject deletes one that nothing uses, with what it began with.
-func (h *handlers) DeleteProject(ctx context.Context, r DeleteProjectRequestObject) (DeleteProjectResponseObject, error) {
+func (h *handlers) DeleteProject(ctx context.Context, r in[none, none]) (*api.Project, error) {
 	p, err := h.own(ctx, api.KindProject, r.ID)
 	if err != nil {
 		return nil, err
@@ -74,5 +74,5 @@ func (h *handlers) DeleteProject(ctx context.Context, r DeleteProjectRequestObje
 		}
 	}
 	o, err := remove[api.Project](ctx, h, api.KindProject, p.Meta.ID, with...)
-	return DeleteProject200JSONResponse(o), err
+	return &o, err
 }

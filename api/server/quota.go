@@ -38,7 +38,7 @@ func noNil(a api.Amounts) api.Amounts {
 }
 
 // GetOrganizationQuota answers its quotas and what is in use.
-func (h *handlers) GetOrganizationQuota(ctx context.Context, r GetOrganizationQuotaRequestObject) (GetOrganizationQuotaResponseObject, error) {
+func (h *handlers) GetOrganizationQuota(ctx context.Context, r in[none, none]) (*api.Quota, error) {
 	o, err := get[api.Organization](ctx, h, api.KindOrganization, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -46,17 +46,17 @@ func (h *handlers) GetOrganizationQuota(ctx context.Context, r GetOrganizationQu
 	limits := api.DefaultQuotas()
 	maps.Copy(limits, o.Spec.Quota)
 	q, err := h.quota(ctx, api.KindOrganization, o.Meta.ID, limits)
-	return GetOrganizationQuota200JSONResponse(q), err
+	return &q, err
 }
 
 // GetProjectQuota answers its quotas and what is in use.
-func (h *handlers) GetProjectQuota(ctx context.Context, r GetProjectQuotaRequestObject) (GetProjectQuotaResponseObject, error) {
+func (h *handlers) GetProjectQuota(ctx context.Context, r in[api.GetProjectQuotaParams, none]) (*api.Quota, error) {
 	p, err := get[api.Project](ctx, h, api.KindProject, r.ID, r.Params.Organization, "")
 	if err != nil {
 		return nil, err
 	}
 	q, err := h.quota(ctx, api.KindProject, p.Meta.ID, p.Spec.Quota)
-	return GetProjectQuota200JSONResponse(q), err
+	return &q, err
 }
 
 func (h *handlers) quota(ctx context.Context, kind api.Kind, id string, limits api.Amounts) (api.Quota, error) {

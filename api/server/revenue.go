@@ -9,7 +9,7 @@ import (
 
 // GetRevenue answers what the caller's invoices have earned: the operator's, or
 // the reseller's own.
-func (h *handlers) GetRevenue(ctx context.Context, r GetRevenueRequestObject) (GetRevenueResponseObject, error) {
+func (h *handlers) GetRevenue(ctx context.Context, r in[api.GetRevenueParams, none]) (*api.RevenuePage, error) {
 	if h.opts.Billing == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
 	}
@@ -19,5 +19,5 @@ func (h *handlers) GetRevenue(ctx context.Context, r GetRevenueRequestObject) (G
 		q.Seller = api.OrganizationID(me.org)
 	}
 	page, err := h.opts.Billing.Revenue(ctx, q)
-	return GetRevenue200JSONResponse(page), err
+	return &page, err
 }

@@ -8,21 +8,21 @@ import (
 )
 
 // GetInstanceSamples is what its node remembers of it.
-func (h *handlers) GetInstanceSamples(ctx context.Context, r GetInstanceSamplesRequestObject) (GetInstanceSamplesResponseObject, error) {
+func (h *handlers) GetInstanceSamples(ctx context.Context, r in[api.GetInstanceSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindInstance, r.ID, r.Params.From, r.Params.Step)
-	return GetInstanceSamples200JSONResponse(s), err
+	return &s, err
 }
 
 // GetNodeSamples is what the node remembers of itself.
-func (h *handlers) GetNodeSamples(ctx context.Context, r GetNodeSamplesRequestObject) (GetNodeSamplesResponseObject, error) {
+func (h *handlers) GetNodeSamples(ctx context.Context, r in[api.GetNodeSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindNode, r.ID, r.Params.From, r.Params.Step)
-	return GetNodeSamples200JSONResponse(s), err
+	return &s, err
 }
 
 // GetGPUSamples is what the card's node remembers of it.
-func (h *handlers) GetGPUSamples(ctx context.Context, r GetGPUSamplesRequestObject) (GetGPUSamplesResponseObject, error) {
+func (h *handlers) GetGPUSamples(ctx context.Context, r in[api.GetGPUSamplesParams, none]) (*api.Samples, error) {
 	s, err := h.samples(ctx, api.KindGPU, r.ID, r.Params.From, r.Params.Step)
-	return GetGPUSamples200JSONResponse(s), err
+	return &s, err
 }
 
 // maxStep of samples, in seconds: what is longer than a day is nowhere.
@@ -43,7 +43,7 @@ func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from 
 }
 
 // ListGPUTenants are the virtual GPUs on a card now.
-func (h *handlers) ListGPUTenants(ctx context.Context, r ListGPUTenantsRequestObject) (ListGPUTenantsResponseObject, error) {
+func (h *handlers) ListGPUTenants(ctx context.Context, r in[none, none]) (*api.GPUTenantList, error) {
 	o, err := h.find(ctx, api.KindGPU, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (h *handlers) ListGPUTenants(ctx context.Context, r ListGPUTenantsRequestOb
 		return nil, unmeasured()
 	}
 	all, err := h.opts.Runtime.GPUTenants(ctx, api.GPUID(o.Meta.ID))
-	return ListGPUTenants200JSONResponse{Items: all}, err
+	return &api.GPUTenantList{Items: all}, err
 }
 
 func unmeasured() error {

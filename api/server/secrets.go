@@ -6,48 +6,18 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/labstack/echo/v4"
-
 	"github.com/basalt-gpu/basalt/api"
 )
 
 // What openapi.yaml marks as writeOnly goes into the server and not out of it: no
 // answer has it, whichever handler made it, and no change in a watch. The marks are
-// in marks.gen.go; what an answer is, its operation's schema says.
+// in operations.gen.go; what an answer is, its operation's schema says.
 
 // secrets are the marks below a schema; nil: there are none.
 type secrets struct {
 	drop   map[string]bool     // properties
 	fields map[string]*secrets // properties with marks further below
 	each   *secrets            // of an array's items, or an object's other properties
-}
-
-// marks are those of openapi.yaml, as openAPIMarks.
-//
-//go:generate go run ./secretmarks
-type marks struct {
-	answers map[string][]*secrets // of an operation's answers
-	kinds   map[api.Kind]*secrets
-}
-
-// withoutSecrets makes the answers of all operations leave without what is marked.
-func (m *marks) withoutSecrets(next StrictHandlerFunc, operation string) StrictHandlerFunc {
-	all := m.answers[operation]
-	if len(all) == 0 {
-		return next
-	}
-	return func(c echo.Context, request any) (any, error) {
-		answer, err := next(c, request)
-		if err != nil || answer == nil {
-			return answer, err
-		}
-		v := reflect.New(reflect.TypeOf(answer)).Elem() // a copy that can be changed
-		v.Set(reflect.ValueOf(answer))
-		for _, s := range all {
-			s.clear(v)
-		}
-		return v.Interface(), nil
-	}
 }
 
 var rawType = reflect.TypeFor[json.RawMessage]()
@@ -82,22 +52,14 @@ func (s *secrets) clearFields(v reflect.Value) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case !f.IsExported():
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct, f.Name == "Body" && name == "":
-			s.clear(v.Field(i)) // an answer with headers has its content in Body
-		case s.drop[orName(name, f.Name)]:
+		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
+			s.clear(v.Field(i))
+		case s.drop[name]:
 			v.Field(i).SetZero()
 		default:
-			s.fields[orName(name, f.Name)].clear(v.Field(i))
+			s.fields[name].clear(v.Field(i))
 		}
 	}
-}
-
-// orName: the generated lists have fields without tags, named as their properties.
-func orName(tag, name string) string {
-	if tag == "" {
-		return strings.ToLower(name[:1]) + name[1:]
-	}
-	return tag
 }
 
 // clearJSON is raw without what is marked; of what cannot be read, nothing.
@@ -149,9 +111,9 @@ func (s *secrets) without(v any) any {
 	return v
 }
 
-// object is o, as it leaves the server in a watch.
-func (m *marks) object(o api.Object) api.Object {
-	if s := m.kinds[o.Kind]; s != nil {
+// withoutSecrets is o, as it leaves the server in a watch.
+func withoutSecrets(o api.Object) api.Object {
+	if s := kindSecrets[o.Kind]; s != nil {
 		o.Spec, o.Assignment, o.Status = s.fields["spec"].clearJSON(o.Spec), s.fields["assignment"].clearJSON(o.Assignment), s.fields["status"].clearJSON(o.Status)
 	}
 	return o

@@ -76,7 +76,6 @@ type Server struct {
 	guesses *throttle
 	oidc    *oidc.Asker
 	bridges bridges
-	marks   *marks // of what leaves the server nowhere
 	alerts  alertBoard
 	// touched is when the use of a key or session was last to be noted.
 	touched sync.Map
@@ -102,17 +101,15 @@ func New(opts Options) (*Server, error) {
 		opts.KeyRate = 200
 	}
 	opts.Store = audited{referring{opts.Store}}
-	s := &Server{opts: opts, marks: &openAPIMarks, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError
 	s.echo.Use(s.recovered, headers)
-	guards := map[string][]echo.MiddlewareFunc{}
-	for op := range rights {
-		guards[op] = []echo.MiddlewareFunc{s.guard(op)}
+	if err := s.register(); err != nil {
+		return nil, err
 	}
-	RegisterHandlersWithOptions(s.echo, NewStrictHandler(&handlers{s}, []StrictMiddlewareFunc{s.marks.withoutSecrets}), RegisterHandlersOptions{OperationMiddlewares: guards})
 	registerDocs(s.echo)
 	return s, nil
 }
@@ -151,8 +148,6 @@ func (s *Server) ServeWith(ctx context.Context, l net.Listener, handler http.Han
 
 // handlers answers the operations of openapi.yaml, one file per kind.
 type handlers struct{ *Server }
-
-var _ StrictServerInterface = (*handlers)(nil)
 
 // newID of a kind.
 func newID(kind api.Kind) string {

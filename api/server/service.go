@@ -70,13 +70,13 @@ func (h *handlers) again(ctx context.Context, f func() (api.Service, error)) (ap
 }
 
 // ListServices pages through what the caller sees.
-func (h *handlers) ListServices(ctx context.Context, r ListServicesRequestObject) (ListServicesResponseObject, error) {
+func (h *handlers) ListServices(ctx context.Context, r in[api.ListServicesParams, none]) (*page[api.Service], error) {
 	limit := r.Params.Limit
 	if limit == 0 {
 		limit = maxLimit
 	}
 	p, err := h.servicesPage(ctx, r.Params.Installation, r.Params.Name, limit, r.Params.Continue)
-	out := ListServices200JSONResponse{Items: []api.Service{}, Continue: p.Continue, Revision: p.Revision}
+	out := page[api.Service]{Items: []api.Service{}, Continue: p.Continue, Revision: p.Revision}
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (h *handlers) ListServices(ctx context.Context, r ListServicesRequestObject
 		}
 		out.Items = append(out.Items, s)
 	}
-	return out, nil
+	return &out, nil
 }
 
 // servicesPage is one page, of an installation's own ones or of all that the
@@ -140,16 +140,16 @@ func (h *handlers) read(ctx context.Context) context.Context {
 }
 
 // GetService by id or name.
-func (h *handlers) GetService(ctx context.Context, r GetServiceRequestObject) (GetServiceResponseObject, error) {
+func (h *handlers) GetService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.service(ctx, r.ID)
 	if err == nil {
 		s, err = h.shown(ctx, s)
 	}
-	return GetService200JSONResponse(s), err
+	return &s, err
 }
 
 // PutService makes one, or makes it so.
-func (h *handlers) PutService(ctx context.Context, r PutServiceRequestObject) (PutServiceResponseObject, error) {
+func (h *handlers) PutService(ctx context.Context, r in[none, api.Service]) (*api.Service, error) {
 	want := r.Body.Spec
 	want.Email = api.Login(want.Email)
 	if want.Machine != nil && want.Machine.Name == "" {
@@ -173,11 +173,11 @@ func (h *handlers) PutService(ctx context.Context, r PutServiceRequestObject) (P
 		}
 		return h.changedService(ctx, old, want)
 	})
-	return PutService200JSONResponse(s), err
+	return &s, err
 }
 
 // DeleteService ends one. What never was is gone too.
-func (h *handlers) DeleteService(ctx context.Context, r DeleteServiceRequestObject) (DeleteServiceResponseObject, error) {
+func (h *handlers) DeleteService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.again(ctx, func() (api.Service, error) {
 		s, err := h.service(ctx, r.ID)
 		if err != nil || s.Spec.TerminatedAt != nil {
@@ -187,22 +187,22 @@ func (h *handlers) DeleteService(ctx context.Context, r DeleteServiceRequestObje
 	})
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
 		if _, _, bad := api.ParseServiceName(r.ID); bad == nil {
-			return DeleteService200JSONResponse{Kind: api.KindService, Meta: api.Meta{Name: r.ID}, Status: api.ServiceStatus{Phase: api.ServiceTerminated}}, nil
+			return &api.Service{Kind: api.KindService, Meta: api.Meta{Name: r.ID}, Status: api.ServiceStatus{Phase: api.ServiceTerminated}}, nil
 		}
 	}
-	return DeleteService200JSONResponse(s), err
+	return &s, err
 }
 
 // SuspendService suspends its organization.
-func (h *handlers) SuspendService(ctx context.Context, r SuspendServiceRequestObject) (SuspendServiceResponseObject, error) {
+func (h *handlers) SuspendService(ctx context.Context, r in[none, api.OrganizationSuspension]) (*api.Service, error) {
 	s, err := h.suspended(ctx, r.ID, &api.OrganizationSuspension{Reason: r.Body.Reason})
-	return SuspendService200JSONResponse(s), err
+	return &s, err
 }
 
 // ResumeService ends the suspension.
-func (h *handlers) ResumeService(ctx context.Context, r ResumeServiceRequestObject) (ResumeServiceResponseObject, error) {
+func (h *handlers) ResumeService(ctx context.Context, r in[none, none]) (*api.Service, error) {
 	s, err := h.suspended(ctx, r.ID, nil)
-	return ResumeService200JSONResponse(s), err
+	return &s, err
 }
 
 func (h *handlers) suspended(ctx context.Context, ref string, how *api.OrganizationSuspension) (api.Service, error) {

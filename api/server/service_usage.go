@@ -19,7 +19,7 @@ const usageServices = 100
 const maxCarry = 72 * time.Hour
 
 // ListServiceUsage answers totals by service and meter.
-func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageRequestObject) (ListServiceUsageResponseObject, error) {
+func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsageParams, none]) (*api.ServiceUsagePage, error) {
 	q, now := r.Params, h.opts.Now()
 	if h.opts.Billing == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
@@ -49,7 +49,7 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageReque
 	} else if p, err = h.servicesPage(ctx, q.Installation, "", cmp.Or(q.Limit, usageServices), q.Continue); err != nil {
 		return nil, err
 	}
-	out := ListServiceUsage200JSONResponse{From: from, To: to, UseFrom: useFrom, UseTo: useTo, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
+	out := api.ServiceUsagePage{From: from, To: to, UseFrom: useFrom, UseTo: useTo, ReadAt: now.UTC(), Items: []api.ServiceUsage{}, Continue: p.Continue}
 	for _, s := range p.Items {
 		totals, err := h.totals(h.read(ctx), s.Spec.Organization, useFrom, useTo)
 		if err != nil {
@@ -60,7 +60,7 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r ListServiceUsageReque
 		}
 		out.Items = append(out.Items, api.ServiceUsage{ID: s.Meta.ID, Name: s.Meta.Name, Organization: s.Spec.Organization, Totals: totals})
 	}
-	return out, nil
+	return &out, nil
 }
 
 // totals of an organization's use by meter, in the order of meters.

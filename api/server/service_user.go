@@ -134,7 +134,7 @@ func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.Use
 }
 
 // SetServicePassword sets its user's password.
-func (h *handlers) SetServicePassword(ctx context.Context, r SetServicePasswordRequestObject) (SetServicePasswordResponseObject, error) {
+func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.ServicePassword]) (*api.Service, error) {
 	var hash string
 	s, err := h.again(ctx, func() (api.Service, error) {
 		s, u, err := h.userOf(ctx, r.ID)
@@ -153,5 +153,5 @@ func (h *handlers) SetServicePassword(ctx context.Context, r SetServicePasswordR
 		c.PasswordHash, c.LinkHash, c.LinkExpiresAt, c.Epoch = hash, "", nil, c.Epoch+1
 		return s, h.keep(ctx, u, c)
 	})
-	return SetServicePassword200JSONResponse(s), err
+	return &s, err
 }

@@ -99,36 +99,36 @@ func (h *handlers) me(ctx context.Context) (api.User, error) {
 }
 
 // ListSessions of the caller's.
-func (h *handlers) ListSessions(ctx context.Context, _ ListSessionsRequestObject) (ListSessionsResponseObject, error) {
+func (h *handlers) ListSessions(ctx context.Context, _ in[none, none]) (*api.SessionList, error) {
 	u, err := h.me(ctx)
 	if err != nil {
 		return nil, err
 	}
 	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
-	out := ListSessions200JSONResponse{Items: []api.Session{}}
+	out := api.SessionList{Items: []api.Session{}}
 	for _, s := range sessions {
 		if holds(s, u, h.opts.Now()) {
 			s.Current = s.Meta.ID == who(ctx).id
 			out.Items = append(out.Items, s)
 		}
 	}
-	return out, err
+	return &out, err
 }
 
 // DeleteSession ends one of the caller's.
-func (h *handlers) DeleteSession(ctx context.Context, r DeleteSessionRequestObject) (DeleteSessionResponseObject, error) {
+func (h *handlers) DeleteSession(ctx context.Context, r in[none, none]) (*api.Session, error) {
 	s, err := h.endSession(ctx, r.ID)
-	return DeleteSession200JSONResponse(s), err
+	return &s, err
 }
 
 // Logout ends the session that the request came with.
-func (h *handlers) Logout(ctx context.Context, _ LogoutRequestObject) (LogoutResponseObject, error) {
+func (h *handlers) Logout(ctx context.Context, _ in[none, none]) (*api.Session, error) {
 	if who(ctx).user == "" {
 		_, err := h.me(ctx)
 		return nil, err
 	}
 	s, err := h.endSession(ctx, who(ctx).id)
-	return Logout200JSONResponse(s), err
+	return &s, err
 }
 
 func (h *handlers) endSession(ctx context.Context, id string) (api.Session, error) {

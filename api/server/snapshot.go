@@ -26,13 +26,13 @@ func (h *handlers) readyVolume(ctx context.Context, m api.Meta, ref string) (api
 }
 
 // ListSnapshots pages through what the caller sees.
-func (h *handlers) ListSnapshots(ctx context.Context, r ListSnapshotsRequestObject) (ListSnapshotsResponseObject, error) {
+func (h *handlers) ListSnapshots(ctx context.Context, r in[api.ListSnapshotsParams, none]) (*page[api.Snapshot], error) {
 	p, err := list[api.Snapshot](ctx, h, api.KindSnapshot, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return ListSnapshots200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateSnapshot makes one.
-func (h *handlers) CreateSnapshot(ctx context.Context, r CreateSnapshotRequestObject) (CreateSnapshotResponseObject, error) {
+func (h *handlers) CreateSnapshot(ctx context.Context, r in[api.CreateSnapshotParams, api.Snapshot]) (*api.Snapshot, error) {
 	m, err := h.place(ctx, api.KindSnapshot, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -42,17 +42,17 @@ func (h *handlers) CreateSnapshot(ctx context.Context, r CreateSnapshotRequestOb
 		return nil, err
 	}
 	o, err := create[api.Snapshot](ctx, h, api.KindSnapshot, newID(api.KindSnapshot), m, spec, r.Params.IdempotencyKey)
-	return CreateSnapshot201JSONResponse(o), err
+	return &o, err
 }
 
 // GetSnapshot by id or name.
-func (h *handlers) GetSnapshot(ctx context.Context, r GetSnapshotRequestObject) (GetSnapshotResponseObject, error) {
+func (h *handlers) GetSnapshot(ctx context.Context, r in[api.GetSnapshotParams, none]) (*api.Snapshot, error) {
 	o, err := get[api.Snapshot](ctx, h, api.KindSnapshot, r.ID, r.Params.Organization, r.Params.Project)
-	return GetSnapshot200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateSnapshot changes name, labels and spec.
-func (h *handlers) UpdateSnapshot(ctx context.Context, r UpdateSnapshotRequestObject) (UpdateSnapshotResponseObject, error) {
+func (h *handlers) UpdateSnapshot(ctx context.Context, r in[none, api.Snapshot]) (*api.Snapshot, error) {
 	o, err := update(ctx, h, api.KindSnapshot, r.ID, r.Body.Meta, func(old api.Snapshot) (any, error) {
 		s := r.Body.Spec
 		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {
@@ -60,11 +60,11 @@ func (h *handlers) UpdateSnapshot(ctx context.Context, r UpdateSnapshotRequestOb
 		}
 		return s, api.ChangeSnapshot(old.Spec, s)
 	})
-	return UpdateSnapshot200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteSnapshot deletes one that nothing uses.
-func (h *handlers) DeleteSnapshot(ctx context.Context, r DeleteSnapshotRequestObject) (DeleteSnapshotResponseObject, error) {
+func (h *handlers) DeleteSnapshot(ctx context.Context, r in[none, none]) (*api.Snapshot, error) {
 	o, err := remove[api.Snapshot](ctx, h, api.KindSnapshot, r.ID)
-	return DeleteSnapshot200JSONResponse(o), err
+	return &o, err
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TraceNetwork says where a packet goes.
-func (h *handlers) TraceNetwork(ctx context.Context, r TraceNetworkRequestObject) (TraceNetworkResponseObject, error) {
+func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams, none]) (*api.NetworkTrace, error) {
 	if h.opts.Tracer == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this cluster has no networks: basaltd runs without --network ovn")
 	}
@@ -45,7 +45,7 @@ func (h *handlers) TraceNetwork(ctx context.Context, r TraceNetworkRequestObject
 	if t.Lines == nil {
 		t.Lines = []string{}
 	}
-	return TraceNetwork200JSONResponse(t), err
+	return &t, err
 }
 
 // traceEnd is an address, or an instance that the caller sees and its project.

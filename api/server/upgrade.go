@@ -14,13 +14,13 @@ type Packages interface {
 }
 
 // ListUpgrades pages through what the caller sees.
-func (h *handlers) ListUpgrades(ctx context.Context, r ListUpgradesRequestObject) (ListUpgradesResponseObject, error) {
+func (h *handlers) ListUpgrades(ctx context.Context, r in[api.ListUpgradesParams, none]) (*page[api.Upgrade], error) {
 	p, err := list[api.Upgrade](ctx, h, api.KindUpgrade, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return ListUpgrades200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateUpgrade begins one. That there is one only, its name sees to.
-func (h *handlers) CreateUpgrade(ctx context.Context, r CreateUpgradeRequestObject) (CreateUpgradeResponseObject, error) {
+func (h *handlers) CreateUpgrade(ctx context.Context, r in[api.CreateUpgradeParams, api.Upgrade]) (*api.Upgrade, error) {
 	if h.opts.Packages == nil {
 		return nil, noCluster()
 	}
@@ -32,28 +32,28 @@ func (h *handlers) CreateUpgrade(ctx context.Context, r CreateUpgradeRequestObje
 		return nil, err
 	}
 	o, err := create[api.Upgrade](ctx, h, api.KindUpgrade, newID(api.KindUpgrade), m, r.Body.Spec, r.Params.IdempotencyKey)
-	return CreateUpgrade201JSONResponse(o), err
+	return &o, err
 }
 
 // GetUpgrade by id or name.
-func (h *handlers) GetUpgrade(ctx context.Context, r GetUpgradeRequestObject) (GetUpgradeResponseObject, error) {
+func (h *handlers) GetUpgrade(ctx context.Context, r in[none, none]) (*api.Upgrade, error) {
 	o, err := get[api.Upgrade](ctx, h, api.KindUpgrade, r.ID, "", "")
-	return GetUpgrade200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateUpgrade pauses one, lets it go on, or has it tried again.
-func (h *handlers) UpdateUpgrade(ctx context.Context, r UpdateUpgradeRequestObject) (UpdateUpgradeResponseObject, error) {
+func (h *handlers) UpdateUpgrade(ctx context.Context, r in[none, api.Upgrade]) (*api.Upgrade, error) {
 	o, err := update(ctx, h, api.KindUpgrade, r.ID, r.Body.Meta, func(old api.Upgrade) (any, error) {
 		if name := r.Body.Meta.Name; name != "" && name != old.Meta.Name {
 			return nil, api.Errorf(api.CodeInvalid, "there is one upgrade, called %s", api.UpgradeName).At("meta.name")
 		}
 		return r.Body.Spec, api.ChangeUpgrade(old.Spec, r.Body.Spec)
 	})
-	return UpdateUpgrade200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteUpgrade forgets one that leaves no node half-way.
-func (h *handlers) DeleteUpgrade(ctx context.Context, r DeleteUpgradeRequestObject) (DeleteUpgradeResponseObject, error) {
+func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Upgrade, error) {
 	old, err := get[api.Upgrade](ctx, h, api.KindUpgrade, r.ID, "", "")
 	if err != nil {
 		return nil, err
@@ -69,17 +69,17 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r DeleteUpgradeRequestObje
 		return nil, err
 	}
 	o, err := decode[api.Upgrade](out[0])
-	return DeleteUpgrade200JSONResponse(o), err
+	return &o, err
 }
 
 // PutUpgradePackage keeps a package's bytes on this node, from which the others
 // fetch them.
-func (h *handlers) PutUpgradePackage(ctx context.Context, r PutUpgradePackageRequestObject) (PutUpgradePackageResponseObject, error) {
+func (h *handlers) PutUpgradePackage(ctx context.Context, r in[none, stream]) (*nothing, error) {
 	if h.opts.Packages == nil {
 		return nil, noCluster()
 	}
 	if !api.IsSHA256(r.ID) {
 		return nil, api.Errorf(api.CodeInvalid, "the id of a package is its SHA-256 sum").At("id").WithHint("64 hexadecimal digits, in lower case")
 	}
-	return PutUpgradePackage204Response{}, h.opts.Packages.Put(ctx, r.ID, r.Body, request(ctx).ContentLength)
+	return &nothing{}, h.opts.Packages.Put(ctx, r.ID, r.Body, request(ctx).ContentLength)
 }

@@ -13,9 +13,9 @@ import (
 const recordRounds = 8
 
 // ListUsageRecords pages through what the caller sees, by time.
-func (h *handlers) ListUsageRecords(ctx context.Context, r ListUsageRecordsRequestObject) (ListUsageRecordsResponseObject, error) {
+func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecordsParams, none]) (*page[api.UsageRecord], error) {
 	p := r.Params
-	out := ListUsageRecords200JSONResponse{Items: []api.UsageRecord{}, Revision: h.opts.Store.Revision()}
+	out := page[api.UsageRecord]{Items: []api.UsageRecord{}, Revision: h.opts.Store.Revision()}
 	q := api.RecordQuery{Meter: p.Meter, Resource: p.Resource, ID: p.Name, From: p.From.UTC(), To: p.To.UTC(), Limit: cmp.Or(p.Limit, api.MaxRecords)}
 	limit := q.Limit
 	after, err := api.ParseRecordPlace(p.Continue)
@@ -42,7 +42,7 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r ListUsageRecordsReque
 		for more := true; more; {
 			if len(out.Items) == limit || rounds == 0 {
 				out.Continue = after.String()
-				return out, nil
+				return &out, nil
 			}
 			q.Limit = limit - len(out.Items)
 			page, err := h.opts.Store.Records(ctx, q)
@@ -62,7 +62,7 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r ListUsageRecordsReque
 			}
 		}
 	}
-	return out, nil
+	return &out, nil
 }
 
 // recordsOf are the organizations whose records are looked for, in the order of

@@ -67,7 +67,7 @@ func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink 
 
 // CreateUser makes one without a password; the answer holds a token that sets
 // it, which is nowhere else, so this takes no Idempotency-Key.
-func (h *handlers) CreateUser(ctx context.Context, r CreateUserRequestObject) (CreateUserResponseObject, error) {
+func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
 	in := *r.Body
 	in.Meta.Name = api.Login(in.Meta.Name)
 	m, err := h.place(ctx, api.KindUser, in.Meta)
@@ -88,24 +88,24 @@ func (h *handlers) CreateUser(ctx context.Context, r CreateUserRequestObject) (C
 		err = api.Errorf(api.CodeExists, "somebody logs in as %s already", m.Name).At("meta.name")
 	}
 	u.Link = &link
-	return CreateUser201JSONResponse(u), err
+	return &u, err
 }
 
 // ListUsers pages through what the caller sees.
-func (h *handlers) ListUsers(ctx context.Context, r ListUsersRequestObject) (ListUsersResponseObject, error) {
+func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none]) (*page[api.User], error) {
 	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListUsers200JSONResponse(p), err
+	return &p, err
 }
 
 // GetUser by id or name.
-func (h *handlers) GetUser(ctx context.Context, r GetUserRequestObject) (GetUserResponseObject, error) {
+func (h *handlers) GetUser(ctx context.Context, r in[api.GetUserParams, none]) (*api.User, error) {
 	o, err := get[api.User](ctx, h, api.KindUser, r.ID, r.Params.Organization, "")
-	return GetUser200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateUser changes name, labels and spec. Sessions of grants that are gone,
 // and all of a user that is disabled, end with it.
-func (h *handlers) UpdateUser(ctx context.Context, r UpdateUserRequestObject) (UpdateUserResponseObject, error) {
+func (h *handlers) UpdateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
 	r.Body.Meta.Name = api.Login(r.Body.Meta.Name)
 	o, err := update(ctx, h, api.KindUser, r.ID, r.Body.Meta, func(old api.User) (any, error) {
 		kept := credentials(old)
@@ -114,11 +114,11 @@ func (h *handlers) UpdateUser(ctx context.Context, r UpdateUserRequestObject) (U
 		}
 		return h.userSpec(ctx, r.Body.Spec, &kept)
 	})
-	return UpdateUser200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteUser deletes one, and its sessions.
-func (h *handlers) DeleteUser(ctx context.Context, r DeleteUserRequestObject) (DeleteUserResponseObject, error) {
+func (h *handlers) DeleteUser(ctx context.Context, r in[none, none]) (*api.User, error) {
 	o, err := h.own(ctx, api.KindUser, r.ID)
 	if err != nil {
 		return nil, err
@@ -136,11 +136,11 @@ func (h *handlers) DeleteUser(ctx context.Context, r DeleteUserRequestObject) (D
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}
 	u, err := remove[api.User](ctx, h, api.KindUser, o.Meta.ID, with...)
-	return DeleteUser200JSONResponse(u), err
+	return &u, err
 }
 
 // ResetUser voids a user's password, for one that was lost or is known to others.
-func (h *handlers) ResetUser(ctx context.Context, r ResetUserRequestObject) (ResetUserResponseObject, error) {
+func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*api.PasswordLink, error) {
 	o, err := h.own(ctx, api.KindUser, r.ID)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (h *handlers) ResetUser(ctx context.Context, r ResetUserRequestObject) (Res
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	}
 	link := newLink(u.Meta.ID, &c, h.opts.Now())
-	return ResetUser200JSONResponse(link), h.keep(ctx, u, c)
+	return &link, h.keep(ctx, u, c)
 }
 
 // shownStatus says that there is a password or a code, and no more of them.

@@ -134,14 +134,14 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 }
 
 // ListVolumes pages through what the caller sees.
-func (h *handlers) ListVolumes(ctx context.Context, r ListVolumesRequestObject) (ListVolumesResponseObject, error) {
+func (h *handlers) ListVolumes(ctx context.Context, r in[api.ListVolumesParams, none]) (*page[api.Volume], error) {
 	p, err := list[api.Volume](ctx, h, api.KindVolume, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
 		organization: r.Params.Organization, project: r.Params.Project})
-	return ListVolumes200JSONResponse(p), err
+	return &p, err
 }
 
 // CreateVolume makes one.
-func (h *handlers) CreateVolume(ctx context.Context, r CreateVolumeRequestObject) (CreateVolumeResponseObject, error) {
+func (h *handlers) CreateVolume(ctx context.Context, r in[api.CreateVolumeParams, api.Volume]) (*api.Volume, error) {
 	m, err := h.place(ctx, api.KindVolume, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -151,17 +151,17 @@ func (h *handlers) CreateVolume(ctx context.Context, r CreateVolumeRequestObject
 		return nil, err
 	}
 	o, err := create[api.Volume](ctx, h, api.KindVolume, newID(api.KindVolume), m, spec, r.Params.IdempotencyKey)
-	return CreateVolume201JSONResponse(o), err
+	return &o, err
 }
 
 // GetVolume by id or name.
-func (h *handlers) GetVolume(ctx context.Context, r GetVolumeRequestObject) (GetVolumeResponseObject, error) {
+func (h *handlers) GetVolume(ctx context.Context, r in[api.GetVolumeParams, none]) (*api.Volume, error) {
 	o, err := get[api.Volume](ctx, h, api.KindVolume, r.ID, r.Params.Organization, r.Params.Project)
-	return GetVolume200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateVolume changes name, labels and spec.
-func (h *handlers) UpdateVolume(ctx context.Context, r UpdateVolumeRequestObject) (UpdateVolumeResponseObject, error) {
+func (h *handlers) UpdateVolume(ctx context.Context, r in[none, api.Volume]) (*api.Volume, error) {
 	o, err := update(ctx, h, api.KindVolume, r.ID, r.Body.Meta, func(old api.Volume) (any, error) {
 		s := r.Body.Spec
 		s.WrappedKey = old.Spec.WrappedKey
@@ -184,7 +184,7 @@ func (h *handlers) UpdateVolume(ctx context.Context, r UpdateVolumeRequestObject
 		}
 		return s, h.changedVolume(ctx, old, s)
 	})
-	return UpdateVolume200JSONResponse(o), err
+	return &o, err
 }
 
 // sameSource turns names of what the volume was made from into the ids that it
@@ -215,7 +215,7 @@ func (h *handlers) sameSource(ctx context.Context, old api.Volume, s api.VolumeS
 
 // DeleteVolume deletes one that nothing uses; with cascade its snapshots too,
 // unless something is made from them.
-func (h *handlers) DeleteVolume(ctx context.Context, r DeleteVolumeRequestObject) (DeleteVolumeResponseObject, error) {
+func (h *handlers) DeleteVolume(ctx context.Context, r in[api.DeleteVolumeParams, none]) (*api.Volume, error) {
 	var with []api.Command // in one batch: nothing is deleted while a snapshot has a clone
 	if r.Params.Cascade {
 		v, err := h.own(ctx, api.KindVolume, r.ID)
@@ -233,5 +233,5 @@ func (h *handlers) DeleteVolume(ctx context.Context, r DeleteVolumeRequestObject
 		}
 	}
 	o, err := remove[api.Volume](ctx, h, api.KindVolume, r.ID, with...)
-	return DeleteVolume200JSONResponse(o), err
+	return &o, err
 }

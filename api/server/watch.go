@@ -19,7 +19,7 @@ const heartbeat = 15 * time.Second
 const sendTime = 30 * time.Second
 
 // Watch streams the changes that the caller sees.
-func (h *handlers) Watch(ctx context.Context, r WatchRequestObject) (WatchResponseObject, error) {
+func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*watchResponse, error) {
 	if r.Params.Since < 0 {
 		return nil, api.Errorf(api.CodeInvalid, "a revision is not negative").At("since")
 	}
@@ -35,7 +35,7 @@ func (h *handlers) Watch(ctx context.Context, r WatchRequestObject) (WatchRespon
 	if err != nil {
 		return nil, err
 	}
-	return watchResponse{ctx, who(ctx), r.Params.Kind, events, h.marks}, nil
+	return &watchResponse{ctx, who(ctx), r.Params.Kind, events}, nil
 }
 
 type watchResponse struct {
@@ -43,12 +43,11 @@ type watchResponse struct {
 	me     identity
 	kinds  []api.Kind // none: all
 	events <-chan api.Event
-	marks  *marks
 }
 
-// VisitWatchResponse sends lines until the reader or the store ends it, or the
+// write sends lines until the reader or the store ends it, or the
 // caller's key goes.
-func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
+func (w watchResponse) write(out http.ResponseWriter) error {
 	out.Header().Set("Content-Type", "application/x-ndjson")
 	out.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(out)
@@ -79,7 +78,7 @@ func (w watchResponse) VisitWatchResponse(out http.ResponseWriter) error {
 			}
 			ended := w.me.ended(e) // before its credentials are blanked
 			if w.wants(e) {
-				e.Object = w.marks.object(shown(e.Object))
+				e.Object = withoutSecrets(shown(e.Object))
 				line, err := json.Marshal(e)
 				if err != nil {
 					return fmt.Errorf("encode a change: %w", err)

@@ -25,7 +25,7 @@ func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.Webhoo
 
 // CreateWebhook makes one. The answer holds the secret, which is nowhere else,
 // so this takes no Idempotency-Key.
-func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObject) (CreateWebhookResponseObject, error) {
+func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (*api.Webhook, error) {
 	m, err := h.place(ctx, api.KindWebhook, r.Body.Meta)
 	if err != nil {
 		return nil, err
@@ -45,35 +45,35 @@ func (h *handlers) CreateWebhook(ctx context.Context, r CreateWebhookRequestObje
 	spec.ReplayAfter = 2*h.opts.Store.Revision() + 1 // what happens from now on
 	o, err := create[api.Webhook](ctx, h, api.KindWebhook, newID(api.KindWebhook), m, spec, "")
 	o.Secret = plain
-	return CreateWebhook201JSONResponse(o), err
+	return &o, err
 }
 
 // ListWebhooks pages through what the caller sees.
-func (h *handlers) ListWebhooks(ctx context.Context, r ListWebhooksRequestObject) (ListWebhooksResponseObject, error) {
+func (h *handlers) ListWebhooks(ctx context.Context, r in[api.ListWebhooksParams, none]) (*page[api.Webhook], error) {
 	p, err := list[api.Webhook](ctx, h, api.KindWebhook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return ListWebhooks200JSONResponse(p), err
+	return &p, err
 }
 
 // GetWebhook by id or name.
-func (h *handlers) GetWebhook(ctx context.Context, r GetWebhookRequestObject) (GetWebhookResponseObject, error) {
+func (h *handlers) GetWebhook(ctx context.Context, r in[api.GetWebhookParams, none]) (*api.Webhook, error) {
 	o, err := get[api.Webhook](ctx, h, api.KindWebhook, r.ID, r.Params.Organization, "")
-	return GetWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // UpdateWebhook changes name, labels and what a client may say.
-func (h *handlers) UpdateWebhook(ctx context.Context, r UpdateWebhookRequestObject) (UpdateWebhookResponseObject, error) {
+func (h *handlers) UpdateWebhook(ctx context.Context, r in[none, api.Webhook]) (*api.Webhook, error) {
 	o, err := update(ctx, h, api.KindWebhook, r.ID, r.Body.Meta, func(old api.Webhook) (any, error) {
 		s := old.Spec
 		s.URL, s.Events, s.Paused = r.Body.Spec.URL, r.Body.Spec.Events, r.Body.Spec.Paused
 		return s, api.ValidateWebhook(s)
 	})
-	return UpdateWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // DeleteWebhook deletes one.
-func (h *handlers) DeleteWebhook(ctx context.Context, r DeleteWebhookRequestObject) (DeleteWebhookResponseObject, error) {
+func (h *handlers) DeleteWebhook(ctx context.Context, r in[none, none]) (*api.Webhook, error) {
 	o, err := remove[api.Webhook](ctx, h, api.KindWebhook, r.ID)
-	return DeleteWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // ownWebhook is one that the caller may change.
@@ -96,7 +96,7 @@ func (h *handlers) putWebhook(ctx context.Context, w api.Webhook, raise *api.Rai
 }
 
 // RotateWebhook makes a new secret; the one before signs too for a while.
-func (h *handlers) RotateWebhook(ctx context.Context, r RotateWebhookRequestObject) (RotateWebhookResponseObject, error) {
+func (h *handlers) RotateWebhook(ctx context.Context, r in[none, api.WebhookRotation]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (h *handlers) RotateWebhook(ctx context.Context, r RotateWebhookRequestObje
 	w.Spec.Keys = append([]api.WebhookKey{key}, keptKeys(w.Spec.Keys, h.opts.Now().UTC(), keep)...)
 	o, err := h.putWebhook(ctx, w, nil)
 	o.Secret = plain
-	return RotateWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // keptKeys are those that go on beside a new one: none longer than it was to.
@@ -131,7 +131,7 @@ func keptKeys(keys []api.WebhookKey, now time.Time, keep time.Duration) []api.We
 }
 
 // ReplayWebhook sends again from an event or a time on.
-func (h *handlers) ReplayWebhook(ctx context.Context, r ReplayWebhookRequestObject) (ReplayWebhookResponseObject, error) {
+func (h *handlers) ReplayWebhook(ctx context.Context, r in[none, api.WebhookReplay]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (h *handlers) ReplayWebhook(ctx context.Context, r ReplayWebhookRequestObje
 	}
 	w.Spec.Replays++
 	o, err := h.putWebhook(ctx, w, nil)
-	return ReplayWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // replayAfter is the sequence before an event, or before the first one of a time.
@@ -172,18 +172,18 @@ func (h *handlers) replayAfter(ctx context.Context, organization, from string) (
 }
 
 // TestWebhook sends one event to this webhook alone.
-func (h *handlers) TestWebhook(ctx context.Context, r TestWebhookRequestObject) (TestWebhookResponseObject, error) {
+func (h *handlers) TestWebhook(ctx context.Context, r in[none, none]) (*api.Webhook, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	w.Spec.Tests++
 	o, err := h.putWebhook(ctx, w, &api.Raise{Type: api.EventTest, Webhook: w.Meta.ID, Data: api.Encode(map[string]any{"webhook": w.Meta.ID, "test": w.Spec.Tests})})
-	return TestWebhook200JSONResponse(o), err
+	return &o, err
 }
 
 // ListWebhookDeliveries says what became of the events that are kept.
-func (h *handlers) ListWebhookDeliveries(ctx context.Context, r ListWebhookDeliveriesRequestObject) (ListWebhookDeliveriesResponseObject, error) {
+func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebhookDeliveriesParams, none]) (*api.WebhookDeliveryList, error) {
 	w, err := h.ownWebhook(ctx, r.ID)
 	if err != nil {
 		return nil, err
@@ -215,12 +215,12 @@ func (h *handlers) ListWebhookDeliveries(ctx context.Context, r ListWebhookDeliv
 			}
 			if len(out.Items) == limit {
 				out.Continue = strconv.FormatInt(out.Items[limit-1].Event.Seq, 10)
-				return ListWebhookDeliveries200JSONResponse(nextIsRetried(w, out)), nil
+				return nextIsRetried(w, &out), nil
 			}
 			out.Items = append(out.Items, delivery(w, e))
 		}
 		if !p.More {
-			return ListWebhookDeliveries200JSONResponse(nextIsRetried(w, out)), nil
+			return nextIsRetried(w, &out), nil
 		}
 	}
 }
@@ -241,7 +241,7 @@ func delivery(w api.Webhook, e api.WebhookEvent) api.WebhookDelivery {
 }
 
 // nextIsRetried marks the oldest event that waits, if it was tried.
-func nextIsRetried(w api.Webhook, l api.WebhookDeliveryList) api.WebhookDeliveryList {
+func nextIsRetried(w api.Webhook, l *api.WebhookDeliveryList) *api.WebhookDeliveryList {
 	for i := range l.Items {
 		d := &l.Items[i]
 		next := i+1 == len(l.Items) && l.Continue == "" || i+1 < len(l.Items) && l.Items[i+1].State != api.DeliveryWaiting

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/labstack/echo/v4"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Every operation takes the parameters and the body, and answers with the type, that
+// openapi.yaml says.
+func TestContract(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &router{echo: echo.New(), served: map[string]shape{}, guard: func(string) echo.MiddlewareFunc {
+		return func(next echo.HandlerFunc) echo.HandlerFunc { return next }
+	}}
+	(&handlers{&Server{}}).routes(r)
+	for path, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			got, ok := r.served[op.OperationID]
+			if !ok {
+				t.Errorf("%s %s is not served", op.OperationID, path)
+				continue
+			}
+			if got, want := takes(got), wanted(item, op); !slices.Equal(got, want) {
+				t.Errorf("%s takes %q, want %q", op.OperationID, got, want)
+			}
+			if got, want := got.body.Name(), bodyOf(op); got != want {
+				t.Errorf("%s has the body %s, want %s", op.OperationID, got, want)
+			}
+			if got, want := answers(got.answer), answerOf(op); want != "" && got != want {
+				t.Errorf("%s answers %s, want %s", op.OperationID, got, want)
+			}
+		}
+	}
+}
+
+// takes are the parameters that are read, besides the path's.
+func takes(s shape) (names []string) {
+	for i := range s.parameters.NumField() {
+		tag := s.parameters.Field(i).Tag
+		name, optional := strings.CutSuffix(tag.Get("form"), ",omitempty")
+		if name == "" {
+			name, _, _ = strings.Cut(tag.Get("json"), ",")
+			name, optional = "header "+name, true
+		}
+		names = append(names, fmt.Sprintf("%s %v", name, !optional))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func wanted(item *openapi3.PathItem, op *openapi3.Operation) (names []string) {
+	for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
+		switch p.Value.In {
+		case "query":
+			names = append(names, fmt.Sprintf("%s %v", p.Value.Name, p.Value.Required))
+		case "header":
+			names = append(names, fmt.Sprintf("header %s %v", p.Value.Name, p.Value.Required))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func bodyOf(op *openapi3.Operation) string {
+	if op.RequestBody == nil {
+		return "none"
+	}
+	for form, c := range op.RequestBody.Value.Content {
+		if form == "application/json" {
+			return schemaName(c.Schema)
+		}
+	}
+	return "stream"
+}
+
+// answerOf is the schema of its JSON; empty: it answers something else.
+func answerOf(op *openapi3.Operation) string {
+	responses := op.Responses.Map()
+	for _, status := range slices.Sorted(maps.Keys(responses)) {
+		if c := responses[status].Value.Content["application/json"]; strings.HasPrefix(status, "2") && c != nil {
+			return schemaName(c.Schema)
+		}
+	}
+	return ""
+}
+
+func schemaName(s *openapi3.SchemaRef) string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
+
+// answers is a type's schema: a page of flavors is a FlavorList.
+func answers(t reflect.Type) string {
+	if of, ok := strings.CutPrefix(t.Name(), "page["); ok {
+		return strings.TrimSuffix(of[strings.LastIndex(of, ".")+1:], "]") + "List"
+	}
+	return t.Name()
+}
