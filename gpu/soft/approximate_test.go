@@ -33,7 +33,7 @@ func TestApproximationsAgainstOracle(t *testing.T) {
 			src := g.program(func() { g.out.WriteString(inst + ";\n") })
 			r := loadRandom(t, engine, src)
 			for seed := range int64(8) {
-				before := newRandData(randThreads, seed)
+				before := newRandData(1, randThreads, seed)
 				got, err := before.on(r)
 				if err != nil {
 					t.Fatal(err)

@@ -112,13 +112,13 @@ const randThreads = 40
 
 // randData are the registers and the memory of a random program's threads.
 type randData struct {
-	threads       int
-	regs, scratch []byte
+	blocks, threads int // of each
+	regs, scratch   []byte
 }
 
-func newRandData(threads int, seed int64) (v randData) {
-	rnd := rand.New(rand.NewSource(^seed))
-	v = randData{threads, make([]byte, threads*randSlots*8), make([]byte, threads*randScratch)}
+func newRandData(blocks, each int, seed int64) (v randData) {
+	rnd, threads := rand.New(rand.NewSource(^seed)), blocks*each
+	v = randData{blocks, each, make([]byte, threads*randSlots*8), make([]byte, threads*randScratch)}
 	sizes := map[string]int{"b16": 2, "b32": 4, "b64": 8, "pred": 1}
 	for i := range threads * randSlots {
 		_, ty := randSlot(i % randSlots)
@@ -136,8 +136,8 @@ func newRandData(threads int, seed int64) (v randData) {
 func (v *randData) onOracle(t *testing.T, src string) (after randData) {
 	t.Helper()
 	const regs, scratch = 1 << 40, 2 << 40
-	after = randData{v.threads, bytes.Clone(v.regs), bytes.Clone(v.scratch)}
-	oracleRun(t, src, "k", [3]uint32{1, 1, 1}, [3]uint32{uint32(v.threads), 1, 1}, 0, pack(uint64(regs), uint64(scratch)), oracleMemory{regs: after.regs, scratch: after.scratch})
+	after = randData{v.blocks, v.threads, bytes.Clone(v.regs), bytes.Clone(v.scratch)}
+	oracleRun(t, src, "k", [3]uint32{uint32(v.blocks), 1, 1}, [3]uint32{uint32(v.threads), 1, 1}, 0, pack(uint64(regs), uint64(scratch)), oracleMemory{regs: after.regs, scratch: after.scratch})
 	return after
 }
 
@@ -145,7 +145,7 @@ func (v *randData) onOracle(t *testing.T, src string) (after randData) {
 func (v *randData) on(r *rig) (after randData, err error) {
 	r.Helper()
 	regs, scratch := r.buffer(v.regs), r.buffer(v.scratch)
-	r.launch("k", [3]uint32{1, 1, 1}, [3]uint32{uint32(v.threads), 1, 1}, 0, regs, scratch)
+	r.launch("k", [3]uint32{uint32(v.blocks), 1, 1}, [3]uint32{uint32(v.threads), 1, 1}, 0, regs, scratch)
 	if after.regs, err = r.read(regs, len(v.regs)); err == nil {
 		after.scratch, err = r.read(scratch, len(v.scratch))
 	}
@@ -155,18 +155,18 @@ func (v *randData) on(r *rig) (after randData, err error) {
 // differ runs a program on engines and on the oracle, with the data of some seeds.
 func differ(t *testing.T, engines []worker.Driver, src string, seeds ...int64) {
 	t.Helper()
-	differOf(t, engines, randThreads, src, seeds...)
+	differOf(t, engines, 1, randThreads, src, seeds...)
 }
 
-// differOf is differ for so many threads.
-func differOf(t *testing.T, engines []worker.Driver, threads int, src string, seeds ...int64) {
+// differOf is differ for so many blocks of so many threads.
+func differOf(t *testing.T, engines []worker.Driver, blocks, threads int, src string, seeds ...int64) {
 	t.Helper()
 	var rigs []*rig
 	for _, d := range engines {
 		rigs = append(rigs, loadRandom(t, d, src))
 	}
 	for _, seed := range seeds {
-		before := newRandData(threads, seed)
+		before := newRandData(blocks, threads, seed)
 		want := before.onOracle(t, src)
 		for i, r := range rigs {
 			got, err := before.on(r)

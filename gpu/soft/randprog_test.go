@@ -34,6 +34,11 @@ type randProg struct {
 	functions []randFunction
 	// head is the program's; ptxHead if it is empty.
 	head string
+	// stripe is how many bytes of a thread's memory lie together, with those of the other
+	// threads behind them; 0: all of it.
+	stripe int
+	// blocks is how many run, of so many threads; 0: one, of any number of them.
+	blocks, threads int
 	// open programs may have what began after PTX ISA 8.4 and sm_90, and what PTX leaves
 	// open, as approximations and what a shuffle reads of lanes that do not take part: our
 	// engines and the oracle agree there, but a card need not.
@@ -44,7 +49,7 @@ const newestHead = ".version 8.7\n.target sm_100a\n.address_size 64\n"
 
 // randRegisters declares what a kernel and each function has.
 var randRegisters = fmt.Sprintf(`.reg .b16 %%h<%d>; .reg .b32 %%r<%d>; .reg .b64 %%d<%d>; .reg .pred %%p<%d>; .reg .b32 %%m<%d>;
-.reg .b64 %%mem, %%wide; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm, %%lead; .reg .pred %%c;
+.reg .b64 %%mem, %%wide, %%at; .reg .b32 %%thread, %%t, %%n, %%sa, %%la, %%lane, %%pm, %%lead; .reg .pred %%c;
 .local .align 16 .b8 loc[%d];
 `, randH, randR, randD, randP, randDepth+1, randShared)
 
@@ -88,12 +93,20 @@ func (g *randProg) program(body func()) string {
 	body()
 	text := g.out.String()
 	if strings.Contains(text, "%sa") || strings.Contains(text, "sh") || strings.Contains(text, "%la") || strings.Contains(text, "loc") {
-		text = randOwnMemory + text
+		text = g.ownMemory() + text
+	}
+	if strings.Contains(text, "tab") {
+		functions += randTable
 	}
 	var w strings.Builder
 	w.WriteString(cmp.Or(g.head, ptxHead) + functions + ".entry k(.param .u64 regs, .param .u64 scratch) {\n" + randRegisters)
 	w.WriteString(".reg .b64 %base;\n.shared .align 128 .b8 sh[8192];\nmov.u32 %thread, %tid.x; ld.param.u64 %base, [regs]; ld.param.u64 %mem, [scratch];\n")
-	fmt.Fprintf(&w, "mad.wide.u32 %%base, %%thread, %d, %%base; mad.wide.u32 %%mem, %%thread, %d, %%mem;\n", 8*randSlots, randScratch)
+	of := "%thread" // in the grid
+	if g.blocks > 0 {
+		of = "%n"
+		fmt.Fprintf(&w, "mov.u32 %%n, %%ctaid.x; mad.lo.u32 %%n, %%n, %d, %%thread;\n", g.threads)
+	}
+	fmt.Fprintf(&w, "mad.wide.u32 %%base, %s, %d, %%base; mad.wide.u32 %%mem, %s, %d, %%mem;\n", of, 8*randSlots, of, cmp.Or(g.stripe, randScratch))
 	var results strings.Builder
 	for i := range randSlots {
 		switch r, t := randSlot(i); {
@@ -113,15 +126,35 @@ func (g *randProg) program(body func()) string {
 // randCarry gives the carry flag a value, which it has neither at first nor after a call.
 const randCarry = "add.cc.u32 %t, 0, 0;\n"
 
-// randOwnMemory fills the thread's parts of shared and local memory.
-var randOwnMemory = func() string {
+// ownMemory fills the thread's parts of shared and local memory.
+func (g *randProg) ownMemory() string {
 	var w strings.Builder
-	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%thread, %d, %%sa; mov.u32 %%la, loc;\n", randShared)
+	fmt.Fprintf(&w, "mov.u32 %%sa, sh; mad.lo.u32 %%sa, %%thread, %d, %%sa; mov.u32 %%la, loc;\n", cmp.Or(g.stripe, randShared))
 	for at := 0; at < randShared; at += 8 {
-		fmt.Fprintf(&w, "st.shared.b64 [%%sa+%d], %%d%d; st.local.b64 [%%la+%d], %%d%d;\n", at, at/8%randD, at, (at/8+1)%randD)
+		fmt.Fprintf(&w, "st.local.b64 [%%la+%d], %%d%d;", at, (at/8+1)%randD)
+		if g.stripe == 0 {
+			fmt.Fprintf(&w, "st.shared.b64 [%%sa+%d], %%d%d;\n", at, at/8%randD)
+		}
+	}
+	if g.stripe > 0 {
+		each := min(g.stripe, 8)
+		for at := 0; at < randShared; at += each {
+			t := map[int]string{1: "b8", 2: "b16", 4: "b32", 8: "b64"}[each]
+			ty, _ := ptx.TypeByName(t)
+			fmt.Fprintf(&w, "st.shared.%s [%%sa+%d], %%%s%d;\n", t, g.striped("shared", at), randClass(ty), at/each%randH)
+		}
 	}
 	return w.String()
-}()
+}
+
+// striped is how far from its first byte the byte of that number of a thread's memory is.
+func (g *randProg) striped(space string, at int) int {
+	threads := map[string]int{"global": g.blocks * g.threads, "shared": g.threads}[space]
+	if g.stripe == 0 || threads == 0 {
+		return at
+	}
+	return at/g.stripe*g.stripe*threads + at%g.stripe
+}
 
 // randSlot is a register and its type.
 func randSlot(i int) (reg, t string) {

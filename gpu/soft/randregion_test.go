@@ -8,97 +8,167 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/soft/native"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
 // Random programs whose warps go from block to block in machine code: branches on which
-// all lanes of a warp agree and others, arms that meet again and some that do not,
-// loops that warps or lanes leave at different times and loops that outlast a call,
-// shuffles of whole warps, barriers, loads that change the allocation, and blocks of
-// threads that are not whole warps.
+// all lanes of a warp agree and others, one after another with nothing between, on
+// predicates that blocks hand on; arms that meet again and some that do not; loops with
+// several exits, which warps or lanes leave at different times and which outlast a call;
+// shuffles of whole warps, barriers, instructions that machine code is not made for,
+// loads that change the allocation, and blocks of threads that are not whole warps.
+//
+// Several blocks of threads run one after another: in the first one, each access to
+// device memory leaves machine code, as it has no allocation yet.
 
-// regionThreads are those of such programs: three warps, or these and part of one.
+// regionThreads are those of a block: three warps, or these and part of one.
 var regionThreads = []int{96, 104}
 
-// regionKeys are operations that machine code is made for.
-var regionKeys = slices.DeleteFunc(slices.Clone(randKeys), func(k string) bool {
-	of := func(list ...string) bool {
-		return slices.ContainsFunc(list, func(p string) bool { return strings.HasPrefix(k, p) })
+// regionBlocks is how many there are.
+const regionBlocks = 4
+
+// regionKeys are operations that machine code is made for and that programs have most
+// often, and all of them.
+var regionKeys, nativeKeys = func() (often, all []string) {
+	for _, k := range randKeys {
+		if native.Makes(ops.Operation{Name: k}) && !approximate(k) {
+			all = append(all, k)
+		}
 	}
-	return !of("add.", "sub.", "mul.lo.u32", "mad.lo.u32", "and.b", "or.b", "xor.b", "min.u32", "min.s32", "max.s32", "fma.rn.f32", "setp.lt.u32", "setp.ge.s32") ||
-		strings.Contains(k, "f16") || strings.Contains(k, ".r")
-})
+	often = slices.DeleteFunc(slices.Clone(all), func(k string) bool {
+		of := func(list ...string) bool {
+			return slices.ContainsFunc(list, func(p string) bool { return strings.HasPrefix(k, p) })
+		}
+		return !of("add.", "sub.", "mul.lo.u32", "mad.lo.u32", "and.b", "or.b", "xor.b", "min.u32", "min.s32", "max.s32", "fma.rn.f32", "setp.lt.u32", "setp.ge.s32") ||
+			strings.Contains(k, ".r")
+	})
+	return often, all
+}()
 
 // FuzzRegions: interpreter and machine code agree with the oracle where warps stay in
 // machine code. Each program runs with three sets of data, as its code is made in two
 // steps.
 func FuzzRegions(f *testing.F) {
-	n := int64(30)
+	n := int64(24)
 	if testing.Short() {
-		n = 8
+		n = 6
 	}
 	for seed := range n {
 		f.Add(seed)
 	}
 	engines := randEngines(f, exec.Interpreted, exec.Compiled)
 	f.Fuzz(func(t *testing.T, seed int64) {
-		g := &randProg{rnd: rand.New(rand.NewSource(seed))}
-		threads := regionThreads[g.rnd.Intn(2)]
-		src := g.program(func() { g.paths(randDepth, 6+g.rnd.Intn(10), threads%32 == 0) })
-		differOf(t, engines, threads, src, seed, seed+1, seed+2)
+		src, threads := randomRegions(seed)
+		differOf(t, engines, regionBlocks, threads, src, seed, seed+1, seed+2)
 	})
+}
+
+// randomRegions is the program of a seed, and for how many threads of a block it is.
+func randomRegions(seed int64) (src string, threads int) {
+	g := &randProg{rnd: rand.New(rand.NewSource(seed)), blocks: regionBlocks}
+	g.threads = regionThreads[g.rnd.Intn(2)]
+	g.stripe = []int{0, 1, 2, 4, 4, 8, 16}[g.rnd.Intn(7)]
+	src = g.program(func() {
+		for range 3 {
+			g.agree()
+		}
+		g.paths(randDepth, 6+g.rnd.Intn(10), g.threads%32 == 0)
+	})
+	return src, g.threads
 }
 
 // paths are statements; whole says that all lanes of all warps are there.
 func (g *randProg) paths(depth, n int, whole bool) {
 	w, top := &g.out, depth == randDepth
 	for range n {
-		switch k := g.rnd.Intn(16); {
+		switch k := g.rnd.Intn(24); {
 		case k < 4 && depth > 0:
 			g.junction(depth)
 		case k < 6 && depth > 0:
 			g.rounds(depth)
-		case k == 6 && top && whole:
+		case k < 8 && depth > 0:
+			g.exits(depth)
+		case k == 8:
+			g.agree()
+		case k == 9 && top && whole:
 			fmt.Fprintf(w, "shfl.sync.%s.b32 %s|%s, %s, %d, %d, -1;\n", g.one("up", "down", "bfly", "idx"), g.reg("r"), g.reg("p"), g.reg("r"), g.rnd.Intn(32), g.rnd.Intn(32)|g.rnd.Intn(32)<<8)
-		case k == 7 && top:
+		case k == 10 && top:
 			w.WriteString("bar.sync 0;\n")
-		case k == 8: // the lanes' own numbers in one allocation or in the other
-			fmt.Fprintf(w, "selp.b64 %%wide, %%mem, %%base, %s; ld.global.u32 %s, [%%wide+%d];\n", g.reg("p"), g.reg("r"), 4*g.rnd.Intn(randScratch/4))
-		case k < 12:
-			g.access()
+		case k == 11 && top: // not in a region
+			fmt.Fprintf(w, "ld.volatile.global.u8 %s, [%%mem];\n", g.reg("r"))
+		case k < 18:
+			g.regionAccess()
+		case k < 20:
+			w.WriteString(g.guard() + g.half() + ";\n")
+		case k < 22:
+			w.WriteString(g.guard() + g.tabled(g.one(nativeKeys...)) + ";\n")
 		default:
 			w.WriteString(g.guard() + g.tabled(g.one(regionKeys...)) + ";\n")
 		}
 	}
 }
 
-// access is a plain load or store of the thread's own memory.
-func (g *randProg) access() {
-	space, class := g.one("global", "shared", "local"), g.one("r", "d")
-	at := map[string]string{"global": "%mem", "shared": "%sa", "local": "%la"}[space]
-	t, off := "b32", 4*g.rnd.Intn(randShared/4)
-	if class == "d" {
-		t, off = "b64", off&^7
+// half is arithmetic on halves, or what makes them and takes them apart.
+func (g *randProg) half() string {
+	h, r := func() string { return g.reg("h") }, func() string { return g.reg("r") }
+	switch g.rnd.Intn(8) {
+	case 0:
+		return fmt.Sprintf("cvt.f32.f16 %s, %s", r(), h())
+	case 1:
+		return fmt.Sprintf("cvt.rn.f16.f32 %s, %s", h(), r())
+	case 2:
+		return fmt.Sprintf("mov.b32 %s, {%s, %s}", r(), h(), h())
+	case 3:
+		i := g.rnd.Intn(randH - 1)
+		return fmt.Sprintf("mov.b32 {%%h%d, %%h%d}, %s", i, i+1, r())
+	case 4:
+		return fmt.Sprintf("%s.f16x2 %s, %s, %s", g.one("add", "sub", "mul"), r(), r(), r())
+	case 5:
+		return fmt.Sprintf("fma.rn.%s", g.one(fmt.Sprintf("f16 %s, %s, %s, %s", h(), h(), h(), h()), fmt.Sprintf("f16x2 %s, %s, %s, %s", r(), r(), r(), r())))
+	case 6:
+		return fmt.Sprintf("selp.b16 %s, %s, %s, %s", h(), h(), h(), g.reg("p"))
 	}
-	if g.rnd.Intn(2) == 0 {
-		fmt.Fprintf(&g.out, "ld.%s.%s %s, [%s+%d];\n", space, t, g.reg(class), at, off)
-		return
-	}
-	fmt.Fprintf(&g.out, "%sst.%s.%s [%s+%d], %s;\n", g.guard(), space, t, at, off, g.reg(class))
+	return fmt.Sprintf("%s.f16 %s, %s, %s", g.one("add", "sub", "mul"), h(), h(), h())
 }
 
-// junction is an if, with an else or without.
-func (g *randProg) junction(depth int) {
-	g.labels++
-	l, w, not := g.labels, &g.out, g.one("", "!")
-	switch g.rnd.Intn(4) {
+// agree gives a predicate a value on which the lanes of a warp agree, or most of them.
+func (g *randProg) agree() {
+	w, p := &g.out, g.reg("p")
+	switch g.rnd.Intn(6) {
+	case 0:
+		fmt.Fprintf(w, "and.b32 %%t, %%thread, %d; setp.%s.u32 %s, %%t, 0;\n", 32<<g.rnd.Intn(3), g.one("eq", "ne"), p)
+	case 1: // all, or none
+		fmt.Fprintf(w, "setp.%s.u32 %s, %%thread, 4096;\n", g.one("lt", "ge"), p)
+	case 2: // by block
+		fmt.Fprintf(w, "mov.u32 %%t, %%ctaid.x; setp.lt.u32 %s, %%t, %d;\n", p, g.rnd.Intn(regionBlocks))
+	case 3: // part of one warp
+		fmt.Fprintf(w, "setp.lt.u32 %s, %%thread, %d;\n", p, g.rnd.Intn(regionThreads[0]))
+	default: // what was loaded, and by warp
+		fmt.Fprintf(w, "shr.u32 %%t, %%thread, 5; mul.wide.u32 %%wide, %%t, 4; mov.u64 %%at, tab; add.u64 %%wide, %%wide, %%at; ld.global.u32 %%t, [%%wide+%d]; setp.%s.s32 %s, %%t, 0;\n",
+			4*g.rnd.Intn(randTableWords-4), g.one("lt", "ge"), p)
+	}
+}
+
+// decide is the guard of a branch.
+func (g *randProg) decide() string {
+	w := &g.out
+	switch g.rnd.Intn(6) {
 	case 0: // whole warps
 		fmt.Fprintf(w, "and.b32 %%t, %%thread, %d; setp.eq.u32 %%c, %%t, 0;\n", 32<<g.rnd.Intn(3))
 	case 1: // one lane
 		fmt.Fprintf(w, "setp.eq.u32 %%c, %%lane, %d;\n", g.rnd.Intn(32))
 	default:
-		fmt.Fprintf(w, "mov.pred %%c, %s;\n", g.reg("p"))
+		return g.one("@", "@!") + g.reg("p")
 	}
-	fmt.Fprintf(w, "@%s%%c bra E%d;\n", not, l)
+	return g.one("@%c", "@!%c")
+}
+
+// junction is an if, with an else or without.
+func (g *randProg) junction(depth int) {
+	g.labels++
+	l, w := g.labels, &g.out
+	fmt.Fprintf(w, "%s bra E%d;\n", g.decide(), l)
 	g.paths(depth-1, g.rnd.Intn(4), false)
 	if g.rnd.Intn(2) == 0 {
 		fmt.Fprintf(w, "E%d:\n", l)
@@ -109,16 +179,27 @@ func (g *randProg) junction(depth int) {
 	fmt.Fprintf(w, "D%d:\n", l)
 }
 
-// rounds is a loop.
+// exits are several branches to one place, some with nothing between.
+func (g *randProg) exits(depth int) {
+	g.labels++
+	l := g.labels
+	for range 2 + g.rnd.Intn(3) {
+		fmt.Fprintf(&g.out, "%s bra X%d;\n", g.decide(), l)
+		g.paths(depth-1, g.rnd.Intn(3), false)
+	}
+	fmt.Fprintf(&g.out, "X%d:\n", l)
+}
+
+// rounds is a loop; some are left from inside, and some go on from there.
 func (g *randProg) rounds(depth int) {
 	g.labels++
 	l, w, count := g.labels, &g.out, fmt.Sprintf("%%m%d", depth-1)
-	switch g.rnd.Intn(4) {
+	switch g.rnd.Intn(5) {
 	case 0:
 		fmt.Fprintf(w, "and.b32 %s, %%thread, 3;\n", count)
 	case 1:
 		fmt.Fprintf(w, "shr.u32 %s, %%thread, 5;\n", count)
-	case 2:
+	case 2, 3:
 		fmt.Fprintf(w, "mov.b32 %s, %d;\n", count, g.rnd.Intn(5))
 	default: // longer than a call
 		n := 3
@@ -129,5 +210,9 @@ func (g *randProg) rounds(depth int) {
 	}
 	fmt.Fprintf(w, "L%d:\n", l)
 	g.paths(depth-1, 1+g.rnd.Intn(3), false)
-	fmt.Fprintf(w, "sub.s32 %s, %s, 1; setp.ge.s32 %%c, %s, 0; @%%c bra L%d;\n", count, count, count, l)
+	for range g.rnd.Intn(3) {
+		fmt.Fprintf(w, "%s bra %s%d;\n", g.decide(), g.one("B", "C"), l)
+		g.paths(depth-1, g.rnd.Intn(2), false)
+	}
+	fmt.Fprintf(w, "C%d: sub.s32 %s, %s, 1; setp.ge.s32 %%c, %s, 0; @%%c bra L%d;\nB%d:\n", l, count, count, count, l, l)
 }

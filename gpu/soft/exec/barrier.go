@@ -57,7 +57,7 @@ func (o *barrierOp) bring(m *machine, g *group, b *barrier) {
 		yes := (v[w] ^ o.source.not) & g.act[w]
 		b.count += uint32(bits.OnesCount32(yes))
 		b.or = b.or || yes != 0
-		b.and = b.and && yes == g.act[w]
+		b.not = b.not || yes != g.act[w]
 	}
 }
 
@@ -66,7 +66,7 @@ func (o *barrierOp) result(b *barrier) uint64 {
 	case ir.ReduceCount:
 		return uint64(b.count)
 	case ir.ReduceAnd:
-		return uint64(bitOf(b.and))
+		return uint64(bitOf(!b.not))
 	}
 	return uint64(bitOf(b.or))
 }
@@ -147,7 +147,7 @@ func (m *machine) release(n int) bool {
 			g.state, g.passed, g.result = runnable, true, *b
 		}
 	}
-	*b = barrier{and: true}
+	*b = barrier{}
 	return true
 }
 

@@ -40,6 +40,18 @@ func (m *machine) beginNext() bool {
 	}
 	m.through++
 	m.batch.from++
-	m.beginBlock(m.first(m.of), 0, m.batch.from-1)
+	c, block := m.first(m.of), m.batch.from-1
+	if block != m.block+1 {
+		m.beginBlock(c, 0, block)
+		return true
+	}
+	at := m.ctaid
+	for i, n := range m.env.Grid { // no division: those take longer than the rest
+		if at[i]++; at[i] < n {
+			break
+		}
+		at[i] = 0
+	}
+	m.beginAt(c, 0, block, at)
 	return true
 }

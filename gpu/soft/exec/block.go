@@ -18,7 +18,7 @@ var errDeadlock = fmt.Errorf("%w: threads wait at different barriers", abi.ErrLa
 type barrier struct {
 	arrived  int    // threads that came by bar.arrive
 	expected int    // 0: all threads
-	and, or  bool   // bar.red over the threads that came so far
+	or, not  bool   // bar.red over the threads that came so far: for some it holds, for some not
 	count    uint32 // bar.red.popc
 }
 
@@ -37,14 +37,13 @@ func (m *machine) begin(ctaid [3]uint32) {
 		g.act[w] = uint32(1<<n - 1)
 		m.live[w] = g.act[w]
 	}
+	g.spans = append(g.spans, span{0, m.warps, true})
+	g.fresh, g.parts = true, m.env.threads%ir.WarpSize != 0
 	m.groups = append(m.groups[:0], g)
 	if m.shadow != nil {
 		m.shadow.begin()
 	}
 	m.bars = [16]barrier{}
-	for i := range m.bars {
-		m.bars[i].and = true
-	}
 }
 
 // outcome is why a machine stopped.
@@ -280,6 +279,10 @@ func (m *machine) partlyMany(s *step, act []uint32, sp span) {
 func (m *machine) exit(g *group) {
 	for w := range m.warps {
 		m.live[w] &^= g.act[w]
+	}
+	if len(m.groups) == 1 && m.cluster == &m.alone { // nobody waits for these lanes
+		m.drop(g)
+		return
 	}
 	for _, h := range m.groups {
 		h.fresh = false

@@ -167,10 +167,15 @@ func (m *machine) beginBlock(c *cluster, rank uint32, block uint64) {
 		first[i] = uint32(at%n) * d
 		at /= n
 	}
+	x, rest := rank%dims[0], rank/dims[0]
+	m.beginAt(c, rank, block, [3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
+}
+
+// beginAt is beginBlock where the block's place is known.
+func (m *machine) beginAt(c *cluster, rank uint32, block uint64, ctaid [3]uint32) {
 	m.cluster, m.rank, m.block = c, rank, block
 	c.shared = append(c.shared, m.shared)
-	x, rest := rank%dims[0], rank/dims[0]
-	m.begin([3]uint32{first[0] + x, first[1] + rest%dims[1], first[2] + rest/dims[1]})
+	m.begin(ctaid)
 }
 
 // first returns the cluster that begins with a machine's block. A block alone

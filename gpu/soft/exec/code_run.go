@@ -117,13 +117,13 @@ func (m *machine) runTiles(r *run, full bool, from, to int, act []uint32, used [
 	var left []leftLanes
 	for resumed := false; from < to; resumed = true {
 		tile, inst := m.native.context.Run(f, len(r.steps), act, used, from, to, resumed)
-		if full && m.native.code.learns {
-			m.native.context.Kinds(r.seen)
-		}
 		if m.native.context.Changed() {
 			m.did |= didChange
 		}
 		if tile == to {
+			if full && m.native.code.learns { // a tile that has left may have looked before its accesses had their allocations
+				m.native.context.Kinds(r.seen)
+			}
 			break
 		}
 		left = addLeft(left, inst, act, tile, tile+1)

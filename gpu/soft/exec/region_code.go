@@ -218,6 +218,9 @@ func (m *machine) runRegion(g *group) error {
 // leaveRegion moves warps on to where they have left a region. Those that have left it
 // elsewhere than the others become groups of their own.
 func (m *machine) leaveRegion(g *group, r *regionCode) error {
+	if e := m.leftAlike(g); e >= 0 {
+		return m.goOn(g, &r.exits[e])
+	}
 	rest := g.act
 	for {
 		var same [maxWarps]uint32
@@ -242,6 +245,22 @@ func (m *machine) leaveRegion(g *group, r *regionCode) error {
 			return err
 		}
 	}
+}
+
+// leftAlike returns the exit by which all warps of a group have left, or -1.
+func (m *machine) leftAlike(g *group) int {
+	exit := -1
+	for w, a := range g.act[:m.warps] {
+		if a == 0 {
+			continue
+		}
+		if e := m.native.context.Left(w); exit < 0 {
+			exit = e
+		} else if e != exit {
+			return -1
+		}
+	}
+	return exit
 }
 
 // goOn moves a group on from an exit.

@@ -38,10 +38,11 @@ type builder struct {
 	flats    map[id]id        // others without them
 	wide     map[id][2]id     // masks of eight lanes as two of four
 	layout   layout
-	memos    int   // of the loads so far
-	globals  []int // instructions that access device memory
-	accesses int   // how many there are
-	left     int   // where in code.Insts the last is that may leave
+	known    func(r ir.Ref) (uint64, bool) // Options.Constant
+	memos    int                           // of the loads so far
+	globals  []int                         // instructions that access device memory
+	accesses int                           // how many there are
+	left     int                           // where in code.Insts the last is that may leave
 
 	segment    *segment // of a region, or nil
 	once       bool     // it must not begin again

@@ -90,13 +90,14 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 // first lane is, or of each lane. Where it expects one way it begins again in another
 // body if that is not so. It reads low and high when all loads are known.
 func (g *group) emitLook(a *amd64.Assembler, r regs) {
+	if g.expect < apart {
+		g.look(a, r, g.expect, g.quick.general)
+		return
+	}
 	other, done := a.Label(), a.Label()
 	looks := []Kind{equal, inside}
 	if g.transposed() {
 		looks = []Kind{consecutive, equal, inside}
-	}
-	if g.expect < apart {
-		looks = []Kind{g.expect}
 	}
 	for i, k := range looks {
 		next := other
@@ -104,20 +105,17 @@ func (g *group) emitLook(a *amd64.Assembler, r regs) {
 			next = a.Label()
 		}
 		g.look(a, r, k, next)
+		g.found(a, k)
 		a.Jump(done)
 		if next != other {
 			a.Bind(next)
 		}
 	}
 	a.Bind(other)
-	if g.expect < apart {
-		a.Jump(g.quick.general)
-	} else {
-		at := parkedOffset(g.number)
-		a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at), amd64.Y(r.use[0]))
-		a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at+32), amd64.Y(r.use[1]))
-		g.found(a, apart)
-	}
+	at := parkedOffset(g.number)
+	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at), amd64.Y(r.use[0]))
+	a.Emit(amd64.VMOVDQU, amd64.Mem(regContext, at+32), amd64.Y(r.use[1]))
+	g.found(a, apart)
 	a.Bind(done)
 }
 
@@ -134,7 +132,6 @@ func (g *group) look(a *amd64.Assembler, r regs, k Kind, no amd64.Label) {
 	default:
 		g.locateAll(a, r, no)
 	}
-	g.found(a, k)
 }
 
 // point keeps the place of the first lane's lowest element, if all that the group
@@ -261,13 +258,9 @@ func (b *builder) fixed(x access, o *Options) (p fixedParam, ok bool) {
 }
 
 func (p *fixedParam) emit(a *amd64.Assembler, r regs) {
-	out, done := a.Label(), a.Label()
 	need := int64(p.place) + int64(p.Size)*int64(p.N)
 	a.Emit(amd64.CMP, amd64.Mem(regContext, p.window+windowSize).Size(8), amd64.Imm(need))
-	a.JumpIf(amd64.CondB, out)
+	a.JumpIf(amd64.CondB, p.quick.general)
 	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, p.window+windowData))
 	p.spread(a, r, p.place)
-	a.Jump(done)
-	p.leave(a, out)
-	a.Bind(done)
 }

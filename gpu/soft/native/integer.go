@@ -1,6 +1,8 @@
 package native
 
 import (
+	"math/bits"
+
 	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
@@ -169,14 +171,30 @@ func (b *builder) mulQuad(x, y id) id {
 // byCount shifts by a register of 32 bits.
 func byCount(f func(b *builder, x, n id) id) lowering {
 	return lowering{f: func(b *builder, s []value) value {
-		n := b.extend(amd64.VPMOVZXDQ, s[1].lo)
+		n := b.extended(amd64.VPMOVZXDQ, s[1].lo)
 		return value{ir.Class64, f(b, s[0].lo, n.lo), f(b, s[0].hi, n.hi)}
 	}}
 }
 
+// extended is extend, which a constant needs no instruction for.
+func (b *builder) extended(in *amd64.Inst, x id) value {
+	k, ok := b.isConstant(x)
+	if !ok {
+		return b.extend(in, x)
+	}
+	if k &= 1<<32 - 1; in == amd64.VPMOVSXDQ {
+		k = uint64(int64(int32(k)))
+	}
+	return value{ir.Class64, b.k64(k), b.k64(k)}
+}
+
 func wide(mul, extend *amd64.Inst) lowering {
 	return lowering{f: func(b *builder, s []value) value {
-		x, y := b.extend(extend, s[0].lo), b.extend(extend, s[1].lo)
+		x, y := b.extended(extend, s[0].lo), b.extended(extend, s[1].lo)
+		if k, ok := b.isConstant(y.lo); ok && bits.OnesCount64(k) == 1 { // as of the size of an element
+			n := int64(bits.TrailingZeros64(k))
+			return value{ir.Class64, b.op1Imm(amd64.VPSLLQ, x.lo, n), b.op1Imm(amd64.VPSLLQ, x.hi, n)}
+		}
 		return value{ir.Class64, b.op(mul, x.lo, y.lo), b.op(mul, x.hi, y.hi)}
 	}}
 }

@@ -58,7 +58,11 @@ func (b *builder) copied(v id) id {
 	if !b.code.Values[v].In {
 		return v
 	}
-	own := b.op1(amd64.VMOVDQA, v)
+	own := b.emit(func(a *amd64.Assembler, r regs) {
+		if r.def[0] != r.use[0] {
+			a.Emit(amd64.VMOVDQA, amd64.Y(r.def[0]), amd64.Y(r.use[0]))
+		}
+	}, v)
 	if b.loose[v] {
 		b.loose[own] = true
 	}

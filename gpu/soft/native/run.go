@@ -147,7 +147,7 @@ func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error)
 // collect makes vector instructions of a run's.
 func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
-	b.layout, b.segment = layout{uint64(o.Lanes)}, o.segment
+	b.layout, b.segment, b.known = layout{uint64(o.Lanes)}, o.segment, o.Constant
 	for _, f := range options {
 		f(b)
 	}
@@ -268,7 +268,33 @@ func (b *builder) read(r ir.Ref) value {
 	if v, ok := b.current[r]; ok {
 		return v
 	}
+	if v, ok := b.constant(r); ok {
+		return v
+	}
 	return b.outside(r)
+}
+
+// constant is what a register holds in every lane, where that is known.
+func (b *builder) constant(r ir.Ref) (v value, ok bool) {
+	if b.known == nil || r.Class != ir.Class32 && r.Class != ir.Class64 {
+		return v, false
+	}
+	n, ok := b.known(r)
+	switch {
+	case !ok:
+		return v, false
+	case r.Class == ir.Class32:
+		return value{class: r.Class, lo: b.k32(uint32(n))}, true
+	}
+	return value{r.Class, b.k64(n), b.k64(n)}, true
+}
+
+// isConstant returns what a vector has in every lane of 64 bits, if it is a constant.
+func (b *builder) isConstant(v id) (uint64, bool) {
+	if x := b.code.Values[v]; x.In && b.home(v).kind == constant {
+		return b.home(v).n, true
+	}
+	return 0, false
 }
 
 // outside is what a register's file holds at the start.
@@ -321,15 +347,13 @@ func (f *function) assemble() ([]byte, error) {
 	return a.Finish()
 }
 
-// eachTile writes the loop over tiles around the bodies.
+// eachTile writes the loop over tiles around the bodies; there is one at least.
 func (f *function) eachTile(a *amd64.Assembler) {
-	turn, next, done, general := a.Label(), a.Label(), a.Label(), a.Label()
+	turn, next, general := a.Label(), a.Label(), a.Label()
 	if s := f.bodies[0].segment; s != nil {
 		s.next = next
 	}
 	a.Bind(turn)
-	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
-	a.JumpIf(amd64.CondAE, done)
 	if f.masked {
 		a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), f.bodies[0].layout.bits(place{kind: active}))
 		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
@@ -361,8 +385,8 @@ func (f *function) eachTile(a *amd64.Assembler) {
 	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
 	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))
 	a.Emit(amd64.ADD, amd64.Q(regTile), amd64.Imm(1))
-	a.Jump(turn)
-	a.Bind(done)
+	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
+	a.JumpIf(amd64.CondB, turn)
 }
 
 func (b *body) write(a *amd64.Assembler) {

@@ -377,12 +377,16 @@ func checkFrom(t *testing.T, insts []ir.Inst, masked bool, r *rand.Rand, prepare
 	}
 }
 
-// constantsFor makes addresses of some of the registers that no instruction writes.
+// constantsFor makes constants, most often addresses, of some of the registers that no instruction writes.
 func constantsFor(insts []ir.Inst, r *rand.Rand) map[ir.Ref]uint64 {
 	constants := map[ir.Ref]uint64{}
 	for slot := range testRegs {
 		if r.IntN(2) == 0 {
-			constants[ir.Ref{Class: ir.Class(slot % 2), Slot: slot}] = uint64(r.IntN(17) * 4)
+			v := uint64(r.IntN(17) * 4)
+			if r.IntN(4) == 0 {
+				v = uint64(random32(r))
+			}
+			constants[ir.Ref{Class: ir.Class(slot % 2), Slot: slot}] = v
 		}
 	}
 	for i := range insts {
