@@ -167,6 +167,8 @@ void places_open(struct session *s);
 /* An address for size bytes; 0: none is left. */
 uint64_t place_take(struct session *s, uint64_t size);
 void place_give(struct session *s, uint64_t address);
+/* A file of shared pages that can be sealed, or -1 and errno. */
+int pages_file(const char *name);
 /* Maps shared pages of fd, at an address that was taken or, 0, anywhere. */
 int pages_map(struct region *r, uint64_t address, int fd, uint64_t offset);
 /* Takes them away. A place stays reserved. */
