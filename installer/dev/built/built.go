@@ -111,6 +111,17 @@ func Guest(t testing.TB) (library, tests string) {
 	return filepath.Join(build, "guest"), filepath.Join(build, "obj", "guest")
 }
 
+// GuestVariant builds the guest's library for another machine (gpu/guest/variant.mk) with
+// the programs "unit" and "api", and returns their folders. It skips the test in short mode.
+func GuestVariant(t testing.TB, variant string) (library, tests string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the guest's library")
+	}
+	build := guestMake(t, variant+"-programs")
+	return filepath.Join(build, "guest", variant), filepath.Join(build, "obj", "guest-"+variant)
+}
+
 // CUDA builds a program of gpu/guest/runtime/test with clang and Basalt's runtime
 // library, and returns its path. It skips the test in short mode and without clang.
 func CUDA(t testing.TB, name string) string {
