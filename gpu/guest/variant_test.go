@@ -24,6 +24,16 @@ var variants = []variant{
 	{name: "arm64", start: []string{"sh", "-c", `ulimit -d 4194304; exec qemu-aarch64 -L /usr/aarch64-linux-gnu "$@"`, "-"}, api: []string{"threads", "copies", "callbacks"}},
 }
 
+// wholeDisc is the folder of the tools' disc, with the libraries of all variants.
+func wholeDisc(t *testing.T) (dir string) {
+	t.Helper()
+	dir, _ = built.Guest(t)
+	for _, v := range variants {
+		built.GuestVariant(t, v.name)
+	}
+	return dir
+}
+
 func (v variant) command(t *testing.T, g *gpud, path string, args ...string) *exec.Cmd {
 	t.Helper()
 	line := append(append(v.start[:len(v.start):len(v.start)], path), args...)

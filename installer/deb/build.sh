@@ -86,7 +86,7 @@ mkdir -p "$work/basalt/etc/systemd/system"
 for unit in ovs{db-server,-vswitchd,-record-hostname} openvswitch-switch ovn-{central,northd,ovsdb-server-nb,ovsdb-server-sb,host,controller}; do
 	ln -s /dev/null "$work/basalt/etc/systemd/system/$unit.service"
 done
-cp -r "$build"/guest/{bin,demo,include,lib,install.sh,version} "$work/basalt-guest-tools/usr/share/basalt/guest-tools/"
+cp -r "$build"/guest/{arm64,bin,demo,include,install.sh,lib,musl,setup,version} "$work/basalt-guest-tools/usr/share/basalt/guest-tools/"
 for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; done
 
 # All of this version or none.
