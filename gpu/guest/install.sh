@@ -20,26 +20,26 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 read -r version <"$here/version"
-mode=${1:-}
+what=${1:-}
 . "$here/setup"
 
-case $mode in
+case $what in
 '' | --remove | --files) ;;
 *) die "unknown argument $1, want --remove, --files or none" ;;
 esac
-[ "$(id -u)" = 0 ] || die "run as root"
+[ "$what" = --files ] || [ "$(id -u)" = 0 ] || die "run as root"
 check_choices
 
 if [ -f "$dest$libdir/package" ]; then
 	read -r package <"$dest$libdir/package"
-	[ "$mode" != --remove ] || die "the package $package is installed: remove that"
+	[ "$what" != --remove ] || die "the package $package is installed: remove that"
 	have=
 	[ ! -f "$dest/etc/basalt-guest-tools-version" ] || read -r have <"$dest/etc/basalt-guest-tools-version"
 	say "the package $package is installed, version $have: nothing is changed"
 	[ "$have" = "$version" ] || say "this disc has version $version: packages/ on it has the package to upgrade to"
 	exit 0
 fi
-if [ "$mode" = --remove ]; then
+if [ "$what" = --remove ]; then
 	setup_remove
 	rm -rf "$dest$libdir" "$dest/usr/include/basalt" "$dest/opt/basalt"
 	rm -f "$dest/etc/ld.so.conf.d/00-basalt.conf" "$dest/etc/udev/rules.d/70-basalt-vgpu.rules" \
@@ -128,6 +128,6 @@ text /etc/udev/rules.d/70-basalt-vgpu.rules \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"'
 text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
 
-[ "$mode" = --files ] || setup_machine
+[ "$what" = --files ] || setup_machine
 text /etc/basalt-guest-tools-version "$version"
 say "guest tools $version installed"
