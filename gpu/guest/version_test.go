@@ -79,7 +79,7 @@ func TestVersionMismatch(t *testing.T) {
 				return
 			}
 			refused := binary.LittleEndian.AppendUint32(nil, abi.Magic)
-			refused = binary.LittleEndian.AppendUint16(refused, uint16(abi.MsgRefused))
+			refused = binary.LittleEndian.AppendUint16(refused, abi.MsgRefused)
 			refused = binary.LittleEndian.AppendUint16(refused, 0)
 			refused = binary.LittleEndian.AppendUint32(refused, uint32(len(text)))
 			refused = binary.LittleEndian.AppendUint32(refused, uint32(abi.ErrDriverMismatch))
