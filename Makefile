@@ -23,6 +23,7 @@ VERSION := $(shell installer/deb/version.sh 2>/dev/null || echo dev)
 
 GOLANGCI_VERSION := v2.15.0
 CODEGEN_VERSION  := v2.8.2
+NFPM_VERSION     := v2.43.4
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup prepared guest kernels test-vendor images testguest libvirtd tools lint check generated test test-long test-times planted demo demo-cluster bench bench-gpu-path bench-soft fuzz gpu-check deb iso whmcs php-lint ui ui-check clean
@@ -47,7 +48,7 @@ setup:
 prepared: setup
 	@$(MAKE) --no-print-directory -j2 tools build
 
-tools: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION)
+tools: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION) $(TOOLS)/nfpm-$(NFPM_VERSION)
 # From installer/dev/cache.sh where the same Go has built the same version before.
 CACHED_TOOL = installer/dev/cache.sh $(1) "$$($(GO) env GOVERSION GOOS GOARCH | tr '\n' -)$(2)" $(TOOLS) $(1) -- \
 	sh -c 'GOBIN=$$1 $(GO) install $(3)@$(2)' install
@@ -57,6 +58,10 @@ $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION): | setup
 	@touch $@
 $(TOOLS)/oapi-codegen-$(CODEGEN_VERSION): | setup
 	@$(call CACHED_TOOL,oapi-codegen,$(CODEGEN_VERSION),github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen)
+	@touch $@
+
+$(TOOLS)/nfpm-$(NFPM_VERSION): | setup
+	@$(call CACHED_TOOL,nfpm,$(NFPM_VERSION),github.com/goreleaser/nfpm/v2/cmd/nfpm)
 	@touch $@
 
 ## check: build, vet, lint, import rules, generated files fresh, unit tests
@@ -174,7 +179,7 @@ test-vendor: setup build
 	@installer/dev/vendor/all.sh
 
 ## deb: Debian packages of what is built, in build/deb
-deb: build
+deb: build $(TOOLS)/nfpm-$(NFPM_VERSION)
 	@installer/deb/build.sh
 
 ## iso: the installation medium, build/basalt.iso (as root; FRESH=1: Debian anew)

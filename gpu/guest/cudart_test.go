@@ -263,9 +263,9 @@ func TestInstallCudart(t *testing.T) {
 		}
 	}
 	for _, f := range []string{"usr/lib/basalt/cudart/libcudart.so.11.0", "usr/lib/basalt/cudart/libcudart.so.12",
-		"usr/lib/basalt/cudart/libcudart.so.13", "usr/include/basalt/cuda/cuda_runtime.h", "usr/local/bin/basalt-cuda-run",
+		"usr/lib/basalt/cudart/libcudart.so.13", "usr/include/basalt/cuda/cuda_runtime.h", "usr/lib/basalt/bin/basalt-cuda-run",
 		"usr/lib/basalt/cublas/libcublas.so.12", "usr/lib/basalt/cublas/libcublasLt.so.12", "usr/include/basalt/cuda/cublas_v2.h",
-		"usr/local/bin/basalt-clang"} {
+		"usr/lib/basalt/bin/basalt-clang"} {
 		if _, err := os.Stat(filepath.Join(dest, f)); err != nil {
 			t.Error(err)
 		}

@@ -2,38 +2,76 @@
 # Installs Basalt's guest tools from the disc labelled BASALT-TOOLS (or from any
 # copy of its folder) into this machine: the CUDA driver library, NVML and
 # nvidia-smi of the virtual GPU. Run as root. Running it again brings everything
-# to this disc's version and changes nothing else.
+# to this disc's version and changes nothing else. Where the package of the guest
+# tools (packages/ on the disc) is installed, it does nothing.
 #
-# Basalt's libcudart comes beside a vendor's and is used where asked for: by
-# basalt-cuda-run, by programs that basalt-clang linked, or for the whole machine:
+# install.sh --remove   takes everything away again.
 #
-# BASALT_CUDART=default install.sh   lets the loader find it before any other;
-# BASALT_CUDART=beside install.sh    ends that. Without either it stays as it is.
-#
-# So do Basalt's libcublas and libcublasLt, with BASALT_CUBLAS and
-# basalt-cuda-run --cublas.
+# Basalt's libcudart and libcublas come beside a vendor's and are used where asked
+# for: by basalt-cuda-run, by programs that basalt-clang linked, or, with
+# BASALT_CUDART=default and BASALT_CUBLAS=default, by the whole machine (setup.sh).
 #
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
+# BASALT_VARIANT=arm64           in place of what this machine (or DESTDIR) is:
+#                                amd64, arm64 or musl
+# install.sh --files             the files alone, of which packages are made
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-dest=${DESTDIR:-}
 read -r version <"$here/version"
-libdir=/usr/lib/basalt
+what=${1:-}
+. "$here/setup"
 
-say() { echo "basalt-tools: $*"; }
-die() { echo "basalt-tools: $*" >&2; exit 1; }
+case $what in
+'' | --remove | --files) ;;
+*) die "unknown argument $1, want --remove, --files or none" ;;
+esac
+[ "$what" = --files ] || [ "$(id -u)" = 0 ] || die "run as root"
+check_choices
 
-[ "$(id -u)" = 0 ] || die "run as root"
-for choice in "BASALT_CUDART ${BASALT_CUDART:-}" "BASALT_CUBLAS ${BASALT_CUBLAS:-}"; do
-	case ${choice#* } in
-	'' | default | beside) ;;
-	*) die "${choice% *} is ${choice#* }, want default or beside" ;;
+if [ -f "$dest$libdir/package" ]; then
+	read -r package <"$dest$libdir/package"
+	[ "$what" != --remove ] || die "the package $package is installed: remove that"
+	have=
+	[ ! -f "$dest/etc/basalt-guest-tools-version" ] || read -r have <"$dest/etc/basalt-guest-tools-version"
+	say "the package $package is installed, version $have: nothing is changed"
+	[ "$have" = "$version" ] || say "this disc has version $version: packages/ on it has the package to upgrade to"
+	exit 0
+fi
+if [ "$what" = --remove ]; then
+	setup_remove
+	rm -rf "$dest$libdir" "$dest/usr/include/basalt" "$dest/opt/basalt"
+	rm -f "$dest/etc/ld.so.conf.d/00-basalt.conf" "$dest/etc/udev/rules.d/70-basalt-vgpu.rules" \
+		"$dest/etc/modules-load.d/basalt-vgpu.conf" "$dest/etc/basalt-guest-tools-version"
+	[ -n "$dest" ] || ! command -v ldconfig >/dev/null || ldconfig
+	say "guest tools removed"
+	exit 0
+fi
+
+# What programs of this machine are made for. One with glibc may have musl's loader
+# too: the shell tells which of them the machine itself uses.
+variant() {
+	case $(uname -m) in
+	x86_64) ;;
+	aarch64) echo arm64; return ;;
+	*) die "there are no guest tools for $(uname -m): x86_64 and aarch64 have some" ;;
 	esac
-done
+	if [ -e "$dest/lib/ld-musl-x86_64.so.1" ]; then
+		shell=$(readlink "$dest/bin/sh" || true)
+		case $shell in /*) shell=$dest$shell ;; *) shell=$dest/bin/sh ;; esac
+		if grep -q ld-musl- "$shell"; then echo musl; return; fi
+	fi
+	echo amd64
+}
+variant=${BASALT_VARIANT:-$(variant)}
+case $variant in
+amd64) from=$here ;;
+arm64 | musl) from=$here/$variant ;;
+*) die "there are no guest tools for '$variant', want amd64, arm64 or musl" ;;
+esac
 for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
-	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
+	[ -f "$from/$f" ] || die "$from/$f is missing: is this the whole disc?"
 done
 
 # put MODE DIR FILE… puts the files into DIR, and text FILE LINE… writes one. They are
@@ -59,38 +97,26 @@ text() {
 }
 
 # The interop library is used where the operator has turned that on, and only there.
-put 644 "$libdir" "$here/lib/libcuda.so.1" "$here/lib/libnvidia-ml.so.1" "$here/lib/libbasalt-interop.so.1"
+put 644 "$libdir" "$from/lib/libcuda.so.1" "$from/lib/libnvidia-ml.so.1" "$from/lib/libbasalt-interop.so.1"
 for lib in libcuda libnvidia-ml; do
 	ln -sf "$lib.so.1" "$dest$libdir/$lib.so"
 done
-text /etc/ld.so.conf.d/00-basalt.conf "$libdir"
+put 755 "$libdir" "$here/setup"
+if [ "$variant" = musl ]; then
+	text "$libdir/musl" "these libraries are musl's"
+else
+	text /etc/ld.so.conf.d/00-basalt.conf "$libdir"
+fi
 say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 
-set -- "$here/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
-[ ! -f "$here/bin/cuda-info" ] || set -- "$@" "$here/bin/cuda-info"
-put 755 /usr/local/bin "$@"
-say "nvidia-smi in /usr/local/bin"
+set -- "$from/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
+[ ! -f "$from/bin/cuda-info" ] || set -- "$@" "$from/bin/cuda-info"
+put 755 "$libdir/bin" "$@"
 
-put 644 "$libdir/cudart" "$here"/lib/libcudart.so.*
+put 644 "$libdir/cudart" "$from"/lib/libcudart.so.*
 put 644 /usr/include/basalt/cuda "$here"/include/cuda/*.h
-put 644 "$libdir/cublas" "$here"/lib/cublas/libcublas*.so.*
-# beside LIBRARY CHOICE FLAG: the loader finds a library by itself, or basalt-cuda-run FLAG.
-beside() {
-	conf=/etc/ld.so.conf.d/00-basalt-$1.conf
-	case $2 in
-	default) text "$conf" "$libdir/$1" ;;
-	beside) rm -f "$dest$conf" ;;
-	esac
-	if [ -f "$dest$conf" ]; then
-		say "lib$1 in $libdir/$1, the machine's default"
-	else
-		say "lib$1 in $libdir/$1, used by basalt-cuda-run$3 PROGRAM"
-	fi
-}
-beside cudart "${BASALT_CUDART:-}" ""
-beside cublas "${BASALT_CUBLAS:-}" " --cublas"
-
-set -- "$here"/demo/*
+put 644 "$libdir/cublas" "$from"/lib/cublas/libcublas*.so.*
+set -- "$from"/demo/*
 [ ! -f "$1" ] || put 755 /opt/basalt/demo "$@"
 set -- "$here"/include/*.h
 [ ! -f "$1" ] || put 644 /usr/include/basalt "$@"
@@ -101,23 +127,7 @@ text /etc/udev/rules.d/70-basalt-vgpu.rules \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"' \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"'
 text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
-say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
 
-if [ -z "$dest" ]; then
-	ldconfig
-	modprobe virtio_gpu 2>/dev/null || say "note: this kernel has no virtio_gpu module (cloud kernels often lack it): install the ordinary kernel"
-	if command -v udevadm >/dev/null && [ -S /run/udev/control ]; then
-		udevadm control --reload || true
-		udevadm trigger --subsystem-match=drm || true
-		udevadm settle --timeout=10 || true
-	else
-		chmod 666 /dev/dri/renderD* 2>/dev/null || true
-	fi
-	# SELinux systems want their labels.
-	! command -v restorecon >/dev/null || restorecon -R "$libdir" /opt/basalt /usr/local/bin/nvidia-smi 2>/dev/null || true
-elif command -v ldconfig >/dev/null; then
-	ldconfig -r "$dest" 2>/dev/null || true
-fi
-
+[ "$what" = --files ] || setup_machine
 text /etc/basalt-guest-tools-version "$version"
 say "guest tools $version installed"

@@ -23,6 +23,7 @@ export SOURCE_DATE_EPOCH
 [ -x "$build/bin/basaltd" ] || die "$build/bin has no basaltd: run make build"
 [ -f "$build/guest/lib/libcuda.so.1" ] || die "$build/guest is not built: run make build"
 mkdir -p "$out"
+BASALT_BUILD=$build VERSION=$version "$top/gpu/guest/package/build.sh"
 
 # What they are made from: nothing to do the second time.
 stamp=$out/.inputs
@@ -76,7 +77,7 @@ pack() { # PACKAGE, its files in $work/PACKAGE
 	dpkg-deb --root-owner-group -Zzstd -z6 --build "$root" "$work/debs/${name}_${version}_amd64.deb" >/dev/null
 }
 
-mkdir -p "$work"/{debs,basalt,basalt-guest-tools/usr/share/basalt/guest-tools,basalt-installer}
+mkdir -p "$work"/{debs,basalt,basalt-guest-tools,basalt-installer}
 add_programs "$work/basalt" basaltd basalt basalt-gpud basalt-vgpu basalt-worker basalt-fence basalt-console basalt-ptx
 add_programs "$work/basalt-installer" basalt-installer
 # Basalt starts Open vSwitch and OVN itself. The links are the package's own
@@ -86,7 +87,11 @@ mkdir -p "$work/basalt/etc/systemd/system"
 for unit in ovs{db-server,-vswitchd,-record-hostname} openvswitch-switch ovn-{central,northd,ovsdb-server-nb,ovsdb-server-sb,host,controller}; do
 	ln -s /dev/null "$work/basalt/etc/systemd/system/$unit.service"
 done
-cp -r "$build"/guest/{bin,demo,include,lib,install.sh,version} "$work/basalt-guest-tools/usr/share/basalt/guest-tools/"
+# The disc's folder, with the guest tools' own packages.
+disc=$work/basalt-guest-tools/usr/share/basalt/guest-tools
+mkdir -p "$disc/packages"
+tar -C "$disc" --strip-components=1 -xJf "$build"/guest/packages/*.tar.xz
+cp "$build"/guest/packages/*.* "$disc/packages/"
 for package in basalt basalt-guest-tools basalt-installer; do pack "$package"; done
 
 # All of this version or none.

@@ -27,6 +27,7 @@ base="gcc ccache libc6-dev pkg-config clang-19 libclang-rt-19-dev llvm-19 mmdebs
 	cpio busybox-static xorriso kmod procps iproute2 xz-utils ca-certificates curl libxml2-utils nftables strace debian-archive-keyring zstd
 	binutils squashfs-tools mtools dosfstools gdisk grub-efi-amd64-bin ovmf openssh-client
 	ceph-mon ceph-mgr ceph-osd ceph-common ovn-central ovn-host openvswitch-switch fio restic xfsprogs vde2 attr
+	rpm musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	chromium chromium-headless-shell php-cli php-curl php-mbstring php-xml phpunit smarty4"
 # GCC's offloading to nvptx, for the tests of gpu/guest/offload. Where it is
 # installed, -fopenmp and -fopenacc compile for it too (-foffload=disable).
@@ -34,9 +35,10 @@ case "$VERSION_ID" in
 12) base="$base gcc-12-offload-nvptx" ;;
 13) base="$base gcc-14-offload-nvptx" ;;
 esac
-# QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, so there
-# these come from its backports suite.
-virt="qemu-system-x86 qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"
+# QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, and for a process it
+# wants memory for every page of an address window, so there these come from its backports
+# suite.
+virt="qemu-system-x86 qemu-user qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"
 
 # One question for all: dpkg-query reads its whole database each time.
 missing() {
@@ -63,12 +65,14 @@ backports() {
 }
 
 packages() {
-	local want_base want_virt suite=()
+	local want_base want_virt p suite=()
 	want_base=$(missing $base)
 	want_virt=$(missing $virt)
 	if [ "$VERSION_ID" = 12 ] && [ -z "$want_virt" ]; then
 		# Installed, but perhaps from the wrong suite.
-		dpkg --compare-versions "$(dpkg-query -W -f '${Version}' qemu-system-x86)" ge 1:8 || want_virt=$virt
+		for p in qemu-system-x86 qemu-user; do
+			dpkg --compare-versions "$(dpkg-query -W -f '${Version}' "$p")" ge 1:8 || want_virt=$virt
+		done
 	fi
 	[ -n "$want_base$want_virt" ] || return 0
 	export DEBIAN_FRONTEND=noninteractive

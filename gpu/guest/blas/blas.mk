@@ -21,7 +21,7 @@ define blas_library
 $(OUT)/lib/cublas/$(1).so.12: $$(call blas_objects,$(2))
 	@mkdir -p $$(@D)
 	echo '$(1).so.12 { global: cublas*; local: *; };' >$(OBJ)/blas/$(1).map
-	$$(CC) $(SHARED) -Wl,-soname,$(1).so.12 -Wl,--version-script=$(OBJ)/blas/$(1).map -o $$@ $$^ -pthread -ldl
+	$$(CC) $(SHARED) -Wl,-soname,$(1).so.12 -Wl,--version-script=$(OBJ)/blas/$(1).map -o $$@ $$(filter %.o,$$^) -pthread -ldl
 endef
 $(eval $(call blas_library,libcublas,$(BLAS_BOTH) $(BLAS_API)))
 $(eval $(call blas_library,libcublasLt,$(BLAS_BOTH) $(BLAS_LT)))

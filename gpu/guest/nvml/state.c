@@ -37,6 +37,7 @@ static nvmlReturn_t translate(int result)
 	case RES_NO_DEVICE: return NVML_ERROR_DRIVER_NOT_LOADED;
 	case RES_OUT_OF_MEMORY: return NVML_ERROR_MEMORY;
 	case RES_UNAVAILABLE: return NVML_ERROR_GPU_IS_LOST;
+	case RES_DRIVER_MISMATCH: return NVML_ERROR_LIB_RM_VERSION_MISMATCH;
 	default: return NVML_ERROR_UNKNOWN;
 	}
 }
@@ -51,11 +52,8 @@ static int start(void)
 		session_close(session);
 	}
 	if (err) {
-		const char *v = getenv("BASALT_VERBOSE");
-
 		session = NULL;
-		if (v && *v)
-			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
+		session_tell(err, why);
 	}
 	return err;
 }

@@ -9,6 +9,9 @@
 
 #include "state.h"
 
+/* The least that a program's function gets: musl gives a thread 128 KiB. */
+#define STACK_BYTES (1u << 20)
+
 struct job {
 	struct job *next;
 	struct session *session;
@@ -71,6 +74,8 @@ static void *serve(void *unused)
 static int start(void)
 {
 	sigset_t all, before;
+	pthread_attr_t attributes;
+	size_t stack;
 	pthread_t t;
 	int err;
 
@@ -78,7 +83,11 @@ static int start(void)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&t, NULL, serve, NULL);
+	pthread_attr_init(&attributes);
+	if (pthread_attr_getstacksize(&attributes, &stack) == 0 && stack < STACK_BYTES)
+		(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	err = pthread_create(&t, &attributes, serve, NULL);
+	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -23,6 +23,7 @@ enum {
 	RES_OPERATING_SYSTEM = 304,
 	RES_NOT_READY = 600,
 	RES_NOT_SUPPORTED = 801,
+	RES_DRIVER_MISMATCH = 803,
 	RES_UNKNOWN = 999,
 };
 
@@ -121,6 +122,9 @@ struct session {
  * device addresses. On failure why says what was wrong. */
 int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZE]);
 void session_close(struct session *s);
+/* Writes why there is no session to stderr: with BASALT_VERBOSE, and in any case, once in
+ * a process, where library and host are of versions that do not fit together. */
+void session_tell(int err, const char why[BSLT_ERROR_TEXT_SIZE]);
 /* In a forked child: forgets the parent's session without touching it. */
 void session_abandon(struct session *s);
 
@@ -167,6 +171,8 @@ void places_open(struct session *s);
 /* An address for size bytes; 0: none is left. */
 uint64_t place_take(struct session *s, uint64_t size);
 void place_give(struct session *s, uint64_t address);
+/* A file of shared pages that can be sealed, or -1 and errno. */
+int pages_file(const char *name);
 /* Maps shared pages of fd, at an address that was taken or, 0, anywhere. */
 int pages_map(struct region *r, uint64_t address, int fd, uint64_t offset);
 /* Takes them away. A place stays reserved. */

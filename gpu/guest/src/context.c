@@ -71,19 +71,20 @@ int context_drain(struct session *s, struct context *c)
 	uint64_t work = work_count(s) + 1, staged = staged_count(s) + 1;
 
 	TRY(call(s, BSLT_OP_CTX_SYNCHRONIZE, &a, sizeof a).result);
-	atomic_store_explicit(&c->drained, work, memory_order_relaxed);
-	atomic_store_explicit(&c->drained_staged, staged, memory_order_relaxed);
+	/* Who finds the context quiet sees what its work has written to host memory. */
+	atomic_store_explicit(&c->drained, work, memory_order_release);
+	atomic_store_explicit(&c->drained_staged, staged, memory_order_release);
 	return 0;
 }
 
 bool context_quiet(struct session *s, struct context *c)
 {
-	return atomic_load_explicit(&c->drained, memory_order_relaxed) == work_count(s) + 1;
+	return atomic_load_explicit(&c->drained, memory_order_acquire) == work_count(s) + 1;
 }
 
 bool context_untouched(struct session *s, struct context *c)
 {
-	return context_quiet(s, c) && atomic_load_explicit(&c->drained_staged, memory_order_relaxed) == staged_count(s) + 1 &&
+	return context_quiet(s, c) && atomic_load_explicit(&c->drained_staged, memory_order_acquire) == staged_count(s) + 1 &&
 	       !callbacks_pending(0, c->o.id, true);
 }
 

@@ -237,7 +237,7 @@ int ipc_stream_wait(struct session *s, CUstream h, const struct event *e)
 int token_file(const struct answer *a, int *fd)
 {
 	struct token token = {{a->value0, a->value1}, TOKEN_MAPPED};
-	int file = memfd_create("cuda-memory", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int file = pages_file("cuda-memory");
 
 	if (file < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;

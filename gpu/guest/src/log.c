@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,7 +91,7 @@ void log_message(int level, const char *api, const char *format, ...)
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &local);
 	n = strftime(line, sizeof line, "[%H:%M:%S", &local);
-	n += (size_t)snprintf(line + n, sizeof line - n, ".%03ld][%ld][CUDA][%c]%s%s%s ", now.tv_nsec / 1000000, (long)gettid(),
+	n += (size_t)snprintf(line + n, sizeof line - n, ".%03ld][%ld][CUDA][%c]%s%s%s ", now.tv_nsec / 1000000, (long)syscall(SYS_gettid),
 			      level == CU_LOG_LEVEL_ERROR ? 'E' : 'W', api ? "[" : "", api ? api : "", api ? "]" : "");
 	message = line + n;
 	va_start(args, format);

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "query.h"
@@ -396,12 +395,14 @@ CUDA_API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
 int read_file(const char *name, void **bytes, size_t *size)
 {
 	int fd = open(name, O_RDONLY | O_CLOEXEC), err = CUDA_ERROR_FILE_NOT_FOUND;
-	struct stat st;
+	off_t end;
 
 	if (fd < 0)
 		return err;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size <= BSLT_MAX_MODULE_IMAGE) {
-		size_t n = (size_t)st.st_size, have = 0;
+	/* Only a file has a size; a folder, which may have one too, cannot be read. */
+	end = lseek(fd, 0, SEEK_END);
+	if (end > 0 && (uint64_t)end <= BSLT_MAX_MODULE_IMAGE && lseek(fd, 0, SEEK_SET) == 0) {
+		size_t n = (size_t)end, have = 0;
 		char *b = malloc(n + 1);
 		ssize_t k = 1;
 

@@ -78,6 +78,12 @@ void place_give(struct session *s, uint64_t address)
 
 /* As in window.c the kernel itself is asked: sanitizers want addresses of their
  * own choice. */
+/* By the system call: glibc has memfd_create since 2.27 only. */
+int pages_file(const char *name)
+{
+	return (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
 int pages_map(struct region *r, uint64_t address, int fd, uint64_t offset)
 {
 	int flags = address ? MAP_SHARED | MAP_FIXED : MAP_SHARED;

@@ -175,6 +175,17 @@ int session_open(struct session **out, bool memory, char why[BSLT_ERROR_TEXT_SIZ
 	return 0;
 }
 
+void session_tell(int err, const char why[BSLT_ERROR_TEXT_SIZE])
+{
+	static _Atomic bool told;
+	const char *v = getenv("BASALT_VERBOSE");
+	bool mismatch = err == RES_DRIVER_MISMATCH && !atomic_exchange(&told, true);
+
+	if (mismatch || (v && *v))
+		fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s%s\n", err, why,
+			err == RES_DRIVER_MISMATCH ? "; the guest tools on this machine's disc BASALT-TOOLS are those of its host" : "");
+}
+
 void session_close(struct session *s)
 {
 	window_close(s);

@@ -66,10 +66,7 @@ static int start(struct session **out)
 		session_close(s);
 	}
 	if (err) {
-		const char *v = getenv("BASALT_VERBOSE");
-
-		if (v && *v)
-			fprintf(stderr, "basalt: no vGPU (CUDA error %d) %s\n", err, why);
+		session_tell(err, why);
 		return err;
 	}
 	ranges_window(&s->window, &s->host);

@@ -111,6 +111,17 @@ func Guest(t testing.TB) (library, tests string) {
 	return filepath.Join(build, "guest"), filepath.Join(build, "obj", "guest")
 }
 
+// GuestVariant builds the guest's library for another machine (gpu/guest/variant.mk) with
+// the programs "unit" and "api", and returns their folders. It skips the test in short mode.
+func GuestVariant(t testing.TB, variant string) (library, tests string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds and runs the guest's library")
+	}
+	build := guestMake(t, variant+"-programs")
+	return filepath.Join(build, "guest", variant), filepath.Join(build, "obj", "guest-"+variant)
+}
+
 // CUDA builds a program of gpu/guest/runtime/test with clang and Basalt's runtime
 // library, and returns its path. It skips the test in short mode and without clang.
 func CUDA(t testing.TB, name string) string {
@@ -159,10 +170,9 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 	defer lock(t, kept+".lock")()
 	program := filepath.Join(kept, filepath.Base(pkg))
 	if _, err := os.Stat(program); err != nil {
-		source := t.TempDir()
-		script := `git -C "$1" cat-file -e "$3^{commit}" || exit 3; git -C "$1" archive "$3" | tar -x -C "$2" && rm -rf "$2/ui/dist" && cp -r "$1/ui/dist" "$2/ui/dist"`
-		if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, source, commit).CombinedOutput(); err != nil {
-			t.Fatalf("commit %s, the release before, is not in this repository: %v\n%s\na shallow clone gets it by git fetch --unshallow", commit, err, out)
+		source := commitTree(t, top, commit)
+		if out, err := exec.Command("cp", "-r", filepath.Join(top, "ui/dist"), filepath.Join(source, "ui/dist")).CombinedOutput(); err != nil {
+			t.Fatalf("portal: %v\n%s", err, out)
 		}
 		cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program+".new", "-ldflags", stripped+" -X main.version="+version, "-tags", strings.Join(tags, ","), "./"+pkg)
 		cmd.Dir = source
@@ -178,6 +188,43 @@ func Previous(t testing.TB, commit, version, pkg string, tags ...string) string 
 		t.Fatal(err)
 	}
 	return own
+}
+
+// PreviousGuest builds the guest's library and its demo programs of another commit, which
+// are kept by it, and returns their folder.
+func PreviousGuest(t testing.TB, commit string) (library string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skipf("builds and runs the guest's library of %s", commit)
+	}
+	kept := filepath.Join(outputs(), "test", "previous-guest-"+commit)
+	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer lock(t, kept+".lock")()
+	if _, err := os.Stat(kept); err != nil {
+		source, made := commitTree(t, tree.Top(), commit), kept+".new"
+		cmd := exec.Command("make", "--no-print-directory", "-s", "BUILD="+made, "all")
+		cmd.Dir = filepath.Join(source, "gpu/guest")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("make of commit %s: %v\n%s", commit, err, out)
+		}
+		if err := os.Rename(made, kept); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(kept, "guest")
+}
+
+// commitTree is a folder with the files of a commit of this repository, without the portal.
+func commitTree(t testing.TB, top, commit string) (source string) {
+	t.Helper()
+	source = t.TempDir()
+	script := `git -C "$1" cat-file -e "$3^{commit}" || exit 3; git -C "$1" archive "$3" | tar -x -C "$2" && rm -rf "$2/ui/dist"`
+	if out, err := exec.Command("bash", "-eo", "pipefail", "-c", script, "-", top, source, commit).CombinedOutput(); err != nil {
+		t.Fatalf("commit %s is not in this repository: %v\n%s\na shallow clone gets it by git fetch --unshallow", commit, err, out)
+	}
+	return source
 }
 
 // outputs is where make puts what it builds.

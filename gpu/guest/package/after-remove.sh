@@ -1,0 +1,9 @@
+#!/bin/sh
+# Of the package, after its files went.
+set -e
+case $1 in
+remove | 0)
+	ldconfig
+	if command -v udevadm >/dev/null && [ -S /run/udev/control ]; then udevadm control --reload || true; fi
+	;;
+esac

@@ -1,0 +1,125 @@
+#!/bin/sh
+# Makes the machine use the files of Basalt's guest tools, once they are there: the
+# packages run it, and install.sh calls its functions. Run as root. Programs get links
+# in /usr/local/bin, which comes before a vendor's of the same name and belongs to no
+# package.
+#
+# BASALT_CUDART=default setup   lets the loader find Basalt's libcudart before any other;
+# BASALT_CUDART=beside setup    ends that. Without either it stays as it is, and the same
+#                               with BASALT_CUBLAS for libcublas and libcublasLt.
+# setup --remove                takes back what setup did; the files stay.
+# DESTDIR=/mnt/root setup       in a mounted system: nothing is loaded or started then.
+set -eu
+
+dest=${DESTDIR:-}
+libdir=/usr/lib/basalt
+say() { echo "basalt-tools: $*"; }
+die() { echo "basalt-tools: $*" >&2; exit 1; }
+
+check_choices() {
+	for choice in "BASALT_CUDART ${BASALT_CUDART:-}" "BASALT_CUBLAS ${BASALT_CUBLAS:-}"; do
+		case ${choice#* } in
+		'' | default | beside) ;;
+		*) die "${choice% *} is ${choice#* }, want default or beside" ;;
+		esac
+	done
+}
+
+# link FOLDER FILE…: links to the files in the folder.
+link() {
+	to=$1
+	shift
+	[ -d "$dest$to" ] || mkdir -p "$dest$to"
+	ln -sf "$@" "$dest$to/"
+}
+# unlink FOLDER FILE…: takes them away, where they are ours.
+unlink() {
+	to=$1
+	shift
+	for f; do
+		[ "$(readlink "$dest$to/${f##*/}")" != "$f" ] || rm -f "$dest$to/${f##*/}"
+	done
+}
+# files FOLDER: sets "found" to what is there, as the machine will see it.
+files() {
+	found=
+	for f in "$dest$1"/*; do
+		if [ -f "$f" ] || [ -h "$f" ]; then found="$found $1/${f##*/}"; fi
+	done
+}
+
+# beside LIBRARY CHOICE FLAG: the loader finds a library by itself, or basalt-cuda-run FLAG.
+beside() {
+	conf=/etc/ld.so.conf.d/00-basalt-$1.conf
+	files "$libdir/$1"
+	case $2 in
+	default)
+		if [ -n "$musl" ]; then link /usr/lib $found; else
+			printf '%s\n' "$libdir/$1" >"$dest$conf.new"
+			mv -f "$dest$conf.new" "$dest$conf"
+		fi ;;
+	beside) if [ -n "$musl" ]; then unlink /usr/lib $found; else rm -f "$dest$conf"; fi ;;
+	esac
+	set -- "$1" "$3" ${found##* }
+	if [ -f "$dest$conf" ] || { [ -n "$musl" ] && [ -h "$dest/usr/lib/${3##*/}" ]; }; then
+		say "lib$1 in $libdir/$1, the machine's default"
+	else
+		say "lib$1 in $libdir/$1, used by basalt-cuda-run$2 PROGRAM"
+	fi
+}
+
+# The loader of musl reads no ld.so.conf: there the libraries have links in /usr/lib.
+find_musl() {
+	musl=
+	[ ! -f "$dest$libdir/musl" ] || musl=yes
+}
+
+setup_remove() {
+	find_musl
+	files "$libdir/bin"
+	unlink /usr/local/bin $found
+	if [ -n "$musl" ]; then
+		for d in "$libdir" "$libdir/cudart" "$libdir/cublas"; do
+			files "$d"
+			unlink /usr/lib $found
+		done
+	fi
+	rm -f "$dest/etc/ld.so.conf.d/00-basalt-cudart.conf" "$dest/etc/ld.so.conf.d/00-basalt-cublas.conf"
+}
+
+setup_machine() {
+	find_musl
+	files "$libdir/bin"
+	link /usr/local/bin $found
+	say "nvidia-smi in /usr/local/bin"
+	[ -z "$musl" ] || link /usr/lib "$libdir/libcuda.so.1" "$libdir/libnvidia-ml.so.1"
+	beside cudart "${BASALT_CUDART:-}" ""
+	beside cublas "${BASALT_CUBLAS:-}" " --cublas"
+	say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
+
+	if [ -n "$dest" ]; then
+		[ -n "$musl" ] || ! command -v ldconfig >/dev/null || ldconfig -r "$dest" 2>/dev/null || true
+		return
+	fi
+	[ -n "$musl" ] || ldconfig
+	modprobe virtio_gpu 2>/dev/null || say "note: this kernel has no virtio_gpu module (cloud kernels often lack it): install the ordinary kernel"
+	if command -v udevadm >/dev/null && [ -S /run/udev/control ]; then
+		udevadm control --reload || true
+		udevadm trigger --subsystem-match=drm || true
+		udevadm settle --timeout=10 || true
+	else
+		chmod 666 /dev/dri/renderD* 2>/dev/null || true
+	fi
+	# SELinux systems want their labels.
+	! command -v restorecon >/dev/null || restorecon -R "$libdir" /opt/basalt 2>/dev/null || true
+}
+
+# Not where install.sh has read this.
+if [ "${0##*/}" = setup ]; then
+	check_choices
+	case ${1:-} in
+	'') setup_machine ;;
+	--remove) setup_remove ;;
+	*) die "unknown argument $1, want --remove or none" ;;
+	esac
+fi
