@@ -13,6 +13,10 @@
 # So do Basalt's libcublas and libcublasLt, with BASALT_CUBLAS and
 # basalt-cuda-run --cublas.
 #
+# Containers: Podman finds the vGPU by a CDI specification, which udev renews, and
+# Docker by two runtimes in /etc/docker/daemon.json, which the first run registers.
+# BASALT_DOCKER=on install.sh registers them again, BASALT_DOCKER=off takes them out.
+#
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
 set -eu
@@ -32,7 +36,13 @@ for choice in "BASALT_CUDART ${BASALT_CUDART:-}" "BASALT_CUBLAS ${BASALT_CUBLAS:
 	*) die "${choice% *} is ${choice#* }, want default or beside" ;;
 	esac
 done
-for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
+case ${BASALT_DOCKER:-} in
+'' | on | off) ;;
+*) die "BASALT_DOCKER is $BASALT_DOCKER, want on or off" ;;
+esac
+docker=${BASALT_DOCKER:-}
+[ -n "$docker" ] || [ -e "$dest/usr/local/bin/basalt-container" ] || docker=on
+for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi bin/basalt-container lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
 	[ -f "$here/$f" ] || die "$here/$f is missing: is this the whole disc?"
 done
 
@@ -66,10 +76,13 @@ done
 text /etc/ld.so.conf.d/00-basalt.conf "$libdir"
 say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 
-set -- "$here/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
+set -- "$here/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang" "$here/bin/basalt-container"
 [ ! -f "$here/bin/cuda-info" ] || set -- "$@" "$here/bin/cuda-info"
 put 755 /usr/local/bin "$@"
 say "nvidia-smi in /usr/local/bin"
+for name in basalt-container-runtime nvidia-container-runtime nvidia-container-runtime-hook; do
+	ln -sf basalt-container "$dest/usr/local/bin/$name"
+done
 
 put 644 "$libdir/cudart" "$here"/lib/libcudart.so.*
 put 644 /usr/include/basalt/cuda "$here"/include/cuda/*.h
@@ -99,7 +112,8 @@ say "demo programs in /opt/basalt/demo"
 # Every user of the machine may use the vGPU: the host keeps processes apart.
 text /etc/udev/rules.d/70-basalt-vgpu.rules \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"' \
-	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"'
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"' \
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", RUN+="/usr/local/bin/basalt-container cdi"'
 text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
 say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
 
@@ -115,8 +129,14 @@ if [ -z "$dest" ]; then
 	fi
 	# SELinux systems want their labels.
 	! command -v restorecon >/dev/null || restorecon -R "$libdir" /opt/basalt /usr/local/bin/nvidia-smi 2>/dev/null || true
+	/usr/local/bin/basalt-container cdi | sed 's/^/basalt-tools: /'
 elif command -v ldconfig >/dev/null; then
 	ldconfig -r "$dest" 2>/dev/null || true
+fi
+
+# What somebody else has decided there stays; an error is no reason to do without the rest.
+if [ -n "$docker" ]; then
+	"$here/bin/basalt-container" docker "$docker" --config "$dest/etc/docker/daemon.json" --programs /usr/local/bin 2>&1 | sed 's/^/basalt-tools: /'
 fi
 
 text /etc/basalt-guest-tools-version "$version"
