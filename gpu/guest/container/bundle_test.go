@@ -88,6 +88,9 @@ func (b *bundles) startGPU() (socket string) {
 		c, err := net.Dial("unix", socket)
 		return err == nil && c.Close() == nil
 	})
+	if err := os.Chmod(socket, 0o666); err != nil { // a vGPU's node is every user's
+		b.t.Fatal(err)
+	}
 	return socket
 }
 
@@ -170,7 +173,7 @@ func (b *bundles) bundle(c container) (dir string) {
 		b.t.Fatal(err)
 	}
 	process := config["process"].(map[string]any)
-	maps.Copy(process, map[string]any{"terminal": false, "args": c.args, "env": append([]string{"PATH=/usr/bin:/bin"}, c.env...),
+	maps.Copy(process, map[string]any{"terminal": false, "args": c.args, "env": append([]string{"PATH=/usr/bin:/bin", "BASALT_VERBOSE=1"}, c.env...),
 		"user": map[string]any{"uid": c.uid, "gid": c.uid}})
 	config["root"] = map[string]any{"path": c.root, "readonly": c.readonly}
 	if c.hook != "" {

@@ -104,7 +104,7 @@ func TestConfigureRequests(t *testing.T) {
 			paths = append(paths, d.Path)
 		}
 		env := strings.Join(got.Process.Env, " ")
-		if strings.Join(paths, " ") != c.devices || len(got.Mounts) != 13 || strings.Count(env, visibleDevices) != 1 || !strings.Contains(env, visibleDevices+"=void") {
+		if strings.Join(paths, " ") != c.devices || len(got.Mounts) != 15 || strings.Count(env, visibleDevices) != 1 || !strings.Contains(env, visibleDevices+"=void") {
 			t.Errorf("%s: devices %q, %d mounts, environment %q", c.env, paths, len(got.Mounts), got.Process.Env)
 		}
 	}

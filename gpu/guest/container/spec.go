@@ -98,6 +98,8 @@ func (m *Machine) mounts() (list []*specs.Mount, err error) {
 			add(from, filepath.Join(folder, lib+".1"))
 			add(from, filepath.Join(folder, lib)) // programs link with it, and some open it
 		}
+		// libcuda looks for it beside itself, where the host's operator allows it.
+		add(filepath.Join(m.Libraries, "libbasalt-interop.so.1"), filepath.Join(folder, "libbasalt-interop.so.1"))
 	}
 	// libcudart and libcublas of ours, for basalt-cuda-run.
 	add(m.Libraries, installedLibraries)

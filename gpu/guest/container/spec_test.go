@@ -22,7 +22,7 @@ func fake(t *testing.T, nodes ...string) (m *Machine, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	m = &Machine{Libraries: filepath.Join(dir, "lib"), Programs: filepath.Join(dir, "bin"), Absent: "/dev/dri has no render nodes"}
-	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "bin/basalt-cuda-run", "bin/nvidia-smi", "bin/basalt-container"} {
+	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "lib/libbasalt-interop.so.1", "bin/basalt-cuda-run", "bin/nvidia-smi", "bin/basalt-container"} {
 		write(t, filepath.Join(dir, f), "")
 	}
 	m.Nodes = nodes
@@ -85,7 +85,7 @@ func TestSpec(t *testing.T) {
 		var config oci.Spec
 		if unresolved, err := cache.InjectDevices(&config, Kind+"="+name); err != nil {
 			t.Errorf("%s: %v, %v", name, unresolved, err)
-		} else if len(config.Linux.Devices) != devices || len(config.Linux.Resources.Devices) != devices || len(config.Mounts) != 12 {
+		} else if len(config.Linux.Devices) != devices || len(config.Linux.Resources.Devices) != devices || len(config.Mounts) != 14 {
 			t.Errorf("%s: %d devices, %d rules, %d mounts", name, len(config.Linux.Devices), len(config.Linux.Resources.Devices), len(config.Mounts))
 		}
 	}
