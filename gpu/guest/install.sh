@@ -136,7 +136,7 @@ fi
 
 # What somebody else has decided there stays; an error is no reason to do without the rest.
 if [ -n "$docker" ]; then
-	"$here/bin/basalt-container" docker "$docker" --config "$dest/etc/docker/daemon.json" --programs /usr/local/bin 2>&1 | sed 's/^/basalt-tools: /'
+	"$here/bin/basalt-container" docker "$docker" --root "$dest/" --programs /usr/local/bin 2>&1 | sed 's/^/basalt-tools: /'
 fi
 
 text /etc/basalt-guest-tools-version "$version"

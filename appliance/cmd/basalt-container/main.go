@@ -16,7 +16,8 @@ import (
 
 const usage = `usage:
   basalt-container cdi [--output FILE] [--print]    write the CDI specification of this machine's vGPU (Podman)
-  basalt-container docker on|off [--config FILE]    register with Docker for docker run --gpus, or take that back
+  basalt-container docker on|off [--config FILE] [--root DIR] [--programs DIR]
+                                                    register with Docker for docker run --gpus, or take that back
 `
 
 func main() {
@@ -30,16 +31,17 @@ func main() {
 	case "nvidia-container-runtime-hook":
 		err = container.ErrHook
 	case "nvidia-smi":
-		if err = container.Smi(os.Args); err != nil {
-			fmt.Fprintln(os.Stderr, "nvidia-smi:", err)
-			os.Exit(127) // as of a shell whose program cannot be run
-		}
+		fmt.Fprintln(os.Stderr, "nvidia-smi:", container.Smi(os.Args)) // it returns with an error or not at all
+		os.Exit(127)                                                   // as of a shell whose program cannot be run
 	default:
 		name = "basalt-container"
 		err = run(os.Args[1:], os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	}
+	if errors.Is(err, errUsage) {
+		fmt.Fprint(os.Stderr, usage)
 	}
 	os.Exit(exit(err))
 }
@@ -54,7 +56,8 @@ func exit(err error) int {
 	return 1
 }
 
-var errUsage = errors.New("\n" + usage)
+// errUsage is a command line that is not one of usage.
+var errUsage = errors.New("unknown command line")
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
@@ -69,7 +72,7 @@ func run(args []string, out io.Writer) error {
 		fmt.Fprint(out, usage)
 		return nil
 	}
-	return fmt.Errorf("unknown command %q%w", args[0], errUsage)
+	return fmt.Errorf("%q: %w", args[0], errUsage)
 }
 
 func runCDI(args []string, out io.Writer) error {
@@ -103,7 +106,8 @@ func runDocker(args []string, out io.Writer) error {
 		return errUsage
 	}
 	f := flag.NewFlagSet("docker", flag.ContinueOnError)
-	config := f.String("config", container.DockerConfig, "configuration of Docker's daemon")
+	config := f.String("config", "", "configuration of Docker's daemon (default /etc/docker/daemon.json)")
+	root := f.String("root", "/", "root of a mounted system that is meant")
 	programs := f.String("programs", "", "folder of basalt-container-runtime in that system")
 	if err := f.Parse(args[1:]); err != nil || f.NArg() > 0 {
 		return errUsage
@@ -115,7 +119,10 @@ func runDocker(args []string, out io.Writer) error {
 		}
 		*programs = filepath.Dir(self)
 	}
-	notes, err := container.Docker(*config, *programs, args[0] == "on")
+	if *config == "" {
+		*config = filepath.Join(*root, container.DockerConfig)
+	}
+	notes, err := container.Docker(*root, *config, *programs, args[0] == "on")
 	for _, n := range notes {
 		fmt.Fprintln(out, n)
 	}

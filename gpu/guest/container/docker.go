@@ -221,15 +221,16 @@ func indented(config members) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Docker registers our runtimes with Docker, or takes that back. It returns what it
-// has done and left, in words. programs is the folder with this program's names.
-func Docker(file, programs string, on bool) (notes []string, err error) {
+// Docker registers our runtimes with Docker in the system whose root is given, or
+// takes that back. It returns what it has done and left, in words. programs is the
+// folder with this program's names, as that system sees it.
+func Docker(root, file, programs string, on bool) (notes []string, err error) {
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read Docker's configuration: %w", err)
 	}
 	if on {
-		return registerDocker(file, old, programs)
+		return registerDocker(root, file, old, programs)
 	}
 	if err != nil { // there is none
 		return []string{file + " does not exist: there is nothing to take back"}, nil
@@ -252,8 +253,8 @@ func Docker(file, programs string, on bool) (notes []string, err error) {
 	return []string{file + " has Basalt's runtimes no more; restart Docker"}, nil
 }
 
-func registerDocker(file string, old []byte, programs string) ([]string, error) {
-	if flag := dockerFlag(); flag != "" {
+func registerDocker(root, file string, old []byte, programs string) ([]string, error) {
+	if flag := dockerFlag(root); flag != "" {
 		return nil, fmt.Errorf("%s: Docker does not start where the same is in %s: register the runtime %s (%s) there by hand",
 			flag, file, basaltRuntime, filepath.Join(programs, registered[0].program))
 	}
@@ -279,9 +280,9 @@ var dockerFiles = []string{"/etc/default/docker", "/etc/sysconfig/docker", "/etc
 
 // dockerFlag finds an option of dockerd that does not go together with a
 // configuration that has the same, and returns it with its place, or "".
-func dockerFlag() string {
+func dockerFlag(root string) string {
 	for _, pattern := range dockerFiles {
-		files, _ := filepath.Glob(pattern) // the patterns are well formed
+		files, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
 		for _, file := range files {
 			text, _ := os.ReadFile(file) // what cannot be read has no option in it
 			for line := range strings.Lines(string(text)) {

@@ -56,10 +56,9 @@ func TestDockerBad(t *testing.T) {
 func TestDockerFile(t *testing.T) {
 	dir := t.TempDir()
 	real, file := filepath.Join(dir, "real.json"), filepath.Join(dir, "docker", "daemon.json")
-	dockerFiles = []string{filepath.Join(dir, "*.conf")}
 	act := func(on bool, want string) {
 		t.Helper()
-		if notes, err := Docker(file, "/p", on); err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
+		if notes, err := Docker(dir, file, "/p", on); err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
 			t.Errorf("%q, %v; want %q", notes, err, want)
 		}
 	}
@@ -90,14 +89,14 @@ func TestDockerFile(t *testing.T) {
 	// What Docker does not read stays as it is.
 	write(t, real, "{")
 	for _, on := range []bool{true, false} {
-		if _, err := Docker(file, "/p", on); err == nil || !strings.Contains(err.Error(), file) || read(t, real) != "{" {
+		if _, err := Docker(dir, file, "/p", on); err == nil || !strings.Contains(err.Error(), file) || read(t, real) != "{" {
 			t.Errorf("%v, left %q", err, read(t, real))
 		}
 	}
 	// Docker does not start with a setting in two places.
 	write(t, real, "{}")
-	write(t, filepath.Join(dir, "x.conf"), "# --add-runtime\nExecStart=/usr/sbin/dockerd --default-runtime=kata\n")
-	if _, err := Docker(file, "/p", true); err == nil || !strings.Contains(err.Error(), "x.conf has --default-runtime") || read(t, real) != "{}" {
+	write(t, filepath.Join(dir, "etc/systemd/system/docker.service.d/x.conf"), "# --add-runtime\nExecStart=/usr/sbin/dockerd --default-runtime=kata\n")
+	if _, err := Docker(dir, file, "/p", true); err == nil || !strings.Contains(err.Error(), "x.conf has --default-runtime") || read(t, real) != "{}" {
 		t.Errorf("with an option: %v, %s", err, read(t, real))
 	}
 }

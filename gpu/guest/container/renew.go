@@ -36,7 +36,7 @@ func (m *Machine) Renew(file string) (done string, err error) {
 	if err := replaceFile(file, text, 0o644); err != nil {
 		return "", fmt.Errorf("write CDI specification: %w", err)
 	}
-	done = fmt.Sprintf("%s: %s=all and %d of them by number", file, Kind, m.GPUs())
+	done = fmt.Sprintf("containers find this machine's GPUs (%d) as %s=0 and so on, or %s=all: %s", m.GPUs(), Kind, Kind, file)
 	if err := conflicts(file); err != nil {
 		return done, err
 	}

@@ -119,7 +119,8 @@ func configureBundle(bundle string, believeImages bool) error {
 	if err != nil {
 		return fmt.Errorf("container's bundle: %w", err)
 	}
-	if !strings.Contains(string(config), hookName) && !(believeImages && strings.Contains(string(config), visibleDevices)) {
+	asks := strings.Contains(string(config), hookName) || believeImages && strings.Contains(string(config), visibleDevices)
+	if !asks {
 		return nil
 	}
 	m, err := ThisMachine()

@@ -68,7 +68,7 @@ func TestSpec(t *testing.T) {
 	m, dir := fake(t, "/dev/null", "/dev/zero") // they are device nodes everywhere
 	file := filepath.Join(dir, "cdi", "basalt.json")
 	done, err := m.Renew(file)
-	if err != nil || !strings.Contains(done, "2 of them") {
+	if err != nil || !strings.Contains(done, "(2) as nvidia.com/gpu=0") {
 		t.Fatalf("renew: %q, %v", done, err)
 	}
 	text := read(t, file)
