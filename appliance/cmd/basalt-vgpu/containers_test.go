@@ -91,12 +91,13 @@ func docker() []contained {
 // changes are what comes after an installation: a vGPU that goes and comes, a boot, a
 // second installation, and the end of it.
 func changes() []contained {
-	const node = "d=$(basename $(dirname $(dirname $(readlink -f /sys/class/drm/renderD128))));"
+	// The last PCI address on its way.
+	const node = "d=$(readlink -f /sys/class/drm/renderD128 | grep -o '0000:[0-9a-f:.]*' | tail -n 1); echo $d >/run/vgpu; "
 	return []contained{
-		{"unbind", node + "echo $d >/run/vgpu; echo $d >/sys/bus/virtio/drivers/virtio_gpu/unbind; udevadm settle; ! test -e /run/cdi/basalt.json", false, ""},
+		{"unbind", node + "echo $d >/sys/bus/pci/drivers/virtio-pci/unbind; udevadm settle; ! test -e /run/cdi/basalt.json", false, ""},
 		{"podman-gone", "podman run --rm --network none --device nvidia.com/gpu=all glibc /app/bin/vecadd", true, "nvidia.com/gpu=all"},
 		{"docker-gone", "docker run --rm --network none --gpus all glibc /app/bin/vecadd", true, "this machine has no vGPU: /dev/dri has no render nodes"},
-		{"bind", "cat /run/vgpu >/sys/bus/virtio/drivers/virtio_gpu/bind; udevadm settle; cat /run/cdi/basalt.json", false, `"/dev/dri/renderD128"`},
+		{"bind", "cat /run/vgpu >/sys/bus/pci/drivers/virtio-pci/bind; udevadm settle; cat /run/cdi/basalt.json", false, `"/dev/dri/renderD128"`},
 		{"podman-again", "podman run --rm --network none --device nvidia.com/gpu=all glibc /app/bin/vecadd", false, vecaddOK},
 		// As systemd-udev-trigger.service does at a boot, when /run is empty.
 		{"boot", "rm /run/cdi/basalt.json; udevadm trigger --type=devices --action=add --subsystem-match=drm; udevadm settle; cat /run/cdi/basalt.json", false, `"all"`},

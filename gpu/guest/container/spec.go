@@ -86,6 +86,10 @@ func (m *Machine) socketDevice(name string) specs.Device {
 
 // mounts are those of libraries and programs, which must be installed.
 func (m *Machine) mounts() (list []*specs.Mount, err error) {
+	// install.sh leaves this mark in a machine like Alpine.
+	if mark := filepath.Join(m.Libraries, "musl"); isFile(mark) {
+		return nil, fmt.Errorf("the guest tools of this machine are musl's (%s), and containers need those of a machine with glibc", mark)
+	}
 	add := func(from, to string) {
 		if _, e := os.Stat(from); e != nil && err == nil {
 			err = fmt.Errorf("the guest tools are not installed: %w", e)

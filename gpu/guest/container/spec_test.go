@@ -131,6 +131,10 @@ func TestRenewWithoutTools(t *testing.T) {
 	if _, err := m.Renew(filepath.Join(dir, "s.json")); err == nil || !strings.Contains(err.Error(), "not installed: stat "+dir+"/lib/libcuda.so.1") {
 		t.Errorf("without libcuda: %v", err)
 	}
+	write(t, filepath.Join(dir, "lib", "musl"), "")
+	if _, err := m.Renew(filepath.Join(dir, "s.json")); err == nil || !strings.Contains(err.Error(), "are musl's") {
+		t.Errorf("tools of musl: %v", err)
+	}
 }
 
 func TestVGPUs(t *testing.T) {

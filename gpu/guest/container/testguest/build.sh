@@ -45,7 +45,7 @@ done >"$work/sources"
 
 packages=(
 	linux-image-amd64 initramfs-tools zstd systemd-sysv udev dbus libpam-systemd kmod procps iproute2
-	podman crun uidmap slirp4netns fuse-overlayfs docker.io iptables busybox-static musl
+	podman crun uidmap slirp4netns fuse-overlayfs docker.io apparmor iptables busybox-static musl
 )
 [ "$suite" = bookworm ] || packages+=(docker-cli)
 options=()
