@@ -11,6 +11,10 @@
 # for: by basalt-cuda-run, by programs that basalt-clang linked, or, with
 # BASALT_CUDART=default and BASALT_CUBLAS=default, by the whole machine (setup.sh).
 #
+# Containers: Podman finds the vGPU by a CDI specification, which udev renews, and
+# Docker by two runtimes in /etc/docker/daemon.json, which the first run registers.
+# BASALT_DOCKER=on registers them again, BASALT_DOCKER=off takes them out (setup.sh).
+#
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
 # BASALT_VARIANT=arm64           in place of what this machine (or DESTDIR) is:
@@ -73,6 +77,7 @@ esac
 for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
 	[ -f "$from/$f" ] || die "$from/$f is missing: is this the whole disc?"
 done
+[ "$variant" = musl ] || [ -f "$from/bin/basalt-container" ] || die "$from/bin/basalt-container is missing: is this the whole disc?"
 
 # put MODE DIR FILE… puts the files into DIR, and text FILE LINE… writes one. They are
 # replaced by renaming: a program that has the old file open goes on with it. Each
@@ -111,7 +116,13 @@ say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 
 set -- "$from/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
 [ ! -f "$from/bin/cuda-info" ] || set -- "$@" "$from/bin/cuda-info"
+[ "$variant" = musl ] || set -- "$@" "$from/bin/basalt-container"
 put 755 "$libdir/bin" "$@"
+if [ "$variant" != musl ]; then
+	for name in basalt-container-runtime nvidia-container-runtime nvidia-container-runtime-hook; do
+		ln -sf basalt-container "$dest$libdir/bin/$name"
+	done
+fi
 
 put 644 "$libdir/cudart" "$from"/lib/libcudart.so.*
 put 644 /usr/include/basalt/cuda "$here"/include/cuda/*.h
@@ -125,7 +136,8 @@ say "demo programs in /opt/basalt/demo"
 # Every user of the machine may use the vGPU: the host keeps processes apart.
 text /etc/udev/rules.d/70-basalt-vgpu.rules \
 	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio_gpu", MODE="0666"' \
-	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"'
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", DRIVERS=="virtio-pci", MODE="0666"' \
+	'SUBSYSTEM=="drm", KERNEL=="renderD*", RUN+="'$libdir'/bin/basalt-container cdi"'
 text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
 
 [ "$what" = --files ] || setup_machine

@@ -7,6 +7,8 @@
 # BASALT_CUDART=default setup   lets the loader find Basalt's libcudart before any other;
 # BASALT_CUDART=beside setup    ends that. Without either it stays as it is, and the same
 #                               with BASALT_CUBLAS for libcublas and libcublasLt.
+# BASALT_DOCKER=on setup        registers the runtimes of containers with Docker, which the
+# BASALT_DOCKER=off setup       first run does, or takes them out.
 # setup --remove                takes back what setup did; the files stay.
 # DESTDIR=/mnt/root setup       in a mounted system: nothing is loaded or started then.
 set -eu
@@ -23,6 +25,10 @@ check_choices() {
 		*) die "${choice% *} is ${choice#* }, want default or beside" ;;
 		esac
 	done
+	case ${BASALT_DOCKER:-} in
+	'' | on | off) ;;
+	*) die "BASALT_DOCKER is $BASALT_DOCKER, want on or off" ;;
+	esac
 }
 
 # link FOLDER FILE…: links to the files in the folder.
@@ -74,8 +80,18 @@ find_musl() {
 	[ ! -f "$dest$libdir/musl" ] || musl=yes
 }
 
+# docker on|off: what somebody else has decided there stays; an error is no reason to do
+# without the rest.
+container=$libdir/bin/basalt-container
+docker() {
+	[ -z "$1" ] || [ -n "$musl" ] ||
+		"$dest$container" docker "$1" --root "$dest/" --programs "$libdir/bin" 2>&1 | sed 's/^/basalt-tools: /'
+}
+
 setup_remove() {
 	find_musl
+	docker off
+	[ -n "$dest" ] || rm -f /run/cdi/basalt.json
 	files "$libdir/bin"
 	unlink /usr/local/bin $found
 	if [ -n "$musl" ]; then
@@ -89,12 +105,15 @@ setup_remove() {
 
 setup_machine() {
 	find_musl
+	choice=${BASALT_DOCKER:-}
+	[ -n "$choice" ] || [ -h "$dest/usr/local/bin/basalt-container" ] || choice=on # for the first time
 	files "$libdir/bin"
 	link /usr/local/bin $found
 	say "nvidia-smi in /usr/local/bin"
 	[ -z "$musl" ] || link /usr/lib "$libdir/libcuda.so.1" "$libdir/libnvidia-ml.so.1"
 	beside cudart "${BASALT_CUDART:-}" ""
 	beside cublas "${BASALT_CUBLAS:-}" " --cublas"
+	docker "$choice"
 	say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
 
 	if [ -n "$dest" ]; then
@@ -112,6 +131,7 @@ setup_machine() {
 	fi
 	# SELinux systems want their labels.
 	! command -v restorecon >/dev/null || restorecon -R "$libdir" /opt/basalt 2>/dev/null || true
+	[ -n "$musl" ] || "$container" cdi 2>&1 | sed 's/^/basalt-tools: /'
 }
 
 # Not where install.sh has read this.

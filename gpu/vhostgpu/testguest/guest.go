@@ -42,6 +42,10 @@ type Options struct {
 	MemoryMiB int
 	// Reboots lets the guest reboot, instead of ending then.
 	Reboots bool
+	// System is the folder of another system than the tiny guest: vmlinuz, initrd.img
+	// and root.qcow2, which stays as it is. Files and /run.sh are then on a disk
+	// labelled TEST, which that system is to mount and run.
+	System string
 }
 
 // Guest is a running VM.
@@ -78,24 +82,47 @@ func Boot(t testing.TB, o Options) *Guest {
 	if err := os.WriteFile(filepath.Join(overlay, "run.sh"), []byte("#!/bin/sh\n"+o.Run+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if o.System != "" {
+		return start(t, o, systemDisks(t, o.System, overlay), dir)
+	}
 	here, build := places(t)
 	if out, err := exec.Command(filepath.Join(here, "build.sh"), "overlay", overlay, initrd).CombinedOutput(); err != nil {
 		t.Fatalf("building the test guest: %v\n%s", err, out)
 	}
-	return start(t, o, filepath.Join(build, "testguest", "vmlinuz"), initrd)
+	return start(t, o, []string{"-kernel", filepath.Join(build, "testguest", "vmlinuz"), "-initrd", initrd, "-append", kernelOptions}, dir)
 }
 
-func start(t testing.TB, o Options, kernel, initrd string) *Guest {
+const (
+	// See installer/guest/files/grub.cfg.
+	kernelOptions = "console=ttyS0 panic=-1 loglevel=4 no_timer_check"
+	// Of systemd, whose limits in seconds mean little on a busy machine without KVM.
+	systemOptions = kernelOptions + " root=/dev/vda rw quiet net.ifnames=0 systemd.show_status=false systemd.service_watchdogs=0 systemd.default_timeout_start_sec=900"
+)
+
+// systemDisks returns QEMU's arguments for a system and a disk with the files.
+func systemDisks(t testing.TB, system, files string) []string {
+	t.Helper()
+	disk := filepath.Join(filepath.Dir(files), "files.img")
+	if out, err := exec.Command("mke2fs", "-q", "-t", "ext4", "-F", "-L", "TEST", "-E", "root_owner=0:0", "-d", files, disk, "512M").CombinedOutput(); err != nil {
+		t.Fatalf("a disk of the files: %v\n%s", err, out)
+	}
+	return []string{"-kernel", filepath.Join(system, "vmlinuz"), "-initrd", filepath.Join(system, "initrd.img"), "-append", systemOptions,
+		"-drive", "if=virtio,snapshot=on,format=qcow2,file=" + filepath.Join(system, "root.qcow2"),
+		"-drive", "if=virtio,format=raw,file=" + disk}
+}
+
+// start runs QEMU with a kernel's arguments; its monitor's socket is in the folder.
+func start(t testing.TB, o Options, kernel []string, dir string) *Guest {
 	t.Helper()
 	if o.MemoryMiB == 0 {
 		o.MemoryMiB = 256
 	}
-	monitor := filepath.Join(filepath.Dir(initrd), "monitor")
+	monitor := filepath.Join(dir, "monitor")
 	// Without the features that are slow when they are emulated: hypervisor, slowEmulated.
 	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max,erms=off,fsrm=off,la57=off", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
-		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait",
-		"-kernel", kernel, "-initrd", initrd, "-append", "console=ttyS0 panic=-1 loglevel=4 no_timer_check"} // see installer/guest/files/grub.cfg
+		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait"}
+	args = append(args, kernel...)
 	if !o.Reboots {
 		args = append(args, "-no-reboot")
 	}

@@ -1,0 +1,315 @@
+package container
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// DockerConfig is the configuration of Docker's daemon.
+const DockerConfig = "/etc/docker/daemon.json"
+
+const (
+	defaultRuntime = "default-runtime"
+	runtimesKey    = "runtimes"
+	basaltRuntime  = "basalt"
+)
+
+// registered are the runtimes that Docker is told of, and the names of this program
+// by which they are started.
+var registered = []struct{ name, program string }{
+	{basaltRuntime, "basalt-container-runtime"},
+	{"nvidia", "nvidia-container-runtime"}, // docker run --runtime nvidia, as many instructions have it
+}
+
+// member is a member of a JSON object, whose order a person has chosen.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+type members []member
+
+func parseMembers(text []byte) (m members, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if t, err := dec.Token(); err != nil {
+		return nil, err
+	} else if t != json.Delim('{') {
+		return nil, fmt.Errorf("it begins with %v, want an object", t)
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		m = append(m, member{key.(string), value}) // a key is a string, or Token fails
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, err
+	}
+	if dec.More() {
+		return nil, errors.New("there is text after the object")
+	}
+	return m, nil
+}
+
+func (m members) get(key string) json.RawMessage {
+	for _, e := range m {
+		if e.key == key {
+			return e.value
+		}
+	}
+	return nil
+}
+
+// with returns the members with the value of a key set, or without it for nil.
+func (m members) with(key string, value json.RawMessage) members {
+	var out members
+	set := false
+	for _, e := range m {
+		if e.key == key {
+			if value == nil || set {
+				continue
+			}
+			e.value, set = value, true
+		}
+		out = append(out, e)
+	}
+	if value != nil && !set {
+		out = append(out, member{key, value})
+	}
+	return out
+}
+
+func (m members) text() json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range m {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, _ := json.Marshal(e.key) // a string
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(e.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// pathOf is the program of a runtime in Docker's configuration.
+func pathOf(runtime json.RawMessage) string {
+	var r struct{ Path string }
+	if json.Unmarshal(runtime, &r) != nil {
+		return ""
+	}
+	return r.Path
+}
+
+// ours reports whether a registered runtime is this program, wherever it was installed.
+func ours(runtime json.RawMessage) bool {
+	p := filepath.Base(pathOf(runtime))
+	for _, r := range registered {
+		if p == r.program {
+			return true
+		}
+	}
+	return false
+}
+
+// dockerOn returns Docker's configuration with our runtimes, whose programs are in
+// the folder, and notes on what of it somebody else has decided and is left.
+func dockerOn(text []byte, programs string) (_ []byte, notes []string, err error) {
+	config, runtimes, err := parseDocker(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, r := range registered {
+		if old := runtimes.get(r.name); old != nil && !ours(old) {
+			notes = append(notes, fmt.Sprintf("runtime %s is %s and stays so", r.name, pathOf(old)))
+			continue
+		}
+		value, _ := json.Marshal(map[string]string{"path": filepath.Join(programs, r.program)}) // strings
+		runtimes = runtimes.with(r.name, value)
+	}
+	config = config.with(runtimesKey, runtimes.text())
+	mine := ours(runtimes.get(basaltRuntime))
+	switch name, err := defaultName(config); {
+	case err != nil:
+		return nil, nil, err
+	case !mine:
+	case name == "" || name == "runc":
+		config = config.with(defaultRuntime, json.RawMessage(`"`+basaltRuntime+`"`))
+	case !ours(runtimes.get(name)):
+		notes = append(notes, fmt.Sprintf("%s is %q and stays so: docker run --gpus all needs --runtime %s too", defaultRuntime, name, basaltRuntime))
+	}
+	out, err := indented(config)
+	return out, notes, err
+}
+
+// dockerOff returns Docker's configuration without our runtimes; nil if nothing is
+// left of it.
+func dockerOff(text []byte) ([]byte, error) {
+	config, runtimes, err := parseDocker(text)
+	if err != nil {
+		return nil, err
+	}
+	name, err := defaultName(config)
+	if err != nil {
+		return nil, err
+	}
+	if ours(runtimes.get(name)) {
+		config = config.with(defaultRuntime, nil)
+	}
+	for _, r := range registered {
+		if old := runtimes.get(r.name); old != nil && ours(old) {
+			runtimes = runtimes.with(r.name, nil)
+		}
+	}
+	if config.get(runtimesKey) != nil {
+		value := runtimes.text()
+		if len(runtimes) == 0 {
+			value = nil
+		}
+		config = config.with(runtimesKey, value)
+	}
+	if len(config) == 0 {
+		return nil, nil
+	}
+	return indented(config)
+}
+
+func parseDocker(text []byte) (config, runtimes members, err error) {
+	if config, err = parseMembers(text); err != nil {
+		return nil, nil, fmt.Errorf("it is not JSON that Docker reads: %w", err)
+	}
+	if runtimes, err = parseMembers(config.get(runtimesKey)); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", runtimesKey, err)
+	}
+	return config, runtimes, nil
+}
+
+func defaultName(config members) (name string, err error) {
+	raw := config.get(defaultRuntime)
+	if raw == nil {
+		return "", nil
+	}
+	if err := json.Unmarshal(raw, &name); err != nil {
+		return "", fmt.Errorf("%s: %w", defaultRuntime, err)
+	}
+	return name, nil
+}
+
+func indented(config members) ([]byte, error) {
+	var b bytes.Buffer
+	if err := json.Indent(&b, config.text(), "", "    "); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
+
+// Docker registers our runtimes with Docker in the system whose root is given, or
+// takes that back. It returns what it has done and left, in words. programs is the
+// folder with this program's names, as that system sees it.
+func Docker(root, file, programs string, on bool) (notes []string, err error) {
+	old, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read Docker's configuration: %w", err)
+	}
+	if on {
+		return registerDocker(root, file, old, programs)
+	}
+	if err != nil { // there is none
+		return []string{file + " does not exist: there is nothing to take back"}, nil
+	}
+	text, err := dockerOff(old)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", file, err)
+	case text == nil:
+		if err := os.Remove(file); err != nil {
+			return nil, fmt.Errorf("remove Docker's configuration: %w", err)
+		}
+		return []string{file + " had nothing else in it and is removed; restart Docker"}, nil
+	case sameJSON(old, text):
+		return []string{file + " has no runtime of Basalt's"}, nil
+	}
+	if err := replaceFile(file, text, modeOf(file, 0o644)); err != nil {
+		return nil, fmt.Errorf("write Docker's configuration: %w", err)
+	}
+	return []string{file + " has Basalt's runtimes no more; restart Docker"}, nil
+}
+
+func registerDocker(root, file string, old []byte, programs string) ([]string, error) {
+	if flag := dockerFlag(root); flag != "" {
+		return nil, fmt.Errorf("%s: Docker does not start where the same is in %s: register the runtime %s (%s) there by hand",
+			flag, file, basaltRuntime, filepath.Join(programs, registered[0].program))
+	}
+	text, notes, err := dockerOn(old, programs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if sameJSON(old, text) {
+		return append(notes, file+" has Basalt's runtimes already"), nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return nil, fmt.Errorf("write Docker's configuration: %w", err)
+	}
+	if err := replaceFile(file, text, modeOf(file, 0o644)); err != nil {
+		return nil, fmt.Errorf("write Docker's configuration: %w", err)
+	}
+	return append(notes, file+" has Basalt's runtimes: a Docker that is running learns of them when it is restarted"), nil
+}
+
+// dockerFiles are where command lines of Docker's daemon are kept.
+var dockerFiles = []string{"/etc/default/docker", "/etc/sysconfig/docker", "/etc/systemd/system/docker.service",
+	"/etc/systemd/system/docker.service.d/*.conf", "/lib/systemd/system/docker.service", "/usr/lib/systemd/system/docker.service"}
+
+// dockerFlag finds an option of dockerd that does not go together with a
+// configuration that has the same, and returns it with its place, or "".
+func dockerFlag(root string) string {
+	for _, pattern := range dockerFiles {
+		files, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
+		for _, file := range files {
+			text, _ := os.ReadFile(file) // what cannot be read has no option in it
+			for line := range strings.Lines(string(text)) {
+				if strings.HasPrefix(strings.TrimSpace(line), "#") {
+					continue
+				}
+				for _, flag := range []string{"--default-runtime", "--add-runtime"} {
+					if strings.Contains(line, flag) {
+						return file + " has " + flag
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// sameJSON reports whether two texts differ in white space only.
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+// modeOf is the mode of a file that is there, or the given one.
+func modeOf(file string, mode fs.FileMode) fs.FileMode {
+	if st, err := os.Stat(file); err == nil {
+		return st.Mode().Perm()
+	}
+	return mode
+}

@@ -1,0 +1,119 @@
+package container
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What the operator has is kept, in its order; on and off again is as before.
+func TestDocker(t *testing.T) {
+	const both = `"runtimes":{"basalt":{"path":"/p/basalt-container-runtime"},"nvidia":{"path":"/p/nvidia-container-runtime"}}`
+	for _, c := range []struct{ name, before, on, note string }{
+		{"none", ``, `{` + both + `,"default-runtime":"basalt"}`, ""},
+		{"empty", `{}`, `{` + both + `,"default-runtime":"basalt"}`, ""},
+		{"others", `{"zone":1.0,"a":[9007199254740993],"runtimes":{"kata":{"path":"/k"}}}`,
+			`{"zone":1.0,"a":[9007199254740993],"runtimes":{"kata":{"path":"/k"},` + both[len(`"runtimes":{`):] + `,"default-runtime":"basalt"}`, ""},
+		{"runc is the default anyway", `{"default-runtime":"runc"}`, `{"default-runtime":"basalt",` + both + `}`, ""},
+		{"another default", `{"default-runtime":"kata","runtimes":{"kata":{"path":"/k"}}}`,
+			`{"default-runtime":"kata","runtimes":{"kata":{"path":"/k"},` + both[len(`"runtimes":{`):] + `}`, `needs --runtime basalt`},
+		{"NVIDIA's toolkit", `{"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"/usr/bin/other","runtimeArgs":[]}}}`,
+			`{"default-runtime":"nvidia","runtimes":{"nvidia":{"path":"/usr/bin/other","runtimeArgs":[]},"basalt":{"path":"/p/basalt-container-runtime"}}}`, "runtime nvidia is /usr/bin/other"},
+		{"an older place", `{"runtimes":{"basalt":{"path":"/old/basalt-container-runtime"}},"default-runtime":"basalt"}`, `{` + both + `,"default-runtime":"basalt"}`, ""},
+	} {
+		on, notes, err := dockerOn([]byte(c.before), "/p")
+		if err != nil || !sameJSON(on, []byte(c.on)) || !strings.Contains(strings.Join(notes, "\n"), c.note) || c.note == "" && notes != nil {
+			t.Errorf("%s: %s, %q, %v\nwant %s", c.name, on, notes, err, c.on)
+		}
+		if again, _, err := dockerOn(on, "/p"); err != nil || string(again) != string(on) {
+			t.Errorf("%s, a second time: %s, %v", c.name, again, err)
+		}
+		off, err := dockerOff(on)
+		want := c.before
+		switch c.name {
+		case "none", "empty", "an older place", "runc is the default anyway":
+			want = "" // nothing but ours, or what is so without it
+		}
+		if err != nil || want == "" && off != nil || want != "" && !sameJSON(off, []byte(want)) {
+			t.Errorf("%s, off: %s, %v; want %s", c.name, off, err, want)
+		}
+	}
+}
+
+func TestDockerBad(t *testing.T) {
+	for _, bad := range []string{`{`, `[]`, `7`, `{"runtimes":[]}`, `{"default-runtime":{}}`, `{} {}`, `{"a":}`, "{ // a comment\n}", `{"a":1`} {
+		if out, _, err := dockerOn([]byte(bad), "/p"); err == nil {
+			t.Errorf("%s became %s", bad, out)
+		}
+		if out, err := dockerOff([]byte(bad)); err == nil {
+			t.Errorf("%s became %s", bad, out)
+		}
+	}
+}
+
+func TestDockerFile(t *testing.T) {
+	dir := t.TempDir()
+	real, file := filepath.Join(dir, "real.json"), filepath.Join(dir, "docker", "daemon.json")
+	act := func(on bool, want string) {
+		t.Helper()
+		if notes, err := Docker(dir, file, "/p", on); err != nil || !strings.Contains(strings.Join(notes, "\n"), want) {
+			t.Errorf("%q, %v; want %q", notes, err, want)
+		}
+	}
+	act(false, "does not exist")
+	act(true, "when it is restarted")
+	act(true, "already")
+	act(false, "is removed")
+	// Behind a link, with its own mode; formatting that is right is left alone.
+	write(t, real, `{"log-driver": "local"}`)
+	if err := os.Chmod(real, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, file); err != nil {
+		t.Fatal(err)
+	}
+	act(false, "no runtime of Basalt's")
+	act(true, "when it is restarted")
+	if st, err := os.Lstat(file); err != nil || st.Mode().Type() != os.ModeSymlink {
+		t.Errorf("the link became %v, %v", st, err)
+	}
+	if st, _ := os.Stat(real); st.Mode().Perm() != 0o640 || !strings.Contains(read(t, real), "basalt") {
+		t.Errorf("%v %s", st.Mode(), read(t, real))
+	}
+	act(false, "no more")
+	if got := read(t, real); !sameJSON([]byte(got), []byte(`{"log-driver":"local"}`)) {
+		t.Errorf("left %s", got)
+	}
+	// What Docker does not read stays as it is.
+	write(t, real, "{")
+	for _, on := range []bool{true, false} {
+		if _, err := Docker(dir, file, "/p", on); err == nil || !strings.Contains(err.Error(), file) || read(t, real) != "{" {
+			t.Errorf("%v, left %q", err, read(t, real))
+		}
+	}
+	// Docker does not start with a setting in two places.
+	write(t, real, "{}")
+	write(t, filepath.Join(dir, "etc/systemd/system/docker.service.d/x.conf"), "# --add-runtime\nExecStart=/usr/sbin/dockerd --default-runtime=kata\n")
+	if _, err := Docker(dir, file, "/p", true); err == nil || !strings.Contains(err.Error(), "x.conf has --default-runtime") || read(t, real) != "{}" {
+		t.Errorf("with an option: %v, %s", err, read(t, real))
+	}
+}
+
+func FuzzDocker(f *testing.F) {
+	f.Add([]byte(`{"runtimes":{"nvidia":{"path":"/x"}},"default-runtime":"nvidia"}`))
+	f.Add([]byte(`{"runtimes":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		on, _, err := dockerOn(text, "/p")
+		if err != nil {
+			return
+		}
+		if !json.Valid(on) {
+			t.Fatalf("made %q", on)
+		}
+		if _, err := dockerOff(on); err != nil {
+			t.Errorf("off after on: %v", err)
+		}
+	})
+}

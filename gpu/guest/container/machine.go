@@ -1,0 +1,103 @@
+package container
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Machine is what a container can be given: the guest tools as they are
+// installed, and the vGPUs.
+type Machine struct {
+	// Libraries is the folder with libcuda.so.1 and libnvidia-ml.so.1.
+	Libraries string
+	// Programs is the folder with nvidia-smi and this program.
+	Programs string
+	// Nodes are the paths of the vGPUs' render nodes, in the order of their numbers.
+	Nodes []string
+	// Socket is that of a basalt-gpud on this machine itself, which stands for one
+	// GPU in place of the render nodes; empty in a virtual machine.
+	Socket string
+	// Absent says, where there is no GPU, why.
+	Absent string
+}
+
+const (
+	installedLibraries = "/usr/lib/basalt"
+	nodeFolder         = "/dev/dri"
+)
+
+// ThisMachine observes the machine that it runs on. As in the libraries, BASALT_GPU
+// names the socket of a basalt-gpud on this machine.
+func ThisMachine() (*Machine, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	m := &Machine{Libraries: installedLibraries, Programs: filepath.Dir(self)}
+	// In the folder of the tools disc they lie beside the programs' folder.
+	if disc := filepath.Dir(m.Programs); isFile(filepath.Join(disc, "install.sh")) {
+		m.Libraries = filepath.Join(disc, "lib")
+	}
+	if where := os.Getenv("BASALT_GPU"); where != "" {
+		socket, ok := strings.CutPrefix(where, "unix:")
+		if !ok || !filepath.IsAbs(socket) {
+			return nil, fmt.Errorf("BASALT_GPU is %q, want unix: and an absolute path", where)
+		}
+		m.Socket = socket
+		if st, err := os.Stat(socket); err != nil || st.Mode().Type() != os.ModeSocket {
+			return nil, fmt.Errorf("BASALT_GPU is %q, which is not a socket: is basalt-gpud running?", where)
+		}
+		return m, nil
+	}
+	m.Nodes, m.Absent = vgpus(nodeFolder, isVGPU)
+	return m, nil
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// GPUs is how many GPUs the machine has.
+func (m *Machine) GPUs() int {
+	if m.Socket != "" {
+		return 1
+	}
+	return len(m.Nodes)
+}
+
+// none is the error of a machine without a GPU.
+func (m *Machine) none() error {
+	return errors.New("this machine has no vGPU: " + m.Absent)
+}
+
+// vgpus returns the render nodes of the folder that ours accepts, or why there are
+// none.
+func vgpus(folder string, ours func(path string) error) (nodes []string, absent string) {
+	all, _ := filepath.Glob(filepath.Join(folder, "renderD*")) // the pattern is well formed
+	slices.SortFunc(all, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(a) - len(b)
+		}
+		return strings.Compare(a, b)
+	})
+	if len(all) == 0 {
+		return nil, folder + " has no render nodes (is the virtio_gpu kernel module loaded?)"
+	}
+	var others []string
+	for _, path := range all {
+		if err := ours(path); err != nil {
+			others = append(others, fmt.Sprintf("%s: %v", path, err))
+		} else {
+			nodes = append(nodes, path)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, strings.Join(others, "; ")
+	}
+	return nodes, ""
+}

@@ -1,0 +1,138 @@
+package container
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// call is a command line of an OCI runtime, as far as it matters here.
+type call struct {
+	command     string // "create", or "" of "runc --version"
+	bundle      string
+	log, format string // of --log and --log-format
+}
+
+// valued are the options of runc and crun whose value may be the next argument. An
+// option that this list does not have and whose value stands apart would be taken
+// for the command, which changes nothing but that no GPU is given.
+var valued = []string{"log", "log-format", "log-level", "root", "criu", "rootless", "cgroup-manager",
+	"bundle", "b", "pid-file", "console-socket", "preserve-fds"}
+
+// parseCall reads the arguments of an OCI runtime, without its name.
+func parseCall(args []string) call {
+	c := call{bundle: ".", format: "text"}
+	for i := 0; i < len(args); i++ {
+		if !strings.HasPrefix(args[i], "-") || args[i] == "-" {
+			if c.command != "" { // the container's name, and what follows it
+				break
+			}
+			c.command = args[i]
+			continue
+		}
+		if args[i] == "--" {
+			break
+		}
+		name, value, has := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if !has && slices.Contains(valued, name) && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		switch name {
+		case "bundle", "b":
+			c.bundle = value
+		case "log":
+			c.log = value
+		case "log-format":
+			c.format = value
+		}
+	}
+	return c
+}
+
+// starts reports whether the command makes a container of a bundle.
+func (c call) starts() bool { return slices.Contains([]string{"create", "run", "restore"}, c.command) }
+
+// report leaves the error where the engine looks for it, and on stderr.
+func (c call) report(name string, err error, stderr io.Writer) {
+	fmt.Fprintf(stderr, "%s: %v\n", name, err)
+	if c.log == "" {
+		return
+	}
+	f, e := os.OpenFile(c.log, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if e != nil {
+		return
+	}
+	defer f.Close()
+	now := time.Now().UTC().Format(time.RFC3339)
+	if c.format != "json" {
+		fmt.Fprintf(f, "time=%q level=error msg=%q\n", now, name+": "+err.Error())
+		return
+	}
+	line, _ := json.Marshal(map[string]string{"level": "error", "msg": name + ": " + err.Error(), "time": now}) // strings always encode
+	fmt.Fprintf(f, "%s\n", line)
+}
+
+// Runtime is the OCI runtime in front of runc: it gives the container of a create or
+// run what it asks for, and becomes runc. With believeImages the variable that
+// images of CUDA set is a request, else Docker's --gpus alone is. It returns only
+// with an error, which is reported.
+func Runtime(args []string, believeImages bool) error {
+	name := filepath.Base(args[0])
+	c := parseCall(args[1:])
+	program, err := nextRuntime()
+	if err == nil && c.starts() {
+		err = configureBundle(c.bundle, believeImages)
+	}
+	if err == nil {
+		err = unix.Exec(program, append([]string{program}, args[1:]...), os.Environ())
+		err = fmt.Errorf("start %s: %w", program, err)
+	}
+	c.report(name, err, os.Stderr)
+	return err
+}
+
+// nextRuntime finds the runtime that does the work.
+func nextRuntime() (string, error) {
+	for _, name := range []string{"runc", "crun"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("there is neither runc nor crun in PATH")
+}
+
+// configureBundle changes the config.json of a bundle. The machine is looked at only
+// for containers that ask: every other one starts as it would without this.
+func configureBundle(bundle string, believeImages bool) error {
+	file := filepath.Join(bundle, "config.json")
+	config, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("container's bundle: %w", err)
+	}
+	asks := strings.Contains(string(config), hookName) || believeImages && strings.Contains(string(config), visibleDevices)
+	if !asks {
+		return nil
+	}
+	m, err := ThisMachine()
+	if err != nil {
+		return err
+	}
+	config, changed, err := m.Configure(config, believeImages)
+	if err != nil || !changed {
+		return err
+	}
+	if err := replaceFile(file, config, modeOf(file, 0o600)); err != nil {
+		return fmt.Errorf("container's bundle: %w", err)
+	}
+	return nil
+}
