@@ -30,7 +30,7 @@ ln -s busybox $r/bin/sh
 cp /test/tools/demo/vecadd /test/cudart $r/app/bin/
 cp /test/tools/lib/libcudart.so.12 $r/app/lib/
 cp -L /lib64/ld-linux-x86-64.so.2 $r/lib64/
-cp -L /lib/x86_64-linux-gnu/libc.so.6 /lib/x86_64-linux-gnu/libm.so.6 $r/lib/x86_64-linux-gnu/
+(cd /lib/x86_64-linux-gnu && cp -L libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 $r/lib/x86_64-linux-gnu/)
 m=/tmp/musl
 mkdir -p $m/bin $m/lib
 cp /bin/busybox $m/bin/

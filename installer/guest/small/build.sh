@@ -114,7 +114,10 @@ echo "$root_modules" >"$root/lib/modules/load"
 install -m 755 "$p/usr/sbin/qemu-ga" "$root/usr/sbin/"
 install -m 755 /sbin/ldconfig "$root/usr/sbin/"
 ldd "$p/usr/sbin/qemu-ga" | grep -q 'not found' && die "qemu-ga's libraries are not installed here: run installer/dev/setup.sh"
-ldd "$p/usr/sbin/qemu-ga" | grep -o '/[^ ]*' | while read -r lib; do
+libraries=$(ldd "$p/usr/sbin/qemu-ga" | grep -o '/[^ ]*')
+libc=$(grep '/libc\.so\.6$' <<<"$libraries")
+# The guest tools name the parts that glibc had before 2.34, as every distribution has them.
+for lib in $libraries "${libc%/*}"/lib{pthread.so.0,dl.so.2}; do
 	mkdir -p "$root${lib%/*}"
 	cp -L "$lib" "$root$lib"
 done
