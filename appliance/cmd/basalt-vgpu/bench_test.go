@@ -18,6 +18,7 @@ func BenchmarkPathInVM(b *testing.B) {
 	bench := filepath.Join(tests, "bench")
 	files := map[string]string{"/bench": bench, "/guest/lib/libcuda.so.1": filepath.Join(library, "lib", "libcuda.so.1")}
 	testguest.Libraries(b, files, bench)
+	testguest.Libraries(b, files, filepath.Join(library, "lib/libcuda.so.1"))
 	for b.Loop() {
 		n := startNodeOn(b, built.Program(b, "appliance/cmd/basalt-worker"), "--null-gpu", "name=null0,vram=1GiB")
 		g := testguest.Boot(b, testguest.Options{VGPU: n.socket, Files: files, MemoryMiB: 768,

@@ -23,6 +23,7 @@ func cudaGuest(t testing.TB, more map[string]string, run string) (*node, *testgu
 	probe := testguest.Compile(t, filepath.Join("..", "..", "..", "gpu", "vhostgpu", "testguest", "cudaprobe", "cudaprobe.c"), "-ldl")
 	files := map[string]string{"/cudaprobe": probe}
 	testguest.Libraries(t, files, probe)
+	testguest.Libraries(t, files, filepath.Join(library, "lib/libcuda.so.1"))
 	for _, f := range []string{"lib/libcuda.so.1", "lib/libnvidia-ml.so.1", "bin/nvidia-smi", "bin/cuda-info", "demo/vecadd", "demo/matmul"} {
 		files["/guest/"+f] = filepath.Join(library, f)
 	}
