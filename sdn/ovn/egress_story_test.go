@@ -296,7 +296,8 @@ func (w *world) gateway(t *testing.T, p api.ProjectID) (node api.NodeID) {
 	w.until("the gateway of "+string(p), func() error {
 		s, err := w.control.Observe(t.Context())
 		if node = s.Gateways[p]; err == nil && node == "" {
-			err = fmt.Errorf("%v", s.Gateways)
+			// As the leader does: a node's claim and another's release may have met (remind.go).
+			err = errors.Join(fmt.Errorf("%v", s.Gateways), w.control.Remind(t.Context()))
 		}
 		return err
 	})
