@@ -37,9 +37,7 @@ func TestOlderLibrary(t *testing.T) {
 
 // A guest with new tools works on a host that nobody has updated, without what came later.
 func TestOlderHost(t *testing.T) {
-	if !layer.Long() {
-		t.Skip("builds a host's programs of another commit: BASALT_LONG=1")
-	}
+	layer.NeedLong(t, "TestOlderLibrary")
 	dir := t.TempDir()
 	for _, name := range []string{"basalt-gpud", "basalt-worker"} {
 		if err := os.Rename(built.Previous(t, oldestHost, "1.1", "appliance/cmd/"+name), filepath.Join(dir, name)); err != nil {
