@@ -75,8 +75,8 @@ func New(o Options) (*API, error) {
 	return a, nil
 }
 
-// Do implements HttpRequestDoer: authenticates, and repeats what may be.
-func (a *API) Do(r *http.Request) (*http.Response, error) {
+// do authenticates a request, and repeats what may be.
+func (a *API) do(r *http.Request) (*http.Response, error) {
 	if a.token != "" {
 		r.Header.Set("Authorization", "Bearer "+a.token)
 	}

@@ -73,7 +73,7 @@ func (a *API) send(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp, err := a.Do(req)
+	resp, err := a.do(req)
 	if err != nil {
 		return nil, err
 	}
