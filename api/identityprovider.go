@@ -79,5 +79,5 @@ func claimHolds(claim any, value string) bool {
 // is one for each.
 func ExternalIdentityID(issuer, subject string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{issuer, subject}, "\x00")))
-	return idPrefixes[KindExternalIdentity] + "-" + hex.EncodeToString(sum[:])
+	return KindExternalIdentity.Info().IDPrefix + "-" + hex.EncodeToString(sum[:])
 }

@@ -1,7 +1,5 @@
 package api
 
-import "strings"
-
 // Typed ids, so that a volume's id cannot be handed where an instance's is
 // meant. Ids are a prefix and 12 random hex digits: "ins-4f9c2a7be01d".
 type (
@@ -58,28 +56,6 @@ type (
 	// CephClusterID is a CephCluster's id.
 	CephClusterID string
 )
-
-// Prefixes of ids, by kind.
-var idPrefixes = map[Kind]string{
-	KindOrganization: "org", KindProject: "prj", KindAPIKey: "key", KindUser: "usr", KindSession: "ses", KindIdentityProvider: "idp", KindExternalIdentity: "eid", KindNode: "node", KindGPU: "gpu",
-	KindGPUPool: "pool", KindFlavor: "flv", KindApp: "app", KindImage: "img", KindVolume: "vol", KindInstance: "ins",
-	KindUsageRecord: "use", KindInvoice: "inv", KindCreditNote: "cn", KindPayment: "pay", KindBudget: "bud", KindSeries: "series", KindBranding: "brand", KindPriceBook: "pb",
-	KindWebhook: "hook", KindMigration: "mig", KindJoinToken: "join", KindClusterCA: "ca",
-	KindNetwork: "net", KindSecurityGroup: "sg", KindExternalNetwork: "ext", KindRouter: "rtr", KindFloatingIP: "fip",
-	KindLoadBalancer: "lb", KindSnapshot: "snap", KindBackupTarget: "bt", KindBackup: "bak", KindDisk: "disk",
-	KindCephCluster: "ceph", KindUpgrade: "upg", KindCephKeys: "cephkeys", KindVolumeKeys: "volumekeys", KindOVN: "ovn", KindService: "svc", KindLoginLink: "link", KindAuditCheck: "auditcheck", KindChassis: "chassis",
-}
-
-// KindOfID is the kind of object that has such an id.
-func KindOfID(id string) (Kind, bool) {
-	prefix, _, ok := strings.Cut(id, "-")
-	for kind, p := range idPrefixes {
-		if ok && p == prefix {
-			return kind, true
-		}
-	}
-	return "", false
-}
 
 // FinalizerAgent keeps an object until the agent of its node has removed what
 // it made for it.

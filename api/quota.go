@@ -24,37 +24,9 @@ const (
 // amountQuotas are those that objects say their amounts of (Command.Uses).
 var amountQuotas = []string{QuotaInstances, QuotaVCPUs, QuotaMemory, QuotaVRAM, QuotaGPUShare, QuotaVolumes, QuotaFloatingIPs}
 
-// counted are the kinds of which every object takes one of a quota of its own, by
-// being there: the state machine counts them. An organization that says nothing of
-// such a quota may have that many, not counting its customers' ones: enough for
-// everybody, and few enough that nobody's make the cluster slow for others.
-//
-// The numbers belong to the state machine: a change needs a feature level.
-var counted = map[Kind]struct {
-	quota string
-	most  int64
-}{
-	KindImage: {"images", 500}, KindVolume: {"volumes", 10_000}, KindSnapshot: {"snapshots", 10_000}, KindBackup: {"backups", 20_000},
-	KindNetwork: {"networks", 200}, KindSecurityGroup: {"securityGroups", 1000}, KindLoadBalancer: {"loadBalancers", 200},
-	KindProject: {"projects", 500}, KindAPIKey: {"apiKeys", 1000}, KindWebhook: {"webhooks", MaxWebhooks}, KindBudget: {"budgets", 1000},
-	// A seller's: it has a user, an organization and a service for each customer,
-	// and its customers' payments are theirs.
-	KindUser: {"users", 50_000}, KindOrganization: {"organizations", 50_000}, KindService: {"services", 50_000},
-	KindPayment: {"payments", 100_000}, KindCreditNote: {"creditNotes", 100_000},
-}
-
 // CountQuota returns the quota of which every object of the kind takes one by being
 // there; empty: none.
-func CountQuota(k Kind) string { return counted[k].quota }
-
-// defaults are what an organization may have that says nothing of a quota.
-var defaults = func() Amounts {
-	a := Amounts{QuotaInstances: 5000, QuotaFloatingIPs: 500}
-	for _, c := range counted {
-		a[c.quota] = c.most
-	}
-	return a
-}()
+func CountQuota(k Kind) string { return k.Info().Quota }
 
 // DefaultQuota returns how much of a quota an organization may have that does not
 // say so itself; false: it has no limit.
@@ -63,14 +35,13 @@ func DefaultQuota(quota string) (most int64, limited bool) {
 	return most, limited
 }
 
-// DefaultQuotas returns all of them.
-func DefaultQuotas() Amounts { return maps.Clone(defaults) }
-
 // quotaNames are all that an organization or a project may set.
 func quotaNames() []string {
 	all := slices.Clone(amountQuotas)
-	for _, c := range counted {
-		all = append(all, c.quota)
+	for _, k := range kinds {
+		if k.Quota != "" {
+			all = append(all, k.Quota)
+		}
 	}
 	slices.Sort(all)
 	return all

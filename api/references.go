@@ -3,8 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -33,61 +31,11 @@ type Reference struct {
 // MaxReferences of one object.
 const MaxReferences = 1024
 
-// referring are the kinds whose objects refer to others by what they say; adding
-// a row, or a field to one, changes what the state machine makes of the log and
-// of its tables, and needs a feature level (appliance/store/level.go).
-var referring = map[Kind]struct {
-	references func(o Object, r *references)
-	parts      bool // they depend on Assignment or Status too
-}{
-	KindInstance:         {references: ofInstance},
-	KindVolume:           {references: ofVolume, parts: true},
-	KindSnapshot:         {references: ofSnapshot},
-	KindBackup:           {references: ofBackup},
-	KindLoadBalancer:     {references: ofLoadBalancer},
-	KindFloatingIP:       {references: ofFloatingIP},
-	KindSecurityGroup:    {references: ofSecurityGroup},
-	KindMigration:        {references: ofMigration},
-	KindGPU:              {references: ofGPU},
-	KindDisk:             {references: ofDisk},
-	KindOrganization:     {references: ofOrganization},
-	KindBudget:           {references: ofBudget},
-	KindIdentityProvider: {references: ofIdentityProvider},
-	KindService:          {references: ofService},
-	KindSession:          {references: ofUser},
-	KindExternalIdentity: {references: ofUser},
-}
-
-// members are the kinds whose objects keep the project or organization that they
-// are in. It begins with some of them, which are deleted in one batch with it.
-var members = map[Kind][]Kind{
-	KindProject: {KindInstance, KindVolume, KindImage, KindAPIKey, KindLoadBalancer, KindFloatingIP, KindSnapshot, KindBackup,
-		KindNetwork, KindSecurityGroup},
-	KindOrganization: {KindProject, KindInvoice, KindPayment, KindBudget, KindAPIKey, KindOrganization, KindUser, KindWebhook, KindService},
-}
-
-var memberOf = func() map[Kind][]Kind {
-	out := map[Kind][]Kind{}
-	for _, container := range []Kind{KindProject, KindOrganization} {
-		for _, k := range members[container] {
-			out[k] = append(out[k], container)
-		}
-	}
-	return out
-}()
-
-// ReferringKinds are those whose objects refer to others by what they say, sorted.
-func ReferringKinds() []Kind { return slices.Sorted(maps.Keys(referring)) }
-
-// Members are the kinds whose objects keep a project or organization that they
-// are in; none for other kinds.
-func Members(container Kind) []Kind { return members[container] }
-
 // References of an object to others, each target once, without those to itself.
 // What is broken in it refers to nothing.
 func References(o Object) []Reference {
 	r := Referred(o)
-	for _, container := range memberOf[o.Kind] {
+	for _, container := range o.Kind.Info().Keeps {
 		id, field := o.Meta.Project, "meta.project"
 		if container == KindOrganization {
 			id, field = o.Meta.Organization, "meta.organization"
@@ -101,21 +49,21 @@ func References(o Object) []Reference {
 
 // Referred is References without the project and organization that it is in.
 func Referred(o Object) []Reference {
-	row, ok := referring[o.Kind]
-	if !ok {
+	k := o.Kind.Info()
+	if k.references == nil {
 		return nil
 	}
 	r := references{self: o}
-	row.references(o, &r)
+	k.references(o, &r)
 	return r.all
 }
 
 // SameReferences says, without reading them, that two states of an object have
 // the same Referred.
 func SameReferences(a, b Object) bool {
-	row, ok := referring[a.Kind]
-	return !ok || (a.Meta.DeletedAt == nil) == (b.Meta.DeletedAt == nil) && string(a.Spec) == string(b.Spec) &&
-		(!row.parts || string(a.Assignment) == string(b.Assignment) && string(a.Status) == string(b.Status))
+	k := a.Kind.Info()
+	return k.references == nil || (a.Meta.DeletedAt == nil) == (b.Meta.DeletedAt == nil) && string(a.Spec) == string(b.Spec) &&
+		(!k.partsRefer || string(a.Assignment) == string(b.Assignment) && string(a.Status) == string(b.Status))
 }
 
 // Targets are under what an object can be referred to: none while it is on its

@@ -3178,65 +3178,8 @@ type ListAlertsParams struct {
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
 }
 
-// ListAPIKeysParams defines parameters for ListAPIKeys.
-type ListAPIKeysParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
 // CreateAPIKeyParams defines parameters for CreateAPIKey.
 type CreateAPIKeyParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetAPIKeyParams defines parameters for GetAPIKey.
-type GetAPIKeyParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListAppsParams defines parameters for ListApps.
-type ListAppsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateAppParams defines parameters for CreateApp.
-type CreateAppParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -3277,151 +3220,10 @@ type ListAuditEventsParams struct {
 	To time.Time `form:"to,omitempty" json:"to,omitempty,omitzero"`
 }
 
-// ListBackupTargetsParams defines parameters for ListBackupTargets.
-type ListBackupTargetsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateBackupTargetParams defines parameters for CreateBackupTarget.
-type CreateBackupTargetParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// ListBackupsParams defines parameters for ListBackups.
-type ListBackupsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateBackupParams defines parameters for CreateBackup.
-type CreateBackupParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
 // DeleteBackupParams defines parameters for DeleteBackup.
 type DeleteBackupParams struct {
 	// Forget Only in the cluster: what is in the target stays there, for a target that never comes back. An operator's; the backup must have ended, or be being deleted.
 	Forget bool `form:"forget,omitempty" json:"forget,omitempty,omitzero"`
-}
-
-// GetBackupParams defines parameters for GetBackup.
-type GetBackupParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListBudgetsParams defines parameters for ListBudgets.
-type ListBudgetsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// CreateBudgetParams defines parameters for CreateBudget.
-type CreateBudgetParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetBudgetParams defines parameters for GetBudget.
-type GetBudgetParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// ListCephClustersParams defines parameters for ListCephClusters.
-type ListCephClustersParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateCephClusterParams defines parameters for CreateCephCluster.
-type CreateCephClusterParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// ListCreditNotesParams defines parameters for ListCreditNotes.
-type ListCreditNotesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
@@ -3430,163 +3232,10 @@ type CreateCreditNoteParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
-// GetCreditNoteParams defines parameters for GetCreditNote.
-type GetCreditNoteParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
 // GetCreditNotePDFParams defines parameters for GetCreditNotePDF.
 type GetCreditNotePDFParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// ListDisksParams defines parameters for ListDisks.
-type ListDisksParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// ListExternalNetworksParams defines parameters for ListExternalNetworks.
-type ListExternalNetworksParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateExternalNetworkParams defines parameters for CreateExternalNetwork.
-type CreateExternalNetworkParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// ListFlavorsParams defines parameters for ListFlavors.
-type ListFlavorsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateFlavorParams defines parameters for CreateFlavor.
-type CreateFlavorParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// ListFloatingIPsParams defines parameters for ListFloatingIPs.
-type ListFloatingIPsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateFloatingIPParams defines parameters for CreateFloatingIP.
-type CreateFloatingIPParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetFloatingIPParams defines parameters for GetFloatingIP.
-type GetFloatingIPParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListGPUPoolsParams defines parameters for ListGPUPools.
-type ListGPUPoolsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateGPUPoolParams defines parameters for CreateGPUPool.
-type CreateGPUPoolParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// ListGPUsParams defines parameters for ListGPUs.
-type ListGPUsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 }
 
 // GetGPUSamplesParams defines parameters for GetGPUSamples.
@@ -3596,63 +3245,6 @@ type GetGPUSamplesParams struct {
 
 	// Step Seconds of a step: a multiple of 5, from a minute on of 60. Unless given, 5 within the last quarter of an hour, else 60.
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
-}
-
-// ListIdentityProvidersParams defines parameters for ListIdentityProviders.
-type ListIdentityProvidersParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// ListImagesParams defines parameters for ListImages.
-type ListImagesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateImageParams defines parameters for CreateImage.
-type CreateImageParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetImageParams defines parameters for GetImage.
-type GetImageParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // ListInstancesParams defines parameters for ListInstances.
@@ -3692,15 +3284,6 @@ type ListInstancesParams struct {
 type CreateInstanceParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetInstanceParams defines parameters for GetInstance.
-type GetInstanceParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // GetInstanceConsoleLogParams defines parameters for GetInstanceConsoleLog.
@@ -3757,33 +3340,6 @@ type PreviewInvoiceParams struct {
 	To time.Time `form:"to" json:"to"`
 }
 
-// ListInvoicesParams defines parameters for ListInvoices.
-type ListInvoicesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// GetInvoiceParams defines parameters for GetInvoice.
-type GetInvoiceParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
 // ExplainInvoiceLineParams defines parameters for ExplainInvoiceLine.
 type ExplainInvoiceLineParams struct {
 	// Organization Id or name.
@@ -3802,24 +3358,6 @@ type GetInvoicePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
-// ListJoinTokensParams defines parameters for ListJoinTokens.
-type ListJoinTokensParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
 // CreateJoinTokenParams defines parameters for CreateJoinToken.
 type CreateJoinTokenParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
@@ -3830,69 +3368,6 @@ type CreateJoinTokenParams struct {
 type GetLedgerParams struct {
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// ListLoadBalancersParams defines parameters for ListLoadBalancers.
-type ListLoadBalancersParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateLoadBalancerParams defines parameters for CreateLoadBalancer.
-type CreateLoadBalancerParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetLoadBalancerParams defines parameters for GetLoadBalancer.
-type GetLoadBalancerParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListMigrationsParams defines parameters for ListMigrations.
-type ListMigrationsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateMigrationParams defines parameters for CreateMigration.
-type CreateMigrationParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // TraceNetworkParams defines parameters for TraceNetwork.
@@ -3910,63 +3385,6 @@ type TraceNetworkParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
-// ListNetworksParams defines parameters for ListNetworks.
-type ListNetworksParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateNetworkParams defines parameters for CreateNetwork.
-type CreateNetworkParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetNetworkParams defines parameters for GetNetwork.
-type GetNetworkParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListNodesParams defines parameters for ListNodes.
-type ListNodesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
 // DeleteNodeParams defines parameters for DeleteNode.
 type DeleteNodeParams struct {
 	// Force Remove it although instances are on it. They start elsewhere: say this only of a node that is certainly switched off.
@@ -3982,83 +3400,14 @@ type GetNodeSamplesParams struct {
 	Step QuerySamplesStep `form:"step,omitempty" json:"step,omitempty,omitzero"`
 }
 
-// ListOrganizationsParams defines parameters for ListOrganizations.
-type ListOrganizationsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
-// ListPaymentsParams defines parameters for ListPayments.
-type ListPaymentsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
 // CreatePaymentParams defines parameters for CreatePayment.
 type CreatePaymentParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetPaymentParams defines parameters for GetPayment.
-type GetPaymentParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// ListPriceBooksParams defines parameters for ListPriceBooks.
-type ListPriceBooksParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreatePriceBookParams defines parameters for CreatePriceBook.
-type CreatePriceBookParams struct {
 	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
@@ -4073,39 +3422,6 @@ type SimulatePriceBookParams struct {
 
 	// To Not included. Each month between is a period of its own.
 	To time.Time `form:"to" json:"to"`
-}
-
-// ListProjectsParams defines parameters for ListProjects.
-type ListProjectsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// CreateProjectParams defines parameters for CreateProject.
-type CreateProjectParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetProjectParams defines parameters for GetProject.
-type GetProjectParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // GetProjectQuotaParams defines parameters for GetProjectQuota.
@@ -4130,78 +3446,6 @@ type GetRevenueParams struct {
 
 	// Continue From the page before.
 	Continue string `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-}
-
-// ListRoutersParams defines parameters for ListRouters.
-type ListRoutersParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// GetRouterParams defines parameters for GetRouter.
-type GetRouterParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListSecurityGroupsParams defines parameters for ListSecurityGroups.
-type ListSecurityGroupsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateSecurityGroupParams defines parameters for CreateSecurityGroup.
-type CreateSecurityGroupParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetSecurityGroupParams defines parameters for GetSecurityGroup.
-type GetSecurityGroupParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // ListServiceUsageParams defines parameters for ListServiceUsage.
@@ -4241,69 +3485,6 @@ type ListServicesParams struct {
 
 	// Installation Only your own services of this billing system.
 	Installation QueryInstallation `form:"installation,omitempty" json:"installation,omitempty,omitzero"`
-}
-
-// ListSnapshotsParams defines parameters for ListSnapshots.
-type ListSnapshotsParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateSnapshotParams defines parameters for CreateSnapshot.
-type CreateSnapshotParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// GetSnapshotParams defines parameters for GetSnapshot.
-type GetSnapshotParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// ListUpgradesParams defines parameters for ListUpgrades.
-type ListUpgradesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-}
-
-// CreateUpgradeParams defines parameters for CreateUpgrade.
-type CreateUpgradeParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // ListUsageParams defines parameters for ListUsage.
@@ -4402,12 +3583,6 @@ type ListUsersParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
-// GetUserParams defines parameters for GetUser.
-type GetUserParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
 // CreateUserLoginLinkParams defines parameters for CreateUserLoginLink.
 type CreateUserLoginLinkParams struct {
 	// Organization Id or name.
@@ -4417,49 +3592,10 @@ type CreateUserLoginLinkParams struct {
 	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
-// ListVolumesParams defines parameters for ListVolumes.
-type ListVolumesParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
-}
-
-// CreateVolumeParams defines parameters for CreateVolume.
-type CreateVolumeParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
 // DeleteVolumeParams defines parameters for DeleteVolume.
 type DeleteVolumeParams struct {
 	// Cascade Delete its snapshots with it.
 	Cascade bool `form:"cascade,omitempty" json:"cascade,omitempty,omitzero"`
-}
-
-// GetVolumeParams defines parameters for GetVolume.
-type GetVolumeParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-
-	// Project Id or name.
-	Project QueryProject `form:"project,omitempty" json:"project,omitempty,omitzero"`
 }
 
 // GetWalletParams defines parameters for GetWallet.
@@ -4475,33 +3611,6 @@ type WatchParams struct {
 
 	// Kind Only these kinds.
 	Kind []Kind `form:"kind,omitempty" json:"kind,omitempty,omitzero"`
-}
-
-// ListWebhooksParams defines parameters for ListWebhooks.
-type ListWebhooksParams struct {
-	// Limit 1000 unless given.
-	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
-
-	// Continue From the page before.
-	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-
-	// Name Only the one of this name.
-	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
-
-	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
-	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
-
-	// Sort id (unless given) or name; with search always name.
-	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
-
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
-}
-
-// GetWebhookParams defines parameters for GetWebhook.
-type GetWebhookParams struct {
-	// Organization Id or name.
-	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
 // ListWebhookDeliveriesParams defines parameters for ListWebhookDeliveries.
@@ -4522,20 +3631,11 @@ type UpdateAPIKeyJSONRequestBody = APIKey
 // RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
 type RotateAPIKeyJSONRequestBody = APIKeyRotation
 
-// CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
-type CreateAppJSONRequestBody = App
-
 // UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
 type UpdateAppJSONRequestBody = App
 
-// CreateBackupTargetJSONRequestBody defines body for CreateBackupTarget for application/json ContentType.
-type CreateBackupTargetJSONRequestBody = BackupTarget
-
 // UpdateBackupTargetJSONRequestBody defines body for UpdateBackupTarget for application/json ContentType.
 type UpdateBackupTargetJSONRequestBody = BackupTarget
-
-// CreateBackupJSONRequestBody defines body for CreateBackup for application/json ContentType.
-type CreateBackupJSONRequestBody = Backup
 
 // UpdateBackupJSONRequestBody defines body for UpdateBackup for application/json ContentType.
 type UpdateBackupJSONRequestBody = Backup
@@ -4543,14 +3643,8 @@ type UpdateBackupJSONRequestBody = Backup
 // UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
 type UpdateBrandingJSONRequestBody = Branding
 
-// CreateBudgetJSONRequestBody defines body for CreateBudget for application/json ContentType.
-type CreateBudgetJSONRequestBody = Budget
-
 // UpdateBudgetJSONRequestBody defines body for UpdateBudget for application/json ContentType.
 type UpdateBudgetJSONRequestBody = Budget
-
-// CreateCephClusterJSONRequestBody defines body for CreateCephCluster for application/json ContentType.
-type CreateCephClusterJSONRequestBody = CephCluster
 
 // UpdateCephClusterJSONRequestBody defines body for UpdateCephCluster for application/json ContentType.
 type UpdateCephClusterJSONRequestBody = CephCluster
@@ -4561,26 +3655,14 @@ type CreateCreditNoteJSONRequestBody = CreditNote
 // UpdateDiskJSONRequestBody defines body for UpdateDisk for application/json ContentType.
 type UpdateDiskJSONRequestBody = Disk
 
-// CreateExternalNetworkJSONRequestBody defines body for CreateExternalNetwork for application/json ContentType.
-type CreateExternalNetworkJSONRequestBody = ExternalNetwork
-
 // UpdateExternalNetworkJSONRequestBody defines body for UpdateExternalNetwork for application/json ContentType.
 type UpdateExternalNetworkJSONRequestBody = ExternalNetwork
-
-// CreateFlavorJSONRequestBody defines body for CreateFlavor for application/json ContentType.
-type CreateFlavorJSONRequestBody = Flavor
 
 // UpdateFlavorJSONRequestBody defines body for UpdateFlavor for application/json ContentType.
 type UpdateFlavorJSONRequestBody = Flavor
 
-// CreateFloatingIPJSONRequestBody defines body for CreateFloatingIP for application/json ContentType.
-type CreateFloatingIPJSONRequestBody = FloatingIP
-
 // UpdateFloatingIPJSONRequestBody defines body for UpdateFloatingIP for application/json ContentType.
 type UpdateFloatingIPJSONRequestBody = FloatingIP
-
-// CreateGPUPoolJSONRequestBody defines body for CreateGPUPool for application/json ContentType.
-type CreateGPUPoolJSONRequestBody = GPUPool
 
 // UpdateGPUPoolJSONRequestBody defines body for UpdateGPUPool for application/json ContentType.
 type UpdateGPUPoolJSONRequestBody = GPUPool
@@ -4588,14 +3670,8 @@ type UpdateGPUPoolJSONRequestBody = GPUPool
 // UpdateGPUJSONRequestBody defines body for UpdateGPU for application/json ContentType.
 type UpdateGPUJSONRequestBody = GPU
 
-// CreateIdentityProviderJSONRequestBody defines body for CreateIdentityProvider for application/json ContentType.
-type CreateIdentityProviderJSONRequestBody = IdentityProvider
-
 // UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
 type UpdateIdentityProviderJSONRequestBody = IdentityProvider
-
-// CreateImageJSONRequestBody defines body for CreateImage for application/json ContentType.
-type CreateImageJSONRequestBody = Image
 
 // UpdateImageJSONRequestBody defines body for UpdateImage for application/json ContentType.
 type UpdateImageJSONRequestBody = Image
@@ -4612,9 +3688,6 @@ type ExecInInstanceJSONRequestBody = ExecRequest
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken
 
-// CreateLoadBalancerJSONRequestBody defines body for CreateLoadBalancer for application/json ContentType.
-type CreateLoadBalancerJSONRequestBody = LoadBalancer
-
 // UpdateLoadBalancerJSONRequestBody defines body for UpdateLoadBalancer for application/json ContentType.
 type UpdateLoadBalancerJSONRequestBody = LoadBalancer
 
@@ -4630,14 +3703,8 @@ type BeginOIDCLoginJSONRequestBody = OIDCBegin
 // FinishOIDCLoginJSONRequestBody defines body for FinishOIDCLogin for application/json ContentType.
 type FinishOIDCLoginJSONRequestBody = OIDCFinish
 
-// CreateMigrationJSONRequestBody defines body for CreateMigration for application/json ContentType.
-type CreateMigrationJSONRequestBody = Migration
-
 // UpdateMigrationJSONRequestBody defines body for UpdateMigration for application/json ContentType.
 type UpdateMigrationJSONRequestBody = Migration
-
-// CreateNetworkJSONRequestBody defines body for CreateNetwork for application/json ContentType.
-type CreateNetworkJSONRequestBody = Network
 
 // UpdateNetworkJSONRequestBody defines body for UpdateNetwork for application/json ContentType.
 type UpdateNetworkJSONRequestBody = Network
@@ -4660,20 +3727,11 @@ type SetPasswordJSONRequestBody = PasswordToken
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment
 
-// CreatePriceBookJSONRequestBody defines body for CreatePriceBook for application/json ContentType.
-type CreatePriceBookJSONRequestBody = PriceBook
-
 // UpdatePriceBookJSONRequestBody defines body for UpdatePriceBook for application/json ContentType.
 type UpdatePriceBookJSONRequestBody = PriceBook
 
-// CreateProjectJSONRequestBody defines body for CreateProject for application/json ContentType.
-type CreateProjectJSONRequestBody = Project
-
 // UpdateProjectJSONRequestBody defines body for UpdateProject for application/json ContentType.
 type UpdateProjectJSONRequestBody = Project
-
-// CreateSecurityGroupJSONRequestBody defines body for CreateSecurityGroup for application/json ContentType.
-type CreateSecurityGroupJSONRequestBody = SecurityGroup
 
 // UpdateSecurityGroupJSONRequestBody defines body for UpdateSecurityGroup for application/json ContentType.
 type UpdateSecurityGroupJSONRequestBody = SecurityGroup
@@ -4687,9 +3745,6 @@ type SetServicePasswordJSONRequestBody = ServicePassword
 // SuspendServiceJSONRequestBody defines body for SuspendService for application/json ContentType.
 type SuspendServiceJSONRequestBody = OrganizationSuspension
 
-// CreateSnapshotJSONRequestBody defines body for CreateSnapshot for application/json ContentType.
-type CreateSnapshotJSONRequestBody = Snapshot
-
 // UpdateSnapshotJSONRequestBody defines body for UpdateSnapshot for application/json ContentType.
 type UpdateSnapshotJSONRequestBody = Snapshot
 
@@ -4698,9 +3753,6 @@ type ConfirmTOTPJSONRequestBody = TOTPCode
 
 // DisableTOTPJSONRequestBody defines body for DisableTOTP for application/json ContentType.
 type DisableTOTPJSONRequestBody = TOTPDisable
-
-// CreateUpgradeJSONRequestBody defines body for CreateUpgrade for application/json ContentType.
-type CreateUpgradeJSONRequestBody = Upgrade
 
 // UpdateUpgradeJSONRequestBody defines body for UpdateUpgrade for application/json ContentType.
 type UpdateUpgradeJSONRequestBody = Upgrade
@@ -4713,9 +3765,6 @@ type UpdateUserJSONRequestBody = User
 
 // ResetUserJSONRequestBody defines body for ResetUser for application/json ContentType.
 type ResetUserJSONRequestBody = UserReset
-
-// CreateVolumeJSONRequestBody defines body for CreateVolume for application/json ContentType.
-type CreateVolumeJSONRequestBody = Volume
 
 // UpdateVolumeJSONRequestBody defines body for UpdateVolume for application/json ContentType.
 type UpdateVolumeJSONRequestBody = Volume

@@ -21,7 +21,7 @@ var (
 
 // NewID of a kind from at least 6 random bytes, which the caller brings.
 func NewID(kind Kind, random []byte) string {
-	return idPrefixes[kind] + "-" + hex.EncodeToString(random[:6])
+	return kind.Info().IDPrefix + "-" + hex.EncodeToString(random[:6])
 }
 
 // LooksLikeID says whether s has the form of an id; names must not.

@@ -66,15 +66,6 @@ type EventPage struct {
 	Dropped int64
 }
 
-// tellOf are the kinds whose objects tenants and billing systems hear of, by
-// the first word of their events.
-var tellOf = map[Kind]string{
-	KindInstance: "instance", KindVolume: "volume", KindImage: "image", KindSnapshot: "snapshot", KindBackup: "backup",
-	KindNetwork: "network", KindSecurityGroup: "security_group", KindFloatingIP: "floating_ip", KindLoadBalancer: "load_balancer",
-	KindOrganization: "organization", KindProject: "project", KindUser: "user", KindAPIKey: "api_key",
-	KindInvoice: "invoice", KindCreditNote: "credit_note", KindPayment: "payment",
-}
-
 // tellPhases are those that a thing comes to rest in.
 var tellPhases = map[string]string{
 	"Running": "running", "Stopped": "stopped", "Failed": "failed", "Ready": "ready", "Succeeded": "succeeded",
@@ -138,7 +129,7 @@ func EventSeq(id string) (seq int64, ok bool) {
 
 // typeOf a change; empty: nobody is told.
 func typeOf(before *Object, change Event) string {
-	noun, o := tellOf[change.Object.Kind], change.Object
+	noun, o := change.Object.Kind.Info().Event, change.Object
 	if noun == "" {
 		return ""
 	}

@@ -45,33 +45,16 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[api.CreateAPIKeyParams
 	return &key, err
 }
 
-// ListAPIKeys pages through what the caller sees.
-func (h *handlers) ListAPIKeys(ctx context.Context, r in[api.ListAPIKeysParams, none]) (*page[api.APIKey], error) {
-	p, err := list[api.APIKey](ctx, h, api.KindAPIKey, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
-		organization: r.Params.Organization, project: r.Params.Project})
-	return &p, err
-}
-
-// GetAPIKey by id or name.
-func (h *handlers) GetAPIKey(ctx context.Context, r in[api.GetAPIKeyParams, none]) (*api.APIKey, error) {
-	o, err := get[api.APIKey](ctx, h, api.KindAPIKey, r.ID, r.Params.Organization, r.Params.Project)
-	return &o, err
-}
-
-// UpdateAPIKey changes name, labels and spec.
-func (h *handlers) UpdateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
-	o, err := update(ctx, h, api.KindAPIKey, r.ID, r.Body.Meta, func(old api.APIKey) (any, error) {
-		s := r.Body.Spec
-		if s.Role != old.Spec.Role {
-			return nil, api.Errorf(api.CodeInvalid, "a key keeps its role").At("spec.role").WithHint("make another key")
-		}
-		s.Hash, s.OldHash, s.OldExpiresAt = old.Spec.Hash, old.Spec.OldHash, old.Spec.OldExpiresAt
-		if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
-			return nil, err
-		}
-		return s, who(ctx).covers(s)
-	})
-	return &o, err
+// changedKey is a key with other scopes or networks, or another end.
+func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, s api.APIKeySpec) (api.APIKeySpec, error) {
+	if s.Role != old.Spec.Role {
+		return s, api.Errorf(api.CodeInvalid, "a key keeps its role").At("spec.role").WithHint("make another key")
+	}
+	s.Hash, s.OldHash, s.OldExpiresAt = old.Spec.Hash, old.Spec.OldHash, old.Spec.OldExpiresAt
+	if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
+		return s, err
+	}
+	return s, who(ctx).covers(s)
 }
 
 // RotateAPIKey makes a new secret; the one before is good for a while.
@@ -119,10 +102,4 @@ func keptFor(seconds *int64) (time.Duration, error) {
 		return 0, api.Errorf(api.CodeInvalid, "0 to %d", most).At("keepSeconds")
 	}
 	return time.Duration(*seconds) * time.Second, nil
-}
-
-// DeleteAPIKey deletes one that nothing uses.
-func (h *handlers) DeleteAPIKey(ctx context.Context, r in[none, none]) (*api.APIKey, error) {
-	o, err := remove[api.APIKey](ctx, h, api.KindAPIKey, r.ID)
-	return &o, err
 }

@@ -7,7 +7,10 @@ import (
 )
 
 // backupSpec turns names into ids, fills in the volume's size and validates.
-func (h *handlers) backupSpec(ctx context.Context, m api.Meta, s api.BackupSpec) (api.BackupSpec, error) {
+func (h *handlers) backupSpec(ctx context.Context, m api.Meta, old *api.Backup, s api.BackupSpec) (api.BackupSpec, error) {
+	if old != nil {
+		return h.sameBackup(ctx, *old, s)
+	}
 	if err := api.ValidateBackup(s); err != nil {
 		return s, err
 	}
@@ -24,46 +27,17 @@ func (h *handlers) backupSpec(ctx context.Context, m api.Meta, s api.BackupSpec)
 	return s, nil
 }
 
-// ListBackups pages through what the caller sees.
-func (h *handlers) ListBackups(ctx context.Context, r in[api.ListBackupsParams, none]) (*page[api.Backup], error) {
-	p, err := list[api.Backup](ctx, h, api.KindBackup, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return &p, err
-}
-
-// CreateBackup makes one.
-func (h *handlers) CreateBackup(ctx context.Context, r in[api.CreateBackupParams, api.Backup]) (*api.Backup, error) {
-	m, err := h.place(ctx, api.KindBackup, r.Body.Meta)
-	if err != nil {
-		return nil, err
+// sameBackup is all that a change may say: what the backup was made of and where it
+// lies, by name or id.
+func (h *handlers) sameBackup(ctx context.Context, old api.Backup, s api.BackupSpec) (api.BackupSpec, error) {
+	if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {
+		s.Volume = api.VolumeID(v.Meta.ID)
 	}
-	spec, err := h.backupSpec(ctx, m, r.Body.Spec)
-	if err != nil {
-		return nil, err
+	if t, _, err := clusterwide[api.BackupTarget](ctx, h, api.KindBackupTarget, "spec.target", string(s.Target)); err == nil {
+		s.Target = api.BackupTargetID(t.Meta.ID)
 	}
-	o, err := create[api.Backup](ctx, h, api.KindBackup, newID(api.KindBackup), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetBackup by id or name.
-func (h *handlers) GetBackup(ctx context.Context, r in[api.GetBackupParams, none]) (*api.Backup, error) {
-	o, err := get[api.Backup](ctx, h, api.KindBackup, r.ID, r.Params.Organization, r.Params.Project)
-	return &o, err
-}
-
-// UpdateBackup changes name, labels and spec.
-func (h *handlers) UpdateBackup(ctx context.Context, r in[none, api.Backup]) (*api.Backup, error) {
-	o, err := update(ctx, h, api.KindBackup, r.ID, r.Body.Meta, func(old api.Backup) (any, error) {
-		s := r.Body.Spec
-		if v, _, err := sibling[api.Volume](ctx, h, api.KindVolume, old.Meta, "spec.volume", string(s.Volume)); err == nil {
-			s.Volume = api.VolumeID(v.Meta.ID)
-		}
-		if t, _, err := clusterwide[api.BackupTarget](ctx, h, api.KindBackupTarget, "spec.target", string(s.Target)); err == nil {
-			s.Target = api.BackupTargetID(t.Meta.ID)
-		}
-		s.SizeBytes = old.Spec.SizeBytes
-		return s, api.ChangeBackup(old.Spec, s)
-	})
-	return &o, err
+	s.SizeBytes = old.Spec.SizeBytes
+	return s, api.ChangeBackup(old.Spec, s)
 }
 
 // DeleteBackup deletes one that nothing uses. With forget it is gone from the

@@ -9,7 +9,10 @@ import (
 
 // backupTargetSpec makes a password where there is none, validates, and seals
 // what is secret.
-func (h *handlers) backupTargetSpec(ctx context.Context, s api.BackupTargetSpec) (api.BackupTargetSpec, error) {
+func (h *handlers) backupTargetSpec(ctx context.Context, _ api.Meta, old *api.BackupTarget, s api.BackupTargetSpec) (api.BackupTargetSpec, error) {
+	if old != nil {
+		return h.changedTargetSpec(ctx, old.Spec, s)
+	}
 	if s.Password == "" {
 		s.Password = rand.Text() // 128 bits
 	}
@@ -62,44 +65,4 @@ func eachSecret(s api.BackupTargetSpec, f func(string) (string, error)) (api.Bac
 		}
 	}
 	return s, nil
-}
-
-// ListBackupTargets pages through what the caller sees.
-func (h *handlers) ListBackupTargets(ctx context.Context, r in[api.ListBackupTargetsParams, none]) (*page[api.BackupTarget], error) {
-	p, err := list[api.BackupTarget](ctx, h, api.KindBackupTarget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
-}
-
-// CreateBackupTarget makes one.
-func (h *handlers) CreateBackupTarget(ctx context.Context, r in[api.CreateBackupTargetParams, api.BackupTarget]) (*api.BackupTarget, error) {
-	m, err := h.place(ctx, api.KindBackupTarget, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := h.backupTargetSpec(ctx, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
-	o, err := create[api.BackupTarget](ctx, h, api.KindBackupTarget, newID(api.KindBackupTarget), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetBackupTarget by id or name.
-func (h *handlers) GetBackupTarget(ctx context.Context, r in[none, none]) (*api.BackupTarget, error) {
-	o, err := get[api.BackupTarget](ctx, h, api.KindBackupTarget, r.ID, "", "")
-	return &o, err
-}
-
-// UpdateBackupTarget changes name, labels and spec.
-func (h *handlers) UpdateBackupTarget(ctx context.Context, r in[none, api.BackupTarget]) (*api.BackupTarget, error) {
-	o, err := update(ctx, h, api.KindBackupTarget, r.ID, r.Body.Meta, func(old api.BackupTarget) (any, error) {
-		return h.changedTargetSpec(ctx, old.Spec, r.Body.Spec)
-	})
-	return &o, err
-}
-
-// DeleteBackupTarget deletes one that nothing uses.
-func (h *handlers) DeleteBackupTarget(ctx context.Context, r in[none, none]) (*api.BackupTarget, error) {
-	o, err := remove[api.BackupTarget](ctx, h, api.KindBackupTarget, r.ID)
-	return &o, err
 }

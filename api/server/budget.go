@@ -8,8 +8,12 @@ import (
 
 // budgetSpec turns the project's name into its id and validates. A seller's
 // budget is not his customer's to change.
-func (h *handlers) budgetSpec(ctx context.Context, org string, old, s api.BudgetSpec) (api.BudgetSpec, error) {
-	me := who(ctx).role
+func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budget, s api.BudgetSpec) (api.BudgetSpec, error) {
+	var old api.BudgetSpec
+	if before != nil {
+		old = before.Spec
+	}
+	me, org := who(ctx).role, m.Organization
 	if err := h.mayChange(ctx, old); err != nil {
 		return s, err
 	}
@@ -27,7 +31,10 @@ func (h *handlers) budgetSpec(ctx context.Context, org string, old, s api.Budget
 		}
 		s.Project = api.ProjectID(p.Meta.ID)
 	}
-	return s, api.ValidateBudget(s)
+	if err := api.ValidateBudget(s); err != nil || before == nil {
+		return s, err
+	}
+	return s, api.ChangeBudget(old, s)
 }
 
 func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
@@ -37,53 +44,6 @@ func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
 	return nil
 }
 
-// ListBudgets pages through what the caller sees.
-func (h *handlers) ListBudgets(ctx context.Context, r in[api.ListBudgetsParams, none]) (*page[api.Budget], error) {
-	p, err := list[api.Budget](ctx, h, api.KindBudget, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return &p, err
-}
-
-// CreateBudget makes one.
-func (h *handlers) CreateBudget(ctx context.Context, r in[api.CreateBudgetParams, api.Budget]) (*api.Budget, error) {
-	m, err := h.place(ctx, api.KindBudget, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := h.budgetSpec(ctx, m.Organization, api.BudgetSpec{}, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
-	o, err := create[api.Budget](ctx, h, api.KindBudget, newID(api.KindBudget), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetBudget by id or name.
-func (h *handlers) GetBudget(ctx context.Context, r in[api.GetBudgetParams, none]) (*api.Budget, error) {
-	o, err := get[api.Budget](ctx, h, api.KindBudget, r.ID, r.Params.Organization, "")
-	return &o, err
-}
-
-// UpdateBudget changes name, labels and spec.
-func (h *handlers) UpdateBudget(ctx context.Context, r in[none, api.Budget]) (*api.Budget, error) {
-	o, err := update(ctx, h, api.KindBudget, r.ID, r.Body.Meta, func(old api.Budget) (any, error) {
-		s, err := h.budgetSpec(ctx, old.Meta.Organization, old.Spec, r.Body.Spec)
-		if err != nil {
-			return nil, err
-		}
-		return s, api.ChangeBudget(old.Spec, s)
-	})
-	return &o, err
-}
-
-// DeleteBudget deletes one.
-func (h *handlers) DeleteBudget(ctx context.Context, r in[none, none]) (*api.Budget, error) {
-	b, err := get[api.Budget](ctx, h, api.KindBudget, r.ID, "", "")
-	if err != nil {
-		return nil, err
-	}
-	if err := h.mayChange(ctx, b.Spec); err != nil {
-		return nil, err
-	}
-	o, err := remove[api.Budget](ctx, h, api.KindBudget, b.Meta.ID)
-	return &o, err
+func (h *handlers) budgetDeleted(ctx context.Context, b api.Budget) ([]api.Command, error) {
+	return nil, h.mayChange(ctx, b.Spec)
 }

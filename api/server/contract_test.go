@@ -32,7 +32,7 @@ func TestContract(t *testing.T) {
 				t.Errorf("%s %s is not served", op.OperationID, path)
 				continue
 			}
-			if got, want := takes(got), wanted(item, op); !slices.Equal(got, want) {
+			if got, want := takes(got.parameters), wanted(item, op); !slices.Equal(got, want) {
 				t.Errorf("%s takes %q, want %q", op.OperationID, got, want)
 			}
 			if got, want := got.body.Name(), bodyOf(op); got != want {
@@ -46,9 +46,13 @@ func TestContract(t *testing.T) {
 }
 
 // takes are the parameters that are read, besides the path's.
-func takes(s shape) (names []string) {
-	for i := range s.parameters.NumField() {
-		tag := s.parameters.Field(i).Tag
+func takes(parameters reflect.Type) (names []string) {
+	for i := range parameters.NumField() {
+		tag := parameters.Field(i).Tag
+		if tag == "" {
+			names = append(names, takes(parameters.Field(i).Type)...)
+			continue
+		}
 		name, optional := strings.CutSuffix(tag.Get("form"), ",omitempty")
 		if name == "" {
 			name, _, _ = strings.Cut(tag.Get("json"), ",")

@@ -141,15 +141,6 @@ func get[T any](ctx context.Context, h *handlers, kind api.Kind, ref, organizati
 // of the same batch.
 func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m api.Meta, spec any, idempotency string, with ...api.Command) (T, error) {
 	var none T
-	finalizers := []string(nil)
-	switch kind {
-	case api.KindInstance, api.KindVolume, api.KindImage, api.KindBackup:
-		finalizers = []string{api.FinalizerAgent}
-	case api.KindSnapshot:
-		finalizers = []string{api.FinalizerAgent, api.FinalizerMeter}
-	case api.KindFloatingIP:
-		finalizers = []string{api.FinalizerMeter}
-	}
 	uses, limits, err := h.amounts(ctx, spec)
 	if err != nil {
 		return none, err
@@ -159,7 +150,7 @@ func create[T any](ctx context.Context, h *handlers, kind api.Kind, id string, m
 	}
 	b := api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
 		Op: api.OpPutSpec, Kind: kind, ID: id, Name: m.Name, Organization: m.Organization, Project: m.Project,
-		Labels: m.Labels, Finalizers: finalizers, Claims: claimsOf(ctx, kind, "", m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
+		Labels: m.Labels, Finalizers: kind.Info().Finalizers, Claims: claimsOf(ctx, kind, "", m.Name), Data: api.Encode(spec), Uses: uses, Limits: limits,
 	}}, with...)}
 	if b.ID, err = batchID(ctx, kind, idempotency); err != nil {
 		return none, err
@@ -218,7 +209,7 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	if err := h.sameScope(ctx, o.Meta, m); err != nil {
 		return none, err
 	}
-	if scopes[kind] == ofProject {
+	if of := kind.Info(); of.Scope == api.OfProject && !of.ScopeVaries {
 		if err := h.active(ctx, o.Meta.Organization); err != nil {
 			return none, err
 		}

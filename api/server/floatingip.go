@@ -7,9 +7,20 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// floatingIPSpec turns names into ids and validates: the instance has a port in
-// the network, and no other floating IP there.
-func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
+func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, old *api.FloatingIP, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
+	if old != nil && s.ExternalNetwork == "" { // the default may be another by now
+		s.ExternalNetwork = old.Spec.ExternalNetwork
+	}
+	s, err := h.floats(ctx, m, s)
+	if err != nil || old == nil {
+		return s, err
+	}
+	return s, api.ChangeFloatingIP(old.Spec, s)
+}
+
+// floats turns names into ids and validates: the instance has a port in the
+// network, and no other floating IP there.
+func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
 	if s.ExternalNetwork == "" {
 		out, err := h.defaultExternal(ctx)
 		if err == nil && out == nil {
@@ -86,52 +97,4 @@ func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, fiel
 			WithHint("it is isolated, or has no IPv4 addresses")
 	}
 	return id, nil
-}
-
-// ListFloatingIPs pages through what the caller sees.
-func (h *handlers) ListFloatingIPs(ctx context.Context, r in[api.ListFloatingIPsParams, none]) (*page[api.FloatingIP], error) {
-	p, err := list[api.FloatingIP](ctx, h, api.KindFloatingIP, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return &p, err
-}
-
-// CreateFloatingIP makes one.
-func (h *handlers) CreateFloatingIP(ctx context.Context, r in[api.CreateFloatingIPParams, api.FloatingIP]) (*api.FloatingIP, error) {
-	m, err := h.place(ctx, api.KindFloatingIP, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := h.floatingIPSpec(ctx, m, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
-	o, err := create[api.FloatingIP](ctx, h, api.KindFloatingIP, newID(api.KindFloatingIP), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetFloatingIP by id or name.
-func (h *handlers) GetFloatingIP(ctx context.Context, r in[api.GetFloatingIPParams, none]) (*api.FloatingIP, error) {
-	o, err := get[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID, r.Params.Organization, r.Params.Project)
-	return &o, err
-}
-
-// UpdateFloatingIP changes name, labels and spec.
-func (h *handlers) UpdateFloatingIP(ctx context.Context, r in[none, api.FloatingIP]) (*api.FloatingIP, error) {
-	o, err := update(ctx, h, api.KindFloatingIP, r.ID, r.Body.Meta, func(old api.FloatingIP) (any, error) {
-		s := r.Body.Spec
-		if s.ExternalNetwork == "" { // the default may be another by now
-			s.ExternalNetwork = old.Spec.ExternalNetwork
-		}
-		s, err := h.floatingIPSpec(ctx, old.Meta, s)
-		if err != nil {
-			return nil, err
-		}
-		return s, api.ChangeFloatingIP(old.Spec, s)
-	})
-	return &o, err
-}
-
-// DeleteFloatingIP deletes one that nothing uses.
-func (h *handlers) DeleteFloatingIP(ctx context.Context, r in[none, none]) (*api.FloatingIP, error) {
-	o, err := remove[api.FloatingIP](ctx, h, api.KindFloatingIP, r.ID)
-	return &o, err
 }

@@ -84,29 +84,19 @@ var billed = []api.Kind{api.KindUsageRecord, api.KindInvoice, api.KindCreditNote
 // sees says whether an object exists for the caller.
 func (i identity) sees(o api.Object) bool {
 	m := o.Meta
-	if _, ok := scopes[o.Kind]; !ok {
+	if !o.Kind.Public() {
 		return false // the cluster's own
 	}
 	if i.role == api.RoleBilling && !slices.Contains(billed, o.Kind) {
 		return false
 	}
 	switch o.Kind {
-	case api.KindNode, api.KindGPU, api.KindMigration, api.KindJoinToken, api.KindDisk, api.KindCephCluster, api.KindUpgrade, api.KindIdentityProvider:
-		return i.role == api.RoleOperator
-	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindExternalNetwork, api.KindBackupTarget:
-		return roleBits[i.role] != 0
 	case api.KindPriceBook:
 		return i.chargedBy(m)
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.org != "" && m.ID == i.org || i.customer(m)
 	case api.KindProject:
 		return i.reaches(m.Organization, m.ID)
-	case api.KindAPIKey, api.KindUser, api.KindWebhook:
-		return admins.has(i.role) && i.reaches(m.Organization, m.Project)
-	case api.KindService: // its organization is the seller's
-		return sellers.has(i.role) && (i.role == api.RoleOperator || m.Organization == i.org)
-	case api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget:
-		return (admins | billing).has(i.role) && i.reaches(m.Organization, m.Project)
 	case api.KindImage:
 		if i.reaches(m.Organization, m.Project) {
 			return true
@@ -114,7 +104,25 @@ func (i identity) sees(o api.Object) bool {
 		image, err := api.Decode[api.Image](o)
 		return err == nil && image.Spec.Public && roleBits[i.role] != 0
 	}
-	return i.reaches(m.Organization, m.Project)
+	return i.reads(o.Kind.Info().Readers, m)
+}
+
+func (i identity) reads(by api.Readers, m api.Meta) bool {
+	switch by {
+	case api.ReadByAll:
+		return roleBits[i.role] != 0
+	case api.ReadByOperators:
+		return i.role == api.RoleOperator
+	case api.ReadByAdmins:
+		return admins.has(i.role) && i.reaches(m.Organization, m.Project)
+	case api.ReadByPayers:
+		return (admins | billing).has(i.role) && i.reaches(m.Organization, m.Project)
+	case api.ReadBySellers: // its organization is the seller's
+		return sellers.has(i.role) && (i.role == api.RoleOperator || m.Organization == i.org)
+	case api.ReadByMembers:
+		return i.reaches(m.Organization, m.Project)
+	}
+	return false
 }
 
 // customer says whether an organization is one that the reseller has made: it
@@ -128,8 +136,6 @@ func (i identity) owns(o api.Object) bool {
 	switch o.Kind {
 	case api.KindProject:
 		return i.reaches(o.Meta.Organization, o.Meta.ID)
-	case api.KindFlavor, api.KindApp, api.KindGPUPool, api.KindPriceBook, api.KindExternalNetwork, api.KindBackupTarget:
-		return i.role == api.RoleOperator
 	case api.KindOrganization:
 		return i.role == api.RoleOperator || i.customer(o.Meta)
 	case api.KindUser: // one who may more elsewhere is managed by who may too
@@ -139,6 +145,9 @@ func (i identity) owns(o api.Object) bool {
 	case api.KindAPIKey: // a stronger role's is not for a weaker one to change
 		key, err := api.Decode[api.APIKey](o)
 		return err == nil && i.sees(o) && i.grants(key.Spec.Role, o.Meta.Organization, o.Meta.Project)
+	}
+	if o.Kind.Info().Readers == api.ReadByAll {
+		return i.role == api.RoleOperator
 	}
 	return i.sees(o) && i.reaches(o.Meta.Organization, o.Meta.Project)
 }

@@ -88,43 +88,32 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	return s, flavor, image, err
 }
 
-// GetInstance by id or name.
-func (h *handlers) GetInstance(ctx context.Context, r in[api.GetInstanceParams, none]) (*api.Instance, error) {
-	in, err := get[api.Instance](ctx, h, api.KindInstance, r.ID, r.Params.Organization, r.Params.Project)
-	return &in, err
-}
-
-// UpdateInstance changes what may change; a new flavor or vGPU takes effect
-// while it is stopped.
-func (h *handlers) UpdateInstance(ctx context.Context, r in[none, api.Instance]) (*api.Instance, error) {
-	in, err := update(ctx, h, api.KindInstance, r.ID, r.Body.Meta, func(old api.Instance) (any, error) {
-		s := r.Body.Spec
-		if s.Power == "" { // left out: as it is, so that a file can be applied again
-			s.Power = old.Spec.Power
-		}
-		if s.Restarts == 0 {
-			s.Restarts = old.Spec.Restarts
-		}
-		if len(s.Networks) == 0 { // left out: as they are, which may be the default
-			s.Networks = old.Spec.Networks
-		}
-		if s.UserData == "" { // nobody is shown it
-			s.UserData = old.Spec.UserData
-		}
-		s, err := h.sameApp(ctx, old.Spec, s)
-		if err != nil {
-			return nil, err
-		}
-		s, _, _, err = h.instanceSpec(ctx, old.Meta, s)
-		if err != nil {
-			return nil, err
-		}
-		if err := h.changedNetworks(ctx, old, s.Networks); err != nil {
-			return nil, err
-		}
-		return s, api.ChangeInstance(old.Spec, s)
-	})
-	return &in, err
+// changedInstance is what may change; a new flavor or vGPU takes effect while it is
+// stopped.
+func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Instance, s api.InstanceSpec) (api.InstanceSpec, error) {
+	if s.Power == "" { // left out: as it is, so that a file can be applied again
+		s.Power = old.Spec.Power
+	}
+	if s.Restarts == 0 {
+		s.Restarts = old.Spec.Restarts
+	}
+	if len(s.Networks) == 0 { // left out: as they are, which may be the default
+		s.Networks = old.Spec.Networks
+	}
+	if s.UserData == "" { // nobody is shown it
+		s.UserData = old.Spec.UserData
+	}
+	s, err := h.sameApp(ctx, old.Spec, s)
+	if err != nil {
+		return s, err
+	}
+	if s, _, _, err = h.instanceSpec(ctx, old.Meta, s); err != nil {
+		return s, err
+	}
+	if err := h.changedNetworks(ctx, *old, s.Networks); err != nil {
+		return s, err
+	}
+	return s, api.ChangeInstance(old.Spec, s)
 }
 
 // DeleteInstance takes its data volumes and floating IPs off, and itself out of

@@ -33,21 +33,3 @@ func (h *handlers) CreateJoinToken(ctx context.Context, r in[api.CreateJoinToken
 	out.Token = token
 	return &out, err
 }
-
-// ListJoinTokens pages through them.
-func (h *handlers) ListJoinTokens(ctx context.Context, r in[api.ListJoinTokensParams, none]) (*page[api.JoinToken], error) {
-	p, err := list[api.JoinToken](ctx, h, api.KindJoinToken, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
-}
-
-// GetJoinToken by id or name, without the secret.
-func (h *handlers) GetJoinToken(ctx context.Context, r in[none, none]) (*api.JoinToken, error) {
-	o, err := get[api.JoinToken](ctx, h, api.KindJoinToken, r.ID, "", "")
-	return &o, err
-}
-
-// DeleteJoinToken makes it worthless.
-func (h *handlers) DeleteJoinToken(ctx context.Context, r in[none, none]) (*api.JoinToken, error) {
-	o, err := remove[api.JoinToken](ctx, h, api.KindJoinToken, r.ID)
-	return &o, err
-}

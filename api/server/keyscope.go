@@ -7,74 +7,49 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// keyScopes are the operations that an API key's scopes are about. What is in
-// none only keys without scopes may: who makes users, identity providers or
-// join tokens, reads a whole backup, or installs another release, could give
-// himself all the rest.
-// testdata/scopes.txt says the same by hand.
+// keyScopes are the scopes of an API key that operations take; those that kinds have
+// in common come from api.Kinds. What is in none only keys without scopes may: who
+// makes identity providers or join tokens, or reads a whole backup, could give himself
+// all the rest. testdata/scopes.txt says the same by hand.
 var keyScopes = byOperation(map[string][]string{
-	"instances:read": {"ListInstances", "GetInstance", "GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents", "ListFlavors", "GetFlavor", "ListApps", "GetApp"},
-	"instances:write": {"CreateInstance", "UpdateInstance", "DeleteInstance", "StartInstance", "StopInstance", "RestartInstance",
-		"OpenInstanceConsole", "OpenInstanceScreen", "ExecInInstance", "CreateFlavor", "UpdateFlavor", "DeleteFlavor", "CreateApp", "UpdateApp", "DeleteApp"},
-	"volumes:read":    {"ListVolumes", "GetVolume", "ListSnapshots", "GetSnapshot", "ListBackups", "GetBackup"},
-	"volumes:write":   {"CreateVolume", "UpdateVolume", "DeleteVolume", "CreateSnapshot", "UpdateSnapshot", "DeleteSnapshot", "CreateBackup", "UpdateBackup", "DeleteBackup"},
-	"images:read":     {"ListImages", "GetImage"},
-	"images:write":    {"CreateImage", "UpdateImage", "DeleteImage", "PutImageContent"},
-	"gpu-pools:read":  {"ListGPUPools", "GetGPUPool", "ListGPUs", "GetGPU", "GetGPUSamples", "ListGPUTenants"},
-	"gpu-pools:write": {"CreateGPUPool", "UpdateGPUPool", "DeleteGPUPool", "UpdateGPU"},
-	"networks:read": {"ListNetworks", "GetNetwork", "TraceNetwork", "ListSecurityGroups", "GetSecurityGroup", "ListExternalNetworks", "GetExternalNetwork",
-		"ListRouters", "GetRouter", "ListFloatingIPs", "GetFloatingIP", "ListLoadBalancers", "GetLoadBalancer"},
-	"networks:write": {"CreateNetwork", "UpdateNetwork", "DeleteNetwork", "CreateSecurityGroup", "UpdateSecurityGroup", "DeleteSecurityGroup",
-		"CreateExternalNetwork", "UpdateExternalNetwork", "DeleteExternalNetwork", "CreateFloatingIP", "UpdateFloatingIP", "DeleteFloatingIP",
-		"CreateLoadBalancer", "UpdateLoadBalancer", "DeleteLoadBalancer"},
-	"nodes:read":          {"ListNodes", "GetNode", "GetNodeLeaks", "GetNodeSamples", "ListMigrations", "GetMigration", "GetCluster", "ListUpgrades", "GetUpgrade"},
-	"nodes:write":         {"UpdateNode", "DeleteNode", "CreateMigration", "UpdateMigration", "DeleteMigration"},
-	"storage:read":        {"ListBackupTargets", "GetBackupTarget", "ListDisks", "GetDisk", "ListCephClusters", "GetCephCluster"},
-	"storage:write":       {"CreateBackupTarget", "UpdateBackupTarget", "DeleteBackupTarget", "UpdateDisk", "CreateCephCluster", "UpdateCephCluster", "DeleteCephCluster"},
-	"organizations:read":  {"ListOrganizations", "GetOrganization", "GetOrganizationQuota"},
-	"organizations:write": {"CreateOrganization", "UpdateOrganization", "DeleteOrganization"},
-	"projects:read":       {"ListProjects", "GetProject", "GetProjectQuota"},
-	"projects:write":      {"CreateProject", "UpdateProject", "DeleteProject"},
-	"api-keys:read":       {"ListAPIKeys", "GetAPIKey"},
-	"api-keys:write":      {"CreateAPIKey", "UpdateAPIKey", "DeleteAPIKey", "RotateAPIKey"}, // of no wider scope: covers
-	"users:read":          {"ListUsers", "GetUser"},
-	"audit:read":          {"ListAuditEvents"},
-	"alerts:read":         {"ListAlerts"}, // of its own: they tell of customers, nodes and storage together
-	"webhooks:read":       {"ListWebhooks", "GetWebhook", "ListWebhookDeliveries"},
-	"webhooks:write":      {"CreateWebhook", "UpdateWebhook", "DeleteWebhook", "RotateWebhook", "ReplayWebhook", "TestWebhook"},
-	"usage:read":          {"ListUsageRecords", "ListUsage", "ExportUsage"},
-	"billing:read": {"ListPriceBooks", "GetPriceBook", "PreviewInvoice", "ExplainInvoice", "ListInvoices", "GetInvoice", "ExplainInvoiceLine",
-		"ListCreditNotes", "GetCreditNote", "ListPayments", "GetPayment", "GetLedger", "GetWallet",
-		"ListBudgets", "GetBudget", "SimulatePriceBook", "GetRevenue"},
-	"billing:write": {"CreatePriceBook", "UpdatePriceBook", "DeletePriceBook", "CreateCreditNote", "CreatePayment",
-		"CreateBudget", "UpdateBudget", "DeleteBudget"},
-	"services:read": {"ListServices", "GetService", "ListServiceUsage"},
-	// With them comes a way into what was sold.
-	"services:write": {"PutService", "DeleteService", "SuspendService", "ResumeService", "SetServicePassword", "CreateServiceLoginLink"},
+	"alerts:read":        {"ListAlerts"},
+	"api-keys:write":     {"RotateAPIKey"},
+	"audit:read":         {"ListAuditEvents"},
+	"billing:read":       {"PreviewInvoice", "ExplainInvoice", "ExplainInvoiceLine", "GetLedger", "GetWallet", "SimulatePriceBook", "GetRevenue"},
+	"gpu-pools:read":     {"GetGPUSamples", "ListGPUTenants"},
+	"images:write":       {"PutImageContent"},
+	"instances:read":     {"GetInstanceConsoleLog", "GetInstanceSamples", "ListInstanceEvents"},
+	"instances:write":    {"StartInstance", "StopInstance", "RestartInstance", "OpenInstanceConsole", "OpenInstanceScreen", "ExecInInstance"},
+	"networks:read":      {"TraceNetwork"},
+	"nodes:read":         {"GetNodeLeaks", "GetNodeSamples", "GetCluster"},
+	"organizations:read": {"GetOrganizationQuota"},
+	"projects:read":      {"GetProjectQuota"},
+	"services:read":      {"ListServiceUsage"},
+	"services:write":     {"SuspendService", "ResumeService", "SetServicePassword", "CreateServiceLoginLink"},
+	"usage:read":         {"ListUsageRecords", "ListUsage", "ExportUsage"},
+	"webhooks:read":      {"ListWebhookDeliveries"},
+	"webhooks:write":     {"RotateWebhook", "ReplayWebhook", "TestWebhook"},
 })
 
 // unscoped are an operation for keys of any scope: a watch shows them what
 // their scopes read.
 var unscoped = map[string]bool{"Whoami": true, "Watch": true}
 
-// kindScopes are what a watch of a kind needs.
-var kindScopes = map[api.Kind]string{
-	api.KindInstance: "instances:read", api.KindFlavor: "instances:read", api.KindApp: "instances:read",
-	api.KindVolume: "volumes:read", api.KindSnapshot: "volumes:read", api.KindBackup: "volumes:read",
-	api.KindImage: "images:read", api.KindGPUPool: "gpu-pools:read", api.KindGPU: "gpu-pools:read",
-	api.KindNetwork: "networks:read", api.KindSecurityGroup: "networks:read", api.KindExternalNetwork: "networks:read",
-	api.KindRouter: "networks:read", api.KindFloatingIP: "networks:read", api.KindLoadBalancer: "networks:read",
-	api.KindNode: "nodes:read", api.KindMigration: "nodes:read", api.KindUpgrade: "nodes:read",
-	api.KindBackupTarget: "storage:read", api.KindDisk: "storage:read", api.KindCephCluster: "storage:read",
-	api.KindOrganization: "organizations:read", api.KindProject: "projects:read", api.KindAPIKey: "api-keys:read", api.KindUser: "users:read",
-	api.KindWebhook: "webhooks:read", api.KindInvoice: "billing:read", api.KindCreditNote: "billing:read", api.KindPayment: "billing:read", api.KindBudget: "billing:read", api.KindPriceBook: "billing:read", api.KindService: "services:read",
-}
-
 func byOperation(scopes map[string][]string) map[string]string {
 	out := map[string]string{}
 	for scope, ops := range scopes {
 		for _, op := range ops {
 			out[op] = scope
+		}
+	}
+	for _, k := range api.Kinds() {
+		for op, reads := range operationsOf(k.Kind) {
+			switch {
+			case k.KeyScope != "" && reads:
+				out[op] = k.KeyScope + ":read"
+			case k.KeyScope != "" && !k.KeyReads:
+				out[op] = k.KeyScope + ":write"
+			}
 		}
 	}
 	return out
@@ -97,7 +72,8 @@ func (i identity) may(op string) error {
 
 // watches says whether a watch shows the caller a kind.
 func (i identity) watches(kind api.Kind) bool {
-	return len(i.scopes) == 0 || kindScopes[kind] != "" && api.HasScope(i.scopes, kindScopes[kind])
+	scope := kind.Info().KeyScope
+	return len(i.scopes) == 0 || scope != "" && api.HasScope(i.scopes, scope+":read")
 }
 
 // comesFrom says whether the key may be used from an address. The node's own

@@ -8,9 +8,17 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// loadBalancerSpec turns names into ids and validates: every backend has a port
-// in the network.
-func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
+func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, old *api.LoadBalancer, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
+	s, err := h.balances(ctx, m, s)
+	if err != nil || old == nil {
+		return s, err
+	}
+	return s, api.ChangeLoadBalancer(old.Spec, s)
+}
+
+// balances turns names into ids and validates: every backend has a port in the
+// network.
+func (h *handlers) balances(ctx context.Context, m api.Meta, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	s.Backends = slices.Clone(s.Backends)
 	if err := api.ValidateLoadBalancer(s); err != nil {
 		return s, err
@@ -55,48 +63,4 @@ func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, s api.LoadB
 		}
 	}
 	return s, err
-}
-
-// ListLoadBalancers pages through what the caller sees.
-func (h *handlers) ListLoadBalancers(ctx context.Context, r in[api.ListLoadBalancersParams, none]) (*page[api.LoadBalancer], error) {
-	p, err := list[api.LoadBalancer](ctx, h, api.KindLoadBalancer, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization, project: r.Params.Project})
-	return &p, err
-}
-
-// CreateLoadBalancer makes one.
-func (h *handlers) CreateLoadBalancer(ctx context.Context, r in[api.CreateLoadBalancerParams, api.LoadBalancer]) (*api.LoadBalancer, error) {
-	m, err := h.place(ctx, api.KindLoadBalancer, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	spec, err := h.loadBalancerSpec(ctx, m, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
-	o, err := create[api.LoadBalancer](ctx, h, api.KindLoadBalancer, newID(api.KindLoadBalancer), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetLoadBalancer by id or name.
-func (h *handlers) GetLoadBalancer(ctx context.Context, r in[api.GetLoadBalancerParams, none]) (*api.LoadBalancer, error) {
-	o, err := get[api.LoadBalancer](ctx, h, api.KindLoadBalancer, r.ID, r.Params.Organization, r.Params.Project)
-	return &o, err
-}
-
-// UpdateLoadBalancer changes name, labels and spec.
-func (h *handlers) UpdateLoadBalancer(ctx context.Context, r in[none, api.LoadBalancer]) (*api.LoadBalancer, error) {
-	o, err := update(ctx, h, api.KindLoadBalancer, r.ID, r.Body.Meta, func(old api.LoadBalancer) (any, error) {
-		s, err := h.loadBalancerSpec(ctx, old.Meta, r.Body.Spec)
-		if err != nil {
-			return nil, err
-		}
-		return s, api.ChangeLoadBalancer(old.Spec, s)
-	})
-	return &o, err
-}
-
-// DeleteLoadBalancer deletes one that nothing uses.
-func (h *handlers) DeleteLoadBalancer(ctx context.Context, r in[none, none]) (*api.LoadBalancer, error) {
-	o, err := remove[api.LoadBalancer](ctx, h, api.KindLoadBalancer, r.ID)
-	return &o, err
 }

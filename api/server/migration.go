@@ -6,48 +6,36 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ListMigrations pages through them.
-func (h *handlers) ListMigrations(ctx context.Context, r in[api.ListMigrationsParams, none]) (*page[api.Migration], error) {
-	p, err := list[api.Migration](ctx, h, api.KindMigration, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
+// migrationSpec turns names into ids and validates; a change aborts one. Whether it
+// can be done is the planner's to say; what can be seen at once is refused at once.
+func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migration, s api.MigrationSpec) (api.MigrationSpec, error) {
+	if old != nil {
+		return s, api.ChangeMigration(old.Spec, s)
+	}
+	if err := api.ValidateMigration(s); err != nil {
+		return s, err
+	}
+	in, err := get[api.Instance](ctx, h, api.KindInstance, string(s.Instance), "", "")
+	if err != nil {
+		return s, at(err, "spec.instance")
+	}
+	s.Instance = api.InstanceID(in.Meta.ID)
+	if s.Target != "" {
+		n, err := h.find(ctx, api.KindNode, string(s.Target), "", "")
+		if err != nil {
+			return s, at(err, "spec.target")
+		}
+		s.Target = api.NodeID(n.Meta.ID)
+	}
+	return s, migratable(in, s)
 }
 
-// CreateMigration asks for one. Whether it can be done is the planner's to
-// say; what can be seen at once is refused at once.
-func (h *handlers) CreateMigration(ctx context.Context, r in[api.CreateMigrationParams, api.Migration]) (*api.Migration, error) {
-	id := newID(api.KindMigration)
-	if r.Body.Meta.Name == "" {
-		r.Body.Meta.Name = nameOf(id)
+// migrationDeleted refuses to forget one that has not ended.
+func (h *handlers) migrationDeleted(_ context.Context, m api.Migration) ([]api.Command, error) {
+	if !m.Assignment.Phase.Ended() {
+		return nil, api.Errorf(api.CodeState, "migration %s goes on", m.Meta.Name).WithHint("abort it first: basalt migration abort %s", m.Meta.Name)
 	}
-	m, err := h.place(ctx, api.KindMigration, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	spec := r.Body.Spec
-	if err := api.ValidateMigration(spec); err != nil {
-		return nil, err
-	}
-	o, err := h.find(ctx, api.KindInstance, string(spec.Instance), r.Body.Meta.Organization, "")
-	if err != nil {
-		return nil, at(err, "spec.instance")
-	}
-	in, err := api.Decode[api.Instance](o)
-	if err != nil {
-		return nil, err
-	}
-	spec.Instance = api.InstanceID(in.Meta.ID)
-	if spec.Target != "" {
-		n, err := h.find(ctx, api.KindNode, string(spec.Target), "", "")
-		if err != nil {
-			return nil, at(err, "spec.target")
-		}
-		spec.Target = api.NodeID(n.Meta.ID)
-	}
-	if err := migratable(in, spec); err != nil {
-		return nil, err
-	}
-	mig, err := create[api.Migration](ctx, h, api.KindMigration, id, m, spec, r.Params.IdempotencyKey)
-	return &mig, err
+	return nil, nil
 }
 
 func migratable(in api.Instance, s api.MigrationSpec) error {
@@ -63,31 +51,4 @@ func migratable(in api.Instance, s api.MigrationSpec) error {
 		return api.Errorf(api.CodeInvalid, "instance %s is there already", in.Meta.Name).At("spec.target")
 	}
 	return nil
-}
-
-// GetMigration by id or name.
-func (h *handlers) GetMigration(ctx context.Context, r in[none, none]) (*api.Migration, error) {
-	o, err := get[api.Migration](ctx, h, api.KindMigration, r.ID, "", "")
-	return &o, err
-}
-
-// UpdateMigration aborts one.
-func (h *handlers) UpdateMigration(ctx context.Context, r in[none, api.Migration]) (*api.Migration, error) {
-	o, err := update(ctx, h, api.KindMigration, r.ID, r.Body.Meta, func(old api.Migration) (any, error) {
-		return r.Body.Spec, api.ChangeMigration(old.Spec, r.Body.Spec)
-	})
-	return &o, err
-}
-
-// DeleteMigration forgets one that has ended.
-func (h *handlers) DeleteMigration(ctx context.Context, r in[none, none]) (*api.Migration, error) {
-	old, err := get[api.Migration](ctx, h, api.KindMigration, r.ID, "", "")
-	if err != nil {
-		return nil, err
-	}
-	if !old.Assignment.Phase.Ended() {
-		return nil, api.Errorf(api.CodeState, "migration %s goes on", old.Meta.Name).WithHint("abort it first: basalt migration abort %s", old.Meta.Name)
-	}
-	o, err := remove[api.Migration](ctx, h, api.KindMigration, old.Meta.ID)
-	return &o, err
 }

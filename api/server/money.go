@@ -22,21 +22,6 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 	return o, nil
 }
 
-// ListInvoices pages through what the caller sees.
-func (h *handlers) ListInvoices(ctx context.Context, r in[api.ListInvoicesParams, none]) (*page[api.Invoice], error) {
-	p, err := list[api.Invoice](ctx, h, api.KindInvoice, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	for i := range p.Items { // a thousand of them with all lines would be too much
-		p.Items[i].Spec.Lines, p.Items[i].Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
-	}
-	return &p, err
-}
-
-// GetInvoice by id or name.
-func (h *handlers) GetInvoice(ctx context.Context, r in[api.GetInvoiceParams, none]) (*api.Invoice, error) {
-	o, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
-	return &o, err
-}
-
 // ExplainInvoiceLine answers what a line of an issued invoice is made of.
 func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoiceLineParams, none]) (*api.InvoiceExplanation, error) {
 	inv, err := get[api.Invoice](ctx, h, api.KindInvoice, r.ID, r.Params.Organization, "")
@@ -51,18 +36,6 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoi
 		e.Hours = []api.InvoiceHour{}
 	}
 	return &e, err
-}
-
-// ListCreditNotes pages through what the caller sees.
-func (h *handlers) ListCreditNotes(ctx context.Context, r in[api.ListCreditNotesParams, none]) (*page[api.CreditNote], error) {
-	p, err := list[api.CreditNote](ctx, h, api.KindCreditNote, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return &p, err
-}
-
-// GetCreditNote by id or name.
-func (h *handlers) GetCreditNote(ctx context.Context, r in[api.GetCreditNoteParams, none]) (*api.CreditNote, error) {
-	o, err := get[api.CreditNote](ctx, h, api.KindCreditNote, r.ID, r.Params.Organization, "")
-	return &o, err
 }
 
 // CreateCreditNote takes back a part of an invoice. What is left of it is read
@@ -98,18 +71,6 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 			return nil, err
 		}
 	}
-}
-
-// ListPayments pages through what the caller sees.
-func (h *handlers) ListPayments(ctx context.Context, r in[api.ListPaymentsParams, none]) (*page[api.Payment], error) {
-	p, err := list[api.Payment](ctx, h, api.KindPayment, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return &p, err
-}
-
-// GetPayment by id.
-func (h *handlers) GetPayment(ctx context.Context, r in[api.GetPaymentParams, none]) (*api.Payment, error) {
-	o, err := get[api.Payment](ctx, h, api.KindPayment, r.ID, r.Params.Organization, "")
-	return &o, err
 }
 
 // CreatePayment notes one. The reference is claimed: sent again, at once or
@@ -212,4 +173,9 @@ func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNoteP
 	}
 	raw, err := h.opts.Billing.CreditNotePDF(ctx, n)
 	return &file{"application/pdf", raw}, err
+}
+
+// listedInvoice has no lines: a thousand of them with all lines would be too much.
+func listedInvoice(i *api.Invoice) {
+	i.Spec.Lines, i.Spec.Prices = nil, api.PriceBookSpec{Prices: []api.Price{}}
 }

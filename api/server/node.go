@@ -7,16 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// ListNodes pages through what the caller sees.
-func (h *handlers) ListNodes(ctx context.Context, r in[api.ListNodesParams, none]) (*page[api.Node], error) {
-	p, err := list[api.Node](ctx, h, api.KindNode, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
-}
-
-// GetNode by id or name.
-func (h *handlers) GetNode(ctx context.Context, r in[none, none]) (*api.Node, error) {
-	o, err := get[api.Node](ctx, h, api.KindNode, r.ID, "", "")
-	return &o, err
+// nodeSpec validates.
+func nodeSpec(_ context.Context, _ api.Meta, old *api.Node, s api.NodeSpec) (api.NodeSpec, error) {
+	return api.ChangeNode(old.Spec, s)
 }
 
 // GetNodeLeaks is what lies there and belongs to nobody.
@@ -33,14 +26,6 @@ func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.Lea
 		all = []api.Leak{}
 	}
 	return &api.LeakList{Items: all}, err
-}
-
-// UpdateNode changes name, labels and spec.
-func (h *handlers) UpdateNode(ctx context.Context, r in[none, api.Node]) (*api.Node, error) {
-	o, err := update(ctx, h, api.KindNode, r.ID, r.Body.Meta, func(old api.Node) (any, error) {
-		return api.ChangeNode(old.Spec, r.Body.Spec)
-	})
-	return &o, err
 }
 
 // DeleteNode removes a node that has nothing left on it. With force, also one

@@ -57,12 +57,6 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 	return out, nil
 }
 
-// ListOrganizations pages through what the caller sees.
-func (h *handlers) ListOrganizations(ctx context.Context, r in[api.ListOrganizationsParams, none]) (*page[api.Organization], error) {
-	p, err := list[api.Organization](ctx, h, api.KindOrganization, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
-}
-
 // CreateOrganization makes one.
 func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrganizationParams, api.Organization]) (*api.Organization, error) {
 	if r.Body.Spec.Parent == "" { // as it is read: a file can be applied again
@@ -87,12 +81,6 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 		}
 	}
 	o, err := create[api.Organization](ctx, h, api.KindOrganization, newID(api.KindOrganization), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetOrganization by id or name.
-func (h *handlers) GetOrganization(ctx context.Context, r in[none, none]) (*api.Organization, error) {
-	o, err := get[api.Organization](ctx, h, api.KindOrganization, r.ID, "", "")
 	return &o, err
 }
 

@@ -1,100 +1,37 @@
 package server
 
+import "github.com/basalt-gpu/basalt/api"
+
 // rights is who may do what: the roles that may, by operationId. What they may
 // do it to is their reach (identity.sees and identity.owns). An operation that
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
-var rights = map[string]roles{
-	"ListInstances": viewers, "GetInstance": viewers, "GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
-	"CreateInstance": members, "UpdateInstance": members, "DeleteInstance": members,
+var rights = withKinds(map[string]roles{
+	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,
 
-	"ListVolumes": viewers, "GetVolume": viewers,
-	"CreateVolume": members, "UpdateVolume": members, "DeleteVolume": members,
-
-	"ListImages": viewers, "GetImage": viewers,
-	"CreateImage": members, "UpdateImage": members, "DeleteImage": members,
 	"PutImageContent": members,
 
-	"ListApps": viewers, "GetApp": viewers,
-	"CreateApp": operators, "UpdateApp": operators, "DeleteApp": operators,
-	"ListFlavors": viewers, "GetFlavor": viewers,
-	"CreateFlavor": operators, "UpdateFlavor": operators, "DeleteFlavor": operators,
+	"GetGPUSamples": operators, "ListGPUTenants": operators,
 
-	"ListGPUPools": viewers, "GetGPUPool": viewers,
-	"CreateGPUPool": operators, "UpdateGPUPool": operators, "DeleteGPUPool": operators,
-
-	"ListGPUs": operators, "GetGPU": operators, "UpdateGPU": operators, "GetGPUSamples": operators, "ListGPUTenants": operators,
-
-	"ListNodes": operators, "GetNode": operators, "UpdateNode": operators,
-
-	"DeleteNode": operators, "GetNodeLeaks": operators, "GetNodeSamples": operators,
-
-	"ListMigrations": operators, "GetMigration": operators,
-	"CreateMigration": operators, "UpdateMigration": operators, "DeleteMigration": operators,
-
-	"ListJoinTokens": operators, "GetJoinToken": operators,
-	"CreateJoinToken": operators, "DeleteJoinToken": operators,
+	"GetNodeLeaks": operators, "GetNodeSamples": operators,
 
 	"GetCluster": operators, "BackupCluster": operators, "ListAlerts": operators,
 
-	"ListNetworks": viewers, "GetNetwork": viewers,
-	"TraceNetwork":  viewers,
-	"CreateNetwork": members, "UpdateNetwork": members, "DeleteNetwork": members,
+	"TraceNetwork": viewers,
 
-	"ListSecurityGroups": viewers, "GetSecurityGroup": viewers,
-	"CreateSecurityGroup": members, "UpdateSecurityGroup": members, "DeleteSecurityGroup": members,
-
-	"ListExternalNetworks": viewers, "GetExternalNetwork": viewers,
-	"CreateExternalNetwork": operators, "UpdateExternalNetwork": operators, "DeleteExternalNetwork": operators,
-
-	"ListRouters": viewers, "GetRouter": viewers,
-
-	"ListFloatingIPs": viewers, "GetFloatingIP": viewers,
-	"CreateFloatingIP": members, "UpdateFloatingIP": members, "DeleteFloatingIP": members,
-
-	"ListLoadBalancers": viewers, "GetLoadBalancer": viewers,
-	"CreateLoadBalancer": members, "UpdateLoadBalancer": members, "DeleteLoadBalancer": members,
-
-	"ListSnapshots": viewers, "GetSnapshot": viewers,
-	"CreateSnapshot": members, "UpdateSnapshot": members, "DeleteSnapshot": members,
-
-	"ListBackupTargets": viewers, "GetBackupTarget": viewers,
-	"CreateBackupTarget": operators, "UpdateBackupTarget": operators, "DeleteBackupTarget": operators,
-
-	"ListBackups": viewers, "GetBackup": viewers,
-	"CreateBackup": members, "UpdateBackup": members, "DeleteBackup": members,
-
-	"ListDisks": operators, "GetDisk": operators,
-	"UpdateDisk": operators,
-
-	"ListCephClusters": operators, "GetCephCluster": operators,
-	"CreateCephCluster": operators, "UpdateCephCluster": operators, "DeleteCephCluster": operators,
-
-	"ListUpgrades": operators, "GetUpgrade": operators,
-	"CreateUpgrade": operators, "UpdateUpgrade": operators, "DeleteUpgrade": operators, "PutUpgradePackage": operators,
-
-	"ListOrganizations": viewers, "GetOrganization": viewers,
-	"CreateOrganization": sellers, "UpdateOrganization": sellers, "DeleteOrganization": sellers,
-
-	"ListProjects": viewers, "GetProject": viewers,
-	"CreateProject": admins, "UpdateProject": admins, "DeleteProject": admins,
+	"PutUpgradePackage": operators,
 
 	"ListAuditEvents":      admins,
 	"GetOrganizationQuota": viewers | billing, "GetProjectQuota": viewers,
-	"ListAPIKeys": admins, "GetAPIKey": admins,
-	"CreateAPIKey": admins, "UpdateAPIKey": admins, "DeleteAPIKey": admins, "RotateAPIKey": admins,
+	"RotateAPIKey": admins,
 
-	"ListWebhooks": admins, "GetWebhook": admins, "ListWebhookDeliveries": admins,
-	"CreateWebhook": admins, "UpdateWebhook": admins, "DeleteWebhook": admins,
-	"RotateWebhook": admins, "ReplayWebhook": admins, "TestWebhook": admins,
+	"ListWebhookDeliveries": admins,
+	"RotateWebhook":         admins, "ReplayWebhook": admins, "TestWebhook": admins,
 
-	"ListUsers": admins, "GetUser": admins,
-	"CreateUser": admins, "UpdateUser": admins, "DeleteUser": admins, "ResetUser": admins,
+	"ResetUser": admins,
 
-	"ListIdentityProviders": operators, "GetIdentityProvider": operators,
-	"CreateIdentityProvider": operators, "UpdateIdentityProvider": operators, "DeleteIdentityProvider": operators,
 	"ListLoginProviders": everybody, "BeginOIDCLogin": everybody, "FinishOIDCLogin": everybody,
 
 	// One's own, of whatever role.
@@ -103,24 +40,14 @@ var rights = map[string]roles{
 	"Login": everybody, "SetPassword": everybody,
 
 	// What outside billing systems drive.
-	"ListServices": sellers, "GetService": sellers, "PutService": sellers, "DeleteService": sellers,
 	"SuspendService": sellers, "ResumeService": sellers, "SetServicePassword": sellers, "ListServiceUsage": sellers,
 	"CreateServiceLoginLink": sellers, "CreateUserLoginLink": sellers, "LoginWithLink": everybody,
 
-	"ListUsageRecords": viewers | billing,
-
 	// Money: who sells notes what was paid, and takes back.
-	"ListInvoices": admins | billing, "GetInvoice": admins | billing, "ExplainInvoiceLine": admins | billing,
-	"ListCreditNotes": admins | billing, "GetCreditNote": admins | billing, "CreateCreditNote": sellers,
-	"ListPayments": admins | billing, "GetPayment": admins | billing, "CreatePayment": sellers,
-	"GetInvoicePDF": admins | billing, "GetCreditNotePDF": admins | billing,
+	"ExplainInvoiceLine": admins | billing,
+	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
 	"SimulatePriceBook": operators, "GetRevenue": sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
-	"ListBudgets": admins | billing, "GetBudget": admins | billing,
-	"CreateBudget": admins, "UpdateBudget": admins, "DeleteBudget": admins,
-
-	"ListPriceBooks": viewers | billing, "GetPriceBook": viewers | billing,
-	"CreatePriceBook": operators, "UpdatePriceBook": operators, "DeletePriceBook": operators,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
@@ -129,4 +56,67 @@ var rights = map[string]roles{
 	"Whoami":     viewers | billing,
 	"GetVersion": everybody,
 	"GetHealth":  everybody,
+})
+
+// kindRights are the roles that may list and get the objects of a kind, and those that
+// may create, update and delete them.
+var kindRights = map[api.Kind]struct{ read, write roles }{
+	api.KindInstance:         {read: viewers, write: members},
+	api.KindVolume:           {read: viewers, write: members},
+	api.KindImage:            {read: viewers, write: members},
+	api.KindFlavor:           {read: viewers, write: operators},
+	api.KindApp:              {read: viewers, write: operators},
+	api.KindProject:          {read: viewers, write: admins},
+	api.KindInvoice:          {read: admins | billing},
+	api.KindPayment:          {read: admins | billing, write: sellers},
+	api.KindCreditNote:       {read: admins | billing, write: sellers},
+	api.KindBudget:           {read: admins | billing, write: admins},
+	api.KindAPIKey:           {read: admins, write: admins},
+	api.KindOrganization:     {read: viewers, write: sellers},
+	api.KindUser:             {read: admins, write: admins},
+	api.KindWebhook:          {read: admins, write: admins},
+	api.KindService:          {read: sellers, write: sellers},
+	api.KindPriceBook:        {read: viewers | billing, write: operators},
+	api.KindUsageRecord:      {read: viewers | billing},
+	api.KindIdentityProvider: {read: operators, write: operators},
+	api.KindLoadBalancer:     {read: viewers, write: members},
+	api.KindFloatingIP:       {read: viewers, write: members},
+	api.KindSnapshot:         {read: viewers, write: members},
+	api.KindBackup:           {read: viewers, write: members},
+	api.KindBackupTarget:     {read: viewers, write: operators},
+	api.KindNetwork:          {read: viewers, write: members},
+	api.KindSecurityGroup:    {read: viewers, write: members},
+	api.KindRouter:           {read: viewers},
+	api.KindExternalNetwork:  {read: viewers, write: operators},
+	api.KindNode:             {read: operators, write: operators},
+	api.KindGPU:              {read: operators, write: operators},
+	api.KindGPUPool:          {read: viewers, write: operators},
+	api.KindDisk:             {read: operators, write: operators},
+	api.KindCephCluster:      {read: operators, write: operators},
+	api.KindMigration:        {read: operators, write: operators},
+	api.KindJoinToken:        {read: operators, write: operators},
+	api.KindUpgrade:          {read: operators, write: operators},
+}
+
+// withKinds adds the operations that kinds have in common.
+func withKinds(all map[string]roles) map[string]roles {
+	for kind, may := range kindRights {
+		for op, reads := range operationsOf(kind) {
+			if all[op] = may.write; reads {
+				all[op] = may.read
+			}
+		}
+	}
+	return all
+}
+
+// operationsOf are those that a kind's row gives it, and whether they only read.
+func operationsOf(kind api.Kind) map[string]bool {
+	all := map[string]bool{listOf(kind): true}
+	for verb, op := range map[api.Verbs]string{api.CanGet: "Get", api.CanCreate: "Create", api.CanUpdate: "Update", api.CanPut: "Put", api.CanDelete: "Delete"} {
+		if kind.Info().Verbs&verb != 0 {
+			all[op+string(kind)] = verb == api.CanGet
+		}
+	}
+	return all
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-func operationsOf(t *testing.T) map[string]bool {
+func contractOf(t *testing.T) map[string]bool {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {
@@ -30,7 +30,7 @@ func operationsOf(t *testing.T) map[string]bool {
 }
 
 func TestEveryOperationHasARight(t *testing.T) {
-	ops := operationsOf(t)
+	ops := contractOf(t)
 	for op := range ops {
 		if _, ok := rights[op]; !ok {
 			t.Errorf("%s is in openapi.yaml but not in rights", op)

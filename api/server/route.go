@@ -141,6 +141,12 @@ func readParameters(r *http.Request, into reflect.Value) error {
 	query := r.URL.Query()
 	for i := range into.NumField() {
 		tag := into.Type().Field(i).Tag
+		if tag == "" { // a group of them
+			if err := readParameters(r, into.Field(i)); err != nil {
+				return err
+			}
+			continue
+		}
 		name, optional := strings.CutSuffix(tag.Get("form"), ",omitempty")
 		values := query[name]
 		if name == "" {

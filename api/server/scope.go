@@ -6,33 +6,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// scope is what a kind's objects belong to.
-type scope int
-
-const (
-	ofCluster scope = iota
-	ofOrganization
-	ofProject
-	ofRole // API keys: what their role asks for; users and webhooks: an organization, or none
-)
-
-var scopes = map[api.Kind]scope{
-	api.KindOrganization: ofCluster, api.KindNode: ofCluster, api.KindGPU: ofCluster, api.KindGPUPool: ofCluster,
-	api.KindFlavor: ofCluster, api.KindApp: ofCluster, api.KindPriceBook: ofCluster, api.KindMigration: ofCluster, api.KindJoinToken: ofCluster,
-	api.KindIdentityProvider: ofCluster,
-	api.KindProject:          ofOrganization,
-	api.KindInvoice:          ofOrganization, api.KindCreditNote: ofOrganization, api.KindPayment: ofOrganization, api.KindBudget: ofOrganization,
-	api.KindImage: ofProject, api.KindVolume: ofProject, api.KindInstance: ofProject, api.KindUsageRecord: ofProject,
-	api.KindAPIKey: ofRole, api.KindUser: ofRole, api.KindWebhook: ofRole,
-
-	api.KindService: ofRole,
-
-	api.KindNetwork: ofProject, api.KindSecurityGroup: ofProject, api.KindRouter: ofProject, api.KindFloatingIP: ofProject,
-	api.KindLoadBalancer: ofProject, api.KindExternalNetwork: ofCluster,
-	api.KindSnapshot: ofProject, api.KindBackup: ofProject, api.KindBackupTarget: ofCluster,
-	api.KindDisk: ofCluster, api.KindCephCluster: ofCluster, api.KindUpgrade: ofCluster,
-}
-
 func notFound(kind api.Kind, ref string) *api.Error {
 	return api.Errorf(api.CodeNotFound, "%s %s does not exist", kind, ref)
 }
@@ -85,7 +58,8 @@ func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Obje
 // scopeOfList narrows a list to what the caller may see, as far as the store's
 // filters can, and to what was asked for.
 func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization, project string) (org, prj string, err error) {
-	if scopes[kind] == ofCluster {
+	of := kind.Info()
+	if of.Scope == api.OfCluster {
 		return "", "", nil
 	}
 	if organization != "" {
@@ -95,7 +69,7 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 		}
 		org = o.Meta.ID
 	}
-	if project != "" && scopes[kind] != ofOrganization {
+	if project != "" && of.Scope == api.OfProject {
 		o, err := h.find(ctx, api.KindProject, project, org, "")
 		if err != nil {
 			return "", "", at(err, "project")
@@ -107,7 +81,7 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 	if me.role == api.RoleOperator || me.role == api.RoleReseller || kind == api.KindImage {
 		return org, "", nil
 	}
-	if scopes[kind] == ofProject {
+	if of.Scope == api.OfProject && !of.ScopeVaries {
 		return me.org, me.project, nil
 	}
 	return me.org, "", nil
@@ -126,14 +100,14 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 		return m, err
 	}
 	out := api.Meta{Name: m.Name, Labels: m.Labels}
-	me, sc := who(ctx), scopes[kind]
-	if sc == ofCluster || (sc == ofOrganization || kind == api.KindUser || kind == api.KindWebhook) && m.Project != "" {
-		return out, noScope(kind, m, sc)
+	me, of := who(ctx), kind.Info()
+	if of.Scope == api.OfCluster || of.Scope == api.OfOrganization && m.Project != "" {
+		return out, noScope(of, m)
 	}
 	if m.Organization == "" && (m.Project == "" || me.role != api.RoleReseller) { // a reseller's project may be a customer's
 		m.Organization = me.org
 	}
-	if m.Project == "" && sc == ofProject {
+	if m.Project == "" && of.Scope == api.OfProject && !of.ScopeVaries {
 		m.Project = me.project
 	}
 	if m.Organization != "" {
@@ -159,9 +133,10 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 		}
 	}
 	switch {
-	case sc == ofOrganization && out.Organization == "":
+	case of.ScopeVaries:
+	case of.Scope == api.OfOrganization && out.Organization == "":
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to an organization", kind).At("meta.organization").WithHint("give the organization's name or id; the CLI takes --organization")
-	case sc == ofProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
+	case of.Scope == api.OfProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
 	}
 	return out, nil
@@ -189,12 +164,12 @@ func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
 }
 
 // noScope refuses a scope where the kind has none.
-func noScope(kind api.Kind, m api.Meta, sc scope) error {
+func noScope(of api.KindInfo, m api.Meta) error {
 	switch {
 	case m.Project != "":
-		return api.Errorf(api.CodeInvalid, "%s: it belongs to no project", kind).At("meta.project").WithHint("leave it out")
-	case m.Organization != "" && sc == ofCluster:
-		return api.Errorf(api.CodeInvalid, "%s: it belongs to no organization", kind).At("meta.organization").WithHint("leave it out")
+		return api.Errorf(api.CodeInvalid, "%s: it belongs to no project", of.Kind).At("meta.project").WithHint("leave it out")
+	case m.Organization != "" && of.Scope == api.OfCluster:
+		return api.Errorf(api.CodeInvalid, "%s: it belongs to no organization", of.Kind).At("meta.organization").WithHint("leave it out")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (h *handlers) contents(ctx context.Context, s api.ServiceSpec) (contents, a
 	s.Project, s.Instance = api.ProjectID(project), ""
 	c.cmds = append(c.cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindProject, ID: project, Name: "main", Organization: string(s.Organization),
 		Data: api.Encode(api.ProjectSpec{}), Limits: api.Amounts{}})
-	first := h.firstOf(string(s.Organization), project)
+	first := h.firstOf(api.Meta{ID: project, Organization: string(s.Organization)})
 	c.cmds = append(c.cmds, first...)
 	if s.Machine == nil {
 		return c, s, nil

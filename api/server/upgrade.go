@@ -13,43 +13,17 @@ type Packages interface {
 	Put(ctx context.Context, sha256 string, content io.Reader, size int64) error
 }
 
-// ListUpgrades pages through what the caller sees.
-func (h *handlers) ListUpgrades(ctx context.Context, r in[api.ListUpgradesParams, none]) (*page[api.Upgrade], error) {
-	p, err := list[api.Upgrade](ctx, h, api.KindUpgrade, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort})
-	return &p, err
-}
-
-// CreateUpgrade begins one. That there is one only, its name sees to.
-func (h *handlers) CreateUpgrade(ctx context.Context, r in[api.CreateUpgradeParams, api.Upgrade]) (*api.Upgrade, error) {
-	if h.opts.Packages == nil {
-		return nil, noCluster()
+// upgradeSpec validates.
+func (h *handlers) upgradeSpec(_ context.Context, m api.Meta, old *api.Upgrade, s api.UpgradeSpec) (api.UpgradeSpec, error) {
+	switch {
+	case old != nil && m.Name != old.Meta.Name:
+		return s, api.Errorf(api.CodeInvalid, "there is one upgrade, called %s", api.UpgradeName).At("meta.name")
+	case old != nil:
+		return s, api.ChangeUpgrade(old.Spec, s)
+	case h.opts.Packages == nil:
+		return s, noCluster()
 	}
-	m, err := h.place(ctx, api.KindUpgrade, r.Body.Meta)
-	if err != nil {
-		return nil, err
-	}
-	if err := api.ValidateUpgrade(m.Name, r.Body.Spec); err != nil {
-		return nil, err
-	}
-	o, err := create[api.Upgrade](ctx, h, api.KindUpgrade, newID(api.KindUpgrade), m, r.Body.Spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetUpgrade by id or name.
-func (h *handlers) GetUpgrade(ctx context.Context, r in[none, none]) (*api.Upgrade, error) {
-	o, err := get[api.Upgrade](ctx, h, api.KindUpgrade, r.ID, "", "")
-	return &o, err
-}
-
-// UpdateUpgrade pauses one, lets it go on, or has it tried again.
-func (h *handlers) UpdateUpgrade(ctx context.Context, r in[none, api.Upgrade]) (*api.Upgrade, error) {
-	o, err := update(ctx, h, api.KindUpgrade, r.ID, r.Body.Meta, func(old api.Upgrade) (any, error) {
-		if name := r.Body.Meta.Name; name != "" && name != old.Meta.Name {
-			return nil, api.Errorf(api.CodeInvalid, "there is one upgrade, called %s", api.UpgradeName).At("meta.name")
-		}
-		return r.Body.Spec, api.ChangeUpgrade(old.Spec, r.Body.Spec)
-	})
-	return &o, err
+	return s, api.ValidateUpgrade(m.Name, s)
 }
 
 // DeleteUpgrade forgets one that leaves no node half-way.

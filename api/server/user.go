@@ -97,12 +97,6 @@ func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none
 	return &p, err
 }
 
-// GetUser by id or name.
-func (h *handlers) GetUser(ctx context.Context, r in[api.GetUserParams, none]) (*api.User, error) {
-	o, err := get[api.User](ctx, h, api.KindUser, r.ID, r.Params.Organization, "")
-	return &o, err
-}
-
 // UpdateUser changes name, labels and spec. Sessions of grants that are gone,
 // and all of a user that is disabled, end with it.
 func (h *handlers) UpdateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
@@ -117,17 +111,13 @@ func (h *handlers) UpdateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	return &o, err
 }
 
-// DeleteUser deletes one, and its sessions.
-func (h *handlers) DeleteUser(ctx context.Context, r in[none, none]) (*api.User, error) {
-	o, err := h.own(ctx, api.KindUser, r.ID)
+// userDeleted deletes a user's sessions, and who it is elsewhere, along with it.
+func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
+	mine, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
-	mine, err := h.sessionsOf(ctx, api.UserID(o.Meta.ID))
-	if err != nil {
-		return nil, err
-	}
-	known, err := all[api.Project](ctx, h, api.ListQuery{Kind: api.KindExternalIdentity, Project: o.Meta.ID})
+	known, err := all[api.Project](ctx, h, api.ListQuery{Kind: api.KindExternalIdentity, Project: u.Meta.ID})
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +125,7 @@ func (h *handlers) DeleteUser(ctx context.Context, r in[none, none]) (*api.User,
 	for _, k := range known {
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}
-	u, err := remove[api.User](ctx, h, api.KindUser, o.Meta.ID, with...)
-	return &u, err
+	return with, nil
 }
 
 // ResetUser voids a user's password, for one that was lost or is known to others.

@@ -6,9 +6,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// volumeSpec turns names into ids and validates. A root volume is made with its
+func (h *handlers) volumeSpec(ctx context.Context, m api.Meta, old *api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
+	if old == nil {
+		return h.newVolumeSpec(ctx, m, s)
+	}
+	return h.changedVolumeSpec(ctx, *old, s)
+}
+
+// volumeRefs turns names into ids and validates. A root volume is made with its
 // instance only.
-func (h *handlers) volumeSpec(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
+func (h *handlers) volumeRefs(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	if s.Image != "" {
 		image, err := h.image(ctx, m, string(s.Image))
 		if err != nil {
@@ -130,61 +137,29 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 	if err != nil {
 		return s, err
 	}
-	return h.volumeSpec(ctx, m, s)
+	return h.volumeRefs(ctx, m, s)
 }
 
-// ListVolumes pages through what the caller sees.
-func (h *handlers) ListVolumes(ctx context.Context, r in[api.ListVolumesParams, none]) (*page[api.Volume], error) {
-	p, err := list[api.Volume](ctx, h, api.KindVolume, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort,
-		organization: r.Params.Organization, project: r.Params.Project})
-	return &p, err
-}
-
-// CreateVolume makes one.
-func (h *handlers) CreateVolume(ctx context.Context, r in[api.CreateVolumeParams, api.Volume]) (*api.Volume, error) {
-	m, err := h.place(ctx, api.KindVolume, r.Body.Meta)
-	if err != nil {
-		return nil, err
+func (h *handlers) changedVolumeSpec(ctx context.Context, old api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
+	s.WrappedKey = old.Spec.WrappedKey
+	if s.Pool == "" { // as a clone's was filled in
+		s.Pool = old.Spec.Pool
 	}
-	spec, err := h.newVolumeSpec(ctx, m, r.Body.Spec)
+	s.Encrypted = s.Encrypted || old.Spec.Encrypted && old.Spec.Snapshot != ""
+	s, err := h.sameSource(ctx, old, s)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
-	o, err := create[api.Volume](ctx, h, api.KindVolume, newID(api.KindVolume), m, spec, r.Params.IdempotencyKey)
-	return &o, err
-}
-
-// GetVolume by id or name.
-func (h *handlers) GetVolume(ctx context.Context, r in[api.GetVolumeParams, none]) (*api.Volume, error) {
-	o, err := get[api.Volume](ctx, h, api.KindVolume, r.ID, r.Params.Organization, r.Params.Project)
-	return &o, err
-}
-
-// UpdateVolume changes name, labels and spec.
-func (h *handlers) UpdateVolume(ctx context.Context, r in[none, api.Volume]) (*api.Volume, error) {
-	o, err := update(ctx, h, api.KindVolume, r.ID, r.Body.Meta, func(old api.Volume) (any, error) {
-		s := r.Body.Spec
-		s.WrappedKey = old.Spec.WrappedKey
-		if s.Pool == "" { // as a clone's was filled in
-			s.Pool = old.Spec.Pool
-		}
-		s.Encrypted = s.Encrypted || old.Spec.Encrypted && old.Spec.Snapshot != ""
-		var err error
-		if s, err = h.sameSource(ctx, old, s); err != nil {
-			return nil, err
-		}
-		if err := api.ChangeVolume(old.Spec, s); err != nil && s.Image == old.Spec.Image {
-			return nil, err
-		}
-		if s, err = h.volumeSpec(ctx, old.Meta, s); err != nil {
-			return nil, err
-		}
-		if err := api.ChangeVolume(old.Spec, s); err != nil {
-			return nil, err
-		}
-		return s, h.changedVolume(ctx, old, s)
-	})
-	return &o, err
+	if err := api.ChangeVolume(old.Spec, s); err != nil && s.Image == old.Spec.Image {
+		return s, err
+	}
+	if s, err = h.volumeRefs(ctx, old.Meta, s); err != nil {
+		return s, err
+	}
+	if err := api.ChangeVolume(old.Spec, s); err != nil {
+		return s, err
+	}
+	return s, h.changedVolume(ctx, old, s)
 }
 
 // sameSource turns names of what the volume was made from into the ids that it

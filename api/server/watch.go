@@ -24,7 +24,7 @@ func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*wat
 		return nil, api.Errorf(api.CodeInvalid, "a revision is not negative").At("since")
 	}
 	for _, k := range r.Params.Kind {
-		if _, ok := scopes[k]; !ok {
+		if !k.Public() {
 			return nil, api.Errorf(api.CodeInvalid, "%.64q is no kind", k).At("kind")
 		}
 		if k == api.KindUsageRecord {

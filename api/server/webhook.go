@@ -48,32 +48,11 @@ func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (
 	return &o, err
 }
 
-// ListWebhooks pages through what the caller sees.
-func (h *handlers) ListWebhooks(ctx context.Context, r in[api.ListWebhooksParams, none]) (*page[api.Webhook], error) {
-	p, err := list[api.Webhook](ctx, h, api.KindWebhook, query{limit: r.Params.Limit, after: r.Params.Continue, name: r.Params.Name, search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
-	return &p, err
-}
-
-// GetWebhook by id or name.
-func (h *handlers) GetWebhook(ctx context.Context, r in[api.GetWebhookParams, none]) (*api.Webhook, error) {
-	o, err := get[api.Webhook](ctx, h, api.KindWebhook, r.ID, r.Params.Organization, "")
-	return &o, err
-}
-
-// UpdateWebhook changes name, labels and what a client may say.
-func (h *handlers) UpdateWebhook(ctx context.Context, r in[none, api.Webhook]) (*api.Webhook, error) {
-	o, err := update(ctx, h, api.KindWebhook, r.ID, r.Body.Meta, func(old api.Webhook) (any, error) {
-		s := old.Spec
-		s.URL, s.Events, s.Paused = r.Body.Spec.URL, r.Body.Spec.Events, r.Body.Spec.Paused
-		return s, api.ValidateWebhook(s)
-	})
-	return &o, err
-}
-
-// DeleteWebhook deletes one.
-func (h *handlers) DeleteWebhook(ctx context.Context, r in[none, none]) (*api.Webhook, error) {
-	o, err := remove[api.Webhook](ctx, h, api.KindWebhook, r.ID)
-	return &o, err
+// changedWebhook is a webhook with what a client may say of it.
+func changedWebhook(_ context.Context, _ api.Meta, old *api.Webhook, s api.WebhookSpec) (api.WebhookSpec, error) {
+	now := old.Spec
+	now.URL, now.Events, now.Paused = s.URL, s.Events, s.Paused
+	return now, api.ValidateWebhook(now)
 }
 
 // ownWebhook is one that the caller may change.
