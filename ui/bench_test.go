@@ -87,11 +87,11 @@ func fillForBench(b *testing.B, s *store.Store, url string) {
 	must(err)
 	op, err := client.New(client.Options{Server: url, Token: token})
 	must(err)
-	org, err := op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"}})
+	org, err := client.Of[api.Organization](op).Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"}})
 	must(err)
-	p, err := op.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "render", Organization: org.Meta.ID}})
+	p, err := client.Of[api.Project](op).Create(ctx, api.Project{Meta: api.Meta{Name: "render", Organization: org.Meta.ID}})
 	must(err)
-	u, err := op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: org.Meta.ID},
+	u, err := client.Of[api.User](op).Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: org.Meta.ID},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org.Meta.ID}}}})
 	must(err)
 	portaltest.SetPassword(b, url, u.Link.Token)

@@ -30,7 +30,7 @@ func TestCharts(t *testing.T) {
 	train, serve := n.runs(t, op, "train-1"), n.runs(t, op, "serve-1")
 	n.tenant(t, train, 50, 300<<20, true)
 	n.tenant(t, serve, 20, 20<<20, false)
-	nodes, err := op.Nodes().Page(t.Context(), client.Query{})
+	nodes, err := client.Of[api.Node](op).Page(t.Context(), client.Query{})
 	if err != nil || len(nodes.Items) != 1 {
 		t.Fatalf("%+v, %v", nodes, err)
 	}
@@ -56,13 +56,13 @@ func (n daemon) gpud() string { return filepath.Join(n.Run, "gpud.sock") }
 // runs makes an instance that runs.
 func (n daemon) runs(t *testing.T, op *client.API, name string) string {
 	t.Helper()
-	in, err := op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "render", Organization: "acme"},
+	in, err := client.Of[api.Instance](op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "render", Organization: "acme"},
 		Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	patience.Until(t, 2*time.Minute, name+" runs", func() bool {
-		if in, err = op.Instances().Get(t.Context(), in.Meta.ID, client.Query{}); err != nil {
+		if in, err = client.Of[api.Instance](op).Get(t.Context(), in.Meta.ID, client.Query{}); err != nil {
 			t.Fatal(err)
 		}
 		return in.Status.Phase == api.InstanceRunning

@@ -49,13 +49,13 @@ func (n daemon) card(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	patience.Until(t, time.Minute, "a card is reported", func() bool { return count(ctx, t, op.GPUs()) > 0 })
-	_, err = op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "train-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12",
+	patience.Until(t, time.Minute, "a card is reported", func() bool { return count(ctx, t, client.Of[api.GPU](op)) > 0 })
+	_, err = client.Of[api.Instance](op).Create(ctx, api.Instance{Meta: api.Meta{Name: "train-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12",
 		Vgpu: &api.VGPUSpec{VramBytes: 4 << 30, SharePercent: 50}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
+	_, err = client.Of[api.Instance](op).Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
 	if err != nil {
 		t.Fatal(err)
 	}

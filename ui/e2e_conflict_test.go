@@ -17,10 +17,10 @@ func TestConflict(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if _, err := op.GPUPools().Create(ctx, api.GPUPool{Meta: api.Meta{Name: "big"}, Spec: api.GPUPoolSpec{Mode: "time-sliced", MaxVgpusPerGpu: 2}}); err != nil {
+	if _, err := client.Of[api.GPUPool](op).Create(ctx, api.GPUPool{Meta: api.Meta{Name: "big"}, Spec: api.GPUPoolSpec{Mode: "time-sliced", MaxVgpusPerGpu: 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.SecurityGroups().Create(ctx, api.SecurityGroup{Meta: api.Meta{Name: "web", Project: "render"},
+	if _, err := client.Of[api.SecurityGroup](op).Create(ctx, api.SecurityGroup{Meta: api.Meta{Name: "web", Project: "render"},
 		Spec: api.SecurityGroupSpec{Rules: []api.SecurityRule{{Direction: "ingress", Protocol: "tcp", Ports: "22"}, {Direction: "egress", Protocol: "any"}}}}); err != nil {
 		t.Fatal(err)
 	}

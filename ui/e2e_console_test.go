@@ -16,15 +16,15 @@ func TestConsole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	org, err := op.Organizations().Get(t.Context(), "acme", client.Query{})
+	org, err := client.Of[api.Organization](op).Get(t.Context(), "acme", client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	project, err := op.Projects().Get(t.Context(), "render", client.Query{Organization: org.Meta.ID})
+	project, err := client.Of[api.Project](op).Get(t.Context(), "render", client.Query{Organization: org.Meta.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: "train-1", Organization: org.Meta.ID, Project: project.Meta.ID},
+	in, err := client.Of[api.Instance](op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: "train-1", Organization: org.Meta.ID, Project: project.Meta.ID},
 		Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}})
 	if err != nil {
 		t.Fatal(err)

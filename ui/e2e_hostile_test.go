@@ -17,14 +17,14 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if _, err := op.ExternalNetworks().Create(ctx, api.ExternalNetwork{Meta: api.Meta{Name: "outside"},
+	if _, err := client.Of[api.ExternalNetwork](op).Create(ctx, api.ExternalNetwork{Meta: api.Meta{Name: "outside"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Ranges4: []string{"203.0.113.10-203.0.113.20"}, Default: true}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: "render"}, Spec: api.VolumeSpec{SizeBytes: 1 << 30}}); err != nil {
+	if _, err := client.Of[api.Volume](op).Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: "render"}, Spec: api.VolumeSpec{SizeBytes: 1 << 30}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}}); err != nil {
+	if _, err := client.Of[api.Instance](op).Create(ctx, api.Instance{Meta: api.Meta{Name: "web-1", Project: "render"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "debian-12"}}); err != nil {
 		t.Fatal(err)
 	}
 	n.tell(t, "hostile-forms.mjs")

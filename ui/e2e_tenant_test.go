@@ -17,7 +17,7 @@ func TestTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.ExternalNetworks().Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "outside"},
+	if _, err := client.Of[api.ExternalNetwork](op).Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "outside"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Gateway4: "203.0.113.1", Ranges4: []string{"203.0.113.10-203.0.113.20"}, Default: true}}); err != nil {
 		t.Fatal(err)
 	}

@@ -52,21 +52,21 @@ func (n daemon) fill(t *testing.T) {
 		}
 	}
 	ok(err)
-	_, err = op.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: "tiny"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 30}})
+	_, err = client.Of[api.Flavor](op).Create(ctx, api.Flavor{Meta: api.Meta{Name: "tiny"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 30}})
 	ok(err)
-	image, err := op.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "debian-12"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	image, err := client.Of[api.Image](op).Create(ctx, api.Image{Meta: api.Meta{Name: "debian-12"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	ok(err)
 	disk := make([]byte, 1<<20)
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
 	_, err = op.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
 	ok(err)
-	_, err = op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "notebook"}, Spec: api.AppSpec{DisplayName: "Notebook", Version: "1", Image: "debian-12",
+	_, err = client.Of[api.App](op).Create(ctx, api.App{Meta: api.Meta{Name: "notebook"}, Spec: api.AppSpec{DisplayName: "Notebook", Version: "1", Image: "debian-12",
 		Description: "Notebooks in the browser.", Notes: "Its token is in /etc/notebook.", Ports: []api.AppPort{{Port: 8888, Name: "Web"}}}})
 	ok(err)
-	org, err := op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"},
+	org, err := client.Of[api.Organization](op).Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"},
 		Spec: api.OrganizationSpec{DisplayName: "Acme Ltd", Quota: api.Amounts{api.QuotaVCPUs: 16, api.QuotaInstances: 40}}})
 	ok(err)
-	_, err = op.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "render", Organization: org.Meta.ID}, Spec: api.ProjectSpec{Quota: api.Amounts{api.QuotaVCPUs: 8}}})
+	_, err = client.Of[api.Project](op).Create(ctx, api.Project{Meta: api.Meta{Name: "render", Organization: org.Meta.ID}, Spec: api.ProjectSpec{Quota: api.Amounts{api.QuotaVCPUs: 8}}})
 	ok(err)
 	n.user(ctx, t, op, "ann@example.com", org.Meta.ID, api.Grant{Role: api.RoleAdmin, Organization: org.Meta.ID})
 	n.user(ctx, t, op, "op@example.com", "", api.Grant{Role: api.RoleOperator})
@@ -74,7 +74,7 @@ func (n daemon) fill(t *testing.T) {
 
 func (n daemon) user(ctx context.Context, t *testing.T, op *client.API, email, org string, grant api.Grant) {
 	t.Helper()
-	u, err := op.Users().Create(ctx, api.User{Meta: api.Meta{Name: email, Organization: org},
+	u, err := client.Of[api.User](op).Create(ctx, api.User{Meta: api.Meta{Name: email, Organization: org},
 		Spec: api.UserSpec{DisplayName: "Ann", Grants: []api.Grant{grant}}})
 	if err != nil {
 		t.Fatal(err)

@@ -150,19 +150,19 @@ func nothingLeft(t *testing.T, o options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	none(t, "organization", op.Organizations())
-	none(t, "project", op.Projects())
-	none(t, "user", op.Users())
-	none(t, "image", op.Images())
-	none(t, "volume", op.Volumes())
-	none(t, "network", op.Networks())
-	none(t, "webhook", op.Webhooks())
-	for b, err := range op.PriceBooks().All(t.Context(), client.Query{}) {
+	none(t, "organization", client.Of[api.Organization](op))
+	none(t, "project", client.Of[api.Project](op))
+	none(t, "user", client.Of[api.User](op))
+	none(t, "image", client.Of[api.Image](op))
+	none(t, "volume", client.Of[api.Volume](op))
+	none(t, "network", client.Of[api.Network](op))
+	none(t, "webhook", client.Of[api.Webhook](op))
+	for b, err := range client.Of[api.PriceBook](op).All(t.Context(), client.Query{}) {
 		if err != nil || b.Meta.Name != api.DefaultPriceBook {
 			t.Errorf("price book %s is left: %v", b.Meta.Name, err)
 		}
 	}
-	for k, err := range op.APIKeys().All(t.Context(), client.Query{}) {
+	for k, err := range client.Of[api.APIKey](op).All(t.Context(), client.Query{}) {
 		if err != nil || k.Meta.Name != "first-operator" {
 			t.Errorf("API key %s is left: %v", k.Meta.Name, err)
 		}

@@ -70,7 +70,7 @@ func TestRetries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Flavors().Create(t.Context(), api.Flavor{}); err != nil || calls.Load() != 2 || keys[0] == "" || keys[0] != keys[1] {
+	if _, err := client.Of[api.Flavor](c).Create(t.Context(), api.Flavor{}); err != nil || calls.Load() != 2 || keys[0] == "" || keys[0] != keys[1] {
 		t.Errorf("a create: %v after %d calls with keys %q", err, calls.Load(), keys)
 	}
 	// What acts twice is not repeated.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,9 +17,10 @@ type Query struct {
 	Organization, Project, Name string
 	Search                      string // a part of the name or the id, or the beginning of an address
 	Sort                        api.ListSort
-	Node                        string // of instances: a node's name or id
-	Phase                       string // of instances
-	Limit                       int    // of one page; 0: the most
+	Node                        string          // of instances: a node's name or id
+	Phase                       string          // of instances
+	Records                     api.RecordQuery // of usage records: meter, resource and period
+	Limit                       int             // of one page; 0: the most
 	Continue                    string
 }
 
@@ -29,43 +31,17 @@ type Page[T any] struct {
 	Revision int64  `json:"revision"`
 }
 
-// Collection of one kind's objects. Kinds that nodes report have no Create or
-// Delete, usage records only lists: they answer CodeInvalid.
+// Collection of the objects of kind T: Instance, Volume, … Verbs that a kind does not
+// have (api.KindInfo) answer CodeInvalid.
 type Collection[T any] struct {
-	a     *API
-	path  string
-	takes fields
-	does  verbs
-	also  url.Values // parameters of the list besides a Query's
-	// name, where it is created under its name by the verb that updates.
-	name func(T) string
+	a    *API
+	kind api.KindInfo
 }
 
-// fields of a Query that a kind takes, besides those of a page.
-type fields int
-
-const (
-	search fields = 1 << iota // and the order
-	organization
-	project
-	place // node and phase
-
-	inCluster      = search
-	inOrganization = inCluster | organization
-	inProject      = inOrganization | project
-)
-
-// verbs that a kind has, besides being listed.
-type verbs int
-
-const (
-	gets verbs = 1 << iota
-	creates
-	updates
-	deletes
-
-	all = gets | creates | updates | deletes
-)
+// Of returns the collection of the objects of kind T. It panics when T is no kind.
+func Of[T any](a *API) Collection[T] {
+	return Collection[T]{a, api.KindOf[T]().Info()}
+}
 
 var errCannot = api.Errorf(api.CodeInvalid, "this kind is not written through the API").WithHint("its nodes report it")
 
@@ -73,37 +49,38 @@ var errOnlyListed = api.Errorf(api.CodeInvalid, "this kind is only listed")
 
 // Page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {
-	return call[Page[T]](ctx, c.a, request{method: http.MethodGet, path: []string{c.path}, query: c.list(q)})
+	return call[Page[T]](ctx, c.a, request{method: http.MethodGet, path: []string{c.kind.Path}, query: c.list(q)})
 }
 
 func (c Collection[T]) list(q Query) url.Values {
 	v := c.where(q)
-	for name, all := range c.also {
-		v[name] = all
-	}
 	if q.Limit != 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	set(v, "continue", q.Continue)
 	set(v, "name", q.Name)
-	if c.takes&search != 0 {
-		set(v, "search", q.Search)
-		set(v, "sort", string(q.Sort))
-	}
-	if c.takes&place != 0 {
+	switch c.kind.Kind {
+	case api.KindUsageRecord:
+		maps.Copy(v, parameters(api.ListUsageRecordsParams{Meter: q.Records.Meter, Resource: q.Records.Resource, From: q.Records.From, To: q.Records.To}))
+		return v
+	case api.KindService:
+		return v
+	case api.KindInstance:
 		set(v, "node", q.Node)
 		set(v, "phase", q.Phase)
 	}
+	set(v, "search", q.Search)
+	set(v, "sort", string(q.Sort))
 	return v
 }
 
-// where a name is unique.
+// where a name is unique. The name of a service is so in the whole cluster.
 func (c Collection[T]) where(q Query) url.Values {
 	v := url.Values{}
-	if c.takes&organization != 0 {
+	if c.kind.Scope >= api.OfOrganization && c.kind.Kind != api.KindService {
 		set(v, "organization", q.Organization)
 	}
-	if c.takes&project != 0 {
+	if c.kind.Scope == api.OfProject {
 		set(v, "project", q.Project)
 	}
 	return v
@@ -150,38 +127,38 @@ func pages[T any](page func(from string) (Page[T], error)) iter.Seq2[T, error] {
 
 // Get by id, or by name within q's organization and project.
 func (c Collection[T]) Get(ctx context.Context, ref string, q Query) (T, error) {
-	if c.does&gets == 0 {
+	if c.kind.Verbs&api.CanGet == 0 {
 		var none T
 		return none, errOnlyListed
 	}
-	return call[T](ctx, c.a, request{method: http.MethodGet, path: []string{c.path, ref}, query: c.where(q)})
+	return call[T](ctx, c.a, request{method: http.MethodGet, path: []string{c.kind.Path, ref}, query: c.where(q)})
 }
 
 // Create makes an object from its meta's name, organization, project and
 // labels, and its spec.
 func (c Collection[T]) Create(ctx context.Context, o T) (T, error) {
-	switch {
-	case c.does&creates == 0:
+	switch can := c.kind.Verbs; {
+	case can&api.CanPut != 0:
+		return c.Update(ctx, api.MetaOf(&o).Name, o)
+	case can&api.CanCreate == 0:
 		return o, errCannot
-	case c.name != nil:
-		return c.Update(ctx, c.name(o), o)
 	}
-	return post[T](ctx, c.a, o, c.path)
+	return post[T](ctx, c.a, o, c.kind.Path)
 }
 
 // Update writes name, labels and spec at the revision in its meta.
 func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
-	if c.does&updates == 0 {
+	if c.kind.Verbs&(api.CanUpdate|api.CanPut) == 0 {
 		return o, errCannot
 	}
-	return put[T](ctx, c.a, o, c.path, id)
+	return put[T](ctx, c.a, o, c.kind.Path, id)
 }
 
 // Delete by id. The object may stay for a while, with deletedAt.
 func (c Collection[T]) Delete(ctx context.Context, id string) (T, error) {
-	if c.does&deletes == 0 {
+	if c.kind.Verbs&api.CanDelete == 0 {
 		var none T
 		return none, errCannot
 	}
-	return call[T](ctx, c.a, request{method: http.MethodDelete, path: []string{c.path, id}})
+	return call[T](ctx, c.a, request{method: http.MethodDelete, path: []string{c.kind.Path, id}})
 }

@@ -20,8 +20,8 @@ func TestInstanceFromApp(t *testing.T) {
 		return must(t, ret(api.Decode[api.Instance](o))).v.Spec.UserData
 	}
 	spec := api.AppSpec{DisplayName: "JupyterLab", Version: "1", Image: "debian", UserData: "#cloud-config\n", Needs: api.AppNeeds{VramBytes: 1 << 30}}
-	app := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "jupyter"}, Spec: spec}))).v
-	if _, err := member.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "mine"}, Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
+	app := must(t, ret(client.Of[api.App](w.op).Create(ctx, api.App{Meta: api.Meta{Name: "jupyter"}, Spec: spec}))).v
+	if _, err := client.Of[api.App](member).Create(ctx, api.App{Meta: api.Meta{Name: "mine"}, Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
 		t.Errorf("a member's own app: %v", err)
 	}
 	in := api.Instance{Meta: api.Meta{Name: "demo", Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", App: "jupyter"}}
@@ -32,11 +32,11 @@ func TestInstanceFromApp(t *testing.T) {
 			t.Errorf("%s: %v, want %s at %s, with a hint", what, err, code, field)
 		}
 	}
-	_, err := member.Instances().Create(ctx, in)
+	_, err := client.Of[api.Instance](member).Create(ctx, in)
 	field("without the VRAM that it needs", err, api.CodeInvalid, "spec.vgpu.vramBytes")
 	in.Spec.Vgpu = &api.VGPUSpec{VramBytes: 1 << 30}
-	made := must(t, ret(member.Instances().Create(ctx, in))).v
-	image := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
+	made := must(t, ret(client.Of[api.Instance](member).Create(ctx, in))).v
+	image := must(t, ret(client.Of[api.Image](w.op).Get(ctx, "debian", client.Query{}))).v
 	if s := made.Spec; s.App != api.AppID(app.Meta.ID) || s.Image != api.ImageID(image.Meta.ID) || userData(made) != spec.UserData {
 		t.Errorf("%+v", s)
 	}
@@ -44,36 +44,36 @@ func TestInstanceFromApp(t *testing.T) {
 	// The app changes, then goes; the instance stays as it was made, also when
 	// its file is applied again.
 	app.Spec.UserData, app.Spec.Version = "#cloud-config\nruncmd: []\n", "2"
-	must(t, ret(w.op.Apps().Update(ctx, app.Meta.ID, app)))
+	must(t, ret(client.Of[api.App](w.op).Update(ctx, app.Meta.ID, app)))
 	again := in
 	again.Meta.Revision = made.Meta.Revision
-	same := must(t, ret(member.Instances().Update(ctx, made.Meta.ID, again))).v
+	same := must(t, ret(client.Of[api.Instance](member).Update(ctx, made.Meta.ID, again))).v
 	if userData(same) != spec.UserData || same.Spec.App != made.Spec.App {
 		t.Errorf("applied again: %+v", same.Spec)
 	}
-	other := must(t, ret(w.op.Apps().Create(ctx, api.App{Meta: api.Meta{Name: "other"}, Spec: spec}))).v
+	other := must(t, ret(client.Of[api.App](w.op).Create(ctx, api.App{Meta: api.Meta{Name: "other"}, Spec: spec}))).v
 	again.Meta.Revision, again.Spec.App = same.Meta.Revision, api.AppID(other.Meta.Name)
-	_, err = member.Instances().Update(ctx, made.Meta.ID, again)
+	_, err = client.Of[api.Instance](member).Update(ctx, made.Meta.ID, again)
 	field("another app", err, api.CodeInvalid, "spec.app")
-	must(t, ret(w.op.Apps().Delete(ctx, app.Meta.ID)))
+	must(t, ret(client.Of[api.App](w.op).Delete(ctx, app.Meta.ID)))
 	again.Spec.App = ""
-	must(t, ret(member.Instances().Update(ctx, made.Meta.ID, again)))
+	must(t, ret(client.Of[api.Instance](member).Update(ctx, made.Meta.ID, again)))
 
 	other.Spec.Image = "debian-99"
-	must(t, ret(w.op.Apps().Update(ctx, other.Meta.ID, other)))
+	must(t, ret(client.Of[api.App](w.op).Update(ctx, other.Meta.ID, other)))
 	in.Meta.Name, in.Spec.App = "second", "other"
-	_, err = member.Instances().Create(ctx, in)
+	_, err = client.Of[api.Instance](member).Create(ctx, in)
 	field("an image that is not there", err, api.CodeInvalid, "spec.app")
 	in.Spec.App = "nobody"
-	_, err = member.Instances().Create(ctx, in)
+	_, err = client.Of[api.Instance](member).Create(ctx, in)
 	field("no such app", err, api.CodeInvalid, "spec.app")
 	in.Spec.App, in.Spec.Image, in.Spec.UserData = "other", "debian", "#!/bin/sh\n"
-	own := must(t, ret(member.Instances().Create(ctx, in))).v
+	own := must(t, ret(client.Of[api.Instance](member).Create(ctx, in))).v
 	if userData(own) != "#!/bin/sh\n" {
 		t.Errorf("its own user data: %+v", own.Spec)
 	}
 	own.Spec.Priority = 7 // read, changed and written again
-	if own = must(t, ret(member.Instances().Update(ctx, own.Meta.ID, own))).v; own.Spec.Priority != 7 || userData(own) != "#!/bin/sh\n" {
+	if own = must(t, ret(client.Of[api.Instance](member).Update(ctx, own.Meta.ID, own))).v; own.Spec.Priority != 7 || userData(own) != "#!/bin/sh\n" {
 		t.Errorf("its own user data after a change: %+v", own.Spec)
 	}
 }

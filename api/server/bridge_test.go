@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -114,7 +115,7 @@ func TestConsoleEndsWithItsSession(t *testing.T) {
 	}
 	ctx, cancel := patience.Context(t.Context(), time.Minute)
 	defer cancel()
-	u := must(t, ret(w.op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: w.acme},
+	u := must(t, ret(client.Of[api.User](w.op).Create(ctx, api.User{Meta: api.Meta{Name: "ann@example.com", Organization: w.acme},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleMember, Organization: w.acme, Project: w.web}}}}))).v
 	const password = "correct horse battery staple"
 	must(t, ret(w.op.SetPassword(ctx, u.Link.Token, password)))

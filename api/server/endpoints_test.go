@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 )
 
@@ -123,7 +124,7 @@ func (w *world) call(method, target, key, body string) *httptest.ResponseRecorde
 // everybody whose it is not: the object does not exist, whatever its id.
 func TestGuessedIDsAreNotFound(t *testing.T) {
 	w := newWorld(t)
-	reseller := must(t, ret(w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "reseller"}}))).v.Meta.ID
+	reseller := must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "reseller"}}))).v.Meta.ID
 	strangers := map[api.Role]string{
 		api.RoleReseller: w.Key(t, api.Meta{Name: "r", Organization: reseller}, api.RoleReseller),
 		api.RoleAdmin:    w.Key(t, api.Meta{Name: "a", Organization: w.other}, api.RoleAdmin),

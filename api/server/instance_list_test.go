@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 // A list says on the server which instances are on a node, on a card, in a
@@ -23,7 +24,7 @@ func TestListInstancesBy(t *testing.T) {
 	for name, a := range map[string]api.InstanceAssignment{
 		"a": {Node: "node-000000000001", Gpu: "gpu-000000000001"}, "b": {Node: "node-000000000001"}, "c": {Node: "node-000000000002", NodeLost: true}, "d": {},
 	} {
-		in := must(t, ret(w.op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})))
+		in := must(t, ret(client.Of[api.Instance](w.op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})))
 		w.Apply(t, api.Command{Op: api.OpAssign, Kind: api.KindInstance, ID: in.v.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(a)})
 		if a.Node != "" {
 			report(api.KindInstance, in.v.Meta.ID, "", api.InstanceStatus{Phase: api.InstanceRunning, Node: a.Node})

@@ -79,7 +79,7 @@ func pairs() []rivals {
 	instance := func(ctx context.Context, w *world, c *client.API, n int, change func(*api.InstanceSpec)) error {
 		in := api.Instance{Meta: meta(w, n), Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}}
 		change(&in.Spec)
-		_, err := c.Instances().Create(ctx, in)
+		_, err := client.Of[api.Instance](c).Create(ctx, in)
 		return err
 	}
 	volume := func(w *world, n int) api.Volume {
@@ -87,51 +87,51 @@ func pairs() []rivals {
 	}
 	return []rivals{
 		{"flavor", func(w *world, n int) string {
-			return must(w.t, ret(w.op.Flavors().Create(w.t.Context(), api.Flavor{Meta: api.Meta{Name: fmt.Sprint("x", n)}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 2 << 30}}))).v.Meta.ID
+			return must(w.t, ret(client.Of[api.Flavor](w.op).Create(w.t.Context(), api.Flavor{Meta: api.Meta{Name: fmt.Sprint("x", n)}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 2 << 30}}))).v.Meta.ID
 		}, func(ctx context.Context, c *client.API, id string) error {
-			_, err := c.Flavors().Delete(ctx, id)
+			_, err := client.Of[api.Flavor](c).Delete(ctx, id)
 			return err
 		}, func(ctx context.Context, w *world, c *client.API, id string, n int) error {
 			return instance(ctx, w, c, n, func(s *api.InstanceSpec) { s.Flavor = api.FlavorID(id) })
 		}},
 		{"network", func(w *world, n int) string {
-			return must(w.t, ret(w.op.Networks().Create(w.t.Context(), api.Network{Meta: meta(w, n), Spec: api.NetworkSpec{Cidr4: fmt.Sprintf("10.%d.%d.0/24", 20+n/200, n%200)}}))).v.Meta.ID
+			return must(w.t, ret(client.Of[api.Network](w.op).Create(w.t.Context(), api.Network{Meta: meta(w, n), Spec: api.NetworkSpec{Cidr4: fmt.Sprintf("10.%d.%d.0/24", 20+n/200, n%200)}}))).v.Meta.ID
 		}, func(ctx context.Context, c *client.API, id string) error {
-			_, err := c.Networks().Delete(ctx, id)
+			_, err := client.Of[api.Network](c).Delete(ctx, id)
 			return err
 		}, func(ctx context.Context, w *world, c *client.API, id string, n int) error {
-			_, err := c.LoadBalancers().Create(ctx, api.LoadBalancer{Meta: meta(w, n), Spec: api.LoadBalancerSpec{Network: api.NetworkID(id), Protocol: api.ProtocolTCP, Port: 80}})
+			_, err := client.Of[api.LoadBalancer](c).Create(ctx, api.LoadBalancer{Meta: meta(w, n), Spec: api.LoadBalancerSpec{Network: api.NetworkID(id), Protocol: api.ProtocolTCP, Port: 80}})
 			return err
 		}},
 		{"volume", func(w *world, n int) string {
-			id := must(w.t, ret(w.op.Volumes().Create(w.t.Context(), volume(w, n)))).v.Meta.ID
+			id := must(w.t, ret(client.Of[api.Volume](w.op).Create(w.t.Context(), volume(w, n)))).v.Meta.ID
 			w.status(api.KindVolume, id, api.VolumeAssignment{Node: "node-a"}, api.VolumeStatus{Phase: api.VolumeReady})
 			return id
 		}, func(ctx context.Context, c *client.API, id string) error {
-			_, err := c.Volumes().Delete(ctx, id)
+			_, err := client.Of[api.Volume](c).Delete(ctx, id)
 			return err
 		}, func(ctx context.Context, w *world, c *client.API, id string, n int) error {
-			_, err := c.Snapshots().Create(ctx, api.Snapshot{Meta: meta(w, n), Spec: api.SnapshotSpec{Volume: api.VolumeID(id)}})
+			_, err := client.Of[api.Snapshot](c).Create(ctx, api.Snapshot{Meta: meta(w, n), Spec: api.SnapshotSpec{Volume: api.VolumeID(id)}})
 			return err
 		}},
 		{"project", func(w *world, n int) string {
-			return must(w.t, ret(w.op.Projects().Create(w.t.Context(), api.Project{Meta: api.Meta{Name: fmt.Sprint("x", n), Organization: w.acme}}))).v.Meta.ID
+			return must(w.t, ret(client.Of[api.Project](w.op).Create(w.t.Context(), api.Project{Meta: api.Meta{Name: fmt.Sprint("x", n), Organization: w.acme}}))).v.Meta.ID
 		}, func(ctx context.Context, c *client.API, id string) error {
-			_, err := c.Projects().Delete(ctx, id)
+			_, err := client.Of[api.Project](c).Delete(ctx, id)
 			return err
 		}, func(ctx context.Context, w *world, c *client.API, id string, n int) error {
 			v := volume(w, n)
 			v.Meta.Project = id
-			_, err := c.Volumes().Create(ctx, v)
+			_, err := client.Of[api.Volume](c).Create(ctx, v)
 			return err
 		}},
 		{"price book", func(w *world, n int) string {
-			return must(w.t, ret(w.op.PriceBooks().Create(w.t.Context(), api.PriceBook{Meta: api.Meta{Name: fmt.Sprint("x", n)}, Spec: api.PriceBookSpec{Currency: "EUR"}}))).v.Meta.ID
+			return must(w.t, ret(client.Of[api.PriceBook](w.op).Create(w.t.Context(), api.PriceBook{Meta: api.Meta{Name: fmt.Sprint("x", n)}, Spec: api.PriceBookSpec{Currency: "EUR"}}))).v.Meta.ID
 		}, func(ctx context.Context, c *client.API, id string) error {
-			_, err := c.PriceBooks().Delete(ctx, id)
+			_, err := client.Of[api.PriceBook](c).Delete(ctx, id)
 			return err
 		}, func(ctx context.Context, _ *world, c *client.API, id string, n int) error {
-			_, err := c.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: fmt.Sprint("y", n)}, Spec: api.OrganizationSpec{PriceBook: api.PriceBookID(id)}})
+			_, err := client.Of[api.Organization](c).Create(ctx, api.Organization{Meta: api.Meta{Name: fmt.Sprint("y", n)}, Spec: api.OrganizationSpec{PriceBook: api.PriceBookID(id)}})
 			return err
 		}},
 	}
@@ -234,7 +234,7 @@ func (w *world) nothingDangles() {
 func TestInUseSaysWho(t *testing.T) {
 	w := newNetworkWorld(t)
 	must(t, ret(w.instance(w.op, "one")))
-	_, err := w.op.Flavors().Delete(t.Context(), "small")
+	_, err := client.Of[api.Flavor](w.op).Delete(t.Context(), "small")
 	if api.CodeOf(err) != api.CodeInUse {
 		t.Fatalf("a flavor in use: %v, want %s", err, api.CodeInUse)
 	}

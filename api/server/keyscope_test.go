@@ -132,7 +132,7 @@ func TestKeysMakeNoWiderKeys(t *testing.T) {
 	}))
 	good := api.APIKeySpec{Role: api.RoleViewer, Scopes: []string{"instances:read"}, Networks: []string{"127.0.0.0/16"}, ExpiresAt: &soon}
 	meta := func(name string) api.Meta { return api.Meta{Name: name, Project: w.web, Organization: w.acme} }
-	made := must(t, ret(narrow.APIKeys().Create(t.Context(), api.APIKey{Meta: meta("good"), Spec: good}))).v
+	made := must(t, ret(client.Of[api.APIKey](narrow).Create(t.Context(), api.APIKey{Meta: meta("good"), Spec: good}))).v
 	for name, change := range map[string]func(*api.APIKeySpec){
 		"all-scopes": func(s *api.APIKeySpec) { s.Scopes = nil }, "other-scope": func(s *api.APIKeySpec) { s.Scopes = []string{"instances:read", "volumes:read"} },
 		"everywhere": func(s *api.APIKeySpec) { s.Networks = nil }, "wider-network": func(s *api.APIKeySpec) { s.Networks = []string{"127.0.0.0/7"} },
@@ -144,22 +144,22 @@ func TestKeysMakeNoWiderKeys(t *testing.T) {
 		if name == "wider-network" {
 			spec.Networks = []string{"126.0.0.0/7"}
 		}
-		if _, err := narrow.APIKeys().Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
+		if _, err := client.Of[api.APIKey](narrow).Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}); api.CodeOf(err) != api.CodeForbidden {
 			t.Errorf("create %s: %v", name, err)
 		}
-		o := must(t, ret(narrow.APIKeys().Get(t.Context(), made.Meta.ID, client.Query{}))).v
+		o := must(t, ret(client.Of[api.APIKey](narrow).Get(t.Context(), made.Meta.ID, client.Query{}))).v
 		o.Spec = spec
-		if _, err := narrow.APIKeys().Update(t.Context(), made.Meta.ID, o); api.CodeOf(err) != api.CodeForbidden {
+		if _, err := client.Of[api.APIKey](narrow).Update(t.Context(), made.Meta.ID, o); api.CodeOf(err) != api.CodeForbidden {
 			t.Errorf("update %s: %v", name, err)
 		}
-		wide := must(t, ret(w.op.APIKeys().Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}))).v
+		wide := must(t, ret(client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: meta(name), Spec: spec}))).v
 		if _, err := narrow.RotateAPIKey(t.Context(), wide.Meta.ID, 0); api.CodeOf(err) != api.CodeForbidden {
 			t.Errorf("rotate %s: %v", name, err)
 		}
 	}
 	for _, bad := range []api.APIKeySpec{{Role: api.RoleViewer, Scopes: []string{"all"}}, {Role: api.RoleViewer, Networks: []string{"127.0.0.1"}},
 		{Role: api.RoleViewer, Networks: []string{"127.0.0.1/8"}}, {Role: api.RoleViewer, OldHash: "x"}, {Role: api.RoleViewer, OldExpiresAt: &soon}} {
-		if _, err := w.op.APIKeys().Create(t.Context(), api.APIKey{Meta: meta("bad"), Spec: bad}); api.CodeOf(err) != api.CodeInvalid {
+		if _, err := client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: meta("bad"), Spec: bad}); api.CodeOf(err) != api.CodeInvalid {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestKeysOfNetworks(t *testing.T) {
 // The old secret is good for as long as was said, and so is what it has begun.
 func TestRotatedKeys(t *testing.T) {
 	w := newWorld(t)
-	key := must(t, ret(w.op.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}))).v
+	key := must(t, ret(client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}))).v
 	status := func(token string) int { return w.call("GET", "/v1/whoami", token, "").Code }
 	next := must(t, ret(w.op.RotateAPIKey(t.Context(), key.Meta.ID, 3600))).v
 	if next.Secret == key.Secret || next.Spec.Hash+next.Spec.OldHash != "" || status(key.Secret) != 200 || status(next.Secret) != 200 {
@@ -217,33 +217,33 @@ func TestKeysEndInTheMiddle(t *testing.T) {
 	in := must(t, ret(w.instance(w.op, "vm"))).v
 	w.Apply(t, api.Command{Op: api.OpReport, Kind: api.KindInstance, ID: in.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.InstanceStatus{Phase: api.InstanceRunning})})
 	for name, end := range map[string]func(api.APIKey){
-		"revoked": func(k api.APIKey) { must(t, ret(w.op.APIKeys().Delete(t.Context(), k.Meta.ID))) },
+		"revoked": func(k api.APIKey) { must(t, ret(client.Of[api.APIKey](w.op).Delete(t.Context(), k.Meta.ID))) },
 		"narrowed": func(k api.APIKey) {
 			k.Spec.Scopes = []string{"volumes:read"}
-			must(t, ret(w.op.APIKeys().Update(t.Context(), k.Meta.ID, k)))
+			must(t, ret(client.Of[api.APIKey](w.op).Update(t.Context(), k.Meta.ID, k)))
 		},
 		"moved": func(k api.APIKey) {
 			k.Spec.Networks = []string{"192.0.2.0/24"}
-			must(t, ret(w.op.APIKeys().Update(t.Context(), k.Meta.ID, k)))
+			must(t, ret(client.Of[api.APIKey](w.op).Update(t.Context(), k.Meta.ID, k)))
 		},
 		"expired": func(k api.APIKey) {
 			soon := time.Now().Add(time.Second)
 			k.Spec.ExpiresAt = &soon
-			must(t, ret(w.op.APIKeys().Update(t.Context(), k.Meta.ID, k)))
+			must(t, ret(client.Of[api.APIKey](w.op).Update(t.Context(), k.Meta.ID, k)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := patience.Context(t.Context(), time.Minute)
 			defer cancel()
 			for _, what := range []string{"watch", "console"} {
-				key := must(t, ret(w.op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: name + "-" + what}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
+				key := must(t, ret(client.Of[api.APIKey](w.op).Create(ctx, api.APIKey{Meta: api.Meta{Name: name + "-" + what}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
 				c := connect(t, w.Env, key.Secret)
 				if what == "console" {
 					console, err := c.Console(ctx, in.Meta.ID)
 					if err != nil {
 						t.Fatal(err)
 					}
-					fresh := must(t, ret(w.op.APIKeys().Get(ctx, key.Meta.ID, client.Query{}))).v
+					fresh := must(t, ret(client.Of[api.APIKey](w.op).Get(ctx, key.Meta.ID, client.Query{}))).v
 					end(fresh)
 					buf := make([]byte, 16)
 					for err == nil {
@@ -254,7 +254,7 @@ func TestKeysEndInTheMiddle(t *testing.T) {
 					r := must(t, ret(http.NewRequestWithContext(ctx, http.MethodGet, w.URL+"/v1/watch", nil))).v
 					r.Header.Set("Authorization", "Bearer "+key.Secret)
 					resp := must(t, ret(http.DefaultClient.Do(r))).v
-					end(must(t, ret(w.op.APIKeys().Get(ctx, key.Meta.ID, client.Query{}))).v)
+					end(must(t, ret(client.Of[api.APIKey](w.op).Get(ctx, key.Meta.ID, client.Query{}))).v)
 					_, _ = io.Copy(io.Discard, resp.Body)
 					_ = resp.Body.Close()
 				}

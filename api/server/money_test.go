@@ -14,7 +14,7 @@ func TestPayments(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	pay := func(as *client.API, s api.PaymentSpec) (api.Payment, error) {
-		return as.Payments().Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: s})
+		return client.Of[api.Payment](as).Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: s})
 	}
 	good := api.PaymentSpec{Currency: "EUR", AmountMicros: 5_000_000, Reference: "bank-1"}
 	var wg sync.WaitGroup
@@ -34,7 +34,7 @@ func TestPayments(t *testing.T) {
 			t.Errorf("one payment has several ids: %v", ids)
 		}
 	}
-	if n := count(t, w.op.Payments()); n != 1 {
+	if n := count(t, client.Of[api.Payment](w.op)); n != 1 {
 		t.Errorf("%d payments", n)
 	}
 	for name, c := range map[string]struct {
@@ -60,6 +60,6 @@ func TestPayments(t *testing.T) {
 	}
 	_, err := pay(w.as(api.RoleReseller, w.acme, ""), api.PaymentSpec{Currency: "EUR", AmountMicros: 1, Reference: "own"})
 	wantErr(t, err, api.CodeForbidden, "meta.organization")
-	_, err = w.op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "moon"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingPrepaid, TimeZone: "Moon/Base"}}})
+	_, err = client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "moon"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingPrepaid, TimeZone: "Moon/Base"}}})
 	wantErr(t, err, api.CodeInvalid, "spec.billing.timeZone")
 }

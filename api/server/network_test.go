@@ -42,8 +42,8 @@ func (w *world) status(kind api.Kind, id string, assignment, status any) {
 func TestProjectsBeginWithANetwork(t *testing.T) {
 	w := newNetworkWorld(t)
 	q := client.Query{Project: w.web}
-	n := must(t, ret(w.op.Networks().Get(t.Context(), "default", q))).v
-	g := must(t, ret(w.op.SecurityGroups().Get(t.Context(), "default", q))).v
+	n := must(t, ret(client.Of[api.Network](w.op).Get(t.Context(), "default", q))).v
+	g := must(t, ret(client.Of[api.SecurityGroup](w.op).Get(t.Context(), "default", q))).v
 	if n.Spec.Cidr4 == "" || n.Spec.Cidr6 == "" || n.Meta.Organization != w.acme || string(g.Spec.Rules[0].Group) != g.Meta.ID {
 		t.Errorf("%+v %+v", n, g)
 	}
@@ -54,32 +54,32 @@ func TestProjectsBeginWithANetwork(t *testing.T) {
 	// The file that made it can be applied again.
 	again := in
 	again.Spec.Networks = nil
-	again = must(t, ret(w.op.Instances().Update(t.Context(), in.Meta.ID, again))).v
+	again = must(t, ret(client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, again))).v
 	if again.Meta.Generation != in.Meta.Generation {
 		t.Errorf("applied again it changed: %+v", again.Spec)
 	}
-	_, err := w.op.Networks().Delete(t.Context(), n.Meta.ID)
+	_, err := client.Of[api.Network](w.op).Delete(t.Context(), n.Meta.ID)
 	wantCode(t, "a network in use", api.CodeInUse, err)
-	_, err = w.op.SecurityGroups().Delete(t.Context(), g.Meta.ID)
+	_, err = client.Of[api.SecurityGroup](w.op).Delete(t.Context(), g.Meta.ID)
 	wantCode(t, "a group in use", api.CodeInUse, err)
-	theirs := must(t, ret(w.op.Networks().Get(t.Context(), "default", client.Query{Project: w.lab}))).v
+	theirs := must(t, ret(client.Of[api.Network](w.op).Get(t.Context(), "default", client.Query{Project: w.lab}))).v
 	bad := in
 	bad.Meta, bad.Spec.Networks = api.Meta{Name: "two", Project: w.web}, []api.InstanceNetwork{{Network: api.NetworkID(theirs.Meta.ID)}}
-	_, err = w.op.Instances().Create(t.Context(), bad)
+	_, err = client.Of[api.Instance](w.op).Create(t.Context(), bad)
 	wantCode(t, "another project's network", api.CodeInvalid, err)
 
 	// Its ports change while it is stopped only.
 	w.status(api.KindInstance, in.Meta.ID, api.InstanceAssignment{Node: "node-1"}, api.InstanceStatus{Phase: api.InstanceRunning})
-	in = must(t, ret(w.op.Instances().Get(t.Context(), in.Meta.ID, q))).v
+	in = must(t, ret(client.Of[api.Instance](w.op).Get(t.Context(), in.Meta.ID, q))).v
 	in.Spec.Networks[0].Address4 = strings.TrimSuffix(n.Spec.Cidr4, "0/24") + "77"
-	_, err = w.op.Instances().Update(t.Context(), in.Meta.ID, in)
+	_, err = client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, in)
 	wantCode(t, "ports of a running instance", api.CodeState, err)
 
-	must(t, ret(w.op.Projects().Delete(t.Context(), w.lab)))
-	if _, err := w.op.Networks().Get(t.Context(), theirs.Meta.ID, client.Query{}); api.CodeOf(err) != api.CodeNotFound {
+	must(t, ret(client.Of[api.Project](w.op).Delete(t.Context(), w.lab)))
+	if _, err := client.Of[api.Network](w.op).Get(t.Context(), theirs.Meta.ID, client.Query{}); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("the network outlived its project: %v", err)
 	}
-	_, err = w.op.Projects().Delete(t.Context(), w.web)
+	_, err = client.Of[api.Project](w.op).Delete(t.Context(), w.web)
 	wantCode(t, "a project with an instance", api.CodeInUse, err)
 }
 
@@ -88,7 +88,7 @@ func TestProjectsBeginWithANetwork(t *testing.T) {
 func TestVolumesAndTheirSnapshots(t *testing.T) {
 	w := newNetworkWorld(t)
 	one, two := must(t, ret(w.instance(w.op, "one"))).v, must(t, ret(w.instance(w.op, "two"))).v
-	v := must(t, ret(w.op.Volumes().Create(t.Context(), api.Volume{Meta: api.Meta{Name: "data", Project: w.web},
+	v := must(t, ret(client.Of[api.Volume](w.op).Create(t.Context(), api.Volume{Meta: api.Meta{Name: "data", Project: w.web},
 		Spec: api.VolumeSpec{SizeBytes: 1 << 30, Encrypted: true, Instance: api.InstanceID(one.Meta.ID)}}))).v
 	o := must(t, ret(w.Store.Get(t.Context(), api.KindVolume, v.Meta.ID))).v
 	var stored api.VolumeSpec
@@ -96,9 +96,9 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 		t.Fatalf("stored %+v, shown %+v, %v", stored, v.Spec, err)
 	}
 	update := func(change func(*api.Volume)) error {
-		now := must(t, ret(w.op.Volumes().Get(t.Context(), v.Meta.ID, client.Query{}))).v
+		now := must(t, ret(client.Of[api.Volume](w.op).Get(t.Context(), v.Meta.ID, client.Query{}))).v
 		change(&now)
-		_, err := w.op.Volumes().Update(t.Context(), v.Meta.ID, now)
+		_, err := client.Of[api.Volume](w.op).Update(t.Context(), v.Meta.ID, now)
 		return err
 	}
 	place := api.VolumeAssignment{Node: "node-1", Pool: api.PoolLocal}
@@ -112,15 +112,15 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 		t.Error("a change lost the key")
 	}
 
-	s := must(t, ret(w.op.Snapshots().Create(t.Context(), api.Snapshot{Meta: api.Meta{Name: "s", Project: w.web}, Spec: api.SnapshotSpec{Volume: "data"}}))).v
+	s := must(t, ret(client.Of[api.Snapshot](w.op).Create(t.Context(), api.Snapshot{Meta: api.Meta{Name: "s", Project: w.web}, Spec: api.SnapshotSpec{Volume: "data"}}))).v
 	clone := api.Volume{Meta: api.Meta{Name: "clone", Project: w.web}, Spec: api.VolumeSpec{Snapshot: "s"}}
-	_, err := w.op.Volumes().Create(t.Context(), clone)
+	_, err := client.Of[api.Volume](w.op).Create(t.Context(), clone)
 	wantCode(t, "a clone of what is not ready", api.CodeState, err)
 	w.status(api.KindSnapshot, s.Meta.ID, api.SnapshotAssignment{Node: "node-1", Pool: api.PoolLocal}, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: 1 << 30})
 	wantCode(t, "a rollback under a running instance", api.CodeInUse, update(func(v *api.Volume) { v.Spec.Rollback = &api.VolumeRollback{Snapshot: "s", Count: 1} }))
 	_, err = w.op.DeleteVolume(t.Context(), v.Meta.ID, false)
 	wantCode(t, "a volume with snapshots", api.CodeInUse, err)
-	clone = must(t, ret(w.op.Volumes().Create(t.Context(), clone))).v
+	clone = must(t, ret(client.Of[api.Volume](w.op).Create(t.Context(), clone))).v
 	if clone.Spec.SizeBytes != 1<<30 || clone.Spec.Pool != api.PoolLocal || !clone.Spec.Encrypted {
 		t.Errorf("%+v", clone.Spec)
 	}
@@ -128,12 +128,12 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 		_, err = w.op.DeleteVolume(t.Context(), v.Meta.ID, cascade)
 		wantCode(t, "a volume with clones", api.CodeInUse, err)
 	}
-	_, err = w.op.Snapshots().Delete(t.Context(), s.Meta.ID)
+	_, err = client.Of[api.Snapshot](w.op).Delete(t.Context(), s.Meta.ID)
 	wantCode(t, "a snapshot with clones", api.CodeInUse, err)
 	must(t, ret(w.op.DeleteVolume(t.Context(), clone.Meta.ID, false)))
 	w.Apply(t, api.Command{Op: api.OpForget, Kind: api.KindVolume, ID: clone.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent})
 	must(t, ret(w.op.DeleteVolume(t.Context(), v.Meta.ID, true)))
-	if s = must(t, ret(w.op.Snapshots().Get(t.Context(), s.Meta.ID, client.Query{}))).v; s.Meta.DeletedAt == nil {
+	if s = must(t, ret(client.Of[api.Snapshot](w.op).Get(t.Context(), s.Meta.ID, client.Query{}))).v; s.Meta.DeletedAt == nil {
 		t.Error("the cascade left the snapshot")
 	}
 }
@@ -141,17 +141,17 @@ func TestVolumesAndTheirSnapshots(t *testing.T) {
 // Secrets of a target are taken and never given, to nobody and by no way.
 func TestSecretsOfTargets(t *testing.T) {
 	w := newNetworkWorld(t)
-	target := must(t, ret(w.op.BackupTargets().Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: api.BackupTargetSpec{
+	target := must(t, ret(client.Of[api.BackupTarget](w.op).Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: api.BackupTargetSpec{
 		S3: &api.S3Target{Endpoint: "https://s3.example", Bucket: "abc", AccessKey: "id", SecretKey: "very-secret"}}}))).v
 	stored := must(t, ret(w.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v
 	kept, err := api.Decode[api.BackupTarget](stored)
 	if err != nil || kept.Spec.S3.SecretKey != "very-secret" || len(kept.Spec.Password) < 20 {
 		t.Fatalf("kept %+v, %v", kept.Spec, err)
 	}
-	seen := must(t, ret(w.op.BackupTargets().Get(t.Context(), "s3", client.Query{}))).v
-	page := must(t, ret(w.op.BackupTargets().Page(t.Context(), client.Query{}))).v
+	seen := must(t, ret(client.Of[api.BackupTarget](w.op).Get(t.Context(), "s3", client.Query{}))).v
+	page := must(t, ret(client.Of[api.BackupTarget](w.op).Page(t.Context(), client.Query{}))).v
 	seen.Spec.S3.Endpoint = "https://s4.example"
-	changed := must(t, ret(w.op.BackupTargets().Update(t.Context(), target.Meta.ID, seen))).v
+	changed := must(t, ret(client.Of[api.BackupTarget](w.op).Update(t.Context(), target.Meta.ID, seen))).v
 	for _, v := range []any{target, seen, page, changed} {
 		if raw := string(api.Encode(v)); strings.Contains(raw, "very-secret") || strings.Contains(raw, kept.Spec.Password) {
 			t.Errorf("shown: %s", raw)
@@ -169,11 +169,11 @@ func TestKindsThatAreLacking(t *testing.T) {
 		o.Lacks = map[api.Kind]string{api.KindCephCluster: "there is no Ceph here"}
 	})
 	c := connect(t, e, e.Token)
-	_, err := c.CephClusters().Create(t.Context(), api.CephCluster{Kind: api.KindCephCluster, Meta: api.Meta{Name: "ceph"}, Spec: api.CephClusterSpec{Enabled: true}})
+	_, err := client.Of[api.CephCluster](c).Create(t.Context(), api.CephCluster{Kind: api.KindCephCluster, Meta: api.Meta{Name: "ceph"}, Spec: api.CephClusterSpec{Enabled: true}})
 	if api.CodeOf(err) != api.CodeUnavailable || !strings.Contains(err.Error(), "there is no Ceph here") {
 		t.Errorf("Ceph: %v", err)
 	}
-	if _, err := c.BackupTargets().Create(t.Context(), api.BackupTarget{Kind: api.KindBackupTarget, Meta: api.Meta{Name: "bt"}, Spec: api.BackupTargetSpec{Directory: "/srv/backup"}}); err != nil {
+	if _, err := client.Of[api.BackupTarget](c).Create(t.Context(), api.BackupTarget{Kind: api.KindBackupTarget, Meta: api.Meta{Name: "bt"}, Spec: api.BackupTargetSpec{Directory: "/srv/backup"}}); err != nil {
 		t.Errorf("a target: %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 	e := servertest.StartWith(t, func(o *server.Options) { o.Secrets = seals })
 	c := connect(t, e, e.Token)
 	spec := api.BackupTargetSpec{Password: "a long password", S3: &api.S3Target{Endpoint: "https://s3.example", Bucket: "abc", AccessKey: "id", SecretKey: "very-secret"}}
-	target := must(t, ret(c.BackupTargets().Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: spec}))).v
+	target := must(t, ret(client.Of[api.BackupTarget](c).Create(t.Context(), api.BackupTarget{Meta: api.Meta{Name: "s3"}, Spec: spec}))).v
 	kept := func() api.BackupTargetSpec {
 		return must(t, ret(api.Decode[api.BackupTarget](must(t, ret(e.Store.Get(t.Context(), api.KindBackupTarget, target.Meta.ID))).v))).v.Spec
 	}
@@ -211,9 +211,9 @@ func TestSecretsOfTargetsAreSealed(t *testing.T) {
 		}
 	}
 	put := func(s api.BackupTargetSpec) error {
-		now := must(t, ret(c.BackupTargets().Get(t.Context(), "s3", client.Query{}))).v
+		now := must(t, ret(client.Of[api.BackupTarget](c).Get(t.Context(), "s3", client.Query{}))).v
 		now.Spec = s
-		_, err := c.BackupTargets().Update(t.Context(), target.Meta.ID, now)
+		_, err := client.Of[api.BackupTarget](c).Update(t.Context(), target.Meta.ID, now)
 		return err
 	}
 	without := spec
@@ -242,18 +242,18 @@ func TestFloatingIPOfALoadBalancerIsNotGivenToAnInstance(t *testing.T) {
 	w := newNetworkWorld(t)
 	meta := api.Meta{Project: w.web}
 	named := func(name string) api.Meta { m := meta; m.Name = name; return m }
-	must(t, ret(w.op.ExternalNetworks().Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "internet"},
+	must(t, ret(client.Of[api.ExternalNetwork](w.op).Create(t.Context(), api.ExternalNetwork{Meta: api.Meta{Name: "internet"},
 		Spec: api.ExternalNetworkSpec{Cidr4: "203.0.113.0/24", Ranges4: []string{"203.0.113.10-203.0.113.20"}, Default: true}})))
 	must(t, ret(w.instance(w.op, "one")))
-	f := must(t, ret(w.op.FloatingIPs().Create(t.Context(), api.FloatingIP{Meta: named("www")}))).v
-	l := must(t, ret(w.op.LoadBalancers().Create(t.Context(), api.LoadBalancer{Meta: named("balancer"),
+	f := must(t, ret(client.Of[api.FloatingIP](w.op).Create(t.Context(), api.FloatingIP{Meta: named("www")}))).v
+	l := must(t, ret(client.Of[api.LoadBalancer](w.op).Create(t.Context(), api.LoadBalancer{Meta: named("balancer"),
 		Spec: api.LoadBalancerSpec{Network: "default", Protocol: api.ProtocolTCP, Port: 80, FloatingIP: "www", Backends: []api.LoadBalancerBackend{{Instance: "one", Port: 80}}}}))).v
 	bound := f
 	bound.Spec.Instance = "one"
-	_, err := w.op.FloatingIPs().Update(t.Context(), f.Meta.ID, bound)
+	_, err := client.Of[api.FloatingIP](w.op).Update(t.Context(), f.Meta.ID, bound)
 	wantCode(t, "a balancer's floating IP for an instance", api.CodeInUse, err)
 
 	l.Spec.FloatingIP = ""
-	must(t, ret(w.op.LoadBalancers().Update(t.Context(), l.Meta.ID, l)))
-	must(t, ret(w.op.FloatingIPs().Update(t.Context(), f.Meta.ID, bound)))
+	must(t, ret(client.Of[api.LoadBalancer](w.op).Update(t.Context(), l.Meta.ID, l)))
+	must(t, ret(client.Of[api.FloatingIP](w.op).Update(t.Context(), f.Meta.ID, bound)))
 }

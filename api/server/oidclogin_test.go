@@ -157,8 +157,8 @@ func newOIDCWorld(t *testing.T) *oidcWorld {
 		o.Now = func() time.Time { return time.Now().Add(w.skew) }
 	})
 	w.op = connect(t, w.Env, w.Token)
-	w.acme = must(t, ret(w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}}))).v.Meta.ID
-	must(t, ret(w.op.IdentityProviders().Create(t.Context(), api.IdentityProvider{Meta: api.Meta{Name: "id"}, Spec: api.IdentityProviderSpec{Issuer: w.p.URL, ClientID: "basalt",
+	w.acme = must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}}))).v.Meta.ID
+	must(t, ret(client.Of[api.IdentityProvider](w.op).Create(t.Context(), api.IdentityProvider{Meta: api.Meta{Name: "id"}, Spec: api.IdentityProviderSpec{Issuer: w.p.URL, ClientID: "basalt",
 		ClientSecret: "s3cret", Redirects: []string{portal}, Create: true, Organization: "acme",
 		Grants: []api.ClaimGrant{{Claim: "groups", Value: "gpu", Grant: api.Grant{Role: api.RoleAdmin, Organization: "acme"}}}}})))
 	return w
@@ -187,7 +187,7 @@ func TestOIDCLogin(t *testing.T) {
 	if me.Role != api.RoleAdmin || me.Organization != w.acme || me.Name != "ann@example.com" {
 		t.Errorf("%+v", me)
 	}
-	users := must(t, ret(w.op.Users().Page(t.Context(), client.Query{}))).v.Items
+	users := must(t, ret(client.Of[api.User](w.op).Page(t.Context(), client.Query{}))).v.Items
 	if len(users) != 1 || users[0].Meta.Organization != w.acme || users[0].Status.HasPassword {
 		t.Fatalf("%+v", users)
 	}
@@ -208,13 +208,13 @@ func TestOIDCLogin(t *testing.T) {
 	// Disabled, and deleted.
 	w.p.claims["groups"] = "gpu"
 	must(t, ret(w.login(t)))
-	u := must(t, ret(w.op.Users().Get(t.Context(), string(s.Spec.User), client.Query{}))).v
+	u := must(t, ret(client.Of[api.User](w.op).Get(t.Context(), string(s.Spec.User), client.Query{}))).v
 	u.Spec.Disabled = true
-	must(t, ret(w.op.Users().Update(t.Context(), u.Meta.ID, u)))
+	must(t, ret(client.Of[api.User](w.op).Update(t.Context(), u.Meta.ID, u)))
 	if _, err := w.login(t); api.CodeOf(err) != api.CodeForbidden {
 		t.Error(err)
 	}
-	must(t, ret(w.op.Users().Delete(t.Context(), u.Meta.ID)))
+	must(t, ret(client.Of[api.User](w.op).Delete(t.Context(), u.Meta.ID)))
 	if other := must(t, ret(w.login(t))).v; other.Spec.User == s.Spec.User {
 		t.Error("a deleted user logs in")
 	}
@@ -245,12 +245,12 @@ func TestOIDCRefusals(t *testing.T) {
 		"no e-mail":       {func(w *oidcWorld) { w.p.claims["email"] = "" }, api.CodeUnauthenticated},
 		"no group":        {func(w *oidcWorld) { w.p.claims["groups"] = []string{"gpus"} }, api.CodeForbidden},
 		"taken": {func(w *oidcWorld) {
-			_, _ = w.op.Users().Create(context.Background(), api.User{Meta: api.Meta{Name: "ann@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})
+			_, _ = client.Of[api.User](w.op).Create(context.Background(), api.User{Meta: api.Meta{Name: "ann@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})
 		}, api.CodeExists},
 		"makes nobody": {func(w *oidcWorld) {
-			p, _ := w.op.IdentityProviders().Get(context.Background(), "id", client.Query{})
+			p, _ := client.Of[api.IdentityProvider](w.op).Get(context.Background(), "id", client.Query{})
 			p.Spec.Create = false
-			_, _ = w.op.IdentityProviders().Update(context.Background(), p.Meta.ID, p)
+			_, _ = client.Of[api.IdentityProvider](w.op).Update(context.Background(), p.Meta.ID, p)
 		}, api.CodeForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestOIDCFlows(t *testing.T) {
 
 func TestIdentityProviders(t *testing.T) {
 	w := newOIDCWorld(t)
-	o := must(t, ret(w.op.IdentityProviders().Get(t.Context(), "id", client.Query{}))).v
+	o := must(t, ret(client.Of[api.IdentityProvider](w.op).Get(t.Context(), "id", client.Query{}))).v
 	if o.Spec.ClientSecret != "" || o.Spec.Organization != w.acme || o.Spec.Grants[0].Grant.Organization != w.acme {
 		t.Errorf("%+v", o)
 	}
@@ -322,7 +322,7 @@ func TestIdentityProviders(t *testing.T) {
 	if strings.Contains(string(stored.Spec), "s3cret") {
 		t.Errorf("%s", stored.Spec)
 	}
-	o = must(t, ret(w.op.IdentityProviders().Update(t.Context(), o.Meta.ID, o))).v // keeps its secret
+	o = must(t, ret(client.Of[api.IdentityProvider](w.op).Update(t.Context(), o.Meta.ID, o))).v // keeps its secret
 	must(t, ret(w.login(t)))
 	if names := must(t, ret(connect(t, w.Env, "").LoginProviders(t.Context()))).v; len(names) != 1 || names[0] != "id" {
 		t.Errorf("%q", names)
@@ -337,7 +337,7 @@ func TestIdentityProviders(t *testing.T) {
 	} {
 		bad := o
 		change(&bad.Spec)
-		_, err := w.op.IdentityProviders().Update(t.Context(), o.Meta.ID, bad)
+		_, err := client.Of[api.IdentityProvider](w.op).Update(t.Context(), o.Meta.ID, bad)
 		wantErr(t, err, api.CodeInvalid, field)
 	}
 }

@@ -16,11 +16,11 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 	ctx := t.Context()
 	ids := map[string]string{}
 	for _, name := range []string{api.DefaultPriceBook, "for-acme", "for-r1", "for-shops", "for-r2"} {
-		ids[name] = must(t, ret(w.op.PriceBooks().Create(ctx, api.PriceBook{Meta: api.Meta{Name: name}, Spec: api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}}))).v.Meta.ID
+		ids[name] = must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: name}, Spec: api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}}))).v.Meta.ID
 	}
-	acme := must(t, ret(w.op.Organizations().Get(ctx, w.acme, client.Query{}))).v
+	acme := must(t, ret(client.Of[api.Organization](w.op).Get(ctx, w.acme, client.Query{}))).v
 	acme.Spec.PriceBook = "for-acme"
-	must(t, ret(w.op.Organizations().Update(ctx, w.acme, acme)))
+	must(t, ret(client.Of[api.Organization](w.op).Update(ctx, w.acme, acme)))
 	r1 := organization(t, w.op, "r1", api.OrganizationSpec{PriceBook: "for-r1", Offers: []api.PriceBookID{"for-shops"}})
 	seller := w.as(api.RoleReseller, r1.Meta.ID, "")
 	shop := organization(t, seller, "shop", api.OrganizationSpec{PriceBook: "for-shops"})
@@ -47,17 +47,17 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 			}
 		}
 		var listed, searched, got, watched []string
-		for b, err := range c.as.PriceBooks().All(ctx, client.Query{}) {
+		for b, err := range client.Of[api.PriceBook](c.as).All(ctx, client.Query{}) {
 			listed = append(listed, must(t, b, err).Meta.Name)
 		}
 		for _, search := range []string{"for-", api.DefaultPriceBook} {
-			for b, err := range c.as.PriceBooks().All(ctx, client.Query{Search: search}) {
+			for b, err := range client.Of[api.PriceBook](c.as).All(ctx, client.Query{Search: search}) {
 				searched = append(searched, must(t, b, err).Meta.Name)
 			}
 		}
 		for book, id := range ids {
-			_, byID := c.as.PriceBooks().Get(ctx, id, client.Query{})
-			_, byName := c.as.PriceBooks().Get(ctx, book, client.Query{})
+			_, byID := client.Of[api.PriceBook](c.as).Get(ctx, id, client.Query{})
+			_, byName := client.Of[api.PriceBook](c.as).Get(ctx, book, client.Query{})
 			if (byID == nil) != (byName == nil) || byID != nil && (api.CodeOf(byID) != api.CodeNotFound || api.CodeOf(byName) != api.CodeNotFound) {
 				t.Errorf("%s asks for %s: %v and %v", name, book, byID, byName)
 			}
@@ -82,18 +82,18 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 
 	// What a reseller does not see it cannot give; what an operator has given its
 	// customer stays.
-	_, err := seller.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "cheap"}, Spec: api.OrganizationSpec{PriceBook: api.PriceBookID(ids["for-acme"])}})
+	_, err := client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "cheap"}, Spec: api.OrganizationSpec{PriceBook: api.PriceBookID(ids["for-acme"])}})
 	wantErr(t, err, api.CodeInvalid, "spec.priceBook")
-	shop = must(t, ret(w.op.Organizations().Get(ctx, shop.Meta.ID, client.Query{}))).v
+	shop = must(t, ret(client.Of[api.Organization](w.op).Get(ctx, shop.Meta.ID, client.Query{}))).v
 	shop.Spec.PriceBook = "for-r2"
-	must(t, ret(w.op.Organizations().Update(ctx, shop.Meta.ID, shop)))
-	shop = must(t, ret(seller.Organizations().Get(ctx, shop.Meta.ID, client.Query{}))).v
+	must(t, ret(client.Of[api.Organization](w.op).Update(ctx, shop.Meta.ID, shop)))
+	shop = must(t, ret(client.Of[api.Organization](seller).Get(ctx, shop.Meta.ID, client.Query{}))).v
 	shop.Spec.DisplayName = "The shop"
-	must(t, ret(seller.Organizations().Update(ctx, shop.Meta.ID, shop)))
-	shop = must(t, ret(seller.Organizations().Get(ctx, shop.Meta.ID, client.Query{}))).v
+	must(t, ret(client.Of[api.Organization](seller).Update(ctx, shop.Meta.ID, shop)))
+	shop = must(t, ret(client.Of[api.Organization](seller).Get(ctx, shop.Meta.ID, client.Query{}))).v
 	shop.Spec.Offers = []api.PriceBookID{api.PriceBookID(ids["for-acme"])}
-	_, err = seller.Organizations().Update(ctx, shop.Meta.ID, shop)
+	_, err = client.Of[api.Organization](seller).Update(ctx, shop.Meta.ID, shop)
 	wantErr(t, err, api.CodeForbidden, "spec.offers")
-	_, err = w.op.PriceBooks().Delete(ctx, ids["for-shops"])
+	_, err = client.Of[api.PriceBook](w.op).Delete(ctx, ids["for-shops"])
 	wantErr(t, err, api.CodeInUse, "")
 }

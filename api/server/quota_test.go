@@ -17,9 +17,9 @@ import (
 func TestQuota(t *testing.T) {
 	w := newNetworkWorld(t)
 	set := func(quota api.Amounts) error {
-		p := must(t, ret(w.op.Projects().Get(t.Context(), w.web, client.Query{}))).v
+		p := must(t, ret(client.Of[api.Project](w.op).Get(t.Context(), w.web, client.Query{}))).v
 		p.Spec.Quota = quota
-		_, err := w.op.Projects().Update(t.Context(), w.web, p)
+		_, err := client.Of[api.Project](w.op).Update(t.Context(), w.web, p)
 		return err
 	}
 	one := must(t, ret(w.instance(w.op, "one"))).v
@@ -36,14 +36,14 @@ func TestQuota(t *testing.T) {
 	}
 
 	volume := api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 8 << 30}}
-	v := must(t, ret(w.op.Volumes().Create(t.Context(), volume))).v
+	v := must(t, ret(client.Of[api.Volume](w.op).Create(t.Context(), volume))).v
 	v.Spec.SizeBytes = 1 << 40
-	_, err = w.op.Volumes().Update(t.Context(), v.Meta.ID, v)
+	_, err = client.Of[api.Volume](w.op).Update(t.Context(), v.Meta.ID, v)
 	wantCode(t, "a volume that grows", api.CodeQuota, err)
 	v.Spec.SizeBytes = 9 << 30
-	must(t, ret(w.op.Volumes().Update(t.Context(), v.Meta.ID, v)))
+	must(t, ret(client.Of[api.Volume](w.op).Update(t.Context(), v.Meta.ID, v)))
 	volume.Meta.Name = "more"
-	_, err = w.op.Volumes().Create(t.Context(), volume)
+	_, err = client.Of[api.Volume](w.op).Create(t.Context(), volume)
 	wantCode(t, "another volume", api.CodeQuota, err)
 
 	for _, bad := range []api.Amounts{{"cats": 1}, {api.QuotaVCPUs: -1}} {

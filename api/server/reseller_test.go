@@ -9,7 +9,7 @@ import (
 
 func organization(t *testing.T, c *client.API, name string, s api.OrganizationSpec) api.Organization {
 	t.Helper()
-	return must(t, ret(c.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}, Spec: s}))).v
+	return must(t, ret(client.Of[api.Organization](c).Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}, Spec: s}))).v
 }
 
 // A reseller makes its customers and all that is in them, and has nothing to do
@@ -26,43 +26,43 @@ func TestReseller(t *testing.T) {
 	}
 	// Names are a reseller's own: another one learns nothing by trying them.
 	organization(t, rival, "shop", api.OrganizationSpec{})
-	_, err := w.op.Organizations().Get(ctx, "shop", client.Query{})
+	_, err := client.Of[api.Organization](w.op).Get(ctx, "shop", client.Query{})
 	wantErr(t, err, api.CodeInvalid, "")
-	site := must(t, ret(seller.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "site", Organization: "shop"}}))).v
-	must(t, ret(seller.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "www", Project: "site"}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})))
-	admin := connect(t, w.Env, must(t, ret(seller.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "boss", Organization: "shop"}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}))).v.Secret)
-	must(t, ret(admin.Instances().Get(ctx, "www", client.Query{})))
+	site := must(t, ret(client.Of[api.Project](seller).Create(ctx, api.Project{Meta: api.Meta{Name: "site", Organization: "shop"}}))).v
+	must(t, ret(client.Of[api.Instance](seller).Create(ctx, api.Instance{Meta: api.Meta{Name: "www", Project: "site"}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})))
+	admin := connect(t, w.Env, must(t, ret(client.Of[api.APIKey](seller).Create(ctx, api.APIKey{Meta: api.Meta{Name: "boss", Organization: "shop"}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}))).v.Secret)
+	must(t, ret(client.Of[api.Instance](admin).Get(ctx, "www", client.Query{})))
 	for what, list := range map[string]int{
-		"seller": count(t, seller.Organizations()), "rival": count(t, rival.Organizations()), "customer": count(t, admin.Organizations()),
+		"seller": count(t, client.Of[api.Organization](seller)), "rival": count(t, client.Of[api.Organization](rival)), "customer": count(t, client.Of[api.Organization](admin)),
 	} {
 		if want := map[string]int{"seller": 2, "rival": 2, "customer": 1}[what]; list != want {
 			t.Errorf("%s sees %d organizations, want %d", what, list, want)
 		}
 	}
-	if n, m := count(t, seller.Instances()), count(t, rival.Instances()); n != 1 || m != 0 {
+	if n, m := count(t, client.Of[api.Instance](seller)), count(t, client.Of[api.Instance](rival)); n != 1 || m != 0 {
 		t.Errorf("instances: %d and %d", n, m)
 	}
 	for name, err := range map[string]error{
-		"read another's customer":    fails(rival.Organizations().Get(ctx, shop.Meta.ID, client.Query{})),
-		"change another's customer":  fails(rival.Organizations().Update(ctx, shop.Meta.ID, shop)),
-		"read another's project":     fails(rival.Projects().Get(ctx, site.Meta.ID, client.Query{})),
-		"read an organization":       fails(seller.Organizations().Get(ctx, w.acme, client.Query{})),
-		"delete another's customer":  fails(rival.Organizations().Delete(ctx, shop.Meta.ID)),
+		"read another's customer":    fails(client.Of[api.Organization](rival).Get(ctx, shop.Meta.ID, client.Query{})),
+		"change another's customer":  fails(client.Of[api.Organization](rival).Update(ctx, shop.Meta.ID, shop)),
+		"read another's project":     fails(client.Of[api.Project](rival).Get(ctx, site.Meta.ID, client.Query{})),
+		"read an organization":       fails(client.Of[api.Organization](seller).Get(ctx, w.acme, client.Query{})),
+		"delete another's customer":  fails(client.Of[api.Organization](rival).Delete(ctx, shop.Meta.ID)),
 		"preview another's invoice":  fails(rival.InvoicePreview(ctx, shop.Meta.ID, shop.Meta.CreatedAt, shop.Meta.CreatedAt.AddDate(0, 1, 0))),
-		"start in another's project": fails(rival.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "v", Project: site.Meta.ID}, Spec: api.VolumeSpec{SizeBytes: 1 << 20}})),
+		"start in another's project": fails(client.Of[api.Volume](rival).Create(ctx, api.Volume{Meta: api.Meta{Name: "v", Project: site.Meta.ID}, Spec: api.VolumeSpec{SizeBytes: 1 << 20}})),
 	} {
 		if c := api.CodeOf(err); c != api.CodeNotFound && (name != "start in another's project" || c != api.CodeInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Two levels, and nobody moves.
-	_, err = w.op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "deep"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(shop.Meta.ID)}})
+	_, err = client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "deep"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(shop.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
-	_, err = seller.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "other"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(r2.Meta.ID)}})
+	_, err = client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "other"}, Spec: api.OrganizationSpec{Parent: api.OrganizationID(r2.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
 	moved := shop
 	moved.Spec.Parent = api.OrganizationID(r2.Meta.ID)
-	_, err = w.op.Organizations().Update(ctx, shop.Meta.ID, moved)
+	_, err = client.Of[api.Organization](w.op).Update(ctx, shop.Meta.ID, moved)
 	wantErr(t, err, api.CodeInvalid, "spec.parent")
 	for _, c := range []struct {
 		by   *client.API
@@ -73,12 +73,12 @@ func TestReseller(t *testing.T) {
 		{seller, shop.Meta.ID, api.RoleReseller, api.CodeForbidden}, {w.op, shop.Meta.ID, api.RoleReseller, api.CodeInvalid},
 		{seller, "", api.RoleOperator, api.CodeForbidden}, {admin, shop.Meta.ID, api.RoleReseller, api.CodeForbidden},
 	} {
-		_, err := c.by.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "k", Organization: c.org}, Spec: api.APIKeySpec{Role: c.role}})
+		_, err := client.Of[api.APIKey](c.by).Create(ctx, api.APIKey{Meta: api.Meta{Name: "k", Organization: c.org}, Spec: api.APIKeySpec{Role: c.role}})
 		wantErr(t, err, c.code, "spec.role")
 	}
-	_, err = seller.Organizations().Update(ctx, r1.Meta.ID, r1)
+	_, err = client.Of[api.Organization](seller).Update(ctx, r1.Meta.ID, r1)
 	wantErr(t, err, api.CodeForbidden, "")
-	_, err = w.op.Organizations().Delete(ctx, r1.Meta.ID)
+	_, err = client.Of[api.Organization](w.op).Delete(ctx, r1.Meta.ID)
 	wantErr(t, err, api.CodeInUse, "")
 }
 
@@ -90,32 +90,32 @@ func TestSuspension(t *testing.T) {
 	r := organization(t, w.op, "r", api.OrganizationSpec{})
 	seller := w.as(api.RoleReseller, r.Meta.ID, "")
 	shop := organization(t, seller, "shop", api.OrganizationSpec{})
-	site := must(t, ret(seller.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "site", Organization: "shop"}}))).v
+	site := must(t, ret(client.Of[api.Project](seller).Create(ctx, api.Project{Meta: api.Meta{Name: "site", Organization: "shop"}}))).v
 	admin := w.as(api.RoleAdmin, shop.Meta.ID, "")
 	launch := func(c *client.API, name string) (api.Instance, error) {
-		return c.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: name, Project: site.Meta.ID}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})
+		return client.Of[api.Instance](c).Create(ctx, api.Instance{Meta: api.Meta{Name: name, Project: site.Meta.ID}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})
 	}
 	in := must(t, ret(launch(admin, "www"))).v
 	suspend := func(by *client.API, org string, s *api.OrganizationSuspension) error {
 		t.Helper()
-		o := must(t, ret(by.Organizations().Get(ctx, org, client.Query{}))).v
+		o := must(t, ret(client.Of[api.Organization](by).Get(ctx, org, client.Query{}))).v
 		o.Spec.Suspended = s
-		_, err := by.Organizations().Update(ctx, o.Meta.ID, o)
+		_, err := client.Of[api.Organization](by).Update(ctx, o.Meta.ID, o)
 		return err
 	}
 	check := func(what string, suspended bool) {
 		t.Helper()
-		in := must(t, ret(admin.Instances().Get(ctx, in.Meta.ID, client.Query{}))).v
+		in := must(t, ret(client.Of[api.Instance](admin).Get(ctx, in.Meta.ID, client.Query{}))).v
 		tries := map[string]error{
 			"create":     fails(launch(admin, "more")),
 			"start":      fails(admin.StartInstance(ctx, in.Meta.ID)),
 			"restart":    fails(admin.RestartInstance(ctx, in.Meta.ID)),
 			"operator":   fails(w.op.StartInstance(ctx, in.Meta.ID)),
-			"an API key": fails(admin.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleAdmin}})),
-			"a project":  fails(admin.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "p"}})),
+			"an API key": fails(client.Of[api.APIKey](admin).Create(ctx, api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleAdmin}})),
+			"a project":  fails(client.Of[api.Project](admin).Create(ctx, api.Project{Meta: api.Meta{Name: "p"}})),
 		}
 		if suspended {
-			tries["change"] = fails(admin.Instances().Update(ctx, in.Meta.ID, in))
+			tries["change"] = fails(client.Of[api.Instance](admin).Update(ctx, in.Meta.ID, in))
 			tries["stop"] = fails(admin.StopInstance(ctx, in.Meta.ID))
 		}
 		for name, err := range tries {
@@ -125,7 +125,7 @@ func TestSuspension(t *testing.T) {
 			}
 		}
 		if !suspended { // as it was, for the next time
-			for _, err := range []error{fails(admin.Instances().Delete(ctx, "more")), fails(admin.APIKeys().Delete(ctx, "k")), fails(admin.Projects().Delete(ctx, "p"))} {
+			for _, err := range []error{fails(client.Of[api.Instance](admin).Delete(ctx, "more")), fails(client.Of[api.APIKey](admin).Delete(ctx, "k")), fails(client.Of[api.Project](admin).Delete(ctx, "p"))} {
 				if err != nil {
 					t.Error(err)
 				}
@@ -155,7 +155,7 @@ func TestSuspension(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("its reseller is", true)
-	_, err := seller.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "next"}})
+	_, err := client.Of[api.Organization](seller).Create(ctx, api.Organization{Meta: api.Meta{Name: "next"}})
 	wantErr(t, err, api.CodeForbidden, "")
 }
 
@@ -170,15 +170,15 @@ func TestBillingRole(t *testing.T) {
 		}
 		w.Apply(t, recordOf(i, org, project))
 	}
-	must(t, ret(w.op.Payments().Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 5, Reference: "r"}})))
+	must(t, ret(client.Of[api.Payment](w.op).Create(ctx, api.Payment{Meta: api.Meta{Organization: "acme"}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 5, Reference: "r"}})))
 	payer := w.as(api.RoleBilling, w.acme, "")
-	if n := count(t, payer.UsageRecords()); n != 2 {
+	if n := count(t, client.Of[api.UsageRecord](payer)); n != 2 {
 		t.Errorf("%d usage records", n)
 	}
-	if n := count(t, payer.Payments()); n != 1 {
+	if n := count(t, client.Of[api.Payment](payer)); n != 1 {
 		t.Errorf("%d payments", n)
 	}
-	_, err := payer.Instances().Page(ctx, client.Query{})
+	_, err := client.Of[api.Instance](payer).Page(ctx, client.Query{})
 	wantErr(t, err, api.CodeForbidden, "")
 }
 

@@ -15,30 +15,30 @@ func TestWhatIsUsedIsNotDeleted(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	in := must(t, ret(w.instance(w.op, "demo"))).v
-	flavor := must(t, ret(w.op.Flavors().Get(ctx, "small", client.Query{}))).v
-	image := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
-	pool := must(t, ret(w.op.GPUPools().Create(ctx, api.GPUPool{Meta: api.Meta{Name: "default"}}))).v
-	book := must(t, ret(w.op.PriceBooks().Create(ctx, api.PriceBook{Meta: api.Meta{Name: "b"}, Spec: api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}}))).v
-	must(t, ret(w.op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "payer"}, Spec: api.OrganizationSpec{PriceBook: "b"}})))
-	data := must(t, ret(w.op.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 1 << 20, Instance: "demo"}}))).v
-	root := must(t, ret(w.op.Volumes().Get(ctx, in.Meta.ID+"-root", client.Query{}))).v
+	flavor := must(t, ret(client.Of[api.Flavor](w.op).Get(ctx, "small", client.Query{}))).v
+	image := must(t, ret(client.Of[api.Image](w.op).Get(ctx, "debian", client.Query{}))).v
+	pool := must(t, ret(client.Of[api.GPUPool](w.op).Create(ctx, api.GPUPool{Meta: api.Meta{Name: "default"}}))).v
+	book := must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "b"}, Spec: api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{}}}))).v
+	must(t, ret(client.Of[api.Organization](w.op).Create(ctx, api.Organization{Meta: api.Meta{Name: "payer"}, Spec: api.OrganizationSpec{PriceBook: "b"}})))
+	data := must(t, ret(client.Of[api.Volume](w.op).Create(ctx, api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 1 << 20, Instance: "demo"}}))).v
+	root := must(t, ret(client.Of[api.Volume](w.op).Get(ctx, in.Meta.ID+"-root", client.Query{}))).v
 	deletes := map[string]func() error{
-		"flavor":       func() error { _, err := w.op.Flavors().Delete(ctx, flavor.Meta.ID); return err },
-		"image":        func() error { _, err := w.op.Images().Delete(ctx, image.Meta.ID); return err },
-		"pool":         func() error { _, err := w.op.GPUPools().Delete(ctx, pool.Meta.ID); return err },
-		"price book":   func() error { _, err := w.op.PriceBooks().Delete(ctx, book.Meta.ID); return err },
-		"project":      func() error { _, err := w.op.Projects().Delete(ctx, w.web); return err },
-		"organization": func() error { _, err := w.op.Organizations().Delete(ctx, w.acme); return err },
-		"root volume":  func() error { _, err := w.op.Volumes().Delete(ctx, root.Meta.ID); return err },
-		"data volume":  func() error { _, err := w.op.Volumes().Delete(ctx, data.Meta.ID); return err },
+		"flavor":       func() error { _, err := client.Of[api.Flavor](w.op).Delete(ctx, flavor.Meta.ID); return err },
+		"image":        func() error { _, err := client.Of[api.Image](w.op).Delete(ctx, image.Meta.ID); return err },
+		"pool":         func() error { _, err := client.Of[api.GPUPool](w.op).Delete(ctx, pool.Meta.ID); return err },
+		"price book":   func() error { _, err := client.Of[api.PriceBook](w.op).Delete(ctx, book.Meta.ID); return err },
+		"project":      func() error { _, err := client.Of[api.Project](w.op).Delete(ctx, w.web); return err },
+		"organization": func() error { _, err := client.Of[api.Organization](w.op).Delete(ctx, w.acme); return err },
+		"root volume":  func() error { _, err := client.Of[api.Volume](w.op).Delete(ctx, root.Meta.ID); return err },
+		"data volume":  func() error { _, err := client.Of[api.Volume](w.op).Delete(ctx, data.Meta.ID); return err },
 	}
 	for name, del := range deletes {
 		if err := del(); api.CodeOf(err) != api.CodeInUse {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(t, ret(w.op.Instances().Delete(ctx, in.Meta.ID)))
-	off := must(t, ret(w.op.Volumes().Get(ctx, data.Meta.ID, client.Query{}))).v
+	must(t, ret(client.Of[api.Instance](w.op).Delete(ctx, in.Meta.ID)))
+	off := must(t, ret(client.Of[api.Volume](w.op).Get(ctx, data.Meta.ID, client.Query{}))).v
 	if off.Spec.Instance != "" || off.Meta.DeletedAt != nil {
 		t.Errorf("a data volume after its instance: %+v", off)
 	}
@@ -83,7 +83,7 @@ func TestListsPage(t *testing.T) {
 	for i := range 7 {
 		name := string(rune('a' + i))
 		project := []string{w.web, w.lab}[i%2]
-		must(t, ret(w.op.Images().Create(ctx, api.Image{Meta: api.Meta{Name: name, Project: project}, Spec: api.ImageSpec{Format: "raw"}})))
+		must(t, ret(client.Of[api.Image](w.op).Create(ctx, api.Image{Meta: api.Meta{Name: name, Project: project}, Spec: api.ImageSpec{Format: "raw"}})))
 		if project == w.web {
 			want[name] = true
 		}
@@ -92,7 +92,7 @@ func TestListsPage(t *testing.T) {
 		got := map[string]bool{}
 		q := client.Query{Limit: limit}
 		for pages := 0; pages < 20; pages++ {
-			page := must(t, ret(member.Images().Page(ctx, q))).v
+			page := must(t, ret(client.Of[api.Image](member).Page(ctx, q))).v
 			if len(page.Items) > limit {
 				t.Fatalf("limit %d: %d items", limit, len(page.Items))
 			}
@@ -110,9 +110,9 @@ func TestListsPage(t *testing.T) {
 			t.Errorf("limit %d: %v, want %v", limit, got, want)
 		}
 	}
-	_, err := member.Images().Page(ctx, client.Query{Limit: 1001})
+	_, err := client.Of[api.Image](member).Page(ctx, client.Query{Limit: 1001})
 	wantErr(t, err, api.CodeInvalid, "limit")
-	_, err = member.Images().Page(ctx, client.Query{Project: w.theirs})
+	_, err = client.Of[api.Image](member).Page(ctx, client.Query{Project: w.theirs})
 	wantErr(t, err, api.CodeInvalid, "project")
 }
 
@@ -120,9 +120,9 @@ func TestImages(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	member := w.as(api.RoleMember, w.acme, w.web)
-	_, err := member.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "pub"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	_, err := client.Of[api.Image](member).Create(ctx, api.Image{Meta: api.Meta{Name: "pub"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	wantErr(t, err, api.CodeForbidden, "spec.public")
-	image := must(t, ret(member.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "own"}, Spec: api.ImageSpec{Format: "raw"}}))).v
+	image := must(t, ret(client.Of[api.Image](member).Create(ctx, api.Image{Meta: api.Meta{Name: "own"}, Spec: api.ImageSpec{Format: "raw"}}))).v
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<17) // 2 MiB: more than a JSON body may be
 	ready, err := member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), int64(len(data)))
 	if err != nil || ready.Status.Phase != api.ImageReady || !bytes.Equal(w.Node.Image(image.Meta.ID), data) {
@@ -130,18 +130,18 @@ func TestImages(t *testing.T) {
 	}
 	_, err = member.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(data), -1)
 	wantErr(t, err, api.CodeState, "")
-	public := must(t, ret(w.op.Images().Get(ctx, "debian", client.Query{}))).v
+	public := must(t, ret(client.Of[api.Image](w.op).Get(ctx, "debian", client.Query{}))).v
 	if !public.Spec.Public {
 		t.Error("an image of the cluster is not public")
 	}
 	_, err = member.PutImageContent(ctx, public.Meta.ID, bytes.NewReader(data), -1)
 	wantErr(t, err, api.CodeForbidden, "")
 	// The disk has 1 GiB: no root volume may be smaller.
-	_, err = member.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "small"}, Spec: api.InstanceSpec{Flavor: "small", Image: "own", RootBytes: 1 << 29}})
+	_, err = client.Of[api.Instance](member).Create(ctx, api.Instance{Meta: api.Meta{Name: "small"}, Spec: api.InstanceSpec{Flavor: "small", Image: "own", RootBytes: 1 << 29}})
 	wantErr(t, err, api.CodeInvalid, "spec.rootBytes")
 	// A neighbour's private image does not exist.
 	theirs := w.as(api.RoleMember, w.other, w.theirs)
-	_, err = theirs.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "x"}, Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image.Meta.ID)}})
+	_, err = client.Of[api.Instance](theirs).Create(ctx, api.Instance{Meta: api.Meta{Name: "x"}, Spec: api.InstanceSpec{Flavor: "small", Image: api.ImageID(image.Meta.ID)}})
 	wantErr(t, err, api.CodeInvalid, "spec.image")
 }
 
@@ -195,7 +195,7 @@ func TestRestOfTheServer(t *testing.T) {
 	_, err = admin.InvoicePreview(ctx, "", from, from)
 	wantErr(t, err, api.CodeInvalid, "to")
 	// A deleted key ends its watch.
-	key := must(t, ret(w.op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "brief"}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
+	key := must(t, ret(client.Of[api.APIKey](w.op).Create(ctx, api.APIKey{Meta: api.Meta{Name: "brief"}, Spec: api.APIKeySpec{Role: api.RoleOperator}}))).v
 	deleted := false
 	for _, err := range connect(t, w.Env, key.Secret).Watch(ctx, 0) {
 		if err != nil {
@@ -204,7 +204,7 @@ func TestRestOfTheServer(t *testing.T) {
 		}
 		if !deleted {
 			deleted = true
-			must(t, ret(w.op.APIKeys().Delete(ctx, key.Meta.ID)))
+			must(t, ret(client.Of[api.APIKey](w.op).Delete(ctx, key.Meta.ID)))
 		}
 	}
 }

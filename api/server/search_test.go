@@ -20,7 +20,7 @@ func TestSearch(t *testing.T) {
 	}
 	names := func(c *client.API, q client.Query) (found []string) {
 		t.Helper()
-		for in, err := range c.Instances().All(t.Context(), q) {
+		for in, err := range client.Of[api.Instance](c).All(t.Context(), q) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,12 +49,12 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	// A public image of nobody's is found as it is listed.
-	page, err := stranger.Images().Page(t.Context(), client.Query{Search: "deb"})
+	page, err := client.Of[api.Image](stranger).Page(t.Context(), client.Query{Search: "deb"})
 	if must(t, page, err); len(page.Items) != 1 {
 		t.Errorf("public images: %v", page.Items)
 	}
 	for field, q := range map[string]client.Query{"search": {Search: strings.Repeat("x", 129)}, "sort": {Sort: "age"}, "continue": {Sort: api.SortName, Continue: "?"}} {
-		_, err := member.Instances().Page(t.Context(), q)
+		_, err := client.Of[api.Instance](member).Page(t.Context(), q)
 		wantErr(t, err, api.CodeInvalid, field)
 	}
 }

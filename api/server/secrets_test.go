@@ -15,6 +15,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -80,7 +81,7 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 	doc := contract(t)
 	ids := []string{w.acme, w.web}
 	var secret []api.Kind // that have secrets
-	if _, err := w.op.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "noted", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}); err != nil {
+	if _, err := client.Of[api.APIKey](w.op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "noted", Organization: w.acme}, Spec: api.APIKeySpec{Role: api.RoleAdmin}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, schema := range doc.Components.Schemas {

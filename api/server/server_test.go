@@ -39,17 +39,17 @@ func worldOf(t *testing.T, e *servertest.Env) *world {
 	t.Helper()
 	w := &world{Env: e, t: t, op: connect(t, e, e.Token)}
 	org := func(name string) string {
-		o, err := w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}})
+		o, err := client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: name}})
 		return must(t, o, err).Meta.ID
 	}
 	project := func(org, name string) string {
-		o, err := w.op.Projects().Create(t.Context(), api.Project{Meta: api.Meta{Name: name, Organization: org}})
+		o, err := client.Of[api.Project](w.op).Create(t.Context(), api.Project{Meta: api.Meta{Name: name, Organization: org}})
 		return must(t, o, err).Meta.ID
 	}
 	w.acme, w.other = org("acme"), org("other")
 	w.web, w.lab, w.theirs = project("acme", "web"), project(w.acme, "lab"), project("other", "web")
-	must(t, ret(w.op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "small"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: 1 << 30, RootBytes: 2 << 30}})))
-	must(t, ret(w.op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "qcow2"}})))
+	must(t, ret(client.Of[api.Flavor](w.op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "small"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: 1 << 30, RootBytes: 2 << 30}})))
+	must(t, ret(client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "qcow2"}})))
 	return w
 }
 
@@ -94,7 +94,7 @@ func wantErr(t testing.TB, err error, code api.Code, field string) {
 }
 
 func (w *world) instance(c *client.API, name string) (api.Instance, error) {
-	return c.Instances().Create(w.t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web}, Spec: api.InstanceSpec{
+	return client.Of[api.Instance](c).Create(w.t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: w.web}, Spec: api.InstanceSpec{
 		Flavor: "small", Image: "debian", Vgpu: &api.VGPUSpec{VramBytes: 1 << 30}}})
 }
 
@@ -112,7 +112,7 @@ func TestInstanceIsMadeWithItsRootVolume(t *testing.T) {
 		t.Errorf("spec %+v", in.Spec)
 	}
 	var roots []api.Volume
-	for v, err := range member.Volumes().All(t.Context(), client.Query{}) {
+	for v, err := range client.Of[api.Volume](member).All(t.Context(), client.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,14 +124,14 @@ func TestInstanceIsMadeWithItsRootVolume(t *testing.T) {
 	}
 	_, err = w.instance(member, "demo")
 	wantErr(t, err, api.CodeExists, "meta.name")
-	got, err := member.Instances().Get(t.Context(), "demo", client.Query{})
+	got, err := client.Of[api.Instance](member).Get(t.Context(), "demo", client.Query{})
 	if err != nil || got.Meta.ID != in.Meta.ID {
 		t.Errorf("by name: %v, %v", got, err)
 	}
-	if _, err := member.Instances().Delete(t.Context(), in.Meta.ID); err != nil {
+	if _, err := client.Of[api.Instance](member).Delete(t.Context(), in.Meta.ID); err != nil {
 		t.Fatal(err)
 	}
-	got, err = member.Instances().Get(t.Context(), in.Meta.ID, client.Query{})
+	got, err = client.Of[api.Instance](member).Get(t.Context(), in.Meta.ID, client.Query{})
 	if err != nil || got.Meta.DeletedAt == nil {
 		t.Errorf("while its agent has it: %+v, %v", got.Meta, err)
 	}
@@ -208,25 +208,25 @@ func TestInstanceChanges(t *testing.T) {
 	} {
 		other := in
 		change(&other)
-		_, err := w.op.Instances().Update(t.Context(), in.Meta.ID, other)
+		_, err := client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, other)
 		wantErr(t, err, api.CodeInvalid, field)
 	}
 	stale := in
 	in.Spec.Vgpu = &api.VGPUSpec{VramBytes: 2 << 30}
 	in.Meta.Labels = map[string]string{"a": "b"}
 	in.Meta.Project = "web" // a name will do
-	changed, err := w.op.Instances().Update(t.Context(), in.Meta.ID, in)
+	changed, err := client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, in)
 	if err != nil || changed.Meta.Generation != 2 || changed.Spec.Vgpu.VramBytes != 2<<30 || changed.Meta.Labels["a"] != "b" {
 		t.Errorf("changed %+v, %v", changed, err)
 	}
-	_, err = w.op.Instances().Update(t.Context(), in.Meta.ID, stale)
+	_, err = client.Of[api.Instance](w.op).Update(t.Context(), in.Meta.ID, stale)
 	wantErr(t, err, api.CodeConflict, "")
 }
 
 func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 	w := newWorld(t)
 	admin := w.as(api.RoleAdmin, w.acme, "")
-	key, err := admin.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "ci", Project: "web"}, Spec: api.APIKeySpec{Role: api.RoleMember}})
+	key, err := client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "ci", Project: "web"}, Spec: api.APIKeySpec{Role: api.RoleMember}})
 	if err != nil || key.Secret == "" || key.Spec.Hash != "" || key.Meta.Project != w.web {
 		t.Fatalf("%+v, %v", key, err)
 	}
@@ -234,13 +234,13 @@ func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 	if err != nil || me.Key != key.Meta.ID || me.Role != api.RoleMember || me.Project != w.web {
 		t.Errorf("whoami %+v, %v", me, err)
 	}
-	again, err := admin.APIKeys().Get(t.Context(), key.Meta.ID, client.Query{})
+	again, err := client.Of[api.APIKey](admin).Get(t.Context(), key.Meta.ID, client.Query{})
 	if err != nil || again.Secret != "" || again.Spec.Hash != "" {
 		t.Errorf("%+v, %v", again, err)
 	}
 	// Changing it keeps the secret.
 	again.Meta.Labels = map[string]string{"a": "b"}
-	if _, err := admin.APIKeys().Update(t.Context(), key.Meta.ID, again); err != nil {
+	if _, err := client.Of[api.APIKey](admin).Update(t.Context(), key.Meta.ID, again); err != nil {
 		t.Fatal(err)
 	}
 	must(t, ret(connect(t, w.Env, key.Secret).Whoami(t.Context())))
@@ -249,15 +249,15 @@ func TestAPIKeyIsShownOnceAndKeptAsAHash(t *testing.T) {
 		_, err := connect(t, w.Env, bad).Whoami(t.Context())
 		wantErr(t, err, api.CodeUnauthenticated, "")
 	}
-	if _, err := admin.APIKeys().Delete(t.Context(), key.Meta.ID); err != nil {
+	if _, err := client.Of[api.APIKey](admin).Delete(t.Context(), key.Meta.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, err = connect(t, w.Env, key.Secret).Whoami(t.Context())
 	wantErr(t, err, api.CodeUnauthenticated, "")
 	// No key is stronger than its maker's.
-	_, err = admin.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "op"}, Spec: api.APIKeySpec{Role: api.RoleOperator}})
+	_, err = client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "op"}, Spec: api.APIKeySpec{Role: api.RoleOperator}})
 	wantErr(t, err, api.CodeForbidden, "spec.role")
-	_, err = admin.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "theirs", Project: w.theirs}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
+	_, err = client.Of[api.APIKey](admin).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "theirs", Project: w.theirs}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
 	wantErr(t, err, api.CodeInvalid, "meta.project")
 }
 
@@ -266,7 +266,7 @@ func TestKeysExpire(t *testing.T) {
 	e := servertest.Start(t, func() time.Time { return now })
 	op := connect(t, e, e.Token)
 	end := now.Add(time.Hour)
-	key, err := op.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})
+	key, err := client.Of[api.APIKey](op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "k"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestKeysExpire(t *testing.T) {
 	now = end
 	_, err = connect(t, e, key.Secret).Whoami(t.Context())
 	wantErr(t, err, api.CodeUnauthenticated, "")
-	_, err = op.APIKeys().Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "l"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})
+	_, err = client.Of[api.APIKey](op).Create(t.Context(), api.APIKey{Meta: api.Meta{Name: "l"}, Spec: api.APIKeySpec{Role: api.RoleOperator, ExpiresAt: &end}})
 	wantErr(t, err, api.CodeInvalid, "spec.expiresAt")
 }
 
@@ -292,7 +292,7 @@ func TestWatchShowsWhatTheKeySees(t *testing.T) {
 		if e.Type == api.EventSync && !made {
 			made = true
 			theirs := w.as(api.RoleMember, w.other, w.theirs)
-			must(t, ret(theirs.Volumes().Create(ctx, api.Volume{Meta: api.Meta{Name: "secret"}, Spec: api.VolumeSpec{SizeBytes: 1 << 20}})))
+			must(t, ret(client.Of[api.Volume](theirs).Create(ctx, api.Volume{Meta: api.Meta{Name: "secret"}, Spec: api.VolumeSpec{SizeBytes: 1 << 20}})))
 			must(t, ret(w.instance(member, "demo")))
 		}
 		seen[string(e.Object.Kind)+" "+e.Object.Meta.Name] = true

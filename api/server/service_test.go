@@ -32,9 +32,9 @@ func newShop(t *testing.T, change func(*server.Options)) *shop {
 			change(o)
 		}
 	}))
-	must(t, ret(w.op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "public"}, Spec: api.ImageSpec{Format: "qcow2", Public: true}})))
-	must(t, ret(w.op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "large"}, Spec: api.FlavorSpec{Vcpus: 8, MemoryBytes: 8 << 30, RootBytes: 4 << 30}})))
-	org := must(t, ret(w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "seller"},
+	must(t, ret(client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "public"}, Spec: api.ImageSpec{Format: "qcow2", Public: true}})))
+	must(t, ret(client.Of[api.Flavor](w.op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "large"}, Spec: api.FlavorSpec{Vcpus: 8, MemoryBytes: 8 << 30, RootBytes: 4 << 30}})))
+	org := must(t, ret(client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "seller"},
 		Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 12}}}))).v.Meta.ID
 	return &shop{w, org, connect(t, w.Env, w.Key(t, api.Meta{Name: "sells", Organization: org}, api.RoleReseller))}
 }
@@ -61,7 +61,7 @@ func TestServiceIsMadeOnce(t *testing.T) {
 	ids := map[string]bool{}
 	for range 8 {
 		wg.Go(func() {
-			got, err := s.sells.Services().Create(t.Context(), machine("whmcs:17", "Ann@Example.com", "small"))
+			got, err := client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:17", "Ann@Example.com", "small"))
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -75,7 +75,7 @@ func TestServiceIsMadeOnce(t *testing.T) {
 		t.Fatalf("services %v", ids)
 	}
 	before := s.Store.Revision()
-	got := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:17", "ann@example.com", "small")))).v
+	got := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:17", "ann@example.com", "small")))).v
 	if s.Store.Revision() != before {
 		t.Error("the same order has written")
 	}
@@ -85,7 +85,7 @@ func TestServiceIsMadeOnce(t *testing.T) {
 			t.Errorf("%d of %s", n, kind)
 		}
 	}
-	in := must(t, ret(s.sells.Instances().Get(t.Context(), string(got.Spec.Instance), client.Query{}))).v
+	in := must(t, ret(client.Of[api.Instance](s.sells).Get(t.Context(), string(got.Spec.Instance), client.Query{}))).v
 	if got.Status.Phase != "Pending" || len(in.Spec.Networks) != 1 || in.Spec.Vgpu.SharePercent != 25 || in.Meta.Finalizers[0] != api.FinalizerAgent {
 		t.Errorf("%+v, machine %+v", got.Status, in)
 	}
@@ -93,22 +93,22 @@ func TestServiceIsMadeOnce(t *testing.T) {
 	if q.Limits[api.QuotaVCPUs] != 2 || q.Uses[api.QuotaVCPUs] != 2 || q.Limits[api.QuotaVolumes] != 2<<30 || q.Limits[api.QuotaInstances] != 1 {
 		t.Errorf("quota %+v", q)
 	}
-	theirs := must(t, ret(s.op.Services().Create(t.Context(), machine("whmcs:17", "bob@example.com", "small")))).v
+	theirs := must(t, ret(client.Of[api.Service](s.op).Create(t.Context(), machine("whmcs:17", "bob@example.com", "small")))).v
 	if theirs.Meta.ID == got.Meta.ID || theirs.Spec.Organization == got.Spec.Organization {
 		t.Error("two sellers share a service")
 	}
 	// A second service of the same customer is the same user's.
-	second := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:18", "ann@example.com", "small")))).v
+	second := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:18", "ann@example.com", "small")))).v
 	if second.Spec.User != got.Spec.User || second.Spec.Organization == got.Spec.Organization {
 		t.Errorf("%+v", second.Spec)
 	}
 	// Others' users are not: not the other seller's, of whom nobody learns, and not
 	// another billing system's.
-	third := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:19", "bob@example.com", "small")))).v
+	third := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:19", "bob@example.com", "small")))).v
 	if third.Spec.User == theirs.Spec.User {
 		t.Error("two sellers share a user")
 	}
-	_, err := s.sells.Services().Create(t.Context(), machine("other:1", "ann@example.com", "small"))
+	_, err := client.Of[api.Service](s.sells).Create(t.Context(), machine("other:1", "ann@example.com", "small"))
 	wantErr(t, err, api.CodeExists, "spec.email")
 	if s.count(api.KindService, s.reseller) != 3 {
 		t.Error("what failed has left a service")
@@ -118,26 +118,26 @@ func TestServiceIsMadeOnce(t *testing.T) {
 // A change is all or nothing, and what is not possible says why.
 func TestServiceChanges(t *testing.T) {
 	s := newShop(t, nil)
-	first := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	first := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
 	org := string(first.Spec.Organization)
-	larger := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "large")))).v
+	larger := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "large")))).v
 	q := must(t, ret(s.sells.OrganizationQuota(t.Context(), org))).v
 	if larger.Meta.ID != first.Meta.ID || q.Uses[api.QuotaVCPUs] != 8 || q.Limits[api.QuotaVCPUs] != 8 || q.Uses[api.QuotaVolumes] != 4<<30 {
 		t.Errorf("%+v", q)
 	}
 	// The reseller has 12: a second large one is too much, and leaves nothing.
 	users, orgs := s.count(api.KindUser, ""), s.count(api.KindOrganization, "")
-	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.com", "large"))
+	_, err := client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:2", "eve@example.com", "large"))
 	wantErr(t, err, api.CodeQuota, "quota.vcpus")
 	if s.count(api.KindUser, "") != users || s.count(api.KindOrganization, "") != orgs {
 		t.Error("an order over the quota has left something")
 	}
-	must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.com", "small"))))
+	must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:2", "eve@example.com", "small"))))
 	before := must(t, ret(s.Store.Get(t.Context(), api.KindInstance, string(first.Spec.Instance)))).v
 	second := machine("whmcs:2", "eve@example.com", "large")
-	_, err = s.sells.Services().Create(t.Context(), second)
+	_, err = client.Of[api.Service](s.sells).Create(t.Context(), second)
 	wantErr(t, err, api.CodeQuota, "quota.vcpus")
-	if got := must(t, ret(s.sells.Services().Get(t.Context(), "whmcs:2", client.Query{}))).v; got.Spec.Machine.Flavor == larger.Spec.Machine.Flavor {
+	if got := must(t, ret(client.Of[api.Service](s.sells).Get(t.Context(), "whmcs:2", client.Query{}))).v; got.Spec.Machine.Flavor == larger.Spec.Machine.Flavor {
 		t.Error("a change over the quota was made in part")
 	}
 	for field, change := range map[string]func(*api.Service){
@@ -150,7 +150,7 @@ func TestServiceChanges(t *testing.T) {
 	} {
 		bad := machine("whmcs:1", "ann@example.com", "large")
 		change(&bad)
-		_, err := s.sells.Services().Create(t.Context(), bad)
+		_, err := client.Of[api.Service](s.sells).Create(t.Context(), bad)
 		if e := err; e == nil {
 			t.Errorf("%s: no error", field)
 		} else if code := api.CodeOf(e); code == api.CodeQuota {
@@ -163,21 +163,21 @@ func TestServiceChanges(t *testing.T) {
 		t.Error("a refused change has changed the machine")
 	}
 	// A new address renames the user, who has one service.
-	renamed := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "eve@example.org", "small")))).v
-	if u := must(t, ret(s.sells.Users().Get(t.Context(), string(renamed.Spec.User), client.Query{}))).v; u.Meta.Name != "eve@example.org" {
+	renamed := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:2", "eve@example.org", "small")))).v
+	if u := must(t, ret(client.Of[api.User](s.sells).Get(t.Context(), string(renamed.Spec.User), client.Query{}))).v; u.Meta.Name != "eve@example.org" {
 		t.Errorf("user %s", u.Meta.Name)
 	}
 	// An operator's change leaves the user the reseller's.
-	again := must(t, ret(s.op.Services().Update(t.Context(), renamed.Meta.ID, machine("", "eva@example.org", "small")))).v
-	if u := must(t, ret(s.sells.Users().Get(t.Context(), "eva@example.org", client.Query{}))).v; u.Meta.Organization != s.reseller || again.Spec.User != renamed.Spec.User {
+	again := must(t, ret(client.Of[api.Service](s.op).Update(t.Context(), renamed.Meta.ID, machine("", "eva@example.org", "small")))).v
+	if u := must(t, ret(client.Of[api.User](s.sells).Get(t.Context(), "eva@example.org", client.Query{}))).v; u.Meta.Organization != s.reseller || again.Spec.User != renamed.Spec.User {
 		t.Errorf("user %+v", u.Meta)
 	}
 	// Another's address moves the service to the other.
-	moved := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
+	moved := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
 	if moved.Spec.User != first.Spec.User {
 		t.Error("the service stayed with its user")
 	}
-	if _, err := s.sells.Users().Get(t.Context(), string(renamed.Spec.User), client.Query{}); api.CodeOf(err) != api.CodeNotFound {
+	if _, err := client.Of[api.User](s.sells).Get(t.Context(), string(renamed.Spec.User), client.Query{}); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("the user with nothing left: %v", err)
 	}
 }
@@ -186,7 +186,7 @@ func TestServiceChanges(t *testing.T) {
 func TestServiceEnds(t *testing.T) {
 	s := newShop(t, nil)
 	order := machine("whmcs:1", "ann@example.com", "small")
-	first := must(t, ret(s.sells.Services().Create(t.Context(), order))).v
+	first := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), order))).v
 	for range 2 {
 		if got := must(t, ret(s.sells.SuspendService(t.Context(), "whmcs:1", "unpaid"))).v; got.Status.Phase != api.ServiceSuspended || !strings.Contains(got.Status.Reason, "unpaid") {
 			t.Errorf("%+v", got.Status)
@@ -195,8 +195,8 @@ func TestServiceEnds(t *testing.T) {
 	if _, err := s.sells.StartInstance(t.Context(), string(first.Spec.Instance)); api.CodeOf(err) != api.CodeForbidden {
 		t.Errorf("a suspended machine starts: %v", err)
 	}
-	must(t, ret(s.sells.Services().Create(t.Context(), order))) // the same: no change
-	_, err := s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "large"))
+	must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), order))) // the same: no change
+	_, err := client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "large"))
 	if api.CodeOf(err) != api.CodeForbidden {
 		t.Errorf("a suspended service changes: %v", err)
 	}
@@ -214,14 +214,14 @@ func TestServiceEnds(t *testing.T) {
 	link := must(t, ret(s.sells.ServiceLoginLink(t.Context(), "whmcs:1"))).v
 	session := must(t, ret(connect(t, s.Env, "").LoginWithLink(t.Context(), link.Token))).v
 	for range 2 {
-		if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase != api.ServiceTerminating {
+		if got := must(t, ret(client.Of[api.Service](s.sells).Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase != api.ServiceTerminating {
 			t.Errorf("%+v", got.Status)
 		}
 	}
 	if _, err := connect(t, s.Env, session.Token).Whoami(t.Context()); api.CodeOf(err) != api.CodeUnauthenticated {
 		t.Errorf("the session goes on: %v", err)
 	}
-	_, err = s.sells.Services().Create(t.Context(), order)
+	_, err = client.Of[api.Service](s.sells).Create(t.Context(), order)
 	if api.CodeOf(err) != api.CodeState {
 		t.Errorf("made again while it is deleted: %v", err)
 	}
@@ -237,20 +237,20 @@ func TestServiceEnds(t *testing.T) {
 				}
 			}
 		}
-		if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase == api.ServiceTerminated {
+		if got := must(t, ret(client.Of[api.Service](s.sells).Delete(t.Context(), "whmcs:1"))).v; got.Status.Phase == api.ServiceTerminated {
 			break
 		}
 	}
-	if got := must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:never"))).v; got.Status.Phase != api.ServiceTerminated {
+	if got := must(t, ret(client.Of[api.Service](s.sells).Delete(t.Context(), "whmcs:never"))).v; got.Status.Phase != api.ServiceTerminated {
 		t.Errorf("%+v", got)
 	}
-	anew := must(t, ret(s.sells.Services().Create(t.Context(), order))).v
+	anew := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), order))).v
 	if anew.Meta.ID != first.Meta.ID || anew.Spec.Organization != first.Spec.Organization || anew.Spec.Instance == first.Spec.Instance ||
 		anew.Status.Phase != "Pending" || anew.Spec.TerminatedAt != nil {
 		t.Errorf("%+v", anew)
 	}
 	// An organization that is sold is not deleted behind the seller's back.
-	if _, err := s.op.Projects().Delete(t.Context(), string(anew.Spec.Project)); api.CodeOf(err) != api.CodeInUse {
+	if _, err := client.Of[api.Project](s.op).Delete(t.Context(), string(anew.Spec.Project)); api.CodeOf(err) != api.CodeInUse {
 		t.Errorf("%v", err)
 	}
 }
@@ -267,7 +267,7 @@ func TestLoginLinks(t *testing.T) {
 	s := newShop(t, func(o *server.Options) {
 		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
 	})
-	must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small"))))
+	must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "small"))))
 	guest := connect(t, s.Env, "")
 	link := func() string { return must(t, ret(s.sells.ServiceLoginLink(t.Context(), "whmcs:1"))).v.Token }
 	token, won := link(), 0
@@ -308,14 +308,14 @@ func TestLoginLinks(t *testing.T) {
 		}
 	}
 	// For admins: whom the caller manages, and nobody else.
-	must(t, ret(s.sells.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "boss@example.com", Organization: s.reseller},
+	must(t, ret(client.Of[api.User](s.sells).Create(t.Context(), api.User{Meta: api.Meta{Name: "boss@example.com", Organization: s.reseller},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleReseller, Organization: s.reseller}}}})))
 	admin := must(t, ret(s.sells.UserLoginLink(t.Context(), "boss@example.com", "", ""))).v
 	session := must(t, ret(guest.LoginWithLink(t.Context(), admin.Token))).v
 	if session.Spec.Grant.Role != api.RoleReseller {
 		t.Errorf("%+v", session.Spec.Grant)
 	}
-	must(t, ret(s.op.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "root@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})))
+	must(t, ret(client.Of[api.User](s.op).Create(t.Context(), api.User{Meta: api.Meta{Name: "root@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})))
 	if _, err := s.sells.UserLoginLink(t.Context(), "root@example.com", "", ""); api.CodeOf(err) != api.CodeNotFound {
 		t.Errorf("a reseller becomes operator: %v", err)
 	}
@@ -347,9 +347,9 @@ func (m *month) Usage(_ context.Context, q api.UsageQuery) (api.UsagePage, error
 func TestServiceUsage(t *testing.T) {
 	books := &month{use: map[string][]api.Use{}}
 	s := newShop(t, func(o *server.Options) { o.Billing = books })
-	a := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
-	b := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
-	must(t, ret(s.op.Services().Create(t.Context(), machine("whmcs:1", "bob@example.com", "small")))) // another seller's
+	a := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	b := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:2", "ann@example.com", "small")))).v
+	must(t, ret(client.Of[api.Service](s.op).Create(t.Context(), machine("whmcs:1", "bob@example.com", "small")))) // another seller's
 	hours := func(org api.OrganizationID, resource string, from time.Time, n int) {
 		for i := range n {
 			books.use[string(org)] = append(books.use[string(org)], api.Use{Hour: from.Add(time.Duration(i) * time.Hour), Meter: api.MeterGPU,
@@ -399,11 +399,11 @@ func TestServiceUsage(t *testing.T) {
 			t.Errorf("%s: %s hours of %s to %s, want %d", month, got, p.UseFrom, p.UseTo, want)
 		}
 	}
-	must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:1")))
+	must(t, ret(client.Of[api.Service](s.sells).Delete(t.Context(), "whmcs:1")))
 	if n, p := total("UTC", "2026-10", "whmcs:1"); n != 744 || p.Items[0].ID != a.Meta.ID {
 		t.Errorf("an ended service has %d hours", n)
 	}
-	must(t, ret(s.sells.Services().Delete(t.Context(), "whmcs:2")))
+	must(t, ret(client.Of[api.Service](s.sells).Delete(t.Context(), "whmcs:2")))
 	if _, p := total("UTC", "2026-10", ""); len(p.Items) != 1 {
 		t.Errorf("%+v: %s has used nothing, and has ended", p.Items, b.Meta.Name)
 	}
@@ -418,7 +418,7 @@ func TestServiceUsage(t *testing.T) {
 		wantErr(t, err, api.CodeInvalid, field)
 	}
 	// Pages of one service each have them all, once.
-	c := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:3", "ann@example.com", "small")))).v
+	c := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:3", "ann@example.com", "small")))).v
 	seen, p := map[string]int{}, api.ListServiceUsageParams{Installation: "whmcs", Month: "2026-10", Limit: 1}
 	for {
 		page := must(t, ret(s.sells.ServiceUsage(t.Context(), p))).v
@@ -438,14 +438,14 @@ func TestServiceUsage(t *testing.T) {
 // nothing, not even to itself.
 func TestServicesOfOthers(t *testing.T) {
 	s := newShop(t, nil)
-	mine := must(t, ret(s.sells.Services().Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
+	mine := must(t, ret(client.Of[api.Service](s.sells).Create(t.Context(), machine("whmcs:1", "ann@example.com", "small")))).v
 	other := connect(t, s.Env, s.Key(t, api.Meta{Name: "o", Organization: s.other}, api.RoleReseller))
 	ctx, id := t.Context(), mine.Meta.ID
 	for what, err := range map[string]error{
-		"get":      ret(other.Services().Get(ctx, id, client.Query{})).err,
-		"by name":  ret(other.Services().Get(ctx, "whmcs:1", client.Query{})).err,
-		"put":      ret(other.Services().Update(ctx, id, machine("whmcs:1", "ann@example.com", "large"))).err,
-		"delete":   ret(other.Services().Delete(ctx, id)).err,
+		"get":      ret(client.Of[api.Service](other).Get(ctx, id, client.Query{})).err,
+		"by name":  ret(client.Of[api.Service](other).Get(ctx, "whmcs:1", client.Query{})).err,
+		"put":      ret(client.Of[api.Service](other).Update(ctx, id, machine("whmcs:1", "ann@example.com", "large"))).err,
+		"delete":   ret(client.Of[api.Service](other).Delete(ctx, id)).err,
 		"suspend":  ret(other.SuspendService(ctx, id, "")).err,
 		"resume":   ret(other.ResumeService(ctx, id)).err,
 		"password": ret(other.SetServicePassword(ctx, id, "correct horse battery")).err,
@@ -457,21 +457,21 @@ func TestServicesOfOthers(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	must(t, ret(other.Services().Delete(ctx, "whmcs:1"))) // there is none of that name
-	if got := must(t, ret(s.sells.Services().Get(ctx, id, client.Query{}))).v; got.Spec.TerminatedAt != nil {
+	must(t, ret(client.Of[api.Service](other).Delete(ctx, "whmcs:1"))) // there is none of that name
+	if got := must(t, ret(client.Of[api.Service](s.sells).Get(ctx, id, client.Query{}))).v; got.Spec.TerminatedAt != nil {
 		t.Error("another's name has ended the service")
 	}
-	for page, err := range other.Services().All(ctx, client.Query{}) {
+	for page, err := range client.Of[api.Service](other).All(ctx, client.Query{}) {
 		t.Error(page, err)
 	}
 	// The customer's admin sees its organization, and no service.
 	session := must(t, ret(connect(t, s.Env, "").LoginWithLink(ctx, must(t, ret(s.sells.ServiceLoginLink(ctx, id))).v.Token))).v
 	customer := connect(t, s.Env, session.Token)
-	if o := must(t, ret(customer.Organizations().Get(ctx, string(mine.Spec.Organization), client.Query{}))).v; o.Spec.Parent != api.OrganizationID(s.reseller) {
+	if o := must(t, ret(client.Of[api.Organization](customer).Get(ctx, string(mine.Spec.Organization), client.Query{}))).v; o.Spec.Parent != api.OrganizationID(s.reseller) {
 		t.Errorf("%+v", o)
 	}
-	_, err := customer.Services().Get(ctx, id, client.Query{})
+	_, err := client.Of[api.Service](customer).Get(ctx, id, client.Query{})
 	wantErr(t, err, api.CodeForbidden, "")
-	_, err = customer.Services().Create(ctx, machine("whmcs:2", "ann@example.com", "small"))
+	_, err = client.Of[api.Service](customer).Create(ctx, machine("whmcs:2", "ann@example.com", "small"))
 	wantErr(t, err, api.CodeForbidden, "")
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -21,7 +22,7 @@ import (
 // an internal error.
 func TestMalformedBodies(t *testing.T) {
 	w := newWorld(t)
-	image := must(t, ret(w.op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "sent"}, Spec: api.ImageSpec{Format: "raw"}}))).v
+	image := must(t, ret(client.Of[api.Image](w.op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "sent"}, Spec: api.ImageSpec{Format: "raw"}}))).v
 	const create, content = "POST /v1/organizations", "PUT /v1/images/%s/content"
 	chunked := func(body string) string { return "Transfer-Encoding: chunked\r\n\r\n" + body }
 	whole := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }

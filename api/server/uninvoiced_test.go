@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 )
@@ -37,17 +38,17 @@ func TestUseBetweenLookAndDeletion(t *testing.T) {
 	for _, mode := range []api.BillingMode{api.BillingInvoice, api.BillingPrepaid} {
 		for name, change := range map[string]func(*world, api.Organization) error{
 			"deleted": func(w *world, o api.Organization) error {
-				_, err := w.op.Organizations().Delete(w.t.Context(), o.Meta.ID)
+				_, err := client.Of[api.Organization](w.op).Delete(w.t.Context(), o.Meta.ID)
 				return err
 			},
 			"terms off": func(w *world, o api.Organization) error {
 				o.Spec.Billing = nil
-				_, err := w.op.Organizations().Update(w.t.Context(), o.Meta.ID, o)
+				_, err := client.Of[api.Organization](w.op).Update(w.t.Context(), o.Meta.ID, o)
 				return err
 			},
 			"terms later": func(w *world, o api.Organization) error {
 				o.Spec.Billing.Since = o.Spec.Billing.Since.AddDate(0, 1, 0)
-				_, err := w.op.Organizations().Update(w.t.Context(), o.Meta.ID, o)
+				_, err := client.Of[api.Organization](w.op).Update(w.t.Context(), o.Meta.ID, o)
 				return err
 			},
 		} {
@@ -55,7 +56,7 @@ func TestUseBetweenLookAndDeletion(t *testing.T) {
 				t.Run(string(mode)+", "+name, func(t *testing.T) {
 					books := &meanwhile{times: times}
 					w := worldOf(t, servertest.StartWith(t, func(o *server.Options) { o.Billing, books.store = books, o.Store }))
-					o, err := w.op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "user"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: mode}}})
+					o, err := client.Of[api.Organization](w.op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "user"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: mode}}})
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -19,7 +19,7 @@ func TestUpgrade(t *testing.T) {
 	e := servertest.Start(t, nil)
 	a := operatorOf(t, e)
 	make := func(name, version string) (api.Upgrade, error) {
-		return a.Upgrades().Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: name}, Spec: api.UpgradeSpec{Version: version}})
+		return client.Of[api.Upgrade](a).Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: name}, Spec: api.UpgradeSpec{Version: version}})
 	}
 	if _, err := make("other", "2"); api.CodeOf(err) != api.CodeInvalid {
 		t.Errorf("of another name: %v", err)
@@ -32,12 +32,12 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("a second one: %v", err)
 	}
 	change := func(f func(*api.Upgrade)) error {
-		now, err := a.Upgrades().Get(t.Context(), u.Meta.ID, client.Query{})
+		now, err := client.Of[api.Upgrade](a).Get(t.Context(), u.Meta.ID, client.Query{})
 		if err != nil {
 			return err
 		}
 		f(&now)
-		_, err = a.Upgrades().Update(t.Context(), u.Meta.ID, now)
+		_, err = client.Of[api.Upgrade](a).Update(t.Context(), u.Meta.ID, now)
 		return err
 	}
 	if err := change(func(u *api.Upgrade) { u.Spec.Paused, u.Spec.Attempt = true, 1 }); err != nil {
@@ -57,12 +57,12 @@ func TestUpgrade(t *testing.T) {
 	}
 	for _, s := range []api.UpgradeStatus{{Phase: api.UpgradeRunning}, {Phase: api.UpgradePaused, Nodes: []api.UpgradeNode{{Phase: api.UpgradeNodeInstalling}}}} {
 		says(s)
-		if _, err := a.Upgrades().Delete(t.Context(), u.Meta.ID); api.CodeOf(err) != api.CodeState {
+		if _, err := client.Of[api.Upgrade](a).Delete(t.Context(), u.Meta.ID); api.CodeOf(err) != api.CodeState {
 			t.Errorf("deleted in %+v: %v", s, err)
 		}
 	}
 	says(api.UpgradeStatus{Phase: api.UpgradeDone})
-	if _, err := a.Upgrades().Delete(t.Context(), u.Meta.ID); err != nil {
+	if _, err := client.Of[api.Upgrade](a).Delete(t.Context(), u.Meta.ID); err != nil {
 		t.Error(err)
 	}
 }

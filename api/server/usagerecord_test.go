@@ -75,25 +75,25 @@ func TestUsageRecordsOfEveryRole(t *testing.T) {
 		"other reseller": {w.as(api.RoleReseller, w.acme, ""), of(w.acme)},
 	} {
 		for _, limit := range []int{0, 1, 7, 20} {
-			if got := minutes(t, c.api.UsageRecords(), client.Query{Limit: limit}); !slices.Equal(got, c.want) {
+			if got := minutes(t, client.Of[api.UsageRecord](c.api), client.Query{Limit: limit}); !slices.Equal(got, c.want) {
 				t.Errorf("%s, by %d: %v, want %v", who, limit, got, c.want)
 			}
 		}
 	}
-	if got := minutes(t, reseller.UsageRecords(), client.Query{Organization: "two", Limit: 3}); !slices.Equal(got, of(two)) {
+	if got := minutes(t, client.Of[api.UsageRecord](reseller), client.Query{Organization: "two", Limit: 3}); !slices.Equal(got, of(two)) {
 		t.Errorf("of a customer: %v", got)
 	}
-	if got := minutes(t, w.op.UsageRecords(), client.Query{Organization: "acme", Project: "lab"}); !slices.Equal(got, inProject(1)) {
+	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Project: "lab"}); !slices.Equal(got, inProject(1)) {
 		t.Errorf("of a project: %v", got)
 	}
 	query := api.RecordQuery{Meter: api.MeterVCPU, Resource: "ins-0", From: recordsBegin.Add(6 * time.Minute), To: recordsBegin.Add(43 * time.Minute)}
-	if got := minutes(t, w.op.UsageRecordsOf(query), client.Query{Organization: "acme"}); !slices.Equal(got, []int{6, 12, 18, 24, 30, 36, 42}) {
+	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Organization: "acme", Records: query}); !slices.Equal(got, []int{6, 12, 18, 24, 30, 36, 42}) {
 		t.Errorf("filtered: %v", got)
 	}
-	if got := minutes(t, w.op.UsageRecords(), client.Query{Name: "use-000000000017"}); !slices.Equal(got, []int{17}) {
+	if got := minutes(t, client.Of[api.UsageRecord](w.op), client.Query{Name: "use-000000000017"}); !slices.Equal(got, []int{17}) {
 		t.Errorf("by its id: %v", got)
 	}
-	if r, err := w.op.UsageRecords().Page(t.Context(), client.Query{Limit: 1}); err != nil || r.Items[0].Meta.Name != r.Items[0].Meta.ID || r.Items[0].Meta.CreatedAt.IsZero() {
+	if r, err := client.Of[api.UsageRecord](w.op).Page(t.Context(), client.Query{Limit: 1}); err != nil || r.Items[0].Meta.Name != r.Items[0].Meta.ID || r.Items[0].Meta.CreatedAt.IsZero() {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestForeignUsageRecords(t *testing.T) {
 	for i := range 10 {
 		w.Apply(t, recordOf(i, w.other, w.theirs))
 	}
-	page, err := w.op.UsageRecords().Page(t.Context(), client.Query{Organization: "other", Limit: 3})
+	page, err := client.Of[api.UsageRecord](w.op).Page(t.Context(), client.Query{Organization: "other", Limit: 3})
 	if err != nil || page.Continue == "" {
 		t.Fatal(page, err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestWebhooks(t *testing.T) {
 	w := newWorld(t)
 	admin := must(t, ret(client.New(client.Options{Server: w.URL, Token: w.Key(t, api.Meta{Name: "a", Organization: w.acme}, api.RoleAdmin)}))).v
-	hook := must(t, ret(admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h"}, Spec: api.WebhookSpec{URL: "https://x.example"}}))).v
+	hook := must(t, ret(client.Of[api.Webhook](admin).Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h"}, Spec: api.WebhookSpec{URL: "https://x.example"}}))).v
 	if hook.Meta.Organization != w.acme || !strings.HasPrefix(hook.Secret, "whsec_") || hook.Spec.Keys != nil {
 		t.Fatalf("%+v", hook)
 	}
@@ -27,7 +27,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	hook.Spec.Keys, hook.Spec.Replays, hook.Spec.Tests = []api.WebhookKey{{Secret: "mine"}}, 9, 9
 	hook.Spec.Events = []string{"instance.*"}
-	hook = must(t, ret(admin.Webhooks().Update(t.Context(), id, hook))).v
+	hook = must(t, ret(client.Of[api.Webhook](admin).Update(t.Context(), id, hook))).v
 	stored := func() api.WebhookSpec {
 		return must(t, ret(api.Decode[api.Webhook](must(t, ret(w.Store.Get(t.Context(), api.KindWebhook, id))).v))).v.Spec
 	}
@@ -85,7 +85,7 @@ func TestWebhooks(t *testing.T) {
 	if got := deliveries(); got[0] != "webhook.test GivenUp" || got[1] != "webhook.test Past" {
 		t.Errorf("%q", got)
 	}
-	other := must(t, ret(admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h2"}, Spec: api.WebhookSpec{URL: "https://y.example"}}))).v
+	other := must(t, ret(client.Of[api.Webhook](admin).Create(t.Context(), api.Webhook{Meta: api.Meta{Name: "h2"}, Spec: api.WebhookSpec{URL: "https://y.example"}}))).v
 	for d, err := range admin.Deliveries(t.Context(), other.Meta.ID) {
 		if err != nil || d.Event.Type == api.EventTest {
 			t.Errorf("another's test: %+v, %v", d, err)
@@ -110,11 +110,11 @@ func TestWebhooks(t *testing.T) {
 	if rec := w.call("POST", "/v1/webhooks", w.Token, `{"meta":{"name":"all"},"spec":{"url":"https://z.example"}}`); rec.Code != http.StatusCreated {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
-	if page := must(t, ret(admin.Webhooks().Page(t.Context(), client.Query{}))).v; len(page.Items) != 2 {
+	if page := must(t, ret(client.Of[api.Webhook](admin).Page(t.Context(), client.Query{}))).v; len(page.Items) != 2 {
 		t.Errorf("%d webhooks", len(page.Items))
 	}
 	for i := range api.MaxWebhooks {
-		_, err := admin.Webhooks().Create(t.Context(), api.Webhook{Meta: api.Meta{Name: fmt.Sprint("n", i)}, Spec: api.WebhookSpec{URL: "https://x.example"}})
+		_, err := client.Of[api.Webhook](admin).Create(t.Context(), api.Webhook{Meta: api.Meta{Name: fmt.Sprint("n", i)}, Spec: api.WebhookSpec{URL: "https://x.example"}})
 		if full := i >= api.MaxWebhooks-2; full != (err != nil) || full && api.CodeOf(err) != api.CodeQuota {
 			t.Errorf("%d: %v", i, err)
 		}

@@ -15,8 +15,8 @@ import (
 
 func (a *App) apiKeys() *kind[api.APIKey] {
 	k := &kind[api.APIKey]{
-		app: a, kind: api.KindAPIKey, noun: "api-key", about: "Bearer tokens", scope: ofProject,
-		all: (*client.API).APIKeys, meta: func(k *api.APIKey) *api.Meta { return &k.Meta },
+		app: a, noun: "api-key", about: "Bearer tokens",
+
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ROLE", "ORGANIZATION", "PROJECT", "SCOPES", "EXPIRES"},
 		row: func(k api.APIKey) []string {

@@ -16,8 +16,7 @@ import (
 
 func (a *App) apps() *kind[api.App] {
 	k := &kind[api.App]{
-		app: a, kind: api.KindApp, noun: "app", about: "Ready-made machines: an image and what it does at its first boot",
-		all: (*client.API).Apps, meta: func(x *api.App) *api.Meta { return &x.Meta },
+		app: a, noun: "app", about: "Ready-made machines: an image and what it does at its first boot",
 		columns: []string{"TITLE", "VERSION", "CATEGORY", "IMAGE", "VRAM"},
 		row: func(x api.App) []string {
 			return []string{x.Spec.DisplayName, x.Spec.Version, x.Spec.Category, x.Spec.Image, formatSize(x.Spec.Needs.VramBytes)}
@@ -78,7 +77,7 @@ func installAppCommand(k *kind[api.App]) *cobra.Command {
 }
 
 func installApp(cmd *cobra.Command, k *kind[api.App], x api.App) (did string, err error) {
-	apps := k.all(k.app.api)
+	apps := k.objects()
 	old, err := apps.Get(cmd.Context(), x.Meta.Name, client.Query{})
 	switch {
 	case api.CodeOf(err) == api.CodeNotFound:

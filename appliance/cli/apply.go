@@ -223,12 +223,12 @@ func withSizes(name string, v any) (any, error) {
 
 // apply makes the object, or changes the one of that name in that scope.
 func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
-	if k.readOnly {
+	if !k.written() {
 		return api.Errorf(api.CodeInvalid, "a %s is not written by people", d.Kind).At("kind")
 	}
 	q := k.query()
 	q.Organization, q.Project = first(d.Meta.Organization, q.Organization), first(d.Meta.Project, q.Project)
-	if k.scope < ofProject {
+	if d.Kind.Info().Scope < api.OfProject {
 		q.Project = ""
 	}
 	if d.Meta.Project != "" && d.Meta.Organization == "" && q.Organization != k.app.config.Organization {
@@ -243,14 +243,14 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 		return api.Errorf(api.CodeInvalid, "%s", err)
 	}
 	label := fmt.Sprintf("%s %s", k.noun, d.Meta.Name)
-	old, err := k.all(k.app.api).Get(ctx, d.Meta.Name, q)
+	old, err := k.objects().Get(ctx, d.Meta.Name, q)
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		*k.meta(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
-		made, err := k.all(k.app.api).Create(ctx, want)
+		*api.MetaOf(&want) = api.Meta{Name: d.Meta.Name, Organization: q.Organization, Project: q.Project, Labels: d.Meta.Labels}
+		made, err := k.objects().Create(ctx, want)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, k.meta(&made).ID)
+		fmt.Fprintf(k.app.Out, "%s created (%s)\n", label, api.MetaOf(&made).ID)
 		if k.made != nil {
 			k.made(made)
 		}
@@ -264,7 +264,7 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 	if err != nil {
 		return err
 	}
-	if k.meta(&next).Generation == k.meta(&old).Generation && sameLabels(k.meta(&next).Labels, k.meta(&old).Labels) {
+	if api.MetaOf(&next).Generation == api.MetaOf(&old).Generation && sameLabels(api.MetaOf(&next).Labels, api.MetaOf(&old).Labels) {
 		fmt.Fprintf(k.app.Out, "%s unchanged\n", label)
 	} else {
 		fmt.Fprintf(k.app.Out, "%s changed\n", label)
@@ -280,13 +280,13 @@ func (k *kind[T]) apply(ctx context.Context, d document, w waiting) error {
 func (k *kind[T]) replace(ctx context.Context, old, want T, labels map[string]string, q client.Query) (T, error) {
 	const tries = 8
 	for i := 1; ; i++ {
-		*k.meta(&want) = *k.meta(&old)
-		k.meta(&want).Labels = labels
-		next, err := k.all(k.app.api).Update(ctx, k.meta(&old).ID, want)
+		*api.MetaOf(&want) = *api.MetaOf(&old)
+		api.MetaOf(&want).Labels = labels
+		next, err := k.objects().Update(ctx, api.MetaOf(&old).ID, want)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return next, err
 		}
-		if old, err = k.all(k.app.api).Get(ctx, k.meta(&old).ID, q); err != nil {
+		if old, err = k.objects().Get(ctx, api.MetaOf(&old).ID, q); err != nil {
 			return old, err
 		}
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) backups() *kind[api.Backup] {
 	return &kind[api.Backup]{
-		app: a, kind: api.KindBackup, noun: "backup", about: "Copies of volumes outside of their storage", scope: ofProject,
-		all: (*client.API).Backups, meta: func(b *api.Backup) *api.Meta { return &b.Meta },
+		app: a, noun: "backup", about: "Copies of volumes outside of their storage",
+
 		refs: []api.Kind{api.KindVolume, api.KindBackupTarget},
 		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Backup, error) {
 			forget := f.Bool("forget", false, "leave in the target what is there: it never comes back (operators)")
@@ -56,8 +55,7 @@ func backupDoing(b api.Backup) string {
 
 func (a *App) backupTargets() *kind[api.BackupTarget] {
 	return &kind[api.BackupTarget]{
-		app: a, kind: api.KindBackupTarget, noun: "backup-target", about: "Where backups are kept",
-		all: (*client.API).BackupTargets, meta: func(t *api.BackupTarget) *api.Meta { return &t.Meta },
+		app: a, noun: "backup-target", about: "Where backups are kept",
 		columns: []string{"PHASE", "WHERE", "NOTE"},
 		row: func(t api.BackupTarget) []string {
 			where := t.Spec.Directory

@@ -17,9 +17,8 @@ import (
 func (a *App) usageRecords() *kind[api.UsageRecord] {
 	var of api.RecordQuery
 	return &kind[api.UsageRecord]{
-		app: a, kind: api.KindUsageRecord, noun: "usage-record", about: "What was used", scope: ofProject, onlyListed: true,
-		all:  func(c *client.API) client.Collection[api.UsageRecord] { return c.UsageRecordsOf(of) },
-		meta: func(u *api.UsageRecord) *api.Meta { return &u.Meta },
+		app: a, noun: "usage-record", about: "What was used",
+		narrow: func(q *client.Query) { q.Records = of },
 		filter: func(cmd *cobra.Command) {
 			cmd.Long = "In the order of their ends. Old ones go: `basalt usage` has the sums of all."
 			f := cmd.Flags()
@@ -46,8 +45,7 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 
 func (a *App) priceBooks() *kind[api.PriceBook] {
 	return &kind[api.PriceBook]{
-		app: a, kind: api.KindPriceBook, noun: "price-book", aliases: []string{"pricebook"}, about: "Prices of meters", more: []*cobra.Command{a.simulateCommand()},
-		all: (*client.API).PriceBooks, meta: func(o *api.PriceBook) *api.Meta { return &o.Meta },
+		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Prices of meters", more: []*cobra.Command{a.simulateCommand()},
 		columns: []string{"CURRENCY", "PRICES"},
 		detail: func(o api.PriceBook) (d detail) {
 			for _, p := range o.Spec.Prices {

@@ -8,13 +8,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) disks() *kind[api.Disk] {
 	k := &kind[api.Disk]{
-		app: a, kind: api.KindDisk, noun: "disk", about: "Disks of the nodes", reported: true,
-		all: (*client.API).Disks, meta: func(d *api.Disk) *api.Meta { return &d.Meta },
+		app: a, noun: "disk", about: "Disks of the nodes",
+
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"STATE", "USE", "NODE", "PATH", "SIZE", "MODEL", "SERIAL", "OSD", "NOTE"},
 		row: func(d api.Disk) []string {
@@ -91,8 +90,8 @@ func diskReady(d api.Disk) (bool, string, error) {
 
 func (a *App) ceph() *kind[api.CephCluster] {
 	k := &kind[api.CephCluster]{
-		app: a, kind: api.KindCephCluster, noun: "ceph", about: "Replicated storage on the nodes' disks", reported: true,
-		all: (*client.API).CephClusters, meta: func(c *api.CephCluster) *api.Meta { return &c.Meta },
+		app: a, noun: "ceph", about: "Replicated storage on the nodes' disks", own: true,
+
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"PHASE", "HEALTH", "COPIES", "DISKS", "USED", "SIZE", "NOTE"},
 		row: func(c api.CephCluster) []string {
@@ -156,7 +155,7 @@ func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
 		case api.CodeOf(err) == api.CodeNotFound:
 			c.Meta.Name = api.CephName
 			_ = set(&c) // cannot fail
-			c, err = k.all(k.app.api).Create(ctx, c)
+			c, err = k.objects().Create(ctx, c)
 		}
 		return k.done(ctx, c, err, w)
 	}

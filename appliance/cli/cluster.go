@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) clusterCommand() *cobra.Command {
@@ -271,7 +272,7 @@ func (a *App) nodeTokenCommand() *cobra.Command {
 	lasts := create.Flags().Duration("expires-in", api.DefaultTokenLife, "how long it can be used")
 	create.RunE = func(cmd *cobra.Command, _ []string) error {
 		at := a.Now().Add(*lasts).UTC().Truncate(time.Second)
-		t, err := a.api.JoinTokens().Create(cmd.Context(), api.JoinToken{Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+		t, err := client.Of[api.JoinToken](a.api).Create(cmd.Context(), api.JoinToken{Spec: api.JoinTokenSpec{ExpiresAt: &at}})
 		if err != nil {
 			return err
 		}

@@ -184,21 +184,21 @@ func makeInstance(t *testing.T, e *servertest.Env) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	if _, err = c.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"}}); err == nil {
-		_, err = c.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "web", Organization: "acme"}})
+	if _, err = client.Of[api.Organization](c).Create(ctx, api.Organization{Meta: api.Meta{Name: "acme"}}); err == nil {
+		_, err = client.Of[api.Project](c).Create(ctx, api.Project{Meta: api.Meta{Name: "web", Organization: "acme"}})
 	}
 	if err == nil {
-		_, err = c.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: "small"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
+		_, err = client.Of[api.Flavor](c).Create(ctx, api.Flavor{Meta: api.Meta{Name: "small"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
 	}
 	var image api.Image
 	if err == nil {
-		image, err = c.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "debian", Project: "web"}, Spec: api.ImageSpec{Format: "raw"}})
+		image, err = client.Of[api.Image](c).Create(ctx, api.Image{Meta: api.Meta{Name: "debian", Project: "web"}, Spec: api.ImageSpec{Format: "raw"}})
 	}
 	if err == nil {
 		_, err = c.PutImageContent(ctx, image.Meta.ID, strings.NewReader("disk"), 4)
 	}
 	if err == nil {
-		_, err = c.Instances().Create(ctx, api.Instance{Meta: api.Meta{Name: "demo", Project: "web"}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})
+		_, err = client.Of[api.Instance](c).Create(ctx, api.Instance{Meta: api.Meta{Name: "demo", Project: "web"}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func (a *App) leaksCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := []nodeLeak{}
 			var errs []error
-			for n, err := range a.api.Nodes().All(cmd.Context(), client.Query{}) {
+			for n, err := range client.Of[api.Node](a.api).All(cmd.Context(), client.Query{}) {
 				if err != nil {
 					return err
 				}

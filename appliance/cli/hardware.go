@@ -13,8 +13,7 @@ import (
 
 func (a *App) nodes() *kind[api.Node] {
 	k := &kind[api.Node]{
-		app: a, kind: api.KindNode, noun: "node", about: "Servers", reported: true,
-		all: (*client.API).Nodes, meta: func(n *api.Node) *api.Meta { return &n.Meta },
+		app: a, noun: "node", about: "Servers",
 		columns: []string{"STATE", "VCPUS", "MEMORY", "DISK FREE", "GUESTS", "VERSION", "SEEN", "NOTE"},
 		row: func(n api.Node) []string {
 			st := n.Status
@@ -54,8 +53,8 @@ func unschedulable(no bool) string {
 
 func (a *App) gpus() *kind[api.GPU] {
 	k := &kind[api.GPU]{
-		app: a, kind: api.KindGPU, noun: "gpu", about: "GPUs", reported: true,
-		all: (*client.API).GPUs, meta: func(g *api.GPU) *api.Meta { return &g.Meta },
+		app: a, noun: "gpu", about: "GPUs",
+
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"STATE", "MODEL", "DRIVER", "POOL", "VRAM", "USED", "VGPUS", "NODE", "NOTE"},
 		row: func(g api.GPU) []string {
@@ -88,8 +87,7 @@ func (a *App) gpus() *kind[api.GPU] {
 
 func (a *App) pools() *kind[api.GPUPool] {
 	return &kind[api.GPUPool]{
-		app: a, kind: api.KindGPUPool, noun: "gpu-pool", about: "Sets of GPUs that are shared in one way",
-		all: (*client.API).GPUPools, meta: func(p *api.GPUPool) *api.Meta { return &p.Meta },
+		app: a, noun: "gpu-pool", about: "Sets of GPUs that are shared in one way",
 		columns: []string{"MODE", "VGPUS PER GPU", "VRAM PROMISED"},
 		row: func(p api.GPUPool) []string {
 			most := "any"
@@ -118,8 +116,7 @@ func (a *App) pools() *kind[api.GPUPool] {
 
 func (a *App) flavors() *kind[api.Flavor] {
 	return &kind[api.Flavor]{
-		app: a, kind: api.KindFlavor, noun: "flavor", about: "Sizes of virtual machines",
-		all: (*client.API).Flavors, meta: func(f *api.Flavor) *api.Meta { return &f.Meta },
+		app: a, noun: "flavor", about: "Sizes of virtual machines",
 		columns: []string{"VCPUS", "MEMORY", "ROOT"},
 		row: func(f api.Flavor) []string {
 			return []string{fmt.Sprint(f.Spec.Vcpus), formatSize(f.Spec.MemoryBytes), formatSize(f.Spec.RootBytes)}

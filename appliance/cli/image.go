@@ -14,13 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) images() *kind[api.Image] {
 	k := &kind[api.Image]{
-		app: a, kind: api.KindImage, noun: "image", about: "Disk images", scope: ofProject,
-		all: (*client.API).Images, meta: func(i *api.Image) *api.Meta { return &i.Meta },
+		app: a, noun: "image", about: "Disk images",
 		columns: []string{"PHASE", "FORMAT", "SIZE", "DISK", "PUBLIC", "NOTE"}, row: imageRow,
 		ready: imageReady,
 		flags: func(f *pflag.FlagSet) func(*api.Image) error {
@@ -91,7 +89,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 			if image.Spec.Format == "" {
 				image.Spec.Format = formatOfName(*url)
 			}
-			image, err = k.all(k.app.api).Create(cmd.Context(), image)
+			image, err = k.objects().Create(cmd.Context(), image)
 		} else {
 			image, err = sendImage(cmd.Context(), k, image, *file)
 		}
@@ -144,14 +142,14 @@ func sendImage(ctx context.Context, k *kind[api.Image], image api.Image, path st
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return image, err
 	}
-	if image, err = k.all(k.app.api).Create(ctx, image); err != nil {
+	if image, err = k.objects().Create(ctx, image); err != nil {
 		return image, err
 	}
 	bar := k.app.progress("sending "+image.Meta.Name, info.Size())
 	sent, err := k.app.api.PutImageContent(ctx, image.Meta.ID, io.TeeReader(file, bar), info.Size())
 	bar.end()
 	if err != nil {
-		if _, cleanup := k.all(k.app.api).Delete(context.WithoutCancel(ctx), image.Meta.ID); cleanup != nil {
+		if _, cleanup := k.objects().Delete(context.WithoutCancel(ctx), image.Meta.ID); cleanup != nil {
 			fmt.Fprintf(k.app.Err, "image %s stays behind: %v\n", image.Meta.Name, cleanup)
 		}
 		return image, err

@@ -16,8 +16,7 @@ import (
 func (a *App) instances() *kind[api.Instance] {
 	var node, phase string
 	k := &kind[api.Instance]{
-		app: a, kind: api.KindInstance, noun: "instance", about: "Virtual machines", scope: ofProject,
-		all: (*client.API).Instances, meta: func(i *api.Instance) *api.Meta { return &i.Meta },
+		app: a, noun: "instance", about: "Virtual machines",
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
 		detail: instanceDetail(a),
@@ -183,7 +182,7 @@ func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.get(cmd.Context(), args[0])
 		if err == nil {
-			o, err = do(k.app.api, cmd.Context(), k.meta(&o).ID)
+			o, err = do(k.app.api, cmd.Context(), api.MetaOf(&o).ID)
 		}
 		if err == nil {
 			o, err = k.await(cmd.Context(), o, *w)

@@ -43,7 +43,7 @@ func (a *App) interopVerb(use, short string, refs *[]string, on *bool) *cobra.Co
 			case on == nil || p.Spec.Interop == *on:
 			case p.Meta.ID == "":
 				p.Spec.Interop = *on
-				pools[i], err = a.api.GPUPools().Create(ctx, p)
+				pools[i], err = client.Of[api.GPUPool](a.api).Create(ctx, p)
 			default:
 				pools[i], err = k.change(ctx, p.Meta.ID, func(p *api.GPUPool) error { p.Spec.Interop = *on; return nil })
 			}
@@ -65,7 +65,7 @@ func (a *App) interopVerb(use, short string, refs *[]string, on *bool) *cobra.Co
 // where it is no object yet.
 func (a *App) poolsNamed(cmd *cobra.Command, refs []string) (pools []api.GPUPool, err error) {
 	all := []api.GPUPool{}
-	for p, err := range a.api.GPUPools().All(cmd.Context(), client.Query{Limit: 1000}) {
+	for p, err := range client.Of[api.GPUPool](a.api).All(cmd.Context(), client.Query{Limit: 1000}) {
 		if err != nil {
 			return nil, err
 		}

@@ -12,13 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) invoices() *kind[api.Invoice] {
 	return &kind[api.Invoice]{
-		app: a, kind: api.KindInvoice, noun: "invoice", about: "What usage costs, and cost", scope: ofOrganization, readOnly: true,
-		all: (*client.API).Invoices, meta: func(i *api.Invoice) *api.Meta { return &i.Meta },
+		app: a, noun: "invoice", about: "What usage costs, and cost",
+
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "FROM (UTC)", "TO", "TOTAL", "DUE"},
 		row: func(i api.Invoice) []string {

@@ -13,24 +13,11 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-// scope says which of --organization and --project a kind's objects have.
-type scope int
-
-const (
-	ofCluster scope = iota
-	ofOrganization
-	ofProject
-)
-
 // kind describes one kind to the command line. From it come its commands.
 type kind[T any] struct {
 	app         *App
-	kind        api.Kind
 	noun, about string // singular noun of the command
 	aliases     []string
-	scope       scope
-	all         func(*client.API) client.Collection[T]
-	meta        func(*T) *api.Meta
 	// columns after the name; rows in the same order.
 	columns []string
 	row     func(T) []string
@@ -50,14 +37,14 @@ type kind[T any] struct {
 	made func(T)
 	// remove is another way to delete, with flags of its own; nil: none.
 	remove func(*pflag.FlagSet) func(context.Context, string) (T, error)
-	// reported kinds are made and deleted by their nodes.
-	reported bool
+	// own kinds are made and deleted by commands of their own.
+	own bool
+	// readOnly kinds are what somebody does, not what a file describes.
 	readOnly bool
-	// onlyListed kinds have no names: filter declares flags of the list.
-	onlyListed bool
-	filter     func(*cobra.Command)
-	narrow     func(*client.Query) // by the filter's flags
-	more       []*cobra.Command
+	// filter declares flags of the list, which narrow looks at.
+	filter func(*cobra.Command)
+	narrow func(*client.Query)
+	more   []*cobra.Command
 }
 
 // anyKind is a kind whatever its type.
@@ -70,16 +57,18 @@ type anyKind interface {
 	apply(ctx context.Context, doc document, w waiting) error
 }
 
-func (k *kind[T]) name() api.Kind { return k.kind }
+func (k *kind[T]) name() api.Kind { return api.KindOf[T]() }
+
+func (k *kind[T]) objects() client.Collection[T] { return client.Of[T](k.app.api) }
 
 func (k *kind[T]) command() *cobra.Command {
 	cmd := &cobra.Command{Use: k.noun, Short: k.about, Aliases: k.aliases}
 	cmd.AddCommand(k.listCommand())
-	if !k.onlyListed {
+	if k.can(api.CanGet) {
 		cmd.AddCommand(k.getCommand())
 	}
-	if !k.readOnly && !k.onlyListed {
-		if !k.reported {
+	if k.written() {
+		if k.can(api.CanCreate|api.CanDelete) && !k.own {
 			cmd.AddCommand(k.createCommand(), k.deleteCommand())
 		}
 		if k.flags != nil {
@@ -100,33 +89,39 @@ func (k *kind[T]) command() *cobra.Command {
 	return cmd
 }
 
+func (k *kind[T]) can(verbs api.Verbs) bool { return api.KindOf[T]().Info().Verbs&verbs == verbs }
+
+// written reports whether a person says what such an object should be.
+func (k *kind[T]) written() bool { return k.can(api.CanUpdate) && !k.readOnly }
+
 // query is --organization and --project, as far as the kind has them.
 func (k *kind[T]) query() client.Query {
 	q := k.app.scope()
-	if k.scope < ofProject {
+	scope := api.KindOf[T]().Info().Scope
+	if scope < api.OfProject {
 		q.Project = ""
 	}
-	if k.scope < ofOrganization {
+	if scope < api.OfOrganization {
 		q.Organization = ""
 	}
 	return q
 }
 
 func (k *kind[T]) get(ctx context.Context, ref string) (T, error) {
-	return k.all(k.app.api).Get(ctx, ref, k.query())
+	return k.objects().Get(ctx, ref, k.query())
 }
 
 func (k *kind[T]) rows(objects []T) table {
 	if k.plainRow {
 		t := table{append(slices.Clone(k.columns), "ID")}
 		for _, o := range objects {
-			t = append(t, append(k.row(o), k.meta(&o).ID))
+			t = append(t, append(k.row(o), api.MetaOf(&o).ID))
 		}
 		return t
 	}
 	t := table{append(append([]string{"NAME"}, k.columns...), "AGE", "ID")}
 	for _, o := range objects {
-		m := k.meta(&o)
+		m := api.MetaOf(&o)
 		row := append([]string{m.Name}, k.row(o)...)
 		t = append(t, append(row, formatAge(k.app.Now(), m.CreatedAt), m.ID))
 	}
@@ -144,7 +139,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
 	limit := cmd.Flags().Int("limit", 0, "at most so many, in their order; 0: all")
 	search := new(string)
-	if !k.onlyListed {
+	if k.can(api.CanGet) {
 		cmd.Flags().StringVar(search, "search", "", "only those with this in their name or id, or with an address that begins so")
 	}
 	if k.filter != nil {
@@ -160,7 +155,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 		if k.narrow != nil {
 			k.narrow(&q)
 		}
-		for o, err := range k.all(k.app.api).All(cmd.Context(), q) {
+		for o, err := range k.objects().All(cmd.Context(), q) {
 			if err != nil {
 				return err
 			}
@@ -209,8 +204,8 @@ func (k *kind[T]) createCommand() *cobra.Command {
 			return err
 		}
 		q := k.query()
-		*k.meta(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}
-		o, err := k.all(k.app.api).Create(cmd.Context(), o)
+		*api.MetaOf(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}
+		o, err := k.objects().Create(cmd.Context(), o)
 		if err != nil {
 			return err
 		}
@@ -233,7 +228,7 @@ func (k *kind[T]) setCommand() *cobra.Command {
 	w := k.waitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.change(cmd.Context(), args[0], func(o *T) error {
-			m := k.meta(o)
+			m := api.MetaOf(o)
 			m.Name = first(*name, m.Name)
 			m.Labels = mergeLabels(m.Labels, *labels)
 			return fill(o)
@@ -273,7 +268,7 @@ func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error)
 		if err != nil {
 			return o, err
 		}
-		next, err := k.all(k.app.api).Update(ctx, k.meta(&o).ID, o)
+		next, err := k.objects().Update(ctx, api.MetaOf(&o).ID, o)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return next, err
 		}
@@ -283,7 +278,7 @@ func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error)
 func (k *kind[T]) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete NAME|ID…", Short: "Delete them", Args: cobra.MinimumNArgs(1)}
 	w := k.waitFlags(cmd)
-	remove := func(ctx context.Context, id string) (T, error) { return k.all(k.app.api).Delete(ctx, id) }
+	remove := func(ctx context.Context, id string) (T, error) { return k.objects().Delete(ctx, id) }
 	if k.remove != nil {
 		remove = k.remove(cmd.Flags())
 	}
@@ -293,7 +288,7 @@ func (k *kind[T]) deleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if o, err = remove(cmd.Context(), k.meta(&o).ID); err != nil {
+			if o, err = remove(cmd.Context(), api.MetaOf(&o).ID); err != nil {
 				return err
 			}
 			if w.wait {
@@ -301,7 +296,7 @@ func (k *kind[T]) deleteCommand() *cobra.Command {
 					return err
 				}
 			}
-			fmt.Fprintf(k.app.Err, "%s %s deleted\n", strings.ToLower(k.noun), k.meta(&o).Name)
+			fmt.Fprintf(k.app.Err, "%s %s deleted\n", strings.ToLower(k.noun), api.MetaOf(&o).Name)
 		}
 		return nil
 	}

@@ -25,7 +25,7 @@ func TestLoginAtATerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := op.Users().Create(t.Context(), api.User{Meta: api.Meta{Name: "op@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})
+	u, err := client.Of[api.User](op).Create(t.Context(), api.User{Meta: api.Meta{Name: "op@example.com"}, Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleOperator}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

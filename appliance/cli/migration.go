@@ -12,8 +12,8 @@ import (
 
 func (a *App) migrations() *kind[api.Migration] {
 	k := &kind[api.Migration]{
-		app: a, kind: api.KindMigration, noun: "migration", about: "Moves of running instances from node to node", reported: true, readOnly: true,
-		all: (*client.API).Migrations, meta: func(m *api.Migration) *api.Meta { return &m.Meta },
+		app: a, noun: "migration", about: "Moves of running instances from node to node", readOnly: true,
+
 		refs:    []api.Kind{api.KindNode, api.KindInstance},
 		columns: []string{"PHASE", "INSTANCE", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
 		row: func(m api.Migration) []string {
@@ -93,7 +93,7 @@ func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 			return err
 		}
 		k := a.migrations()
-		m, err := a.api.Migrations().Create(cmd.Context(), api.Migration{
+		m, err := client.Of[api.Migration](a.api).Create(cmd.Context(), api.Migration{
 			Spec: api.MigrationSpec{Instance: api.InstanceID(in.Meta.ID), Target: api.NodeID(*to)}})
 		if err == nil {
 			m, err = k.await(cmd.Context(), m, w)

@@ -80,8 +80,8 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 
 func (a *App) creditNotes() *kind[api.CreditNote] {
 	return &kind[api.CreditNote]{
-		app: a, kind: api.KindCreditNote, noun: "credit-note", about: "What was taken back of invoices", scope: ofOrganization, readOnly: true,
-		all: (*client.API).CreditNotes, meta: func(n *api.CreditNote) *api.Meta { return &n.Meta },
+		app: a, noun: "credit-note", about: "What was taken back of invoices",
+
 		refs:    []api.Kind{api.KindOrganization, api.KindInvoice},
 		columns: []string{"ORGANIZATION", "INVOICE", "TOTAL", "REASON"},
 		row: func(n api.CreditNote) []string {
@@ -101,8 +101,8 @@ func (a *App) creditNotes() *kind[api.CreditNote] {
 
 func (a *App) payments() *kind[api.Payment] {
 	return &kind[api.Payment]{
-		app: a, kind: api.KindPayment, noun: "payment", about: "What was paid, and given back", scope: ofOrganization, readOnly: true, plainRow: true,
-		all: (*client.API).Payments, meta: func(p *api.Payment) *api.Meta { return &p.Meta },
+		app: a, noun: "payment", about: "What was paid, and given back", plainRow: true,
+
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "TYPE", "AMOUNT", "REFERENCE", "RECEIVED"},
 		row: func(p api.Payment) []string {
@@ -132,7 +132,7 @@ func (a *App) paymentAddCommand() *cobra.Command {
 		if p.Spec.ReceivedAt, err = moment(*received, p.Spec.ReceivedAt); err != nil {
 			return err
 		}
-		if p, err = a.api.Payments().Create(cmd.Context(), p); err != nil {
+		if p, err = client.Of[api.Payment](a.api).Create(cmd.Context(), p); err != nil {
 			return err
 		}
 		return a.payments().printOne(cmd.Context(), p)
@@ -159,7 +159,7 @@ func (a *App) invoiceCreditCommand() *cobra.Command {
 			}
 			n.Spec.Lines = append(n.Spec.Lines, api.CreditLine{Line: id, AmountMicros: micros})
 		}
-		n, err := a.api.CreditNotes().Create(cmd.Context(), n)
+		n, err := client.Of[api.CreditNote](a.api).Create(cmd.Context(), n)
 		if err != nil {
 			return err
 		}
@@ -219,8 +219,8 @@ func (a *App) walletCommand() *cobra.Command {
 
 func (a *App) budgets() *kind[api.Budget] {
 	return &kind[api.Budget]{
-		app: a, kind: api.KindBudget, noun: "budget", about: "What may be spent in a month", scope: ofOrganization,
-		all: (*client.API).Budgets, meta: func(b *api.Budget) *api.Meta { return &b.Meta },
+		app: a, noun: "budget", about: "What may be spent in a month",
+
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ORGANIZATION", "OF", "AMOUNT", "CAP", "SPENT", "NOTE"},
 		row: func(b api.Budget) []string {

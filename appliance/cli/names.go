@@ -50,13 +50,13 @@ func (k *kind[T]) names(ctx context.Context) map[string]string {
 
 // metas of one page of objects; none when the key may not list them.
 func (k *kind[T]) metas(ctx context.Context, q client.Query) []api.Meta {
-	page, err := k.all(k.app.api).Page(ctx, q)
+	page, err := k.objects().Page(ctx, q)
 	if err != nil {
 		return nil
 	}
 	out := make([]api.Meta, len(page.Items))
 	for i := range page.Items {
-		out[i] = *k.meta(&page.Items[i])
+		out[i] = *api.MetaOf(&page.Items[i])
 	}
 	return out
 }

@@ -9,14 +9,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) networks() *kind[api.Network] {
 	return &kind[api.Network]{
-		app: a, kind: api.KindNetwork, noun: "network", about: "Private networks of a project", scope: ofProject,
-		more: []*cobra.Command{a.traceCommand()},
-		all:  (*client.API).Networks, meta: func(n *api.Network) *api.Meta { return &n.Meta },
+		app: a, noun: "network", about: "Private networks of a project",
+		more:    []*cobra.Command{a.traceCommand()},
 		columns: []string{"PHASE", "IPV4", "IPV6", "WAY OUT", "NOTE"},
 		row: func(n api.Network) []string {
 			out := "router"
@@ -81,9 +79,8 @@ func networkPhase(p api.NetworkPhase) string { return string(cmp.Or(p, api.Netwo
 
 func (a *App) securityGroups() *kind[api.SecurityGroup] {
 	return &kind[api.SecurityGroup]{
-		app: a, kind: api.KindSecurityGroup, noun: "security-group", aliases: []string{"sg"},
-		about: "What may reach an instance, and what it may reach", scope: ofProject,
-		all: (*client.API).SecurityGroups, meta: func(g *api.SecurityGroup) *api.Meta { return &g.Meta },
+		app: a, noun: "security-group", aliases: []string{"sg"},
+		about:   "What may reach an instance, and what it may reach",
 		columns: []string{"RULES"}, refs: []api.Kind{api.KindSecurityGroup},
 		row: func(g api.SecurityGroup) []string { return []string{fmt.Sprint(len(g.Spec.Rules))} },
 		detail: func(g api.SecurityGroup) (d detail) {
@@ -159,8 +156,7 @@ func parseRule(text string) (api.SecurityRule, error) {
 
 func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 	return &kind[api.ExternalNetwork]{
-		app: a, kind: api.KindExternalNetwork, noun: "external-network", about: "Networks outside: where routers go out and floating IPs come from",
-		all: (*client.API).ExternalNetworks, meta: func(n *api.ExternalNetwork) *api.Meta { return &n.Meta },
+		app: a, noun: "external-network", about: "Networks outside: where routers go out and floating IPs come from",
 		columns: []string{"PHASE", "IPV4", "IPV6", "VLAN", "DEFAULT", "NOTE"},
 		row: func(n api.ExternalNetwork) []string {
 			vlan, isDefault := "", ""
@@ -211,8 +207,8 @@ func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 
 func (a *App) routers() *kind[api.Router] {
 	return &kind[api.Router]{
-		app: a, kind: api.KindRouter, noun: "router", about: "Projects' ways out; the cluster makes them", scope: ofProject, reported: true, readOnly: true,
-		all: (*client.API).Routers, meta: func(r *api.Router) *api.Meta { return &r.Meta },
+		app: a, noun: "router", about: "Projects' ways out; the cluster makes them",
+
 		refs:    []api.Kind{api.KindExternalNetwork, api.KindNode, api.KindProject},
 		columns: []string{"PROJECT", "PHASE", "OUT THROUGH", "IPV4", "IPV6", "NODE", "NOTE"},
 		row: func(r api.Router) []string {
@@ -224,8 +220,8 @@ func (a *App) routers() *kind[api.Router] {
 
 func (a *App) floatingIPs() *kind[api.FloatingIP] {
 	return &kind[api.FloatingIP]{
-		app: a, kind: api.KindFloatingIP, noun: "floating-ip", aliases: []string{"fip"}, about: "Addresses outside that reach an instance", scope: ofProject,
-		all: (*client.API).FloatingIPs, meta: func(f *api.FloatingIP) *api.Meta { return &f.Meta },
+		app: a, noun: "floating-ip", aliases: []string{"fip"}, about: "Addresses outside that reach an instance",
+
 		refs:    []api.Kind{api.KindInstance, api.KindExternalNetwork},
 		columns: []string{"ADDRESS", "PHASE", "INSTANCE", "OF", "NOTE"},
 		row: func(f api.FloatingIP) []string {
@@ -255,8 +251,8 @@ func (a *App) floatingIPs() *kind[api.FloatingIP] {
 
 func (a *App) loadBalancers() *kind[api.LoadBalancer] {
 	return &kind[api.LoadBalancer]{
-		app: a, kind: api.KindLoadBalancer, noun: "load-balancer", aliases: []string{"lb"}, about: "One address for many instances", scope: ofProject,
-		all: (*client.API).LoadBalancers, meta: func(l *api.LoadBalancer) *api.Meta { return &l.Meta },
+		app: a, noun: "load-balancer", aliases: []string{"lb"}, about: "One address for many instances",
+
 		refs:    []api.Kind{api.KindInstance, api.KindNetwork, api.KindFloatingIP},
 		columns: []string{"PHASE", "ADDRESS", "PORT", "BACKENDS", "NETWORK", "FLOATING IP", "NOTE"},
 		row: func(l api.LoadBalancer) []string {

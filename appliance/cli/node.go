@@ -7,13 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) joinTokens() *kind[api.JoinToken] {
 	k := &kind[api.JoinToken]{
-		app: a, kind: api.KindJoinToken, noun: "join-token", about: "Tokens that let a new node in", reported: true, readOnly: true,
-		all: (*client.API).JoinTokens, meta: func(t *api.JoinToken) *api.Meta { return &t.Meta },
+		app: a, noun: "join-token", about: "Tokens that let a new node in",
+
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"EXPIRES", "USED BY"},
 		row: func(t api.JoinToken) []string {

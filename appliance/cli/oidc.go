@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 // oidcWait is how long a login in the browser may take.
@@ -93,8 +92,8 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 
 func (a *App) identityProviders() *kind[api.IdentityProvider] {
 	return &kind[api.IdentityProvider]{
-		app: a, kind: api.KindIdentityProvider, noun: "identity-provider", about: "Who else says who somebody is (OpenID Connect)",
-		all: (*client.API).IdentityProviders, meta: func(p *api.IdentityProvider) *api.Meta { return &p.Meta },
+		app: a, noun: "identity-provider", about: "Who else says who somebody is (OpenID Connect)",
+
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ISSUER", "CLIENT", "MAKES USERS", "GRANTS"},
 		row: func(p api.IdentityProvider) []string {

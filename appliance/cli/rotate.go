@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
@@ -18,7 +19,7 @@ func rotate[T any](k *kind[T], then, keeps string, call func(a *client.API, ctx 
 		if err != nil {
 			return err
 		}
-		if o, err = call(k.app.api, cmd.Context(), k.meta(&o).ID, int64(*keep/time.Second)); err != nil {
+		if o, err = call(k.app.api, cmd.Context(), api.MetaOf(&o).ID, int64(*keep/time.Second)); err != nil {
 			return err
 		}
 		k.made(o)

@@ -24,7 +24,7 @@ func samplesCommand[T any](k *kind[T], ask func(*client.API, context.Context, st
 			return err
 		}
 		q := api.SampleQuery{From: k.app.Now().Add(-*since), Step: *step}
-		s, err := ask(k.app.api, cmd.Context(), k.meta(&o).ID, q)
+		s, err := ask(k.app.api, cmd.Context(), api.MetaOf(&o).ID, q)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func topCommand(k *kind[api.Instance]) *cobra.Command {
 			list = append(list, i)
 		}
 		if len(args) == 0 {
-			for i, err := range k.all(k.app.api).All(cmd.Context(), k.query()) {
+			for i, err := range k.objects().All(cmd.Context(), k.query()) {
 				if err != nil {
 					return err
 				}

@@ -16,7 +16,7 @@ func (a *App) serviceCommand() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "list", Short: "List them, also those that have ended", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			list := []api.Service{}
-			for s, err := range a.api.Services().All(cmd.Context(), client.Query{}) {
+			for s, err := range client.Of[api.Service](a.api).All(cmd.Context(), client.Query{}) {
 				if err != nil {
 					return err
 				}
@@ -25,7 +25,7 @@ func (a *App) serviceCommand() *cobra.Command {
 			return a.print(list, func() table { return a.serviceTable(list) })
 		}},
 		&cobra.Command{Use: "show NAME|ID", Short: "Show one, and how it is now", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.api.Services().Get(cmd.Context(), args[0], client.Query{})
+			s, err := client.Of[api.Service](a.api).Get(cmd.Context(), args[0], client.Query{})
 			if err != nil {
 				return err
 			}

@@ -14,8 +14,8 @@ import (
 
 func (a *App) snapshots() *kind[api.Snapshot] {
 	return &kind[api.Snapshot]{
-		app: a, kind: api.KindSnapshot, noun: "snapshot", about: "Volumes as they were", scope: ofProject,
-		all: (*client.API).Snapshots, meta: func(s *api.Snapshot) *api.Meta { return &s.Meta },
+		app: a, noun: "snapshot", about: "Volumes as they were",
+
 		refs:    []api.Kind{api.KindVolume},
 		columns: []string{"PHASE", "VOLUME", "SIZE", "POOL", "NOTE"},
 		row: func(s api.Snapshot) []string {
@@ -103,7 +103,7 @@ func (a *App) snapshotCommand(k *kind[api.Volume]) *cobra.Command {
 			return err
 		}
 		snapshots := a.snapshots()
-		s, err := a.api.Snapshots().Create(cmd.Context(), api.Snapshot{
+		s, err := client.Of[api.Snapshot](a.api).Create(cmd.Context(), api.Snapshot{
 			Meta: api.Meta{Name: args[1], Organization: v.Meta.Organization, Project: v.Meta.Project},
 			Spec: api.SnapshotSpec{Volume: api.VolumeID(v.Meta.ID)},
 		})

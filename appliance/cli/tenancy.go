@@ -9,13 +9,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) organizations() *kind[api.Organization] {
 	return &kind[api.Organization]{
-		app: a, kind: api.KindOrganization, noun: "organization", about: "Customers",
-		all: (*client.API).Organizations, meta: func(o *api.Organization) *api.Meta { return &o.Meta },
+		app: a, noun: "organization", about: "Customers",
+
 		refs:    []api.Kind{api.KindPriceBook, api.KindOrganization},
 		columns: []string{"DISPLAY NAME", "PRICE BOOK", "RESELLER", "STATE"},
 		row: func(o api.Organization) []string {
@@ -73,8 +72,8 @@ func (a *App) organizations() *kind[api.Organization] {
 
 func (a *App) projects() *kind[api.Project] {
 	return &kind[api.Project]{
-		app: a, kind: api.KindProject, noun: "project", about: "What an organization keeps its resources in", scope: ofOrganization,
-		all: (*client.API).Projects, meta: func(p *api.Project) *api.Meta { return &p.Meta },
+		app: a, noun: "project", about: "What an organization keeps its resources in",
+
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "DISPLAY NAME"},
 		row:     func(p api.Project) []string { return []string{a.named(p.Meta.Organization), p.Spec.DisplayName} },

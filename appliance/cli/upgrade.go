@@ -19,8 +19,8 @@ import (
 
 func (a *App) upgrades() *kind[api.Upgrade] {
 	return &kind[api.Upgrade]{
-		app: a, kind: api.KindUpgrade, noun: "upgrade", about: "Another release on every node", reported: true, readOnly: true,
-		all: (*client.API).Upgrades, meta: func(u *api.Upgrade) *api.Meta { return &u.Meta },
+		app: a, noun: "upgrade", about: "Another release on every node", readOnly: true,
+
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"NODE", "PHASE", "FROM", "TO", "NOTE"},
 		row: func(u api.Upgrade) []string {
@@ -117,7 +117,7 @@ func (a *App) runUpgrade(ctx context.Context, f upgradeFlags, args []string) err
 	case f.cancel:
 		u, err := k.get(ctx, api.UpgradeName)
 		if err == nil {
-			_, err = k.all(a.api).Delete(ctx, u.Meta.ID)
+			_, err = k.objects().Delete(ctx, u.Meta.ID)
 		}
 		if err == nil {
 			fmt.Fprintf(a.Err, "upgrade to %s removed; every node keeps the release that it has\n", u.Spec.Version)
@@ -154,7 +154,7 @@ func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what strin
 			return none, api.Errorf(api.CodeState, "cannot start another upgrade: the one to %s is %s, want %s",
 				old.Spec.Version, cmp.Or(old.Status.Phase, api.UpgradeChecking), api.UpgradeDone).WithHint(upgradeHint)
 		}
-		if _, err := k.all(a.api).Delete(ctx, old.Meta.ID); err != nil {
+		if _, err := k.objects().Delete(ctx, old.Meta.ID); err != nil {
 			return none, err
 		}
 	} else if api.CodeOf(err) != api.CodeNotFound {
@@ -173,7 +173,7 @@ func (a *App) beginUpgrade(ctx context.Context, k *kind[api.Upgrade], what strin
 	} else if c := what[:min(1, len(what))]; c < "0" || c > "9" {
 		return none, usagef("%q is neither a directory nor a version, which begins with a digit", what)
 	}
-	return k.all(a.api).Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
+	return k.objects().Create(ctx, api.Upgrade{Meta: api.Meta{Name: api.UpgradeName}, Spec: spec})
 }
 
 // nodePackages are the packages that a node has; basalt-installer is the
@@ -267,7 +267,7 @@ func (a *App) awaitUpgrade(ctx context.Context, u api.Upgrade, limit time.Durati
 			return u, context.Cause(ctx)
 		case <-time.After(look):
 		}
-		next, err := a.api.Upgrades().Get(ctx, id, client.Query{})
+		next, err := client.Of[api.Upgrade](a.api).Get(ctx, id, client.Query{})
 		switch {
 		case err == nil:
 			u, heard = next, time.Now()

@@ -8,13 +8,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) users() *kind[api.User] {
 	k := &kind[api.User]{
-		app: a, kind: api.KindUser, noun: "user", about: "People who log in; NAME is an e-mail address", scope: ofOrganization,
-		all: (*client.API).Users, meta: func(u *api.User) *api.Meta { return &u.Meta },
+		app: a, noun: "user", about: "People who log in; NAME is an e-mail address",
+
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"DISPLAY NAME", "GRANTS", "STATE", "LAST LOGIN"},
 		row: func(u api.User) []string {

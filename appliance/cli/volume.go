@@ -7,13 +7,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/client"
 )
 
 func (a *App) volumes() *kind[api.Volume] {
 	k := &kind[api.Volume]{
-		app: a, kind: api.KindVolume, noun: "volume", about: "Disks of virtual machines", scope: ofProject,
-		all: (*client.API).Volumes, meta: func(v *api.Volume) *api.Meta { return &v.Meta },
+		app: a, noun: "volume", about: "Disks of virtual machines",
 		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"}, refs: []api.Kind{api.KindNode, api.KindInstance, api.KindSnapshot, api.KindBackup},
 		detail: a.volumeDetail,
 		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Volume, error) {

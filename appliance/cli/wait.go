@@ -37,9 +37,9 @@ func (k *kind[T]) await(ctx context.Context, o T, w waiting) (T, error) {
 	}
 	said := ""
 	err := k.follow(ctx, o, w, func(now T, gone bool) (bool, error) {
-		m := k.meta(&now)
+		m := api.MetaOf(&now)
 		if gone {
-			return false, api.Errorf(api.CodeNotFound, "%s %s was deleted meanwhile", k.kind, m.Name)
+			return false, api.Errorf(api.CodeNotFound, "%s %s was deleted meanwhile", api.KindOf[T](), m.Name)
 		}
 		o = now
 		done, doing, err := k.ready(now)
@@ -59,9 +59,9 @@ func (k *kind[T]) awaitGone(ctx context.Context, o T, w waiting) error {
 
 // follow calls f with every state of an object from o on, until f is done.
 func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone bool) (bool, error)) error {
-	id, since := k.meta(&o).ID, k.meta(&o).Revision
-	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s is not ready after %s", k.kind, k.meta(&o).Name, w.timeout).
-		WithHint("it goes on: basalt %s get %s", k.noun, k.meta(&o).Name))
+	id, since := api.MetaOf(&o).ID, api.MetaOf(&o).Revision
+	ctx, cancel := context.WithTimeoutCause(ctx, w.timeout, api.Errorf(codeTimeout, "%s %s is not ready after %s", api.KindOf[T](), api.MetaOf(&o).Name, w.timeout).
+		WithHint("it goes on: basalt %s get %s", k.noun, api.MetaOf(&o).Name))
 	defer cancel()
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
@@ -70,7 +70,7 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 		return err
 	}
 	// The object may have gone before the watch began.
-	now, err := k.all(k.app.api).Get(ctx, id, k.query())
+	now, err := k.objects().Get(ctx, id, k.query())
 	switch {
 	case api.CodeOf(err) == api.CodeNotFound && err != nil:
 		_, err := f(o, true)
@@ -78,12 +78,12 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 	case err != nil:
 		return timedOut(ctx, err)
 	}
-	if since = max(since, k.meta(&now).Revision); since > k.meta(&o).Revision {
+	if since = max(since, api.MetaOf(&now).Revision); since > api.MetaOf(&o).Revision {
 		if done, err := f(now, false); done || err != nil {
 			return err
 		}
 	}
-	for e, err := range k.app.api.Watch(ctx, since, k.kind) {
+	for e, err := range k.app.api.Watch(ctx, since, api.KindOf[T]()) {
 		if err != nil {
 			return timedOut(ctx, err)
 		}
@@ -92,7 +92,7 @@ func (k *kind[T]) follow(ctx context.Context, o T, w waiting, f func(now T, gone
 		}
 		gone := e.Type == api.EventRemove
 		if e.Type == api.EventSync {
-			if now, err = k.all(k.app.api).Get(ctx, id, k.query()); err != nil {
+			if now, err = k.objects().Get(ctx, id, k.query()); err != nil {
 				if api.CodeOf(err) != api.CodeNotFound {
 					return timedOut(ctx, err)
 				}

@@ -18,8 +18,8 @@ import (
 
 func (a *App) webhooks() *kind[api.Webhook] {
 	k := &kind[api.Webhook]{
-		app: a, kind: api.KindWebhook, noun: "webhook", about: "Who is told what happened, by signed requests", scope: ofOrganization,
-		all: (*client.API).Webhooks, meta: func(w *api.Webhook) *api.Meta { return &w.Meta },
+		app: a, noun: "webhook", about: "Who is told what happened, by signed requests",
+
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"URL", "EVENTS", "STATE", "NOTE"},
 		row: func(w api.Webhook) []string {

@@ -51,29 +51,29 @@ type (
 func attacks(t *testing.T, w *world) {
 	g := w.debian
 	self := g.get(t).Assignment.Ports[0]
-	net1, err := w.tenant.Networks().Get(w.ctx, string(self.Network), client.Query{})
+	net1, err := client.Of[api.Network](w.tenant).Get(w.ctx, string(self.Network), client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	open := func(c *client.API, project string) api.SecurityGroupID {
-		sg, err := c.SecurityGroups().Create(w.ctx, api.SecurityGroup{Meta: api.Meta{Name: "open", Project: project}, Spec: api.SecurityGroupSpec{Rules: []api.SecurityRule{
+		sg, err := client.Of[api.SecurityGroup](c).Create(w.ctx, api.SecurityGroup{Meta: api.Meta{Name: "open", Project: project}, Spec: api.SecurityGroupSpec{Rules: []api.SecurityRule{
 			{Direction: api.Ingress, Protocol: api.ProtocolAny}, {Direction: api.Egress, Protocol: api.ProtocolAny}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return api.SecurityGroupID(sg.Meta.ID)
 	}
-	twin, err := w.stranger.Networks().Create(w.ctx, api.Network{Meta: api.Meta{Name: "twin", Project: "two"}, Spec: api.NetworkSpec{Cidr4: net1.Spec.Cidr4, Cidr6: "fd5a:17::/64"}})
+	twin, err := client.Of[api.Network](w.stranger).Create(w.ctx, api.Network{Meta: api.Meta{Name: "twin", Project: "two"}, Spec: api.NetworkSpec{Cidr4: net1.Spec.Cidr4, Cidr6: "fd5a:17::/64"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := w.stranger.Networks().Create(w.ctx, api.Network{Meta: api.Meta{Name: "other", Project: "two"}, Spec: api.NetworkSpec{Cidr4: "10.213.7.0/24", Cidr6: "fd5a:18::/64"}})
+	other, err := client.Of[api.Network](w.stranger).Create(w.ctx, api.Network{Meta: api.Meta{Name: "other", Project: "two"}, Spec: api.NetworkSpec{Cidr4: "10.213.7.0/24", Cidr6: "fd5a:18::/64"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	openOne, openTwo := open(w.tenant, "one"), open(w.stranger, "two")
 	victim := func(c *client.API, project, name string, networks ...api.InstanceNetwork) guest {
-		in, err := c.Instances().Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: project}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "blank", Networks: networks}})
+		in, err := client.Of[api.Instance](c).Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: project}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "blank", Networks: networks}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,12 +126,12 @@ for name in ["X-Real-IP", "X-Forwarded-For"]:
 	neighbour.remove(t)
 	foreign.remove(t)
 	for _, n := range []string{twin.Meta.ID, other.Meta.ID} {
-		if _, err := w.stranger.Networks().Delete(w.ctx, n); err != nil {
+		if _, err := client.Of[api.Network](w.stranger).Delete(w.ctx, n); err != nil {
 			t.Error(err)
 		}
 	}
 	for sg, c := range map[api.SecurityGroupID]*client.API{openOne: w.tenant, openTwo: w.stranger} {
-		if _, err := c.SecurityGroups().Delete(w.ctx, string(sg)); err != nil {
+		if _, err := client.Of[api.SecurityGroup](c).Delete(w.ctx, string(sg)); err != nil {
 			t.Error(err)
 		}
 	}

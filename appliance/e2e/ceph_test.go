@@ -48,7 +48,7 @@ func TestCeph(t *testing.T) {
 		n.mustCLI(token, "disk", "use", name, "ceph", "--wait", "--timeout", "300s")
 	}
 	patience.Until(t, 2*time.Minute, "Ceph is ready", func() bool {
-		c, err := n.operator.CephClusters().Get(n.ctx, api.CephName, client.Query{})
+		c, err := client.Of[api.CephCluster](n.operator).Get(n.ctx, api.CephName, client.Query{})
 		return err == nil && c.Status.Phase == api.CephReady && c.Status.OsdsUp == 3
 	})
 	said("three disks are Ceph's")
@@ -56,7 +56,7 @@ func TestCeph(t *testing.T) {
 	g := cephGuest(t, n, token, "small")
 	said("a guest has booted from it")
 	n.mustCLI(token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "db", "--wait")
-	v, err := n.operator.Volumes().Get(n.ctx, "data", client.Query{Project: "one"})
+	v, err := client.Of[api.Volume](n.operator).Get(n.ctx, "data", client.Query{Project: "one"})
 	if err != nil || v.Assignment.Pool != api.PoolCeph {
 		t.Fatalf("the volume is in pool %q: %v", v.Assignment.Pool, err)
 	}
@@ -102,7 +102,7 @@ func TestCeph(t *testing.T) {
 	n.mustCLI(token, "volume", "delete", "data", "--project", "one", "--wait")
 	// A root volume goes after its instance, and needs its image until then.
 	patience.Until(t, 2*time.Minute, "the root volume to go", func() bool {
-		page, err := n.operator.Volumes().Page(n.ctx, client.Query{})
+		page, err := client.Of[api.Volume](n.operator).Page(n.ctx, client.Query{})
 		return err == nil && len(page.Items) == 0
 	})
 	n.mustCLI(token, "image", "delete", "small", "--wait")
@@ -157,7 +157,7 @@ func cephDisks(t *testing.T, count int) (dir string, loops []string) {
 func (n *node) diskNames(t *testing.T, token string, want int) (names []string) {
 	t.Helper()
 	patience.Until(t, time.Minute, "the node tells of its disks", func() bool {
-		page, err := n.client(token).Disks().Page(n.ctx, client.Query{})
+		page, err := client.Of[api.Disk](n.client(token)).Page(n.ctx, client.Query{})
 		names = nil
 		for _, d := range page.Items {
 			if d.Status.State == api.DiskFree {
@@ -185,11 +185,11 @@ spec: {vcpus: 1, memoryBytes: 768MiB, rootBytes: 3GiB}
 	n.mustCLI(token, "image", "import", image, "--file", guestImage(t, image), "--format", "qcow2", "--public", "--wait", "--timeout", "280s")
 	began := time.Now()
 	n.mustCLI(token, "instance", "create", "db", "--project", "one", "--flavor", "guest", "--image", image, "--wait", "--timeout", "280s")
-	in, err := n.operator.Instances().Get(n.ctx, "db", client.Query{Project: "one"})
+	in, err := client.Of[api.Instance](n.operator).Get(n.ctx, "db", client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := n.operator.Volumes().Get(n.ctx, string(in.Assignment.RootVolume), client.Query{})
+	root, err := client.Of[api.Volume](n.operator).Get(n.ctx, string(in.Assignment.RootVolume), client.Query{})
 	if err != nil || root.Assignment.Pool != api.PoolCeph {
 		t.Fatalf("the root volume is in pool %q: %v", root.Assignment.Pool, err)
 	}

@@ -48,7 +48,7 @@ func churn(t *testing.T, w *world) {
 	t.Logf("%d instances made and deleted in %v", at*rounds, time.Since(began).Round(time.Second))
 	// A root volume goes after its instance.
 	patience.Until(t, 2*time.Minute, "the last volume to go", func() bool {
-		for v, err := range w.operator.Volumes().All(w.ctx, client.Query{}) {
+		for v, err := range client.Of[api.Volume](w.operator).All(w.ctx, client.Query{}) {
 			if err != nil || v.Meta.DeletedAt != nil {
 				return false
 			}
@@ -134,13 +134,13 @@ func (s *sightings) wait(id string, which func() map[string]bool, over <-chan st
 // once makes an instance, waits until it runs if it is to, deletes it, and
 // waits until it is gone.
 func (w *world) once(seen *sightings, name string, run bool) error {
-	in, err := w.tenant.Instances().Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: "one"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "button"}})
+	in, err := client.Of[api.Instance](w.tenant).Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: "one"}, Spec: api.InstanceSpec{Flavor: "tiny", Image: "button"}})
 	if err != nil {
 		return err
 	}
 	wait := func(what string, which func() map[string]bool) error {
 		if !seen.wait(in.Meta.ID, which, patience.After(4*time.Minute)) {
-			now, err := w.tenant.Instances().Get(w.ctx, in.Meta.ID, client.Query{})
+			now, err := client.Of[api.Instance](w.tenant).Get(w.ctx, in.Meta.ID, client.Query{})
 			if now.Status.Phase == api.InstanceRunning && run || api.CodeOf(err) == api.CodeNotFound && err != nil {
 				err = errors.Join(err, errors.New("and the watch has not told of it"))
 			}
@@ -153,7 +153,7 @@ func (w *world) once(seen *sightings, name string, run bool) error {
 			return err
 		}
 	}
-	if _, err := w.tenant.Instances().Delete(w.ctx, in.Meta.ID); err != nil {
+	if _, err := client.Of[api.Instance](w.tenant).Delete(w.ctx, in.Meta.ID); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return wait("gone", func() map[string]bool { return seen.gone })

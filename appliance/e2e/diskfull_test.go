@@ -100,7 +100,7 @@ func TestDiskFull(t *testing.T) {
 
 func rootVolume(t *testing.T, w *world, g guest) api.Volume {
 	t.Helper()
-	for v, err := range w.tenant.Volumes().All(w.ctx, client.Query{Project: "one"}) {
+	for v, err := range client.Of[api.Volume](w.tenant).All(w.ctx, client.Query{Project: "one"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func external(t *testing.T, w *world) {
 		"--ranges4", "203.0.113.10-203.0.113.50", "--default")
 	var router api.Router
 	patience.Until(t, 2*time.Minute, "the project's router goes out", func() bool {
-		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
+		page, err := client.Of[api.Router](w.tenant).Page(w.ctx, client.Query{Project: "one"})
 		if err != nil || len(page.Items) != 1 {
 			return false
 		}
@@ -73,7 +73,7 @@ func external(t *testing.T, w *world) {
 	group("ingress tcp 8080 from 203.0.113.0/24")
 	answers(floating + ":8080")
 	patience.Until(t, time.Minute, "the guest goes out with its floating IP", func() bool { said, _ := out(); return said == "outside sees "+floating })
-	www, err := w.tenant.FloatingIPs().Get(w.ctx, "www", client.Query{Project: "one"})
+	www, err := client.Of[api.FloatingIP](w.tenant).Get(w.ctx, "www", client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func external(t *testing.T, w *world) {
 	w.mustCLI(operator, "external-network", "delete", "internet")
 	patience.Until(t, time.Minute, "the guest does not get out any more", func() bool { _, ok := out(); return !ok })
 	patience.Until(t, time.Minute, "the router is gone", func() bool {
-		page, err := w.tenant.Routers().Page(w.ctx, client.Query{Project: "one"})
+		page, err := client.Of[api.Router](w.tenant).Page(w.ctx, client.Query{Project: "one"})
 		return err == nil && len(page.Items) == 0
 	})
 	w.nothingLeft(t)
@@ -110,7 +110,7 @@ func floatingIP(t *testing.T, w *world, name string, flags ...string) string {
 	var f api.FloatingIP
 	patience.Until(t, time.Minute, "floating IP "+name, func() bool {
 		var err error
-		f, err = w.tenant.FloatingIPs().Get(w.ctx, name, client.Query{Project: "one"})
+		f, err = client.Of[api.FloatingIP](w.tenant).Get(w.ctx, name, client.Query{Project: "one"})
 		return err == nil && f.Status.Phase == api.NetworkReady
 	})
 	return f.Assignment.Address

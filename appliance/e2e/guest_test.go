@@ -23,7 +23,7 @@ type guest struct {
 
 func (g guest) get(t *testing.T) api.Instance {
 	t.Helper()
-	in, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
+	in, err := client.Of[api.Instance](g.c).Get(g.n.ctx, g.id, client.Query{})
 	if err != nil {
 		t.Fatalf("get instance: %v", err)
 	}

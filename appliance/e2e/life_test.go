@@ -20,12 +20,12 @@ import (
 func (w *world) upload(t *testing.T, name string, spec api.ImageSpec, content []byte) (api.Image, error) {
 	t.Helper()
 	spec.Public = true
-	img, err := w.operator.Images().Create(w.ctx, api.Image{Meta: api.Meta{Name: name}, Spec: spec})
+	img, err := client.Of[api.Image](w.operator).Create(w.ctx, api.Image{Meta: api.Meta{Name: name}, Spec: spec})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.operator.PutImageContent(w.ctx, img.Meta.ID, strings.NewReader(string(content)), int64(len(content)))
-	now, err2 := w.operator.Images().Get(w.ctx, img.Meta.ID, client.Query{})
+	now, err2 := client.Of[api.Image](w.operator).Get(w.ctx, img.Meta.ID, client.Query{})
 	if err2 != nil {
 		t.Fatal(err2)
 	}
@@ -63,7 +63,7 @@ func bootSector(size int) []byte {
 
 func (w *world) create(t *testing.T, name, flavor, image string, vgpu *api.VGPUSpec) guest {
 	t.Helper()
-	in, err := w.tenant.Instances().Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: "one"},
+	in, err := client.Of[api.Instance](w.tenant).Create(w.ctx, api.Instance{Meta: api.Meta{Name: name, Project: "one"},
 		Spec: api.InstanceSpec{Flavor: api.FlavorID(flavor), Image: api.ImageID(image), Vgpu: vgpu}})
 	if err != nil {
 		t.Fatal(err)
@@ -74,11 +74,11 @@ func (w *world) create(t *testing.T, name, flavor, image string, vgpu *api.VGPUS
 // remove deletes an instance and waits until it is gone.
 func (g guest) remove(t *testing.T) {
 	t.Helper()
-	if _, err := g.c.Instances().Delete(g.n.ctx, g.id); err != nil {
+	if _, err := client.Of[api.Instance](g.c).Delete(g.n.ctx, g.id); err != nil {
 		t.Fatal(err)
 	}
 	patience.Until(t, time.Minute, "the instance to be gone", func() bool {
-		_, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
+		_, err := client.Of[api.Instance](g.c).Get(g.n.ctx, g.id, client.Query{})
 		return api.CodeOf(err) == api.CodeNotFound && err != nil
 	})
 }
@@ -94,7 +94,7 @@ func fitsNowhere(t *testing.T, w *world) {
 		{"greedy", "tiny", &api.VGPUSpec{VramBytes: 2 * cardVRAM}, "VRAM"},
 		{"nopool", "tiny", &api.VGPUSpec{VramBytes: 64 * mib, Pool: "nowhere"}, "pool"},
 	} {
-		in, err := w.tenant.Instances().Create(w.ctx, api.Instance{Meta: api.Meta{Name: c.name, Project: "one"},
+		in, err := client.Of[api.Instance](w.tenant).Create(w.ctx, api.Instance{Meta: api.Meta{Name: c.name, Project: "one"},
 			Spec: api.InstanceSpec{Flavor: api.FlavorID(c.flavor), Image: "blank", Vgpu: c.vgpu}})
 		if err != nil { // refused at once is as good
 			t.Logf("%s: %v", c.name, err)
@@ -133,7 +133,7 @@ func killedWhileCreating(t *testing.T, w *world) {
 			g.stopInBackground(t, w.deafStopped)
 			break
 		}
-		if _, err := w.tenant.Instances().Delete(w.ctx, g.id); err != nil {
+		if _, err := client.Of[api.Instance](w.tenant).Delete(w.ctx, g.id); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(after / 2)
@@ -143,7 +143,7 @@ func killedWhileCreating(t *testing.T, w *world) {
 		}
 		w.startBasaltd()
 		patience.Until(t, time.Minute, "the instance to be gone", func() bool {
-			_, err := g.c.Instances().Get(w.ctx, g.id, client.Query{})
+			_, err := client.Of[api.Instance](g.c).Get(w.ctx, g.id, client.Query{})
 			return err != nil && api.CodeOf(err) == api.CodeNotFound
 		})
 		patience.Until(t, 20*time.Second, "nothing to be left of it", func() bool { return len(w.domainsOf(g.id))+len(w.of("", g.id)) == 0 })
@@ -160,7 +160,7 @@ func (g guest) stopInBackground(t *testing.T, took chan<- time.Duration) {
 	began := time.Now()
 	go func() {
 		for watch := patience.Start(); !watch.Over(shortGrace + time.Minute); {
-			in, err := g.c.Instances().Get(g.n.ctx, g.id, client.Query{})
+			in, err := client.Of[api.Instance](g.c).Get(g.n.ctx, g.id, client.Query{})
 			if err == nil && in.Status.Phase == api.InstanceStopped {
 				took <- time.Since(began)
 				return

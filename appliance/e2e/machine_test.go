@@ -132,7 +132,7 @@ spec: {vcpus: 200, memoryBytes: 1TiB, rootBytes: 64MiB}
 			t.Fatal(err)
 		}
 		w.mustCLI(string(operator), "apply", "-f", file)
-		key, err := w.operator.APIKeys().Create(w.ctx, api.APIKey{Meta: api.Meta{Name: "member", Organization: pair[0], Project: pair[1]}, Spec: api.APIKeySpec{Role: api.RoleMember}})
+		key, err := client.Of[api.APIKey](w.operator).Create(w.ctx, api.APIKey{Meta: api.Meta{Name: "member", Organization: pair[0], Project: pair[1]}, Spec: api.APIKeySpec{Role: api.RoleMember}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ spec: {vcpus: 200, memoryBytes: 1TiB, rootBytes: 64MiB}
 	}
 	_, err = w.client("basalt_wrong").Whoami(w.ctx)
 	codeOf(t, err, api.CodeUnauthenticated)
-	_, err = w.tenant.Flavors().Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "mine"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 * mib}})
+	_, err = client.Of[api.Flavor](w.tenant).Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "mine"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 * mib}})
 	codeOf(t, err, api.CodeForbidden)
 }
 
@@ -191,7 +191,7 @@ func (w *world) importImage(t *testing.T, name string) {
 func (w *world) guestByCLI(t *testing.T, name string, flags ...string) guest {
 	t.Helper()
 	w.mustCLI(w.token, append([]string{"instance", "create", name, "--project", "one", "--wait", "--timeout", "300s"}, flags...)...)
-	in, err := w.tenant.Instances().Get(w.ctx, name, client.Query{Project: "one"})
+	in, err := client.Of[api.Instance](w.tenant).Get(w.ctx, name, client.Query{Project: "one"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,17 +240,17 @@ func mainJob(t *testing.T, w *world) {
 	in := w.debian.get(t)
 	var err error
 
-	_, err = w.stranger.Instances().Get(w.ctx, in.Meta.ID, client.Query{})
+	_, err = client.Of[api.Instance](w.stranger).Get(w.ctx, in.Meta.ID, client.Query{})
 	codeOf(t, err, api.CodeNotFound)
 	_, err = w.stranger.Exec(w.ctx, in.Meta.ID, api.ExecRequest{Argv: []string{"id"}})
 	codeOf(t, err, api.CodeNotFound)
 	_, err = w.stranger.StopInstance(w.ctx, in.Meta.ID)
 	codeOf(t, err, api.CodeNotFound)
 	for _, q := range []client.Query{{}, {Project: "two"}} {
-		if page, err := w.stranger.Instances().Page(w.ctx, q); err != nil || len(page.Items) != 0 {
+		if page, err := client.Of[api.Instance](w.stranger).Page(w.ctx, q); err != nil || len(page.Items) != 0 {
 			t.Errorf("a stranger lists %v, %v", page.Items, err)
 		}
-		if page, err := w.stranger.UsageRecords().Page(w.ctx, q); err != nil || len(page.Items) != 0 {
+		if page, err := client.Of[api.UsageRecord](w.stranger).Page(w.ctx, q); err != nil || len(page.Items) != 0 {
 			t.Errorf("a stranger lists usage %v, %v", page.Items, err)
 		}
 	}
@@ -295,7 +295,7 @@ func usageIsExact(t *testing.T, w *world) {
 func (w *world) recorded(t *testing.T, resource string) map[api.Meter]int64 {
 	t.Helper()
 	sums := map[api.Meter]int64{}
-	for r, err := range w.tenant.UsageRecords().All(w.ctx, client.Query{Project: "one"}) {
+	for r, err := range client.Of[api.UsageRecord](w.tenant).All(w.ctx, client.Query{Project: "one"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

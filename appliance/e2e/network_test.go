@@ -46,7 +46,7 @@ func network(t *testing.T, w *world) {
 		t.Errorf("169.254.169.254 says %q, it is %s", id, g.id)
 	}
 	names(t, w, port)
-	net, err := w.tenant.Networks().Get(w.ctx, string(port.Network), client.Query{})
+	net, err := client.Of[api.Network](w.tenant).Get(w.ctx, string(port.Network), client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func network(t *testing.T, w *world) {
 	}
 	_, err = w.stranger.TraceNetwork(w.ctx, g.id, net.Assignment.Gateway4, "icmp", "")
 	codeOf(t, err, api.CodeInvalid) // what it names does not exist
-	_, err = w.stranger.Networks().Get(w.ctx, string(port.Network), client.Query{})
+	_, err = client.Of[api.Network](w.stranger).Get(w.ctx, string(port.Network), client.Query{})
 	codeOf(t, err, api.CodeNotFound)
 }
 
@@ -137,7 +137,7 @@ func backup(t *testing.T, w *world) {
 	w.mustCLI(operator, "backup-target", "create", "nas", "--directory", filepath.Join(t.TempDir(), "nas"), "--wait")
 	w.mustCLI(w.token, "volume", "create", "data", "--project", "one", "--size", "64MiB", "--instance", "main", "--wait")
 	device := func(name string) string {
-		v, err := w.tenant.Volumes().Get(w.ctx, name, client.Query{Project: "one"})
+		v, err := client.Of[api.Volume](w.tenant).Get(w.ctx, name, client.Query{Project: "one"})
 		if err != nil {
 			t.Fatal(err)
 		}

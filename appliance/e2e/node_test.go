@@ -81,8 +81,8 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	}
 	n.id = string(id)
 	patience.Until(t, time.Minute, "the node reports its GPU, and that it can start machines", func() bool {
-		gpus, err := n.operator.GPUs().Page(n.ctx, client.Query{})
-		nodes, err2 := n.operator.Nodes().Page(n.ctx, client.Query{})
+		gpus, err := client.Of[api.GPU](n.operator).Page(n.ctx, client.Query{})
+		nodes, err2 := client.Of[api.Node](n.operator).Page(n.ctx, client.Query{})
 		return err == nil && err2 == nil && len(gpus.Items) == 1 && len(nodes.Items) == 1 && nodes.Items[0].WithoutHypervisor() == ""
 	})
 	return n

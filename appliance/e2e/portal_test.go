@@ -28,7 +28,7 @@ func TestPortal(t *testing.T) {
 		image = "debian"
 	}
 	w.importImage(t, image)
-	_, err := w.operator.Flavors().Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "guest"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 768 * mib, RootBytes: 3 * gib}})
+	_, err := client.Of[api.Flavor](w.operator).Create(w.ctx, api.Flavor{Meta: api.Meta{Name: "guest"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 768 * mib, RootBytes: 3 * gib}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +37,14 @@ func TestPortal(t *testing.T) {
 			email := view + "@example.com"
 			w.customer(t, view, email)
 			portaltest.Tell(t, "machine.mjs", w.log, "PORTAL=http://"+w.listen, "EMAIL="+email, "VIEW="+view, "IMAGE="+image)
-			if page, err := w.operator.Instances().Page(w.ctx, client.Query{}); err != nil || len(page.Items) != 0 {
+			if page, err := client.Of[api.Instance](w.operator).Page(w.ctx, client.Query{}); err != nil || len(page.Items) != 0 {
 				t.Errorf("left: %v %v", page.Items, err)
 			}
 		})
 	}
 	// A machine's volume goes after it.
 	patience.Until(t, time.Minute, "no volume is left", func() bool {
-		page, err := w.operator.Volumes().Page(w.ctx, client.Query{})
+		page, err := client.Of[api.Volume](w.operator).Page(w.ctx, client.Query{})
 		return err == nil && len(page.Items) == 0
 	})
 	w.stop()
@@ -64,14 +64,14 @@ func (w *world) keepPictures(t *testing.T) {
 // customer makes an organization with a project and the user who administers it.
 func (w *world) customer(t *testing.T, name, email string) {
 	t.Helper()
-	org, err := w.operator.Organizations().Create(w.ctx, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{DisplayName: name + " Ltd"}})
+	org, err := client.Of[api.Organization](w.operator).Create(w.ctx, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{DisplayName: name + " Ltd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.operator.Projects().Create(w.ctx, api.Project{Meta: api.Meta{Name: "research", Organization: org.Meta.ID}}); err != nil {
+	if _, err := client.Of[api.Project](w.operator).Create(w.ctx, api.Project{Meta: api.Meta{Name: "research", Organization: org.Meta.ID}}); err != nil {
 		t.Fatal(err)
 	}
-	u, err := w.operator.Users().Create(w.ctx, api.User{Meta: api.Meta{Name: email, Organization: org.Meta.ID},
+	u, err := client.Of[api.User](w.operator).Create(w.ctx, api.User{Meta: api.Meta{Name: email, Organization: org.Meta.ID},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleAdmin, Organization: org.Meta.ID}}}})
 	if err != nil {
 		t.Fatal(err)

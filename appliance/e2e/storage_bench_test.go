@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 const storageRounds = 3
@@ -137,7 +138,7 @@ func (s storageBench) tools(t *testing.T) {
 func (s storageBench) create(t *testing.T, spec api.VolumeSpec) api.Volume {
 	t.Helper()
 	spec.Instance, spec.Pool = api.InstanceID(s.g.id), s.pool
-	v, err := s.g.c.Volumes().Create(s.g.n.ctx, api.Volume{Meta: api.Meta{Name: fmt.Sprintf("v-%d", time.Now().UnixNano()), Project: "one"}, Spec: spec})
+	v, err := client.Of[api.Volume](s.g.c).Create(s.g.n.ctx, api.Volume{Meta: api.Meta{Name: fmt.Sprintf("v-%d", time.Now().UnixNano()), Project: "one"}, Spec: spec})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,15 +21,15 @@ func TestUseIsInvoicedBeforeItGoes(t *testing.T) {
 	w := newWorld(t, newDisk(t))
 	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice})
 	ahead, d := w.customer("ahead", &api.OrganizationBilling{Mode: api.BillingPrepaid})
-	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: ahead}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 900_000_000, Reference: "card 1"}})
+	do(t, client.Of[api.Payment](w.op).Create, api.Payment{Meta: api.Meta{Organization: ahead}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 900_000_000, Reference: "card 1"}})
 	w.until(1, 9, 0)
-	train := do(t, c.Instances().Create, machine("train", "small", 0)).Meta.ID
-	web := do(t, d.Instances().Create, machine("web", "small", 0)).Meta.ID
+	train := do(t, client.Of[api.Instance](c).Create, machine("train", "small", 0)).Meta.ID
+	web := do(t, client.Of[api.Instance](d).Create, machine("web", "small", 0)).Meta.ID
 	w.wantPhase(c, train, api.InstanceRunning)
 	w.wantPhase(d, web, api.InstanceRunning)
 	w.until(1, 12, 0)
-	do(t, c.Instances().Delete, train)
-	do(t, d.Instances().Delete, web)
+	do(t, client.Of[api.Instance](c).Delete, train)
+	do(t, client.Of[api.Instance](d).Delete, web)
 	for range 20 { // a step each
 		w.pass(time.Second)
 	}
@@ -37,29 +37,29 @@ func TestUseIsInvoicedBeforeItGoes(t *testing.T) {
 		t.Fatalf("%s is not gone: %s %s", left[0].Meta.ID, left[0].Status, left[0].Meta.Finalizers)
 	}
 	drop := func(org string) error {
-		for k, err := range w.op.APIKeys().All(t.Context(), client.Query{Organization: org}) {
+		for k, err := range client.Of[api.APIKey](w.op).All(t.Context(), client.Query{Organization: org}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			do(t, w.op.APIKeys().Delete, k.Meta.ID)
+			do(t, client.Of[api.APIKey](w.op).Delete, k.Meta.ID)
 		}
-		for p, err := range w.op.Projects().All(t.Context(), client.Query{Organization: org}) {
+		for p, err := range client.Of[api.Project](w.op).All(t.Context(), client.Query{Organization: org}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			do(t, w.op.Projects().Delete, p.Meta.ID)
+			do(t, client.Of[api.Project](w.op).Delete, p.Meta.ID)
 		}
 		w.turn()
-		_, err := w.op.Organizations().Delete(t.Context(), org)
+		_, err := client.Of[api.Organization](w.op).Delete(t.Context(), org)
 		return err
 	}
 	termsOff := func(org string) error {
-		o, err := w.op.Organizations().Get(t.Context(), org, client.Query{})
+		o, err := client.Of[api.Organization](w.op).Get(t.Context(), org, client.Query{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Spec.Billing = nil
-		_, err = w.op.Organizations().Update(t.Context(), org, o)
+		_, err = client.Of[api.Organization](w.op).Update(t.Context(), org, o)
 		return err
 	}
 	notInvoiced := func(err error) bool {

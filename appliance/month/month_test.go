@@ -13,9 +13,9 @@ import (
 // customer signs up: an organization with its terms, a project, an admin's key.
 func (w *world) customer(name string, terms *api.OrganizationBilling) (org string, c *client.API) {
 	w.t.Helper()
-	o := do(w.t, w.op.Organizations().Create, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{Billing: terms}})
-	p := do(w.t, w.op.Projects().Create, api.Project{Meta: api.Meta{Name: name, Organization: o.Meta.ID}})
-	k := do(w.t, w.op.APIKeys().Create, api.APIKey{Meta: api.Meta{Name: name, Organization: o.Meta.ID, Project: p.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleMember}})
+	o := do(w.t, client.Of[api.Organization](w.op).Create, api.Organization{Meta: api.Meta{Name: name}, Spec: api.OrganizationSpec{Billing: terms}})
+	p := do(w.t, client.Of[api.Project](w.op).Create, api.Project{Meta: api.Meta{Name: name, Organization: o.Meta.ID}})
+	k := do(w.t, client.Of[api.APIKey](w.op).Create, api.APIKey{Meta: api.Meta{Name: name, Organization: o.Meta.ID, Project: p.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleMember}})
 	return o.Meta.ID, w.connect(w.url, k.Secret)
 }
 
@@ -49,11 +49,11 @@ func TestMonth(t *testing.T) {
 	w := newWorld(t, newDisk(t))
 	acme, c := w.customer("acme", &api.OrganizationBilling{Mode: api.BillingInvoice, TimeZone: "Europe/Berlin", DueDays: api.Setting(3), StopAfterDays: api.Setting(2), SuspendAfterDays: api.Setting(4)})
 	other, d := w.customer("other", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(5_000_000), SuspendAfterDays: api.Setting(1)})
-	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 2_000_000, Reference: "card 1"}})
+	do(t, client.Of[api.Payment](w.op).Create, api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 2_000_000, Reference: "card 1"}})
 
 	w.until(1, 9, 30)
-	train := do(t, c.Instances().Create, machine("train", "small", 1<<30)).Meta.ID
-	do(t, d.Instances().Create, machine("web", "small", 0))
+	train := do(t, client.Of[api.Instance](c).Create, machine("train", "small", 1<<30)).Meta.ID
+	do(t, client.Of[api.Instance](d).Create, machine("web", "small", 0))
 	w.wantPhase(c, train, api.InstanceRunning)
 	web := w.wantPhase(d, "web", api.InstanceRunning).Meta.ID
 
@@ -61,13 +61,13 @@ func TestMonth(t *testing.T) {
 	do(t, c.StopInstance, train)
 	in := w.wantPhase(c, train, api.InstanceStopped)
 	w.until(3, 11, 50)
-	large, err := w.op.Flavors().Get(t.Context(), "large", client.Query{})
+	large, err := client.Of[api.Flavor](w.op).Get(t.Context(), "large", client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in = w.instance(c, train)
 	in.Spec.Flavor = api.FlavorID(large.Meta.ID)
-	if _, err := c.Instances().Update(t.Context(), train, in); err != nil {
+	if _, err := client.Of[api.Instance](c).Update(t.Context(), train, in); err != nil {
 		t.Fatal(err)
 	}
 	w.turn()
@@ -100,10 +100,10 @@ func TestMonth(t *testing.T) {
 	w.wantPhase(c, train, api.InstanceRunning)
 
 	w.until(12, 8, 11) // one lives for minutes
-	short := do(t, c.Instances().Create, machine("short", "large", 0)).Meta.ID
+	short := do(t, client.Of[api.Instance](c).Create, machine("short", "large", 0)).Meta.ID
 	w.wantPhase(c, short, api.InstanceRunning)
 	w.until(12, 8, 48)
-	do(t, c.Instances().Delete, short)
+	do(t, client.Of[api.Instance](c).Delete, short)
 
 	w.until(14, 23, 20) // kill -9 of everything but the machines
 	w.kill()
@@ -111,29 +111,29 @@ func TestMonth(t *testing.T) {
 	w.until(15, 0, 10)
 	w.kill()
 
-	book, err := w.op.PriceBooks().Get(t.Context(), api.DefaultPriceBook, client.Query{})
+	book, err := client.Of[api.PriceBook](w.op).Get(t.Context(), api.DefaultPriceBook, client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	book.Spec.Prices = append(book.Spec.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 13_337, Per: 3600, Unit: "vCPU hour", From: begin.AddDate(0, 0, 15)})
 	book.Spec.Taxes = append(book.Spec.Taxes, api.Tax{Name: "VAT", BasisPoints: 1900})
-	if _, err := w.op.PriceBooks().Update(t.Context(), book.Meta.ID, book); err != nil {
+	if _, err := client.Of[api.PriceBook](w.op).Update(t.Context(), book.Meta.ID, book); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := do(t, c.Snapshots().Create, api.Snapshot{Meta: api.Meta{Name: "before"}, Spec: api.SnapshotSpec{Volume: w.instance(c, train).Assignment.RootVolume}}).Meta.ID
+	snapshot := do(t, client.Of[api.Snapshot](c).Create, api.Snapshot{Meta: api.Meta{Name: "before"}, Spec: api.SnapshotSpec{Volume: w.instance(c, train).Assignment.RootVolume}}).Meta.ID
 	w.until(20, 0, 0)
-	do(t, c.Snapshots().Delete, snapshot)
+	do(t, client.Of[api.Snapshot](c).Delete, snapshot)
 
 	// The wallet has run dry on the way: web has stopped, and runs again with a payment.
 	w.wantPhase(d, web, api.InstanceStopped)
-	if o, err := w.op.Organizations().Get(t.Context(), other, client.Query{}); err != nil || o.Spec.Suspended == nil || o.Spec.Suspended.By != api.RoleBilling {
+	if o, err := client.Of[api.Organization](w.op).Get(t.Context(), other, client.Query{}); err != nil || o.Spec.Suspended == nil || o.Spec.Suspended.By != api.RoleBilling {
 		t.Fatalf("%+v, %v", o.Spec, err)
 	}
-	if _, err := d.Instances().Create(t.Context(), machine("more", "small", 0)); err == nil {
+	if _, err := client.Of[api.Instance](d).Create(t.Context(), machine("more", "small", 0)); err == nil {
 		t.Error("who does not pay gets more")
 	}
 	for range 2 { // the same payment twice counts once
-		_, _ = w.op.Payments().Create(t.Context(), api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 500_000_000, Reference: "card 2"}})
+		_, _ = client.Of[api.Payment](w.op).Create(t.Context(), api.Payment{Meta: api.Meta{Organization: other}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: 500_000_000, Reference: "card 2"}})
 	}
 	w.pass(time.Hour)
 	w.wantPhase(d, web, api.InstanceRunning)
@@ -153,7 +153,7 @@ func TestMonth(t *testing.T) {
 		t.Errorf("March of Berlin is %s to %s", first.Spec.From, first.Spec.To)
 	}
 	w.until(32+3+2, 12, 0) // due, and two days: nothing new
-	if _, err := c.Instances().Create(t.Context(), machine("more", "small", 0)); err == nil {
+	if _, err := client.Of[api.Instance](c).Create(t.Context(), machine("more", "small", 0)); err == nil {
 		t.Error("who does not pay gets more")
 	}
 	w.wantPhase(c, train, api.InstanceRunning)
@@ -164,12 +164,12 @@ func TestMonth(t *testing.T) {
 	if after := w.metered()[train][api.MeterVCPU]; after != before {
 		t.Errorf("a suspended machine cost %f vCPU seconds", after-before)
 	}
-	do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: acme}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: first.Spec.TotalMicros, Reference: "transfer 1"}})
+	do(t, client.Of[api.Payment](w.op).Create, api.Payment{Meta: api.Meta{Organization: acme}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: first.Spec.TotalMicros, Reference: "transfer 1"}})
 	w.pass(time.Hour)
 	w.wantPhase(c, train, api.InstanceRunning)
 	w.pass(90 * time.Minute)
-	do(t, c.Instances().Delete, train)
-	do(t, d.Instances().Delete, web)
+	do(t, client.Of[api.Instance](c).Delete, train)
+	do(t, client.Of[api.Instance](d).Delete, web)
 	w.until(31+30+2, 0, 0) // past the end of April
 
 	if late := w.accounted(acme); late == 0 {
@@ -181,9 +181,9 @@ func TestMonth(t *testing.T) {
 
 func (w *world) invoices(org string) (out []api.Invoice) {
 	w.t.Helper()
-	for inv, err := range w.op.Invoices().All(w.t.Context(), client.Query{Organization: org}) {
+	for inv, err := range client.Of[api.Invoice](w.op).All(w.t.Context(), client.Query{Organization: org}) {
 		if err == nil { // a list has no lines
-			inv, err = w.op.Invoices().Get(w.t.Context(), inv.Meta.ID, client.Query{})
+			inv, err = client.Of[api.Invoice](w.op).Get(w.t.Context(), inv.Meta.ID, client.Query{})
 		}
 		if err != nil {
 			w.t.Fatal(err)

@@ -22,7 +22,7 @@ func TestAnEmptyWalletStopsItsMachines(t *testing.T) {
 	w := newWorld(t, newDisk(t))
 	ahead, c := w.customer("ahead", &api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(2_500), SuspendAfterDays: api.Setting(0)})
 	pay := func(reference string, micros int64) {
-		do(t, w.op.Payments().Create, api.Payment{Meta: api.Meta{Organization: ahead}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: micros, Reference: reference}})
+		do(t, client.Of[api.Payment](w.op).Create, api.Payment{Meta: api.Meta{Organization: ahead}, Spec: api.PaymentSpec{Currency: "EUR", AmountMicros: micros, Reference: reference}})
 	}
 	wallet := func() (api.Wallet, int64) {
 		a := do(t, w.op.Wallet, ahead)
@@ -30,7 +30,7 @@ func TestAnEmptyWalletStopsItsMachines(t *testing.T) {
 	}
 	pay("card 1", 6_000) // 15 000 and its disk an hour
 	w.pass(interval)
-	web := do(t, c.Instances().Create, machine("web", "small", 0)).Meta.ID
+	web := do(t, client.Of[api.Instance](c).Create, machine("web", "small", 0)).Meta.ID
 	w.wantPhase(c, web, api.InstanceRunning)
 
 	var each, before int64 // what an interval costs, at most; and what was left
@@ -54,7 +54,7 @@ func TestAnEmptyWalletStopsItsMachines(t *testing.T) {
 	if before <= -each {
 		t.Errorf("it used %d micros more than was paid, and an interval costs %d", -before, each)
 	}
-	org, err := w.op.Organizations().Get(t.Context(), ahead, client.Query{})
+	org, err := client.Of[api.Organization](w.op).Get(t.Context(), ahead, client.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}

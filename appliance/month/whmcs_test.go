@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
 )
 
 // shop is a WHMCS: what it hands to the module.
@@ -75,8 +76,8 @@ func TestMonthByWHMCS(t *testing.T) {
 		t.Fatalf(`%v: run "make setup"`, err)
 	}
 	w := newWorld(t, newDisk(t))
-	org := do(t, w.op.Organizations().Create, api.Organization{Meta: api.Meta{Name: "shop"}})
-	key := do(t, w.op.APIKeys().Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	org := do(t, client.Of[api.Organization](w.op).Create, api.Organization{Meta: api.Meta{Name: "shop"}})
+	key := do(t, client.Of[api.APIKey](w.op).Create, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	at, err := url.Parse(w.url)
 	if err != nil {
 		t.Fatal(err)

@@ -67,12 +67,12 @@ func newWorld(t *testing.T, store kept) *world {
 		w.houses = append(w.houses, newHouse(w, id))
 	}
 	w.turn()
-	do(t, w.op.PriceBooks().Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: billing.DefaultPriceBook()})
-	do(t, w.op.GPUPools().Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
+	do(t, client.Of[api.PriceBook](w.op).Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: billing.DefaultPriceBook()})
+	do(t, client.Of[api.GPUPool](w.op).Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
 	for name, vcpus := range map[string]int64{"small": 1, "large": 4} {
-		do(t, w.op.Flavors().Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})
+		do(t, client.Of[api.Flavor](w.op).Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})
 	}
-	image := do(t, w.op.Images().Create, api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	image := do(t, client.Of[api.Image](w.op).Create, api.Image{Meta: api.Meta{Name: "debian"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	w.turn()
 	disk := make([]byte, 1<<20)
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
@@ -246,7 +246,7 @@ func (w *world) until(day, hour, minute int) {
 
 func (w *world) instance(c *client.API, ref string) api.Instance {
 	w.t.Helper()
-	in, err := c.Instances().Get(w.t.Context(), ref, client.Query{})
+	in, err := client.Of[api.Instance](c).Get(w.t.Context(), ref, client.Query{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -71,25 +71,25 @@ func (n *node) fill(t *testing.T) {
 		}
 	}
 	for name, vcpus := range map[string]int64{"gpu-small": 1, "gpu-large": 4, "gpu-huge": 128} {
-		_, err := op.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 64 << 20, RootBytes: 1 << 30}})
+		_, err := client.Of[api.Flavor](op).Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 64 << 20, RootBytes: 1 << 30}})
 		ok(err)
 	}
-	image, err := op.Images().Create(ctx, api.Image{Meta: api.Meta{Name: "tiny"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	image, err := client.Of[api.Image](op).Create(ctx, api.Image{Meta: api.Meta{Name: "tiny"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	ok(err)
 	disk := make([]byte, 1<<20)
 	disk[510], disk[511] = 0x55, 0xaa // a boot sector
 	_, err = op.PutImageContent(ctx, image.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
 	ok(err)
-	org, err := op.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "seller"}, Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 64}}})
+	org, err := client.Of[api.Organization](op).Create(ctx, api.Organization{Meta: api.Meta{Name: "seller"}, Spec: api.OrganizationSpec{Quota: api.Amounts{api.QuotaVCPUs: 64}}})
 	ok(err)
-	_, err = op.Users().Create(ctx, api.User{Meta: api.Meta{Name: "boss@example.com", Organization: org.Meta.ID},
+	_, err = client.Of[api.User](op).Create(ctx, api.User{Meta: api.Meta{Name: "boss@example.com", Organization: org.Meta.ID},
 		Spec: api.UserSpec{Grants: []api.Grant{{Role: api.RoleReseller, Organization: org.Meta.ID}}}})
 	ok(err)
-	project, err := op.Projects().Create(ctx, api.Project{Meta: api.Meta{Name: "own", Organization: org.Meta.ID}})
+	project, err := client.Of[api.Project](op).Create(ctx, api.Project{Meta: api.Meta{Name: "own", Organization: org.Meta.ID}})
 	ok(err)
-	sells, err := op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
+	sells, err := client.Of[api.APIKey](op).Create(ctx, api.APIKey{Meta: api.Meta{Name: "whmcs", Organization: org.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleReseller}})
 	ok(err)
-	looks, err := op.APIKeys().Create(ctx, api.APIKey{Meta: api.Meta{Name: "looks", Project: project.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
+	looks, err := client.Of[api.APIKey](op).Create(ctx, api.APIKey{Meta: api.Meta{Name: "looks", Project: project.Meta.ID}, Spec: api.APIKeySpec{Role: api.RoleViewer}})
 	ok(err)
 	n.reseller, n.viewer = sells.Secret, looks.Secret
 }

@@ -31,7 +31,7 @@ func TestAuditAnchor(t *testing.T) {
 	until(t, "the operator is told that there is no anchor", func() bool {
 		return strings.Contains(told(op, api.AlertAuditUnanchored), "no place for it is configured")
 	})
-	if _, err := op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "noted"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
+	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "noted"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
 		t.Fatal(err)
 	}
 

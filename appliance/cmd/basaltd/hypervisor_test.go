@@ -56,7 +56,7 @@ func operator(t *testing.T, p *process) *client.API {
 // condition of the only node, as its agent has reported it.
 func condition(t *testing.T, op *client.API, typ string) (c api.Condition, n api.Node) {
 	t.Helper()
-	for node, err := range op.Nodes().All(t.Context(), client.Query{}) {
+	for node, err := range client.Of[api.Node](op).All(t.Context(), client.Query{}) {
 		if err != nil {
 			return api.Condition{}, n
 		}
@@ -103,7 +103,7 @@ func TestNothingInstalled(t *testing.T) {
 		}
 		return false
 	})
-	if _, err := op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "written"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
+	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "written"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
 		t.Errorf("a write: %v", err)
 	}
 	select {
@@ -245,32 +245,32 @@ func TestLibvirtdComesAndGoes(t *testing.T) {
 		})
 	}
 	works(false)
-	org, err := op.Organizations().Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}, Spec: api.OrganizationSpec{DisplayName: "Acme"}})
+	org, err := client.Of[api.Organization](op).Create(t.Context(), api.Organization{Meta: api.Meta{Name: "acme"}, Spec: api.OrganizationSpec{DisplayName: "Acme"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := op.Projects().Create(t.Context(), api.Project{Meta: api.Meta{Name: "one", Organization: org.Meta.ID}}); err != nil {
+	if _, err := client.Of[api.Project](op).Create(t.Context(), api.Project{Meta: api.Meta{Name: "one", Organization: org.Meta.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	create := func(name string) string {
 		t.Helper()
-		in, err := op.Instances().Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "one", Organization: "acme"}, Spec: api.InstanceSpec{Flavor: "tiny-1", Image: "blank"}})
+		in, err := client.Of[api.Instance](op).Create(t.Context(), api.Instance{Meta: api.Meta{Name: name, Project: "one", Organization: "acme"}, Spec: api.InstanceSpec{Flavor: "tiny-1", Image: "blank"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return in.Meta.ID
 	}
 	get := func(id string) api.Instance {
-		in, err := op.Instances().Get(t.Context(), id, client.Query{})
+		in, err := client.Of[api.Instance](op).Get(t.Context(), id, client.Query{})
 		if err != nil {
 			return api.Instance{}
 		}
 		return in
 	}
-	if _, err := op.Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "tiny-1"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
+	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "tiny-1"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
 		t.Fatal(err)
 	}
-	img, err := op.Images().Create(t.Context(), api.Image{Meta: api.Meta{Name: "blank"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	img, err := client.Of[api.Image](op).Create(t.Context(), api.Image{Meta: api.Meta{Name: "blank"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -147,7 +147,7 @@ func several(t *testing.T, nodes int, start func(*process)) (all []*process, key
 	for _, p := range all[1:] {
 		until(t, p.name+" joins", func() bool {
 			at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
-			token, err := all[0].api(t, key).JoinTokens().Create(t.Context(), api.JoinToken{Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+			token, err := client.Of[api.JoinToken](all[0].api(t, key)).Create(t.Context(), api.JoinToken{Spec: api.JoinTokenSpec{ExpiresAt: &at}})
 			if err != nil {
 				return false
 			}
@@ -166,7 +166,7 @@ func several(t *testing.T, nodes int, start func(*process)) (all []*process, key
 func has(t *testing.T, p *process, key, flavor string) {
 	t.Helper()
 	until(t, p.name+" has "+flavor, func() bool {
-		_, err := p.api(t, key).Flavors().Get(t.Context(), flavor, client.Query{})
+		_, err := client.Of[api.Flavor](p.api(t, key)).Get(t.Context(), flavor, client.Query{})
 		return err == nil
 	})
 }
@@ -190,7 +190,7 @@ func TestRebuild(t *testing.T) {
 	write := func(on *process, name string) {
 		t.Helper()
 		until(t, "writes "+name, func() bool {
-			_, err := on.api(t, key).Flavors().Create(t.Context(), api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
+			_, err := client.Of[api.Flavor](on.api(t, key)).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
 			return err == nil || api.CodeOf(err) == api.CodeExists
 		})
 	}

@@ -80,7 +80,7 @@ func newLoad(t *testing.T, all []*kept, key string) *load {
 func put1(ctx context.Context, a *client.API, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := a.Flavors().Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
+	_, err := client.Of[api.Flavor](a).Create(ctx, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30, RootBytes: 1 << 30}})
 	if err != nil {
 		sleep(ctx, 20*time.Millisecond)
 	}
@@ -101,7 +101,7 @@ func (l *load) check(t *testing.T, all []*kept, key string) {
 	}
 	for _, k := range all {
 		has := map[string]bool{}
-		for o, err := range k.api(t, key).Flavors().All(t.Context(), client.Query{}) {
+		for o, err := range client.Of[api.Flavor](k.api(t, key)).All(t.Context(), client.Query{}) {
 			if err != nil {
 				t.Fatalf("%s: %v", k.name, err)
 			}
@@ -263,7 +263,7 @@ func begin(t *testing.T, k *kept, key, version, program string) api.Upgrade {
 	}
 	var u api.Upgrade
 	until(t, "the upgrade is begun", func() bool {
-		u, err = k.api(t, key).Upgrades().Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: api.UpgradeName},
+		u, err = client.Of[api.Upgrade](k.api(t, key)).Create(t.Context(), api.Upgrade{Meta: api.Meta{Name: api.UpgradeName},
 			Spec: api.UpgradeSpec{Version: version, Packages: []api.UpgradePackage{p}}})
 		return err == nil
 	})
@@ -275,7 +275,7 @@ func upgradeOf(t *testing.T, all []*kept, key string) (u api.Upgrade, ok bool) {
 	t.Helper()
 	for _, k := range all {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		u, err := k.api(t, key).Upgrades().Get(ctx, api.UpgradeName, client.Query{})
+		u, err := client.Of[api.Upgrade](k.api(t, key)).Get(ctx, api.UpgradeName, client.Query{})
 		cancel()
 		if err == nil {
 			return u, true
@@ -384,11 +384,11 @@ func TestClusterUpgrade(t *testing.T) {
 		asMember(t, k, "dev")
 	}
 	until(t, "no node is in maintenance", func() bool {
-		page, err := all[0].api(t, key).Nodes().Page(t.Context(), client.Query{})
+		page, err := client.Of[api.Node](all[0].api(t, key)).Page(t.Context(), client.Query{})
 		return err == nil && !slices.ContainsFunc(page.Items, func(n api.Node) bool { return n.Spec.Drain })
 	})
 	until(t, "it is forgotten", func() bool {
-		_, err := all[0].api(t, key).Upgrades().Delete(t.Context(), u.Meta.ID)
+		_, err := client.Of[api.Upgrade](all[0].api(t, key)).Delete(t.Context(), u.Meta.ID)
 		return err == nil
 	})
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
@@ -77,7 +78,7 @@ func clockOff(c *cluster) {
 		c.ask(1, 2, 3)
 		c.settled()
 		c.until(time.Minute, "its clock is seen to be off", func() bool {
-			n, err := c.op().Nodes().Get(c.ctx, string(c.ids[victim]), client.Query{})
+			n, err := client.Of[api.Node](c.op()).Get(c.ctx, string(c.ids[victim]), client.Query{})
 			return err == nil && (time.Since(n.Status.SeenAt)+off).Abs() < 10*time.Minute
 		})
 		c.lead(victim)

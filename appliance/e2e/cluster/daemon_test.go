@@ -97,7 +97,7 @@ func leaderKilled(c *cluster) {
 func (c *cluster) sweep() {
 	c.mend()
 	left := map[string]string{}
-	for in, err := range c.op().Instances().All(c.ctx, client.Query{}) {
+	for in, err := range client.Of[api.Instance](c.op()).All(c.ctx, client.Query{}) {
 		must(c, err)
 		left[in.Meta.Name] = in.Meta.ID
 	}

@@ -77,7 +77,7 @@ func powerLost(c *cluster) {
 
 // state of a node, as the rest of the cluster says; empty: nobody answers.
 func (c *cluster) state(n int) api.NodeState {
-	node, err := c.client(others(n)...).Nodes().Get(c.ctx, string(c.ids[n]), client.Query{})
+	node, err := client.Of[api.Node](c.client(others(n)...)).Get(c.ctx, string(c.ids[n]), client.Query{})
 	if err != nil {
 		return ""
 	}

@@ -25,7 +25,7 @@ func diskFull(c *cluster) {
 	c.until(time.Minute, "writes by way of the others, or a refusal that says why", func() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, 5*time.Second)
 		defer cancel()
-		_, err := c.clientWith(-1, others(smallDisk)...).Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "disk-while"}})
+		_, err := client.Of[api.Organization](c.clientWith(-1, others(smallDisk)...)).Create(ctx, api.Organization{Meta: api.Meta{Name: "disk-while"}})
 		told = told || err != nil && api.CodeOf(err) == api.CodeDiskFull
 		return err == nil || api.CodeOf(err) == api.CodeExists || told
 	})
@@ -37,13 +37,13 @@ func diskFull(c *cluster) {
 	c.settled()
 	for n := 1; n <= 3; n++ {
 		c.until(time.Minute, "writing by way of "+name(n), func() bool {
-			_, err := c.clientWith(-1, n).Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "disk-" + name(n)}})
+			_, err := client.Of[api.Organization](c.clientWith(-1, n)).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "disk-" + name(n)}})
 			return err == nil || api.CodeOf(err) == api.CodeExists
 		})
 	}
 	c.t.Logf("all well %v after there was room again", time.Since(began).Round(10*time.Millisecond))
 	h.check(c.t)
-	if o, err := c.op().Organizations().Get(c.ctx, "disk-while", client.Query{}); err != nil && !told {
+	if o, err := client.Of[api.Organization](c.op()).Get(c.ctx, "disk-while", client.Query{}); err != nil && !told {
 		c.t.Errorf("what was acknowledged is not there: %v %v", o, err)
 	}
 	c.alive(h, ids, before)

@@ -75,7 +75,7 @@ func (h *history) check(t *testing.T) {
 	t.Helper()
 	h.end()
 	found := map[string]int{}
-	for o, err := range h.c.op().Organizations().All(h.c.ctx, client.Query{}) {
+	for o, err := range client.Of[api.Organization](h.c.op()).All(h.c.ctx, client.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func version(o api.Organization) histtest.Version {
 
 func (k *historian) get(ctx context.Context, id string) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Get, Object: id})
-	o, err := k.one.Organizations().Get(ctx, id, client.Query{})
+	o, err := client.Of[api.Organization](k.one).Get(ctx, id, client.Query{})
 	if err != nil {
 		k.fail(p, err)
 		return
@@ -199,7 +199,7 @@ func (k *historian) get(ctx context.Context, id string) {
 
 func (k *historian) list(ctx context.Context) {
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.List})
-	page, err := k.one.Organizations().Page(ctx, client.Query{Limit: 1000})
+	page, err := client.Of[api.Organization](k.one).Page(ctx, client.Query{Limit: 1000})
 	if err != nil {
 		k.fail(p, err)
 		return
@@ -221,7 +221,7 @@ func (k *historian) list(ctx context.Context) {
 func (k *historian) create(ctx context.Context, id string) {
 	value := k.value()
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Create, Object: id, Value: value})
-	o, err := k.one.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: id}, Spec: api.OrganizationSpec{DisplayName: value}})
+	o, err := client.Of[api.Organization](k.one).Create(ctx, api.Organization{Meta: api.Meta{Name: id}, Spec: api.OrganizationSpec{DisplayName: value}})
 	if err != nil {
 		k.fail(p, err)
 		return
@@ -235,7 +235,7 @@ func (k *historian) update(ctx context.Context, id string) {
 	o := k.seen[id]
 	o.Spec.DisplayName = k.value()
 	p := k.recorder.Call(k.number, histtest.Op{Kind: histtest.Update, Object: id, Expect: o.Meta.Revision, Value: o.Spec.DisplayName})
-	o, err := k.one.Organizations().Update(ctx, o.Meta.ID, o)
+	o, err := client.Of[api.Organization](k.one).Update(ctx, o.Meta.ID, o)
 	if err != nil {
 		k.fail(p, err)
 		delete(k.seen, id)
@@ -251,7 +251,7 @@ func (k *historian) update(ctx context.Context, id string) {
 // for ever.
 func (k *historian) keyed(ctx context.Context) {
 	name := k.value()
-	_, err := k.any.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: name}})
+	_, err := client.Of[api.Organization](k.any).Create(ctx, api.Organization{Meta: api.Meta{Name: name}})
 	switch {
 	case err == nil:
 		k.mu.Lock()

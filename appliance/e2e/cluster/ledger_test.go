@@ -61,7 +61,7 @@ func newLedger(c *cluster) *ledger {
 func (s *ledger) look(ctx context.Context, c *client.API) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	page, err := c.Instances().Page(ctx, client.Query{Limit: 1000})
+	page, err := client.Of[api.Instance](c).Page(ctx, client.Query{Limit: 1000})
 	if err != nil {
 		return // a partition may be what is tested
 	}
@@ -139,7 +139,7 @@ func (c *cluster) agreed() {
 }
 
 func (c *cluster) disagreement() string {
-	page, err := c.op().Instances().Page(c.ctx, client.Query{})
+	page, err := client.Of[api.Instance](c.op()).Page(c.ctx, client.Query{})
 	if err != nil {
 		return err.Error()
 	}

@@ -89,11 +89,11 @@ func joining(c *cluster) {
 	c.ids[guestNode] = id
 	defer delete(c.ids, guestNode)
 	c.until(time.Minute, "the fourth node is Ready and has no vote", func() bool {
-		n, err := c.op().Nodes().Get(c.ctx, string(id), client.Query{})
+		n, err := client.Of[api.Node](c.op()).Get(c.ctx, string(id), client.Query{})
 		return err == nil && n.Assignment.State == api.NodeReady && !n.Assignment.Voter && n.Status.Accelerator != ""
 	})
 	c.until(time.Minute, "it serves the API", func() bool {
-		_, err := c.client(guestNode).Organizations().Get(c.ctx, "org", client.Query{})
+		_, err := client.Of[api.Organization](c.client(guestNode)).Get(c.ctx, "org", client.Query{})
 		return err == nil
 	})
 	ids := c.create(want{name: "fourth", on: guestNode, pool: "shared"})
@@ -116,7 +116,7 @@ func joining(c *cluster) {
 	}
 	c.ids[guestNode] = again
 	c.until(time.Minute, "Ready again", func() bool {
-		n, err := c.op().Nodes().Get(c.ctx, string(again), client.Query{})
+		n, err := client.Of[api.Node](c.op()).Get(c.ctx, string(again), client.Query{})
 		return err == nil && n.Assignment.State == api.NodeReady && n.Status.Accelerator != ""
 	})
 	ids = c.create(want{name: "orphan", on: guestNode, pool: "shared"}, want{name: "gone", on: guestNode, pool: "local"})
@@ -127,7 +127,7 @@ func joining(c *cluster) {
 	_, err = c.op().RemoveNode(c.ctx, string(again), true)
 	must(c, err)
 	c.until(failoverLimit, "it is removed", func() bool {
-		_, err := c.op().Nodes().Get(c.ctx, string(again), client.Query{})
+		_, err := client.Of[api.Node](c.op()).Get(c.ctx, string(again), client.Query{})
 		return err != nil && api.CodeOf(err) == api.CodeNotFound
 	})
 	c.t.Logf("removed with force %v after its plug was pulled", time.Since(began).Round(10*time.Millisecond))
@@ -167,10 +167,10 @@ func backedUp(c *cluster) {
 	var backup bytes.Buffer
 	must(c, c.op().Backup(c.ctx, &backup))
 	c.t.Logf("the backup has %d bytes", backup.Len())
-	_, err := c.op().Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "later"}})
+	_, err := client.Of[api.Organization](c.op()).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "later"}})
 	must(c, err)
 	want := map[string]string{}
-	for o, err := range c.op().Organizations().All(c.ctx, client.Query{}) {
+	for o, err := range client.Of[api.Organization](c.op()).All(c.ctx, client.Query{}) {
 		must(c, err)
 		want[o.Meta.Name] = o.Meta.ID
 	}
@@ -191,12 +191,12 @@ func backedUp(c *cluster) {
 	var restored *client.API
 	c.until(time.Minute, "the restored cluster writes", func() bool {
 		restored = c.client(guestNode) // with the key of before
-		_, err := restored.Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "new-life"}})
+		_, err := client.Of[api.Organization](restored).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "new-life"}})
 		return err == nil || api.CodeOf(err) == api.CodeExists
 	})
 	c.t.Logf("restored to the first acknowledged write: %v", time.Since(began).Round(10*time.Millisecond))
 	got := map[string]string{}
-	for o, err := range restored.Organizations().All(c.ctx, client.Query{}) {
+	for o, err := range client.Of[api.Organization](restored).All(c.ctx, client.Query{}) {
 		must(c, err)
 		got[o.Meta.Name] = o.Meta.ID
 	}
@@ -208,16 +208,16 @@ func backedUp(c *cluster) {
 	if _, ok := got["later"]; ok {
 		c.t.Error("what was made after the backup is in it")
 	}
-	if _, err := restored.Images().Get(c.ctx, "halt", client.Query{}); err != nil {
+	if _, err := client.Of[api.Image](restored).Get(c.ctx, "halt", client.Query{}); err != nil {
 		c.t.Errorf("the image: %v", err)
 	}
-	if _, err := c.op().Organizations().Get(c.ctx, "new-life", client.Query{}); api.CodeOf(err) != api.CodeNotFound || err == nil {
+	if _, err := client.Of[api.Organization](c.op()).Get(c.ctx, "new-life", client.Query{}); api.CodeOf(err) != api.CodeNotFound || err == nil {
 		c.t.Errorf("the old cluster has the new one's objects: %v", err)
 	}
 	var nodes client.Page[api.Node]
 	c.until(time.Minute, "the restored cluster lists its own node and the old ones", func() bool {
 		var err error
-		nodes, err = restored.Nodes().Page(c.ctx, client.Query{})
+		nodes, err = client.Of[api.Node](restored).Page(c.ctx, client.Query{})
 		return err == nil && len(nodes.Items) == 4
 	})
 	began = time.Now()
@@ -228,17 +228,17 @@ func backedUp(c *cluster) {
 		}
 	}
 	c.until(failoverLimit, "the old nodes are removed", func() bool {
-		page, err := restored.Nodes().Page(c.ctx, client.Query{})
+		page, err := client.Of[api.Node](restored).Page(c.ctx, client.Query{})
 		return err == nil && len(page.Items) == 1 && page.Items[0].Assignment.State == api.NodeReady
 	})
 	c.t.Logf("the old cluster's nodes are removed, with force, after %v", time.Since(began).Round(10*time.Millisecond))
-	_, err = c.op().Organizations().Delete(c.ctx, c.organization("later"))
+	_, err = client.Of[api.Organization](c.op()).Delete(c.ctx, c.organization("later"))
 	must(c, err)
 }
 
 func (c *cluster) organization(name string) string {
 	c.t.Helper()
-	o, err := c.op().Organizations().Get(c.ctx, name, client.Query{})
+	o, err := client.Of[api.Organization](c.op()).Get(c.ctx, name, client.Query{})
 	must(c, err)
 	return o.Meta.ID
 }
@@ -259,7 +259,7 @@ func quorumLost(c *cluster) {
 	}
 	c.ask(survivor)
 	c.until(time.Minute, "the survivor refuses writes and says why", func() bool {
-		_, err := c.client(survivor).Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
+		_, err := client.Of[api.Organization](c.client(survivor)).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
 		return saysWhy(err)
 	})
 	_, err := c.socket(survivor).SetupRecover(c.ctx, "n9")
@@ -269,7 +269,7 @@ func quorumLost(c *cluster) {
 		c.t.Fatal(err)
 	}
 	c.until(time.Minute, "it writes", func() bool {
-		_, err := c.client(survivor).Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
+		_, err := client.Of[api.Organization](c.client(survivor)).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "lonely"}})
 		return err == nil || api.CodeOf(err) == api.CodeExists
 	})
 	c.t.Logf("recovered to the first acknowledged write: %v", time.Since(began).Round(10*time.Millisecond))
@@ -293,7 +293,7 @@ func quorumLost(c *cluster) {
 	})
 	s := c.setup(dead[0])
 	c.t.Logf("the one that came back says: %s, quorum %v, %q", s.State, s.Quorum, s.Message)
-	nodes, err := c.op().Nodes().Page(c.ctx, client.Query{})
+	nodes, err := client.Of[api.Node](c.op()).Page(c.ctx, client.Query{})
 	must(c, err)
 	if len(nodes.Items) != 1 {
 		c.t.Errorf("after the recovery there are %d nodes", len(nodes.Items))

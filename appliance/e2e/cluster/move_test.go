@@ -41,7 +41,7 @@ func drain(c *cluster) {
 	began := time.Now()
 	c.edit(c.ids[1], func(s *api.NodeSpec) { s.Drain = true })
 	c.until(failoverLimit, "n1 is empty", func() bool {
-		n, err := c.op().Nodes().Get(c.ctx, string(c.ids[1]), client.Query{})
+		n, err := client.Of[api.Node](c.op()).Get(c.ctx, string(c.ids[1]), client.Query{})
 		return err == nil && n.Assignment.State == api.NodeDrained
 	})
 	c.t.Logf("drained after %v", time.Since(began).Round(10*time.Millisecond))
@@ -62,21 +62,21 @@ func drain(c *cluster) {
 // migrate an instance and wait for its end.
 func (c *cluster) migrate(id string, to int, abort bool) api.Migration {
 	c.t.Helper()
-	m, err := c.op().Migrations().Create(c.ctx, api.Migration{Spec: api.MigrationSpec{Instance: api.InstanceID(id), Target: c.ids[to]}})
+	m, err := client.Of[api.Migration](c.op()).Create(c.ctx, api.Migration{Spec: api.MigrationSpec{Instance: api.InstanceID(id), Target: c.ids[to]}})
 	must(c, err)
 	if abort {
 		c.until(time.Minute, "it is called off", func() bool {
-			now, err := c.op().Migrations().Get(c.ctx, m.Meta.ID, client.Query{})
+			now, err := client.Of[api.Migration](c.op()).Get(c.ctx, m.Meta.ID, client.Query{})
 			if err != nil || now.Assignment.Phase.Ended() {
 				return err == nil
 			}
 			now.Spec.Abort = true
-			_, err = c.op().Migrations().Update(c.ctx, m.Meta.ID, now)
+			_, err = client.Of[api.Migration](c.op()).Update(c.ctx, m.Meta.ID, now)
 			return err == nil
 		})
 	}
 	c.until(failoverLimit, "the migration ends", func() bool {
-		m, err = c.op().Migrations().Get(c.ctx, m.Meta.ID, client.Query{})
+		m, err = client.Of[api.Migration](c.op()).Get(c.ctx, m.Meta.ID, client.Query{})
 		return err == nil && m.Assignment.Phase.Ended()
 	})
 	return m

@@ -27,14 +27,14 @@ func partition(c *cluster) {
 	c.until(time.Minute, "the minority refuses writes and says why", func() bool {
 		ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
 		defer cancel()
-		_, err := alone.Organizations().Create(ctx, api.Organization{Meta: api.Meta{Name: "minority"}})
+		_, err := client.Of[api.Organization](alone).Create(ctx, api.Organization{Meta: api.Meta{Name: "minority"}})
 		if err == nil {
 			c.t.Fatal("a node without the others wrote")
 		}
 		return saysWhy(err)
 	})
 	ctx, cancel := context.WithTimeout(c.ctx, 20*time.Second)
-	_, err := alone.Organizations().Page(ctx, client.Query{})
+	_, err := client.Of[api.Organization](alone).Page(ctx, client.Query{})
 	cancel()
 	if !saysWhy(err) {
 		c.t.Errorf("a node without the others reads: %v", err)
@@ -57,7 +57,7 @@ func partition(c *cluster) {
 	if now := c.qemus(local); now["cut-local"] != localBefore["cut-local"] {
 		c.t.Errorf("what cannot run elsewhere was pid %v and is pid %v", localBefore, now)
 	}
-	if found, err := c.op().Organizations().Page(c.ctx, client.Query{Name: "minority"}); err != nil || len(found.Items) != 0 {
+	if found, err := client.Of[api.Organization](c.op()).Page(c.ctx, client.Query{Name: "minority"}); err != nil || len(found.Items) != 0 {
 		c.t.Errorf("what was refused is there: %v %v", found.Items, err)
 	}
 	c.agreed()
@@ -145,7 +145,7 @@ func (c *cluster) epochs() map[string]int64 {
 	c.t.Helper()
 	out := map[string]int64{}
 	c.until(time.Minute, "the nodes are read", func() bool {
-		page, err := c.op().Nodes().Page(c.ctx, client.Query{})
+		page, err := client.Of[api.Node](c.op()).Page(c.ctx, client.Query{})
 		for _, n := range page.Items {
 			out[n.Meta.Name] = n.Assignment.Epoch
 		}
@@ -156,7 +156,7 @@ func (c *cluster) epochs() map[string]int64 {
 
 func (c *cluster) states() map[string]string {
 	out := map[string]string{}
-	page, err := c.op().Nodes().Page(c.ctx, client.Query{})
+	page, err := client.Of[api.Node](c.op()).Page(c.ctx, client.Query{})
 	if err != nil {
 		return map[string]string{"error": err.Error()}
 	}

@@ -13,16 +13,16 @@ import (
 // boots to a halt and costs nothing.
 func (c *cluster) furnish() {
 	c.t.Helper()
-	_, err := c.op().Organizations().Create(c.ctx, api.Organization{Meta: api.Meta{Name: "org"}})
+	_, err := client.Of[api.Organization](c.op()).Create(c.ctx, api.Organization{Meta: api.Meta{Name: "org"}})
 	must(c, err)
-	_, err = c.op().Projects().Create(c.ctx, api.Project{Meta: api.Meta{Name: "p", Organization: "org"}})
+	_, err = client.Of[api.Project](c.op()).Create(c.ctx, api.Project{Meta: api.Meta{Name: "p", Organization: "org"}})
 	must(c, err)
-	_, err = c.op().Flavors().Create(c.ctx, api.Flavor{Meta: api.Meta{Name: "tiny"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 * mib, RootBytes: 8 * mib}})
+	_, err = client.Of[api.Flavor](c.op()).Create(c.ctx, api.Flavor{Meta: api.Meta{Name: "tiny"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 * mib, RootBytes: 8 * mib}})
 	must(c, err)
 	disk := make([]byte, mib)
 	copy(disk, []byte{0xfa, 0xf4, 0xeb, 0xfc}) // cli; again: hlt; jmp again
 	disk[510], disk[511] = 0x55, 0xaa
-	img, err := c.op().Images().Create(c.ctx, api.Image{Meta: api.Meta{Name: "halt"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
+	img, err := client.Of[api.Image](c.op()).Create(c.ctx, api.Image{Meta: api.Meta{Name: "halt"}, Spec: api.ImageSpec{Format: "raw", Public: true}})
 	must(c, err)
 	_, err = c.op().PutImageContent(c.ctx, img.Meta.ID, bytes.NewReader(disk), int64(len(disk)))
 	must(c, err)
@@ -61,7 +61,7 @@ func (c *cluster) create(wants ...want) map[string]string {
 		if w.vram > 0 {
 			in.Spec.Vgpu = &api.VGPUSpec{VramBytes: w.vram}
 		}
-		in, err := c.op().Instances().Create(c.ctx, in)
+		in, err := client.Of[api.Instance](c.op()).Create(c.ctx, in)
 		must(c, err)
 		ids[w.name] = in.Meta.ID
 		c.until(time.Minute, w.name+" has a node", func() bool { return c.get(in.Meta.ID).Assignment.Node != "" })
@@ -88,7 +88,7 @@ func (c *cluster) only(n int) {
 func (c *cluster) edit(id api.NodeID, change func(*api.NodeSpec)) {
 	c.t.Helper()
 	c.until(time.Minute, "the node's spec is written", func() bool {
-		node, err := c.op().Nodes().Get(c.ctx, string(id), client.Query{})
+		node, err := client.Of[api.Node](c.op()).Get(c.ctx, string(id), client.Query{})
 		if err != nil {
 			return false
 		}
@@ -97,7 +97,7 @@ func (c *cluster) edit(id api.NodeID, change func(*api.NodeSpec)) {
 		if bytes.Equal(was, api.Encode(node.Spec)) {
 			return true
 		}
-		_, err = c.op().Nodes().Update(c.ctx, string(id), node)
+		_, err = client.Of[api.Node](c.op()).Update(c.ctx, string(id), node)
 		return err == nil
 	})
 }
@@ -107,7 +107,7 @@ func (c *cluster) get(id string) (in api.Instance) {
 	c.t.Helper()
 	c.until(time.Minute, "the instance is read", func() bool {
 		var err error
-		in, err = c.op().Instances().Get(c.ctx, id, client.Query{})
+		in, err = client.Of[api.Instance](c.op()).Get(c.ctx, id, client.Query{})
 		if api.CodeOf(err) == api.CodeNotFound && err != nil {
 			c.t.Fatal(err)
 		}
@@ -142,13 +142,13 @@ func (c *cluster) remove(ids map[string]string) {
 	c.t.Helper()
 	for _, id := range ids {
 		c.until(time.Minute, "an instance is deleted", func() bool {
-			_, err := c.op().Instances().Delete(c.ctx, id)
+			_, err := client.Of[api.Instance](c.op()).Delete(c.ctx, id)
 			return err == nil || api.CodeOf(err) == api.CodeNotFound
 		})
 	}
 	for name, id := range ids {
 		c.until(2*time.Minute, name+" is gone", func() bool {
-			_, err := c.op().Instances().Get(c.ctx, id, client.Query{})
+			_, err := client.Of[api.Instance](c.op()).Get(c.ctx, id, client.Query{})
 			return err != nil && api.CodeOf(err) == api.CodeNotFound
 		})
 	}

@@ -196,7 +196,7 @@ func (c *cluster) join(n int) {
 func (c *cluster) token(life time.Duration) string {
 	c.t.Helper()
 	at := time.Now().Add(life)
-	tok, err := c.op().JoinTokens().Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
+	tok, err := client.Of[api.JoinToken](c.op()).Create(c.ctx, api.JoinToken{Meta: api.Meta{Name: "t-" + strconv.FormatInt(time.Now().UnixNano(), 36)}, Spec: api.JoinTokenSpec{ExpiresAt: &at}})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -385,7 +385,7 @@ func (c *cluster) well(why *string) bool {
 			*why = name(n) + " has no power"
 			return false
 		}
-		page, err := c.view(n).Nodes().Page(ctx, client.Query{})
+		page, err := client.Of[api.Node](c.view(n)).Page(ctx, client.Query{})
 		if err != nil {
 			*why = fmt.Sprintf("%s: %v", name(n), err)
 			return false
@@ -524,10 +524,10 @@ func (c *cluster) objects() string {
 		ctx, cancel := context.WithTimeout(c.ctx, 10*time.Second)
 		q := client.Query{}
 		setup, err := a.Setup(ctx)
-		nodes, err2 := a.Nodes().Page(ctx, q)
-		instances, err3 := a.Instances().Page(ctx, q)
-		volumes, err4 := a.Volumes().Page(ctx, q)
-		migrations, err5 := a.Migrations().Page(ctx, q)
+		nodes, err2 := client.Of[api.Node](a).Page(ctx, q)
+		instances, err3 := client.Of[api.Instance](a).Page(ctx, q)
+		volumes, err4 := client.Of[api.Volume](a).Page(ctx, q)
+		migrations, err5 := client.Of[api.Migration](a).Page(ctx, q)
 		cancel()
 		raw, _ := json.MarshalIndent([]any{setup, nodes.Items, instances.Items, volumes.Items, migrations.Items}, "", " ")
 		fmt.Fprintf(&out, "%s: %v\n%s\n", name(n), errors.Join(err, err2, err3, err4, err5), raw)
