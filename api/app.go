@@ -15,18 +15,19 @@ const (
 
 // ValidateApp checks a spec.
 func ValidateApp(s AppSpec) error {
+	var bad faults
 	if s.DisplayName == "" {
-		return invalid("spec.displayName", "a name to show is needed")
+		bad.note(invalid("spec.displayName", "a name to show is needed"))
 	}
 	if s.Version == "" {
-		return invalid("spec.version", "a version is needed").WithHint("it changes with what stands here, as 1, 2 or 2026-11")
+		bad.note(invalid("spec.version", "a version is needed").WithHint("it changes with what stands here, as 1, 2 or 2026-11"))
 	}
 	if err := ValidateName(s.Image); err != nil {
-		return invalid("spec.image", "%q is no image's name", clip(s.Image)).WithHint("the name that the public image has or will have, as debian-13")
+		bad.note(invalid("spec.image", "%q is no image's name", clip(s.Image)).WithHint("the name that the public image has or will have, as debian-13"))
 	}
 	if s.ImageURL != "" {
 		if err := ValidateImage(ImageSpec{Format: FormatQCOW2, URL: s.ImageURL}); err != nil {
-			return invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://")
+			bad.note(invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://"))
 		}
 	}
 	for _, t := range []struct {
@@ -44,26 +45,26 @@ func ValidateApp(s AppSpec) error {
 			shown = strings.NewReplacer("\n", "", "\t", "").Replace(shown)
 		}
 		if len(t.text) > t.most || !utf8.ValidString(t.text) || hasControl(shown) {
-			return invalid(t.field, "at most %d bytes of text", t.most)
+			bad.note(invalid(t.field, "at most %d bytes of text", t.most))
 		}
 	}
 	if len(s.Ports) > maxAppPorts {
-		return invalid("spec.ports", "%d ports, at most %d", len(s.Ports), maxAppPorts)
+		bad.note(invalid("spec.ports", "%d ports, at most %d", len(s.Ports), maxAppPorts))
+		return bad.err()
 	}
 	for _, p := range s.Ports {
 		if len(p.Name) > maxAppTitle || hasControl(p.Name) {
-			return invalid("spec.ports", "%q is no name of a port", clip(p.Name))
+			bad.note(invalid("spec.ports", "%q is no name of a port", clip(p.Name)))
 		}
-		if err := between("spec.ports", p.Port, 1, 65535, ""); err != nil {
-			return err
-		}
+		bad.note(between("spec.ports", p.Port, 1, 65535, ""))
 	}
 	n := s.Needs
-	return firstError(
+	bad.note(
 		between("spec.needs.vcpus", n.Vcpus, 0, MaxVCPUs, ""),
 		between("spec.needs.memoryBytes", n.MemoryBytes, 0, MaxMemoryBytes, bytesUnit),
 		between("spec.needs.rootBytes", n.RootBytes, 0, MaxVolumeBytes, bytesUnit),
 		between("spec.needs.vramBytes", n.VramBytes, 0, MaxVRAMBytes, bytesUnit))
+	return bad.err()
 }
 
 // Fill in what an instance leaves to the app that it is made from.

@@ -2,13 +2,14 @@ package api
 
 // ValidateBackup checks a spec.
 func ValidateBackup(s BackupSpec) error {
-	switch {
-	case s.Volume == "":
-		return invalid("spec.volume", "which volume?").WithHint("basalt volume list")
-	case s.Target == "":
-		return invalid("spec.target", "where to?").WithHint("basalt backup-target list")
+	var bad faults
+	if s.Volume == "" {
+		bad.note(invalid("spec.volume", "which volume?").WithHint("basalt volume list"))
 	}
-	return nil
+	if s.Target == "" {
+		bad.note(invalid("spec.target", "where to?").WithHint("basalt backup-target list"))
+	}
+	return bad.err()
 }
 
 // ChangeBackup checks what may change: nothing of the spec.

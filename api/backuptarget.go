@@ -16,17 +16,21 @@ var bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0
 
 // ValidateBackupTarget checks a spec with its password.
 func ValidateBackupTarget(s BackupTargetSpec) error {
-	switch {
-	case (s.Directory == "") == (s.S3 == nil):
-		return invalid("spec.directory", "a target is a directory or an S3 bucket").WithHint("one of spec.directory and spec.s3")
-	case len(s.Password) < minPasswordBytes || len(s.Password) > maxSecretBytes || hasControl(s.Password):
-		return invalid("spec.password", "a password has %d to %d bytes", minPasswordBytes, maxSecretBytes).WithHint("leave it out: one is made")
-	case s.S3 != nil:
-		return s3(*s.S3)
-	case !filepath.IsAbs(s.Directory) || filepath.Clean(s.Directory) != s.Directory || s.Directory == "/" || hasControl(s.Directory) || len(s.Directory) > maxSecretBytes:
-		return invalid("spec.directory", "%q is no absolute path", clip(s.Directory)).WithHint("as /srv/backup")
+	var bad faults
+	if (s.Directory == "") == (s.S3 == nil) {
+		bad.note(invalid("spec.directory", "a target is a directory or an S3 bucket").WithHint("one of spec.directory and spec.s3"))
+		return bad.err()
 	}
-	return nil
+	if len(s.Password) < minPasswordBytes || len(s.Password) > maxSecretBytes || hasControl(s.Password) {
+		bad.note(invalid("spec.password", "a password has %d to %d bytes", minPasswordBytes, maxSecretBytes).WithHint("leave it out: one is made"))
+	}
+	switch {
+	case s.S3 != nil:
+		bad.note(s3(*s.S3))
+	case !filepath.IsAbs(s.Directory) || filepath.Clean(s.Directory) != s.Directory || s.Directory == "/" || hasControl(s.Directory) || len(s.Directory) > maxSecretBytes:
+		bad.note(invalid("spec.directory", "%q is no absolute path", clip(s.Directory)).WithHint("as /srv/backup"))
+	}
+	return bad.err()
 }
 
 func s3(s S3Target) error {
@@ -41,7 +45,7 @@ func s3(s S3Target) error {
 	case len(s.SecretKey) > maxSecretBytes || hasControl(s.SecretKey):
 		return invalid("spec.s3.secretKey", "at most %d bytes, without control characters", maxSecretBytes)
 	}
-	return firstError(text("spec.s3.region", s.Region))
+	return joined(text("spec.s3.region", s.Region))
 }
 
 // ChangeBackupTarget is the new spec with the secrets that were left out; what

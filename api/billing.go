@@ -110,19 +110,16 @@ func ValidateBilling(b *OrganizationBilling) *Error {
 	if b == nil {
 		return nil
 	}
+	var bad faults
 	if _, err := b.Zone(); err != nil || b.TimeZone == "Local" {
-		return invalid("spec.billing.timeZone", "%q is no time zone", clip(b.TimeZone)).WithHint("an IANA name, as Europe/Berlin")
+		bad.note(invalid("spec.billing.timeZone", "%q is no time zone", clip(b.TimeZone)).WithHint("an IANA name, as Europe/Berlin"))
 	}
-	for _, err := range []*Error{address("spec.billing.address", b.Address), oneOf("spec.billing.mode", b.Mode, BillingInvoice, BillingPrepaid),
+	bad.note(address("spec.billing.address", b.Address), oneOf("spec.billing.mode", b.Mode, BillingInvoice, BillingPrepaid),
 		between("spec.billing.dueDays", b.DaysUntilDue(), 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID),
 		between("spec.billing.warnMicros", b.WarnBelow(), 0, maxPriceMicros, " millionths"), between("spec.billing.creditMicros", b.CreditMicros, 0, maxPriceMicros, " millionths"),
 		between("spec.billing.stopAfterDays", b.DaysUntilStop(), 0, maxDueDays, " days"), between("spec.billing.suspendAfterDays", b.DaysUntilSuspension(), b.DaysUntilStop(), maxDueDays, " days"),
-		between("spec.billing.deleteAfterDays", b.DeleteAfterDays, 0, maxKeepDays, " days")} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		between("spec.billing.deleteAfterDays", b.DeleteAfterDays, 0, maxKeepDays, " days"))
+	return bad.one()
 }
 
 func address(field string, lines []string) *Error {

@@ -22,18 +22,19 @@ func DefaultBudget(s BudgetSpec) BudgetSpec {
 
 // ValidateBudget checks a spec.
 func ValidateBudget(s BudgetSpec) error {
+	var bad faults
 	if len(s.AlertPercents) > maxAlerts {
-		return invalid("spec.alertPercents", "%d alerts, at most %d", len(s.AlertPercents), maxAlerts)
+		bad.note(invalid("spec.alertPercents", "%d alerts, at most %d", len(s.AlertPercents), maxAlerts))
+		return bad.err()
 	}
 	for _, p := range s.AlertPercents {
-		if err := between("spec.alertPercents", p, 1, 1000, " per cent"); err != nil {
-			return err
-		}
+		bad.note(between("spec.alertPercents", p, 1, 1000, " per cent"))
 	}
 	if s.Project != "" && s.Cap == CapSuspend {
-		return invalid("spec.cap", "a project is not suspended").WithHint("cap stop makes and starts nothing new in it")
+		bad.note(invalid("spec.cap", "a project is not suspended").WithHint("cap stop makes and starts nothing new in it"))
 	}
-	return firstError(oneOf("spec.cap", s.Cap, CapNone, CapStop, CapSuspend), between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"))
+	bad.note(oneOf("spec.cap", s.Cap, CapNone, CapStop, CapSuspend), between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"))
+	return bad.err()
 }
 
 // ChangeBudget checks what may change: it stays of what it is.

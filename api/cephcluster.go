@@ -24,6 +24,6 @@ func ValidateCephCluster(name string, s CephClusterSpec) error {
 	if name != CephName {
 		return invalid("meta.name", "there is one Ceph cluster, called %s", CephName)
 	}
-	return firstError(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"),
+	return joined(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"),
 		oneOf("spec.failureDomain", s.FailureDomain, DomainHost, DomainOSD))
 }

@@ -55,6 +55,8 @@ type Error struct {
 	// By, of CodeInUse, is who refers to the object. Stores say it; the API server
 	// says it in words to those who may know, and leaves it out.
 	By *ObjectRef `json:"by,omitempty"`
+	// Others are further fields at fault, each with its message.
+	Others []*Error `json:"others,omitempty"`
 }
 
 func (e *Error) Error() string {
@@ -67,6 +69,9 @@ func (e *Error) Error() string {
 	}
 	if e.Hint != "" {
 		s += " (" + e.Hint + ")"
+	}
+	for _, o := range e.Others {
+		s += "; " + o.Error()
 	}
 	return s
 }

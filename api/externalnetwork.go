@@ -30,19 +30,17 @@ func DefaultExternalNetwork(s ExternalNetworkSpec) ExternalNetworkSpec {
 
 // ValidateExternalNetwork checks a spec with its defaults filled in.
 func ValidateExternalNetwork(s ExternalNetworkSpec) error {
+	var bad faults
 	if !namePattern.MatchString(s.PhysicalNetwork) || len(s.PhysicalNetwork) > maxPhysicalLength {
-		return invalid("spec.physicalNetwork", "%q is no name", clip(s.PhysicalNetwork)).WithHint("1 to %d of a-z, 0-9 and '-'", maxPhysicalLength)
+		bad.note(invalid("spec.physicalNetwork", "%q is no name", clip(s.PhysicalNetwork)).WithHint("1 to %d of a-z, 0-9 and '-'", maxPhysicalLength))
 	}
-	if err := between("spec.vlan", s.Vlan, 0, maxVLAN, ""); err != nil {
-		return err
-	}
+	bad.note(between("spec.vlan", s.Vlan, 0, maxVLAN, ""))
 	if s.Cidr4 == "" && s.Cidr6 == "" {
-		return invalid("spec.cidr4", "an external network needs addresses").WithHint("as 203.0.113.0/24; or spec.cidr6")
+		bad.note(invalid("spec.cidr4", "an external network needs addresses").WithHint("as 203.0.113.0/24; or spec.cidr6"))
 	}
-	if err := outside("4", s.Cidr4, s.Gateway4, s.Ranges4, minExternalBits4, maxExternalBits4); err != nil {
-		return err
-	}
-	return outside("6", s.Cidr6, s.Gateway6, s.Ranges6, minExternalBits6, maxExternalBits6)
+	bad.note(outside("4", s.Cidr4, s.Gateway4, s.Ranges4, minExternalBits4, maxExternalBits4))
+	bad.note(outside("6", s.Cidr6, s.Gateway6, s.Ranges6, minExternalBits6, maxExternalBits6))
+	return bad.err()
 }
 
 // outside checks one family's addresses: the gateway and the ranges lie in the

@@ -11,7 +11,7 @@ const (
 
 // ValidateFlavor checks a spec.
 func ValidateFlavor(s FlavorSpec) error {
-	return firstError(
+	return joined(
 		between("spec.vcpus", s.Vcpus, 1, MaxVCPUs, ""),
 		between("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes, bytesUnit),
 		wholeMiB("spec.memoryBytes", s.MemoryBytes),

@@ -1,7 +1,7 @@
 package api
 
 // ValidateGPU checks a spec.
-func ValidateGPU(s GPUSpec) error { return firstError(poolName("spec.pool", s.Pool)) }
+func ValidateGPU(s GPUSpec) error { return joined(poolName("spec.pool", s.Pool)) }
 
 func poolName(field, name string) *Error {
 	if name != "" && !namePattern.MatchString(name) {

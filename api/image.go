@@ -13,21 +13,20 @@ const (
 
 // ValidateImage checks a spec.
 func ValidateImage(s ImageSpec) error {
-	if err := oneOf("spec.format", s.Format, FormatQCOW2, FormatRaw); err != nil {
-		return err
-	}
+	var bad faults
+	bad.note(oneOf("spec.format", s.Format, FormatQCOW2, FormatRaw))
 	if s.Sha256 != "" {
 		if raw, err := hex.DecodeString(s.Sha256); err != nil || len(raw) != 32 {
-			return invalid("spec.sha256", "%q is no SHA-256", clip(s.Sha256)).WithHint("64 hex digits, as sha256sum prints")
+			bad.note(invalid("spec.sha256", "%q is no SHA-256", clip(s.Sha256)).WithHint("64 hex digits, as sha256sum prints"))
 		}
 	}
 	if s.URL != "" {
 		u, err := url.Parse(s.URL)
 		if err != nil || len(s.URL) > 2048 || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return invalid("spec.url", "%q is no URL that an image can come from", clip(s.URL)).WithHint("http:// or https://")
+			bad.note(invalid("spec.url", "%q is no URL that an image can come from", clip(s.URL)).WithHint("http:// or https://"))
 		}
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeImage checks what may change once an image is there.

@@ -41,34 +41,34 @@ func DefaultInstance(s InstanceSpec) InstanceSpec {
 
 // ValidateInstance checks a spec, with its defaults filled in.
 func ValidateInstance(s InstanceSpec) error {
+	var bad faults
 	if s.Flavor == "" {
-		return invalid("spec.flavor", "a flavor is needed").WithHint("basalt flavor list")
+		bad.note(invalid("spec.flavor", "a flavor is needed").WithHint("basalt flavor list"))
 	}
 	if s.Image == "" {
-		return invalid("spec.image", "an image is needed, or an app").WithHint("basalt image list, or basalt app list")
+		bad.note(invalid("spec.image", "an image is needed, or an app").WithHint("basalt image list, or basalt app list"))
 	}
-	if err := firstError(
+	bad.note(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),
 		volumeBytes("spec.rootBytes", s.RootBytes),
 		between("spec.restarts", s.Restarts, 0, 1<<53, ""),
 		between("spec.priority", s.Priority, 0, 100, ""),
 		storagePool("spec.storagePool", s.StoragePool),
 		instanceNetworks(s.Networks),
-		sshKeys(s.SSHKeys)); err != nil {
-		return err
-	}
+		sshKeys(s.SSHKeys))
 	if len(s.UserData) > maxUserData {
-		return invalid("spec.userData", "%d bytes, at most %d", len(s.UserData), maxUserData)
+		bad.note(invalid("spec.userData", "%d bytes, at most %d", len(s.UserData), maxUserData))
+		return bad.err()
 	}
 	if s.Vgpu != nil {
-		return firstError(
+		bad.note(
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
 			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, bytesUnit),
 			wholeMiB("spec.vgpu.vramBytes", s.Vgpu.VramBytes),
 			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"),
 			oneOf("spec.vgpu.tier", s.Vgpu.Tier, "", TierPremium, TierStandard, TierBasic))
 	}
-	return nil
+	return bad.err()
 }
 
 func sshKeys(keys []string) *Error {

@@ -9,29 +9,27 @@ const maxBackends = 64
 
 // ValidateLoadBalancer checks a spec.
 func ValidateLoadBalancer(s LoadBalancerSpec) error {
+	var bad faults
 	if s.Network == "" {
-		return invalid("spec.network", "which network?").WithHint("basalt network list")
+		bad.note(invalid("spec.network", "which network?").WithHint("basalt network list"))
 	}
-	if err := firstError(oneOf("spec.protocol", s.Protocol, ProtocolTCP, ProtocolUDP),
-		between("spec.port", s.Port, 1, 65535, "")); err != nil {
-		return err
-	}
+	bad.note(oneOf("spec.protocol", s.Protocol, ProtocolTCP, ProtocolUDP),
+		between("spec.port", s.Port, 1, 65535, ""))
 	if len(s.Backends) > maxBackends {
-		return invalid("spec.backends", "%d backends, at most %d", len(s.Backends), maxBackends)
+		bad.note(invalid("spec.backends", "%d backends, at most %d", len(s.Backends), maxBackends))
+		return bad.err()
 	}
 	for i, b := range s.Backends {
 		field := fmt.Sprintf("spec.backends[%d]", i)
 		if b.Instance == "" {
-			return invalid(field+".instance", "which instance?").WithHint("basalt instance list")
+			bad.note(invalid(field+".instance", "which instance?").WithHint("basalt instance list"))
 		}
-		if err := between(field+".port", b.Port, 1, 65535, ""); err != nil {
-			return err
-		}
+		bad.note(between(field+".port", b.Port, 1, 65535, ""))
 		if slices.Contains(s.Backends[:i], b) {
-			return invalid(field, "it is there twice")
+			bad.note(invalid(field, "it is there twice"))
 		}
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeLoadBalancer checks what may change once it is there.

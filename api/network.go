@@ -38,33 +38,33 @@ func ProjectNetwork(id ProjectID) NetworkSpec {
 
 // ValidateNetwork checks a spec.
 func ValidateNetwork(s NetworkSpec) error {
+	var bad faults
 	if s.Cidr4 == "" && s.Cidr6 == "" {
-		return invalid("spec.cidr4", "a network needs addresses").WithHint("as 10.20.0.0/24; or spec.cidr6")
+		bad.note(invalid("spec.cidr4", "a network needs addresses").WithHint("as 10.20.0.0/24; or spec.cidr6"))
 	}
 	if s.Cidr4 != "" {
-		if _, err := cidr("spec.cidr4", s.Cidr4, false, minBits4, maxBits4); err != nil {
-			return err
-		}
+		_, err := cidr("spec.cidr4", s.Cidr4, false, minBits4, maxBits4)
+		bad.note(err)
 	}
 	least := int64(minMTU4)
 	if s.Cidr6 != "" {
 		least = minMTU6
-		if _, err := cidr("spec.cidr6", s.Cidr6, true, bits6, bits6); err != nil {
-			return err
-		}
+		_, err := cidr("spec.cidr6", s.Cidr6, true, bits6, bits6)
+		bad.note(err)
 	}
 	if len(s.DNSServers) > maxDNSServers {
-		return invalid("spec.dnsServers", "%d resolvers, at most %d", len(s.DNSServers), maxDNSServers)
+		bad.note(invalid("spec.dnsServers", "%d resolvers, at most %d", len(s.DNSServers), maxDNSServers))
+		return bad.err()
 	}
 	for _, a := range s.DNSServers {
 		if ip, err := netip.ParseAddr(a); err != nil || ip.Zone() != "" || ip.Is4In6() || ip.IsUnspecified() || ip.IsMulticast() {
-			return invalid("spec.dnsServers", "%q is no address", clip(a)).WithHint("as 192.0.2.53")
+			bad.note(invalid("spec.dnsServers", "%q is no address", clip(a)).WithHint("as 192.0.2.53"))
 		}
 	}
 	if s.Mtu != 0 {
-		return firstError(between("spec.mtu", s.Mtu, least, maxMTU, bytesUnit))
+		bad.note(between("spec.mtu", s.Mtu, least, maxMTU, bytesUnit))
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeNetwork checks what may change once a network is there.

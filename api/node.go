@@ -64,8 +64,10 @@ func (n Node) WithoutHypervisor() string {
 
 // ValidateNode checks a spec.
 func ValidateNode(s NodeSpec) error {
+	var bad faults
 	if len(s.PeerAddresses) > maxPeerAddresses {
-		return invalid("spec.peerAddresses", "%d addresses, at most %d", len(s.PeerAddresses), maxPeerAddresses)
+		bad.note(invalid("spec.peerAddresses", "%d addresses, at most %d", len(s.PeerAddresses), maxPeerAddresses))
+		return bad.err()
 	}
 	for _, a := range append([]string{s.APIAddress}, s.PeerAddresses...) {
 		if a == "" {
@@ -73,10 +75,10 @@ func ValidateNode(s NodeSpec) error {
 		}
 		host, port, err := net.SplitHostPort(a)
 		if n, perr := strconv.Atoi(port); err != nil || host == "" || perr != nil || n < 1 || n > 65535 || len(a) > 256 || hasControl(a) {
-			return invalid("spec.peerAddresses", "%q is no HOST:PORT", clip(a))
+			bad.note(invalid("spec.peerAddresses", "%q is no HOST:PORT", clip(a)))
 		}
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeNode checks what a user may change: a node's addresses are its own to

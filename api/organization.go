@@ -4,14 +4,17 @@ const maxOffers = 64
 
 // ValidateOrganization checks a spec.
 func ValidateOrganization(s OrganizationSpec) error {
+	var bad faults
 	var reason string
 	if s.Suspended != nil {
 		reason = s.Suspended.Reason
 	}
 	if len(s.Offers) > maxOffers {
-		return invalid("spec.offers", "%d price books, at most %d", len(s.Offers), maxOffers)
+		bad.note(invalid("spec.offers", "%d price books, at most %d", len(s.Offers), maxOffers))
+		return bad.err()
 	}
-	return firstError(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))
+	bad.note(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))
+	return bad.err()
 }
 
 // ChangeOrganization checks what may change: a customer stays its reseller's.

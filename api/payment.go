@@ -24,12 +24,14 @@ func DefaultPayment(s PaymentSpec) PaymentSpec {
 
 // ValidatePayment checks a spec.
 func ValidatePayment(s PaymentSpec) error {
+	var bad faults
 	if s.Reference == "" {
-		return invalid("spec.reference", "a payment needs a reference").WithHint("what it is called outside, as a bank's transaction: it makes noting it twice harmless")
+		bad.note(invalid("spec.reference", "a payment needs a reference").WithHint("what it is called outside, as a bank's transaction: it makes noting it twice harmless"))
 	}
-	return firstError(oneOf("spec.type", s.Type, PaymentIn, PaymentOut), currency(s.Currency),
+	bad.note(oneOf("spec.type", s.Type, PaymentIn, PaymentOut), currency(s.Currency),
 		between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"),
 		text("spec.reference", s.Reference), text("spec.note", s.Note))
+	return bad.err()
 }
 
 // SamePayment says whether both tell of the same money. When it was received is

@@ -41,49 +41,39 @@ const (
 
 // ValidatePriceBook checks a spec.
 func ValidatePriceBook(s PriceBookSpec) error {
-	if err := firstError(currency(s.Currency), between("spec.minimumMicros", s.MinimumMicros, 0, maxPriceMicros, " millionths"),
-		text("spec.seller.name", s.Seller.Name), text("spec.seller.taxId", s.Seller.TaxID), address("spec.seller.address", s.Seller.Address)); err != nil {
-		return err
-	}
+	var bad faults
+	bad.note(currency(s.Currency), between("spec.minimumMicros", s.MinimumMicros, 0, maxPriceMicros, " millionths"),
+		text("spec.seller.name", s.Seller.Name), text("spec.seller.taxId", s.Seller.TaxID), address("spec.seller.address", s.Seller.Address))
 	for field, n := range map[string]int{"prices": len(s.Prices), "commitments": len(s.Commitments), "discounts": len(s.Discounts), "taxes": len(s.Taxes)} {
 		if n > maxPrices {
-			return invalid("spec."+field, "%d %s, at most %d", n, field, maxPrices)
+			bad.note(invalid("spec."+field, "%d %s, at most %d", n, field, maxPrices))
+			return bad.err()
 		}
 	}
-	if err := validatePrices(s.Prices); err != nil {
-		return err
-	}
+	bad.note(validatePrices(s.Prices))
 	for i, c := range s.Commitments {
 		at := fieldOf("commitments", i)
-		if err := firstError(
+		bad.note(
 			oneOf(at("meter"), c.Meter, Meters()...), between(at("quantity"), c.Quantity, 1, maxUnits, ""),
 			between(at("per"), c.Per, 1, math.MaxInt64, ""), between(at("priceMicros"), c.PriceMicros, 0, maxPriceMicros, " millionths"),
-			interval(at("until"), c.From, c.Until)); err != nil {
-			return err
-		}
+			interval(at("until"), c.From, c.Until))
 	}
 	for i, d := range s.Discounts {
 		at := fieldOf("discounts", i)
 		for j, m := range d.Meters {
-			if err := oneOf(at(fmt.Sprintf("meters[%d]", j)), m, Meters()...); err != nil {
-				return err
-			}
+			bad.note(oneOf(at(fmt.Sprintf("meters[%d]", j)), m, Meters()...))
 		}
-		if err := firstError(between(at("basisPoints"), d.BasisPoints, 1, maxBasisPoints, ""), fullHour(at("from"), d.From),
-			fullHour(at("until"), d.Until), interval(at("until"), d.From, d.Until)); err != nil {
-			return err
-		}
+		bad.note(between(at("basisPoints"), d.BasisPoints, 1, maxBasisPoints, ""), fullHour(at("from"), d.From),
+			fullHour(at("until"), d.Until), interval(at("until"), d.From, d.Until))
 	}
 	for i, t := range s.Taxes {
 		at := fieldOf("taxes", i)
 		if t.Name == "" {
-			return invalid(at("name"), "a tax needs a name")
+			bad.note(invalid(at("name"), "a tax needs a name"))
 		}
-		if err := firstError(text(at("name"), t.Name), between(at("basisPoints"), t.BasisPoints, 0, maxBasisPoints, "")); err != nil {
-			return err
-		}
+		bad.note(text(at("name"), t.Name), between(at("basisPoints"), t.BasisPoints, 0, maxBasisPoints, ""))
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangePriceBook checks what may change: what was charged by it has a currency.
@@ -109,7 +99,7 @@ func validatePrices(prices []Price) error {
 	seen := map[begin]bool{}
 	for i, p := range prices {
 		at := fieldOf("prices", i)
-		if err := firstError(
+		if err := joined(
 			oneOf(at("meter"), p.Meter, Meters()...),
 			between(at("priceMicros"), p.PriceMicros, 0, maxPriceMicros, " millionths"),
 			between(at("per"), p.Per, 1, math.MaxInt64, ""),
@@ -127,7 +117,7 @@ func validatePrices(prices []Price) error {
 		least := int64(1)
 		for j, t := range p.Tiers {
 			at := fieldOf(fmt.Sprintf("prices[%d].tiers", i), j)
-			if err := firstError(between(at("upTo"), t.UpTo, least, maxUnits, ""),
+			if err := joined(between(at("upTo"), t.UpTo, least, maxUnits, ""),
 				between(at("priceMicros"), t.PriceMicros, 0, maxPriceMicros, " millionths")); err != nil {
 				return err
 			}

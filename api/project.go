@@ -2,5 +2,5 @@ package api
 
 // ValidateProject checks a spec.
 func ValidateProject(s ProjectSpec) error {
-	return firstError(text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota))
+	return joined(text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota))
 }

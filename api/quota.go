@@ -49,16 +49,16 @@ func quotaNames() []string {
 
 // ValidateQuota checks the quotas of an organization or a project.
 func ValidateQuota(q Amounts) *Error {
+	var bad faults
 	names := quotaNames()
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if !slices.Contains(names, name) {
-			return invalid("spec.quota", "%q is no quota", clip(name)).WithHint("one of %s", strings.Join(names, ", "))
+			bad.note(invalid("spec.quota", "%q is no quota", clip(name)).WithHint("one of %s", strings.Join(names, ", ")))
+			continue
 		}
-		if err := between("spec.quota."+name, q[name], 0, MaxAmount, ""); err != nil {
-			return err
-		}
+		bad.note(between("spec.quota."+name, q[name], 0, MaxAmount, ""))
 	}
-	return nil
+	return bad.one()
 }
 
 // Limits of an organization's quotas. While it is suspended or restricted the

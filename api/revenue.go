@@ -32,5 +32,5 @@ func (q RevenueQuery) Check() error {
 	if q.Limit < 1 || q.Limit > 1000 {
 		return invalid("limit", "the limit is 1 to 1000")
 	}
-	return firstError(oneOf("by", q.By, RevenueByMonth, RevenueByOrganization, RevenueByMeter))
+	return joined(oneOf("by", q.By, RevenueByMonth, RevenueByOrganization, RevenueByMeter))
 }

@@ -23,25 +23,25 @@ func ProjectSecurityGroup(self SecurityGroupID) SecurityGroupSpec {
 
 // ValidateSecurityGroup checks a spec.
 func ValidateSecurityGroup(s SecurityGroupSpec) error {
+	var bad faults
 	if len(s.Rules) > maxRules {
-		return invalid("spec.rules", "%d rules, at most %d", len(s.Rules), maxRules)
+		bad.note(invalid("spec.rules", "%d rules, at most %d", len(s.Rules), maxRules))
+		return bad.err()
 	}
 	for i, r := range s.Rules {
 		field := fmt.Sprintf("spec.rules[%d]", i)
-		if err := firstError(oneOf(field+".direction", r.Direction, Ingress, Egress),
-			oneOf(field+".protocol", r.Protocol, ProtocolTCP, ProtocolUDP, ProtocolICMP, ProtocolICMP6, ProtocolAny)); err != nil {
-			return err
-		}
+		bad.note(oneOf(field+".direction", r.Direction, Ingress, Egress),
+			oneOf(field+".protocol", r.Protocol, ProtocolTCP, ProtocolUDP, ProtocolICMP, ProtocolICMP6, ProtocolAny))
 		if r.Ports != "" {
 			if r.Protocol != ProtocolTCP && r.Protocol != ProtocolUDP {
-				return invalid(field+".ports", "%s has no ports", r.Protocol).WithHint("leave them out, or say tcp or udp")
+				bad.note(invalid(field+".ports", "%s has no ports", r.Protocol).WithHint("leave them out, or say tcp or udp"))
 			}
 			if _, _, err := ParsePorts(r.Ports); err != nil {
-				return invalid(field+".ports", "%q is no port or range of ports", clip(r.Ports)).WithHint("as 80 or 8000-8080")
+				bad.note(invalid(field+".ports", "%q is no port or range of ports", clip(r.Ports)).WithHint("as 80 or 8000-8080"))
 			}
 		}
 		if r.Cidr != "" && r.Group != "" {
-			return invalid(field+".group", "a rule has a cidr or a group").WithHint("make two rules of it")
+			bad.note(invalid(field+".group", "a rule has a cidr or a group").WithHint("make two rules of it"))
 		}
 		if r.Cidr == "" {
 			continue
@@ -49,14 +49,14 @@ func ValidateSecurityGroup(s SecurityGroupSpec) error {
 		p, err := netip.ParsePrefix(r.Cidr)
 		switch {
 		case err != nil || p.Addr().Is4In6():
-			return invalid(field+".cidr", "%q is no network", clip(r.Cidr)).WithHint("as 192.0.2.0/24; of one address 192.0.2.7/32")
+			bad.note(invalid(field+".cidr", "%q is no network", clip(r.Cidr)).WithHint("as 192.0.2.0/24; of one address 192.0.2.7/32"))
 		case p.Masked() != p:
-			return invalid(field+".cidr", "%s has bits set behind its /%d", r.Cidr, p.Bits()).WithHint("%s?", p.Masked())
+			bad.note(invalid(field+".cidr", "%s has bits set behind its /%d", r.Cidr, p.Bits()).WithHint("%s?", p.Masked()))
 		case r.Protocol == ProtocolICMP && p.Addr().Is6(), r.Protocol == ProtocolICMP6 && p.Addr().Is4():
-			return invalid(field+".protocol", "%s has no addresses as %s", r.Protocol, r.Cidr).WithHint("icmp is of IPv4, icmp6 of IPv6")
+			bad.note(invalid(field+".protocol", "%s has no addresses as %s", r.Protocol, r.Cidr).WithHint("icmp is of IPv4, icmp6 of IPv6"))
 		}
 	}
-	return nil
+	return bad.err()
 }
 
 // ParsePorts reads "80" or "8000-8080".

@@ -77,20 +77,19 @@ func MachineQuota(uses Amounts, rootBytes int64, given Amounts) Amounts {
 // ValidateService checks what is asked for; the machine's own rules are an
 // instance's.
 func ValidateService(s ServiceSpec) error {
-	if err := firstError(oneOf("spec.type", s.Type, ServiceIsMachine, ServiceIsAccount), text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota)); err != nil {
-		return err
-	}
+	var bad faults
+	bad.note(oneOf("spec.type", s.Type, ServiceIsMachine, ServiceIsAccount), text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota))
 	switch {
 	case len(s.Email) > maxLoginBytes || !loginPattern.MatchString(s.Email):
-		return invalid("spec.email", "%q is no e-mail address", clip(s.Email)).WithHint("as ann@example.com")
+		bad.note(invalid("spec.email", "%q is no e-mail address", clip(s.Email)).WithHint("as ann@example.com"))
 	case s.Type == ServiceIsMachine && s.Machine == nil:
-		return invalid("spec.machine", "which machine?").WithHint("give its flavor and image")
+		bad.note(invalid("spec.machine", "which machine?").WithHint("give its flavor and image"))
 	case s.Type == ServiceIsAccount && s.Machine != nil:
-		return invalid("spec.machine", "an account has no machine").WithHint("leave it out, or take type machine")
+		bad.note(invalid("spec.machine", "an account has no machine").WithHint("leave it out, or take type machine"))
 	case s.Machine != nil:
-		return ValidateName(s.Machine.Name)
+		bad.note(ValidateName(s.Machine.Name))
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeService checks what may change.

@@ -747,6 +747,18 @@ type ExternalNetworkStatus struct {
 	Phase              NetworkPhase `json:"phase,omitempty,omitzero"`
 }
 
+// FieldProblem defines model for FieldProblem.
+type FieldProblem struct {
+	// Detail What is wrong with it, for people.
+	Detail string `json:"detail"`
+
+	// Field As a path: spec.vgpu.vramBytes.
+	Field string `json:"field"`
+
+	// Hint What to do about it.
+	Hint string `json:"hint,omitempty,omitzero"`
+}
+
 // Flavor defines model for Flavor.
 type Flavor struct {
 	Kind Kind       `json:"kind"`
@@ -2121,6 +2133,30 @@ type PriceTier struct {
 	UpTo int64 `json:"upTo"`
 }
 
+// Problem What went wrong, as a problem document (RFC 9457).
+type Problem struct {
+	// Code Stable, for programs.
+	Code Code `json:"code"`
+
+	// Detail What is wrong, for people; of several fields at fault what is wrong with the first.
+	Detail string `json:"detail"`
+
+	// Errors The fields at fault, all that were found; none where it is about no field.
+	Errors []FieldProblem `json:"errors,omitempty,omitzero"`
+
+	// Hint What to do about it.
+	Hint string `json:"hint,omitempty,omitzero"`
+
+	// Status The HTTP status.
+	Status int64 `json:"status"`
+
+	// Title The code in words.
+	Title string `json:"title"`
+
+	// Type Where the documentation of this API explains the code.
+	Type string `json:"type"`
+}
+
 // Project defines model for Project.
 type Project struct {
 	Kind Kind        `json:"kind"`
@@ -3166,8 +3202,8 @@ type QuerySearch = string
 // QuerySort defines model for QuerySort.
 type QuerySort = ListSort
 
-// Failure defines model for Failure.
-type Failure = Error
+// Failure What went wrong, as a problem document (RFC 9457).
+type Failure = Problem
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {

@@ -78,31 +78,35 @@ func IsSHA256(s string) bool {
 
 // ValidateUpgrade checks a new upgrade.
 func ValidateUpgrade(name string, s UpgradeSpec) error {
+	var bad faults
 	switch {
 	case name != UpgradeName:
-		return invalid("meta.name", "there is one upgrade, called %s", UpgradeName)
+		bad.note(invalid("meta.name", "there is one upgrade, called %s", UpgradeName))
 	case len(s.Version) > maxUpgradeVersionLength || !upgradeVersionPattern.MatchString(s.Version):
-		return invalid("spec.version", "%q is not a version of a Debian package", clip(s.Version)).WithHint("as 1.3.0, or 1.3.0+5.gabcdef")
+		bad.note(invalid("spec.version", "%q is not a version of a Debian package", clip(s.Version)).WithHint("as 1.3.0, or 1.3.0+5.gabcdef"))
 	case len(s.Packages) > MaxUpgradePackages:
-		return invalid("spec.packages", "%d packages, at most %d", len(s.Packages), MaxUpgradePackages)
+		bad.note(invalid("spec.packages", "%d packages, at most %d", len(s.Packages), MaxUpgradePackages))
 	case s.Attempt != 0:
-		return invalid("spec.attempt", "a new upgrade has had no attempt")
+		bad.note(invalid("spec.attempt", "a new upgrade has had no attempt"))
+	}
+	if len(bad) > 0 {
+		return bad.err()
 	}
 	var names []string
 	for _, p := range s.Packages {
 		switch {
 		case !upgradePackagePattern.MatchString(p.Name):
-			return invalid("spec.packages.name", "%q is not the name of a Debian package", clip(p.Name))
+			bad.note(invalid("spec.packages.name", "%q is not the name of a Debian package", clip(p.Name)))
 		case slices.Contains(names, p.Name):
-			return invalid("spec.packages.name", "package %s is named twice", p.Name)
+			bad.note(invalid("spec.packages.name", "package %s is named twice", p.Name))
 		case p.SizeBytes < 1 || p.SizeBytes > MaxUpgradePackageBytes:
-			return invalid("spec.packages.sizeBytes", "package %s: %d bytes are not possible", p.Name, p.SizeBytes).WithHint("1 to %d", int64(MaxUpgradePackageBytes))
+			bad.note(invalid("spec.packages.sizeBytes", "package %s: %d bytes are not possible", p.Name, p.SizeBytes).WithHint("1 to %d", int64(MaxUpgradePackageBytes)))
 		case !IsSHA256(p.Sha256):
-			return invalid("spec.packages.sha256", "package %s: %q is not a SHA-256 sum", p.Name, clip(p.Sha256)).WithHint("64 hexadecimal digits, in lower case")
+			bad.note(invalid("spec.packages.sha256", "package %s: %q is not a SHA-256 sum", p.Name, clip(p.Sha256)).WithHint("64 hexadecimal digits, in lower case"))
 		}
 		names = append(names, p.Name)
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeUpgrade checks what may change: whether it is paused, and the number of

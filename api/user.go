@@ -36,22 +36,20 @@ func LoginClaim(name string) []string { return []string{"user/" + name} }
 
 // ValidateUser checks a spec whose grants have ids.
 func ValidateUser(s UserSpec) error {
-	if err := text("spec.displayName", s.DisplayName); err != nil {
-		return err
-	}
+	var bad faults
+	bad.note(text("spec.displayName", s.DisplayName))
 	if len(s.Grants) > maxGrants {
-		return invalid("spec.grants", "%d grants, at most %d", len(s.Grants), maxGrants)
+		bad.note(invalid("spec.grants", "%d grants, at most %d", len(s.Grants), maxGrants))
+		return bad.err()
 	}
 	for i, g := range s.Grants {
 		at := fmt.Sprintf("spec.grants[%d].", i)
-		if err := validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"); err != nil {
-			return err
-		}
+		bad.note(validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"))
 		if slices.Contains(s.Grants[:i], g) {
-			return invalid(at+"role", "it is there already")
+			bad.note(invalid(at+"role", "it is there already"))
 		}
 	}
-	return nil
+	return bad.err()
 }
 
 // ValidatePassword checks a new password.

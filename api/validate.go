@@ -31,16 +31,6 @@ func invalid(field, format string, args ...any) *Error {
 	return Errorf(CodeInvalid, format, args...).At(field)
 }
 
-// firstError also keeps a nil *Error from becoming an error that is not nil.
-func firstError(errs ...*Error) error {
-	for _, e := range errs {
-		if e != nil {
-			return e
-		}
-	}
-	return nil
-}
-
 // ValidateName checks an object's name.
 func ValidateName(name string) error {
 	switch {

@@ -2,27 +2,20 @@ package api
 
 // ValidateVolume checks a spec whose references are ids.
 func ValidateVolume(s VolumeSpec) error {
-	if err := volumeBytes("spec.sizeBytes", s.SizeBytes); err != nil {
-		return err
-	}
-	if err := storagePool("spec.pool", s.Pool); err != nil {
-		return err
-	}
-	if err := firstError(volumeSource(s), volumeQoS(s.Qos)); err != nil {
-		return err
-	}
+	var bad faults
+	bad.note(volumeBytes("spec.sizeBytes", s.SizeBytes))
+	bad.note(storagePool("spec.pool", s.Pool))
+	bad.note(volumeSource(s), volumeQoS(s.Qos))
 	if s.Rollback != nil {
 		if s.Rollback.Snapshot == "" {
-			return invalid("spec.rollback.snapshot", "to which snapshot?").WithHint("basalt snapshot list")
+			bad.note(invalid("spec.rollback.snapshot", "to which snapshot?").WithHint("basalt snapshot list"))
 		}
-		if err := between("spec.rollback.count", s.Rollback.Count, 0, 1<<53, ""); err != nil {
-			return err
-		}
+		bad.note(between("spec.rollback.count", s.Rollback.Count, 0, 1<<53, ""))
 	}
 	if s.SizeBytes == 0 && s.Image == "" && s.Snapshot == "" && s.Backup == "" {
-		return invalid("spec.sizeBytes", "an empty volume needs a size").WithHint("or an image to start from")
+		bad.note(invalid("spec.sizeBytes", "an empty volume needs a size").WithHint("or an image to start from"))
 	}
-	return nil
+	return bad.err()
 }
 
 // ChangeVolume checks what may change once a volume is there: it can grow, and

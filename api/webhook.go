@@ -229,19 +229,20 @@ func CheckRaise(c Command) error {
 
 // ValidateWebhook checks what is asked for.
 func ValidateWebhook(s WebhookSpec) error {
+	var bad faults
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil, len(s.URL) > 2048, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return invalid("spec.url", "%q is no address", clip(s.URL)).WithHint("as https://billing.example/basalt")
+		bad.note(invalid("spec.url", "%q is no address", clip(s.URL)).WithHint("as https://billing.example/basalt"))
 	case u.User != nil, u.Fragment != "":
-		return invalid("spec.url", "the address has a name, a password or a fragment").WithHint("requests are signed: check the signature instead")
+		bad.note(invalid("spec.url", "the address has a name, a password or a fragment").WithHint("requests are signed: check the signature instead"))
 	case len(s.Events) > 64:
-		return invalid("spec.events", "at most 64 types of events")
+		bad.note(invalid("spec.events", "at most 64 types of events"))
 	}
 	for i, p := range s.Events {
 		if !wantPattern.MatchString(p) {
-			return invalid(fmt.Sprintf("spec.events[%d]", i), "%q is no type of event", clip(p)).WithHint("as instance.failed, or instance.* for all of a kind")
+			bad.note(invalid(fmt.Sprintf("spec.events[%d]", i), "%q is no type of event", clip(p)).WithHint("as instance.failed, or instance.* for all of a kind"))
 		}
 	}
-	return nil
+	return bad.err()
 }

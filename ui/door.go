@@ -66,12 +66,12 @@ func fromPortal(r *http.Request) bool {
 }
 
 func refuse(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusForbidden)
-	_ = json.NewEncoder(w).Encode(map[string]string{"code": "forbidden", "message": "this address is for the portal's own pages",
-		"hint": "programs use /v1 with an API key"})
+	_ = json.NewEncoder(w).Encode(map[string]any{"type": "/docs#error-forbidden", "title": "Forbidden", "status": http.StatusForbidden,
+		"code": "forbidden", "detail": "this address is for the portal's own pages", "hint": "programs use /v1 with an API key"})
 }
 
 // cookie for a token; an empty token deletes it. It ends with the browser, and

@@ -58,7 +58,7 @@ func newWire(o options) (*wire, error) {
 type answer struct {
 	status int
 	raw    []byte
-	api.Error
+	api.Problem
 }
 
 func (a answer) ok() bool { return a.status/100 == 2 }
@@ -102,7 +102,7 @@ func (w *wire) once(ctx context.Context, token, method, path string, body any, h
 		return a, err
 	}
 	if !a.ok() {
-		_ = json.Unmarshal(a.raw, &a.Error) // what is no error of ours has no code
+		_ = json.Unmarshal(a.raw, &a.Problem) // what is no error of ours has no code
 	}
 	return a, nil
 }

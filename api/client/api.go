@@ -148,9 +148,9 @@ func failure(resp *http.Response) error {
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	e := new(api.Error)
-	if json.Unmarshal(raw, e) != nil || e.Code == "" {
+	var p api.Problem
+	if json.Unmarshal(raw, &p) != nil || p.Code == "" {
 		return api.Errorf(api.CodeInternal, "the server answered %s", resp.Status).WithHint("is this a Basalt server?")
 	}
-	return e
+	return p.AsError()
 }

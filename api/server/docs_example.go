@@ -19,7 +19,7 @@ type docsCode struct {
 // errorCodes are the ones that the description lists.
 func errorCodes(doc *openapi3.T) []docsCode {
 	var out []docsCode
-	for _, code := range doc.Components.Schemas["Error"].Value.Properties["code"].Value.Enum {
+	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
 		c := api.Code(fmt.Sprint(code))
 		out = append(out, docsCode{string(c), c.HTTPStatus()})
 	}

@@ -54,7 +54,7 @@ func TestEveryOperationIsDocumented(t *testing.T) {
 	if n := strings.Count(page, "<pre>curl"); n < len(doc.Paths.Map()) {
 		t.Errorf("%d examples for %d paths", n, doc.Paths.Len())
 	}
-	for _, code := range doc.Components.Schemas["Error"].Value.Properties["code"].Value.Enum {
+	for _, code := range doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum {
 		if !strings.Contains(page, "<code>"+code.(string)+"</code>") {
 			t.Errorf("the page does not list the error code %s", code)
 		}

@@ -93,8 +93,8 @@ func TestEveryEndpointForEveryRole(t *testing.T) {
 					t.Errorf("%s by nobody: status %d", op.OperationID, rec.Code)
 				}
 				if rec.Code >= 400 {
-					var e api.Error
-					if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || e.Code == "" || e.Message == "" || e.Code.HTTPStatus() != rec.Code {
+					var e api.Problem
+					if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil || e.Code == "" || e.Detail == "" || e.Title == "" || int(e.Status) != rec.Code || e.Code.HTTPStatus() != rec.Code {
 						t.Errorf("%s by %q: %d with body %s", op.OperationID, role, rec.Code, rec.Body)
 					}
 				}

@@ -24,7 +24,7 @@ func (s *Server) sendError(err error, c echo.Context) {
 	if e.Code == api.CodeUnauthenticated {
 		c.Response().Header().Set("WWW-Authenticate", "Bearer")
 	}
-	if sendErr := c.JSON(e.Code.HTTPStatus(), e); sendErr != nil {
+	if sendErr := api.WriteProblem(c.Response(), e); sendErr != nil {
 		s.opts.Log.Debug("cannot answer", "route", c.Path(), "error", sendErr)
 	}
 }

@@ -185,7 +185,7 @@ func TestSecretsLeaveNowhere(t *testing.T) {
 func streams(op *openapi3.Operation) bool {
 	for _, r := range op.Responses.Map() {
 		for kind := range r.Value.Content {
-			if kind != "application/json" {
+			if kind != "application/json" && kind != api.ProblemType {
 				return true
 			}
 		}

@@ -47,11 +47,11 @@ func ask[T any](p *people, key, method, path string, in any) (T, *api.Error) {
 	rec := p.call(method, path, key, string(body))
 	var out T
 	if rec.Code >= 300 {
-		e := new(api.Error)
-		if err := json.Unmarshal(rec.Body.Bytes(), e); err != nil {
+		var e api.Problem
+		if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil {
 			p.t.Fatalf("%s %s: %d %s", method, path, rec.Code, rec.Body)
 		}
-		return out, e
+		return out, e.AsError()
 	}
 	if err := json.Unmarshal(rec.Body.Bytes(), &out); err != nil {
 		p.t.Fatal(err)
@@ -434,11 +434,11 @@ func (p *people) from(r *http.Request, address string) *api.Error {
 	if rec.Code < 300 {
 		return nil
 	}
-	e := new(api.Error)
-	if err := json.Unmarshal(rec.Body.Bytes(), e); err != nil {
+	var e api.Problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &e); err != nil {
 		p.t.Fatal(err)
 	}
-	return e
+	return e.AsError()
 }
 
 func (p *people) fromAs(address, email string) *api.Error {

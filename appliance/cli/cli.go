@@ -143,6 +143,12 @@ func (a *App) complain(ctx context.Context, err error) int {
 	if e.Hint != "" {
 		fmt.Fprintf(a.Err, "hint: %s\n", e.Hint)
 	}
+	for _, o := range e.Others {
+		fmt.Fprintf(a.Err, "error: %s: %s\n", o.Field, printable(o.Message))
+		if o.Hint != "" {
+			fmt.Fprintf(a.Err, "hint: %s\n", o.Hint)
+		}
+	}
 	switch e.Code {
 	case api.CodeInvalid, api.CodeTooLarge:
 		return exitUsage

@@ -39,9 +39,9 @@ func (m *machine) handler() http.Handler {
 	mux.HandleFunc("POST /v1/setup/rebuild", func(w http.ResponseWriter, _ *http.Request) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		var refused api.Error
+		var refused api.Problem
 		if err := json.Unmarshal(m.states[1], &refused); err == nil && refused.Code != "" {
-			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Type", api.ProblemType)
 			w.WriteHeader(refused.Code.HTTPStatus())
 			_, _ = w.Write(m.states[1])
 			return

@@ -65,7 +65,7 @@ func with[In any](do func(context.Context, In) error) func(*http.Request) error 
 
 func answer(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		peer.WriteError(w, err)
+		_ = api.WriteProblem(w, peer.Domain(err)) // who has gone needs no answer
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

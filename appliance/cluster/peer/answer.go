@@ -9,10 +9,16 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// WriteError answers with err, in the form of the API's errors. What is no
-// domain error goes out as internal, with its text: only members read it, and
-// Client.Call does not hand it to users.
+// WriteError answers with err.
 func WriteError(w http.ResponseWriter, err error) {
+	e := Domain(err)
+	writeJSON(w, e.Code.HTTPStatus(), e)
+}
+
+// Domain is err as a domain error. What is none becomes internal, with its text: only
+// members and who is root on the node read it, and Client.Call does not hand it to
+// users.
+func Domain(err error) *api.Error {
 	var e *api.Error
 	var large *http.MaxBytesError
 	switch {
@@ -24,7 +30,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	default:
 		e = api.Errorf(api.CodeInternal, "%s", err)
 	}
-	writeJSON(w, e.Code.HTTPStatus(), e)
+	return e
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -48,7 +49,7 @@ func TestCall(t *testing.T) {
 		t.Error(err)
 	}
 	var e *api.Error
-	if err := a.client.Call(ctx, nodeB, "POST", "/refuse", nil, nil); !errors.As(err, &e) || *e != (api.Error{Code: api.CodeConflict, Message: "no", Hint: "yes", Field: "spec.x"}) {
+	if err := a.client.Call(ctx, nodeB, "POST", "/refuse", nil, nil); !errors.As(err, &e) || !reflect.DeepEqual(*e, api.Error{Code: api.CodeConflict, Message: "no", Hint: "yes", Field: "spec.x"}) {
 		t.Errorf("a refusal: %v", err)
 	}
 	for _, path := range []string{"/odd", "/huge"} {

@@ -5,26 +5,36 @@ import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
 export type Instance = Schemas['Instance'];
-export type ErrorBody = Schemas['Error'];
+export type Problem = Schemas['Problem'];
+export type FieldProblem = Schemas['FieldProblem'];
 
 export const base = '/portal';
 
 // Looked up at each call, so that tests can replace it.
 export const api = createClient<paths>({ baseUrl: (globalThis.location?.origin ?? '') + base, credentials: 'same-origin', fetch: (r) => globalThis.fetch(r) });
 
-/** ApiError is what the API said: a stable code, words, what to do, and the field at fault. */
+/** ApiError is what the API said: a stable code, words, what to do, and the fields at fault. */
 export class ApiError extends Error {
-  readonly code: ErrorBody['code'] | 'unreachable';
+  readonly code: Problem['code'] | 'unreachable';
   readonly hint?: string;
-  readonly field?: string;
-  constructor(body: { code: ApiError['code']; message: string; hint?: string; field?: string }) {
-    super(body.message);
+  readonly fields: readonly FieldProblem[];
+  constructor(body: { code: ApiError['code']; detail: string; hint?: string; errors?: FieldProblem[] }) {
+    super(body.detail);
     this.name = 'ApiError';
     this.code = body.code;
     this.hint = body.hint;
-    this.field = body.field;
+    this.fields = body.errors ?? [];
+  }
+
+  /** The first field at fault. */
+  get field(): string | undefined {
+    return this.fields[0]?.field;
   }
 }
+
+/** refused is an answer that is no success as an error, whoever gave it. */
+export const refused = (status: number, body?: Partial<Problem>): ApiError =>
+  new ApiError({ code: body?.code ?? 'internal', detail: body?.detail ?? `HTTP ${status}`, hint: body?.hint, errors: body?.errors });
 
 interface Answer<T> {
   data?: T;
@@ -39,17 +49,11 @@ export async function ok<T>(answer: Promise<Answer<T>>): Promise<T> {
     got = await answer;
   } catch (e) {
     if (e instanceof DOMException && e.name === 'AbortError') throw e;
-    throw new ApiError({ code: 'unreachable', message: '' });
+    throw new ApiError({ code: 'unreachable', detail: '' });
   }
   if (got.response.ok) return got.data as T;
-  const body = got.error as Partial<ErrorBody> | undefined;
-  throw new ApiError({
-    code: body?.code ?? 'internal',
-    message: body?.message ?? `HTTP ${got.response.status}`,
-    hint: body?.hint,
-    field: body?.field,
-  });
+  throw refused(got.response.status, got.error as Partial<Problem> | undefined);
 }
 
 export const asApiError = (e: unknown): ApiError =>
-  e instanceof ApiError ? e : new ApiError({ code: 'internal', message: e instanceof Error ? e.message : String(e) });
+  e instanceof ApiError ? e : new ApiError({ code: 'internal', detail: e instanceof Error ? e.message : String(e) });

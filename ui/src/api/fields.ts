@@ -7,13 +7,18 @@ const below = (field: string, path: string) => field === path || field.startsWit
 /** atField is what an error says of a field, or of one below it. */
 export function atField(error: unknown, path: string): string | undefined {
   if (!error) return undefined;
-  const { field, message, hint } = asApiError(error);
-  if (!field || !below(field, path)) return undefined;
-  return hint ? `${message}: ${hint}` : message;
+  const found = asApiError(error).fields.find(({ field }) => below(field, path));
+  if (!found) return undefined;
+  return found.hint ? `${found.detail}: ${found.hint}` : found.detail;
 }
 
-/** elsewhere is the error, unless one of the form's fields shows it. */
-export const elsewhere = (error: unknown, paths: readonly string[]): unknown => (error && paths.some((p) => atField(error, p)) ? null : error);
+/** elsewhere is the error, unless the form's fields show all of it. */
+export const elsewhere = (error: unknown, paths: readonly string[]): unknown => {
+  if (!error) return error;
+  const { fields } = asApiError(error);
+  const shown = (field: string) => paths.some((p) => below(field, p));
+  return fields.length > 0 && fields.every(({ field }) => shown(field)) ? null : error;
+};
 
 export interface FieldErrors {
   at: (path: string) => string | undefined;

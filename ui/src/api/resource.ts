@@ -88,7 +88,7 @@ const mostTries = 5; // of what changes by itself meanwhile: nodes report every 
 export async function change<T>(of: Resource<T>, id: string, changed: (now: T) => T): Promise<T> {
   for (let tries = 1; ; tries++) {
     const now = await of.get(id);
-    if (!now) throw new ApiError({ code: 'not_found', message: '' });
+    if (!now) throw new ApiError({ code: 'not_found', detail: '' });
     try {
       return await of.put(id, changed(now));
     } catch (e) {

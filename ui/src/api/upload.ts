@@ -1,7 +1,7 @@
 // An image's bytes on their way, with progress: fetch does not tell how far it
 // is. Whatever ends it before its end, the image that was made for it is
 // deleted again, as the command does.
-import { api, ApiError, base, ok, type ErrorBody, type Schemas } from './client';
+import { api, ApiError, base, ok, refused, type Problem, type Schemas } from './client';
 
 type Image = Schemas['Image'];
 
@@ -21,17 +21,17 @@ function put(id: string, file: Blob, onProgress: (bytes: number) => void, xhr: X
     xhr.open('PUT', `${base}/v1/images/${encodeURIComponent(id)}/content`);
     xhr.setRequestHeader('Content-Type', 'application/octet-stream');
     xhr.upload.onprogress = (e) => onProgress(e.loaded);
-    xhr.onerror = () => reject(new ApiError({ code: 'unreachable', message: '' }));
+    xhr.onerror = () => reject(new ApiError({ code: 'unreachable', detail: '' }));
     xhr.onabort = () => reject(new DOMException('', 'AbortError'));
     xhr.onload = () => {
       if (xhr.status < 300) return resolve();
-      let body: Partial<ErrorBody> = {};
+      let body: Partial<Problem> | undefined;
       try {
-        body = JSON.parse(xhr.responseText) as ErrorBody;
+        body = JSON.parse(xhr.responseText) as Problem;
       } catch {
         // Something before the API answered.
       }
-      reject(new ApiError({ code: body.code ?? 'internal', message: body.message ?? `HTTP ${xhr.status}`, hint: body.hint, field: body.field }));
+      reject(refused(xhr.status, body));
     };
     xhr.send(file);
   });

@@ -19,7 +19,7 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async (r: Request) => {
     const { pathname } = new URL(r.url);
     if (r.method === 'POST') sent.push(await r.json());
-    const [status, body] = answers[`${r.method} ${pathname}`]?.shift() ?? [404, { code: 'not_found', message: pathname }];
+    const [status, body] = answers[`${r.method} ${pathname}`]?.shift() ?? [404, { code: 'not_found', detail: pathname }];
     return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
   });
 });
@@ -37,7 +37,7 @@ async function enter() {
 }
 
 test('a refused login shows what to do', async () => {
-  answers['POST /portal/v1/login'] = [[401, { code: 'unauthenticated', message: 'the password is wrong', hint: 'ask Bob' }]];
+  answers['POST /portal/v1/login'] = [[401, { code: 'unauthenticated', detail: 'the password is wrong', hint: 'ask Bob' }]];
   show();
   await enter();
   expect(await screen.findByText(/the password is wrong/)).toBeVisible();
@@ -47,7 +47,7 @@ test('a refused login shows what to do', async () => {
 
 test('a one-time code is asked for when it is needed', async () => {
   answers['POST /portal/v1/login'] = [
-    [401, { code: 'unauthenticated', message: 'a one-time code is needed', field: 'totp' }],
+    [401, { code: 'unauthenticated', detail: 'a one-time code is needed', errors: [{ field: 'totp', detail: 'a one-time code is needed' }] }],
     [201, { kind: 'Session' }],
   ];
   show();
@@ -65,7 +65,7 @@ test('a one-time code is asked for when it is needed', async () => {
 
 test('who has several roles says which', async () => {
   answers['POST /portal/v1/login'] = [
-    [400, { code: 'invalid', message: 'you have several roles: which?', field: 'organization' }],
+    [400, { code: 'invalid', detail: 'you have several roles: which?', errors: [{ field: 'organization', detail: 'you have several roles: which?' }] }],
     [201, { kind: 'Session' }],
   ];
   show();
@@ -76,7 +76,7 @@ test('who has several roles says which', async () => {
 });
 
 test('identity providers have buttons', async () => {
-  answers['POST /portal/v1/login/oidc'] = [[503, { code: 'unavailable', message: 'the identity provider does not answer', hint: 'try again' }]];
+  answers['POST /portal/v1/login/oidc'] = [[503, { code: 'unavailable', detail: 'the identity provider does not answer', hint: 'try again' }]];
   show();
   await userEvent.click(await screen.findByRole('button', { name: 'Sign in with keycloak' }));
   expect(await screen.findByText(/does not answer/)).toBeVisible();

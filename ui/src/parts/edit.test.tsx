@@ -26,7 +26,7 @@ function serverOf(thing: Thing) {
     get: () => Promise.resolve(server.thing),
     put: (_, body) => {
       server.puts++;
-      if (!server.thing || body.revision !== server.thing.revision) return Promise.reject(new ApiError({ code: 'conflict', message: 'another revision' }));
+      if (!server.thing || body.revision !== server.thing.revision) return Promise.reject(new ApiError({ code: 'conflict', detail: 'another revision' }));
       return Promise.resolve((server.thing = { ...body, status: server.thing.status, revision: body.revision + 1 }));
     },
     post: (body) => Promise.resolve(body),

@@ -89,8 +89,8 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
   const none = missing(form);
   const submit = () => (setTried(true), Object.keys(problems).length === 0 && edit.submit());
   // What the API says of a field stands there: the rows have them all but these.
-  const field = edit.error ? asApiError(edit.error).field : undefined;
-  const above = field?.startsWith('spec.') ? null : edit.error;
+  const fields = edit.error ? asApiError(edit.error).fields : [];
+  const above = fields.length > 0 && fields.every((f) => f.field.startsWith('spec.')) ? null : edit.error;
   return (
     <Form className="basalt-stack" onSubmit={(e) => (e.preventDefault(), submit())} noValidate>
       <ErrorAlert error={above} />

@@ -114,11 +114,19 @@ final class Client
         if ($status === 401) {
             return new ApiError('basaltd does not know this API key: make one with "basalt api-key create whmcs --role reseller" and put it into the server\'s access hash.', $code, $status);
         }
-        if ($status === 403 && str_contains($text('message'), 'the role ')) {
-            return new ApiError('the API key may not do this: its role has to be reseller or operator. (' . $text('message') . ')', $code, $status);
+        if ($status === 403 && str_contains($text('detail'), 'the role ')) {
+            return new ApiError('the API key may not do this: its role has to be reseller or operator. (' . $text('detail') . ')', $code, $status);
         }
-        $words = ($text('field') !== '' ? $text('field') . ': ' : '') . ($text('message') ?: "status $status");
-        return new ApiError($words . ($text('hint') !== '' ? ' (' . $text('hint') . ')' : ''), $code, $status);
+        $words = [];
+        foreach (is_array($answer['errors'] ?? null) ? $answer['errors'] : [] as $one) {
+            $words[] = self::sentence(($one['field'] ?? '') . ': ' . ($one['detail'] ?? ''), $one['hint'] ?? '');
+        }
+        return new ApiError($words !== [] ? implode('; ', $words) : self::sentence($text('detail') ?: "status $status", $text('hint')), $code, $status);
+    }
+
+    private static function sentence(string $what, string $hint): string
+    {
+        return $hint !== '' ? "$what ($hint)" : $what;
     }
 
     /** @param array<mixed> $documents whose tokens and passwords the log must not show */

@@ -1,0 +1,55 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// ProblemType is the media type of an error that is sent (RFC 9457).
+const ProblemType = "application/problem+json"
+
+var titles = map[Code]string{
+	CodeInvalid: "Invalid request", CodeUnauthenticated: "Not authenticated", CodeForbidden: "Forbidden", CodeNotFound: "Not found",
+	CodeExists: "Already exists", CodeConflict: "Conflict", CodeInUse: "In use", CodeState: "Wrong state", CodeTooLarge: "Too large",
+	CodeRateLimited: "Too many requests", CodeNoCapacity: "No capacity", CodeQuota: "Quota exceeded", CodeUnavailable: "Unavailable",
+	CodeDiskFull: "Disk full", CodeInternal: "Internal error",
+}
+
+// Problem returns the error as it is sent. Its type is the place in the API's own
+// documentation that explains the code.
+func (e *Error) Problem() Problem {
+	p := Problem{Type: "/docs#error-" + string(e.Code), Title: titles[e.Code], Status: int64(e.Code.HTTPStatus()),
+		Detail: e.Message, Code: e.Code, Hint: e.Hint}
+	if e.Field == "" {
+		return p
+	}
+	for _, f := range append([]*Error{e}, e.Others...) {
+		p.Errors = append(p.Errors, FieldProblem{Field: f.Field, Detail: f.Message, Hint: f.Hint})
+	}
+	return p
+}
+
+// AsError returns what a problem document says.
+func (p Problem) AsError() *Error {
+	e := &Error{Code: p.Code, Message: p.Detail, Hint: p.Hint}
+	for i, f := range p.Errors {
+		if i == 0 {
+			e.Field, e.Message, e.Hint = f.Field, f.Detail, f.Hint
+			continue
+		}
+		e.Others = append(e.Others, &Error{Code: e.Code, Message: f.Detail, Hint: f.Hint, Field: f.Field})
+	}
+	return e
+}
+
+// WriteProblem answers with an error.
+func WriteProblem(w http.ResponseWriter, e *Error) error {
+	raw, err := json.Marshal(e.Problem())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", ProblemType)
+	w.WriteHeader(e.Code.HTTPStatus())
+	_, err = w.Write(append(raw, '\n'))
+	return err
+}
