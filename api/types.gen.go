@@ -50,6 +50,9 @@ type APIKeyList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // APIKeyRotation defines model for APIKeyRotation.
@@ -146,6 +149,9 @@ type AppList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // AppNeeds Without these it does not work; 0 asks for nothing.
@@ -275,6 +281,9 @@ type BackupList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BackupSpec defines model for BackupSpec.
@@ -320,6 +329,9 @@ type BackupTargetList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BackupTargetSpec defines model for BackupTargetSpec.
@@ -398,6 +410,9 @@ type BudgetList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // BudgetSpec defines model for BudgetSpec.
@@ -462,6 +477,9 @@ type CephClusterList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // CephClusterSpec defines model for CephClusterSpec.
@@ -585,6 +603,9 @@ type CreditNoteList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // CreditNoteSpec Takes back a part of an invoice, never more of a line than is left of it. It never changes.
@@ -636,6 +657,9 @@ type DiskList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // DiskSpec defines model for DiskSpec.
@@ -714,6 +738,9 @@ type ExternalNetworkList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // ExternalNetworkSpec defines model for ExternalNetworkSpec.
@@ -774,6 +801,9 @@ type FlavorList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // FlavorSpec defines model for FlavorSpec.
@@ -813,6 +843,9 @@ type FloatingIPList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // FloatingIPSpec defines model for FloatingIPSpec.
@@ -849,6 +882,9 @@ type GPUList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // GPUPool defines model for GPUPool.
@@ -866,6 +902,9 @@ type GPUPoolList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // GPUPoolSpec defines model for GPUPoolSpec.
@@ -1000,6 +1039,9 @@ type IdentityProviderList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // IdentityProviderSpec defines model for IdentityProviderSpec.
@@ -1049,6 +1091,9 @@ type ImageList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // ImageSpec defines model for ImageSpec.
@@ -1168,6 +1213,9 @@ type InstanceList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // InstanceNetwork defines model for InstanceNetwork.
@@ -1353,6 +1401,9 @@ type InvoiceList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // InvoicePreview defines model for InvoicePreview.
@@ -1418,6 +1469,9 @@ type JoinTokenList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // JoinTokenSpec defines model for JoinTokenSpec.
@@ -1524,6 +1578,9 @@ type LoadBalancerList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // LoadBalancerSpec defines model for LoadBalancerSpec.
@@ -1653,6 +1710,9 @@ type MigrationList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // MigrationSpec defines model for MigrationSpec.
@@ -1704,6 +1764,9 @@ type NetworkList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // NetworkSpec defines model for NetworkSpec.
@@ -1773,6 +1836,9 @@ type NodeList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // NodeSpec defines model for NodeSpec.
@@ -1952,6 +2018,9 @@ type OrganizationList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // OrganizationSpec defines model for OrganizationSpec.
@@ -2048,6 +2117,9 @@ type PaymentList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // PaymentSpec Money that came from a customer, or went back. It never changes.
@@ -2102,6 +2174,9 @@ type PriceBookList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // PriceBookSpec defines model for PriceBookSpec.
@@ -2172,6 +2247,9 @@ type ProjectList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // ProjectSpec defines model for ProjectSpec.
@@ -2278,6 +2356,9 @@ type RouterList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // RouterSpec defines model for RouterSpec.
@@ -2343,6 +2424,9 @@ type SecurityGroupList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // SecurityGroupSpec defines model for SecurityGroupSpec.
@@ -2593,6 +2677,9 @@ type SnapshotList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // SnapshotSpec defines model for SnapshotSpec.
@@ -2674,6 +2761,9 @@ type UpgradeList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // UpgradeNode defines model for UpgradeNode.
@@ -2824,6 +2914,9 @@ type UserList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // UserReset defines model for UserReset.
@@ -2920,6 +3013,9 @@ type VolumeList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // VolumeQoS Limits; 0: none. They may change while it is in use.
@@ -3094,6 +3190,9 @@ type WebhookList struct {
 
 	// Revision Of the store when the page was read.
 	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
 }
 
 // WebhookReplay defines model for WebhookReplay.
@@ -3169,14 +3268,23 @@ type WebhookStatus struct {
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // PathID defines model for PathID.
 type PathID = string
 
 // QueryContinue defines model for QueryContinue.
 type QueryContinue = string
 
+// QueryCount defines model for QueryCount.
+type QueryCount = bool
+
 // QueryInstallation defines model for QueryInstallation.
 type QueryInstallation = string
+
+// QueryLabels defines model for QueryLabels.
+type QueryLabels = string
 
 // QueryLimit defines model for QueryLimit.
 type QueryLimit = int
@@ -3204,6 +3312,9 @@ type QuerySort = ListSort
 
 // Failure What went wrong, as a problem document (RFC 9457).
 type Failure = Problem
+
+// MergePatch defines model for MergePatch.
+type MergePatch map[string]interface{}
 
 // ListAlertsParams defines parameters for ListAlerts.
 type ListAlertsParams struct {
@@ -3260,6 +3371,9 @@ type ListAuditEventsParams struct {
 type DeleteBackupParams struct {
 	// Forget Only in the cluster: what is in the target stays there, for a target that never comes back. An operator's; the backup must have ended, or be being deleted.
 	Forget bool `form:"forget,omitempty" json:"forget,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
@@ -3299,6 +3413,12 @@ type ListInstancesParams struct {
 
 	// Sort id (unless given) or name; with search always name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
 
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
@@ -3425,6 +3545,9 @@ type TraceNetworkParams struct {
 type DeleteNodeParams struct {
 	// Force Remove it although instances are on it. They start elsewhere: say this only of a node that is certainly switched off.
 	Force bool `form:"force,omitempty" json:"force,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // GetNodeSamplesParams defines parameters for GetNodeSamples.
@@ -3615,6 +3738,12 @@ type ListUsersParams struct {
 	// Sort id (unless given) or name; with search always name.
 	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
 
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+
 	// Organization Id or name.
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
@@ -3632,6 +3761,9 @@ type CreateUserLoginLinkParams struct {
 type DeleteVolumeParams struct {
 	// Cascade Delete its snapshots with it.
 	Cascade bool `form:"cascade,omitempty" json:"cascade,omitempty,omitzero"`
+
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
 }
 
 // GetWalletParams defines parameters for GetWallet.
@@ -3661,71 +3793,23 @@ type ListWebhookDeliveriesParams struct {
 // CreateAPIKeyJSONRequestBody defines body for CreateAPIKey for application/json ContentType.
 type CreateAPIKeyJSONRequestBody = APIKey
 
-// UpdateAPIKeyJSONRequestBody defines body for UpdateAPIKey for application/json ContentType.
-type UpdateAPIKeyJSONRequestBody = APIKey
-
 // RotateAPIKeyJSONRequestBody defines body for RotateAPIKey for application/json ContentType.
 type RotateAPIKeyJSONRequestBody = APIKeyRotation
-
-// UpdateAppJSONRequestBody defines body for UpdateApp for application/json ContentType.
-type UpdateAppJSONRequestBody = App
-
-// UpdateBackupTargetJSONRequestBody defines body for UpdateBackupTarget for application/json ContentType.
-type UpdateBackupTargetJSONRequestBody = BackupTarget
-
-// UpdateBackupJSONRequestBody defines body for UpdateBackup for application/json ContentType.
-type UpdateBackupJSONRequestBody = Backup
 
 // UpdateBrandingJSONRequestBody defines body for UpdateBranding for application/json ContentType.
 type UpdateBrandingJSONRequestBody = Branding
 
-// UpdateBudgetJSONRequestBody defines body for UpdateBudget for application/json ContentType.
-type UpdateBudgetJSONRequestBody = Budget
-
-// UpdateCephClusterJSONRequestBody defines body for UpdateCephCluster for application/json ContentType.
-type UpdateCephClusterJSONRequestBody = CephCluster
-
 // CreateCreditNoteJSONRequestBody defines body for CreateCreditNote for application/json ContentType.
 type CreateCreditNoteJSONRequestBody = CreditNote
 
-// UpdateDiskJSONRequestBody defines body for UpdateDisk for application/json ContentType.
-type UpdateDiskJSONRequestBody = Disk
-
-// UpdateExternalNetworkJSONRequestBody defines body for UpdateExternalNetwork for application/json ContentType.
-type UpdateExternalNetworkJSONRequestBody = ExternalNetwork
-
-// UpdateFlavorJSONRequestBody defines body for UpdateFlavor for application/json ContentType.
-type UpdateFlavorJSONRequestBody = Flavor
-
-// UpdateFloatingIPJSONRequestBody defines body for UpdateFloatingIP for application/json ContentType.
-type UpdateFloatingIPJSONRequestBody = FloatingIP
-
-// UpdateGPUPoolJSONRequestBody defines body for UpdateGPUPool for application/json ContentType.
-type UpdateGPUPoolJSONRequestBody = GPUPool
-
-// UpdateGPUJSONRequestBody defines body for UpdateGPU for application/json ContentType.
-type UpdateGPUJSONRequestBody = GPU
-
-// UpdateIdentityProviderJSONRequestBody defines body for UpdateIdentityProvider for application/json ContentType.
-type UpdateIdentityProviderJSONRequestBody = IdentityProvider
-
-// UpdateImageJSONRequestBody defines body for UpdateImage for application/json ContentType.
-type UpdateImageJSONRequestBody = Image
-
 // CreateInstanceJSONRequestBody defines body for CreateInstance for application/json ContentType.
 type CreateInstanceJSONRequestBody = Instance
-
-// UpdateInstanceJSONRequestBody defines body for UpdateInstance for application/json ContentType.
-type UpdateInstanceJSONRequestBody = Instance
 
 // ExecInInstanceJSONRequestBody defines body for ExecInInstance for application/json ContentType.
 type ExecInInstanceJSONRequestBody = ExecRequest
 
 // CreateJoinTokenJSONRequestBody defines body for CreateJoinToken for application/json ContentType.
 type CreateJoinTokenJSONRequestBody = JoinToken
-
-// UpdateLoadBalancerJSONRequestBody defines body for UpdateLoadBalancer for application/json ContentType.
-type UpdateLoadBalancerJSONRequestBody = LoadBalancer
 
 // LoginJSONRequestBody defines body for Login for application/json ContentType.
 type LoginJSONRequestBody = Credentials
@@ -3739,20 +3823,8 @@ type BeginOIDCLoginJSONRequestBody = OIDCBegin
 // FinishOIDCLoginJSONRequestBody defines body for FinishOIDCLogin for application/json ContentType.
 type FinishOIDCLoginJSONRequestBody = OIDCFinish
 
-// UpdateMigrationJSONRequestBody defines body for UpdateMigration for application/json ContentType.
-type UpdateMigrationJSONRequestBody = Migration
-
-// UpdateNetworkJSONRequestBody defines body for UpdateNetwork for application/json ContentType.
-type UpdateNetworkJSONRequestBody = Network
-
-// UpdateNodeJSONRequestBody defines body for UpdateNode for application/json ContentType.
-type UpdateNodeJSONRequestBody = Node
-
 // CreateOrganizationJSONRequestBody defines body for CreateOrganization for application/json ContentType.
 type CreateOrganizationJSONRequestBody = Organization
-
-// UpdateOrganizationJSONRequestBody defines body for UpdateOrganization for application/json ContentType.
-type UpdateOrganizationJSONRequestBody = Organization
 
 // ChangePasswordJSONRequestBody defines body for ChangePassword for application/json ContentType.
 type ChangePasswordJSONRequestBody = PasswordChange
@@ -3763,15 +3835,6 @@ type SetPasswordJSONRequestBody = PasswordToken
 // CreatePaymentJSONRequestBody defines body for CreatePayment for application/json ContentType.
 type CreatePaymentJSONRequestBody = Payment
 
-// UpdatePriceBookJSONRequestBody defines body for UpdatePriceBook for application/json ContentType.
-type UpdatePriceBookJSONRequestBody = PriceBook
-
-// UpdateProjectJSONRequestBody defines body for UpdateProject for application/json ContentType.
-type UpdateProjectJSONRequestBody = Project
-
-// UpdateSecurityGroupJSONRequestBody defines body for UpdateSecurityGroup for application/json ContentType.
-type UpdateSecurityGroupJSONRequestBody = SecurityGroup
-
 // PutServiceJSONRequestBody defines body for PutService for application/json ContentType.
 type PutServiceJSONRequestBody = Service
 
@@ -3781,35 +3844,20 @@ type SetServicePasswordJSONRequestBody = ServicePassword
 // SuspendServiceJSONRequestBody defines body for SuspendService for application/json ContentType.
 type SuspendServiceJSONRequestBody = OrganizationSuspension
 
-// UpdateSnapshotJSONRequestBody defines body for UpdateSnapshot for application/json ContentType.
-type UpdateSnapshotJSONRequestBody = Snapshot
-
 // ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
 type ConfirmTOTPJSONRequestBody = TOTPCode
 
 // DisableTOTPJSONRequestBody defines body for DisableTOTP for application/json ContentType.
 type DisableTOTPJSONRequestBody = TOTPDisable
 
-// UpdateUpgradeJSONRequestBody defines body for UpdateUpgrade for application/json ContentType.
-type UpdateUpgradeJSONRequestBody = Upgrade
-
 // CreateUserJSONRequestBody defines body for CreateUser for application/json ContentType.
 type CreateUserJSONRequestBody = User
-
-// UpdateUserJSONRequestBody defines body for UpdateUser for application/json ContentType.
-type UpdateUserJSONRequestBody = User
 
 // ResetUserJSONRequestBody defines body for ResetUser for application/json ContentType.
 type ResetUserJSONRequestBody = UserReset
 
-// UpdateVolumeJSONRequestBody defines body for UpdateVolume for application/json ContentType.
-type UpdateVolumeJSONRequestBody = Volume
-
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = Webhook
-
-// UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
-type UpdateWebhookJSONRequestBody = Webhook
 
 // ReplayWebhookJSONRequestBody defines body for ReplayWebhook for application/json ContentType.
 type ReplayWebhookJSONRequestBody = WebhookReplay

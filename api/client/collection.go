@@ -17,6 +17,8 @@ type Query struct {
 	Organization, Project, Name string
 	Search                      string // a part of the name or the id, or the beginning of an address
 	Sort                        api.ListSort
+	Labels                      string          // a selector: key=value, key!=value, key or !key, with commas between
+	Count                       bool            // answer how many there are in all
 	Node                        string          // of instances: a node's name or id
 	Phase                       string          // of instances
 	Records                     api.RecordQuery // of usage records: meter, resource and period
@@ -29,6 +31,7 @@ type Page[T any] struct {
 	Items    []T    `json:"items"`
 	Continue string `json:"continue"`
 	Revision int64  `json:"revision"`
+	Total    int64  `json:"total"` // with Query.Count
 }
 
 // Collection of the objects of kind T: Instance, Volume, … Verbs that a kind does not
@@ -71,6 +74,10 @@ func (c Collection[T]) list(q Query) url.Values {
 	}
 	set(v, "search", q.Search)
 	set(v, "sort", string(q.Sort))
+	set(v, "labelSelector", q.Labels)
+	if q.Count {
+		v.Set("count", "true")
+	}
 	return v
 }
 
@@ -152,6 +159,16 @@ func (c Collection[T]) Update(ctx context.Context, id string, o T) (T, error) {
 		return o, errCannot
 	}
 	return put[T](ctx, c.a, o, c.kind.Path, id)
+}
+
+// Patch changes what a JSON merge patch (RFC 7396) names, by anything that encodes as
+// one, as map[string]any{"spec": map[string]any{"power": "Stopped"}}.
+func (c Collection[T]) Patch(ctx context.Context, id string, patch any) (T, error) {
+	if c.kind.Verbs&api.CanUpdate == 0 {
+		var none T
+		return none, errCannot
+	}
+	return call[T](ctx, c.a, request{method: http.MethodPatch, path: []string{c.kind.Path, id}, body: patch})
 }
 
 // Delete by id. The object may stay for a while, with deletedAt.

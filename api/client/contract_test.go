@@ -216,6 +216,8 @@ func arguments(t *testing.T, method reflect.Type) []reflect.Value {
 			in[i] = reflect.ValueOf(io.Discard)
 		case reflect.TypeFor[io.Reader]():
 			in[i] = reflect.ValueOf(io.NopCloser(strings.NewReader("x")))
+		case reflect.TypeFor[any]():
+			in[i] = reflect.ValueOf(struct{}{})
 		default:
 			in[i] = filled(of, 4)
 		}

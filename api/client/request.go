@@ -106,6 +106,9 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 			return nil, fmt.Errorf("encode %T: %w", r.body, err)
 		}
 		body, kind = bytes.NewReader(raw), "application/json"
+		if r.method == http.MethodPatch {
+			kind = "application/merge-patch+json"
+		}
 	} else if body != nil {
 		body = io.NopCloser(body) // who gave it closes it
 	}

@@ -19,6 +19,7 @@ type page[T any] struct {
 	Continue string `json:"continue,omitempty"`
 	Items    []T    `json:"items"`
 	Revision int64  `json:"revision"`
+	Total    *int64 `json:"total,omitempty"`
 }
 
 // query is what a list was asked for. Organization and project are ids or names.
@@ -26,6 +27,8 @@ type query struct {
 	limit                 int
 	after, name, search   string
 	sort                  api.ListSort
+	labels                string // a selector
+	count                 bool
 	organization, project string
 	only                  func(api.Object) bool // nil: all
 }
@@ -48,7 +51,19 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	if sq.Organization, sq.Project, err = h.scopeOfList(ctx, kind, q.organization, q.project); err != nil {
 		return out, err
 	}
+	selector, err := api.ParseLabelSelector(q.labels)
+	if err != nil {
+		return out, err
+	}
 	me := who(ctx)
+	wanted := func(o api.Object) bool {
+		return me.sees(o) && selector.Matches(o.Meta.Labels) && (q.only == nil || q.only(o))
+	}
+	if q.count {
+		if out.Total, err = h.count(ctx, sq, wanted); err != nil {
+			return out, err
+		}
+	}
 	for {
 		p, err := h.opts.Store.List(ctx, sq)
 		if err != nil {
@@ -56,7 +71,7 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 		}
 		out.Revision = p.Revision
 		for _, o := range p.Items {
-			if !me.sees(o) || q.only != nil && !q.only(o) {
+			if !wanted(o) {
 				continue
 			}
 			if len(out.Items) == q.limit { // there is one more: the page ends before it
@@ -76,6 +91,18 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 		}
 		sq.Continue = p.Continue
 	}
+}
+
+// count is how many objects a query selects, on all pages.
+func (h *handlers) count(ctx context.Context, q api.ListQuery, wanted func(api.Object) bool) (*int64, error) {
+	q.Continue = ""
+	n := new(int64)
+	return n, h.each(ctx, q, func(o api.Object) bool {
+		if wanted(o) {
+			*n++
+		}
+		return true
+	})
 }
 
 func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
@@ -191,9 +218,17 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	if err != nil {
 		return none, err
 	}
+	switch revision := expected(ctx); {
+	case revision != api.AnyRevision && m.Revision > 0 && m.Revision != revision:
+		return none, api.Errorf(api.CodeInvalid, "meta.revision is %d, and If-Match says %d", m.Revision, revision).At("meta.revision").WithHint("leave one of them out")
+	case revision != api.AnyRevision:
+		m.Revision = revision
+	case m.Revision == 0 && anyRevision(ctx):
+		m.Revision = o.Meta.Revision
+	}
 	if m.Revision <= 0 {
 		return none, api.Errorf(api.CodeInvalid, "the revision that you read is needed").At("meta.revision").
-			WithHint("GET it, change it, and PUT it back with its meta.revision")
+			WithHint("GET it, change it, and PUT it back with its meta.revision, or with its ETag in If-Match")
 	}
 	if m.Name == "" {
 		m.Name = o.Meta.Name
@@ -255,7 +290,7 @@ func remove[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 		return none, err
 	}
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append(with, api.Command{
-		Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: api.AnyRevision,
+		Op: api.OpDelete, Kind: kind, ID: o.Meta.ID, Expect: expected(ctx),
 	})})
 	if err != nil {
 		return none, err

@@ -147,7 +147,7 @@ func prose(s string) template.HTML {
 }
 
 func methodOrder(m string) int {
-	return slices.Index([]string{"GET", "POST", "PUT", "DELETE"}, m)
+	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, m)
 }
 
 func roleWords(op string) string {
@@ -158,8 +158,10 @@ func roleWords(op string) string {
 }
 
 func content(c openapi3.Content) template.HTML {
-	if json := c["application/json"]; json != nil {
-		return typeOf(json.Schema)
+	for _, form := range []string{"application/json", api.ProblemType} {
+		if json := c[form]; json != nil {
+			return typeOf(json.Schema)
+		}
 	}
 	return template.HTML(template.HTMLEscapeString(strings.Join(sortedKeys(c), ", ")))
 }

@@ -84,21 +84,21 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 	return &o, err
 }
 
-// UpdateOrganization changes name, labels and spec. How it pays is not taken off,
+// changeOrganization changes name, labels and spec. How it pays is not taken off,
 // nor moved past what it has used, before that was invoiced.
-func (h *handlers) UpdateOrganization(ctx context.Context, r in[none, api.Organization]) (*api.Organization, error) {
+func (h *handlers) changeOrganization(ctx context.Context, ref string, to api.Organization) (*api.Organization, error) {
 	var o api.Organization
 	err := h.settled(func() (err error) {
-		o, err = h.updateOrganization(ctx, r)
+		o, err = h.updateOrganization(ctx, ref, to)
 		return err
 	})
 	return &o, err
 }
 
-func (h *handlers) updateOrganization(ctx context.Context, r in[none, api.Organization]) (api.Organization, error) {
+func (h *handlers) updateOrganization(ctx context.Context, ref string, to api.Organization) (api.Organization, error) {
 	var used *api.UseMark
-	return update(ctx, h, api.KindOrganization, r.ID, r.Body.Meta, func(old api.Organization) (any, error) {
-		s, err := h.organizationSpec(ctx, old.Spec, r.Body.Spec)
+	return update(ctx, h, api.KindOrganization, ref, to.Meta, func(old api.Organization) (any, error) {
+		s, err := h.organizationSpec(ctx, old.Spec, to.Spec)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,8 @@ type resource[T, S any] struct {
 	deleted func(ctx context.Context, o T) ([]api.Command, error)
 	// listed leaves out of an object what would be too much for a list.
 	listed func(o *T)
+	// change is an update that needs more than spec.
+	change func(ctx context.Context, ref string, o T) (*T, error)
 	// unnamed objects get a name that comes from their id.
 	unnamed bool
 }
@@ -54,11 +56,13 @@ type listParams[W where] struct {
 	Name     string       `form:"name,omitempty"`
 	Search   string       `form:"search,omitempty"`
 	Sort     api.ListSort `form:"sort,omitempty"`
+	Labels   string       `form:"labelSelector,omitempty"`
+	Count    bool         `form:"count,omitempty"`
 	Where    W
 }
 
 func (p listParams[W]) query() query {
-	q := query{limit: p.Limit, after: p.Continue, name: p.Name, search: p.Search, sort: p.Sort}
+	q := query{limit: p.Limit, after: p.Continue, name: p.Name, search: p.Search, sort: p.Sort, labels: p.Labels, count: p.Count}
 	q.organization, q.project = p.Where.scope()
 	return q
 }
@@ -96,6 +100,9 @@ func serveIn[W where, T, S any](r *router, h *handlers, k resource[T, S]) {
 	})
 	unless(r, can, api.CanUpdate, "Update"+string(kind), func(ctx context.Context, q in[none, T]) (*T, error) {
 		return k.update(ctx, h, q.ID, *q.Body)
+	})
+	unless(r, can, api.CanUpdate, "Patch"+string(kind), func(ctx context.Context, q in[none, stream]) (*T, error) {
+		return k.patch(ctx, h, q.ID, q.Body)
 	})
 	unless(r, can, api.CanDelete, "Delete"+string(kind), func(ctx context.Context, q in[none, none]) (*T, error) {
 		return k.delete(ctx, h, q.ID)
@@ -146,6 +153,9 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 }
 
 func (k resource[T, S]) update(ctx context.Context, h *handlers, ref string, o T) (*T, error) {
+	if k.change != nil {
+		return k.change(ctx, ref, o)
+	}
 	asked := *api.MetaOf(&o)
 	out, err := update(ctx, h, api.KindOf[T](), ref, asked, func(old T) (any, error) {
 		m := *api.MetaOf(&old)

@@ -113,8 +113,9 @@ func withKinds(all map[string]roles) map[string]roles {
 // operationsOf are those that a kind's row gives it, and whether they only read.
 func operationsOf(kind api.Kind) map[string]bool {
 	all := map[string]bool{listOf(kind): true}
-	for verb, op := range map[api.Verbs]string{api.CanGet: "Get", api.CanCreate: "Create", api.CanUpdate: "Update", api.CanPut: "Put", api.CanDelete: "Delete"} {
-		if kind.Info().Verbs&verb != 0 {
+	const canPatch = api.CanGet | api.CanUpdate
+	for verb, op := range map[api.Verbs]string{api.CanGet: "Get", api.CanCreate: "Create", api.CanUpdate: "Update", canPatch: "Patch", api.CanPut: "Put", api.CanDelete: "Delete"} {
+		if kind.Info().Verbs&verb == verb {
 			all[op+string(kind)] = verb == api.CanGet
 		}
 	}

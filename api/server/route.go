@@ -24,6 +24,7 @@ import (
 type operation struct {
 	method, path string
 	status       int        // of what it answers
+	conditional  bool       // it heeds If-Match
 	hides        []*secrets // in its answers
 }
 
@@ -84,10 +85,15 @@ func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]
 		if err != nil {
 			return err
 		}
-		out, err := f(c.Request().Context(), request)
-		if err != nil || out == nil {
+		ctx, err := withIfMatch(c.Request(), o)
+		if err != nil {
 			return err
 		}
+		out, err := f(ctx, request)
+		if err != nil || out == nil {
+			return unmatched(ctx, err)
+		}
+		setETag(c.Response().Header(), out)
 		if a, ok := any(*out).(answer); ok {
 			return a.write(c.Response())
 		}

@@ -52,6 +52,9 @@ func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Obje
 	if err == nil && !who(ctx).owns(o) {
 		err = api.Errorf(api.CodeForbidden, "%s %s is not yours to change", kind, ref)
 	}
+	if revision := expected(ctx); err == nil && revision != api.AnyRevision && revision != o.Meta.Revision {
+		err = api.Errorf(api.CodeConflict, "%s %s is at revision %d, want %d", kind, ref, o.Meta.Revision, revision)
+	}
 	return o, err
 }
 

@@ -28,7 +28,11 @@ func (h *handlers) upgradeSpec(_ context.Context, m api.Meta, old *api.Upgrade, 
 
 // DeleteUpgrade forgets one that leaves no node half-way.
 func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Upgrade, error) {
-	old, err := get[api.Upgrade](ctx, h, api.KindUpgrade, r.ID, "", "")
+	o, err := h.own(ctx, api.KindUpgrade, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	old, err := api.Decode[api.Upgrade](o)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +46,8 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 	if err != nil {
 		return nil, err
 	}
-	o, err := decode[api.Upgrade](out[0])
-	return &o, err
+	gone, err := decode[api.Upgrade](out[0])
+	return &gone, err
 }
 
 // PutUpgradePackage keeps a package's bytes on this node, from which the others

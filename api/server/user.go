@@ -93,20 +93,20 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 
 // ListUsers pages through what the caller sees.
 func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none]) (*page[api.User], error) {
-	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, organization: r.Params.Organization})
+	p, err := list[api.User](ctx, h, api.KindUser, query{limit: r.Params.Limit, after: r.Params.Continue, name: api.Login(r.Params.Name), search: r.Params.Search, sort: r.Params.Sort, labels: r.Params.LabelSelector, count: r.Params.Count, organization: r.Params.Organization})
 	return &p, err
 }
 
-// UpdateUser changes name, labels and spec. Sessions of grants that are gone,
+// changeUser changes name, labels and spec. Sessions of grants that are gone,
 // and all of a user that is disabled, end with it.
-func (h *handlers) UpdateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
-	r.Body.Meta.Name = api.Login(r.Body.Meta.Name)
-	o, err := update(ctx, h, api.KindUser, r.ID, r.Body.Meta, func(old api.User) (any, error) {
+func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*api.User, error) {
+	to.Meta.Name = api.Login(to.Meta.Name)
+	o, err := update(ctx, h, api.KindUser, ref, to.Meta, func(old api.User) (any, error) {
 		kept := credentials(old)
-		if r.Body.Spec.Disabled && !old.Spec.Disabled {
+		if to.Spec.Disabled && !old.Spec.Disabled {
 			kept.Epoch++
 		}
-		return h.userSpec(ctx, r.Body.Spec, &kept)
+		return h.userSpec(ctx, to.Spec, &kept)
 	})
 	return &o, err
 }

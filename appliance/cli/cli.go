@@ -154,7 +154,7 @@ func (a *App) complain(ctx context.Context, err error) int {
 		return exitUsage
 	case api.CodeNotFound:
 		return exitNotFound
-	case api.CodeExists, api.CodeConflict, api.CodeInUse, api.CodeState, api.CodeNoCapacity, api.CodeQuota:
+	case api.CodeExists, api.CodeConflict, api.CodePrecondition, api.CodeInUse, api.CodeState, api.CodeNoCapacity, api.CodeQuota:
 		return exitConflict
 	case api.CodeUnauthenticated, api.CodeForbidden:
 		return exitDenied

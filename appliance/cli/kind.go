@@ -138,9 +138,10 @@ func (k *kind[T]) printOne(ctx context.Context, o T) error {
 func (k *kind[T]) listCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
 	limit := cmd.Flags().Int("limit", 0, "at most so many, in their order; 0: all")
-	search := new(string)
+	search, selector := new(string), new(string)
 	if k.can(api.CanGet) {
 		cmd.Flags().StringVar(search, "search", "", "only those with this in their name or id, or with an address that begins so")
+		cmd.Flags().StringVarP(selector, "selector", "l", "", "only those with such labels: key=value, key!=value, key or !key, with commas between")
 	}
 	if k.filter != nil {
 		k.filter(cmd)
@@ -151,7 +152,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 			return usagef("--limit %d is not possible", *limit)
 		}
 		objects, q := []T{}, k.query()
-		q.Limit, q.Search = min(*limit, page), *search
+		q.Limit, q.Search, q.Labels = min(*limit, page), *search, *selector
 		if k.narrow != nil {
 			k.narrow(&q)
 		}

@@ -90,6 +90,9 @@ func row(method, path string, op *openapi3.Operation, below schemaSecrets) strin
 	if success != "" {
 		out += ", status: " + success
 	}
+	if op.Parameters.GetByInAndName(openapi3.ParameterInHeader, "If-Match") != nil {
+		out += ", conditional: true"
+	}
 	if hides.Len() > 0 {
 		out += ", hides: []*secrets{" + hides.String() + "}"
 	}

@@ -1,0 +1,58 @@
+package api
+
+import "strings"
+
+// LabelSelector selects objects by their labels.
+type LabelSelector []labelTerm
+
+// labelTerm is one condition: a key that is there, or has a value, or the contrary.
+type labelTerm struct {
+	key, value string
+	valued     bool
+	not        bool
+}
+
+// maxSelectorBytes and maxSelectorTerms bound a selector.
+const (
+	maxSelectorBytes = 1024
+	maxSelectorTerms = 16
+)
+
+// ParseLabelSelector reads conditions with commas between: key=value, key!=value, key
+// (there is one) or !key. Empty selects all. An error has code CodeInvalid.
+func ParseLabelSelector(text string) (LabelSelector, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.Split(text, ",")
+	if len(text) > maxSelectorBytes || len(parts) > maxSelectorTerms {
+		return nil, invalid("labelSelector", "%d conditions in %d bytes, at most %d in %d", len(parts), len(text), maxSelectorTerms, maxSelectorBytes)
+	}
+	var all LabelSelector
+	for _, part := range parts {
+		part = strings.TrimSpace(part)
+		key, value, valued := strings.Cut(part, "=")
+		key, not := strings.CutSuffix(key, "!")
+		if bare, without := strings.CutPrefix(key, "!"); without && !valued {
+			key, not = bare, true
+		}
+		key = strings.TrimSpace(key)
+		if key == "" || strings.Contains(key, "!") || not && !valued && !strings.HasPrefix(part, "!") {
+			return nil, invalid("labelSelector", "%q is no condition", clip(part)).WithHint("key=value, key!=value, key or !key, with commas between")
+		}
+		all = append(all, labelTerm{key, strings.TrimSpace(strings.TrimPrefix(value, "=")), valued, not})
+	}
+	return all, nil
+}
+
+// Matches reports whether labels meet all conditions. An object without the key meets
+// key!=value.
+func (s LabelSelector) Matches(labels map[string]string) bool {
+	for _, t := range s {
+		value, there := labels[t.key]
+		if (there && (!t.valued || value == t.value)) == t.not {
+			return false
+		}
+	}
+	return true
+}
