@@ -41,6 +41,19 @@ func (f faults) err() error {
 	return nil
 }
 
+// Join returns errs as one error: an error that is no fault of a field as it is,
+// otherwise the first with the others in it; nil when there is none.
+func Join(errs ...error) error {
+	var bad faults
+	for _, err := range errs {
+		if e := (*Error)(nil); err != nil && (!errors.As(err, &e) || e.Field == "") {
+			return err
+		}
+		bad.note(err)
+	}
+	return bad.err()
+}
+
 // joined is the first of errs that is not nil, with the others in it. It also keeps a
 // nil *Error from becoming an error that is not nil.
 func joined(errs ...*Error) error {

@@ -134,6 +134,19 @@ func TestPatchKeepsSecrets(t *testing.T) {
 	}
 }
 
+// A bad name hides nothing of the spec.
+func TestAllFaultsOfAnObject(t *testing.T) {
+	w := newWorld(t)
+	p, _ := asked[api.Problem](t, w, 400, "POST", "/v1/flavors", `{"meta": {"name": "No", "labels": {"": "x"}}, "spec": {"vcpus": 0, "memoryBytes": 1073741824}}`)
+	var fields []string
+	for _, e := range p.Errors {
+		fields = append(fields, e.Field)
+	}
+	if want := "meta.name meta.labels spec.vcpus"; strings.Join(fields, " ") != want {
+		t.Errorf("got %q, want %q", fields, want)
+	}
+}
+
 func TestListByLabels(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5 {

@@ -136,12 +136,12 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 		asked.Name = nameOf(id)
 	}
 	m, err := h.place(ctx, kind, asked)
-	if err != nil {
+	if err != nil && !ofMeta(err) {
 		return nil, err
 	}
 	m.ID = id
-	spec, err := k.spec(ctx, m, nil, specOf[T, S](o))
-	if err != nil {
+	spec, specErr := k.spec(ctx, m, nil, specOf[T, S](o))
+	if err := api.Join(err, specErr); err != nil {
 		return nil, err
 	}
 	var with []api.Command
@@ -150,6 +150,13 @@ func (k resource[T, S]) create(ctx context.Context, h *handlers, o T, idempotenc
 	}
 	out, err := create[T](ctx, h, kind, id, m, spec, idempotency, with...)
 	return &out, err
+}
+
+// ofMeta reports whether an error is of an object's name or labels: what else is wrong
+// is looked for all the same.
+func ofMeta(err error) bool {
+	e := domainError(err)
+	return e != nil && (e.Field == "meta.name" || e.Field == "meta.labels")
 }
 
 func (k resource[T, S]) update(ctx context.Context, h *handlers, ref string, o T) (*T, error) {

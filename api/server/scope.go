@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -96,16 +97,11 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	if why := h.opts.Lacks[kind]; why != "" {
 		return m, api.Errorf(api.CodeUnavailable, "%s", why)
 	}
-	if err := validateName(kind, m.Name); err != nil {
-		return m, err
-	}
-	if err := api.ValidateLabels(m.Labels); err != nil {
-		return m, err
-	}
 	out := api.Meta{Name: m.Name, Labels: m.Labels}
 	me, of := who(ctx), kind.Info()
+	named := api.Join(validateName(kind, m.Name), api.ValidateLabels(m.Labels))
 	if of.Scope == api.OfCluster || of.Scope == api.OfOrganization && m.Project != "" {
-		return out, noScope(of, m)
+		return out, cmp.Or(noScope(of, m), named)
 	}
 	if m.Organization == "" && (m.Project == "" || me.role != api.RoleReseller) { // a reseller's project may be a customer's
 		m.Organization = me.org
@@ -142,7 +138,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	case of.Scope == api.OfProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
 	}
-	return out, nil
+	return out, named
 }
 
 // validateName checks the name of a kind's object: a user's is an e-mail address.
