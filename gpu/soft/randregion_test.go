@@ -50,7 +50,7 @@ var regionKeys, nativeKeys = func() (often, all []string) {
 // machine code. Each program runs with three sets of data, as its code is made in two
 // steps.
 func FuzzRegions(f *testing.F) {
-	n := int64(24)
+	n := int64(21)
 	if testing.Short() {
 		n = 6
 	}

@@ -43,6 +43,9 @@ func (m *machine) begin(ctaid [3]uint32) {
 	if m.shadow != nil {
 		m.shadow.begin()
 	}
+	if m.native.context != nil {
+		m.native.context.Begin(m.native.rows)
+	}
 	m.bars = [16]barrier{}
 }
 
@@ -116,6 +119,9 @@ func (m *machine) runBlock(g *group) (alive bool, err error) {
 		return true, m.runRegion(g)
 	}
 	if b.sync != nil {
+		if m.native.defers() && m.native.code.region.waits[g.pc] {
+			m.settle(g)
+		}
 		ready, err := b.sync(m, g)
 		if err != nil {
 			return false, wrap(b.syncAt, err)
@@ -132,6 +138,9 @@ func (m *machine) runBlock(g *group) (alive bool, err error) {
 
 // runSteps advances a group by a block.
 func (m *machine) runSteps(b *block, g *group) (alive bool, err error) {
+	if m.native.defers() && m.native.code.region.reads[g.pc] {
+		m.settle(g)
+	}
 	m.freshen(g)
 	for i := range b.steps {
 		if err := m.step(&b.steps[i], g); err != nil {

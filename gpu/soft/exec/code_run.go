@@ -17,6 +17,8 @@ type codeState struct {
 	context *native.Context
 	files   native.Files
 	bound   *Run              // that files are of
+	rows    bool              // warps are rows of threads (native.FindSteady)
+	short   bool              // there are fewer parameters than the program says: no region
 	table   []Region          // that windows are of
 	windows [][]native.Window // by run: the allocation that each access used last
 }
@@ -61,6 +63,8 @@ func (m *machine) bind() {
 		n.files.Exclusive = m.shared
 	}
 	n.context.Bind(&n.files)
+	n.rows, n.short = m.env.Block[0]%ir.WarpSize == 0, len(m.env.Params) < int(m.p.ParamBytes)
+	n.context.Begin(n.rows)
 }
 
 // forget lets go of a launch's memory.

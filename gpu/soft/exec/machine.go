@@ -162,11 +162,11 @@ func (m *machine) grown() int {
 }
 
 func fill[T any](d []T, v T) {
-	if len(d) == 0 {
-		return
+	n := min(len(d), 16)
+	for i := range d[:n] {
+		d[i] = v
 	}
-	d[0] = v
-	for n := 1; n < len(d); n *= 2 { // copy is faster than a loop
+	for ; n < len(d) && n > 0; n *= 2 { // copy is faster than a loop
 		copy(d[n:], d[:n])
 	}
 }

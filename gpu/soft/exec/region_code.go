@@ -33,6 +33,10 @@ type regionCode struct {
 	entries []amd64.Function
 	exits   []native.Exit
 	loads   []ir.Ref // what is loaded in it, some of it
+	// Of registers that the code defers: by block, whether it reads some, and what lanes
+	// wait for before it.
+	reads, waits []bool
+	settle       amd64.Function
 }
 
 // regionPlan is a region before its code is loaded.
@@ -74,7 +78,7 @@ func (c *compilation) planRegion() *regionPlan {
 		return nil
 	}
 	var err error
-	if plan.Region, err = native.CompileRegion(blocks, c.lanes); err != nil {
+	if plan.Region, err = native.CompileRegion(blocks, c.lanes, native.FindSteady(c.p.Program)); err != nil {
 		return nil
 	}
 	for i, r := range runs {
@@ -102,10 +106,27 @@ func (p *regionPlan) load(code *amd64.Code, number, blocks int) *regionCode {
 	return r
 }
 
+// defers notes which blocks read registers that a region defers.
+func (r *regionCode) defers(c *compilation, p *regionPlan, settle amd64.Function) {
+	if len(p.Deferred) == 0 {
+		return
+	}
+	r.settle, r.reads, r.waits = settle, make([]bool, len(r.kinds)), make([]bool, len(r.kinds))
+	for i := range r.kinds {
+		in := c.live.In(i)
+		r.reads[i] = slices.ContainsFunc(p.Deferred, in.Has)
+		if s := c.p.Program.Blocks[i].Sync; s != nil {
+			_, sources := s.Registers()
+			r.waits[i] = slices.ContainsFunc(sources, func(q ir.Ref) bool { return slices.Contains(p.Deferred, q) })
+		}
+	}
+}
+
 // regionBlock returns a block as one of a region, if it can be.
 func (c *compilation) regionBlock(number int) (b native.RegionBlock, kind entry) {
 	x, insts := &c.blocks[number], 0
 	b.Number, kind = number, atBlock
+	b.LiveOut = c.live.At(number, len(c.p.Program.Blocks[number].Insts)).Has
 	switch o := c.p.Program.Blocks[number].Sync.(type) {
 	case nil:
 	case *ir.Barrier:
@@ -162,7 +183,7 @@ func (c *compilation) polls(number int) bool {
 
 // entry returns how a block is entered in machine code.
 func (n *codeState) entry(block int) entry {
-	if n.code == nil || n.code.region == nil {
+	if n.code == nil || n.code.region == nil || n.short {
 		return notThere
 	}
 	return n.code.region.kinds[block]
@@ -263,11 +284,29 @@ func (m *machine) leftAlike(g *group) int {
 	return exit
 }
 
+// settle puts into the register files what a region has deferred for a group's warps.
+func (m *machine) settle(g *group) {
+	n := &m.native
+	for w, a := range g.act[:m.warps] {
+		if a != 0 && !n.context.Ready(w) {
+			n.context.MakeReady(n.code.region.settle, w)
+		}
+	}
+}
+
+// defers reports whether there is a region that defers registers.
+func (n *codeState) defers() bool {
+	return n.code != nil && n.code.region != nil && n.code.region.reads != nil && !n.short
+}
+
 // goOn moves a group on from an exit.
 func (m *machine) goOn(g *group, e *native.Exit) error {
 	g.pc = e.Block
 	if e.Where == native.AtStart {
 		return nil
+	}
+	if m.native.defers() {
+		m.settle(g)
 	}
 	if e.Where == native.InArm {
 		m.leaveArm(g, e.Rest)

@@ -44,10 +44,11 @@ type builder struct {
 	accesses int                           // how many there are
 	left     int                           // where in code.Insts the last is that may leave
 
-	segment    *segment // of a region, or nil
-	once       bool     // it must not begin again
-	stores     bool     // it stores
-	stored     bool     // local memory has been written
+	segment    *segment      // of a region, or nil
+	steady     *steadyReader // of a block whose accesses are steady, or nil
+	once       bool          // it must not begin again
+	stores     bool          // it stores
+	stored     bool          // local memory has been written
 	wrong      error
 	quick      bool   // the body writes nothing before its last access
 	cycle      *cycle // of a body that goes round

@@ -59,7 +59,22 @@ type Context struct {
 	arm                     uint32              // the lanes of an arm
 	left                    [tilesOfWarp]uint16 // exit.insts of the warp at hand
 	exits                   [ir.MaxThreads / ir.WarpSize]exit
+	steady                  uint64 // of the warp at hand: what is known of its scalars
+	rows                    uint64 // what steady is at first
+	back                    uintptr
+	scalars                 [maxScalars]uint64
+	points                  [maxSteadyAccesses]uint64          // where in memory accesses begin
+	values                  [maxSteadyAccesses]uint64          // what all lanes load
+	ready                   [ir.MaxThreads / ir.WarpSize]uint8 // warps whose deferred registers are in the files
 }
+
+// What Context.steady is: nobody has computed the warp's scalars, they are there, or the
+// warp does without.
+const (
+	steadyUnknown = iota
+	steadyKnown
+	steadyNone
+)
 
 type window struct {
 	base uint64
@@ -131,6 +146,11 @@ const (
 	armOffset    = int32(unsafe.Offsetof(Context{}.arm))
 	exitsOffset  = int32(unsafe.Offsetof(Context{}.exits))
 
+	steadyOffset = int32(unsafe.Offsetof(Context{}.steady))
+	rowsOffset   = int32(unsafe.Offsetof(Context{}.rows))
+	backOffset   = int32(unsafe.Offsetof(Context{}.back))
+	readyOffset  = int32(unsafe.Offsetof(Context{}.ready))
+
 	groupKind = int32(unsafe.Offsetof(found{}.kind))
 	groupData = int32(unsafe.Offsetof(found{}.data))
 
@@ -152,6 +172,14 @@ func groupOffset(i int) int32 {
 func parkedOffset(i int) int32 {
 	return int32(unsafe.Offsetof(Context{}.parked)) + int32(i)*int32(unsafe.Sizeof(Context{}.addresses))
 }
+
+// scalarOffset is the first lane's value of a steady register of that number.
+func scalarOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.scalars)) + 8*int32(i) }
+
+// pointOffset and valueOffset are of the access of that number in a block.
+func pointOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.points)) + 8*int32(i) }
+
+func valueOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.values)) + 8*int32(i) }
 
 // memoOffset is the memo of that number.
 func memoOffset(i int) int32 {
@@ -214,6 +242,25 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
 	c.changed = 0
+	f.Call(unsafe.Pointer(c))
+}
+
+// Begin says that a block of threads begins, or that the files are other ones. Rows: its
+// warps are rows of threads, as FindSteady's forms want.
+func (c *Context) Begin(rows bool) {
+	c.ready = [len(c.ready)]uint8{}
+	if c.rows = steadyUnknown; !rows {
+		c.rows = steadyNone
+	}
+}
+
+// Ready reports whether a warp's deferred registers are in the files (Region.Deferred).
+func (c *Context) Ready(warp int) bool { return c.ready[warp] != 0 }
+
+// MakeReady puts the deferred registers of a warp into the files; f is the region's
+// entry for that (Region.Settle).
+func (c *Context) MakeReady(f amd64.Function, warp int) {
+	c.tile = uint64(warp) * tilesOfWarp
 	f.Call(unsafe.Pointer(c))
 }
 

@@ -17,6 +17,10 @@
 // last access and, where a check fails, goes on at the start of the general one. Its
 // loads whose addresses differ by constants look at the lanes' addresses once (group.go).
 //
+// A region (region.go) is blocks of which whole warps go from one to the next. In those
+// whose accesses are at steady addresses (steady.go), a warp's addresses, bounds and
+// branches are computed once for all of its lanes (steady_block.go).
+//
 // The way from an instruction to code: a lowering (lower.go) adds vector
 // instructions to a builder, of which each writes a value of its own; results.go
 // adds the stores; gpu/soft/regalloc gives registers; run.go writes the loop over

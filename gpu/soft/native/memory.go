@@ -174,6 +174,9 @@ func (b *builder) load(o *ir.Load, in *ir.Inst, index int, opt *Options) []value
 
 // loadVectors adds the load itself.
 func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, n int) []id {
+	if b.steady != nil && b.steady.block != nil {
+		return b.steadyLoad(n)
+	}
 	x := b.newAccess(&o.Access, index, opt)
 	if o.Space == ir.Local {
 		return b.add(regalloc.Inst{Uses: b.access(&x, in, opt), Temps: []regalloc.Class{0, 0, 0}, Early: true}, n, x.emitLocalLoad)
@@ -222,6 +225,10 @@ func (b *builder) store(o *ir.Store, in *ir.Inst, index int, opt *Options) {
 		}
 	}
 	b.stores = true
+	if b.steady != nil && b.steady.block != nil {
+		b.steadyStore(data)
+		return
+	}
 	x := b.newAccess(&o.Access, index, opt)
 	uses := b.access(&x, in, opt)
 	emit := x.emitStore

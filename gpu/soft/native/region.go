@@ -34,7 +34,8 @@ type RegionBlock struct {
 	Waits   bool
 	Shuffle *Shuffle
 	Runs    []RegionRun
-	Memory  bool // some access is to device memory
+	Memory  bool                // some access is to device memory
+	LiveOut func(r ir.Ref) bool // whether a register may be read behind the block, or by its end; nil: all are
 	// P holds for lanes that go on at To; the others go on at Else. They are blocks of
 	// the program, equal where P is not asked.
 	P        ir.Pred
@@ -86,6 +87,10 @@ type Region struct {
 	Code    []byte
 	Entries map[int]int // where in the code a block is entered, by its number
 	Exits   []Exit
+	// Deferred are the registers of warps that are not in the files until
+	// Context.Ready reports so, and Settle is the entry of Context.MakeReady.
+	Deferred []ir.Ref
+	Settle   int
 }
 
 // region is one in the making.
@@ -99,6 +104,12 @@ type region struct {
 	exits  []Exit
 	number map[Exit]int // of exits
 	out    amd64.Label  // the exit's number is in EAX
+
+	steady          *Steady // nil: what is steady is not known
+	scalars         *scalars
+	steadyBlocks    map[int]*steadyBlock
+	deferred        []ir.Ref
+	compute, settle amd64.Label // of steadyRoutines
 }
 
 // segment is a run in a region.
@@ -140,9 +151,10 @@ func (s *segment) left(a *amd64.Assembler) {
 	a.Bind(none)
 }
 
-// CompileRegion makes a region of blocks of a program for so many lanes.
-func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
-	r := &region{lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, before: map[[2]int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
+// CompileRegion makes a region of blocks of a program for so many lanes. Steady is what is
+// known of the program, or nil.
+func CompileRegion(blocks []RegionBlock, lanes int, steady *Steady) (*Region, error) {
+	r := &region{steadyBlocks: map[int]*steadyBlock{}, lanes: lanes, blocks: map[int]*RegionBlock{}, begins: map[int]amd64.Label{}, before: map[[2]int]amd64.Label{}, turns: map[int]bool{}, number: map[Exit]int{}}
 	a := &r.a
 	start := a.Label()
 	r.out = a.Label()
@@ -153,6 +165,8 @@ func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
 			r.before[[2]int{b.Number, n}] = a.Label()
 		}
 	}
+	r.prepareSteady(blocks, steady)
+	r.compute, r.settle = a.Label(), a.Label()
 	stubs := map[int]amd64.Label{}
 	for _, b := range blocks {
 		l := a.Label()
@@ -169,6 +183,12 @@ func CompileRegion(blocks []RegionBlock, lanes int) (*Region, error) {
 		if err := r.block(&blocks[i]); err != nil {
 			return nil, fmt.Errorf("compile region: block %d: %w", blocks[i].Number, err)
 		}
+	}
+	if r.steady != nil {
+		if err := r.steadyRoutines(); err != nil {
+			return nil, fmt.Errorf("compile region: steady registers: %w", err)
+		}
+		made.Deferred, made.Settle = r.deferred, a.Place(r.settleEntry())
 	}
 	for n, l := range stubs {
 		made.Entries[n] = a.Place(l)
@@ -192,6 +212,8 @@ func (r *region) eachWarp() {
 	a.Emit(amd64.MOV, amd64.Mem(regContext, budgetOffset).Size(8), amd64.Imm(budgetFor(r.lanes)))
 	a.Emit(amd64.LEA, amd64.Q(regEnd), amd64.Mem(regTile, tilesOfWarp))
 	r.pointFiles()
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, rowsOffset))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, steadyOffset), amd64.Q(amd64.RAX))
 	a.Emit(amd64.JMP, amd64.Mem(regContext, resumeOffset))
 	a.Bind(r.out)
 	at := func(field int32) amd64.Arg {
@@ -244,6 +266,16 @@ func (r *region) block(b *RegionBlock) error {
 	if b.Shuffle != nil {
 		b.Shuffle.write(a, layout{uint64(r.lanes)})
 	}
+	slow, ends := a.Label(), a.Label()
+	if x := r.steadyBlocks[b.Number]; x != nil {
+		if err := r.steadyBody(x, slow, ends); err != nil {
+			return err
+		}
+	}
+	a.Bind(slow)
+	if r.readsDeferred(b) {
+		r.makeReady()
+	}
 	for i := range b.Runs {
 		a.Bind(r.before[[2]int{b.Number, i}])
 		if err := r.run(&b.Runs[i], false, Exit{Block: b.Number, Where: Inside, Run: i}); err != nil {
@@ -251,6 +283,7 @@ func (r *region) block(b *RegionBlock) error {
 		}
 	}
 	a.Bind(r.before[[2]int{b.Number, len(b.Runs)}])
+	a.Bind(ends)
 	if err := r.end(b); err != nil {
 		return err
 	}
@@ -264,6 +297,9 @@ func (r *region) run(x *RegionRun, masked bool, e Exit) error {
 	a, o := &r.a, x.Options
 	s := &segment{region: r, exit: e, windows: x.windows(), ordered: ordered(x.Insts)}
 	o.Masked, o.segment = masked, s
+	if masked {
+		o.steady = r.steady
+	}
 	f, err := newFunction(x.Insts, o)
 	if err != nil {
 		return err
@@ -337,18 +373,28 @@ func (r *region) end(b *RegionBlock) error {
 // part writes what a warp does whose lanes go different ways: one after the other where
 // these meet again behind a block, and else it leaves.
 func (r *region) part(b *RegionBlock) error {
-	a := &r.a
+	if join, list := r.armsOf(b); len(list) > 0 {
+		return r.arms(b, join, list...)
+	}
+	r.leave(&r.a, Exit{Block: b.Number, Where: AtEnd})
+	return nil
+}
+
+// armsOf returns the arms of a block, and where its lanes meet again.
+func (r *region) armsOf(b *RegionBlock) (join int, list []arm) {
+	if b.To == b.Else {
+		return -1, nil
+	}
 	yes, no := r.armTo(b, b.To), r.armTo(b, b.Else)
 	switch {
 	case yes == b.Else:
-		return r.arms(b, b.Else, arm{b.To, b.P.Not})
+		return b.Else, []arm{{b.To, b.P.Not}}
 	case no == b.To:
-		return r.arms(b, b.To, arm{b.Else, !b.P.Not})
+		return b.To, []arm{{b.Else, !b.P.Not}}
 	case yes >= 0 && yes == no:
-		return r.arms(b, yes, arm{b.To, b.P.Not}, arm{b.Else, !b.P.Not})
+		return yes, []arm{{b.To, b.P.Not}, {b.Else, !b.P.Not}}
 	}
-	r.leave(a, Exit{Block: b.Number, Where: AtEnd})
-	return nil
+	return -1, nil
 }
 
 // arm is a block for the lanes of a warp for which a predicate holds, or does not.

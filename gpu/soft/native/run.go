@@ -33,6 +33,7 @@ type Options struct {
 	Loop *Loop
 
 	segment *segment // of a region, or nil
+	steady  *Steady  // of a region, whose steady registers are not in the files, or nil
 }
 
 // Known returns how many of some instructions, from the first on, can be a run. One
@@ -151,7 +152,15 @@ func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	for _, f := range options {
 		f(b)
 	}
+	if o.steady != nil {
+		b.steady = &steadyReader{of: o.steady}
+	}
 	for i := range insts {
+		if b.steady != nil {
+			if _, ok := o.steady.written(&insts[i]); ok {
+				continue
+			}
+		}
 		b.inst(&insts[i], i, o)
 	}
 	return b
@@ -270,6 +279,11 @@ func (b *builder) read(r ir.Ref) value {
 	}
 	if v, ok := b.constant(r); ok {
 		return v
+	}
+	if b.steady != nil {
+		if v, ok := b.steadyValue(r); ok {
+			return v
+		}
 	}
 	return b.outside(r)
 }

@@ -38,7 +38,7 @@ func (s *Shuffle) write(a *amd64.Assembler, l layout) {
 // a displacement.
 func gatherTile(a *amd64.Assembler, to amd64.Reg, lanes []uint8, file int32) {
 	const some, index = amd64.Reg(4), amd64.Reg(5)
-	row := true
+	row := lanes[0]%ir.Tile == 0 // a load from two tiles would wait until both are stored
 	for i, l := range lanes {
 		row = row && int(l) == int(lanes[0])+i
 	}

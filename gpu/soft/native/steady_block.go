@@ -1,0 +1,599 @@
+package native
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// Blocks of a region whose accesses are at steady addresses. What their steady
+// registers are for is done once for a warp: addresses and bounds are looked at before
+// the first tile, branches on which all lanes agree are decided, and the registers are
+// not computed for the lanes at all but where something else needs them. A tile goes
+// through all of the block before the next one, also where there are loads and stores:
+// these are looked at before, that no lane reaches what is another's. Where a check
+// fails, the warp goes through the block's runs.
+//
+// Registers that such blocks would write are deferred: they are computed for a warp, all
+// at once, before anything reads them from the register files (Context.ready).
+
+// maxSteadyAccesses is how many a block has, maxDeferred how many registers of a region
+// are deferred.
+const (
+	maxSteadyAccesses = 16
+	maxDeferred       = 128
+	maxPairs          = 24 // of stores and what they must not meet
+)
+
+// warpLanes counts the lanes of the warp before the tile at hand.
+const warpLanes = amd64.R15
+
+// pointers keep where in memory the first accesses begin.
+var pointers = []amd64.Reg{amd64.RBX, amd64.R12, amd64.R13, amd64.R14}
+
+// steadyBlock is a block in such a body.
+type steadyBlock struct {
+	*RegionBlock
+	insts    []*ir.Inst
+	accesses []steadyAccess
+}
+
+// steadyAccess is a load or a store of it.
+type steadyAccess struct {
+	access
+	number int
+	step   int64
+	store  bool
+	from   scalar // the first lane's address, without the offset
+}
+
+// bytes is how much lanes reach from the first one's address on.
+func (x *steadyAccess) bytes() int64 { return x.step*(ir.WarpSize-1) + int64(x.Size)*int64(x.N) }
+
+// steadyBlockOf returns a block as one whose accesses are steady, or nil.
+func (r *region) steadyBlockOf(b *RegionBlock) *steadyBlock {
+	if r.steady == nil || len(b.Runs) == 1 && b.Runs[0].Options.Loop != nil && loopable(b.Runs[0].Insts) {
+		return nil
+	}
+	x := &steadyBlock{RegionBlock: b}
+	for i := range b.Runs {
+		run, globals := &b.Runs[i], 0
+		for j := range run.Insts {
+			in := &run.Insts[j]
+			a, kind := memoryOf(in.Op)
+			window := int32(0)
+			if a != nil && a.Space <= ir.Global {
+				if globals == maxGlobals {
+					return nil
+				}
+				window = regionOffset(run.Window + globals)
+				globals++
+			} else if a != nil {
+				window = sharedOffset
+			}
+			if _, ok := r.steady.written(in); !ok && kind != noAccess {
+				s, ok := r.steadyAccessOf(in, a, kind)
+				if !ok || len(x.accesses) == maxSteadyAccesses {
+					return nil
+				}
+				s.window, s.number = window, len(x.accesses)
+				x.accesses = append(x.accesses, s)
+			}
+			x.insts = append(x.insts, in)
+		}
+	}
+	if x.pairs() > maxPairs {
+		return nil
+	}
+	return x
+}
+
+// accessKind is what an instruction does with memory.
+type accessKind uint8
+
+const (
+	noAccess accessKind = iota
+	loads
+	stores
+	others // what is not for steady blocks
+)
+
+// memoryOf returns the access of an instruction.
+func memoryOf(op ir.Op) (*ir.Access, accessKind) {
+	switch o := op.(type) {
+	case *ir.Load:
+		return &o.Access, loads
+	case *ir.Store:
+		return &o.Access, stores
+	case *ir.Atomic:
+		return &o.Access, others
+	case *ir.CopyWord:
+		return nil, others
+	}
+	return nil, noAccess
+}
+
+// steadyAccessOf returns an access whose lanes are at one address, or side by side.
+func (r *region) steadyAccessOf(in *ir.Inst, a *ir.Access, kind accessKind) (x steadyAccess, ok bool) {
+	if a == nil || kind == others || in.Guard != nil || a.Strong || a.Space > ir.Shared || int64(a.Off) != int64(int32(a.Off)) ||
+		a.Base.Class == ir.Class32 && a.Space != ir.Shared {
+		return x, false
+	}
+	f := r.steady.of(a.Base)
+	if f == nil || f.form != affine {
+		return x, false
+	}
+	x = steadyAccess{access: access{Access: a, of: nil}, step: f.step, store: kind == stores}
+	switch {
+	case f.step == 0:
+		return x, kind == loads && a.N == 1
+	case f.step != int64(a.Size)*int64(a.N):
+		return x, false
+	case kind == stores:
+		return x, a.Size >= 4 && x.transposed()
+	}
+	return x, x.transposed()
+}
+
+// pairs counts those that are looked at.
+func (x *steadyBlock) pairs() (n int) {
+	x.eachPair(func(*steadyAccess, *steadyAccess) { n++ })
+	return n
+}
+
+// eachPair does something for each store and another access of the same kind of memory.
+func (x *steadyBlock) eachPair(f func(store, other *steadyAccess)) {
+	for i := range x.accesses {
+		for j := range x.accesses {
+			s, o := &x.accesses[i], &x.accesses[j]
+			if i != j && s.store && (!o.store || i < j) && (s.Space == ir.Shared) == (o.Space == ir.Shared) {
+				f(s, o)
+			}
+		}
+	}
+}
+
+// prepareSteady finds what a region's steady blocks need: scalars, and which registers
+// they defer.
+func (r *region) prepareSteady(blocks []RegionBlock, s *Steady) {
+	if r.steady = s; s == nil {
+		return
+	}
+	r.scalars = newScalars(s, layout{uint64(r.lanes)})
+	for i := range blocks {
+		_, arms := r.armsOf(&blocks[i])
+		for _, x := range arms {
+			r.deferArm(r.blocks[x.block])
+		}
+		x := r.steadyBlockOf(&blocks[i])
+		if x == nil {
+			continue
+		}
+		r.steadyBlocks[x.Number] = x
+		for j := range x.accesses {
+			x.accesses[j].from = r.scalars.need(x.accesses[j].Base)
+		}
+		if x.To != x.Else && s.of(x.P.Ref()) != nil {
+			r.scalars.need(x.P.Ref())
+			r.needVectors([]ir.Ref{x.P.Ref()})
+		}
+		for j := range x.insts {
+			if d, ok := s.written(x.insts[j]); ok {
+				if (x.LiveOut == nil || x.LiveOut(d)) && !slices.Contains(r.deferred, d) {
+					r.deferred = append(r.deferred, d)
+				}
+				continue
+			}
+			_, sources := x.insts[j].Op.Registers()
+			if g := x.insts[j].Guard; g != nil {
+				sources = append(sources, g.Ref())
+			}
+			r.needVectors(sources)
+		}
+	}
+	if len(r.deferred) > maxDeferred || r.scalars.slots > maxScalars {
+		r.steady, r.scalars, r.deferred, r.steadyBlocks = nil, nil, nil, map[int]*steadyBlock{}
+	}
+}
+
+// deferArm defers what is steady in an arm: what it computes of that, it computes itself.
+func (r *region) deferArm(b *RegionBlock) {
+	for i := range b.Runs {
+		for j := range b.Runs[i].Insts {
+			if d, ok := r.steady.written(&b.Runs[i].Insts[j]); ok && !slices.Contains(r.deferred, d) {
+				r.deferred = append(r.deferred, d)
+			}
+		}
+	}
+}
+
+// needVectors makes the scalars of which vectors are made.
+func (r *region) needVectors(refs []ir.Ref) {
+	for _, q := range r.steady.refs(refs) {
+		if x := r.steady.of(q); x.vector(q) {
+			r.scalars.need(q)
+		}
+	}
+}
+
+// vector reports whether the lanes' values are made of the first one's.
+func (x *steady) vector(r ir.Ref) bool {
+	return x.of != nil && x.form == affine && (r.Class == ir.Class32 || x.step == 0)
+}
+
+// steadyBody writes the steady body of a block. It goes on at slow where a check fails,
+// and at ends where lanes may go different ways.
+func (r *region) steadyBody(x *steadyBlock, slow, ends amd64.Label) error {
+	a := &r.a
+	r.knowScalars(slow)
+	for i := range x.accesses {
+		x.accesses[i].find(a, slow)
+	}
+	x.eachPair(func(s, o *steadyAccess) { apartFrom(a, s, o, slow) })
+	b, err := r.steadyTile(x)
+	if err != nil {
+		return err
+	}
+	if len(b.code.Insts) > 0 {
+		r.steadyTiles(x, b)
+	}
+	if x.To == x.Else || r.steady.of(x.P.Ref()) == nil {
+		a.Jump(ends)
+		return nil
+	}
+	yes, no := a.Label(), a.Label()
+	r.scalars.decide(a, x.P, yes, no)
+	if err := r.tellLanes(x.P.Ref()); err != nil {
+		return err
+	}
+	a.Jump(ends)
+	a.Bind(yes)
+	r.goOn(x.RegionBlock, x.To)
+	a.Bind(no)
+	r.goOn(x.RegionBlock, x.Else)
+	return nil
+}
+
+// tellLanes puts a steady predicate of the warp into the files.
+func (r *region) tellLanes(p ir.Ref) error {
+	b := newBuilder()
+	b.layout, b.known, b.steady = layout{uint64(r.lanes)}, r.steady.constant, &steadyReader{of: r.steady, scalars: r.scalars}
+	b.write(p, b.read(p))
+	o := &Options{Lanes: r.lanes}
+	b.finish(0, o)
+	body, err := b.allocate(o)
+	if err == nil {
+		r.tiles(body)
+	}
+	return err
+}
+
+// knowScalars computes the warp's scalars if nobody has.
+func (r *region) knowScalars(slow amd64.Label) {
+	a := &r.a
+	again, known := a.Label(), a.Label()
+	a.Bind(again)
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, steadyOffset))
+	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Imm(steadyKnown))
+	a.JumpIf(amd64.CondE, known)
+	a.JumpIf(amd64.CondA, slow)
+	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.At(again))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, backOffset), amd64.Q(amd64.RAX))
+	a.Jump(r.compute)
+	a.Bind(known)
+}
+
+// makeReady puts the deferred registers of the warp into the files if they are not there.
+func (r *region) makeReady() {
+	if len(r.deferred) == 0 {
+		return
+	}
+	a, ready := &r.a, r.a.Label()
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(regTile))
+	a.Emit(amd64.SHR, amd64.D(amd64.RAX), amd64.Imm(2))
+	a.Emit(amd64.MOVZXB, amd64.D(amd64.RAX), amd64.Mem(regContext, readyOffset).Index(amd64.RAX, 1))
+	a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.D(amd64.RAX))
+	a.JumpIf(amd64.CondNE, ready)
+	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.At(ready))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, backOffset), amd64.Q(amd64.RAX))
+	a.Jump(r.settle)
+	a.Bind(ready)
+}
+
+// steadyRoutines writes what steady bodies go to and come back from.
+func (r *region) steadyRoutines() error {
+	a, fail, back := &r.a, r.a.Label(), r.a.Label()
+	a.Bind(r.compute)
+	r.scalars.write(a, fail)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, steadyOffset).Size(8), amd64.Imm(steadyKnown))
+	a.Bind(back)
+	a.Emit(amd64.JMP, amd64.Mem(regContext, backOffset))
+	a.Bind(fail)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, steadyOffset).Size(8), amd64.Imm(steadyNone))
+	a.Jump(back)
+	a.Bind(r.settle)
+	if len(r.deferred) > 0 {
+		b := newBuilder()
+		b.layout, b.known, b.steady = layout{uint64(r.lanes)}, r.steady.constant, &steadyReader{of: r.steady}
+		for _, d := range r.deferred {
+			b.write(d, b.settle(b.read(d)))
+		}
+		o := &Options{Lanes: r.lanes}
+		b.finish(0, o)
+		body, err := b.allocate(o)
+		if err != nil {
+			return err
+		}
+		r.tiles(body)
+	}
+	a.Emit(amd64.MOV, amd64.D(amd64.RAX), amd64.D(regTile))
+	a.Emit(amd64.SHR, amd64.D(amd64.RAX), amd64.Imm(2))
+	a.Emit(amd64.MOV, amd64.D(offset), amd64.Imm(1))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, readyOffset).Index(amd64.RAX, 1), amd64.B(offset))
+	a.Jump(back)
+	return nil
+}
+
+// settleEntry writes the entry by which the caller has a warp's deferred registers
+// computed.
+func (r *region) settleEntry() amd64.Label {
+	a, entry, done := &r.a, r.a.Label(), r.a.Label()
+	a.Bind(entry)
+	a.Emit(amd64.MOV, amd64.Q(regPreds), amd64.Mem(regContext, predsOffset))
+	a.Emit(amd64.MOV, amd64.Q(regTile), amd64.Mem(regContext, tileOffset))
+	a.Emit(amd64.LEA, amd64.Q(regEnd), amd64.Mem(regTile, tilesOfWarp))
+	r.pointFiles()
+	a.Emit(amd64.LEA, amd64.Q(amd64.RAX), amd64.At(done))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, backOffset), amd64.Q(amd64.RAX))
+	a.Jump(r.settle)
+	a.Bind(done)
+	a.Emit(amd64.RET)
+	return entry
+}
+
+// find keeps where in memory an access begins, and what all lanes load. It goes on at
+// slow unless all that the warp reaches is in the window.
+func (x *steadyAccess) find(a *amd64.Assembler, slow amd64.Label) {
+	switch {
+	case x.from.constant:
+		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Imm(int64(x.from.n)))
+	default:
+		a.Emit(amd64.MOV, x.from.reg(offset), x.from.at)
+	}
+	if x.Off != 0 {
+		a.Emit(amd64.ADD, amd64.Q(offset), amd64.Imm(int64(x.Off)))
+	}
+	if x.Space > ir.Global {
+		a.Emit(amd64.MOV, amd64.D(offset), amd64.D(offset))
+	}
+	x.inside(a, uint64(x.bytes()), slow, slow)
+	a.Emit(amd64.MOV, amd64.Mem(regContext, pointOffset(x.number)), amd64.Q(offset))
+	if x.step == 0 {
+		x.element(a, 0)
+		a.Emit(amd64.MOV, amd64.Mem(regContext, valueOffset(x.number)), amd64.Q(amd64.RAX))
+	}
+}
+
+// apartFrom goes on at slow if a store reaches what another access does, unless each lane
+// has its own there.
+func apartFrom(a *amd64.Assembler, s, o *steadyAccess, slow amd64.Label) {
+	ok := a.Label()
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, pointOffset(o.number)))
+	a.Emit(amd64.SUB, amd64.Q(amd64.RAX), amd64.Mem(regContext, pointOffset(s.number)))
+	if s.step == o.step {
+		a.JumpIf(amd64.CondE, ok)
+	}
+	a.Emit(amd64.ADD, amd64.Q(amd64.RAX), amd64.Imm(o.bytes()-1))
+	a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Imm(o.bytes()+s.bytes()-1))
+	a.JumpIf(amd64.CondB, slow)
+	a.Bind(ok)
+}
+
+// steadyReader gives vectors of steady registers.
+type steadyReader struct {
+	of      *Steady
+	scalars *scalars     // nil: they are computed of special registers and parameters
+	block   *steadyBlock // whose accesses are steady, or nil
+	next    int          // access
+}
+
+// steadyTile makes the body for a tile of what is not steady in a block.
+func (r *region) steadyTile(x *steadyBlock) (*body, error) {
+	o := &Options{Lanes: r.lanes, Live: func(_ int, q ir.Ref) bool { return x.LiveOut == nil || x.LiveOut(q) }}
+	b := newBuilder()
+	b.layout, b.known, b.quick = layout{uint64(r.lanes)}, r.steady.constant, true
+	b.steady = &steadyReader{of: r.steady, scalars: r.scalars, block: x}
+	for i := range x.insts {
+		if _, ok := r.steady.written(x.insts[i]); !ok {
+			b.inst(x.insts[i], i, o)
+		}
+	}
+	b.finish(len(x.insts), o)
+	return b.allocate(o)
+}
+
+// steadyTiles writes the loop over the tiles.
+func (r *region) steadyTiles(x *steadyBlock, b *body) {
+	a := &r.a
+	if b.stores {
+		a.Emit(amd64.MOV, amd64.Mem(regContext, changedOffset).Size(8), amd64.Imm(1))
+	}
+	for i := range min(len(x.accesses), len(pointers)) {
+		a.Emit(amd64.MOV, amd64.Q(pointers[i]), amd64.Mem(regContext, pointOffset(i)))
+	}
+	r.tiles(b)
+}
+
+// tiles writes a body for each tile of a warp.
+func (r *region) tiles(b *body) {
+	a, turn := &r.a, r.a.Label()
+	a.Emit(amd64.XOR, amd64.D(warpLanes), amd64.D(warpLanes))
+	a.Bind(turn)
+	b.write(a)
+	a.Emit(amd64.ADD, amd64.Q(warpLanes), amd64.Imm(ir.Tile))
+	a.Emit(amd64.ADD, amd64.Q(reg32), amd64.Imm(tile32))
+	a.Emit(amd64.ADD, amd64.Q(reg64), amd64.Imm(tile64))
+	a.Emit(amd64.ADD, amd64.Q(regTile), amd64.Imm(1))
+	a.Emit(amd64.CMP, amd64.Q(regTile), amd64.Q(regEnd))
+	a.JumpIf(amd64.CondB, turn)
+	r.toFirstTile()
+}
+
+// steadyValue returns a steady register's vectors, or reports that it is not one whose
+// vectors are not in the files.
+func (b *builder) steadyValue(r ir.Ref) (v value, ok bool) {
+	x := b.steady.of.of(r)
+	if x == nil || x.of == nil {
+		return v, false
+	}
+	c := b.steady.scalars
+	if c != nil && x.vector(r) {
+		if s, made := c.made[r]; made {
+			if v, ok = b.ofScalar(r, x, s); ok {
+				b.current[r] = v
+				return v, true
+			}
+		}
+	}
+	if o, ok := x.of.Op.(*ir.Load); ok {
+		v = b.paramValue(o)
+	} else {
+		v = b.results(x.of.Op)[0]
+	}
+	b.current[r] = v
+	return v, true
+}
+
+// paramValue is a parameter in all lanes.
+func (b *builder) paramValue(o *ir.Load) value {
+	n, _ := b.steady.of.param(o)
+	at, in := amd64.Mem(amd64.RAX, int32(n)), amd64.VPBROADCASTD
+	if o.Size == 8 {
+		in = amd64.VPBROADCASTQ
+	}
+	v := b.emit(func(a *amd64.Assembler, r regs) {
+		a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, paramsOffset+windowData))
+		a.Emit(in, amd64.Y(r.def[0]), at)
+	})
+	if o.Size == 8 {
+		return value{ir.Class64, v, v}
+	}
+	return value{class: ir.Class32, lo: v}
+}
+
+// ofScalar makes vectors of the first lane's value.
+func (b *builder) ofScalar(r ir.Ref, x *steady, s scalar) (v value, ok bool) {
+	switch {
+	case s.constant || s.slot < 0: // a constant, or a special register, under another name
+		return v, false
+	case r.Class == ir.Class64:
+		w := b.emit(func(a *amd64.Assembler, r regs) { a.Emit(amd64.VPBROADCASTQ, amd64.Y(r.def[0]), s.at) })
+		return value{ir.Class64, w, w}, true
+	case x.step == 0:
+		return value{class: ir.Class32, lo: b.emit(func(a *amd64.Assembler, r regs) { a.Emit(amd64.VPBROADCASTD, amd64.Y(r.def[0]), s.at) })}, true
+	}
+	var steps []byte
+	for l := range uint32(ir.Tile) {
+		steps = binary.LittleEndian.AppendUint32(steps, l*uint32(x.step))
+	}
+	return value{class: ir.Class32, lo: b.emit(func(a *amd64.Assembler, r regs) {
+		y := amd64.Y(r.def[0])
+		a.Emit(amd64.IMUL, amd64.D(amd64.RAX), amd64.D(warpLanes), amd64.Imm(x.step))
+		a.Emit(amd64.ADD, amd64.D(amd64.RAX), s.at)
+		a.Emit(amd64.VMOVD, amd64.X(r.def[0]), amd64.D(amd64.RAX))
+		a.Emit(amd64.VPBROADCASTD, y, amd64.X(r.def[0]))
+		a.Emit(amd64.VPADDD, y, y, amd64.At(a.Const(steps)))
+	})}, true
+}
+
+// nextAccess returns the access of the block that comes next.
+func (s *steadyReader) nextAccess() *steadyAccess {
+	s.next++
+	return &s.block.accesses[s.next-1]
+}
+
+// row returns a register with the place in memory of the tile's elements.
+func (x *steadyAccess) row(a *amd64.Assembler, scratch amd64.Reg) amd64.Reg {
+	p := amd64.RAX
+	if x.number < len(pointers) {
+		p = pointers[x.number]
+	} else {
+		a.Emit(amd64.MOV, amd64.Q(p), amd64.Mem(regContext, pointOffset(x.number)))
+	}
+	scale := x.step
+	if scale > 8 {
+		a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(p, 0).Index(warpLanes, 8))
+		for scale -= 8; scale > 8; scale -= 8 {
+			a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(scratch, 0).Index(warpLanes, 8))
+		}
+		p = scratch
+	}
+	a.Emit(amd64.LEA, amd64.Q(scratch), amd64.Mem(p, 0).Index(warpLanes, uint8(scale)))
+	return scratch
+}
+
+// steadyLoad adds a load of a block.
+func (b *builder) steadyLoad(n int) []id {
+	x := b.steady.nextAccess()
+	temps := regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}
+	switch {
+	case x.step == 0:
+		return b.add(regalloc.Inst{}, n, func(a *amd64.Assembler, r regs) {
+			in := amd64.VPBROADCASTD
+			if x.Size == 8 {
+				in = amd64.VPBROADCASTQ
+			}
+			a.Emit(in, amd64.Y(r.def[0]), amd64.Mem(regContext, valueOffset(x.number)))
+			if x.Size == 8 {
+				a.Emit(amd64.VMOVDQA, amd64.Y(r.def[1]), amd64.Y(r.def[0]))
+			}
+		})
+	case x.N == 1:
+		return b.add(regalloc.Inst{}, n, func(a *amd64.Assembler, r regs) {
+			x.at = x.row(a, offset)
+			x.wide(a, r, 0)
+		})
+	}
+	return b.add(temps, n, func(a *amd64.Assembler, r regs) {
+		x.at = x.row(a, offset)
+		x.gathered(a, r, 0)
+	})
+}
+
+// steadyStore adds a store.
+func (b *builder) steadyStore(data []id) {
+	x := b.steady.nextAccess()
+	b.add(regalloc.Inst{Uses: data, Temps: []regalloc.Class{0, 0, 0}}, 0, func(a *amd64.Assembler, r regs) {
+		x.row(a, offset)
+		x.wideStore(a, r, r.use)
+	})
+}
+
+// readsDeferred reports whether a block's instructions read deferred registers.
+func (r *region) readsDeferred(b *RegionBlock) bool {
+	if len(r.deferred) == 0 {
+		return false
+	}
+	reads := func(list []ir.Ref) bool {
+		return slices.ContainsFunc(list, func(q ir.Ref) bool { return slices.Contains(r.deferred, q) })
+	}
+	if b.Shuffle != nil && reads([]ir.Ref{b.Shuffle.S}) || b.To != b.Else && reads([]ir.Ref{b.P.Ref()}) {
+		return true
+	}
+	for i := range b.Runs {
+		for j := range b.Runs[i].Insts {
+			in := &b.Runs[i].Insts[j]
+			_, sources := in.Op.Registers()
+			if in.Guard != nil {
+				sources = append(sources, in.Guard.Ref())
+			}
+			if reads(sources) {
+				return true
+			}
+		}
+	}
+	return false
+}

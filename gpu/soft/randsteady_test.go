@@ -1,0 +1,451 @@
+package soft_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/exec"
+	"github.com/basalt-gpu/basalt/gpu/worker"
+)
+
+// Random programs of what machine code does once for a warp (native, Steady): registers
+// that are computed of special registers, parameters and constants, everywhere and in
+// several places, up to where they wrap around; loads and stores at such addresses, of
+// lanes side by side and at one place, that meet and that do not; branches on such
+// predicates, which lanes agree on or not; barriers, shuffles, arms and loops, in which
+// registers are read that machine code had deferred; and blocks of threads whose warps
+// are rows of threads, of one dimension and of two, and others.
+
+// steadyShapes are blocks of threads.
+var steadyShapes = [][2]uint32{{96, 1}, {32, 3}, {64, 2}, {16, 6}, {104, 1}, {48, 2}}
+
+// Bytes of memory of each warp, and of registers of each thread.
+const (
+	steadyArea = 1024
+	steadyRegs = 6
+	steadyOut  = 8 * steadyRegs
+)
+
+// randSteady writes such programs.
+type randSteady struct {
+	rnd    *rand.Rand
+	out    strings.Builder
+	shape  [2]uint32
+	step   bool // lanes may reach what is another's: only the engines agree on it
+	wild   bool // some access is outside of all memory
+	labels int
+	n      map[string]int      // of registers
+	have   map[string][]string // that have been computed, by class
+}
+
+func newRandSteady(seed int64) *randSteady {
+	g := &randSteady{rnd: rand.New(rand.NewSource(seed)), n: map[string]int{}, have: map[string][]string{}}
+	g.shape = steadyShapes[g.rnd.Intn(len(steadyShapes))]
+	g.step = g.warps() && seed%2 == 0
+	g.wild = g.rnd.Intn(12) == 0
+	return g
+}
+
+// warps reports whether all warps are whole.
+func (g *randSteady) warps() bool { return g.shape[0]*g.shape[1]%32 == 0 }
+
+// rows reports whether they are rows of threads.
+func (g *randSteady) rows() bool { return g.shape[0]%32 == 0 }
+
+func (g *randSteady) one(list ...string) string { return list[g.rnd.Intn(len(list))] }
+
+// some is a register that has been computed.
+func (g *randSteady) some(class string) string { return g.one(g.have[class]...) }
+
+// fresh is a new register, for others to read from now on.
+func (g *randSteady) fresh(class string) string {
+	r := fmt.Sprintf("%%%s%d", class, g.n[class])
+	g.n[class]++
+	return r
+}
+
+func (g *randSteady) f(format string, args ...any) { fmt.Fprintf(&g.out, format, args...) }
+
+// data is a register whose value comes of memory.
+func (g *randSteady) data() string { return fmt.Sprintf("%%r%d", g.rnd.Intn(steadyRegs)) }
+
+// program is all of it.
+func (g *randSteady) program() string {
+	g.f("mov.u32 %%s0, %%tid.x; mov.u32 %%s1, %%tid.y; mov.u32 %%s2, %%ntid.x; mov.u32 %%s3, %%ctaid.x; mov.u32 %%s4, %%laneid; ld.param.u32 %%s5, [n];\n")
+	g.f("mul.wide.u32 %%w2, %%s0, 12;\n")
+	g.n["s"], g.n["w"] = 6, 3
+	g.have["s"] = []string{"%s0", "%s1", "%s2", "%s3", "%s4", "%s5", "%s0", "%s4"}
+	g.f("mad.lo.u32 %%lin, %%s1, %%s2, %%s0; mad.lo.u32 %%all, %%s3, %d, %%lin;\n", g.shape[0]*g.shape[1])
+	g.f("ld.param.u64 %%w0, [regs]; ld.param.u64 %%w1, [scratch]; mad.wide.u32 %%base, %%all, %d, %%w0;\n", steadyOut)
+	if g.rows() {
+		g.f("shr.u32 %%wx, %%s0, 5; shr.u32 %%nx, %%s2, 5; mad.lo.u32 %%warp, %%s1, %%nx, %%wx; and.b32 %%lane, %%s0, 31;\n")
+	} else {
+		g.f("shr.u32 %%warp, %%lin, 5; mov.u32 %%lane, %%s4;\n")
+	}
+	g.f("mad.lo.u32 %%aw, %%s3, %d, %%warp; mad.wide.u32 %%area, %%aw, %d, %%w1;\n", (g.shape[0]*g.shape[1]+31)/32, steadyArea)
+	g.f("mov.u32 %%sa, sh; mad.lo.u32 %%sarea, %%warp, %d, %%sa; setp.lt.u32 %%q0, %%s0, 40;\n", steadyArea)
+	g.n["q"], g.have["q"], g.have["w"] = 1, []string{"%q0"}, []string{"%w2"}
+	for i := range steadyRegs {
+		g.f("ld.global.u32 %%r%d, [%%base+%d];\n", i, 8*i)
+	}
+	for _, st := range []string{"1 st.shared.u8 0 %r0", "2 st.shared.u16 64 %r1", "4 st.shared.u32 128 %r2", "8 st.shared.v2.b32 256 {%r3, %r4}", "16 st.shared.v4.b32 512 {%r0, %r1, %r2, %r5}"} {
+		x := strings.SplitN(st, " ", 4) // what each lane has
+		g.f("mad.lo.u32 %%t, %%lane, %s, %%sarea; %s [%%t+%s], %s;\n", x[0], x[1], x[2], x[3])
+	}
+	if g.step { // and what is between
+		for _, at := range []int{0, 128, 384, 512} {
+			g.f("mad.lo.u32 %%t, %%lane, 4, %%sarea; st.shared.u32 [%%t+%d], %s;\n", at, g.data())
+		}
+	}
+	g.body(3, 10+g.rnd.Intn(14))
+	for i := range steadyRegs {
+		g.f("st.global.u32 [%%base+%d], %%r%d;\n", 8*i, i)
+	}
+	var w strings.Builder
+	w.WriteString(ptxHead + ".entry k(.param .u64 regs, .param .u64 scratch, .param .u32 n) {\n.shared .align 128 .b8 sh[8192];\n")
+	w.WriteString(".reg .b32 %t, %lin, %all, %warp, %lane, %aw, %sa, %sarea, %wx, %nx, %m0, %m1, %m2, %m3; .reg .b64 %base, %area, %x; .reg .pred %c;\n")
+	fmt.Fprintf(&w, ".reg .b32 %%s<%d>; .reg .b64 %%w<%d>; .reg .pred %%q<%d>; .reg .b32 %%r<%d>; .reg .b64 %%e<4>;\n", g.n["s"], g.n["w"], g.n["q"], steadyRegs)
+	return w.String() + "mov.b64 %e0, 1; mov.b64 %e1, 2; mov.b64 %e2, 3; mov.b64 %e3, 4;\n" + g.out.String() + "ret;\n}\n"
+}
+
+func (g *randSteady) body(depth, n int) {
+	for range n {
+		switch k := g.rnd.Intn(28); {
+		case k < 6:
+			g.define()
+		case k < 9:
+			g.use()
+		case k < 11 && depth > 0:
+			g.junction(depth)
+		case k < 12 && depth > 0:
+			g.loop(depth)
+		case k == 12 && depth == 3 && g.warps():
+			g.together()
+		case k == 13 && depth == 3:
+			g.f("%s;\n", g.one("bar.sync 0", "bar.sync 0", "bar.red.popc.u32 "+g.data()+", 0, "+g.some("q")))
+		case k == 14: // machine code is not made for it, or lanes leave it there
+			g.f("ld.volatile.global.u32 %%t, [%%base];\n")
+		case k < 18:
+			for range 1 + g.rnd.Intn(4) {
+				g.access(depth)
+			}
+		case k < 20:
+			g.edge()
+		default:
+			g.f("%s %s, %s, %s;\n", g.one("add.u32", "add.f32", "mul.f32", "xor.b32", "sub.u32", "min.s32"), g.data(), g.data(), g.data())
+		}
+	}
+}
+
+// together is what all lanes of a warp do.
+func (g *randSteady) together() {
+	switch g.rnd.Intn(3) {
+	case 0:
+		g.f("vote.sync.ballot.b32 %s, %s, -1;\n", g.data(), g.some("q"))
+	default:
+		g.f("shfl.sync.%s.b32 %s, %s, %d, %d, -1;\n", g.one("up", "down", "bfly"), g.data(), g.one(g.data(), g.some("s")), 1<<g.rnd.Intn(5), []int{0, 31}[g.rnd.Intn(2)])
+	}
+}
+
+// edge is a comparison that changes, or would but for wrapping around, inside of a warp.
+func (g *randSteady) edge() {
+	a, b, p := g.fresh("s"), g.fresh("s"), g.fresh("q")
+	from := g.one("%s0", "%s4", "%lane", g.some("s"))
+	at := []uint32{0, 1 << 31}[g.rnd.Intn(2)] - uint32(g.rnd.Intn(70))
+	if g.rnd.Intn(3) == 0 {
+		at = uint32(g.rnd.Intn(40))
+	}
+	g.f("%s.u32 %s, %s, %d; ", g.one("add", "add", "sub"), a, from, at)
+	switch g.rnd.Intn(4) {
+	case 0:
+		g.f("%s.%s %s, %s, %s; ", g.one("min", "max"), g.one("u32", "s32"), b, a, g.operand())
+		a = b
+	case 1: // against one that falls, or that rises faster
+		g.f("mad.lo.u32 %s, %s, %s, %d; setp.%s.%s %s, %s, %s;\n", b, from, g.one("2", "3", "-1"), g.rnd.Intn(64), g.one("eq", "ne", "lt", "ge"), g.one("u32", "s32"), p, a, b)
+		a = ""
+	}
+	if a != "" {
+		with := g.one(fmt.Sprint(at+uint32(g.rnd.Intn(40))), fmt.Sprint(g.rnd.Intn(40)), "%s3", g.operand())
+		g.f("setp.%s.%s %s, %s, %s;\n", g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32"), p, a, with)
+	}
+	g.labels++
+	g.f("@%s%s bra G%d; add.u32 %s, %s, %d;\nG%d:\n", g.one("", "!"), p, g.labels, g.data(), g.data(), 1+g.rnd.Intn(9), g.labels)
+	g.have["q"] = append(g.have["q"], p)
+}
+
+// constant is a number, often a small one.
+func (g *randSteady) constant() string {
+	return g.one("1", "4", "31", "32", "7", "0x7fffffff", "0xffffffff", "0x80000000", "0xffffffe0", fmt.Sprint(g.rnd.Intn(256)))
+}
+
+// operand is a register of 32 bits or a constant.
+func (g *randSteady) operand() string {
+	if g.rnd.Intn(3) == 0 {
+		return g.constant()
+	}
+	return g.some("s")
+}
+
+// define computes a register.
+func (g *randSteady) define() {
+	class := g.one("s", "s", "w", "q")
+	r := g.fresh(class)
+	g.f("%s", g.definition(class, r))
+	g.have[class] = append(g.have[class], r)
+}
+
+// definition is an instruction that computes a register.
+func (g *randSteady) definition(class, r string) string {
+	s, w, q := func() string { return g.some("s") }, func() string { return g.some("w") }, func() string { return g.some("q") }
+	switch class {
+	case "q":
+		if g.rnd.Intn(3) == 0 {
+			return fmt.Sprintf(g.one("not.pred %s, %s;\n", "mov.pred %s, %s;\n"), r, q())
+		} else if g.rnd.Intn(2) == 0 {
+			return fmt.Sprintf("%s.pred %s, %s, %s;\n", g.one("and", "or"), r, q(), q())
+		}
+		return fmt.Sprintf("setp.%s.%s %s, %s, %s;\n", g.one("eq", "ne", "lt", "le", "gt", "ge"), g.one("u32", "s32"), r, s(), g.operand())
+	case "w":
+		switch g.rnd.Intn(5) {
+		case 0:
+			return fmt.Sprintf("%s %s, %s;\n", g.one("cvt.u64.u32", "cvt.s64.s32"), r, s())
+		case 1:
+			return fmt.Sprintf("mad.wide.%s %s, %s, %s, %s;\n", g.one("u32", "s32"), r, s(), g.operand(), w())
+		case 2:
+			return fmt.Sprintf("%s.%s %s, %s, %s;\n", g.one("add", "sub"), g.one("u64", "s64"), r, w(), w())
+		case 3:
+			return fmt.Sprintf("shl.b64 %s, %s, %d;\n", r, w(), g.rnd.Intn(6))
+		}
+		return fmt.Sprintf("mul.wide.%s %s, %s, %s;\n", g.one("u32", "s32"), r, s(), g.operand())
+	}
+	switch g.rnd.Intn(9) {
+	case 0:
+		return fmt.Sprintf("cvt.u32.u64 %s, %s;\n", r, w())
+	case 1:
+		return fmt.Sprintf("mad.lo.%s %s, %s, %s, %s;\n", g.one("u32", "s32"), r, s(), g.operand(), s())
+	case 2:
+		return fmt.Sprintf("mul.lo.u32 %s, %s, %s;\n", r, s(), g.operand())
+	case 3:
+		return fmt.Sprintf("%s.b32 %s, %s, %d;\n", g.one("shl", "shr"), r, s(), g.rnd.Intn(8))
+	case 4:
+		return fmt.Sprintf("%s.b32 %s, %s, %s;\n", g.one("and", "or"), r, s(), g.operand())
+	case 5:
+		return fmt.Sprintf("%s.%s %s, %s, %s;\n", g.one("min", "max"), g.one("u32", "s32"), r, s(), g.operand())
+	}
+	return fmt.Sprintf("%s.u32 %s, %s, %s;\n", g.one("add", "sub"), r, s(), g.operand())
+}
+
+// use puts a register into what is stored at the end.
+func (g *randSteady) use() {
+	r := g.data()
+	switch g.rnd.Intn(4) {
+	case 0:
+		g.f("cvt.u32.u64 %%t, %s; xor.b32 %s, %s, %%t;\n", g.some("w"), r, r)
+	case 1:
+		g.f("selp.b32 %s, %s, %s, %s;\n", r, g.data(), r, g.some("q"))
+	case 2:
+		g.f("@%s%s add.u32 %s, %s, %s;\n", g.one("", "!"), g.some("q"), r, r, g.some("s"))
+	default:
+		g.f("add.u32 %s, %s, %s;\n", r, r, g.some("s"))
+	}
+}
+
+// inside makes statements whose registers nobody reads afterwards.
+func (g *randSteady) inside(depth, n int) {
+	before := map[string][]string{}
+	for class, list := range g.have {
+		before[class] = slices.Clip(list)
+	}
+	g.body(depth, n)
+	g.have = before
+}
+
+// decide is a guard of a branch.
+func (g *randSteady) decide() string {
+	if g.rnd.Intn(4) == 0 {
+		g.f("setp.lt.s32 %%c, %s, 0;\n", g.data())
+		return g.one("@%c", "@!%c")
+	}
+	return g.one("@", "@!") + g.some("q")
+}
+
+// junction is an if, with an else or without; both arms may compute one register alike.
+func (g *randSteady) junction(depth int) {
+	g.labels++
+	l := g.labels
+	class, both := g.one("s", "w"), ""
+	r := ""
+	if g.rnd.Intn(2) == 0 {
+		r = g.fresh(class)
+		both = g.definition(class, r)
+	}
+	g.f("%s bra E%d;\n%s", g.decide(), l, both)
+	g.inside(depth-1, g.rnd.Intn(4))
+	g.f("bra D%d;\nE%d:\n%s", l, l, both)
+	if g.rnd.Intn(2) == 0 {
+		g.inside(depth-1, g.rnd.Intn(4))
+	}
+	g.f("D%d:\n", l)
+	if r != "" {
+		g.have[class] = append(g.have[class], r)
+	}
+}
+
+// loop is one of a few turns, as many in all lanes or not.
+func (g *randSteady) loop(depth int) {
+	g.labels++
+	l, m := g.labels, fmt.Sprintf("%%m%d", depth)
+	g.f("and.b32 %s, %s, 3;\nL%d:\n", m, g.one("%warp", "%s3", "%lane", g.data()), l)
+	g.inside(depth-1, 1+g.rnd.Intn(4))
+	g.f("sub.s32 %s, %s, 1; setp.ge.s32 %%c, %s, 0; @%%c bra L%d;\n", m, m, m, l)
+}
+
+// access is a load or a store in the warp's memory.
+func (g *randSteady) access(depth int) {
+	size := []int{1, 2, 4, 4, 4, 8, 8, 16}[g.rnd.Intn(8)]
+	type place struct{ at, lanes int }
+	p := map[int]place{1: {0, 32}, 2: {64, 32}, 4: {128, 32}, 8: {256, 32}, 16: {512, 32}}[size]
+	store := g.rnd.Intn(2) == 0
+	off := p.at
+	if g.step && depth == 3 {
+		off = g.rnd.Intn((steadyArea-32*size)/size) * size
+	} else if g.step && store { // arms are in no order
+		return
+	}
+	space, reg := "global", g.fresh("w")
+	if g.rnd.Intn(3) == 0 {
+		space = "shared"
+	}
+	scale := size
+	if !store && g.step && g.rnd.Intn(3) == 0 {
+		scale = 0 // all lanes at one place
+	}
+	if space == "global" {
+		g.f("mad.wide.u32 %s, %%lane, %d, %%area;\n", reg, scale)
+	} else {
+		at := g.fresh("s")
+		g.f("mad.lo.u32 %s, %%lane, %d, %%sarea;\n", at, scale)
+		if g.rnd.Intn(2) == 0 {
+			g.f("cvt.u64.u32 %s, %s;\n", reg, at)
+		} else {
+			reg = at
+		}
+	}
+	if g.wild && depth == 3 && g.rnd.Intn(3) == 0 && space == "global" {
+		to := g.fresh("w")
+		if k := uint32(g.rnd.Intn(70)); g.rnd.Intn(2) == 0 { // where an index wraps around
+			i, at := g.fresh("s"), g.fresh("w")
+			g.f("sub.u32 %s, %%lane, %d; mad.wide.u32 %s, %s, %d, %%area; add.u64 %s, %s, %d;\n", i, k, at, i, size, to, at, int64(k)*int64(size))
+		} else {
+			g.f("add.u64 %s, %s, %s;\n", to, reg, g.one("0x100000000000", "-4096", "0x40000000", "-1024"))
+		}
+		reg = to
+	}
+	e, r := func() string { return fmt.Sprintf("%%e%d", g.rnd.Intn(4)) }, g.data
+	forms := map[int][]string{
+		1: {"u8 " + r(), "s8 " + r()}, 2: {"u16 " + r(), "s16 " + r()}, 4: {"u32 " + r(), "f32 " + r()}, 8: {"b64 " + e(), "v2.b32 {%r0, %r1}", "v2.b32 {%r4, %r3}"},
+		16: {"v4.b32 {%r0, %r1, %r2, %r3}", "v2.b64 {%e0, %e1}", "v2.b64 {%e3, %e1}"},
+	}
+	form := g.one(forms[size]...)
+	t, to, _ := strings.Cut(form, " ")
+	if store {
+		g.f("st.%s.%s [%s+%d], %s;\n", space, t, reg, off, to)
+	} else {
+		g.f("ld.%s.%s %s, [%s+%d];\n", space, t, to, reg, off)
+	}
+	if g.rnd.Intn(2) == 0 {
+		g.f("cvt.u32.u64 %%t, %s; xor.b32 %%r5, %%r5, %%t;\n", e())
+	}
+}
+
+// FuzzSteady: interpreter and machine code agree, and with the oracle where no lane
+// reaches what is another's.
+func FuzzSteady(f *testing.F) {
+	n := int64(24)
+	if testing.Short() {
+		n = 6
+	}
+	for seed := range n {
+		f.Add(seed)
+	}
+	engines := randEngines(f, exec.Interpreted, exec.Compiled)
+	f.Fuzz(func(t *testing.T, seed int64) {
+		if card(t) != nil {
+			t.Skip("the order of a warp's lanes is the engines'")
+		}
+		g := newRandSteady(seed)
+		steadyAgree(t, engines, g, g.program(), seed)
+	})
+}
+
+// steadyRounds are so many runs of a program, as its code is made in two steps, and
+// steadyBlocks are the blocks of threads of each.
+const steadyRounds, steadyBlocks = 3, 4
+
+// steadyAgree runs a program on engines, and on the oracle.
+func steadyAgree(t *testing.T, engines []worker.Driver, g *randSteady, src string, seed int64) {
+	t.Helper()
+	threads := int(g.shape[0] * g.shape[1])
+	var rigs []*rig
+	for _, d := range engines {
+		rigs = append(rigs, loadRandom(t, d, src))
+	}
+	for round := range int64(steadyRounds) {
+		rnd := rand.New(rand.NewSource(seed + round))
+		regs, scratch := make([]byte, steadyBlocks*threads*steadyOut), make([]byte, steadyBlocks*((threads+31)/32)*steadyArea)
+		rnd.Read(regs)
+		rnd.Read(scratch)
+		n := []uint32{0, 1, 31, 100, 1 << 31, ^uint32(0)}[rnd.Intn(6)]
+		want, failed := g.onOracle(t, src, regs, scratch, n), ""
+		for i, r := range rigs {
+			got, err := g.on(r, regs, scratch, n)
+			kind := ""
+			if err != nil {
+				kind, _, _ = strings.Cut(err.Error(), ":") // which lane comes first is open
+			}
+			switch {
+			case kind != "" && !g.wild || i > 0 && failed != kind:
+				t.Fatalf("seed %d, round %d, engine %d: %v, the one before it says %q\n%s", seed, round, i, err, failed, src)
+			case kind != "":
+				failed = kind
+			case want == nil:
+				want = got
+			}
+			if at := firstDifference(got, want[:min(len(got), len(want))]); at >= 0 {
+				t.Fatalf("seed %d, round %d, engine %d, shape %v, thread %d, register %d, or byte %d of memory: %x, want %x\n%s",
+					seed, round, i, g.shape, at/steadyOut, at%steadyOut/8, at-len(regs), got[at:at+8], want[at:at+8], src)
+			}
+		}
+		if failed != "" { // the context has ended
+			return
+		}
+	}
+}
+
+// onOracle runs the program on the oracle, or returns nil where it is not to agree.
+func (g *randSteady) onOracle(t *testing.T, src string, regs, scratch []byte, n uint32) []byte {
+	t.Helper()
+	if g.step || g.wild {
+		return nil
+	}
+	r, s := bytes.Clone(regs), bytes.Clone(scratch)
+	oracleRun(t, src, "k", [3]uint32{steadyBlocks, 1, 1}, [3]uint32{g.shape[0], g.shape[1], 1}, 0, pack(uint64(1<<40), uint64(2<<40), n), oracleMemory{1 << 40: r, 2 << 40: s})
+	return append(r, s...)
+}
+
+// on runs the program that a rig has loaded.
+func (g *randSteady) on(r *rig, regs, scratch []byte, n uint32) ([]byte, error) {
+	r.Helper()
+	a, b := r.buffer(regs), r.buffer(scratch)
+	r.launch("k", [3]uint32{steadyBlocks, 1, 1}, [3]uint32{g.shape[0], g.shape[1], 1}, 0, a, b, n)
+	got, err := r.read(a, len(regs))
+	if err != nil {
+		return nil, err
+	}
+	more, err := r.read(b, len(scratch))
+	return append(got, more...), err
+}
