@@ -59,6 +59,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpArrayCopy:      (*Session).arrayCopy,
 	abi.OpTextureCreate:  (*Session).textureCreate,
 	abi.OpTextureDestroy: (*Session).textureDestroy,
+	abi.OpReferenceFind:  (*Session).referenceFind,
+	abi.OpReferenceBind:  (*Session).referenceBind,
 
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,

@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "context_storage.h"
 #include "log.h"
+#include "reference.h"
 
 static void forked(void)
 {
@@ -13,6 +14,7 @@ static void forked(void)
 		return;
 	session_abandon(s);
 	objects_abandon();
+	references_abandon();
 	ranges_abandon();
 	mappings_abandon();
 	ipc_abandon();

@@ -4,7 +4,7 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: mappings (mapping.c), library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
+ * Lock order: references (reference.c), mappings (mapping.c), library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
  * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
@@ -48,7 +48,7 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE };
 
 struct object {
 	uint64_t id, context;

@@ -295,8 +295,8 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	if a, ok := c.fr.vars[v]; ok {
 		return uint64(a), nil
 	}
-	if v.Type.Opaque() {
-		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " has nothing bound to it: only texture and surface objects are supported")
+	if _, ok := c.mod.address[v]; v.Type.Opaque() && !ok {
+		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " is not a texture or surface reference of the module: nothing can be bound to it")
 	}
 	switch v.Space {
 	case ptx.Shared:
