@@ -169,6 +169,7 @@ type Context struct {
 
 	objects    map[uint64]bool // textures, and, true, surfaces
 	lastObject uint64
+	lastBound  abi.TextureCreate // to a reference
 }
 
 func (c *Context) run() {
