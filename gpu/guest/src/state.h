@@ -88,6 +88,14 @@ static inline void *handle_of(uint64_t id)
 	return (void *)(uintptr_t)id;
 }
 
+/* coredump.c: what was set for a context, or the program; nothing is found elsewhere. */
+struct coredump {
+	struct {
+		int state, value;
+	} trigger_host, lightweight, flags;
+	char file[1024]; /* "": not set */
+};
+
 struct context {
 	struct object o;
 	unsigned int flags, api;
@@ -100,6 +108,7 @@ struct context {
 	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
 	_Atomic uint64_t drained_staged; /* likewise of staged_count */
+	struct coredump coredump; /* guarded by coredump.c's lock */
 };
 struct stream {
 	struct object o;
