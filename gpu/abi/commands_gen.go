@@ -94,6 +94,7 @@ const (
 	OpMemImport                                 Op = 118
 	OpReferenceFind                             Op = 119
 	OpReferenceBind                             Op = 120
+	OpMultiprocessors                           Op = 121
 )
 
 // String is the command's name.
@@ -259,6 +260,8 @@ func (o Op) String() string {
 		return "ReferenceFind"
 	case OpReferenceBind:
 		return "ReferenceBind"
+	case OpMultiprocessors:
+		return "Multiprocessors"
 	}
 	return "unknown"
 }
@@ -426,6 +429,8 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 24, true
 	case OpReferenceBind:
 		return 168, true
+	case OpMultiprocessors:
+		return 8, true
 	}
 	return 0, false
 }
@@ -2784,5 +2789,26 @@ func (a ReferenceBind) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, a.LastLevel)
 	b = binary.LittleEndian.AppendUint32(b, a.FirstLayer)
 	b = binary.LittleEndian.AppendUint32(b, a.LastLayer)
+	return b
+}
+
+// Multiprocessors is the fixed part of the command. Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.
+type Multiprocessors struct {
+	Device uint32 // device number
+	Zero   uint32 // zero
+}
+
+// DecodeMultiprocessors reads the arguments from b, which has at least 8 bytes.
+func DecodeMultiprocessors(b []byte) (a Multiprocessors) {
+	_ = b[7]
+	a.Device = binary.LittleEndian.Uint32(b[0:])
+	a.Zero = binary.LittleEndian.Uint32(b[4:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a Multiprocessors) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, a.Device)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }

@@ -106,6 +106,10 @@ var Commands = []Command{
 		Doc: "Fills a VGPUStatusReply (reply.go): memory, utilization, processes of the whole vGPU.", Value0: "bytes written",
 		API: []string{"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses"}},
 
+	{Op: 121, Name: "Multiprocessors", Sync: true, Args: u32s("device", device, "zero", "zero"),
+		Doc:    "Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.",
+		Value0: "how many", API: []string{"cuDeviceGetDevResource", "cuCtxGetDevResource"}},
+
 	// Contexts.
 	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "device", device)),
 		API: []string{"cuCtxCreate_v2", "cuDevicePrimaryCtxRetain"}},

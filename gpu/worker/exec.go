@@ -17,6 +17,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpDeviceInfo: (*Session).deviceInfo,
 	abi.OpVGPUStatus: (*Session).vgpuStatus,
 
+	abi.OpMultiprocessors: (*Session).multiprocessors,
+
 	abi.OpCtxCreate:      (*Session).ctxCreate,
 	abi.OpCtxDestroy:     (*Session).ctxDestroy,
 	abi.OpCtxSynchronize: (*Session).ctxSynchronize,

@@ -56,3 +56,13 @@ func TestReferences(t *testing.T) {
 	r.fails(abi.ErrInvalidHandle, abi.OpReferenceBind, abi.ReferenceBind{Ctx: ctx, Reference: picture, Base: a})
 	find(abi.ReferenceFind{Module: module, Reference: r.Handle()}, fakedriver.ReferenceTexture, abi.ErrInvalidHandle)
 }
+
+// What green contexts share out is the device's to say, and needs no context.
+func TestMultiprocessors(t *testing.T) {
+	r := newRig(t, fakedriver.Options{}, 0)
+	if n, _ := r.call(abi.OpMultiprocessors, abi.Multiprocessors{}); n != fakedriver.FakeMultiprocessors {
+		t.Errorf("%d multiprocessors, want %d", n, fakedriver.FakeMultiprocessors)
+	}
+	r.fails(abi.ErrInvalidDevice, abi.OpMultiprocessors, abi.Multiprocessors{Device: 1})
+	r.fails(abi.ErrInvalidValue, abi.OpMultiprocessors, abi.Multiprocessors{Zero: 1})
+}

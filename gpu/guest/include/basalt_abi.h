@@ -231,6 +231,7 @@ struct bslt_entry {
 #define BSLT_OP_MEM_IMPORT 118
 #define BSLT_OP_REFERENCE_FIND 119
 #define BSLT_OP_REFERENCE_BIND 120
+#define BSLT_OP_MULTIPROCESSORS 121
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -901,5 +902,11 @@ struct bslt_reference_bind {
 	uint32_t last_layer; /* of the view */
 };
 _Static_assert(sizeof(struct bslt_reference_bind) == 168, "bslt_reference_bind");
+
+struct bslt_multiprocessors {
+	uint32_t device; /* device number */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_multiprocessors) == 8, "bslt_multiprocessors");
 
 #endif

@@ -48,7 +48,7 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE, KIND_GREEN, KIND_RESOURCE_DESC };
 
 struct object {
 	uint64_t id, context;
@@ -108,12 +108,15 @@ struct context {
 	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
 	_Atomic uint64_t drained_staged; /* likewise of staged_count */
+	_Atomic uint64_t gate; /* the stream that new streams wait for (context_events.c), or 0 */
 	struct coredump coredump; /* guarded by coredump.c's lock */
 };
 struct stream {
 	struct object o;
 	unsigned int flags;
 	int priority;
+	uint64_t green; /* the green context that it is of, or 0 */
+	bool gate;	/* of a context (context_events.c) */
 };
 struct event {
 	struct object o;
@@ -144,6 +147,8 @@ struct module {
 /* current.c */
 int context_current(uint64_t *context);
 int context_object(struct context **c); /* the current one; object_put it */
+/* The context of a handle, or the one behind a green context's; object_put it. NULL: none. */
+struct context *context_get(const void *h);
 int current_push(uint64_t context);
 /* Takes a context off the stack, if it is on top. */
 void current_leave(uint64_t context);

@@ -247,21 +247,6 @@ CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
 	return cuCtxDestroy_v2(ctx);
 }
 
-CUDA_API CUresult cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
-{
-	(void)pContext;
-	(void)hCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)hCtx;
-	(void)resource;
-	(void)type;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
 {
 	struct bslt_ctx_get_exec_affinity a = {0};
@@ -296,13 +281,6 @@ CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
 	return cuCtxPushCurrent_v2(ctx);
 }
 
-CUDA_API CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 {
 	struct bslt_ctx_reset_persisting_l2_cache a = {0};
@@ -316,13 +294,6 @@ CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 	return r.result;
 }
 
-CUDA_API CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
 {
 	(void)extMem;
@@ -332,33 +303,6 @@ CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
 CUDA_API CUresult cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
 {
 	(void)extSem;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources, unsigned int nbResources)
-{
-	(void)phDesc;
-	(void)resources;
-	(void)nbResources;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups, const CUdevResource *input, CUdevResource *remaining, unsigned int useFlags, unsigned int minCount)
-{
-	(void)result;
-	(void)nbGroups;
-	(void)input;
-	(void)remaining;
-	(void)useFlags;
-	(void)minCount;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)device;
-	(void)resource;
-	(void)type;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -861,59 +805,6 @@ CUDA_API CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *pCudaR
 	(void)pCudaResource;
 	(void)vdpSurface;
 	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
-{
-	(void)phCtx;
-	(void)desc;
-	(void)dev;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxDestroy(CUgreenCtx hCtx)
-{
-	(void)hCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)hCtx;
-	(void)resource;
-	(void)type;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
-{
-	(void)greenCtx;
-	(void)greenCtxId;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
-{
-	(void)phStream;
-	(void)greenCtx;
-	(void)flags;
-	(void)priority;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1469,13 +1360,6 @@ CUDA_API CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CU
 		get_stream_attr_value(record + 0, attr, value);
 	}
 	return r.result;
-}
-
-CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
-{
-	(void)hStream;
-	(void)phCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)

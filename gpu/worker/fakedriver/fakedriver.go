@@ -91,6 +91,9 @@ func (d *Driver) Info() abi.DeviceInfoReply {
 	}
 }
 
+// Multiprocessors implements worker.Partitioner.
+func (d *Driver) Multiprocessors() uint32 { return FakeMultiprocessors }
+
 // Evicts implements worker.Driver.
 func (d *Driver) Evicts() bool { return !d.o.Pinned }
 

@@ -111,6 +111,9 @@ func (d *Driver) Textures() (n int) {
 // reference is one of a module's.
 type reference struct{}
 
+// FakeMultiprocessors is how many a fake driver says that it has.
+const FakeMultiprocessors = 12
+
 // ReferenceTexture and ReferenceSurface are the references that every module has.
 const (
 	ReferenceTexture = "picture"
