@@ -267,6 +267,25 @@ struct CUDA_RESOURCE_DESC {
 };
 enum { CU_TR_ADDRESS_MODE_WRAP = 0, CU_TR_ADDRESS_MODE_CLAMP = 1, CU_TR_ADDRESS_MODE_MIRROR = 2, CU_TR_ADDRESS_MODE_BORDER = 3 };
 enum { CU_TR_FILTER_MODE_POINT = 0, CU_TR_FILTER_MODE_LINEAR = 1 };
+enum { CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1, CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF = 8 };
+#define CUDA_EXTERNAL_MEMORY_DEDICATED 1u
+struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+		const void *nvSciBufObject;
+	} handle;
+	unsigned long long size;
+	unsigned int flags, reserved[16];
+};
+struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+	unsigned long long offset, size;
+	unsigned int flags, reserved[16];
+};
 /* The end of a resource is for newer drivers; the beginning is the driver's own. */
 enum { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 };
 enum { CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1, CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2 };

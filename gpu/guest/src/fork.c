@@ -17,6 +17,7 @@ static void forked(void)
 	references_abandon();
 	ranges_abandon();
 	mappings_abandon();
+	external_abandon();
 	ipc_abandon();
 	advice_abandon();
 	kept_abandon();

@@ -48,7 +48,8 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE, KIND_GREEN, KIND_RESOURCE_DESC };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE, KIND_GREEN, KIND_RESOURCE_DESC,
+	KIND_EXTERNAL };
 
 struct object {
 	uint64_t id, context;
@@ -300,6 +301,10 @@ void ranges_abandon(void);
 /* mapping.c. The addresses that the program has reserved around one. */
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
 void mappings_abandon(void);
+
+/* external.c. Ends a buffer of external memory; CUDA_ERROR_INVALID_VALUE: it is none. */
+int external_free(uint64_t address);
+void external_abandon(void);
 
 enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
 /* ipc.c. Whether other processes can be let open a range of device memory. */

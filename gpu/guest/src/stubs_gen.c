@@ -294,16 +294,10 @@ CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 	return r.result;
 }
 
-CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
-{
-	(void)extMem;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
 {
 	(void)extSem;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
@@ -459,14 +453,6 @@ CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUeve
 CUDA_API CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
 	return cuEventElapsedTime(pMilliseconds, hStart, hEnd);
-}
-
-CUDA_API CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
-{
-	(void)devPtr;
-	(void)extMem;
-	(void)bufferDesc;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
@@ -805,13 +791,6 @@ CUDA_API CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *pCudaR
 	(void)pCudaResource;
 	(void)vdpSurface;
 	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
-{
-	(void)extMem_out;
-	(void)memHandleDesc;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1313,7 +1292,7 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
@@ -1618,7 +1597,7 @@ CUDA_API CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSe
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)
