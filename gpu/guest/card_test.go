@@ -29,6 +29,8 @@ var notOnRealCard = map[string]string{
 	"host_again":                    slowOnCard, "stuck_copies": slowOnCard,
 	"values_written": noWaits,
 	"ipc_mapped":     "another process's memory is not mapped on a card",
+	"ipc_external":   "another process's memory is not mapped on a card",
+	"green_splits":   noGreen, "green_contexts": noGreen, "green_events": noGreen,
 	"waits_for_work": "a copy of up to 64 KiB from ordinary memory may return before it is done, and here it does",
 	"mem_info":       notOnCard["mem_info"],
 	"surfaces":       "a destroyed object's number does no harm at once",

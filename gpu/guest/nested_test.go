@@ -20,6 +20,7 @@ const (
 	noWaits      = "a card does not wait for values in memory: that would keep the lease"
 	noConditions = "a card has no conditional nodes: the worker would have to read their values"
 	noMapping    = "the card does not map memory: the strict layer before its libcuda knows no virtual memory management"
+	noGreen      = "a card's worker knows no green contexts"
 	noOutput     = "a card's driver prints to the worker's stdout, which leads nowhere"
 	strays       = "device memory of a card without virtual memory lies outside of the window"
 )
@@ -39,7 +40,9 @@ var notOnCard = map[string]string{
 
 	"mapping_grows": noMapping, "mapping_told": noMapping, "mapping_twice": noMapping, "mapping_refused": noMapping,
 	"mapping_fault": noMapping, "mapping_threads": noMapping, "mapping_ends": noMapping,
-	"ipc_memory": noMapping, "ipc_refused": noMapping, "ipc_counts_once": noMapping, "ipc_killed": noMapping, "ipc_while_it_runs": noMapping, "ipc_events": noMapping, "ipc_mapped": noMapping,
+	"ipc_memory": noMapping, "ipc_refused": noMapping, "ipc_counts_once": noMapping, "ipc_killed": noMapping, "ipc_while_it_runs": noMapping, "ipc_events": noMapping, "ipc_mapped": noMapping, "ipc_external": noMapping,
+
+	"green_splits": noGreen, "green_contexts": noGreen, "green_events": noGreen,
 
 	"printf_threads": noOutput,
 

@@ -24,6 +24,7 @@ enum {
 	DRIVER_cuCtxSetLimit,
 	DRIVER_cuCtxSetSharedMemConfig,
 	DRIVER_cuCtxSynchronize,
+	DRIVER_cuDestroyExternalMemory,
 	DRIVER_cuDeviceCanAccessPeer,
 	DRIVER_cuDeviceGetAttribute,
 	DRIVER_cuDeviceGetByPCIBusId,
@@ -56,6 +57,7 @@ enum {
 	DRIVER_cuEventRecord,
 	DRIVER_cuEventRecordWithFlags,
 	DRIVER_cuEventSynchronize,
+	DRIVER_cuExternalMemoryGetMappedBuffer,
 	DRIVER_cuFlushGPUDirectRDMAWrites,
 	DRIVER_cuFuncGetAttribute,
 	DRIVER_cuFuncGetParamInfo,
@@ -134,6 +136,7 @@ enum {
 	DRIVER_cuGraphRemoveDependencies_v2,
 	DRIVER_cuGraphRetainUserObject,
 	DRIVER_cuGraphUpload,
+	DRIVER_cuImportExternalMemory,
 	DRIVER_cuInit,
 	DRIVER_cuIpcCloseMemHandle,
 	DRIVER_cuIpcGetEventHandle,
@@ -413,6 +416,12 @@ static inline int call_cuCtxSynchronize(void)
 
 	return call ? ((int (*)(void))call)() : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuDestroyExternalMemory(const void *extMem)
+{
+	driver_function call = driver_find(DRIVER_cuDestroyExternalMemory);
+
+	return call ? ((int (*)(const void *))call)(extMem) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuDeviceCanAccessPeer(void *canAccessPeer, int dev, int peerDev)
 {
 	driver_function call = driver_find(DRIVER_cuDeviceCanAccessPeer);
@@ -604,6 +613,12 @@ static inline int call_cuEventSynchronize(const void *hEvent)
 	driver_function call = driver_find(DRIVER_cuEventSynchronize);
 
 	return call ? ((int (*)(const void *))call)(hEvent) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuExternalMemoryGetMappedBuffer(void *devPtr, const void *extMem, const void *bufferDesc)
+{
+	driver_function call = driver_find(DRIVER_cuExternalMemoryGetMappedBuffer);
+
+	return call ? ((int (*)(void *, const void *, const void *))call)(devPtr, extMem, bufferDesc) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuFlushGPUDirectRDMAWrites(int target, int scope)
 {
@@ -1072,6 +1087,12 @@ static inline int call_cuGraphUpload(const void *hGraphExec, const void *hStream
 	driver_function call = driver_find(DRIVER_cuGraphUpload);
 
 	return call ? ((int (*)(const void *, const void *))call)(hGraphExec, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuImportExternalMemory(void *extMem_out, const void *memHandleDesc)
+{
+	driver_function call = driver_find(DRIVER_cuImportExternalMemory);
+
+	return call ? ((int (*)(void *, const void *))call)(extMem_out, memHandleDesc) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuInit(unsigned int Flags)
 {

@@ -103,8 +103,9 @@ cudaError_t cudaCtxResetPersistingL2Cache(void)
 }
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t extMem)
 {
-	(void)extMem;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuDestroyExternalMemory(extMem)));
 }
 cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t extSem)
 {
@@ -440,10 +441,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 }
 cudaError_t cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem, const struct cudaExternalMemoryBufferDesc *bufferDesc)
 {
-	(void)devPtr;
-	(void)extMem;
-	(void)bufferDesc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuExternalMemoryGetMappedBuffer(devPtr, extMem, bufferDesc)));
 }
 cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem, const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc)
 {
@@ -1535,9 +1535,9 @@ cudaError_t cudaHostUnregister(void *ptr)
 }
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *extMem_out, const struct cudaExternalMemoryHandleDesc *memHandleDesc)
 {
-	(void)extMem_out;
-	(void)memHandleDesc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuImportExternalMemory(extMem_out, memHandleDesc)));
 }
 cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)
 {

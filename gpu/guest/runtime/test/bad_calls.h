@@ -26,7 +26,7 @@ BAD(cudaCreateTextureObject, false, cudaCreateTextureObject(0, 0, 0, 0), cudaCre
 BAD(cudaCreateTextureObject_v2, false, cudaCreateTextureObject_v2(0, 0, 0, 0), cudaCreateTextureObject_v2(scratch(), scratch(), scratch(), scratch()))
 #endif
 BAD(cudaCtxResetPersistingL2Cache, false, cudaCtxResetPersistingL2Cache(), cudaCtxResetPersistingL2Cache())
-BAD(cudaDestroyExternalMemory, true, cudaDestroyExternalMemory(0), cudaDestroyExternalMemory((cudaExternalMemory_t)RUBBISH))
+BAD(cudaDestroyExternalMemory, false, cudaDestroyExternalMemory(0), cudaDestroyExternalMemory((cudaExternalMemory_t)RUBBISH))
 BAD(cudaDestroyExternalSemaphore, true, cudaDestroyExternalSemaphore(0), cudaDestroyExternalSemaphore((cudaExternalSemaphore_t)RUBBISH))
 BAD(cudaDestroySurfaceObject, false, cudaDestroySurfaceObject(0), cudaDestroySurfaceObject((cudaSurfaceObject_t)FEW))
 BAD(cudaDestroyTextureObject, false, cudaDestroyTextureObject(0), cudaDestroyTextureObject((cudaTextureObject_t)FEW))
@@ -90,7 +90,7 @@ BAD(cudaEventRecord_ptsz, false, cudaEventRecord_ptsz(0, 0), cudaEventRecord_pts
 BAD(cudaEventRecordWithFlags, false, cudaEventRecordWithFlags(0, 0, 0), cudaEventRecordWithFlags((cudaEvent_t)RUBBISH, (cudaStream_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaEventRecordWithFlags_ptsz, false, cudaEventRecordWithFlags_ptsz(0, 0, 0), cudaEventRecordWithFlags_ptsz((cudaEvent_t)RUBBISH, (cudaStream_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaEventSynchronize, false, cudaEventSynchronize(0), cudaEventSynchronize((cudaEvent_t)RUBBISH))
-BAD(cudaExternalMemoryGetMappedBuffer, true, cudaExternalMemoryGetMappedBuffer(0, 0, 0), cudaExternalMemoryGetMappedBuffer(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
+BAD(cudaExternalMemoryGetMappedBuffer, false, cudaExternalMemoryGetMappedBuffer(0, 0, 0), cudaExternalMemoryGetMappedBuffer(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
 BAD(cudaExternalMemoryGetMappedMipmappedArray, true, cudaExternalMemoryGetMappedMipmappedArray(0, 0, 0), cudaExternalMemoryGetMappedMipmappedArray(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
 BAD(cudaFree, false, cudaFree(0), cudaFree(scratch()))
 BAD(cudaFreeArray, false, cudaFreeArray(0), cudaFreeArray((cudaArray_t)RUBBISH))
@@ -350,7 +350,7 @@ BAD(cudaHostGetDevicePointer, false, cudaHostGetDevicePointer(0, 0, 0), cudaHost
 BAD(cudaHostGetFlags, false, cudaHostGetFlags(0, 0), cudaHostGetFlags(scratch(), scratch()))
 BAD(cudaHostRegister, false, cudaHostRegister(0, 0, 0), cudaHostRegister(scratch(), (size_t)FEW, (unsigned int)FEW))
 BAD(cudaHostUnregister, false, cudaHostUnregister(0), cudaHostUnregister(scratch()))
-BAD(cudaImportExternalMemory, true, cudaImportExternalMemory(0, 0), cudaImportExternalMemory(scratch(), scratch()))
+BAD(cudaImportExternalMemory, false, cudaImportExternalMemory(0, 0), cudaImportExternalMemory(scratch(), scratch()))
 BAD(cudaImportExternalSemaphore, true, cudaImportExternalSemaphore(0, 0), cudaImportExternalSemaphore(scratch(), scratch()))
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 BAD(cudaInitDevice, false, cudaInitDevice(0, 0, 0), cudaInitDevice((int)FEW, (unsigned int)FEW, (unsigned int)FEW))
