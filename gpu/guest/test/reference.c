@@ -266,8 +266,6 @@ static void bad_references(void)
 	CUcontext other;
 	CUmodule twice;
 	CUarray a;
-	int i = 0;
-	void *params[] = {&out, &i};
 
 	GIVES(CUDA_ERROR_NOT_FOUND, cuModuleGetTexRef(&none, module, "nothing"));
 	GIVES(CUDA_ERROR_NOT_FOUND, cuModuleGetTexRef(&none, module, ""));
@@ -296,19 +294,33 @@ static void bad_references(void)
 	CHECK(cuCtxDestroy(other));
 	CHECK(cuArrayCreate(&a, &d));
 	CHECK(cuTexRefSetArray(line, a, CU_TRSA_OVERRIDE_FORMAT));
-	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* between integers is nothing */
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_POINT));
-	CHECK(cuTexRefSetFlags(line, CU_TRSF_READ_AS_INTEGER));
-	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	CHECK(cuTexRefSetArray(line, a, CU_TRSA_OVERRIDE_FORMAT));
 	CHECK(cuArrayDestroy(a)); /* before anybody was told of it */
 	CHECK(cuCtxSynchronize());
 	CHECK(cuModuleUnload(module));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuTexRefSetFlags(line, 0));
 }
 
+/* What cannot be read is the error of a launch, until it is put right. */
+static void reference_filters(void)
+{
+	CUfunction f = start("element");
+	CUtexref line = reference("line");
+	CUDA_ARRAY_DESCRIPTOR d = {4, 0, CU_AD_FORMAT_UNSIGNED_INT32, 1};
+	CUarray a;
+	int i = 0;
+	void *params[] = {&out, &i};
+
+	CHECK(cuArrayCreate(&a, &d));
+	CHECK(cuTexRefSetArray(line, a, CU_TRSA_OVERRIDE_FORMAT));
+	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_LINEAR)); /* between integers is nothing */
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuTexRefSetFilterMode(line, CU_TR_FILTER_MODE_POINT));
+	CHECK(cuTexRefSetFlags(line, CU_TRSF_READ_AS_INTEGER));
+	CHECK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+}
+
 const struct test reference_tests[] = {
 	{"linear_references", linear_references}, {"image_references", image_references}, {"surface_references", surface_references},
-	{"references_of_launches", references_of_launches}, {"bad_references", bad_references}, {0},
+	{"references_of_launches", references_of_launches}, {"bad_references", bad_references}, {"reference_filters", reference_filters}, {0},
 };
