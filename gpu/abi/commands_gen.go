@@ -92,6 +92,9 @@ const (
 	OpEventOpen                                 Op = 116
 	OpMemExport                                 Op = 117
 	OpMemImport                                 Op = 118
+	OpReferenceFind                             Op = 119
+	OpReferenceBind                             Op = 120
+	OpMultiprocessors                           Op = 121
 )
 
 // String is the command's name.
@@ -253,6 +256,12 @@ func (o Op) String() string {
 		return "MemExport"
 	case OpMemImport:
 		return "MemImport"
+	case OpReferenceFind:
+		return "ReferenceFind"
+	case OpReferenceBind:
+		return "ReferenceBind"
+	case OpMultiprocessors:
+		return "Multiprocessors"
 	}
 	return "unknown"
 }
@@ -416,6 +425,12 @@ func (o Op) ArgSize() (n int, ok bool) {
 		return 8, true
 	case OpMemImport:
 		return 32, true
+	case OpReferenceFind:
+		return 24, true
+	case OpReferenceBind:
+		return 168, true
+	case OpMultiprocessors:
+		return 8, true
 	}
 	return 0, false
 }
@@ -423,7 +438,7 @@ func (o Op) ArgSize() (n int, ok bool) {
 // TakesInline says whether variable data may follow the arguments.
 func (o Op) TakesInline() bool {
 	switch o {
-	case OpNop, OpCopyHtoDInline, OpLaunch:
+	case OpNop, OpCopyHtoDInline, OpLaunch, OpReferenceFind:
 		return true
 	}
 	return false
@@ -2638,5 +2653,162 @@ func (a MemImport) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, a.Memory)
 	b = binary.LittleEndian.AppendUint64(b, a.Token0)
 	b = binary.LittleEndian.AppendUint64(b, a.Token1)
+	return b
+}
+
+// ReferenceFind is the fixed part of the command. Finds a texture or surface reference of a module (1.9). It goes with the module.
+type ReferenceFind struct {
+	Module    uint64 // handle
+	Reference uint64 // new handle
+	Surface   uint32 // 1: a surface reference
+	Zero      uint32 // zero
+}
+
+// DecodeReferenceFind reads the arguments from b, which has at least 24 bytes.
+func DecodeReferenceFind(b []byte) (a ReferenceFind) {
+	_ = b[23]
+	a.Module = binary.LittleEndian.Uint64(b[0:])
+	a.Reference = binary.LittleEndian.Uint64(b[8:])
+	a.Surface = binary.LittleEndian.Uint32(b[16:])
+	a.Zero = binary.LittleEndian.Uint32(b[20:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ReferenceFind) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Module)
+	b = binary.LittleEndian.AppendUint64(b, a.Reference)
+	b = binary.LittleEndian.AppendUint32(b, a.Surface)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
+	return b
+}
+
+// ReferenceBind is the fixed part of the command. Says what a reference stands for in the launches that follow, in whatever stream (1.9). Those that were put before keep what they had.
+type ReferenceBind struct {
+	Ctx        uint64     // handle
+	Reference  uint64     // handle
+	Base       uint64     // array, or device address
+	Width      uint64     // device memory: texels
+	Height     uint64     // device memory: rows, or 0
+	Pitch      uint64     // device memory: bytes from row to row
+	ViewWidth  uint64     // texels
+	ViewHeight uint64     // texels, or 0
+	ViewDepth  uint64     // texels or layers, or 0
+	Resource   uint32     // CUresourcetype
+	Level      uint32     // of an array that is a level
+	Format     uint32     // CUarray_format, of device memory
+	Channels   uint32     // of device memory
+	Surface    uint32     // 1: for surface instructions, and what follows is 0
+	Flags      uint32     // CU_TRSF_…
+	Address    [3]uint32  // CUaddress_mode
+	Filter     uint32     // CUfilter_mode
+	MipFilter  uint32     // CUfilter_mode
+	Anisotropy uint32     // maxAnisotropy
+	Bias       float32    // of the level
+	MinLevel   float32    // the least
+	MaxLevel   float32    // the most
+	Border     [4]float32 // colour
+	View       uint32     // CUresourceViewFormat; 0: there is no view
+	FirstLevel uint32     // of the view
+	LastLevel  uint32     // of the view
+	FirstLayer uint32     // of the view
+	LastLayer  uint32     // of the view
+}
+
+// DecodeReferenceBind reads the arguments from b, which has at least 168 bytes.
+func DecodeReferenceBind(b []byte) (a ReferenceBind) {
+	_ = b[167]
+	a.Ctx = binary.LittleEndian.Uint64(b[0:])
+	a.Reference = binary.LittleEndian.Uint64(b[8:])
+	a.Base = binary.LittleEndian.Uint64(b[16:])
+	a.Width = binary.LittleEndian.Uint64(b[24:])
+	a.Height = binary.LittleEndian.Uint64(b[32:])
+	a.Pitch = binary.LittleEndian.Uint64(b[40:])
+	a.ViewWidth = binary.LittleEndian.Uint64(b[48:])
+	a.ViewHeight = binary.LittleEndian.Uint64(b[56:])
+	a.ViewDepth = binary.LittleEndian.Uint64(b[64:])
+	a.Resource = binary.LittleEndian.Uint32(b[72:])
+	a.Level = binary.LittleEndian.Uint32(b[76:])
+	a.Format = binary.LittleEndian.Uint32(b[80:])
+	a.Channels = binary.LittleEndian.Uint32(b[84:])
+	a.Surface = binary.LittleEndian.Uint32(b[88:])
+	a.Flags = binary.LittleEndian.Uint32(b[92:])
+	a.Address[0] = binary.LittleEndian.Uint32(b[96:])
+	a.Address[1] = binary.LittleEndian.Uint32(b[100:])
+	a.Address[2] = binary.LittleEndian.Uint32(b[104:])
+	a.Filter = binary.LittleEndian.Uint32(b[108:])
+	a.MipFilter = binary.LittleEndian.Uint32(b[112:])
+	a.Anisotropy = binary.LittleEndian.Uint32(b[116:])
+	a.Bias = math.Float32frombits(binary.LittleEndian.Uint32(b[120:]))
+	a.MinLevel = math.Float32frombits(binary.LittleEndian.Uint32(b[124:]))
+	a.MaxLevel = math.Float32frombits(binary.LittleEndian.Uint32(b[128:]))
+	a.Border[0] = math.Float32frombits(binary.LittleEndian.Uint32(b[132:]))
+	a.Border[1] = math.Float32frombits(binary.LittleEndian.Uint32(b[136:]))
+	a.Border[2] = math.Float32frombits(binary.LittleEndian.Uint32(b[140:]))
+	a.Border[3] = math.Float32frombits(binary.LittleEndian.Uint32(b[144:]))
+	a.View = binary.LittleEndian.Uint32(b[148:])
+	a.FirstLevel = binary.LittleEndian.Uint32(b[152:])
+	a.LastLevel = binary.LittleEndian.Uint32(b[156:])
+	a.FirstLayer = binary.LittleEndian.Uint32(b[160:])
+	a.LastLayer = binary.LittleEndian.Uint32(b[164:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a ReferenceBind) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, a.Ctx)
+	b = binary.LittleEndian.AppendUint64(b, a.Reference)
+	b = binary.LittleEndian.AppendUint64(b, a.Base)
+	b = binary.LittleEndian.AppendUint64(b, a.Width)
+	b = binary.LittleEndian.AppendUint64(b, a.Height)
+	b = binary.LittleEndian.AppendUint64(b, a.Pitch)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewWidth)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewHeight)
+	b = binary.LittleEndian.AppendUint64(b, a.ViewDepth)
+	b = binary.LittleEndian.AppendUint32(b, a.Resource)
+	b = binary.LittleEndian.AppendUint32(b, a.Level)
+	b = binary.LittleEndian.AppendUint32(b, a.Format)
+	b = binary.LittleEndian.AppendUint32(b, a.Channels)
+	b = binary.LittleEndian.AppendUint32(b, a.Surface)
+	b = binary.LittleEndian.AppendUint32(b, a.Flags)
+	b = binary.LittleEndian.AppendUint32(b, a.Address[0])
+	b = binary.LittleEndian.AppendUint32(b, a.Address[1])
+	b = binary.LittleEndian.AppendUint32(b, a.Address[2])
+	b = binary.LittleEndian.AppendUint32(b, a.Filter)
+	b = binary.LittleEndian.AppendUint32(b, a.MipFilter)
+	b = binary.LittleEndian.AppendUint32(b, a.Anisotropy)
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Bias))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.MinLevel))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.MaxLevel))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[0]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[1]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[2]))
+	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(a.Border[3]))
+	b = binary.LittleEndian.AppendUint32(b, a.View)
+	b = binary.LittleEndian.AppendUint32(b, a.FirstLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.LastLevel)
+	b = binary.LittleEndian.AppendUint32(b, a.FirstLayer)
+	b = binary.LittleEndian.AppendUint32(b, a.LastLayer)
+	return b
+}
+
+// Multiprocessors is the fixed part of the command. Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.
+type Multiprocessors struct {
+	Device uint32 // device number
+	Zero   uint32 // zero
+}
+
+// DecodeMultiprocessors reads the arguments from b, which has at least 8 bytes.
+func DecodeMultiprocessors(b []byte) (a Multiprocessors) {
+	_ = b[7]
+	a.Device = binary.LittleEndian.Uint32(b[0:])
+	a.Zero = binary.LittleEndian.Uint32(b[4:])
+	return a
+}
+
+// Append appends the arguments to b.
+func (a Multiprocessors) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, a.Device)
+	b = binary.LittleEndian.AppendUint32(b, a.Zero)
 	return b
 }

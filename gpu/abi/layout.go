@@ -22,6 +22,8 @@ package abi
 //	1.6  kernels compiled when they are first used (LoadLazy, FuncLoad)
 //	1.7  memory that is mapped where the guest says (MemReserve, MemCreate, MemMap)
 //	1.8  memory and events that processes share (MemShare, MemExport, EventShare)
+//	1.9  texture and surface references (ReferenceFind, ReferenceBind); green
+//	     contexts (Multiprocessors)
 //
 // What 1.2 and later add is asked for or used by the guest alone, so a library announces itself
 // as LibraryMinor, the oldest that it works with, and reads OffWorkerMinor
@@ -29,7 +31,7 @@ package abi
 // library sends nothing of it to a newer worker.
 const (
 	Major        = 1
-	Minor        = 8
+	Minor        = 9
 	LibraryMinor = 1
 )
 

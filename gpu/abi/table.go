@@ -77,6 +77,18 @@ func u32s(pairs ...string) (all []Field) {
 	return all
 }
 
+// textured is the description of a texture or a surface.
+var textured = fields(u64("base", "array, or device address"),
+	u64("width", "device memory: texels"), u64("height", "device memory: rows, or 0"), u64("pitch", "device memory: bytes from row to row"),
+	u64("view_width", "texels"), u64("view_height", "texels, or 0"), u64("view_depth", "texels or layers, or 0"),
+	u32s("resource", "CUresourcetype", "level", "of an array that is a level", "format", "CUarray_format, of device memory", "channels", "of device memory",
+		"surface", "1: for surface instructions, and what follows is 0", "flags", "CU_TRSF_…"),
+	[]Field{{Name: "address", Kind: U32, Doc: "CUaddress_mode", Count: 3}},
+	u32s("filter", "CUfilter_mode", "mip_filter", "CUfilter_mode", "anisotropy", "maxAnisotropy"),
+	[]Field{{Name: "bias", Kind: F32, Doc: "of the level"}, {Name: "min_level", Kind: F32, Doc: "the least"}, {Name: "max_level", Kind: F32, Doc: "the most"},
+		{Name: "border", Kind: F32, Doc: "colour", Count: 4}},
+	u32s("view", "CUresourceViewFormat; 0: there is no view", "first_level", "of the view", "last_level", "of the view", "first_layer", "of the view", "last_layer", "of the view"))
+
 // Commands is the table of the commands that are special; those that only pass
 // a function on are rows of gpu/cudaapi/functions.txt. Numbers are never reused. Handles (ctx, module,
 // function, stream, event) are made by the guest, never zero, unique within
@@ -93,6 +105,10 @@ var Commands = []Command{
 	{Op: 2, Name: "VGPUStatus", Sync: true, Args: bufAnd("out", "VGPUStatus record", "device", device),
 		Doc: "Fills a VGPUStatusReply (reply.go): memory, utilization, processes of the whole vGPU.", Value0: "bytes written",
 		API: []string{"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetComputeRunningProcesses"}},
+
+	{Op: 121, Name: "Multiprocessors", Sync: true, Args: u32s("device", device, "zero", "zero"),
+		Doc:    "Says how many multiprocessors green contexts share out (1.9). CUDA_ERROR_NOT_SUPPORTED: the device has no green contexts.",
+		Value0: "how many", API: []string{"cuDeviceGetDevResource", "cuCtxGetDevResource"}},
 
 	// Contexts.
 	{Op: 8, Name: "CtxCreate", Sync: true, Args: fields(u64("ctx", "new handle"), u32s("flags", "CUctx_flags", "device", device)),
@@ -159,20 +175,16 @@ var Commands = []Command{
 			u32s("dst_level", "of an array", "src_level", "of an array", "arrays", "ArrayCopyDst and ArrayCopySrc: which are arrays", "zero", "zero")),
 		Doc: "Copies a box between two arrays, or an array and device memory.",
 		API: []string{"cuMemcpy2D_v2", "cuMemcpy3D_v2", "cuMemcpyAtoA_v2", "cuMemcpyHtoA_v2", "cuMemcpyAtoH_v2", "cuMemcpyDtoA_v2", "cuMemcpyAtoD_v2"}},
-	{Op: 27, Name: "TextureCreate", Sync: true,
-		Args: fields(u64("ctx", "handle"), u64("texture", "new handle"), u64("base", "array, or device address"),
-			u64("width", "device memory: texels"), u64("height", "device memory: rows, or 0"), u64("pitch", "device memory: bytes from row to row"),
-			u64("view_width", "texels"), u64("view_height", "texels, or 0"), u64("view_depth", "texels or layers, or 0"),
-			u32s("resource", "CUresourcetype", "level", "of an array that is a level", "format", "CUarray_format, of device memory", "channels", "of device memory",
-				"surface", "1: for surface instructions, and what follows is 0", "flags", "CU_TRSF_…"),
-			[]Field{{Name: "address", Kind: U32, Doc: "CUaddress_mode", Count: 3}},
-			u32s("filter", "CUfilter_mode", "mip_filter", "CUfilter_mode", "anisotropy", "maxAnisotropy"),
-			[]Field{{Name: "bias", Kind: F32, Doc: "of the level"}, {Name: "min_level", Kind: F32, Doc: "the least"}, {Name: "max_level", Kind: F32, Doc: "the most"},
-				{Name: "border", Kind: F32, Doc: "colour", Count: 4}},
-			u32s("view", "CUresourceViewFormat; 0: there is no view", "first_level", "of the view", "last_level", "of the view", "first_layer", "of the view", "last_layer", "of the view")),
+	{Op: 27, Name: "TextureCreate", Sync: true, Args: fields(u64("ctx", "handle"), u64("texture", "new handle"), textured),
 		Doc: "Makes a texture or a surface object.", Value0: "what kernels are given: the CUtexObject or CUsurfObject",
 		API: []string{"cuTexObjectCreate", "cuSurfObjectCreate"}},
 	{Op: 28, Name: "TextureDestroy", Args: u64("texture", "handle"), Doc: "Destroys it when the context's work so far is done.", API: []string{"cuTexObjectDestroy", "cuSurfObjectDestroy"}},
+
+	{Op: 119, Name: "ReferenceFind", Sync: true, Args: fields(u64("module", "handle"), u64("reference", "new handle"), u32s("surface", "1: a surface reference", "zero", "zero")),
+		Inline: "name of the variable", Doc: "Finds a texture or surface reference of a module (1.9). It goes with the module.", API: []string{"cuModuleGetTexRef", "cuModuleGetSurfRef"}},
+	{Op: 120, Name: "ReferenceBind", Sync: true, Args: fields(u64("ctx", "handle"), u64("reference", "handle"), textured),
+		Doc: "Says what a reference stands for in the launches that follow, in whatever stream (1.9). Those that were put before keep what they had.",
+		API: []string{"cuTexRefSetArray", "cuTexRefSetAddress_v2", "cuTexRefSetAddress2D_v3", "cuTexRefSetMipmappedArray", "cuSurfRefSetArray", "cuLaunchKernel"}},
 
 	// Memory.
 	{Op: 32, Name: "MemAlloc", Sync: true, Args: fields(u64("ctx", "handle"), u64("size", "bytes")), Value0: "device address",

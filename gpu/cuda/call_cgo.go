@@ -9,7 +9,8 @@ package cuda
 #include <stdlib.h>
 
 typedef uintptr_t u;
-typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u);
+// Floats have registers of their own, wherever among the arguments they stand.
+typedef int (*function)(u, u, u, u, u, u, u, u, u, u, u, u, u, u, u, float, float);
 
 // The context that this thread last made current: goroutines move between
 // threads, and a call costs nothing more while they do not.
@@ -17,7 +18,7 @@ static __thread u current, current_of; // context, and the library that it is of
 static __thread unsigned long current_in;
 static unsigned long generation; // of contexts
 
-static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l, u m, u n, u o, u p) {
+static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j, u k, u l, u m, u n, u o, u p, float x, float y) {
 	unsigned long now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
 	if (ctx && (ctx != current || set != current_of || now != current_in)) {
 		int r = ((int (*)(u))set)(ctx);
@@ -26,7 +27,7 @@ static int invoke(u set, u ctx, u f, u a, u b, u c, u d, u e, u g, u h, u i, u j
 		current_of = set;
 		current_in = now;
 	}
-	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p);
+	return ((function)f)(a, b, c, d, e, g, h, i, j, k, l, m, n, o, p, x, y);
 }
 
 // A destroyed context's address may come again for a new one, so no thread
@@ -57,9 +58,9 @@ func dlsym(handle uintptr, name string) uintptr {
 	return uintptr(C.find(C.u(handle), s))
 }
 
-func invoke(set, ctx, f uintptr, a *[maxArgs]uintptr) int32 {
+func invoke(set, ctx, f uintptr, a *[maxArgs]uintptr, floats [2]float32) int32 {
 	return int32(C.invoke(C.u(set), C.u(ctx), C.u(f), C.u(a[0]), C.u(a[1]), C.u(a[2]), C.u(a[3]), C.u(a[4]),
-		C.u(a[5]), C.u(a[6]), C.u(a[7]), C.u(a[8]), C.u(a[9]), C.u(a[10]), C.u(a[11]), C.u(a[12]), C.u(a[13]), C.u(a[14])))
+		C.u(a[5]), C.u(a[6]), C.u(a[7]), C.u(a[8]), C.u(a[9]), C.u(a[10]), C.u(a[11]), C.u(a[12]), C.u(a[13]), C.u(a[14]), C.float(floats[0]), C.float(floats[1])))
 }
 
 func forgetCurrent() { C.forget() }

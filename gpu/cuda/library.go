@@ -84,6 +84,22 @@ const (
 	cuTexObjectDestroy
 	cuSurfObjectCreate
 	cuSurfObjectDestroy // to here
+	cuModuleGetTexRef   // those for texture and surface references, from here
+	cuModuleGetSurfRef
+	cuSurfRefSetArray
+	cuTexRefSetArray
+	cuTexRefSetMipmappedArray
+	cuTexRefSetFormat
+	cuTexRefSetAddress
+	cuTexRefSetAddress2D
+	cuTexRefSetFlags
+	cuTexRefSetAddressMode
+	cuTexRefSetFilterMode
+	cuTexRefSetMipmapFilterMode
+	cuTexRefSetMipmapLevelBias
+	cuTexRefSetMipmapLevelClamp
+	cuTexRefSetMaxAnisotropy
+	cuTexRefSetBorderColor // to here
 	firstPassedOn
 )
 
@@ -119,6 +135,13 @@ var functions = [firstPassedOn]string{
 	cuMipmappedArrayDestroy: "cuMipmappedArrayDestroy", cuMipmappedArrayGetLevel: "cuMipmappedArrayGetLevel",
 	cuMemcpy3DAsync: "cuMemcpy3DAsync_v2", cuTexObjectCreate: "cuTexObjectCreate", cuTexObjectDestroy: "cuTexObjectDestroy",
 	cuSurfObjectCreate: "cuSurfObjectCreate", cuSurfObjectDestroy: "cuSurfObjectDestroy",
+	cuModuleGetTexRef: "cuModuleGetTexRef", cuModuleGetSurfRef: "cuModuleGetSurfRef", cuSurfRefSetArray: "cuSurfRefSetArray",
+	cuTexRefSetArray: "cuTexRefSetArray", cuTexRefSetMipmappedArray: "cuTexRefSetMipmappedArray", cuTexRefSetFormat: "cuTexRefSetFormat",
+	cuTexRefSetAddress: "cuTexRefSetAddress_v2", cuTexRefSetAddress2D: "cuTexRefSetAddress2D_v3", cuTexRefSetFlags: "cuTexRefSetFlags",
+	cuTexRefSetAddressMode: "cuTexRefSetAddressMode", cuTexRefSetFilterMode: "cuTexRefSetFilterMode",
+	cuTexRefSetMipmapFilterMode: "cuTexRefSetMipmapFilterMode", cuTexRefSetMipmapLevelBias: "cuTexRefSetMipmapLevelBias",
+	cuTexRefSetMipmapLevelClamp: "cuTexRefSetMipmapLevelClamp", cuTexRefSetMaxAnisotropy: "cuTexRefSetMaxAnisotropy",
+	cuTexRefSetBorderColor: "cuTexRefSetBorderColor",
 }
 
 // name is the function's symbol; "" for needed.
@@ -161,9 +184,14 @@ const maxArgs = 15
 // call calls f with the context ctx current (0: none needed). All arguments of
 // the functions above are integers or pointers, one register or stack slot each.
 func (l *library) call(ctx uintptr, f function, args ...uintptr) error {
+	return l.callFloats(ctx, f, [2]float32{}, args...)
+}
+
+// callFloats is call for a function that also has floats among its arguments.
+func (l *library) callFloats(ctx uintptr, f function, floats [2]float32, args ...uintptr) error {
 	var a [maxArgs]uintptr
 	copy(a[:], args)
-	if r := abi.Result(invoke(l.entry[cuCtxSetCurrent], ctx, l.entry[f], &a)); r != abi.Success {
+	if r := abi.Result(invoke(l.entry[cuCtxSetCurrent], ctx, l.entry[f], &a, floats)); r != abi.Success {
 		return r
 	}
 	return nil

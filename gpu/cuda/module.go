@@ -16,6 +16,9 @@ type module struct {
 	handle  uintptr
 	globals []uint64 // addresses
 
+	bound     []binding // to its references; replaced, never changed (issuer)
+	inLibcuda []binding // what they stand for there (loop)
+
 	mu       sync.Mutex // guards unloaded; held while a function is loaded
 	unloaded bool
 }

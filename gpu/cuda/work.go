@@ -221,8 +221,11 @@ func (c *context) Launch(s worker.Stream, f worker.Function, l worker.Launch, do
 		return err
 	}
 	params := append([]byte(nil), l.Params...)
-	attributes := c.attributesOf(l)
+	attributes, bound := c.attributesOf(l), k.module.bound
 	return c.push(s, &op{done: done, launches: 1, submit: func(cu uintptr) error {
+		if err := c.bind(k.module, bound); err != nil {
+			return err
+		}
 		return withExtra(params, func(extra uintptr) error {
 			if l.Cooperative || l.Cluster != [3]uint32{} || len(attributes) > 0 {
 				// cuLaunchCooperativeKernel takes no parameter buffer.

@@ -20,6 +20,8 @@ const (
 	noWaits      = "a card does not wait for values in memory: that would keep the lease"
 	noConditions = "a card has no conditional nodes: the worker would have to read their values"
 	noMapping    = "the card does not map memory: the strict layer before its libcuda knows no virtual memory management"
+	lateBinding  = "libcuda is told what a reference stands for when the launch's turn comes"
+	noGreen      = "a card's worker knows no green contexts"
 	noOutput     = "a card's driver prints to the worker's stdout, which leads nowhere"
 	strays       = "device memory of a card without virtual memory lies outside of the window"
 )
@@ -39,16 +41,19 @@ var notOnCard = map[string]string{
 
 	"mapping_grows": noMapping, "mapping_told": noMapping, "mapping_twice": noMapping, "mapping_refused": noMapping,
 	"mapping_fault": noMapping, "mapping_threads": noMapping, "mapping_ends": noMapping,
-	"ipc_memory": noMapping, "ipc_refused": noMapping, "ipc_counts_once": noMapping, "ipc_killed": noMapping, "ipc_while_it_runs": noMapping, "ipc_events": noMapping, "ipc_mapped": noMapping,
+	"ipc_memory": noMapping, "ipc_refused": noMapping, "ipc_counts_once": noMapping, "ipc_killed": noMapping, "ipc_while_it_runs": noMapping, "ipc_events": noMapping, "ipc_mapped": noMapping, "ipc_external": noMapping,
+
+	"green_splits": noGreen, "green_contexts": noGreen, "green_events": noGreen,
 
 	"printf_threads": noOutput,
 
 	"window_taken": strays, "window_all_taken": strays, "window_limited": strays, "window_forks": strays, "window_collision": strays,
 
-	"mem_info":        "memory that a stream frees comes back when the card has nothing to do (decision 34)",
-	"refused_kernels": "libcuda refuses the whole module; the soft GPU behind our library refuses a launch later",
-	"stuck_copies":    "each piece waits for its turn beside kernels that keep all processors: minutes",
-	"thread_churn":    "6,400 threads make streams faster than the card's loop ends them, and a soft GPU has 4,096",
+	"mem_info":          "memory that a stream frees comes back when the card has nothing to do (decision 34)",
+	"reference_filters": lateBinding,
+	"refused_kernels":   "libcuda refuses the whole module; the soft GPU behind our library refuses a launch later",
+	"stuck_copies":      "each piece waits for its turn beside kernels that keep all processors: minutes",
+	"thread_churn":      "6,400 threads make streams faster than the card's loop ends them, and a soft GPU has 4,096",
 }
 
 // cardVRAM is what the nested card's soft GPU has: a gpud keeps 1 GiB of a card for

@@ -84,6 +84,9 @@ func (d *device) Info() abi.DeviceInfoReply {
 	}
 }
 
+// Multiprocessors implements worker.Partitioner.
+func (d *device) Multiprocessors() uint32 { return uint32(d.o.SMs) }
+
 // ImageInfo implements worker.Driver.
 func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
 	o, err := read(image)

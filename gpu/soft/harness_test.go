@@ -21,9 +21,10 @@ var testWindow = worker.NewWindow(abi.Windows()[0])
 // rig is one context with a module, for tests.
 type rig struct {
 	testing.TB
-	d     worker.Driver
-	c     worker.Context
-	funcs map[string]worker.Function
+	d      worker.Driver
+	c      worker.Context
+	module worker.Module // the last one that was loaded
+	funcs  map[string]worker.Function
 }
 
 func newRig(t testing.TB, src string) *rig {
@@ -65,7 +66,8 @@ func newGatedRig(t testing.TB, o device.Options, gate worker.Gate, src string) *
 // load adds the kernels of a module.
 func (r *rig) load(src string) {
 	r.Helper()
-	_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	module, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+	r.module = module
 	if err != nil {
 		r.Fatalf("%v\n%s", err, info.ErrorLog)
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/compile"
+	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -312,5 +315,32 @@ atom.global.exch.b32 %r3, [%rd1], 0; ret; }`)
 	got, err := r.read(a, 8)
 	if err != nil || binary.LittleEndian.Uint32(got[4:]) != 192 {
 		t.Errorf("%v %v", got, err)
+	}
+}
+
+// A kernel of a library that only prints that it was built for another architecture is
+// refused with that message, and its neighbours are not.
+func TestKernelBuiltForAnotherDeviceIsRefused(t *testing.T) {
+	const text = "FATAL: kernel `attention` is for sm80-sm100, but was built for sm61"
+	numbers := make([]string, 0, len(text)+1)
+	for _, c := range []byte(text + "\x00") {
+		numbers = append(numbers, strconv.Itoa(int(c)))
+	}
+	src := ptxHead + fmt.Sprintf(`.global .align 1 .b8 message[%d] = {%s};
+.visible .entry fatal() { .reg .b64 %%a; mov.u64 %%a, message; cvta.global.u64 %%a, %%a; ret; }
+.visible .entry fine() { ret; }`, len(numbers), strings.Join(numbers, ", "))
+	for _, cc := range []compile.Capability{61, 90} {
+		r := newRigOf(t, device.Options{VRAM: 16 << 20, SMs: 1, Capability: cc}, ptxHead)
+		_, funcs, info, err := r.c.ModuleLoad([]byte(src), worker.ModuleOptions{})
+		if err != nil || len(funcs) != 2 {
+			t.Fatalf("%d kernels, %v", len(funcs), err)
+		}
+		one := worker.Launch{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+		if err := r.c.Launch(nil, funcs[0], one, nil); !errors.Is(err, abi.ErrNoBinaryForGPU) || !strings.Contains(info.ErrorLog, text) {
+			t.Errorf("on a %v: %v, log %q; want the message", cc, err, info.ErrorLog)
+		}
+		if err := r.c.Launch(nil, funcs[1], one, nil); err != nil {
+			t.Errorf("on a %v the kernel beside it: %v", cc, err)
+		}
 	}
 }

@@ -246,6 +246,13 @@ type LazyLoader interface {
 	FunctionInfo(Function) (abi.FunctionInfo, error)
 }
 
+// Partitioner is a Driver that has green contexts (CUDA driver API, "Green Contexts"): the
+// guest's library knows which multiprocessors one stands for, and all work runs alike.
+type Partitioner interface {
+	// Multiprocessors says how many there are to share out.
+	Multiprocessors() uint32
+}
+
 // ClusterOccupancy is a Context whose device has clusters and knows how many fit.
 type ClusterOccupancy interface {
 	// MaxActiveClusters returns how many clusters of a launch the device can have at a time.

@@ -17,6 +17,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpDeviceInfo: (*Session).deviceInfo,
 	abi.OpVGPUStatus: (*Session).vgpuStatus,
 
+	abi.OpMultiprocessors: (*Session).multiprocessors,
+
 	abi.OpCtxCreate:      (*Session).ctxCreate,
 	abi.OpCtxDestroy:     (*Session).ctxDestroy,
 	abi.OpCtxSynchronize: (*Session).ctxSynchronize,
@@ -59,6 +61,8 @@ var executors = [...]func(*Session, *command) error{
 	abi.OpArrayCopy:      (*Session).arrayCopy,
 	abi.OpTextureCreate:  (*Session).textureCreate,
 	abi.OpTextureDestroy: (*Session).textureDestroy,
+	abi.OpReferenceFind:  (*Session).referenceFind,
+	abi.OpReferenceBind:  (*Session).referenceBind,
 
 	abi.OpCopyHtoD:       (*Session).copyHtoD,
 	abi.OpCopyHtoDInline: (*Session).copyHtoDInline,

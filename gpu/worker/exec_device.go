@@ -19,6 +19,23 @@ func (s *Session) deviceInfo(c *command) error {
 	return c.write(out, info.Append(nil))
 }
 
+// multiprocessors asks a device that has green contexts.
+func (s *Session) multiprocessors(c *command) error {
+	a := abi.DecodeMultiprocessors(c.argBytes)
+	if a.Device != 0 {
+		return abi.ErrInvalidDevice
+	}
+	if a.Zero != 0 {
+		return abi.ErrInvalidValue
+	}
+	d, ok := s.driver.(Partitioner)
+	if !ok {
+		return abi.ErrNotSupported
+	}
+	c.value0 = uint64(d.Multiprocessors())
+	return nil
+}
+
 func (s *Session) vgpuStatus(c *command) error {
 	a := abi.DecodeVGPUStatus(c.argBytes)
 	if a.Device != 0 {

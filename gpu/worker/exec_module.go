@@ -241,6 +241,9 @@ func (s *Session) moduleUnload(c *command) error {
 	for _, f := range m.functions {
 		s.handles.remove(f, m.ctx)
 	}
+	for _, r := range m.references {
+		s.handles.remove(r, m.ctx)
+	}
 	s.handles.remove(h, m.ctx)
 	s.release(m.ctx, m.held)
 	return nil

@@ -8,10 +8,10 @@ import (
 // context's sticky error.
 type (
 	moduleObject struct {
-		ctx       *contextObject
-		module    Module
-		functions []uint64
-		held      uint64 // bytes of VRAM reserved for globals
+		ctx                   *contextObject
+		module                Module
+		functions, references []uint64 // handles
+		held                  uint64   // bytes of VRAM reserved for globals
 	}
 	functionObject struct {
 		ctx      *contextObject

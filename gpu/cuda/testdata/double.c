@@ -408,6 +408,27 @@ EXPORT int cuMemcpy3DAsync_v2(const void *p, u st) {
 	    dst ? "array" : "memory", dst ? W(M(u, p, 144)) : W(M(size_t, p, 160)), W(M(size_t, p, 88)), W(M(size_t, p, 96)), W(M(size_t, p, 104)));
 	return 0;
 }
+// References: 0x7ef for the texture reference "picture", 0x5ef for the surface reference "face".
+EXPORT int cuModuleGetTexRef(u *h, u m, const char *name) { NEEDS_CONTEXT; (void)m; *h = 0x7ef; return strcmp(name, "picture") ? 500 : 0; }
+EXPORT int cuModuleGetSurfRef(u *h, u m, const char *name) { NEEDS_CONTEXT; (void)m; *h = 0x5ef; return strcmp(name, "face") ? 500 : 0; }
+EXPORT int cuSurfRefSetArray(u h, u a, unsigned flags) { NEEDS_CONTEXT; SAY("cuSurfRefSetArray %llx array=%llx flags=%u", W(h), W(a), flags); return 0; }
+EXPORT int cuTexRefSetArray(u h, u a, unsigned flags) { NEEDS_CONTEXT; SAY("cuTexRefSetArray %llx array=%llx flags=%u", W(h), W(a), flags); return 0; }
+EXPORT int cuTexRefSetMipmappedArray(u h, u a, unsigned flags) { NEEDS_CONTEXT; SAY("cuTexRefSetMipmappedArray %llx array=%llx flags=%u", W(h), W(a), flags); return 0; }
+EXPORT int cuTexRefSetFormat(u h, int format, int channels) { NEEDS_CONTEXT; PLAY(cuTexRefSetFormat); SAY("cuTexRefSetFormat %llx %d %d", W(h), format, channels); return 0; }
+EXPORT int cuTexRefSetAddress_v2(size_t *offset, u h, u d, size_t n) { NEEDS_CONTEXT; SAY("cuTexRefSetAddress %llx %llu bytes", W(h), W(n)); *offset = d % 512; return 0; }
+EXPORT int cuTexRefSetAddress2D_v3(u h, const void *d, u p, size_t pitch) {
+	NEEDS_CONTEXT; (void)p;
+	SAY("cuTexRefSetAddress2D %llx %llux%llu format=%u channels=%u pitch=%llu", W(h), W(M(size_t, d, 0)), W(M(size_t, d, 8)), M(unsigned, d, 16), M(unsigned, d, 20), W(pitch));
+	return 0;
+}
+EXPORT int cuTexRefSetFlags(u h, unsigned f) { NEEDS_CONTEXT; SAY("cuTexRefSetFlags %llx %u", W(h), f); return 0; }
+EXPORT int cuTexRefSetAddressMode(u h, int dim, int mode) { NEEDS_CONTEXT; SAY("cuTexRefSetAddressMode %llx %d %d", W(h), dim, mode); return 0; }
+EXPORT int cuTexRefSetFilterMode(u h, int f) { NEEDS_CONTEXT; SAY("cuTexRefSetFilterMode %llx %d", W(h), f); return 0; }
+EXPORT int cuTexRefSetMipmapFilterMode(u h, int f) { NEEDS_CONTEXT; SAY("cuTexRefSetMipmapFilterMode %llx %d", W(h), f); return 0; }
+EXPORT int cuTexRefSetMipmapLevelBias(u h, float bias) { NEEDS_CONTEXT; SAY("cuTexRefSetMipmapLevelBias %llx %g", W(h), bias); return 0; }
+EXPORT int cuTexRefSetMipmapLevelClamp(u h, float least, float most) { NEEDS_CONTEXT; SAY("cuTexRefSetMipmapLevelClamp %llx %g %g", W(h), least, most); return 0; }
+EXPORT int cuTexRefSetMaxAnisotropy(u h, unsigned n) { NEEDS_CONTEXT; SAY("cuTexRefSetMaxAnisotropy %llx %u", W(h), n); return 0; }
+EXPORT int cuTexRefSetBorderColor(u h, const float *c) { NEEDS_CONTEXT; SAY("cuTexRefSetBorderColor %llx %g,%g,%g,%g", W(h), c[0], c[1], c[2], c[3]); return 0; }
 EXPORT int cuTexObjectCreate(unsigned long long *o, const void *r, const void *t, const void *v) {
 	NEEDS_CONTEXT; PLAY(cuTexObjectCreate);
 	SAY("cuTexObjectCreate type=%u base=%llx format=%u channels=%u %llu %llu %llu modes=%u,%u,%u filter=%u flags=%u aniso=%u mip=%u bias=%g levels=%g-%g border=%g,%g", M(unsigned, r, 0),

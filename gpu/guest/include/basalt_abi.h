@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define BSLT_MAJOR 0x1u
-#define BSLT_MINOR 0x8u
+#define BSLT_MINOR 0x9u
 #define BSLT_LIBRARY_MINOR 0x1u
 #define BSLT_MAGIC 0x544c5342u
 #define BSLT_HEADER_SIZE 0x1000u
@@ -229,6 +229,9 @@ struct bslt_entry {
 #define BSLT_OP_EVENT_OPEN 116
 #define BSLT_OP_MEM_EXPORT 117
 #define BSLT_OP_MEM_IMPORT 118
+#define BSLT_OP_REFERENCE_FIND 119
+#define BSLT_OP_REFERENCE_BIND 120
+#define BSLT_OP_MULTIPROCESSORS 121
 
 struct bslt_device_info {
 	uint64_t out_off; /* DeviceInfo record: offset in its region */
@@ -859,5 +862,51 @@ struct bslt_mem_import {
 	uint64_t token1; /* second half */
 };
 _Static_assert(sizeof(struct bslt_mem_import) == 32, "bslt_mem_import");
+
+struct bslt_reference_find {
+	uint64_t module; /* handle */
+	uint64_t reference; /* new handle */
+	uint32_t surface; /* 1: a surface reference */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_reference_find) == 24, "bslt_reference_find");
+
+struct bslt_reference_bind {
+	uint64_t ctx; /* handle */
+	uint64_t reference; /* handle */
+	uint64_t base; /* array, or device address */
+	uint64_t width; /* device memory: texels */
+	uint64_t height; /* device memory: rows, or 0 */
+	uint64_t pitch; /* device memory: bytes from row to row */
+	uint64_t view_width; /* texels */
+	uint64_t view_height; /* texels, or 0 */
+	uint64_t view_depth; /* texels or layers, or 0 */
+	uint32_t resource; /* CUresourcetype */
+	uint32_t level; /* of an array that is a level */
+	uint32_t format; /* CUarray_format, of device memory */
+	uint32_t channels; /* of device memory */
+	uint32_t surface; /* 1: for surface instructions, and what follows is 0 */
+	uint32_t flags; /* CU_TRSF_… */
+	uint32_t address[3]; /* CUaddress_mode */
+	uint32_t filter; /* CUfilter_mode */
+	uint32_t mip_filter; /* CUfilter_mode */
+	uint32_t anisotropy; /* maxAnisotropy */
+	float bias; /* of the level */
+	float min_level; /* the least */
+	float max_level; /* the most */
+	float border[4]; /* colour */
+	uint32_t view; /* CUresourceViewFormat; 0: there is no view */
+	uint32_t first_level; /* of the view */
+	uint32_t last_level; /* of the view */
+	uint32_t first_layer; /* of the view */
+	uint32_t last_layer; /* of the view */
+};
+_Static_assert(sizeof(struct bslt_reference_bind) == 168, "bslt_reference_bind");
+
+struct bslt_multiprocessors {
+	uint32_t device; /* device number */
+	uint32_t zero; /* zero */
+};
+_Static_assert(sizeof(struct bslt_multiprocessors) == 8, "bslt_multiprocessors");
 
 #endif

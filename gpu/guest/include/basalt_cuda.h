@@ -59,6 +59,8 @@ enum {
 	CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
 	CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
 	CUDA_ERROR_INVALID_CLUSTER_SIZE = 912,
+	CUDA_ERROR_INVALID_RESOURCE_TYPE = 914,
+	CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION = 915,
 	CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -265,9 +267,50 @@ struct CUDA_RESOURCE_DESC {
 };
 enum { CU_TR_ADDRESS_MODE_WRAP = 0, CU_TR_ADDRESS_MODE_CLAMP = 1, CU_TR_ADDRESS_MODE_MIRROR = 2, CU_TR_ADDRESS_MODE_BORDER = 3 };
 enum { CU_TR_FILTER_MODE_POINT = 0, CU_TR_FILTER_MODE_LINEAR = 1 };
+enum { CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD = 1, CU_EXTERNAL_MEMORY_HANDLE_TYPE_NVSCIBUF = 8 };
+#define CUDA_EXTERNAL_MEMORY_DEDICATED 1u
+struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
+	int type;
+	union {
+		int fd;
+		struct {
+			void *handle;
+			const void *name;
+		} win32;
+		const void *nvSciBufObject;
+	} handle;
+	unsigned long long size;
+	unsigned int flags, reserved[16];
+};
+struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC {
+	unsigned long long offset, size;
+	unsigned int flags, reserved[16];
+};
+/* The end of a resource is for newer drivers; the beginning is the driver's own. */
+enum { CU_DEV_RESOURCE_TYPE_INVALID = 0, CU_DEV_RESOURCE_TYPE_SM = 1 };
+enum { CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING = 1, CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE = 2 };
+enum { CU_GREEN_CTX_DEFAULT_STREAM = 1 };
+struct CUdevResource {
+	int type;
+	unsigned char _internal_padding[92];
+	union {
+		struct {
+			unsigned int smCount, minSmPartitionSize, smCoscheduledAlignment, flags;
+		} sm;
+		unsigned char _oversize[48];
+	};
+};
+enum { CU_COREDUMP_ENABLE_ON_EXCEPTION = 1, CU_COREDUMP_TRIGGER_HOST = 2, CU_COREDUMP_LIGHTWEIGHT = 3, CU_COREDUMP_ENABLE_USER_TRIGGER = 4,
+	CU_COREDUMP_FILE = 5, CU_COREDUMP_PIPE = 6, CU_COREDUMP_GENERATION_FLAGS = 7 };
+enum { CU_COREDUMP_DEFAULT_FLAGS = 0, CU_COREDUMP_SKIP_ABORT = 1 << 4, CU_COREDUMP_SKIP_CONSTBANK_MEMORY = 1 << 5,
+	CU_COREDUMP_GZIP_COMPRESS = 1 << 6, CU_COREDUMP_FAULTED_CONTEXTS_ONLY = 1 << 7, CU_COREDUMP_LIGHTWEIGHT_FLAGS = 0xf };
 #define CU_TRSF_READ_AS_INTEGER 0x01
 #define CU_TRSF_NORMALIZED_COORDINATES 0x02
 #define CU_TRSF_SRGB 0x10
+#define CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION 0x20
+#define CU_TRSF_SEAMLESS_CUBEMAP 0x40
+#define CU_TRSA_OVERRIDE_FORMAT 0x01
+#define CU_PARAM_TR_DEFAULT (-1)
 struct CUDA_TEXTURE_DESC {
 	int addressMode[3], filterMode;
 	unsigned int flags, maxAnisotropy;

@@ -313,7 +313,7 @@ CUDA_API CUresult cuCtxSynchronize_v2(CUcontext ctx)
 	SESSION(s);
 	if (!ctx)
 		TRY(context_object(&c));
-	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+	else if (!(c = context_get(ctx)))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	err = synchronize(s, c);
 	object_put(c);

@@ -1,5 +1,5 @@
 /* What a context says of itself; nothing here asks the worker. */
-#include "state.h"
+#include "green.h"
 
 CUDA_API CUresult cuCtxGetFlags(unsigned int *flags)
 {
@@ -37,9 +37,9 @@ CUDA_API CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!ctx)
 		TRY(context_object(&c));
-	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+	else if (!(c = context_get(ctx)))
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*ctxId = c->o.id;
+	*ctxId = ctx && is_green(ctx) ? (uintptr_t)ctx : !ctx && green_current() ? green_current() : c->o.id;
 	object_put(c);
 	return 0;
 }
@@ -54,7 +54,7 @@ CUDA_API CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!ctx)
 		TRY(context_object(&c));
-	else if (!(c = object_get(ctx, KIND_CONTEXT)))
+	else if (!(c = context_get(ctx)))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*version = c->api;
 	object_put(c);

@@ -14,13 +14,13 @@ static struct entry *entries; /* guarded by lock */
 
 static int which(CUcontext ctx, uint64_t *context)
 {
-	void *c;
+	struct context *c;
 
 	if (!ctx || ctx == (CUcontext)-1)
 		return context_current(context);
-	*context = (uintptr_t)ctx;
-	if (!(c = object_get(ctx, KIND_CONTEXT)))
+	if (!(c = context_get(ctx)))
 		return CUDA_ERROR_INVALID_CONTEXT;
+	*context = c->o.id;
 	object_put(c);
 	return 0;
 }

@@ -21,7 +21,7 @@ static int side_context(unsigned int type, CUcontext h, uint64_t *context)
 	*context = 0;
 	if (type == CU_MEMORYTYPE_HOST)
 		return 0;
-	if (!(c = object_get(h, KIND_CONTEXT)))
+	if (!(c = context_get(h)))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	*context = c->o.id;
 	object_put(c);

@@ -1,7 +1,7 @@
 /* What is current in a thread: its stack of contexts, and its own default streams. */
 #include <string.h>
 
-#include "state.h"
+#include "green.h"
 
 #define STACK_LIMIT 128
 #define DEFAULT_STREAMS 8 /* contexts in which one thread has its own stream */
@@ -39,15 +39,32 @@ static struct thread *self(void)
 
 int context_current(uint64_t *context)
 {
-	struct thread *t = self();
-	void *c;
+	struct context *c;
 
-	if (t->depth == 0 || t->stack[t->depth - 1] == 0)
-		return CUDA_ERROR_INVALID_CONTEXT;
-	*context = t->stack[t->depth - 1];
-	c = object_get(handle_of(*context), KIND_CONTEXT);
+	TRY(context_object(&c));
+	*context = c->o.id;
 	object_put(c);
-	return c ? 0 : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	return 0;
+}
+
+struct context *context_get(const void *h)
+{
+	struct context *c = object_get(h, KIND_CONTEXT);
+	struct object *green;
+
+	if (c || !(green = object_get(h, KIND_GREEN)))
+		return c;
+	c = object_get(handle_of(green->context), KIND_CONTEXT);
+	object_put(green);
+	return c;
+}
+
+uint64_t green_current(void)
+{
+	struct thread *t = self();
+	uint64_t id = t->depth ? t->stack[t->depth - 1] : 0;
+
+	return id && is_green(handle_of(id)) ? id : 0;
 }
 
 int context_object(struct context **c)
@@ -56,7 +73,7 @@ int context_object(struct context **c)
 
 	if (t->depth == 0 || t->stack[t->depth - 1] == 0)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	*c = object_get(handle_of(t->stack[t->depth - 1]), KIND_CONTEXT);
+	*c = context_get(handle_of(t->stack[t->depth - 1]));
 	return *c ? 0 : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
@@ -173,7 +190,7 @@ int stream_find(CUstream h, uint64_t *stream, uint64_t *context, bool *blocking)
 
 static bool is_context(CUcontext ctx)
 {
-	void *c = object_get(ctx, KIND_CONTEXT);
+	void *c = context_get(ctx);
 
 	object_put(c);
 	return c != NULL;

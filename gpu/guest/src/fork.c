@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "context_storage.h"
 #include "log.h"
+#include "reference.h"
 
 static void forked(void)
 {
@@ -13,8 +14,10 @@ static void forked(void)
 		return;
 	session_abandon(s);
 	objects_abandon();
+	references_abandon();
 	ranges_abandon();
 	mappings_abandon();
+	external_abandon();
 	ipc_abandon();
 	advice_abandon();
 	kept_abandon();

@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "graph.h"
+#include "reference.h"
 
 /* All nodes must be of one context; those that do not care take the current one. */
 static int context_of(const struct graph *g, uint64_t *context, const struct graph_node **wrong)
@@ -204,6 +205,8 @@ static int launch(struct session *s, struct exec *e, CUstream h)
 	    (err = callbacks_wait(a.stream, context, blocking)) == 0 && (err = context_fault(context)) == 0 &&
 	    context != e->o.context)
 		err = CUDA_ERROR_INVALID_HANDLE;
+	if (err == 0)
+		err = references_ready(s, context, 0);
 	if (err == 0 && e->memory)
 		err = graph_memory_launch(e->own, e->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
 	if (err == 0 && exec_stepwise(e))

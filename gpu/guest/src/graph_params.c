@@ -117,14 +117,15 @@ int params_child(CUgraph h, struct node_params *out)
 
 int params_context(CUcontext h, uint64_t *context)
 {
-	void *c;
+	struct context *c;
 
 	if (!h)
 		return context_current(context);
-	c = object_get(h, KIND_CONTEXT);
+	if (!(c = context_get(h)))
+		return CUDA_ERROR_INVALID_CONTEXT;
+	*context = c->o.id;
 	object_put(c);
-	*context = (uintptr_t)h;
-	return c ? 0 : CUDA_ERROR_INVALID_CONTEXT;
+	return 0;
 }
 
 int params_any(const CUgraphNodeParams *a, struct node_params *out)

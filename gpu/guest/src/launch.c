@@ -3,6 +3,7 @@
 
 #include "capture.h"
 #include "launch_flags.h"
+#include "reference.h"
 
 static int captured(CUfunction func, const struct bslt_launch *a, CUstream h, void **params, void **extra, bool *done)
 {
@@ -102,6 +103,8 @@ static int launch(CUfunction func, struct bslt_launch *a, CUstream h, void **par
 		err = check_cluster(s, a);
 	if (!err && a->flags & LAUNCH_COOPERATIVE)
 		err = check_cooperative(func, a);
+	if (!err)
+		err = references_ready(s, context, f->module);
 	if (!err)
 		err = f->param_bytes <= FEW_BYTES ? put_few(s, a, f, params, extra) : put_many(s, a, f, params, extra);
 	object_put(f);

@@ -107,7 +107,7 @@ CUDA_API CUresult cuMemFree_v2(CUdeviceptr dptr)
 	if (range_find(SPACE_DEVICE, dptr, &r) && r.graph)
 		return release_graphs(s, &r, dptr);
 	if (range_find(SPACE_DEVICE, dptr, &r) && (r.memory || r.opened))
-		return CUDA_ERROR_INVALID_VALUE; /* cuMemUnmap, cuIpcCloseMemHandle */
+		return r.memory ? external_free(dptr) : CUDA_ERROR_INVALID_VALUE; /* else cuMemUnmap, cuIpcCloseMemHandle */
 	if (!range_take(SPACE_DEVICE, dptr, &r))
 		return managed_free(s, dptr);
 	pool_give(&r);

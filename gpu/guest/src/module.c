@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "query.h"
+#include "reference.h"
 #include "state.h"
 
 #define INFO_SIZE (64u << 10)
@@ -451,6 +452,7 @@ CUDA_API CUresult cuModuleUnload(CUmodule hmod)
 	for (uint32_t i = 0; i < m->info.function_count; i++)
 		(void)object_remove(m->first_function + i, KIND_FUNCTION);
 	drop_globals(m, m->info.global_count);
+	references_end(m->o.id);
 	err = unload(s, m);
 	object_put(m);
 	return err;

@@ -4,7 +4,7 @@
  * A handle that a program holds is a number, never an address: a wrong one is
  * not found and gives an error. Numbers are not used twice.
  *
- * Lock order: mappings (mapping.c), library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
+ * Lock order: references (reference.c), mappings (mapping.c), library (state.c), callbacks (callback.c), kept (kept.c), objects (object.c),
  * ranges (ranges.c), pools (pool.c); then the channel's. */
 #ifndef BASALT_STATE_H
 #define BASALT_STATE_H
@@ -48,7 +48,8 @@ int device_attribute(int attribute);
 
 /* object.c */
 enum kind { KIND_CONTEXT = 1, KIND_MODULE, KIND_FUNCTION, KIND_STREAM, KIND_EVENT, KIND_LIBRARY, KIND_KERNEL, KIND_LINK,
-	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY };
+	KIND_GRAPH, KIND_GRAPH_NODE, KIND_GRAPH_EXEC, KIND_USER_OBJECT, KIND_ARRAY, KIND_MIPMAP, KIND_TEXTURE, KIND_MEMORY, KIND_REFERENCE, KIND_GREEN, KIND_RESOURCE_DESC,
+	KIND_EXTERNAL };
 
 struct object {
 	uint64_t id, context;
@@ -88,6 +89,14 @@ static inline void *handle_of(uint64_t id)
 	return (void *)(uintptr_t)id;
 }
 
+/* coredump.c: what was set for a context, or the program; nothing is found elsewhere. */
+struct coredump {
+	struct {
+		int state, value;
+	} trigger_host, lightweight, flags;
+	char file[1024]; /* "": not set */
+};
+
 struct context {
 	struct object o;
 	unsigned int flags, api;
@@ -100,11 +109,15 @@ struct context {
 	_Atomic uint32_t shown_at; /* what its kernels had printed when the header counted so much has been shown */
 	_Atomic uint64_t drained; /* all that was put before work_count was one less is done; 0: never */
 	_Atomic uint64_t drained_staged; /* likewise of staged_count */
+	_Atomic uint64_t gate; /* the stream that new streams wait for (context_events.c), or 0 */
+	struct coredump coredump; /* guarded by coredump.c's lock */
 };
 struct stream {
 	struct object o;
 	unsigned int flags;
 	int priority;
+	uint64_t green; /* the green context that it is of, or 0 */
+	bool gate;	/* of a context (context_events.c) */
 };
 struct event {
 	struct object o;
@@ -135,6 +148,8 @@ struct module {
 /* current.c */
 int context_current(uint64_t *context);
 int context_object(struct context **c); /* the current one; object_put it */
+/* The context of a handle, or the one behind a green context's; object_put it. NULL: none. */
+struct context *context_get(const void *h);
 int current_push(uint64_t context);
 /* Takes a context off the stack, if it is on top. */
 void current_leave(uint64_t context);
@@ -286,6 +301,10 @@ void ranges_abandon(void);
 /* mapping.c. The addresses that the program has reserved around one. */
 bool reservation_find(uint64_t address, uint64_t *base, uint64_t *size);
 void mappings_abandon(void);
+
+/* external.c. Ends a buffer of external memory; CUDA_ERROR_INVALID_VALUE: it is none. */
+int external_free(uint64_t address);
+void external_abandon(void);
 
 enum { IPC_EVENT_SUPPORTED = 125 }; /* CUdevice_attribute */
 /* ipc.c. Whether other processes can be let open a range of device memory. */

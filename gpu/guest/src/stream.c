@@ -1,9 +1,11 @@
 #include "capture.h"
+#include "green.h"
 
 CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int flags, int priority)
 {
 	struct bslt_stream_create a = {.flags = flags, .priority = priority};
 	struct stream *o;
+	uint64_t green;
 	int err;
 
 	SESSION(s);
@@ -17,15 +19,17 @@ CUDA_API CUresult cuStreamCreateWithPriority(CUstream *phStream, unsigned int fl
 	}
 	o->o.destroy = object_stream_gone;
 	o->flags = flags;
+	o->green = green_current();
 	o->priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
 	a.priority = o->priority;
 	if ((err = ring_put(s, BSLT_OP_STREAM_CREATE, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0)) != 0) {
 		object_put(o);
 		return err;
 	}
+	green = o->green;
 	object_add(o);
 	*phStream = handle_of(a.stream);
-	return 0;
+	return flags & CU_STREAM_NON_BLOCKING ? context_gate(*phStream, a.ctx, green) : 0;
 }
 
 CUDA_API CUresult cuStreamCreate(CUstream *phStream, unsigned int Flags)
@@ -131,20 +135,6 @@ CUDA_API CUresult cuStreamGetPriority(CUstream hStream, int *priority)
 	return priority ? info(hStream, &flags, priority) : CUDA_ERROR_INVALID_VALUE;
 }
 
-CUDA_API CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
-{
-	uint64_t id, context;
-	bool blocking;
-
-	SESSION(s);
-	(void)s;
-	if (!pctx)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(stream_find(hStream, &id, &context, &blocking));
-	*pctx = handle_of(context);
-	return 0;
-}
-
 CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 {
 	uint64_t id, context;
@@ -160,15 +150,6 @@ CUDA_API CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
 }
 
 /* There are no green contexts. */
-CUDA_API CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
-{
-	if (!pGreenCtx)
-		return CUDA_ERROR_INVALID_VALUE;
-	TRY(cuStreamGetCtx(hStream, pCtx));
-	*pGreenCtx = NULL;
-	return 0;
-}
-
 CUDA_API CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 {
 	CUcontext of;

@@ -234,38 +234,6 @@ CUDA_API CUresult cuCheckpointProcessUnlock(int pid, CUcheckpointUnlockArgs *arg
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuCoredumpGetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
-{
-	(void)attrib;
-	(void)value;
-	(void)size;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuCoredumpGetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
-{
-	(void)attrib;
-	(void)value;
-	(void)size;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuCoredumpSetAttribute(CUcoredumpSettings attrib, void *value, size_t *size)
-{
-	(void)attrib;
-	(void)value;
-	(void)size;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuCoredumpSetAttributeGlobal(CUcoredumpSettings attrib, void *value, size_t *size)
-{
-	(void)attrib;
-	(void)value;
-	(void)size;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 {
 	(void)pctx;
@@ -277,21 +245,6 @@ CUDA_API CUresult cuCtxCreate(CUcontext *pctx, unsigned int flags, CUdevice dev)
 CUDA_API CUresult cuCtxDestroy(CUcontext ctx)
 {
 	return cuCtxDestroy_v2(ctx);
-}
-
-CUDA_API CUresult cuCtxFromGreenCtx(CUcontext *pContext, CUgreenCtx hCtx)
-{
-	(void)pContext;
-	(void)hCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuCtxGetDevResource(CUcontext hCtx, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)hCtx;
-	(void)resource;
-	(void)type;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuCtxGetExecAffinity(CUexecAffinityParam *pExecAffinity, CUexecAffinityType type)
@@ -328,13 +281,6 @@ CUDA_API CUresult cuCtxPushCurrent(CUcontext ctx)
 	return cuCtxPushCurrent_v2(ctx);
 }
 
-CUDA_API CUresult cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 {
 	struct bslt_ctx_reset_persisting_l2_cache a = {0};
@@ -348,50 +294,10 @@ CUDA_API CUresult cuCtxResetPersistingL2Cache(void)
 	return r.result;
 }
 
-CUDA_API CUresult cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDestroyExternalMemory(CUexternalMemory extMem)
-{
-	(void)extMem;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuDestroyExternalSemaphore(CUexternalSemaphore extSem)
 {
 	(void)extSem;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *phDesc, CUdevResource *resources, unsigned int nbResources)
-{
-	(void)phDesc;
-	(void)resources;
-	(void)nbResources;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDevSmResourceSplitByCount(CUdevResource *result, unsigned int *nbGroups, const CUdevResource *input, CUdevResource *remaining, unsigned int useFlags, unsigned int minCount)
-{
-	(void)result;
-	(void)nbGroups;
-	(void)input;
-	(void)remaining;
-	(void)useFlags;
-	(void)minCount;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)device;
-	(void)resource;
-	(void)type;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuDeviceGetLuid(char *luid, unsigned int *deviceNodeMask, CUdevice dev)
@@ -547,14 +453,6 @@ CUDA_API CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUeve
 CUDA_API CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
 {
 	return cuEventElapsedTime(pMilliseconds, hStart, hEnd);
-}
-
-CUDA_API CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *devPtr, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_BUFFER_DESC *bufferDesc)
-{
-	(void)devPtr;
-	(void)extMem;
-	(void)bufferDesc;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuExternalMemoryGetMappedMipmappedArray(CUmipmappedArray *mipmap, CUexternalMemory extMem, const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC *mipmapDesc)
@@ -893,66 +791,6 @@ CUDA_API CUresult cuGraphicsVDPAURegisterVideoSurface(CUgraphicsResource *pCudaR
 	(void)pCudaResource;
 	(void)vdpSurface;
 	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
-{
-	(void)phCtx;
-	(void)desc;
-	(void)dev;
-	(void)flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxDestroy(CUgreenCtx hCtx)
-{
-	(void)hCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxGetDevResource(CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type)
-{
-	(void)hCtx;
-	(void)resource;
-	(void)type;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxGetId(CUgreenCtx greenCtx, unsigned long long *greenCtxId)
-{
-	(void)greenCtx;
-	(void)greenCtxId;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, unsigned int flags, int priority)
-{
-	(void)phStream;
-	(void)greenCtx;
-	(void)flags;
-	(void)priority;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
-{
-	(void)hCtx;
-	(void)hEvent;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuImportExternalMemory(CUexternalMemory *extMem_out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *memHandleDesc)
-{
-	(void)extMem_out;
-	(void)memHandleDesc;
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
@@ -1314,22 +1152,6 @@ CUDA_API CUresult cuModuleGetGlobal(CUdeviceptr_v1 *dptr, unsigned int *bytes, C
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
-{
-	(void)pSurfRef;
-	(void)hmod;
-	(void)name;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
-{
-	(void)pTexRef;
-	(void)hmod;
-	(void)name;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle mcHandle, CUdevice dev)
 {
 	(void)mcHandle;
@@ -1430,14 +1252,6 @@ CUDA_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CU
 	return r.result;
 }
 
-CUDA_API CUresult cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
-{
-	(void)hfunc;
-	(void)texunit;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuProfilerInitialize(const char *configFile, const char *outputFile, CUoutput_mode outputMode)
 {
 	(void)configFile;
@@ -1478,7 +1292,7 @@ CUDA_API CUresult cuSignalExternalSemaphoresAsync(const CUexternalSemaphore *ext
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuStreamBatchMemOp(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags)
@@ -1525,13 +1339,6 @@ CUDA_API CUresult cuStreamGetAttribute(CUstream hStream, CUstreamAttrID attr, CU
 		get_stream_attr_value(record + 0, attr, value);
 	}
 	return r.result;
-}
-
-CUDA_API CUresult cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
-{
-	(void)hStream;
-	(void)phCtx;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuStreamSetAttribute(CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue *param)
@@ -1601,21 +1408,6 @@ CUDA_API CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuu
 	a.value = value;
 	a.flags = flags;
 	return stream_put(s, a.stream, BSLT_OP_STREAM_WRITE_VALUE64, 0, BSLT_NO_SLOT, &a, sizeof a, NULL, 0);
-}
-
-CUDA_API CUresult cuSurfRefGetArray(CUarray *phArray, CUsurfref hSurfRef)
-{
-	(void)phArray;
-	(void)hSurfRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuSurfRefSetArray(CUsurfref hSurfRef, CUarray hArray, unsigned int Flags)
-{
-	(void)hSurfRef;
-	(void)hArray;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
 CUDA_API CUresult cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank, void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides, const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel, cuuint32_t pixelsPerColumn, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2Promotion, CUtensorMapFloatOOBfill oobFill)
@@ -1741,18 +1533,6 @@ CUDA_API CUresult cuTensorMapReplaceAddress(CUtensorMap *tensorMap, void *global
 	return r.result;
 }
 
-CUDA_API CUresult cuTexRefCreate(CUtexref *pTexRef)
-{
-	(void)pTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefDestroy(CUtexref hTexRef)
-{
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef)
 {
 	(void)pdptr;
@@ -1760,103 +1540,7 @@ CUDA_API CUresult cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef)
 	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
 }
 
-CUDA_API CUresult cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
-{
-	(void)pdptr;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
-{
-	(void)pam;
-	(void)hTexRef;
-	(void)dim;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
-{
-	(void)phArray;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
-{
-	(void)pBorderColor;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
-{
-	(void)pfm;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetFlags(unsigned int *pFlags, CUtexref hTexRef)
-{
-	(void)pFlags;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, CUtexref hTexRef)
-{
-	(void)pFormat;
-	(void)pNumChannels;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
-{
-	(void)pmaxAniso;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetMipmapFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
-{
-	(void)pfm;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetMipmapLevelBias(float *pbias, CUtexref hTexRef)
-{
-	(void)pbias;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, CUtexref hTexRef)
-{
-	(void)pminMipmapLevelClamp;
-	(void)pmaxMipmapLevelClamp;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
-{
-	(void)phMipmappedArray;
-	(void)hTexRef;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
 CUDA_API CUresult cuTexRefSetAddress(unsigned int *ByteOffset, CUtexref hTexRef, CUdeviceptr_v1 dptr, unsigned int bytes)
-{
-	(void)ByteOffset;
-	(void)hTexRef;
-	(void)dptr;
-	(void)bytes;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetAddress_v2(size_t *ByteOffset, CUtexref hTexRef, CUdeviceptr dptr, size_t bytes)
 {
 	(void)ByteOffset;
 	(void)hTexRef;
@@ -1876,102 +1560,7 @@ CUDA_API CUresult cuTexRefSetAddress2D(CUtexref hTexRef, const CUDA_ARRAY_DESCRI
 
 CUDA_API CUresult cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
 {
-	(void)hTexRef;
-	(void)desc;
-	(void)dptr;
-	(void)Pitch;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR *desc, CUdeviceptr dptr, size_t Pitch)
-{
-	(void)hTexRef;
-	(void)desc;
-	(void)dptr;
-	(void)Pitch;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
-{
-	(void)hTexRef;
-	(void)dim;
-	(void)am;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetArray(CUtexref hTexRef, CUarray hArray, unsigned int Flags)
-{
-	(void)hTexRef;
-	(void)hArray;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
-{
-	(void)hTexRef;
-	(void)pBorderColor;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
-{
-	(void)hTexRef;
-	(void)fm;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
-{
-	(void)hTexRef;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
-{
-	(void)hTexRef;
-	(void)fmt;
-	(void)NumPackedComponents;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
-{
-	(void)hTexRef;
-	(void)maxAniso;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
-{
-	(void)hTexRef;
-	(void)fm;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
-{
-	(void)hTexRef;
-	(void)bias;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetMipmapLevelClamp(CUtexref hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
-{
-	(void)hTexRef;
-	(void)minMipmapLevelClamp;
-	(void)maxMipmapLevelClamp;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
-}
-
-CUDA_API CUresult cuTexRefSetMipmappedArray(CUtexref hTexRef, CUmipmappedArray hMipmappedArray, unsigned int Flags)
-{
-	(void)hTexRef;
-	(void)hMipmappedArray;
-	(void)Flags;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
 }
 
 CUDA_API CUresult cuVDPAUCtxCreate(CUcontext *pCtx, unsigned int flags, CUdevice device, VdpDevice vdpDevice, VdpGetProcAddress vdpGetProcAddress)
@@ -2008,7 +1597,7 @@ CUDA_API CUresult cuWaitExternalSemaphoresAsync(const CUexternalSemaphore *extSe
 	(void)paramsArray;
 	(void)numExtSems;
 	(void)stream;
-	return refuse(__func__, CUDA_ERROR_NOT_SUPPORTED);
+	return refuse(__func__, CUDA_ERROR_INVALID_HANDLE);
 }
 
 CUDA_API CUresult cuEventRecord_ptsz(CUevent hEvent, CUstream hStream)

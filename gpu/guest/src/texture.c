@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture.h"
+#include "reference.h"
 
 /* What the program said of it. */
 struct said {
@@ -67,7 +68,7 @@ static int on_memory(struct bslt_texture_create *a, CUdeviceptr address, int for
 	return channel_bytes(format) && channels ? 0 : CUDA_ERROR_INVALID_VALUE;
 }
 
-static int resource(struct bslt_texture_create *a, const CUDA_RESOURCE_DESC *r)
+int texture_resource(struct bslt_texture_create *a, const CUDA_RESOURCE_DESC *r)
 {
 	a->resource = (uint32_t)r->resType;
 	if (r->flags)
@@ -91,7 +92,7 @@ static int resource(struct bslt_texture_create *a, const CUDA_RESOURCE_DESC *r)
 	return CUDA_ERROR_INVALID_VALUE;
 }
 
-static void sampler(struct bslt_texture_create *a, const CUDA_TEXTURE_DESC *t)
+void texture_sampler(struct bslt_texture_create *a, const CUDA_TEXTURE_DESC *t)
 {
 	a->flags = t->flags;
 	for (int i = 0; i < 3; i++)
@@ -125,7 +126,7 @@ static int enter(struct bslt_texture_create *a, struct texture *o, unsigned long
 	if (capturing())
 		TRY(capture_unsafe());
 	TRY(context_working(&a->ctx));
-	TRY(resource(a, &o->said.resource));
+	TRY(texture_resource(a, &o->said.resource));
 	a->texture = o->wire = object_ids(1);
 	r = call(s, BSLT_OP_TEXTURE_CREATE, a, sizeof *a);
 	TRY(r.result);
@@ -159,7 +160,7 @@ CUDA_API CUresult cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE
 		return CUDA_ERROR_INVALID_VALUE;
 	said.resource = *pResDesc;
 	said.desc = *pTexDesc;
-	sampler(&a, pTexDesc);
+	texture_sampler(&a, pTexDesc);
 	if (pResViewDesc && pResViewDesc->format) {
 		said.viewed = true;
 		said.view = *pResViewDesc;

@@ -504,7 +504,7 @@ static const struct test tests[] = {
 };
 
 static const struct test *const all[] = {tests, work_tests, cluster_tests, robust_tests, window_tests, pool_tests, kept_tests, host_tests, stream_tests, value_tests, graph_tests, graph_memory_tests, graph_condition_tests, capture_tests, export_table_tests, every_function_tests, good_tests,
-	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests};
+	good_graph_tests, library_tests, managed_tests, link_tests, kernel_tests, texture_tests, batch_tests, peer_tests, mapping_tests, ipc_tests, reference_tests, coredump_tests, green_tests};
 
 /* Those that wait until the Go test has done something to their worker. */
 static bool needs_a_hand(const char *name)

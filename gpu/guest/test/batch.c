@@ -300,11 +300,11 @@ static void error_log(void)
 	CHECK(cuLogsDumpToMemory(&from, text, &size, 0));
 	EXPECT(size == 0 && text[0] == 0);
 	CHECK(cuLogsRegisterCallback(tell, &told, &handle));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGreenCtxGetId(NULL, NULL));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuDeviceGetLuid(NULL, NULL, 0));
 	EXPECT(told.times == 1 && told.level == CU_LOG_LEVEL_ERROR && strstr(told.message, "no such function"));
 	CHECK(cuLogsUnregisterCallback(handle));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuLogsUnregisterCallback(handle));
-	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGreenCtxGetId(NULL, NULL));
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuDeviceGetLuid(NULL, NULL, 0));
 	EXPECT(told.times == 1);
 	/* Three lines: that of the callback's own call is between. */
 	size = 60;
@@ -312,7 +312,7 @@ static void error_log(void)
 	EXPECT(size == 0);
 	size = sizeof text;
 	CHECK(cuLogsDumpToMemory(&from, text, &size, 0));
-	EXPECT(size == strlen(text) && text[size - 1] == '\n' && strstr(text, "[CUDA][E][cuGreenCtxGetId] ") && strstr(text, "[cuGLInit] "));
+	EXPECT(size == strlen(text) && text[size - 1] == '\n' && strstr(text, "[CUDA][E][cuDeviceGetLuid] ") && strstr(text, "[cuGLInit] "));
 	size = sizeof text;
 	CHECK(cuLogsDumpToMemory(&from, text, &size, 0)); /* it has gone on */
 	EXPECT(size == 0);
@@ -320,7 +320,7 @@ static void error_log(void)
 	for (int i = 0; i < 600; i++)
 		GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit());
 	CHECK(cuLogsDumpToFile(&all, path, 0));
-	EXPECT(take(path, text, sizeof text) > 20000 && !strstr(text, "cuGreenCtxGetId") && text[0] == '[' && strstr(text, "are gone]\n") < strchr(text, '\n'));
+	EXPECT(take(path, text, sizeof text) > 20000 && !strstr(text, "cuDeviceGetLuid") && text[0] == '[' && strstr(text, "are gone]\n") < strchr(text, '\n'));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuGLInit());
 	CHECK(cuLogsDumpToFile(&all, path, 0));
 	EXPECT(take(path, text, sizeof text) && strchr(text, '\n') == strrchr(text, '\n'));

@@ -618,6 +618,75 @@ static void ipc_mapped(void)
 	together();
 }
 
+/* External memory is what another process has exported: two buffers of it, and what is
+ * none. */
+static void import_theirs(void)
+{
+	CUDA_EXTERNAL_MEMORY_HANDLE_DESC d = {.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD, .size = 2 * GRANULE};
+	CUDA_EXTERNAL_MEMORY_BUFFER_DESC all = {.size = 2 * GRANULE}, some = {.offset = GRANULE + 256, .size = 512}, beyond = {.offset = GRANULE, .size = GRANULE + 1};
+	CUexternalMemory e, none;
+	CUdeviceptr p, q;
+
+	meet();
+	(void)demo_start("poke");
+	meet();
+	d.handle.fd = other;
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuImportExternalMemory(&none, &d)); /* a socket */
+	d.handle.fd = -1;
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuImportExternalMemory(&none, &d));
+	d.handle.fd = get_descriptor();
+	d.flags = 2;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&none, &d));
+	d.flags = CUDA_EXTERNAL_MEMORY_DEDICATED;
+	d.type = 4; /* Direct3D's */
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuImportExternalMemory(&none, &d));
+	d.type = 99;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuImportExternalMemory(&none, &d));
+	d.type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD;
+	CHECK(cuImportExternalMemory(&e, &d));
+	EXPECT(close(d.handle.fd) != 0); /* it is the library's now */
+	CHECK(cuExternalMemoryGetMappedBuffer(&p, e, &all));
+	CHECK(cuExternalMemoryGetMappedBuffer(&q, e, &some));
+	EXPECT(all_are(p, 2 * GRANULE, 7) && all_are(q, 512, 7));
+	CHECK(cuMemsetD8(q, 9, 512));
+	EXPECT(all_are(p + GRANULE + 256, 512, 9) && all_are(p + GRANULE, 256, 7));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedBuffer(&q, e, &beyond));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuExternalMemoryGetMappedBuffer(&q, e, &(CUDA_EXTERNAL_MEMORY_BUFFER_DESC){.size = 1, .flags = 1}));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuExternalMemoryGetMappedBuffer(&q, (CUexternalMemory)(uintptr_t)p, &all));
+	CHECK(cuDestroyExternalMemory(e));
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuDestroyExternalMemory(e));
+	CHECK(cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemFree(q + 1));
+	EXPECT(all_are(q, 512, 9)); /* a buffer keeps the memory */
+	CHECK(cuMemFree(q));
+	meet();
+}
+
+static void ipc_external(void)
+{
+	static const CUmemAllocationProp prop = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .requestedHandleTypes = DESCRIPTOR, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+	CUmemGenericAllocationHandle h;
+	CUdeviceptr p;
+	int fd;
+
+	apart(import_theirs);
+	(void)demo_start("poke");
+	meet();
+	meet();
+	CHECK(cuMemCreate(&h, 2 * GRANULE, &prop, 0));
+	CHECK(cuMemAddressReserve(&p, 2 * GRANULE, 0, 0, 0));
+	show(p, 2 * GRANULE, h);
+	CHECK(cuMemsetD8(p, 7, 2 * GRANULE));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuMemExportToShareableHandle(&fd, h, DESCRIPTOR, 0));
+	send_descriptor(fd);
+	(void)close(fd);
+	meet();
+	EXPECT(all_are(p + GRANULE + 256, 512, 9));
+	together();
+}
+
 const struct test ipc_tests[] = {
 	{"ipc_memory", ipc_memory},
 	{"ipc_refused", ipc_refused},
@@ -627,5 +696,6 @@ const struct test ipc_tests[] = {
 	{"ipc_events", ipc_events},
 	{"ipc_event_killed", ipc_event_killed},
 	{"ipc_mapped", ipc_mapped},
+	{"ipc_external", ipc_external},
 	{NULL, NULL},
 };

@@ -1,7 +1,9 @@
 package compile
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -295,8 +297,8 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	if a, ok := c.fr.vars[v]; ok {
 		return uint64(a), nil
 	}
-	if v.Type.Opaque() {
-		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " has nothing bound to it: only texture and surface objects are supported")
+	if _, ok := c.mod.address[v]; v.Type.Opaque() && !ok {
+		return 0, c.in.Errorf("." + v.Type.String() + " " + v.Name + " is not a texture or surface reference of the module: nothing can be bound to it")
 	}
 	switch v.Space {
 	case ptx.Shared:
@@ -310,11 +312,28 @@ func (c *compiler) address(v *ptx.Var) (uint64, error) {
 	case ptx.Param:
 		return uint64(v.Offset), nil
 	case ptx.Global, ptx.Const:
+		if err := c.builtForAnother(v); err != nil {
+			return 0, err
+		}
 		if a, ok := c.mod.address[v]; ok {
 			return a, nil
 		}
 	}
 	return 0, c.in.Errorf("variable " + v.Name + " is not in the module")
+}
+
+// builtFor is in the message of kernels of libraries that were compiled for an
+// architecture on which they do not work ("is for sm80-sm100, but was built for sm61").
+// That is all they do: they print it, and what they were to write is not written.
+var builtFor = []byte("but was built for sm")
+
+// builtForAnother refuses a kernel that uses such a message.
+func (c *compiler) builtForAnother(v *ptx.Var) error {
+	if !bytes.Contains(v.Init, builtFor) {
+		return nil
+	}
+	text, _, _ := bytes.Cut(v.Init, []byte{0})
+	return c.in.Errorf(fmt.Sprintf("the kernel only prints that it was built for another device: %.200q", bytes.TrimSpace(text)))
 }
 
 // source is the register that holds an operand. t says how to read constants.

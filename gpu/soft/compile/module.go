@@ -27,6 +27,7 @@ type Module struct {
 	code       map[*ptx.Func]uint64
 	taken      []*ptx.Func
 	heap       uint64 // the address of the memory of malloc; 0 when no function uses it
+	references []Reference
 	constBytes int32
 	registers  uint32
 	// expanded is what the kernels compiled so far come to (limits.go).
@@ -98,6 +99,9 @@ func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	if err := l.placeVars(mem); err != nil {
 		return err
 	}
+	if err := l.placeReferences(); err != nil {
+		return err
+	}
 	if l.functions(mem) {
 		addr, err := mem.Place(heapName, HeapBytes)
 		if err != nil {
@@ -108,14 +112,14 @@ func (l *Module) Link(at ir.Spaces, mem Memory) error {
 	return l.relocate(mem)
 }
 
-// variables are those that have an address, in order.
+// variables are those that have memory, in order.
 func (l *Module) variables() (vars []*ptx.Var) {
 	all := l.mod.Vars
 	for _, f := range l.mod.Funcs {
 		all = append(all, f.Vars...)
 	}
 	for _, v := range all {
-		if v.Space == ptx.Global || v.Space == ptx.Const {
+		if (v.Space == ptx.Global || v.Space == ptx.Const) && !v.Type.Opaque() {
 			vars = append(vars, v)
 		}
 	}
@@ -135,7 +139,7 @@ func (l *Module) Managed() (list []abi.GlobalInfo) {
 func (l *Module) placeVars(mem Memory) error {
 	for _, v := range l.variables() {
 		if v.Extern {
-			return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
+			return unresolved(v)
 		}
 		place := mem.Place
 		if v.Managed {
@@ -152,6 +156,10 @@ func (l *Module) placeVars(mem Memory) error {
 		}
 	}
 	return nil
+}
+
+func unresolved(v *ptx.Var) error {
+	return &ptx.Error{Object: v.Object, Line: v.Line, Msg: "unresolved extern variable " + v.Name}
 }
 
 // functions gives an address to each function whose address a module uses, and

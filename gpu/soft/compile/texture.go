@@ -43,11 +43,9 @@ func (c *compiler) geometryOf(in *ptx.Inst) (geometry, error) {
 	return geometry{}, in.Errorf("texture instruction without a geometry")
 }
 
-// object is the register that holds the number of a texture or surface object.
+// object is the register that holds the number of a texture or surface object, or the
+// number of a reference.
 func (c *compiler) object(o *ptx.Operand) (ir.Ref, error) {
-	if o.Kind == ptx.KindVar && o.Var.Type.Opaque() {
-		return ir.Ref{}, c.in.Errorf("." + o.Var.Type.String() + " " + o.Var.Name + " has nothing bound to it: only texture and surface objects are supported")
-	}
 	return c.source(o, ir.Class64, ptx.U64)
 }
 

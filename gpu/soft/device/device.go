@@ -101,6 +101,9 @@ func (d *device) Info() abi.DeviceInfoReply {
 	}
 }
 
+// Multiprocessors implements worker.Partitioner.
+func (d *device) Multiprocessors() uint32 { return uint32(d.o.SMs) }
+
 // ImageInfo implements worker.Driver.
 func (d *device) ImageInfo(image []byte) (info abi.ModuleInfo, err error) {
 	info.Functions, err = d.o.Capability.Signatures(image)

@@ -21,6 +21,7 @@ func (c *Context) Launch(s worker.Stream, fn worker.Function, l worker.Launch, d
 	k := &kernel{c: c, f: f, env: exec.Launch{
 		Grid: l.Grid, Block: l.Block, Spaces: c.spaces, Shared: l.Shared, Stop: &c.stop, Clock: c.clock, MHz: uint64(c.d.o.Model.Clock),
 		SMs: uint32(c.d.o.SMs), Output: c.output, Heap: f.m.heap, Engine: c.d.o.Engine, Cluster: l.Cluster, Textures: c.textureOf,
+		References: c.boundTo(f.m),
 	}}
 	k.env.Params = k.params(int(f.p.ParamBytes))
 	if copy(k.env.Params, l.Params) < len(k.env.Params) {

@@ -20,6 +20,9 @@ type module struct {
 	funcs []*function
 	vars  []uint64   // device addresses to free
 	heap  *exec.Heap // for malloc in kernels; nil when none uses it
+
+	references []compile.Reference
+	bound      []*exec.Texture // to references, or nil: to none yet. Replaced, never changed, under Context.mu
 }
 
 // function is one kernel.
@@ -166,6 +169,7 @@ func (c *Context) link(m *module, parsed *compile.Module, info *abi.ModuleInfo, 
 		c.freeVars(m)
 		return err
 	}
+	m.references = parsed.References()
 	if at := parsed.Heap(); at != 0 {
 		m.heap = exec.NewHeap(at, compile.HeapBytes)
 	}

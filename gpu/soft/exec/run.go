@@ -29,7 +29,8 @@ type Launch struct {
 	Workspace   uint64    // address of a cooperative grid's barrier, or 0
 	// Textures finds a texture or surface object of the context, or nil. It is
 	// called from any goroutine; nil: there are none.
-	Textures func(object uint64) *Texture
+	Textures   func(object uint64) *Texture
+	References []*Texture // what is bound to the module's references; nil: nothing
 
 	threads int      // of a block
 	table   []Region // device memory of the context

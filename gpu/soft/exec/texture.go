@@ -32,6 +32,9 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 		return b, nil
 	}
 	t := m.env.texture(object)
+	if t == nil && object&ir.BoundObject != 0 {
+		return nil, fmt.Errorf("%w: nothing is bound to the module's texture or surface reference %d", abi.ErrIllegalAddress, object&^ir.BoundObject)
+	}
 	if t == nil || t.Surface != surface {
 		return nil, fmt.Errorf("%w: %#x is not a %s object of this context", abi.ErrIllegalAddress, object, map[bool]string{true: "surface", false: "texture"}[surface])
 	}
@@ -43,8 +46,14 @@ func (m *machine) texture(object uint64, surface bool) (*bound, error) {
 	return &m.bound, nil
 }
 
-// texture is nil for what is no object.
+// texture is nil for what is no object, and for a reference to which nothing is bound.
 func (l *Launch) texture(object uint64) *Texture {
+	if i := object &^ ir.BoundObject; i != object {
+		if i < uint64(len(l.References)) {
+			return l.References[i]
+		}
+		return nil
+	}
 	if l.Textures == nil {
 		return nil
 	}

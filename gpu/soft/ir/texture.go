@@ -7,6 +7,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/texture"
 )
 
+// BoundObject is set in the number of an object that is a reference of the program's
+// module; the other bits say which one. A launch brings what is bound to it.
+const BoundObject = 1 << 63
+
 // Packing is how the four channels of a fetch come into registers.
 type Packing uint8
 

@@ -91,6 +91,9 @@ func (d *Driver) Info() abi.DeviceInfoReply {
 	}
 }
 
+// Multiprocessors implements worker.Partitioner.
+func (d *Driver) Multiprocessors() uint32 { return FakeMultiprocessors }
+
 // Evicts implements worker.Driver.
 func (d *Driver) Evicts() bool { return !d.o.Pinned }
 
@@ -169,6 +172,7 @@ type Context struct {
 
 	objects    map[uint64]bool // textures, and, true, surfaces
 	lastObject uint64
+	lastBound  abi.TextureCreate // to a reference
 }
 
 func (c *Context) run() {

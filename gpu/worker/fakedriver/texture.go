@@ -107,3 +107,53 @@ func (d *Driver) Textures() (n int) {
 	}
 	return n
 }
+
+// reference is one of a module's.
+type reference struct{}
+
+// FakeMultiprocessors is how many a fake driver says that it has.
+const FakeMultiprocessors = 12
+
+// ReferenceTexture and ReferenceSurface are the references that every module has.
+const (
+	ReferenceTexture = "picture"
+	ReferenceSurface = "face"
+)
+
+var _ worker.References = (*Context)(nil)
+
+// ReferenceFind implements worker.References.
+func (c *Context) ReferenceFind(_ worker.Module, name string, surface bool) (worker.Reference, error) {
+	if want := map[bool]string{false: ReferenceTexture, true: ReferenceSurface}[surface]; name != want {
+		return nil, abi.ErrNotFound
+	}
+	return &reference{}, nil
+}
+
+// ReferenceBind implements worker.References. No kernel here reads one.
+func (c *Context) ReferenceBind(_ worker.Reference, a abi.TextureCreate, of worker.Array) error {
+	if of == nil {
+		if err := c.check(a.Base, a.Span()); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastBound = a
+	return nil
+}
+
+// Bound is what was last bound to a reference of a context of the driver.
+func (d *Driver) Bound() (last abi.TextureCreate) {
+	d.mu.Lock()
+	contexts := slices.Collect(maps.Keys(d.contexts))
+	d.mu.Unlock()
+	for _, c := range contexts {
+		c.mu.Lock()
+		if c.lastBound != (abi.TextureCreate{}) {
+			last = c.lastBound
+		}
+		c.mu.Unlock()
+	}
+	return last
+}

@@ -575,6 +575,63 @@ EXPORT int cuSurfObjectCreate(u *o, const void *r)
 EXPORT int cuTexObjectDestroy(u o) { ends(__func__, o, TEXTURE); return CALL(cuTexObjectDestroy, o); }
 EXPORT int cuSurfObjectDestroy(u o) { ends(__func__, o, SURFACE); return CALL(cuSurfObjectDestroy, o); }
 
+/* References of modules: gpu/cuda asks for each name once. */
+EXPORT int cuModuleGetTexRef(u *h, u m, const char *name)
+{
+	of_context(__func__, m, MODULE);
+	int r = CALL(cuModuleGetTexRef, h, m, name);
+	if (r == 0)
+		made(*h, REFERENCE, 0, m);
+	return r;
+}
+
+EXPORT int cuModuleGetSurfRef(u *h, u m, const char *name)
+{
+	of_context(__func__, m, MODULE);
+	int r = CALL(cuModuleGetSurfRef, h, m, name);
+	if (r == 0)
+		made(*h, REFERENCE, 0, m);
+	return r;
+}
+
+/* A call binds an array, or (0) device memory, that has to be there. */
+static void binds(const char *function, u reference, u array, u device)
+{
+	of_context(function, reference, REFERENCE);
+	acquire();
+	side(function, array ? 3 : 2, device, array);
+	release();
+}
+
+EXPORT int cuSurfRefSetArray(u h, u a, unsigned int flags) { binds(__func__, h, a, 0); return CALL(cuSurfRefSetArray, h, a, flags); }
+EXPORT int cuTexRefSetArray(u h, u a, unsigned int flags) { binds(__func__, h, a, 0); return CALL(cuTexRefSetArray, h, a, flags); }
+EXPORT int cuTexRefSetAddress_v2(size_t *o, u h, u d, size_t n) { binds(__func__, h, 0, d); return CALL(cuTexRefSetAddress_v2, o, h, d, n); }
+EXPORT int cuTexRefSetAddress2D_v3(u h, const void *desc, u d, size_t pitch) { binds(__func__, h, 0, d); return CALL(cuTexRefSetAddress2D_v3, h, desc, d, pitch); }
+
+EXPORT int cuTexRefSetMipmappedArray(u h, u m, unsigned int flags)
+{
+	of_context(__func__, h, REFERENCE);
+	of_context(__func__, m, MIPMAP);
+	return CALL(cuTexRefSetMipmappedArray, h, m, flags);
+}
+
+EXPORT int cuTexRefSetMipmapLevelBias(u h, float bias) { of_context(__func__, h, REFERENCE); return CALL(cuTexRefSetMipmapLevelBias, h, bias); }
+EXPORT int cuTexRefSetMipmapLevelClamp(u h, float least, float most) { of_context(__func__, h, REFERENCE); return CALL(cuTexRefSetMipmapLevelClamp, h, least, most); }
+
+#define SAMPLE(name)                                                                                                   \
+	EXPORT int name(u h, u a, u b)                                                                                 \
+	{                                                                                                              \
+		of_context(__func__, h, REFERENCE);                                                                    \
+		return CALL(name, h, a, b);                                                                            \
+	}
+SAMPLE(cuTexRefSetFormat)
+SAMPLE(cuTexRefSetFlags)
+SAMPLE(cuTexRefSetAddressMode)
+SAMPLE(cuTexRefSetFilterMode)
+SAMPLE(cuTexRefSetMipmapFilterMode)
+SAMPLE(cuTexRefSetMaxAnisotropy)
+SAMPLE(cuTexRefSetBorderColor)
+
 /* What is passed on as a program gave it, with a context. gpu/cuda passes as many
  * arguments to each function. */
 #define PASS(name)                                                                                                     \

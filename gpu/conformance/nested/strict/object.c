@@ -115,7 +115,7 @@ void object_end(struct object *o)
 	o->alive = false;
 	for (int i = 0; i < BUCKETS; i++) /* what belongs to it ends with it */
 		for (struct object *x = buckets[i]; x; x = x->next)
-			if (x->alive && ((o->kind == CONTEXT && x->context == o->handle) || (o->kind == MODULE && x->kind == FUNCTION && x->owner == o->handle) ||
+			if (x->alive && ((o->kind == CONTEXT && x->context == o->handle) || (o->kind == MODULE && (x->kind == FUNCTION || x->kind == REFERENCE) && x->owner == o->handle) ||
 					 (o->kind == MIPMAP && x->kind == ARRAY && x->owner == o->handle)))
 				x->alive = false;
 }

@@ -19,7 +19,7 @@
 
 typedef uintptr_t u;
 
-enum kind { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, LINK, ARRAY, MIPMAP, TEXTURE, SURFACE };
+enum kind { CONTEXT = 1, STREAM, EVENT, MODULE, FUNCTION, LINK, ARRAY, MIPMAP, TEXTURE, SURFACE, REFERENCE };
 
 /* copy is an asynchronous copy from host memory that is under way: nobody may write
  * there. */
@@ -32,7 +32,7 @@ struct copy {
 
 /* object is what a handle means. A context is also its own legacy default stream. */
 struct object {
-	u handle, context, owner; /* owner: a function's module, a level's mip-map */
+	u handle, context, owner; /* owner: a function's or a reference's module, a level's mip-map */
 	enum kind kind;
 	bool alive, failed;	  /* failed: the context has an error that stays */
 	unsigned int flags;

@@ -460,8 +460,22 @@ struct cudaExternalSemaphoreSignalNodeParams;
 struct cudaExternalSemaphoreSignalParams;
 struct cudaExternalSemaphoreWaitNodeParams;
 struct cudaExternalSemaphoreWaitParams;
-struct surfaceReference;
-struct textureReference;
+#if CUDART_MAJOR == 11
+struct surfaceReference {
+	struct cudaChannelFormatDesc channelDesc;
+};
+struct textureReference {
+	int normalized;
+	enum cudaTextureFilterMode filterMode;
+	enum cudaTextureAddressMode addressMode[3];
+	struct cudaChannelFormatDesc channelDesc;
+	int sRGB;
+	unsigned int maxAnisotropy;
+	enum cudaTextureFilterMode mipmapFilterMode;
+	float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+	int disableTrilinearOptimization, __cudaReserved[14];
+};
+#endif
 
 #include "basalt_cudart_properties.h"
 

@@ -24,6 +24,7 @@ enum {
 	DRIVER_cuCtxSetLimit,
 	DRIVER_cuCtxSetSharedMemConfig,
 	DRIVER_cuCtxSynchronize,
+	DRIVER_cuDestroyExternalMemory,
 	DRIVER_cuDeviceCanAccessPeer,
 	DRIVER_cuDeviceGetAttribute,
 	DRIVER_cuDeviceGetByPCIBusId,
@@ -56,6 +57,7 @@ enum {
 	DRIVER_cuEventRecord,
 	DRIVER_cuEventRecordWithFlags,
 	DRIVER_cuEventSynchronize,
+	DRIVER_cuExternalMemoryGetMappedBuffer,
 	DRIVER_cuFlushGPUDirectRDMAWrites,
 	DRIVER_cuFuncGetAttribute,
 	DRIVER_cuFuncGetParamInfo,
@@ -134,6 +136,7 @@ enum {
 	DRIVER_cuGraphRemoveDependencies_v2,
 	DRIVER_cuGraphRetainUserObject,
 	DRIVER_cuGraphUpload,
+	DRIVER_cuImportExternalMemory,
 	DRIVER_cuInit,
 	DRIVER_cuIpcCloseMemHandle,
 	DRIVER_cuIpcGetEventHandle,
@@ -232,6 +235,8 @@ enum {
 	DRIVER_cuMipmappedArrayGetSparseProperties,
 	DRIVER_cuModuleGetFunction,
 	DRIVER_cuModuleGetGlobal_v2,
+	DRIVER_cuModuleGetSurfRef,
+	DRIVER_cuModuleGetTexRef,
 	DRIVER_cuModuleLoadData,
 	DRIVER_cuModuleUnload,
 	DRIVER_cuOccupancyAvailableDynamicSMemPerBlock,
@@ -267,10 +272,23 @@ enum {
 	DRIVER_cuSurfObjectCreate,
 	DRIVER_cuSurfObjectDestroy,
 	DRIVER_cuSurfObjectGetResourceDesc,
+	DRIVER_cuSurfRefSetArray,
 	DRIVER_cuTexObjectCreate,
 	DRIVER_cuTexObjectDestroy,
 	DRIVER_cuTexObjectGetResourceDesc,
 	DRIVER_cuTexObjectGetTextureDesc,
+	DRIVER_cuTexRefSetAddress2D_v3,
+	DRIVER_cuTexRefSetAddressMode,
+	DRIVER_cuTexRefSetAddress_v2,
+	DRIVER_cuTexRefSetArray,
+	DRIVER_cuTexRefSetFilterMode,
+	DRIVER_cuTexRefSetFlags,
+	DRIVER_cuTexRefSetFormat,
+	DRIVER_cuTexRefSetMaxAnisotropy,
+	DRIVER_cuTexRefSetMipmapFilterMode,
+	DRIVER_cuTexRefSetMipmapLevelBias,
+	DRIVER_cuTexRefSetMipmapLevelClamp,
+	DRIVER_cuTexRefSetMipmappedArray,
 	DRIVER_cuThreadExchangeStreamCaptureMode,
 	DRIVER_cuUserObjectCreate,
 	DRIVER_cuUserObjectRelease,
@@ -397,6 +415,12 @@ static inline int call_cuCtxSynchronize(void)
 	driver_function call = driver_find(DRIVER_cuCtxSynchronize);
 
 	return call ? ((int (*)(void))call)() : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuDestroyExternalMemory(const void *extMem)
+{
+	driver_function call = driver_find(DRIVER_cuDestroyExternalMemory);
+
+	return call ? ((int (*)(const void *))call)(extMem) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuDeviceCanAccessPeer(void *canAccessPeer, int dev, int peerDev)
 {
@@ -589,6 +613,12 @@ static inline int call_cuEventSynchronize(const void *hEvent)
 	driver_function call = driver_find(DRIVER_cuEventSynchronize);
 
 	return call ? ((int (*)(const void *))call)(hEvent) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuExternalMemoryGetMappedBuffer(void *devPtr, const void *extMem, const void *bufferDesc)
+{
+	driver_function call = driver_find(DRIVER_cuExternalMemoryGetMappedBuffer);
+
+	return call ? ((int (*)(void *, const void *, const void *))call)(devPtr, extMem, bufferDesc) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuFlushGPUDirectRDMAWrites(int target, int scope)
 {
@@ -1057,6 +1087,12 @@ static inline int call_cuGraphUpload(const void *hGraphExec, const void *hStream
 	driver_function call = driver_find(DRIVER_cuGraphUpload);
 
 	return call ? ((int (*)(const void *, const void *))call)(hGraphExec, hStream) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuImportExternalMemory(void *extMem_out, const void *memHandleDesc)
+{
+	driver_function call = driver_find(DRIVER_cuImportExternalMemory);
+
+	return call ? ((int (*)(void *, const void *))call)(extMem_out, memHandleDesc) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuInit(unsigned int Flags)
 {
@@ -1646,6 +1682,18 @@ static inline int call_cuModuleGetGlobal_v2(void *dptr, void *bytes, const void 
 
 	return call ? ((int (*)(void *, void *, const void *, const void *))call)(dptr, bytes, hmod, name) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuModuleGetSurfRef(void *pSurfRef, const void *hmod, const void *name)
+{
+	driver_function call = driver_find(DRIVER_cuModuleGetSurfRef);
+
+	return call ? ((int (*)(void *, const void *, const void *))call)(pSurfRef, hmod, name) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuModuleGetTexRef(void *pTexRef, const void *hmod, const void *name)
+{
+	driver_function call = driver_find(DRIVER_cuModuleGetTexRef);
+
+	return call ? ((int (*)(void *, const void *, const void *))call)(pTexRef, hmod, name) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuModuleLoadData(void *module, const void *image)
 {
 	driver_function call = driver_find(DRIVER_cuModuleLoadData);
@@ -1856,6 +1904,12 @@ static inline int call_cuSurfObjectGetResourceDesc(void *pResDesc, unsigned long
 
 	return call ? ((int (*)(void *, unsigned long long))call)(pResDesc, surfObject) : CUDA_ERROR_NOT_SUPPORTED;
 }
+static inline int call_cuSurfRefSetArray(const void *hSurfRef, const void *hArray, unsigned int Flags)
+{
+	driver_function call = driver_find(DRIVER_cuSurfRefSetArray);
+
+	return call ? ((int (*)(const void *, const void *, unsigned int))call)(hSurfRef, hArray, Flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
 static inline int call_cuTexObjectCreate(void *pTexObject, const void *pResDesc, const void *pTexDesc, const void *pResViewDesc)
 {
 	driver_function call = driver_find(DRIVER_cuTexObjectCreate);
@@ -1879,6 +1933,78 @@ static inline int call_cuTexObjectGetTextureDesc(void *pTexDesc, unsigned long l
 	driver_function call = driver_find(DRIVER_cuTexObjectGetTextureDesc);
 
 	return call ? ((int (*)(void *, unsigned long long))call)(pTexDesc, texObject) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetAddress2D_v3(const void *hTexRef, const void *desc, unsigned long long dptr, size_t Pitch)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetAddress2D_v3);
+
+	return call ? ((int (*)(const void *, const void *, unsigned long long, size_t))call)(hTexRef, desc, dptr, Pitch) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetAddressMode(const void *hTexRef, int dim, int am)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetAddressMode);
+
+	return call ? ((int (*)(const void *, int, int))call)(hTexRef, dim, am) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetAddress_v2(void *ByteOffset, const void *hTexRef, unsigned long long dptr, size_t bytes)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetAddress_v2);
+
+	return call ? ((int (*)(void *, const void *, unsigned long long, size_t))call)(ByteOffset, hTexRef, dptr, bytes) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetArray(const void *hTexRef, const void *hArray, unsigned int Flags)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetArray);
+
+	return call ? ((int (*)(const void *, const void *, unsigned int))call)(hTexRef, hArray, Flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetFilterMode(const void *hTexRef, int fm)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetFilterMode);
+
+	return call ? ((int (*)(const void *, int))call)(hTexRef, fm) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetFlags(const void *hTexRef, unsigned int Flags)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetFlags);
+
+	return call ? ((int (*)(const void *, unsigned int))call)(hTexRef, Flags) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetFormat(const void *hTexRef, int fmt, int NumPackedComponents)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetFormat);
+
+	return call ? ((int (*)(const void *, int, int))call)(hTexRef, fmt, NumPackedComponents) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetMaxAnisotropy(const void *hTexRef, unsigned int maxAniso)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetMaxAnisotropy);
+
+	return call ? ((int (*)(const void *, unsigned int))call)(hTexRef, maxAniso) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetMipmapFilterMode(const void *hTexRef, int fm)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetMipmapFilterMode);
+
+	return call ? ((int (*)(const void *, int))call)(hTexRef, fm) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetMipmapLevelBias(const void *hTexRef, float bias)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetMipmapLevelBias);
+
+	return call ? ((int (*)(const void *, float))call)(hTexRef, bias) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetMipmapLevelClamp(const void *hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetMipmapLevelClamp);
+
+	return call ? ((int (*)(const void *, float, float))call)(hTexRef, minMipmapLevelClamp, maxMipmapLevelClamp) : CUDA_ERROR_NOT_SUPPORTED;
+}
+static inline int call_cuTexRefSetMipmappedArray(const void *hTexRef, const void *hMipmappedArray, unsigned int Flags)
+{
+	driver_function call = driver_find(DRIVER_cuTexRefSetMipmappedArray);
+
+	return call ? ((int (*)(const void *, const void *, unsigned int))call)(hTexRef, hMipmappedArray, Flags) : CUDA_ERROR_NOT_SUPPORTED;
 }
 static inline int call_cuThreadExchangeStreamCaptureMode(void *mode)
 {

@@ -6,6 +6,21 @@
 #include "cuda_runtime_api.h"
 
 cudaError_t own_cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent, unsigned int *flags, cudaArray_t array);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaBindSurfaceToArray(const struct surfaceReference *surfref, cudaArray_const_t array, const struct cudaChannelFormatDesc *desc);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaBindTexture(size_t *offset, const struct textureReference *texref, const void *devPtr, const struct cudaChannelFormatDesc *desc, size_t size);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaBindTexture2D(size_t *offset, const struct textureReference *texref, const void *devPtr, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaBindTextureToArray(const struct textureReference *texref, cudaArray_const_t array, const struct cudaChannelFormatDesc *desc);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaBindTextureToMipmappedArray(const struct textureReference *texref, cudaMipmappedArray_const_t mipmappedArray, const struct cudaChannelFormatDesc *desc);
+#endif
 cudaError_t own_cudaChooseDevice(int *device, const struct cudaDeviceProp *prop);
 struct cudaChannelFormatDesc own_cudaCreateChannelDesc(int x, int y, int z, int w, enum cudaChannelFormatKind f);
 cudaError_t own_cudaCreateSurfaceObject(cudaSurfaceObject_t *pSurfObject, const struct cudaResourceDesc *pResDesc);
@@ -57,10 +72,19 @@ cudaError_t own_cudaGetKernel(cudaKernel_t *kernelPtr, const void *entryFuncAddr
 #endif
 cudaError_t own_cudaGetLastError(void);
 cudaError_t own_cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *pResDesc, cudaSurfaceObject_t surfObject);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaGetSurfaceReference(const struct surfaceReference **surfref, const void *symbol);
+#endif
 cudaError_t own_cudaGetSymbolAddress(void **devPtr, const void *symbol);
 cudaError_t own_cudaGetSymbolSize(size_t *size, const void *symbol);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaGetTextureAlignmentOffset(size_t *offset, const struct textureReference *texref);
+#endif
 cudaError_t own_cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *pResDesc, cudaTextureObject_t texObject);
 cudaError_t own_cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *pTexDesc, cudaTextureObject_t texObject);
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaGetTextureReference(const struct textureReference **texref, const void *symbol);
+#endif
 cudaError_t own_cudaGraphAddKernelNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies, const struct cudaKernelNodeParams *pNodeParams);
 cudaError_t own_cudaGraphAddMemcpyNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies, const struct cudaMemcpy3DParms *pCopyParams);
 cudaError_t own_cudaGraphAddMemcpyNode1D(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies, void *dst, const void *src, size_t count, enum cudaMemcpyKind kind);
@@ -197,5 +221,8 @@ cudaError_t own_cudaStreamGetDevice(cudaStream_t hStream, int *device);
 cudaError_t own_cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode);
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
 cudaError_t own_cudaThreadExit(void);
+#endif
+#if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
+cudaError_t own_cudaUnbindTexture(const struct textureReference *texref);
 #endif
 #endif

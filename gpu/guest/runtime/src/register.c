@@ -62,16 +62,18 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
 	registry_add_variable(handle, host, name, size, host);
 }
 
-/* Texture and surface references ended with CUDA 12; programs that have them
- * start, and their binding is refused. */
+/* Texture and surface references ended with CUDA 12. norm: integers are read as parts
+ * of one. */
 void __cudaRegisterTexture(void **handle, const void *host, const void **device, const char *name, int dim, int norm, int ext)
 {
-	(void)handle, (void)host, (void)device, (void)name, (void)dim, (void)norm, (void)ext;
+	(void)device, (void)dim, (void)ext;
+	registry_add_reference(handle, host, name, false, norm);
 }
 
 void __cudaRegisterSurface(void **handle, const void *host, const void **device, const char *name, int dim, int ext)
 {
-	(void)handle, (void)host, (void)device, (void)name, (void)dim, (void)ext;
+	(void)device, (void)dim, (void)ext;
+	registry_add_reference(handle, host, name, true, false);
 }
 
 char __cudaInitModule(void **handle)

@@ -43,6 +43,8 @@ struct symbol {
 	char *name;
 	size_t size;    /* of a variable */
 	void **managed; /* where the program keeps the address of a managed variable */
+	enum { NO_REFERENCE, TEXTURE, SURFACE } reference;
+	bool normalized; /* of a texture: integers are read as parts of one */
 	_Atomic(struct found *) found;
 	_Atomic(void *) kernel;
 	struct symbol *next_in_bucket, *next_in_fatbin;
@@ -102,22 +104,20 @@ static bool known(const struct fatbin *f)
 	return false;
 }
 
-static void add(struct fatbin *f, const void *host, const char *name, size_t size, void **managed)
+static void add(struct fatbin *f, const struct symbol *like, const char *name)
 {
 	struct symbol *s;
 
-	if (!f || !host || !name || !(s = calloc(1, sizeof *s)))
+	if (!f || !like->host || !name || !(s = calloc(1, sizeof *s)))
 		return;
-	s->host = host;
+	*s = *like;
 	s->fatbin = f;
-	s->size = size;
-	s->managed = managed;
 	pthread_rwlock_wrlock(&registry);
 	if (!known(f) || !(s->name = strdup(name))) {
 		free(s);
 	} else {
-		s->next_in_bucket = buckets[bucket(host)];
-		buckets[bucket(host)] = s;
+		s->next_in_bucket = buckets[bucket(s->host)];
+		buckets[bucket(s->host)] = s;
 		s->next_in_fatbin = f->symbols;
 		f->symbols = s;
 	}
@@ -126,12 +126,17 @@ static void add(struct fatbin *f, const void *host, const char *name, size_t siz
 
 void registry_add_function(void *fatbin, const void *host, const char *name)
 {
-	add(fatbin, host, name, 0, NULL);
+	add(fatbin, &(struct symbol){.host = host}, name);
 }
 
 void registry_add_variable(void *fatbin, const void *host, const char *name, size_t size, void **managed)
 {
-	add(fatbin, host, name, size, managed);
+	add(fatbin, &(struct symbol){.host = host, .size = size, .managed = managed}, name);
+}
+
+void registry_add_reference(void *fatbin, const void *host, const char *name, bool surface, bool normalized)
+{
+	add(fatbin, &(struct symbol){.host = host, .reference = surface ? SURFACE : TEXTURE, .normalized = normalized}, name);
 }
 
 /* Managed variables have one address for host and device: the program reads it here. */
@@ -301,6 +306,47 @@ cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size
 		if ((err = module_in(s->fatbin, context, &module)) == 0 &&
 		    (result = call_cuModuleGetGlobal_v2(address, size, module, s->name)) != 0)
 			err = result == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : from_driver(result);
+		pthread_mutex_unlock(&s->fatbin->lock);
+	}
+	pthread_rwlock_unlock(&registry);
+	return err;
+}
+
+static bool is_reference(const struct symbol *s, bool surface)
+{
+	return s && s->reference == (surface ? SURFACE : TEXTURE);
+}
+
+bool symbol_is_reference(const void *host, bool surface)
+{
+	bool is;
+
+	pthread_rwlock_rdlock(&registry);
+	is = is_reference(find(host), surface);
+	pthread_rwlock_unlock(&registry);
+	return is;
+}
+
+cudaError_t symbol_reference(const void *host, bool surface, bool *normalized, void **reference)
+{
+	const cudaError_t none = surface ? cudaErrorInvalidSurface : cudaErrorInvalidTexture;
+	void *context, *module;
+	struct symbol *s;
+	cudaError_t err;
+	int result;
+
+	if ((err = current_context(&context)) != 0)
+		return err;
+	pthread_rwlock_rdlock(&registry);
+	if (!is_reference(s = find(host), surface)) {
+		err = none;
+	} else {
+		if (normalized)
+			*normalized = s->normalized;
+		pthread_mutex_lock(&s->fatbin->lock);
+		if ((err = module_in(s->fatbin, context, &module)) == 0 &&
+		    (result = surface ? call_cuModuleGetSurfRef(reference, module, s->name) : call_cuModuleGetTexRef(reference, module, s->name)) != 0)
+			err = result == CUDA_ERROR_NOT_FOUND ? none : from_driver(result);
 		pthread_mutex_unlock(&s->fatbin->lock);
 	}
 	pthread_rwlock_unlock(&registry);

@@ -52,12 +52,17 @@ cudaError_t symbol_kernel(const void *host, void **kernel);
 const void *function_symbol(const void *function);
 const char *symbol_name(const void *host);
 cudaError_t symbol_variable(const void *host, CUdeviceptr *address, size_t *size);
+/* The driver's reference behind a variable of the program, in the current context;
+ * normalized: whether integers are read as parts of one. */
+cudaError_t symbol_reference(const void *host, bool surface, bool *normalized, void **reference);
+bool symbol_is_reference(const void *host, bool surface);
 void registry_forget_context(void *context);
 void registry_after_fork(void);
 void context_after_fork(void);
 void *registry_add_fatbin(const void *wrapper);
 void registry_add_function(void *fatbin, const void *host, const char *name);
 void registry_add_variable(void *fatbin, const void *host, const char *name, size_t size, void **managed);
+void registry_add_reference(void *fatbin, const void *host, const char *name, bool surface, bool normalized);
 void registry_load_managed(void *fatbin);
 void registry_remove_fatbin(void *fatbin);
 

@@ -30,52 +30,41 @@ cudaError_t cudaArrayGetSparseProperties(struct cudaArraySparseProperties *spars
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindSurfaceToArray(const struct surfaceReference *surfref, cudaArray_const_t array, const struct cudaChannelFormatDesc *desc)
 {
-	(void)surfref;
-	(void)array;
-	(void)desc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaBindSurfaceToArray(surfref, array, desc));
 }
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindTexture(size_t *offset, const struct textureReference *texref, const void *devPtr, const struct cudaChannelFormatDesc *desc, size_t size)
 {
-	(void)offset;
-	(void)texref;
-	(void)devPtr;
-	(void)desc;
-	(void)size;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaBindTexture(offset, texref, devPtr, desc, size));
 }
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindTexture2D(size_t *offset, const struct textureReference *texref, const void *devPtr, const struct cudaChannelFormatDesc *desc, size_t width, size_t height, size_t pitch)
 {
-	(void)offset;
-	(void)texref;
-	(void)devPtr;
-	(void)desc;
-	(void)width;
-	(void)height;
-	(void)pitch;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaBindTexture2D(offset, texref, devPtr, desc, width, height, pitch));
 }
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindTextureToArray(const struct textureReference *texref, cudaArray_const_t array, const struct cudaChannelFormatDesc *desc)
 {
-	(void)texref;
-	(void)array;
-	(void)desc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaBindTextureToArray(texref, array, desc));
 }
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaBindTextureToMipmappedArray(const struct textureReference *texref, cudaMipmappedArray_const_t mipmappedArray, const struct cudaChannelFormatDesc *desc)
 {
-	(void)texref;
-	(void)mipmappedArray;
-	(void)desc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaBindTextureToMipmappedArray(texref, mipmappedArray, desc));
 }
 #endif
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *prop)
@@ -114,8 +103,9 @@ cudaError_t cudaCtxResetPersistingL2Cache(void)
 }
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t extMem)
 {
-	(void)extMem;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuDestroyExternalMemory(extMem)));
 }
 cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t extSem)
 {
@@ -451,10 +441,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 }
 cudaError_t cudaExternalMemoryGetMappedBuffer(void **devPtr, cudaExternalMemory_t extMem, const struct cudaExternalMemoryBufferDesc *bufferDesc)
 {
-	(void)devPtr;
-	(void)extMem;
-	(void)bufferDesc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuExternalMemoryGetMappedBuffer(devPtr, extMem, bufferDesc)));
 }
 cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *mipmap, cudaExternalMemory_t extMem, const struct cudaExternalMemoryMipmappedArrayDesc *mipmapDesc)
 {
@@ -699,9 +688,9 @@ cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *pResDesc, 
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaGetSurfaceReference(const struct surfaceReference **surfref, const void *symbol)
 {
-	(void)surfref;
-	(void)symbol;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGetSurfaceReference(surfref, symbol));
 }
 #endif
 cudaError_t cudaGetSymbolAddress(void **devPtr, const void *symbol)
@@ -719,9 +708,9 @@ cudaError_t cudaGetSymbolSize(size_t *size, const void *symbol)
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const struct textureReference *texref)
 {
-	(void)offset;
-	(void)texref;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGetTextureAlignmentOffset(offset, texref));
 }
 #endif
 cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *pResDesc, cudaTextureObject_t texObject)
@@ -753,9 +742,9 @@ cudaError_t cudaGetTextureObjectTextureDesc_v2(struct cudaTextureDesc_v2 *pTexDe
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaGetTextureReference(const struct textureReference **texref, const void *symbol)
 {
-	(void)texref;
-	(void)symbol;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaGetTextureReference(texref, symbol));
 }
 #endif
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *pGraphNode, cudaGraph_t graph, const cudaGraphNode_t *pDependencies, size_t numDependencies, cudaGraph_t childGraph)
@@ -1546,9 +1535,9 @@ cudaError_t cudaHostUnregister(void *ptr)
 }
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *extMem_out, const struct cudaExternalMemoryHandleDesc *memHandleDesc)
 {
-	(void)extMem_out;
-	(void)memHandleDesc;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : from_driver(call_cuImportExternalMemory(extMem_out, memHandleDesc)));
 }
 cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *extSem_out, const struct cudaExternalSemaphoreHandleDesc *semHandleDesc)
 {
@@ -3001,8 +2990,9 @@ cudaError_t cudaThreadSynchronize(void)
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
 cudaError_t cudaUnbindTexture(const struct textureReference *texref)
 {
-	(void)texref;
-	return finish(cudaErrorNotSupported);
+	cudaError_t err = enter();
+
+	return finish(err ? err : own_cudaUnbindTexture(texref));
 }
 #endif
 cudaError_t cudaUserObjectCreate(cudaUserObject_t *object_out, void *ptr, cudaHostFn_t destroy, unsigned int initialRefcount, unsigned int flags)

@@ -5,19 +5,19 @@ BAD(cudaArrayGetMemoryRequirements, false, cudaArrayGetMemoryRequirements(0, 0, 
 BAD(cudaArrayGetPlane, false, cudaArrayGetPlane(0, 0, 0), cudaArrayGetPlane(scratch(), (cudaArray_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaArrayGetSparseProperties, false, cudaArrayGetSparseProperties(0, 0), cudaArrayGetSparseProperties(scratch(), (cudaArray_t)RUBBISH))
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaBindSurfaceToArray, true, cudaBindSurfaceToArray(0, 0, 0), cudaBindSurfaceToArray(scratch(), (cudaArray_const_t)RUBBISH, scratch()))
+BAD(cudaBindSurfaceToArray, false, cudaBindSurfaceToArray(0, 0, 0), cudaBindSurfaceToArray(scratch(), (cudaArray_const_t)RUBBISH, scratch()))
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaBindTexture, true, cudaBindTexture(0, 0, 0, 0, 0), cudaBindTexture(scratch(), scratch(), scratch(), scratch(), (size_t)FEW))
+BAD(cudaBindTexture, false, cudaBindTexture(0, 0, 0, 0, 0), cudaBindTexture(scratch(), scratch(), scratch(), scratch(), (size_t)FEW))
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaBindTexture2D, true, cudaBindTexture2D(0, 0, 0, 0, 0, 0, 0), cudaBindTexture2D(scratch(), scratch(), scratch(), scratch(), (size_t)FEW, (size_t)FEW, (size_t)FEW))
+BAD(cudaBindTexture2D, false, cudaBindTexture2D(0, 0, 0, 0, 0, 0, 0), cudaBindTexture2D(scratch(), scratch(), scratch(), scratch(), (size_t)FEW, (size_t)FEW, (size_t)FEW))
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaBindTextureToArray, true, cudaBindTextureToArray(0, 0, 0), cudaBindTextureToArray(scratch(), (cudaArray_const_t)RUBBISH, scratch()))
+BAD(cudaBindTextureToArray, false, cudaBindTextureToArray(0, 0, 0), cudaBindTextureToArray(scratch(), (cudaArray_const_t)RUBBISH, scratch()))
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaBindTextureToMipmappedArray, true, cudaBindTextureToMipmappedArray(0, 0, 0), cudaBindTextureToMipmappedArray(scratch(), (cudaMipmappedArray_const_t)RUBBISH, scratch()))
+BAD(cudaBindTextureToMipmappedArray, false, cudaBindTextureToMipmappedArray(0, 0, 0), cudaBindTextureToMipmappedArray(scratch(), (cudaMipmappedArray_const_t)RUBBISH, scratch()))
 #endif
 BAD(cudaChooseDevice, false, cudaChooseDevice(0, 0), cudaChooseDevice(scratch(), scratch()))
 BAD(cudaCreateSurfaceObject, false, cudaCreateSurfaceObject(0, 0), cudaCreateSurfaceObject(scratch(), scratch()))
@@ -26,7 +26,7 @@ BAD(cudaCreateTextureObject, false, cudaCreateTextureObject(0, 0, 0, 0), cudaCre
 BAD(cudaCreateTextureObject_v2, false, cudaCreateTextureObject_v2(0, 0, 0, 0), cudaCreateTextureObject_v2(scratch(), scratch(), scratch(), scratch()))
 #endif
 BAD(cudaCtxResetPersistingL2Cache, false, cudaCtxResetPersistingL2Cache(), cudaCtxResetPersistingL2Cache())
-BAD(cudaDestroyExternalMemory, true, cudaDestroyExternalMemory(0), cudaDestroyExternalMemory((cudaExternalMemory_t)RUBBISH))
+BAD(cudaDestroyExternalMemory, false, cudaDestroyExternalMemory(0), cudaDestroyExternalMemory((cudaExternalMemory_t)RUBBISH))
 BAD(cudaDestroyExternalSemaphore, true, cudaDestroyExternalSemaphore(0), cudaDestroyExternalSemaphore((cudaExternalSemaphore_t)RUBBISH))
 BAD(cudaDestroySurfaceObject, false, cudaDestroySurfaceObject(0), cudaDestroySurfaceObject((cudaSurfaceObject_t)FEW))
 BAD(cudaDestroyTextureObject, false, cudaDestroyTextureObject(0), cudaDestroyTextureObject((cudaTextureObject_t)FEW))
@@ -90,7 +90,7 @@ BAD(cudaEventRecord_ptsz, false, cudaEventRecord_ptsz(0, 0), cudaEventRecord_pts
 BAD(cudaEventRecordWithFlags, false, cudaEventRecordWithFlags(0, 0, 0), cudaEventRecordWithFlags((cudaEvent_t)RUBBISH, (cudaStream_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaEventRecordWithFlags_ptsz, false, cudaEventRecordWithFlags_ptsz(0, 0, 0), cudaEventRecordWithFlags_ptsz((cudaEvent_t)RUBBISH, (cudaStream_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaEventSynchronize, false, cudaEventSynchronize(0), cudaEventSynchronize((cudaEvent_t)RUBBISH))
-BAD(cudaExternalMemoryGetMappedBuffer, true, cudaExternalMemoryGetMappedBuffer(0, 0, 0), cudaExternalMemoryGetMappedBuffer(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
+BAD(cudaExternalMemoryGetMappedBuffer, false, cudaExternalMemoryGetMappedBuffer(0, 0, 0), cudaExternalMemoryGetMappedBuffer(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
 BAD(cudaExternalMemoryGetMappedMipmappedArray, true, cudaExternalMemoryGetMappedMipmappedArray(0, 0, 0), cudaExternalMemoryGetMappedMipmappedArray(scratch(), (cudaExternalMemory_t)RUBBISH, scratch()))
 BAD(cudaFree, false, cudaFree(0), cudaFree(scratch()))
 BAD(cudaFreeArray, false, cudaFreeArray(0), cudaFreeArray((cudaArray_t)RUBBISH))
@@ -158,12 +158,12 @@ BAD(cudaGetKernel, false, cudaGetKernel(0, 0), cudaGetKernel(scratch(), scratch(
 BAD(cudaGetMipmappedArrayLevel, false, cudaGetMipmappedArrayLevel(0, 0, 0), cudaGetMipmappedArrayLevel(scratch(), (cudaMipmappedArray_const_t)RUBBISH, (unsigned int)FEW))
 BAD(cudaGetSurfaceObjectResourceDesc, false, cudaGetSurfaceObjectResourceDesc(0, 0), cudaGetSurfaceObjectResourceDesc(scratch(), (cudaSurfaceObject_t)FEW))
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaGetSurfaceReference, true, cudaGetSurfaceReference(0, 0), cudaGetSurfaceReference(scratch(), scratch()))
+BAD(cudaGetSurfaceReference, false, cudaGetSurfaceReference(0, 0), cudaGetSurfaceReference(scratch(), scratch()))
 #endif
 BAD(cudaGetSymbolAddress, false, cudaGetSymbolAddress(0, 0), cudaGetSymbolAddress(scratch(), scratch()))
 BAD(cudaGetSymbolSize, false, cudaGetSymbolSize(0, 0), cudaGetSymbolSize(scratch(), scratch()))
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaGetTextureAlignmentOffset, true, cudaGetTextureAlignmentOffset(0, 0), cudaGetTextureAlignmentOffset(scratch(), scratch()))
+BAD(cudaGetTextureAlignmentOffset, false, cudaGetTextureAlignmentOffset(0, 0), cudaGetTextureAlignmentOffset(scratch(), scratch()))
 #endif
 BAD(cudaGetTextureObjectResourceDesc, false, cudaGetTextureObjectResourceDesc(0, 0), cudaGetTextureObjectResourceDesc(scratch(), (cudaTextureObject_t)FEW))
 BAD(cudaGetTextureObjectResourceViewDesc, true, cudaGetTextureObjectResourceViewDesc(0, 0), cudaGetTextureObjectResourceViewDesc(scratch(), (cudaTextureObject_t)FEW))
@@ -172,7 +172,7 @@ BAD(cudaGetTextureObjectTextureDesc, false, cudaGetTextureObjectTextureDesc(0, 0
 BAD(cudaGetTextureObjectTextureDesc_v2, true, cudaGetTextureObjectTextureDesc_v2(0, 0), cudaGetTextureObjectTextureDesc_v2(scratch(), (cudaTextureObject_t)FEW))
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaGetTextureReference, true, cudaGetTextureReference(0, 0), cudaGetTextureReference(scratch(), scratch()))
+BAD(cudaGetTextureReference, false, cudaGetTextureReference(0, 0), cudaGetTextureReference(scratch(), scratch()))
 #endif
 BAD(cudaGraphAddChildGraphNode, false, cudaGraphAddChildGraphNode(0, 0, 0, 0, 0), cudaGraphAddChildGraphNode(scratch(), (cudaGraph_t)RUBBISH, scratch(), (size_t)FEW, (cudaGraph_t)RUBBISH))
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 12
@@ -350,7 +350,7 @@ BAD(cudaHostGetDevicePointer, false, cudaHostGetDevicePointer(0, 0, 0), cudaHost
 BAD(cudaHostGetFlags, false, cudaHostGetFlags(0, 0), cudaHostGetFlags(scratch(), scratch()))
 BAD(cudaHostRegister, false, cudaHostRegister(0, 0, 0), cudaHostRegister(scratch(), (size_t)FEW, (unsigned int)FEW))
 BAD(cudaHostUnregister, false, cudaHostUnregister(0), cudaHostUnregister(scratch()))
-BAD(cudaImportExternalMemory, true, cudaImportExternalMemory(0, 0), cudaImportExternalMemory(scratch(), scratch()))
+BAD(cudaImportExternalMemory, false, cudaImportExternalMemory(0, 0), cudaImportExternalMemory(scratch(), scratch()))
 BAD(cudaImportExternalSemaphore, true, cudaImportExternalSemaphore(0, 0), cudaImportExternalSemaphore(scratch(), scratch()))
 #if CUDART_MAJOR >= 12 && CUDART_MAJOR <= 13
 BAD(cudaInitDevice, false, cudaInitDevice(0, 0, 0), cudaInitDevice((int)FEW, (unsigned int)FEW, (unsigned int)FEW))
@@ -685,7 +685,7 @@ BAD(cudaThreadSetLimit, false, cudaThreadSetLimit(0, 0), cudaThreadSetLimit((enu
 BAD(cudaThreadSynchronize, false, cudaThreadSynchronize(), cudaThreadSynchronize())
 #endif
 #if CUDART_MAJOR >= 11 && CUDART_MAJOR <= 11
-BAD(cudaUnbindTexture, true, cudaUnbindTexture(0), cudaUnbindTexture(scratch()))
+BAD(cudaUnbindTexture, false, cudaUnbindTexture(0), cudaUnbindTexture(scratch()))
 #endif
 BAD(cudaUserObjectCreate, false, cudaUserObjectCreate(0, 0, 0, 0, 0), cudaUserObjectCreate(scratch(), scratch(), (cudaHostFn_t)nowhere, (unsigned int)FEW, (unsigned int)FEW))
 BAD(cudaUserObjectRelease, false, cudaUserObjectRelease(0, 0), cudaUserObjectRelease((cudaUserObject_t)RUBBISH, (unsigned int)FEW))

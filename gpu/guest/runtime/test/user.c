@@ -24,6 +24,77 @@ static const char *const names[] = {
 	"__cudaPopCallConfiguration",
 };
 
+#if CUDART_MAJOR == 11
+_Static_assert(sizeof(struct textureReference) == 124, "textureReference");
+
+/* What a compiler makes of a program with references, but for the code: PTX. */
+extern void **__cudaRegisterFatBinary(void *wrapper);
+extern void __cudaUnregisterFatBinary(void **handle);
+extern void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
+extern void __cudaRegisterTexture(void **, const void *, const void **, const char *, int, int, int);
+extern void __cudaRegisterSurface(void **, const void *, const void **, const char *, int, int);
+
+static const char references_ptx[] = ".version 6.4\n.target sm_50\n.address_size 64\n"
+	".global .texref line;\n.global .surfref face;\n"
+	".visible .entry pass(.param .u32 from)\n{\n"
+	".reg .b32 %i, %b; .reg .f32 %f<4>;\n"
+	"ld.param.u32 %i, [from]; mov.u32 %b, %tid.x; add.u32 %i, %i, %b; shl.b32 %b, %b, 2;\n"
+	"tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [line, {%i}];\n"
+	"sust.b.1d.b32.trap [face, {%b}], %f0;\nret;\n}\n";
+static struct textureReference line = {.addressMode = {cudaAddressModeClamp, cudaAddressModeClamp, cudaAddressModeClamp}};
+static struct surfaceReference face;
+static const char pass;
+
+static void references(void)
+{
+	struct {
+		unsigned int magic, version;
+		const void *data, *more;
+	} wrapper = {0x466243b1, 1, references_ptx, NULL};
+	void **fatbin = __cudaRegisterFatBinary(&wrapper);
+	const struct cudaChannelFormatDesc desc = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+	const struct textureReference *found;
+	const struct surfaceReference *face_found;
+	float in[256], out[4];
+	unsigned int from;
+	void *p, *args[] = {&from};
+	cudaArray_t a;
+	size_t offset;
+
+	__cudaRegisterFunction(fatbin, &pass, NULL, "pass", -1, NULL, NULL, NULL, NULL, NULL);
+	__cudaRegisterTexture(fatbin, &line, NULL, "line", 1, 0, 0);
+	__cudaRegisterSurface(fatbin, &face, NULL, "face", 1, 0);
+	for (int i = 0; i < 256; i++)
+		in[i] = (float)i;
+	CHECK(cudaMalloc(&p, sizeof in));
+	CHECK(cudaMemcpy(p, in, sizeof in, cudaMemcpyHostToDevice));
+	CHECK(cudaMallocArray(&a, &desc, 4, 0, cudaArraySurfaceLoadStore));
+	CHECK(cudaGetTextureReference(&found, &line));
+	CHECK(cudaGetSurfaceReference(&face_found, &face));
+	ASSERT(found == &line && face_found == &face);
+	WANT(cudaGetTextureReference(&found, &face), cudaErrorInvalidTexture);
+	WANT(cudaGetSurfaceReference(&face_found, &line), cudaErrorInvalidSurface);
+	WANT(cudaGetTextureAlignmentOffset(&offset, &line), cudaErrorInvalidTextureBinding);
+	WANT(cudaBindTexture(NULL, &line, (char *)p + 40, &desc, 128), cudaErrorInvalidValue);
+	CHECK(cudaBindTexture(&offset, &line, (char *)p + 40, &desc, 128));
+	ASSERT(offset == 40);
+	CHECK(cudaBindSurfaceToArray(&face, a, &desc));
+	from = (unsigned int)(offset / 4);
+	CHECK(cudaLaunchKernel(&pass, (dim3){1, 1, 1}, (dim3){4, 1, 1}, args, 0, NULL));
+	CHECK(cudaMemcpyFromArray(out, a, 0, 0, sizeof out, cudaMemcpyDeviceToHost));
+	for (int i = 0; i < 4; i++)
+		ASSERT(out[i] == (float)(10 + i));
+	CHECK(cudaGetTextureAlignmentOffset(&offset, &line));
+	ASSERT(offset == 40);
+	CHECK(cudaUnbindTexture(&line));
+	WANT(cudaGetTextureAlignmentOffset(&offset, &line), cudaErrorInvalidTextureBinding);
+	WANT(cudaBindTexture(&offset, found + 1, p, &desc, 128), cudaErrorInvalidTexture);
+	CHECK(cudaFreeArray(a));
+	CHECK(cudaFree(p));
+	__cudaUnregisterFatBinary(fatbin);
+}
+#endif
+
 #if CUDART_MAJOR >= 12
 _Static_assert(sizeof(struct cudaMemcpyAttributes) == 24 && sizeof(struct cudaMemcpy3DBatchOp) == 112, "batches");
 
@@ -138,6 +209,9 @@ int main(int argc, char **argv)
 		CHECK(cudaGetDriverEntryPoint("cuNoSuchThing", &entry, 0, &result));
 		ASSERT(!entry && result == cudaDriverEntryPointSymbolNotFound);
 	}
+#endif
+#if CUDART_MAJOR == 11
+	references();
 #endif
 #if CUDART_MAJOR >= 12
 	batches();
