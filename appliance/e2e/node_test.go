@@ -17,6 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/installer/dev/accelerator"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/port"
@@ -68,6 +69,7 @@ func newNode(t *testing.T, bin, data string, flags ...string) *node {
 	n.control = nodeclient.NewControl(filepath.Join(run, "gpud.sock"))
 	t.Cleanup(n.sweep)
 	failed.Keep(t, n.keep)
+	accelerator.Known(t, filepath.Join(data, "node"))
 	n.startGPUD()
 	n.startBasaltd()
 	token, err := os.ReadFile(filepath.Join(data, "node", "operator.key"))

@@ -26,6 +26,9 @@
 # NETWORK=ovn gives the nodes networks for instances, with Open vSwitch's
 # userspace datapath: this machine's kernel needs no module for it.
 #
+# ACCELERATOR names a file with the answer to how guests run here, as basaltd keeps
+# it (installer/dev/accelerator): a node that has none boots a guest to find out.
+#
 # A stand-in for the hardware's watchdog runs outside each node: when
 # basalt-fence stops feeding it, it pulls the plug.
 set -euo pipefail
@@ -174,8 +177,10 @@ init() {
 	mount --bind "$home/libvirt/log" /var/log/libvirt
 	mount --bind "$dir/shared" /var/lib/basalt-shared
 	mount --bind "$home/data" /var/lib/basalt
-	# What a kernel gives a machine that starts: another boot id.
+	# What a kernel gives a machine that starts: another boot id. The answer holds for
+	# that boot.
 	cat /proc/sys/kernel/random/uuid >/run/boot_id
+	[ -z "${ACCELERATOR:-}" ] || sed "s/$(cat /proc/sys/kernel/random/boot_id)/$(cat /run/boot_id)/" "$ACCELERATOR" >/var/lib/basalt/accelerator.json
 	mount --bind /run/boot_id /proc/sys/kernel/random/boot_id
 	libvirtd >"$home/log/libvirtd.log" 2>&1 &
 	keep gpud "$bin/basalt-gpud" --state /var/lib/basalt/gpud --socket /run/basalt/gpud.sock --soft-gpu "name=soft$n,vram=4GiB,sms=2" &

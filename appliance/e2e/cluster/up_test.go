@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/installer/dev/accelerator"
 	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
@@ -46,6 +47,7 @@ type cluster struct {
 	ids      map[int]api.NodeID
 	faulty   map[int]bool // has a fault that mend ends
 	extra    []string     // of the environment of nodes.sh
+	guests   string       // the file with the answer to how guests run here
 	watch    *watch
 	ledger   *ledger
 }
@@ -137,7 +139,7 @@ func up(t *testing.T) *cluster {
 	needs(t)
 	began := time.Now()
 	c := &cluster{site: claim(t), t: t, ctx: context.Background(), bin: built.Programs(t, daemons...),
-		local: map[int]local{}, ids: map[int]api.NodeID{}, faulty: map[int]bool{}}
+		local: map[int]local{}, ids: map[int]api.NodeID{}, faulty: map[int]bool{}, guests: accelerator.File(t)}
 	t.Logf("programs are built after %v", time.Since(began).Round(time.Millisecond))
 	c.nodes("down") // what a killed run left
 	t.Cleanup(c.down)
@@ -215,7 +217,7 @@ func (c *cluster) nodes(args ...string) string {
 
 func (c *cluster) try(args ...string) (string, error) {
 	cmd := exec.Command("../../../installer/dev/nodes.sh", append([]string{c.short}, args...)...)
-	cmd.Env = append(os.Environ(), "DIR="+c.home, "SUBNET="+strconv.Itoa(c.subnet), "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(outputs(c.t), "guest"), "ELECTION=2s")
+	cmd.Env = append(os.Environ(), "DIR="+c.home, "SUBNET="+strconv.Itoa(c.subnet), "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(outputs(c.t), "guest"), "ACCELERATOR="+c.guests, "ELECTION=2s")
 	cmd.Env = append(cmd.Env, c.extra...) // the last one counts
 	out, err := cmd.CombinedOutput()
 	return string(out), err
