@@ -29,6 +29,12 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	if a.MigrateTo != "" {
 		return takeBack(s, in)
 	}
+	if v := rootVolume(s, in); a.Node != "" && a.RootVolume == "" && v != "" && !a.Release {
+		// The news of an instance came before those of its root volume, and a plan was
+		// made in between.
+		a.RootVolume = v
+		return assign(api.KindInstance, in.Meta, a)
+	}
 	if a.Node != "" && a.Generation == in.Meta.Generation || a.Release {
 		return nil
 	}

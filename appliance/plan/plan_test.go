@@ -124,6 +124,23 @@ func TestPlacesWithItsVolumeAndGPU(t *testing.T) {
 	}
 }
 
+// Events come one after the other: a plan may be made when an instance is known and its
+// root volume, which was made with it, is not.
+func TestPlacedBeforeItsVolumeIsKnown(t *testing.T) {
+	s := cluster().node("n1", 16*gib).instance("a", "flv-1", 0, 0)
+	root := s.Volumes["vol-a"]
+	delete(s.Volumes, "vol-a")
+	settle(t, s)
+	s.Volumes["vol-a"] = root
+	settle(t, s)
+	if a := s.Instances["a"].Assignment; a.Node != "n1" || a.RootVolume != "vol-a" {
+		t.Errorf("the instance is on %q with the root volume %q, want n1 and vol-a", a.Node, a.RootVolume)
+	}
+	if v := s.Volumes["vol-a"].Assignment; v.Node != "n1" {
+		t.Errorf("its volume went to %+v", v)
+	}
+}
+
 func TestSaysWhyItFitsNowhere(t *testing.T) {
 	for _, c := range []struct {
 		name string
