@@ -119,7 +119,7 @@ func start(t testing.TB, o Options, kernel []string, dir string) *Guest {
 	}
 	monitor := filepath.Join(dir, "monitor")
 	// Without the features that are slow when they are emulated: hypervisor, slowEmulated.
-	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=64", "-cpu", "max,erms=off,fsrm=off,la57=off", "-smp", "2",
+	args := []string{"-machine", "q35,memory-backend=ram", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", "max,erms=off,fsrm=off,la57=off", "-smp", "2",
 		"-m", fmt.Sprint(o.MemoryMiB), "-object", fmt.Sprintf("memory-backend-memfd,id=ram,size=%dM,share=on", o.MemoryMiB),
 		"-nodefaults", "-nographic", "-serial", "stdio", "-monitor", "unix:" + monitor + ",server,nowait"}
 	args = append(args, kernel...)
