@@ -119,7 +119,7 @@ func (c *computer) firmware() string {
 func (c *computer) powerOn(t *testing.T, media ...string) *power {
 	t.Helper()
 	args := []string{"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio",
-		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=256", "-cpu", processor, "-m", strconv.Itoa(memorySize >> 20),
+		"-device", "VGA", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", processor, "-m", strconv.Itoa(memorySize >> 20),
 		"-drive", "if=none,id=disk,format=raw,cache=unsafe,discard=unmap,file=" + c.disk(),
 		"-device", "virtio-rng-pci"}
 	if c.alone {
