@@ -38,6 +38,7 @@ var rules = []rule{
 	{"appliance/cluster/peer", []string{"api", "appliance/cluster/pki"}, "the wire between nodes carries calls and does not know what they mean"},
 	{"appliance/cluster/lease", []string{"api"}, "leases and witnesses are pure decisions with a thin shell; main hands it peers"},
 	{"appliance/durable", nil, "files, and nothing of ours"},
+	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
 	{"appliance/daemon", []string{"appliance/durable"}, "it runs programs and does not know what they do"},
 	{"appliance/cluster/seal", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/member", []string{"api", "appliance/bell", "appliance/cluster", "appliance/store", "appliance/durable"}, "how a node becomes and stays a member"},

@@ -126,7 +126,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if unbounded != nil {
 		log.Warn("nothing bounds what vGPUs' workers take of this node", "error", unbounded)
 	}
-	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Log: log})
+	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Debug: c.debugListen != "", Log: log})
 	if err != nil {
 		return n, err
 	}

@@ -33,6 +33,7 @@ type Options struct {
 	// Groups bound what backends and their workers take of the host; nil: nothing
 	// does.
 	Groups *cgroup.Groups
+	Debug  bool // backends serve their profiles on a unix socket, ID.debug in Dir
 	Log    *slog.Logger
 }
 
@@ -143,6 +144,9 @@ func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) 
 
 func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	args := []string{"--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3"}
+	if r.o.Debug {
+		args = append(args, "--debug-listen", "unix:"+r.path(id, "debug"))
+	}
 	if r.o.Groups != nil {
 		dirs, err := r.o.Groups.Ensure(id, l)
 		if err != nil {
@@ -273,7 +277,7 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 	if err := r.leave(ctx, id); err != nil {
 		return err
 	}
-	for _, ext := range []string{"sock", "log", "json"} { // the record last: until then it is found again
+	for _, ext := range []string{"sock", "debug", "log", "json"} { // the record last: until then it is found again
 		if err := os.Remove(r.path(id, ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
