@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
@@ -70,7 +71,8 @@ func New(o Options) (*Runner, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := sweepRecords(o.Dir); err != nil {
+	// A folder has one Runner at a time.
+	if err := atomicfile.Sweep(time.Now(), o.Dir); err != nil {
 		return nil, err
 	}
 	r := &Runner{o: o, exits: make(chan string, 1024), alive: map[string]*process{}}

@@ -208,7 +208,7 @@ func TestANumberTakenAnewIsNotOurs(t *testing.T) {
 // What a Runner was writing when it was killed goes with the next one's start.
 func TestHalfWrittenRecordsAreSwept(t *testing.T) {
 	dir := t.TempDir()
-	half := filepath.Join(dir, ".record-1")
+	half := filepath.Join(dir, ".new-1")
 	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
