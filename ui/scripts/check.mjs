@@ -17,7 +17,11 @@ const fail = (name) => {
 function program() {
   const host = { getCanonicalFileName: (f) => f, getCurrentDirectory: () => root, getNewLine: () => '\n' };
   const unreadable = (d) => (console.error(ts.formatDiagnostic(d, host)), fail('tsc'));
-  const { options, fileNames, errors } = ts.getParsedCommandLineOfConfigFile(join(root, 'tsconfig.json'), {}, { ...ts.sys, onUnRecoverableConfigFileDiagnostic: unreadable });
+  const { options, fileNames, errors } = ts.getParsedCommandLineOfConfigFile(
+    join(root, 'tsconfig.json'),
+    {},
+    { ...ts.sys, onUnRecoverableConfigFileDiagnostic: unreadable },
+  );
   const made = ts.createProgram(fileNames, options);
   const found = [...errors, ...ts.getPreEmitDiagnostics(made)];
   if (found.length > 0) {
@@ -29,7 +33,10 @@ function program() {
 
 /** lint has the types of a program: to make them a second time would take most of the check's time. */
 async function lint(typed) {
-  const typedFiles = { files: ['src/**/*.{ts,tsx}'], languageOptions: { parserOptions: { projectService: false, programs: [typed] } } };
+  const typedFiles = {
+    files: ['src/**/*.{ts,tsx}'],
+    languageOptions: { parserOptions: { projectService: false, programs: [typed] } },
+  };
   const eslint = new ESLint({ cwd: root, overrideConfig: typedFiles });
   const results = await eslint.lintFiles('.');
   const report = await (await eslint.loadFormatter('stylish')).format(results);

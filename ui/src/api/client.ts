@@ -11,7 +11,11 @@ export type FieldProblem = Schemas['FieldProblem'];
 export const base = '/portal';
 
 // Looked up at each call, so that tests can replace it.
-export const api = createClient<paths>({ baseUrl: (globalThis.location?.origin ?? '') + base, credentials: 'same-origin', fetch: (r) => globalThis.fetch(r) });
+export const api = createClient<paths>({
+  baseUrl: (globalThis.location?.origin ?? '') + base,
+  credentials: 'same-origin',
+  fetch: (r) => globalThis.fetch(r),
+});
 
 /** ApiError is what the API said: a stable code, words, what to do, and the fields at fault. */
 export class ApiError extends Error {

@@ -14,7 +14,8 @@ function read(grid: boolean[][]): string {
 }
 
 test('a reader finds the text', () => {
-  const text = 'otpauth://totp/Basalt:ada%40example.org?algorithm=SHA1&digits=6&issuer=Basalt&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
+  const text =
+    'otpauth://totp/Basalt:ada%40example.org?algorithm=SHA1&digits=6&issuer=Basalt&period=30&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP';
   expect(read(qr(text)!)).toBe(text);
   expect(read(qr('grüße')!)).toBe('grüße');
 });
@@ -33,5 +34,10 @@ test('a text that is too long has none', () => {
 });
 
 test('a path has a square for each dark module', () => {
-  expect(path([[true, false], [false, true]])).toBe('M0 0h1v1h-1zM1 1h1v1h-1z');
+  expect(
+    path([
+      [true, false],
+      [false, true],
+    ]),
+  ).toBe('M0 0h1v1h-1zM1 1h1v1h-1z');
 });

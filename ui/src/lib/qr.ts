@@ -12,4 +12,5 @@ export function qr(text: string): boolean[][] | undefined {
 }
 
 /** path draws it: a square of one unit for each dark module. */
-export const path = (grid: boolean[][]): string => grid.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : ''))).join('');
+export const path = (grid: boolean[][]): string =>
+  grid.flatMap((row, y) => row.map((dark, x) => (dark ? `M${x} ${y}h1v1h-1z` : ''))).join('');

@@ -21,7 +21,13 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       isLiveRegion
       component="p"
       title={away ? t('error.unreachable') : e.message || t('error.title')}
-      actionLinks={onRetry && <Button variant="link" isInline onClick={onRetry}>{t('error.retry')}</Button>}
+      actionLinks={
+        onRetry && (
+          <Button variant="link" isInline onClick={onRetry}>
+            {t('error.retry')}
+          </Button>
+        )
+      }
       actionClose={onClose && <AlertActionCloseButton aria-label={t('error.close')} onClose={onClose} />}
     >
       {away ? t('error.unreachableHint') : e.hint}

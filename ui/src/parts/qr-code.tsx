@@ -5,7 +5,13 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   const grid = qr(text);
   if (!grid) return null; // too long: it is there as text too
   return (
-    <svg className="basalt-qr" role="img" aria-label={label} viewBox={`0 0 ${grid.length} ${grid.length}`} shapeRendering="crispEdges">
+    <svg
+      className="basalt-qr"
+      role="img"
+      aria-label={label}
+      viewBox={`0 0 ${grid.length} ${grid.length}`}
+      shapeRendering="crispEdges"
+    >
       <rect width={grid.length} height={grid.length} fill="#fff" />
       <path d={path(grid)} fill="#000" />
     </svg>
