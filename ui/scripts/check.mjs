@@ -1,4 +1,4 @@
-// Types, lint and component tests. That all have passed is noted in the folder
+// Format, types, lint and component tests. That all have passed is noted in the folder
 // that is its argument, if there is one (installer/dev/cache.sh).
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -44,11 +44,17 @@ async function lint(typed) {
   if (results.some((r) => r.errorCount > 0)) fail('eslint');
 }
 
+/** run runs a program of node_modules; what it finds wrong ends the check. */
+function run(name, ...args) {
+  try {
+    execFileSync(`${root}node_modules/.bin/${name}`, args, { cwd: root, stdio: 'inherit' });
+  } catch {
+    fail(name);
+  }
+}
+
+run('prettier', '--check', '--log-level=warn', '.'); // npm run format
 types();
 await lint(program());
-try {
-  execFileSync(`${root}node_modules/.bin/vitest`, ['run', '--reporter=dot'], { cwd: root, stdio: 'inherit' });
-} catch {
-  fail('vitest');
-}
+run('vitest', 'run', '--reporter=dot');
 if (process.argv[2]) writeFileSync(join(process.argv[2], 'portal-checked'), '');

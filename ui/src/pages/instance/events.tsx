@@ -33,11 +33,11 @@ export function Events({ instance }: { instance: Instance }) {
         <ErrorAlert error={history.error} onRetry={() => void history.refetch()} />
         {history.data?.items.length === 0 && <p>{t('one.noEvents')}</p>}
         {/* A list that scrolls is reached by the keyboard. */}
-        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
         <ol
           aria-live="polite"
           aria-label={t('one.events')}
           className="basalt-stack basalt-events basalt-history"
+          // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
           tabIndex={0}
         >
           {history.data?.items.map((e) => (
