@@ -38,7 +38,12 @@ export class ApiError extends Error {
 
 /** refused is an answer that is no success as an error, whoever gave it. */
 export const refused = (status: number, body?: Partial<Problem>): ApiError =>
-  new ApiError({ code: body?.code ?? 'internal', detail: body?.detail ?? `HTTP ${status}`, hint: body?.hint, errors: body?.errors });
+  new ApiError({
+    code: body?.code ?? 'internal',
+    detail: body?.detail ?? `HTTP ${status}`,
+    hint: body?.hint,
+    errors: body?.errors,
+  });
 
 interface Answer<T> {
   data?: T;

@@ -69,7 +69,11 @@ test('a password joins the user data, or the app’s', () => {
 });
 
 test('an error stands at its field, or above the form', () => {
-  const e = new ApiError({ code: 'invalid', detail: 'too long', errors: [{ field: 'spec.sshKeys[1]', detail: 'too long', hint: 'at most 63' }] });
+  const e = new ApiError({
+    code: 'invalid',
+    detail: 'too long',
+    errors: [{ field: 'spec.sshKeys[1]', detail: 'too long', hint: 'at most 63' }],
+  });
   expect(atField(e, 'spec.sshKeys')).toBe('too long: at most 63');
   expect(atField(e, 'spec.ssh')).toBeUndefined();
   expect(elsewhere(e, ['spec.sshKeys'])).toBeNull();

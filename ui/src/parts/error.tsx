@@ -31,7 +31,9 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       actionClose={onClose && <AlertActionCloseButton aria-label={t('error.close')} onClose={onClose} />}
     >
       {away ? t('error.unreachableHint') : e.hint}
-      {e.fields.slice(1).map((f) => <p key={f.field}>{f.hint ? `${f.detail}: ${f.hint}` : f.detail}</p>)}
+      {e.fields.slice(1).map((f) => (
+        <p key={f.field}>{f.hint ? `${f.detail}: ${f.hint}` : f.detail}</p>
+      ))}
     </Alert>
   );
 }
