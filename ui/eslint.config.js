@@ -13,11 +13,29 @@ export default ts.config(
     rules: {
       '@typescript-eslint/no-misused-promises': ['error', { checksVoidReturn: { attributes: false } }],
       'no-restricted-globals': ['error', { name: 'fetch', message: 'Use src/api/client.ts.' }],
-      'no-restricted-syntax': ['error', { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: 'No markup from strings.' }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'JSXAttribute[name.name="dangerouslySetInnerHTML"]', message: 'No markup from strings.' },
+      ],
     },
   },
   {
     files: ['scripts/**', 'e2e/**', '*.js'],
-    languageOptions: { globals: { process: 'readonly', console: 'readonly', URL: 'readonly', document: 'readonly', window: 'readonly', setTimeout: 'readonly', performance: 'readonly', Buffer: 'readonly', fetch: 'readonly', sessionStorage: 'readonly', getComputedStyle: 'readonly', AbortController: 'readonly' } },
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        console: 'readonly',
+        URL: 'readonly',
+        document: 'readonly',
+        window: 'readonly',
+        setTimeout: 'readonly',
+        performance: 'readonly',
+        Buffer: 'readonly',
+        fetch: 'readonly',
+        sessionStorage: 'readonly',
+        getComputedStyle: 'readonly',
+        AbortController: 'readonly',
+      },
+    },
   },
 );

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -306,5 +306,5 @@ func (a *Agent) writeFile(path string, raw []byte) error {
 	if a.o.NoSync {
 		return os.WriteFile(path, raw, 0o600)
 	}
-	return durable.WriteFile(path, raw, 0o600)
+	return atomicfile.WriteFile(path, raw, 0o600)
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 func (a *App) clusterCommand() *cobra.Command {
@@ -158,24 +158,11 @@ func (a *App) clusterBackupCommand() *cobra.Command {
 		Use: "backup FILE", Short: "Write the control plane's state to a file", Args: cobra.ExactArgs(1),
 		Long: "Objects, keys' hashes, records, the cluster's CA: keep it as you keep a private key. Disks of instances are not in it.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tmp, err := os.CreateTemp(filepath.Dir(args[0]), ".backup-*")
-			if err != nil {
-				return err
-			}
-			defer os.Remove(tmp.Name())
-			bar := a.progress("backup", 0)
-			err = a.api.Backup(cmd.Context(), io.MultiWriter(tmp, bar))
-			bar.end()
-			if err == nil {
-				err = tmp.Sync()
-			}
-			if closeErr := tmp.Close(); err == nil {
-				err = closeErr
-			}
-			if err == nil {
-				err = os.Rename(tmp.Name(), args[0])
-			}
-			if err != nil {
+			if err := atomicfile.Write(args[0], 0o600, func(f *os.File) error {
+				bar := a.progress("backup", 0)
+				defer bar.end()
+				return a.api.Backup(cmd.Context(), io.MultiWriter(f, bar))
+			}); err != nil {
 				return err
 			}
 			fmt.Fprintf(a.Err, "backup written to %s\n", args[0])

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // defaultServer is the socket of a node's own basaltd.
@@ -54,24 +55,7 @@ func (a *App) writeConfig(c config) error {
 	if err := os.MkdirAll(a.ConfigDir, 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(a.ConfigDir, ".config-*") // 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	if _, err = tmp.Write(raw); err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), a.configFile())
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", a.configFile(), err)
-	}
-	return nil
+	return atomicfile.WriteFile(a.configFile(), raw, 0o600)
 }
 
 func (a *App) contextCommand() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Processes runs each program as a process in a session of its own.
@@ -80,7 +80,7 @@ func (p *Processes) Run(ctx context.Context, name string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(p.file(name, "argv"), text, 0o600); err != nil {
+	if err := atomicfile.WriteFile(p.file(name, "argv"), text, 0o600); err != nil {
 		return err
 	}
 	if err := p.start(name, argv, lock); err != nil {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Options of a Daemon.
@@ -80,7 +82,7 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, boot: bootID(), now: boottime, calls: make(chan call),
-		wd: newWatchdog(o.Watchdog), hunter: newHunter(), files: &files{state: o.State, run: filepath.Dir(o.Socket)},
+		wd: newWatchdog(o.Watchdog), hunter: newHunter(), files: &files{state: o.State, run: filepath.Dir(o.Socket), replace: atomicfile.WriteFile},
 		hunts: make(chan hunt, 1), catches: make(chan Catch, 1),
 		saves: make(chan state, 1), saved: make(chan error, 1),
 	}
@@ -90,6 +92,9 @@ func New(o Options) (*Daemon, error) {
 	var err error
 	if d.lock, err = lock(o.State); err != nil {
 		return nil, err
+	}
+	if err := d.files.sweep(time.Now()); err != nil {
+		o.Log.Warn("cannot remove temporary files of an earlier basalt-fence", "error", err)
 	}
 	d.m, d.loadErr = load(*d.files, d.boot)
 	d.m.grace = o.Grace

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -362,16 +364,20 @@ func TestHostileClients(t *testing.T) {
 }
 
 func TestStateThatCannotBeWritten(t *testing.T) {
-	n := start(t, "none", nil)
-	if err := os.Mkdir(filepath.Join(n.dir, "state", stateFile+".new"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	var full atomic.Bool
+	full.Store(true)
+	n := start(t, "none", func(d *Daemon) {
+		d.files.replace = func(path string, data []byte, mode fs.FileMode) error {
+			if full.Load() {
+				return unix.ENOSPC
+			}
+			return atomicfile.WriteFile(path, data, mode)
+		}
+	})
 	if err := n.Keep([]string{"a"}); err == nil {
 		t.Error("kept, and not written")
 	}
-	if err := os.Remove(filepath.Join(n.dir, "state", stateFile+".new")); err != nil {
-		t.Fatal(err)
-	}
+	full.Store(false)
 	n.until(t, "written after all", func(s Status) bool { return len(s.Problems) == 0 && len(s.Keep) == 1 })
 }
 
@@ -411,20 +417,21 @@ func TestDiskThatHangs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	n := start(t, "none", nil)
+	var hangs atomic.Bool
+	answers := make(chan struct{})
+	n := start(t, "none", func(d *Daemon) {
+		d.files.replace = func(path string, data []byte, mode fs.FileMode) error {
+			if hangs.Load() {
+				<-answers
+			}
+			return atomicfile.WriteFile(path, data, mode)
+		}
+	})
+	t.Cleanup(func() { close(answers) }) // let the saver go
 	if err := n.SetLease(soon(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	next := filepath.Join(n.dir, "state", stateFile+".new")
-	if err := unix.Mkfifo(next, 0o600); err != nil { // opening it waits for a reader
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { // let the saver go
-		f, err := os.OpenFile(next, os.O_RDONLY|unix.O_NONBLOCK, 0)
-		if err == nil {
-			_ = f.Close()
-		}
-	})
+	hangs.Store(true)
 	kept := make(chan error, 1)
 	go func() { kept <- n.Keep([]string{"kept"}) }()
 	n.until(t, "heard", func(s Status) bool { return len(s.Keep) == 1 })

@@ -5,6 +5,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 const sec = time.Second
@@ -117,7 +119,7 @@ func TestSpare(t *testing.T) {
 
 func TestStateFile(t *testing.T) {
 	dir, run := t.TempDir(), t.TempDir()
-	f := files{state: dir, run: run}
+	f := files{state: dir, run: run, replace: atomicfile.WriteFile}
 	m, err := load(f, "boot1")
 	if err != nil || m.armed {
 		t.Fatal("a new node is armed", err)

@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Files in the state directory, and beside the socket: those are in memory, and
@@ -56,6 +59,15 @@ func (m *machine) store(boot string) state {
 type files struct {
 	state, run string // directories
 	last       []byte // on disk
+	// replace writes the state file for good: atomicfile.WriteFile, or a disk of a
+	// test that hangs or is full.
+	replace func(path string, data []byte, mode fs.FileMode) error
+}
+
+// sweep removes what a basalt-fence that was killed had begun to write. The
+// directory of sockets is also other processes', whose files of the last minute stay.
+func (f *files) sweep(now time.Time) error {
+	return errors.Join(atomicfile.Sweep(now, f.state), atomicfile.Sweep(now.Add(-time.Minute), f.run))
 }
 
 // save what is new: the state for good, the lease for as long as this boot
@@ -74,7 +86,7 @@ func (f *files) saveState(s stored) error {
 		return err
 	}
 	f.last = nil
-	if err := replace(filepath.Join(f.state, stateFile), b, true); err != nil {
+	if err := f.replace(filepath.Join(f.state, stateFile), b, 0o600); err != nil {
 		return err
 	}
 	f.last = b
@@ -86,7 +98,7 @@ func (f *files) saveLease(s storedLease) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(f.run, leaseFile), b, false)
+	return atomicfile.WriteFileUnsynced(filepath.Join(f.run, leaseFile), b, 0o600)
 }
 
 // load makes a machine of the files. An error comes with a machine that kills
@@ -133,29 +145,6 @@ func read(name string, into any) (there bool, err error) {
 		return true, fmt.Errorf("%s: %w", filepath.Base(name), err)
 	}
 	return true, nil
-}
-
-// replace a file as a whole; sync: for good.
-func replace(name string, b []byte, sync bool) (err error) {
-	f, err := os.OpenFile(name+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if sync {
-		err = errors.Join(err, f.Sync())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(name+".new", name); err != nil || !sync {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // lock keeps a second basalt-fence from the same state.

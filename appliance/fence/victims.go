@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // book names those who were sentenced: it is written before the signal is sent,
@@ -48,7 +50,7 @@ func (b *book) add(vs []Victim) error {
 	if err != nil {
 		return err
 	}
-	return replace(b.path, raw, false)
+	return atomicfile.WriteFileUnsynced(b.path, raw, 0o600)
 }
 
 func latest(vs []Victim) []Victim {

@@ -43,7 +43,7 @@ func TestVictimsAreWrittenDownFirst(t *testing.T) {
 // A book that cannot be written holds up no kill.
 func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
-		if err := os.Mkdir(filepath.Join(d.files.run, victimFile+".new"), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(d.files.run, victimFile), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	})

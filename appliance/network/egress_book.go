@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/sdn"
 )
@@ -128,7 +128,7 @@ func (b *egressBook) write(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(path, raw, 0o600); err != nil {
+	if err := atomicfile.WriteFile(path, raw, 0o600); err != nil {
 		return err
 	}
 	b.written = true

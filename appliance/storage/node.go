@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/follow"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -192,7 +192,7 @@ func (n *Node) clear(ctx context.Context, f Founding) error {
 	if err := os.MkdirAll(n.Dir, 0o700); err != nil {
 		return err
 	}
-	return durable.WriteFile(path, api.Encode(f.incarnation()), 0o600)
+	return atomicfile.WriteFile(path, api.Encode(f.incarnation()), 0o600)
 }
 
 // offer the pool, once it can be used. It stays offered while the monitors are

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Raft never drops an entry that was committed, unless most voters have lost
@@ -82,5 +84,5 @@ func (s *Store) dropSnapshots(snapshots raft.SnapshotStore, from uint64) (kept u
 			return 0, err
 		}
 	}
-	return kept, syncDir(s.options.path(filepath.Join("snapshots", "x")))
+	return kept, atomicfile.Sync(s.options.path("snapshots"))
 }

@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/bell"
 )
 
@@ -101,9 +102,7 @@ func (p *parts) keep(next Place) {
 	if err != nil {
 		return
 	}
-	if err := os.WriteFile(p.file+".new", raw, 0o600); err == nil {
-		_ = os.Rename(p.file+".new", p.file)
-	}
+	_ = atomicfile.WriteFileUnsynced(p.file, raw, 0o600)
 }
 
 func (p *parts) from() Place {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // tablesFormat is the version of what stands in tables.db. 1 had no claims: a
@@ -190,7 +192,7 @@ func (t *tables) replace(path string) error {
 	if err := os.Rename(path, t.path); err != nil {
 		return err
 	}
-	if err := syncDir(t.path); err != nil {
+	if err := atomicfile.Sync(filepath.Dir(t.path)); err != nil {
 		return err
 	}
 	db, err := bbolt.Open(t.path, 0o600, boltOptions())
@@ -351,13 +353,4 @@ func number(raw []byte) uint64 {
 		return 0
 	}
 	return binary.BigEndian.Uint64(raw)
-}
-
-// syncDir makes the rename or creation of path durable.
-func syncDir(path string) error {
-	d, err := os.Open(path[:max(1, strings.LastIndexByte(path, '/'))])
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

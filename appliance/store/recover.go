@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Recover makes nodeID the only member of its cluster, after most voters were
@@ -85,7 +86,7 @@ func recoverAlone(o Options) (err error) {
 	if err := raft.RecoverCluster(conf, machine, s.log, votes, snapshots, trans, alone); err != nil {
 		return err
 	}
-	return syncDir(filepath.Join(o.Dir, "snapshots", "x"))
+	return atomicfile.Sync(filepath.Join(o.Dir, "snapshots"))
 }
 
 func errNothing(cause error) error {

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 const (
@@ -76,7 +77,7 @@ func appear(work, dir string) error {
 	if err := os.Rename(work, dir); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return atomicfile.Sync(filepath.Dir(dir))
 }
 
 // restoreFiles makes the files of a store in dir.
@@ -108,7 +109,7 @@ func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) 
 	if err = errors.Join(err, votes.Close()); err != nil {
 		return info, err
 	}
-	return info, syncDir(filepath.Join(dir, "vote"))
+	return info, atomicfile.Sync(dir)
 }
 
 // firstSnapshot is the beginning of the new cluster's log.

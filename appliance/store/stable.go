@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"path/filepath"
 	"sync"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // stable is Raft's StableStore: the term and the vote. Raft cannot go on when
@@ -51,7 +54,7 @@ func openStable(path string) (*stable, error) {
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), f.Close())
 	}
-	return s, syncDir(path)
+	return s, atomicfile.Sync(filepath.Dir(path))
 }
 
 // load finds the newest whole slot, or fills a new file with zeros so that its

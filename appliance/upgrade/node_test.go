@@ -155,7 +155,7 @@ func TestPackages(t *testing.T) {
 		t.Errorf("a way out of the folder: %v", err)
 	}
 	now := time.Now()
-	half := filepath.Join(p.Dir, named.Sha256+".123"+unready)
+	half := filepath.Join(p.Dir, ".new-123")
 	if err := os.WriteFile(half, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Packages keeps packages in a folder, each in a file with its SHA-256 sum as
@@ -28,7 +27,6 @@ const (
 	// maxFiles in the folder, and what has to stay free on its disk.
 	maxFiles  = 2 * api.MaxUpgradePackages
 	leaveFree = 1 << 30
-	unready   = ".part"
 )
 
 // Path of a package, whether it is there or not.
@@ -67,22 +65,7 @@ func (p Packages) Put(ctx context.Context, sum string, content io.Reader, size i
 	if err := p.room(max(size, 0)); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(p.Dir, sum+".*"+unready)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // unless it is renamed
-	err = receive(ctx, f, sum, content, size)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), p.Path(sum)); err != nil {
-		return err
-	}
-	return durable.SyncDir(p.Dir)
+	return atomicfile.Write(p.Path(sum), 0o600, func(f *os.File) error { return receive(ctx, f, sum, content, size) })
 }
 
 // room checks the number of files, and the disk.
@@ -151,9 +134,9 @@ func (p Packages) Sweep(named []api.UpgradePackage, now time.Time) error {
 		if infoErr != nil || keep[f.Name()] || now.Sub(info.ModTime()) < keepFor {
 			continue
 		}
-		if api.IsSHA256(f.Name()) || strings.HasSuffix(f.Name(), unready) {
+		if api.IsSHA256(f.Name()) {
 			err = errors.Join(err, os.Remove(filepath.Join(p.Dir, f.Name())))
 		}
 	}
-	return err
+	return errors.Join(err, atomicfile.Sweep(now.Add(-keepFor), p.Dir))
 }

@@ -362,7 +362,10 @@ func TestFullDisk(t *testing.T) {
 	h := n.dial("a")
 	before := n.vgpu("a").Usage
 	// As good as full: the state can be neither written nor replaced.
-	blocker := filepath.Join(n.cfg.StateDir, "state.json.new")
+	blocker := filepath.Join(n.cfg.StateDir, "state.json")
+	if err := os.Remove(blocker); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(blocker, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}

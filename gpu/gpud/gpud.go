@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
@@ -35,6 +36,9 @@ func New(cfg Config) (_ *Server, err error) {
 		}
 	}()
 	if s.lock, err = lockDir(cfg.StateDir); err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Sweep(time.Now(), cfg.StateDir); err != nil {
 		return nil, err
 	}
 	if err := s.core.load(); err != nil {

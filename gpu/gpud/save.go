@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
@@ -76,7 +77,7 @@ func (s *saving) start(c *core) {
 	s.work, s.done = make(chan []byte), make(chan error, 1)
 	go func() {
 		for b := range s.work {
-			s.done <- writeFile(filepath.Join(c.cfg.StateDir, stateFile), b)
+			s.done <- atomicfile.WriteFile(filepath.Join(c.cfg.StateDir, stateFile), b, 0o600)
 		}
 		close(s.done)
 	}()
@@ -235,33 +236,6 @@ func (c *core) load() error {
 		c.vgpus[v.id] = v
 	}
 	return nil
-}
-
-// writeFile replaces a file so that after a crash at any moment it is the old
-// one or the new one, whole.
-func writeFile(path string, b []byte) error {
-	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // lockDir makes the state directory this gpud's own. The lock goes with the process.

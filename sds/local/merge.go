@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
@@ -102,7 +103,7 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 	if _, err := qemuimg.Own(ctx, secrets(a.Encryption), "commit", "-q", "-d", name); err != nil {
 		return false, s.full(ctx, wrongKey(id, err))
 	}
-	if err := syncPath(top.Backing.Path); err != nil {
+	if err := atomicfile.Sync(top.Backing.Path); err != nil {
 		return false, err
 	}
 	for _, file := range []string{child, into} {
@@ -114,7 +115,7 @@ func (s *Store) mergeAside(ctx context.Context, id api.VolumeID, m *volumeMeta, 
 		}
 		defer free()
 	}
-	if err := errors.Join(os.Rename(top.Backing.Path, child), syncPath(filepath.Dir(child))); err != nil {
+	if err := errors.Join(os.Rename(top.Backing.Path, child), atomicfile.Sync(filepath.Dir(child))); err != nil {
 		return false, err
 	}
 	m.mergedUp(g)
@@ -188,13 +189,13 @@ func (s *Store) mergeOffline(ctx context.Context, id api.VolumeID, m *volumeMeta
 		return s.full(ctx, wrongKey(id, err))
 	}
 	into := s.file(id, g.Into)
-	if err := syncPath(into); err != nil {
+	if err := atomicfile.Sync(into); err != nil {
 		return err
 	}
 	if err := os.Rename(into, s.file(id, g.Child)); err != nil {
 		return err
 	}
-	if err := syncPath(s.path(volumes, string(id))); err != nil {
+	if err := atomicfile.Sync(s.path(volumes, string(id))); err != nil {
 		return err
 	}
 	m.mergedUp(g)
@@ -230,7 +231,7 @@ func (s *Store) mergeLive(ctx context.Context, id api.VolumeID, m *volumeMeta, g
 	if err := a.Live.Commit(ctx, s.file(id, g.Child), s.file(id, g.Into)); err != nil {
 		return false, err
 	}
-	if err := syncPath(s.file(id, g.Into)); err != nil {
+	if err := atomicfile.Sync(s.file(id, g.Into)); err != nil {
 		return false, err
 	}
 	m.mergedDown(g)

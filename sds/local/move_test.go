@@ -30,7 +30,7 @@ func TestRecreateForgets(t *testing.T) {
 		}
 		qemu(t, "qemu-io", "-f", "qcow2", "-c", "write -P 0x77 0 1M", v.Source.Path)
 		// As if an earlier try had died of it.
-		for _, name := range []string{"disk-4", "." + metaName} {
+		for _, name := range []string{"disk-4", ".new-1"} {
 			if err := os.WriteFile(filepath.Join(filepath.Dir(v.Source.Path), name), []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 const (
@@ -48,13 +50,13 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 		if err := writeMeta(filepath.Join(tmp, metaName), meta); err != nil {
 			return err
 		}
-		if err := syncPath(filepath.Join(tmp, diskName)); err != nil {
+		if err := atomicfile.Sync(filepath.Join(tmp, diskName)); err != nil {
 			return err
 		}
 		if err := os.Chmod(tmp, 0o711); err != nil {
 			return err
 		}
-		if err := syncPath(tmp); err != nil {
+		if err := atomicfile.Sync(tmp); err != nil {
 			return err
 		}
 		// No folder that is not empty is ever replaced: rename(2).
@@ -63,7 +65,7 @@ func (s *Store) create(sub, id string, fill func(disk string) (meta any, err err
 		} else if err != nil {
 			return err
 		}
-		return syncPath(filepath.Join(s.opt.Dir, sub))
+		return atomicfile.Sync(filepath.Join(s.opt.Dir, sub))
 	}()
 	if err != nil {
 		_ = os.RemoveAll(tmp) // swept at the next Open at the latest
@@ -87,7 +89,7 @@ func (s *Store) remove(sub, id string) error {
 	if err != nil {
 		return explain(err)
 	}
-	if err := syncPath(filepath.Join(s.opt.Dir, sub)); err != nil {
+	if err := atomicfile.Sync(filepath.Join(s.opt.Dir, sub)); err != nil {
 		return explain(err)
 	}
 	return explain(os.RemoveAll(trash))
@@ -130,18 +132,15 @@ func (s *Store) readMeta(sub, id string, into any) (found bool, err error) {
 
 // replaceMeta of an object whose lock is held.
 func (s *Store) replaceMeta(sub, id string, meta any) error {
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
 	dir := s.path(sub, id)
-	tmp := filepath.Join(dir, "."+metaName)
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash left it
+	if err := atomicfile.Sweep(time.Now(), dir); err != nil { // a crash left it
 		return err
 	}
-	if err := writeMeta(tmp, meta); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, metaName)); err != nil {
-		return err
-	}
-	return syncPath(dir)
+	return atomicfile.WriteFile(filepath.Join(dir, metaName), raw, 0o600)
 }
 
 func writeMeta(path string, meta any) error {
@@ -155,14 +154,6 @@ func writeMeta(path string, meta any) error {
 	}
 	_, err = f.Write(raw)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func syncPath(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // busy is true while QEMU has the disk open: it holds open-file-description

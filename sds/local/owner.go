@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -134,7 +135,7 @@ func (s *Store) writeClaim(ctx context.Context, id api.VolumeID, o sds.Owner, re
 	case err != nil:
 		return explain(err)
 	}
-	if err := syncPath(dir); err != nil {
+	if err := atomicfile.Sync(dir); err != nil {
 		return explain(err)
 	}
 	epochs, err := claimEpochs(dir)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 const (
@@ -125,7 +126,7 @@ func makeMarker(dir string) error {
 	if err := os.Link(file, filepath.Join(dir, markerName)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncPath(dir)
+	return atomicfile.Sync(dir)
 }
 
 // isEmpty: nothing but what file systems and half-made pools leave.
@@ -155,16 +156,7 @@ func remember(file, known, id string) error {
 	if file == "" || known == id {
 		return nil
 	}
-	tmp := file + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(f, id)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(os.Rename(tmp, file), syncPath(filepath.Dir(file)))
+	return atomicfile.WriteFile(file, []byte(id+"\n"), 0o600)
 }
 
 // PoolID implements sds.Driver.

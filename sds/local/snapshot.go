@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/luks"
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
@@ -123,7 +124,7 @@ func (s *Store) addLayer(ctx context.Context, id api.VolumeID, m *volumeMeta, be
 	path := s.file(id, file)
 	err = createQCOW2(ctx, a.Encryption, path, bytes, "-u", "-F", "qcow2", "-b", below)
 	if err = s.full(ctx, err); err == nil {
-		err = syncPath(path)
+		err = atomicfile.Sync(path)
 	}
 	if err != nil {
 		_ = os.Remove(path)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/qemuimg"
 )
@@ -183,7 +184,7 @@ func (s *Store) RecreateVolume(ctx context.Context, v sds.VolumeCreate) (sds.Vol
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err := errors.Join(write(disk), syncPath(disk)); err != nil {
+		if err := errors.Join(write(disk), atomicfile.Sync(disk)); err != nil {
 			_ = os.Remove(disk)
 			return err
 		}
@@ -327,7 +328,7 @@ func (s *Store) grow(ctx context.Context, id api.VolumeID, m *volumeMeta, have s
 	if _, err := qemuimg.Own(ctx, secrets(a.Encryption), "resize", "-q", name, strconv.FormatInt(size, 10)); err != nil {
 		return s.full(ctx, wrongKey(id, err))
 	}
-	return syncPath(have.Source.Path)
+	return atomicfile.Sync(have.Source.Path)
 }
 
 // DeleteVolume implements sds.Driver.

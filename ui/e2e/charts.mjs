@@ -2,13 +2,27 @@
 // numbers change, the operator's node and card with what each tenant holds, by
 // accessible names; in light, dark and on a phone. Run by ../e2e_charts_test.go.
 import assert from 'node:assert/strict';
-import { complain, expect, heading, inspect, inspectIn, open, PASSWORD, patience, PORTAL, run, signIn, step } from './harness.mjs';
+import {
+  complain,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  open,
+  PASSWORD,
+  patience,
+  PORTAL,
+  run,
+  signIn,
+  step,
+} from './harness.mjs';
 
 const { INSTANCE, NODE } = process.env;
 const page = await open({});
 
 const figure = (p, name) => p.getByRole('figure', { name, exact: true });
-const value = async (p, chart, series) => Number(await figure(p, chart).locator(`[data-series="${series}"]`).getAttribute('data-value'));
+const value = async (p, chart, series) =>
+  Number(await figure(p, chart).locator(`[data-series="${series}"]`).getAttribute('data-value'));
 
 /** until a chart's latest value is as wanted; the values that it had. The chart is in a part of the page. */
 async function until(p, chart, series, what, wanted, part = p) {
@@ -45,7 +59,9 @@ step('a moment can be read by keyboard and by pointer', async () => {
   await figure(page, 'CPU').getByText(said).waitFor();
   await moment.blur();
   await moment.hover({ position: { x: 200, y: 60 } });
-  await figure(page, 'CPU').getByText(/UTC: CPU not measured/).waitFor();
+  await figure(page, 'CPU')
+    .getByText(/UTC: CPU not measured/)
+    .waitFor();
 });
 
 step('ranges', async () => {
@@ -59,7 +75,12 @@ step('dark, and on a phone', () => inspectIn(page, 'charts', 'dark', 'phone'));
 
 step('a node that does not answer is said so, and no chart', async () => {
   expect('503');
-  await page.route('**/samples?**', (r) => r.fulfill({ status: 503, json: { code: 'unavailable', message: 'node n2, which must answer this, cannot be reached', hint: 'try again' } }));
+  await page.route('**/samples?**', (r) =>
+    r.fulfill({
+      status: 503,
+      json: { code: 'unavailable', message: 'node n2, which must answer this, cannot be reached', hint: 'try again' },
+    }),
+  );
   await page.getByText('cannot be reached').waitFor();
   assert.equal(await page.getByRole('figure').count(), 0);
   await page.unroute('**/samples?**');

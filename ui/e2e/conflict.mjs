@@ -15,7 +15,10 @@ async function enter(email, options) {
   await page.locator('input[type=email]').fill(email);
   await page.locator('input[type=password]').fill(PASSWORD);
   await page.locator('button[type=submit]').click();
-  await page.getByRole('heading', { level: 1, name: 'Dashboard' }).or(page.getByRole('heading', { level: 1, name: 'Übersicht' })).waitFor();
+  await page
+    .getByRole('heading', { level: 1, name: 'Dashboard' })
+    .or(page.getByRole('heading', { level: 1, name: 'Übersicht' }))
+    .waitFor();
   return page;
 }
 
@@ -74,7 +77,9 @@ step('the same field of a pool: nothing is sent before it is decided', async () 
   await second.waitForFunction(() => document.activeElement?.getAttribute('role') === 'alert');
   assert.equal((await ask('/v1/gpu-pools/big')).spec.maxVgpusPerGpu, 3);
   await inspect(second, 'conflict-both-light');
-  await both(second).getByRole('button', { name: /^Keep mine: / }).click();
+  await both(second)
+    .getByRole('button', { name: /^Keep mine: / })
+    .click();
   await both(second).waitFor({ state: 'detached' });
   await send(second);
   await dialog(second).waitFor({ state: 'detached' });
@@ -115,7 +120,9 @@ step('the same price: theirs is taken, and one’s other row lands', async () =>
   await button(deaf, 'Save the prices').click();
   await both(deaf).getByText('0.03').waitFor();
   await inspect(deaf, 'conflict-price-light');
-  await both(deaf).getByRole('button', { name: /^Take theirs: / }).click();
+  await both(deaf)
+    .getByRole('button', { name: /^Take theirs: / })
+    .click();
   assert.equal(await row(deaf, 'vCPU').getByLabel('Price (EUR)').inputValue(), '0.04');
   await button(deaf, 'Save the prices').click();
   await deaf.getByText('The prices are saved.').waitFor();
@@ -153,12 +160,18 @@ step('what is deleted while it is edited', async () => {
   await send(second, 'Cancel');
 });
 
-const ports = async () => (await ask('/v1/security-groups/web?project=render')).spec.rules.map((r) => r.ports ?? r.protocol);
+const ports = async () =>
+  (await ask('/v1/security-groups/web?project=render')).spec.rules.map((r) => r.ports ?? r.protocol);
 
 step('the rules of a security group, by a tenant: each adds one', async () => {
   const { meta } = await ask('/v1/security-groups/web?project=render');
   const ann = await enter('ann@example.com');
-  const ben = await enter('ann@example.com', { locale: 'de-DE', viewport: { width: 390, height: 844 }, hasTouch: true, colorScheme: 'dark' });
+  const ben = await enter('ann@example.com', {
+    locale: 'de-DE',
+    viewport: { width: 390, height: 844 },
+    hasTouch: true,
+    colorScheme: 'dark',
+  });
   for (const page of [ann, ben]) await at(page, `/security-groups/${meta.id}`, 'web');
   await button(ben, 'Regel hinzufügen').click();
   await ben.locator('#rule-2-ports').fill('443');

@@ -2,7 +2,21 @@
 // screen shows the picture, both connect again by themselves, and nothing of it
 // breaks the pages' policy. Run by ../e2e_console_test.go.
 import assert from 'node:assert/strict';
-import { button, expect, heading, inspect, inspectIn, open, OPERATOR, PASSWORD, phone, PORTAL, run, signIn, step } from './harness.mjs';
+import {
+  button,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  open,
+  OPERATOR,
+  PASSWORD,
+  phone,
+  PORTAL,
+  run,
+  signIn,
+  step,
+} from './harness.mjs';
 
 const { INSTANCE } = process.env;
 const address = `${PORTAL}/#/instances/${INSTANCE}/console`;
@@ -16,7 +30,10 @@ const type = async (p, text) => {
 const shows = (p, text) => serial(p).getByRole('listitem').filter({ hasText: text }).first().waitFor();
 const connected = (p) => p.getByRole('status').getByText('Connected.').waitFor();
 async function act(what) {
-  const r = await fetch(`${PORTAL}/v1/instances/${INSTANCE}/${what}`, { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}` } });
+  const r = await fetch(`${PORTAL}/v1/instances/${INSTANCE}/${what}`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${OPERATOR}` },
+  });
   assert.ok(r.ok, `${what}: ${r.status} ${await r.text()}`);
 }
 
@@ -25,10 +42,13 @@ expect('willReadFrequently', 'willReadFrequently');
 
 /** colours of the screen's picture, as [x, y, css colour] are asked for. */
 const colourAt = (p, x, y) =>
-  p.evaluate(([x, y]) => {
-    const canvas = document.querySelector('.basalt-screen canvas');
-    return canvas ? [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3).join() : '';
-  }, [x, y]);
+  p.evaluate(
+    ([x, y]) => {
+      const canvas = document.querySelector('.basalt-screen canvas');
+      return canvas ? [...canvas.getContext('2d').getImageData(x, y, 1, 1).data].slice(0, 3).join() : '';
+    },
+    [x, y],
+  );
 async function becomes(p, x, y, want) {
   let got;
   for (const end = Date.now() + 30_000; Date.now() < end; await p.waitForTimeout(100)) {

@@ -3,12 +3,25 @@
 // stops and starts basaltd: ../e2e_faults_test.go.
 import assert from 'node:assert/strict';
 import { attack, harmless } from './hostile.mjs';
-import { button, heading, inspect, inspectIn, open, OPERATOR, PORTAL, run, signIn, step, tolerate } from './harness.mjs';
+import {
+  button,
+  heading,
+  inspect,
+  inspectIn,
+  open,
+  OPERATOR,
+  PORTAL,
+  run,
+  signIn,
+  step,
+  tolerate,
+} from './harness.mjs';
 
 const { CONTROL } = process.env;
 const control = async (what) => assert.equal((await fetch(`${CONTROL}/${what}`, { method: 'POST' })).status, 200);
 const headers = { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' };
-const ask = async (method, path, body) => (await fetch(`${PORTAL}${path}`, { method, headers, body: body && JSON.stringify(body) })).json();
+const ask = async (method, path, body) =>
+  (await fetch(`${PORTAL}${path}`, { method, headers, body: body && JSON.stringify(body) })).json();
 
 const page = await open({});
 const find = (p) => p.getByRole('combobox', { name: 'Pages and objects by name, id or address' });
@@ -31,10 +44,15 @@ step('by keyboard alone: sign in, search, create', async () => {
   const to = async (name) => {
     for (let i = 0; i < 60; i++) {
       await page.keyboard.press('Tab');
-      if (await page.evaluate((n) => {
-        const at = document.activeElement;
-        return (at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent ?? '').trim().startsWith(n);
-      }, name)) return;
+      if (
+        await page.evaluate((n) => {
+          const at = document.activeElement;
+          return (at.getAttribute('aria-label') ?? at.labels?.[0]?.textContent ?? at.textContent ?? '')
+            .trim()
+            .startsWith(n);
+        }, name)
+      )
+        return;
     }
     throw new Error(`the Tab key does not lead to ${name}`);
   };
@@ -97,7 +115,14 @@ step('the connection goes, and comes back', async () => {
 });
 
 step('the server is stopped and started', async () => {
-  tolerate('ERR_CONNECTION_REFUSED', 'ERR_CONNECTION_RESET', 'ERR_CONNECTION_CLOSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE', '503');
+  tolerate(
+    'ERR_CONNECTION_REFUSED',
+    'ERR_CONNECTION_RESET',
+    'ERR_CONNECTION_CLOSED',
+    'ERR_INCOMPLETE_CHUNKED_ENCODING',
+    'ERR_EMPTY_RESPONSE',
+    '503',
+  );
   await control('stop');
   await page.getByText('Reconnecting…').waitFor();
   await control('start');
@@ -135,11 +160,15 @@ step('hostile text in every field', async () => {
   await inspect(page, 'hostile-create-light');
   await page.goto(`${PORTAL}/#/members`);
   await button(page, 'Add member').click();
-  assert.ok((await attack(page, 'member', () => page.getByRole('dialog').getByRole('button', { name: 'Add' }).click())) >= 1);
+  assert.ok(
+    (await attack(page, 'member', () => page.getByRole('dialog').getByRole('button', { name: 'Add' }).click())) >= 1,
+  );
   await inspect(page, 'hostile-member-light');
   await page.goto(`${PORTAL}/#/keys`);
   await page.getByRole('main').getByRole('button', { name: 'Create API key' }).first().click();
-  assert.ok((await attack(page, 'key', () => page.getByRole('dialog').getByRole('button', { name: 'Create' }).click())) >= 1);
+  assert.ok(
+    (await attack(page, 'key', () => page.getByRole('dialog').getByRole('button', { name: 'Create' }).click())) >= 1,
+  );
   await page.keyboard.press('Escape');
   await page.goto(`${PORTAL}/#/instances/${encodeURIComponent('<img src=x onerror=pwned=1>')}`);
   await heading(page, 'This instance is gone');
@@ -153,7 +182,11 @@ step('hostile text in every field', async () => {
 
 step('twice as large, dark, on a phone', async () => {
   const forms = ['dark', 'phone', 'zoom'];
-  for (const [path, title] of [['/', 'Dashboard'], ['/instances', 'Instances'], ['/instances/new', 'Create instance']]) {
+  for (const [path, title] of [
+    ['/', 'Dashboard'],
+    ['/instances', 'Instances'],
+    ['/instances/new', 'Create instance'],
+  ]) {
     await page.goto(`${PORTAL}/#${path}`);
     await heading(page, title);
     await inspectIn(page, `faults${path.replaceAll('/', '-')}`, ...forms);

@@ -13,7 +13,16 @@ export const patience = 60_000; // ms: machines of CI are slow
 
 export const browser = await chromium.launch({
   executablePath: process.env.BROWSER,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--in-process-gpu'],
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+    '--in-process-gpu',
+  ],
 });
 
 const complaints = [];
@@ -46,7 +55,12 @@ function still() {
 /** open is a page of a browser of its own. Nothing moves on it unless it is measured: what turns while a page waits is
  * drawn sixty times a second, and was three quarters of the browser's time. */
 export async function open(options, { moves = false } = {}) {
-  const context = await browser.newContext({ locale: 'en-GB', viewport: wide, reducedMotion: moves ? 'no-preference' : 'reduce', ...options });
+  const context = await browser.newContext({
+    locale: 'en-GB',
+    viewport: wide,
+    reducedMotion: moves ? 'no-preference' : 'reduce',
+    ...options,
+  });
   context.setDefaultTimeout(patience);
   if (!moves) await context.addInitScript(still);
   context.on('page', listen); // every page and window of it
@@ -81,7 +95,8 @@ function listen(page) {
 
 export const button = (page, name) => page.getByRole('button', { name, exact: true });
 export const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
-export const nav = (page, name) => page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
+export const nav = (page, name) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name, exact: true }).click();
 
 /** The commands that forms say they are the same as: ../commands_test.go looks whether there are such. */
 const commands = new Set();
@@ -93,7 +108,7 @@ const longest = 4000; // characters: a hostile name of 10,000 is no command that
  */
 export async function settled(page) {
   const end = Date.now() + patience;
-  for (let calm = 0; calm < 2; ) {
+  for (let calm = 0; calm < 2;) {
     const drawn = await page.evaluate(async () => {
       await new Promise((done) => window.requestAnimationFrame(() => window.requestAnimationFrame(done)));
       return [...document.querySelectorAll('h1')].some((h) => h.checkVisibility());
@@ -104,7 +119,14 @@ export async function settled(page) {
     break;
   }
   for (const r of pending.get(page) ?? []) complain(`no answer in ${patience} ms: ${r.url()}`);
-  await page.evaluate(() => Promise.all(document.getAnimations().filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000).map((a) => a.finished.catch(() => undefined))));
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .filter((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime < 2000)
+        .map((a) => a.finished.catch(() => undefined)),
+    ),
+  );
 }
 
 /** Rules by which axe-core looks: a theme changes nothing but colours, which take it nearly half of its time. */
@@ -122,13 +144,22 @@ const known = new Set();
  * masthead that it has looked at by the same rules, in the same form of the same document, are left out. */
 async function look(options) {
   const root = document.documentElement;
-  const form = [JSON.stringify(options), root.className, window.innerWidth, getComputedStyle(root).getPropertyValue('--pf-t--global--color--brand--default')];
+  const form = [
+    JSON.stringify(options),
+    root.className,
+    window.innerWidth,
+    getComputedStyle(root).getPropertyValue('--pf-t--global--color--brand--default'),
+  ];
   const seen = (window.looked ??= new Set());
-  const exclude = [...document.querySelectorAll('#sidebar li, .basalt-masthead-end > *, .basalt-footer')].filter((e) => {
-    const key = [...form, e.outerHTML].join();
-    return seen.has(key) || !seen.add(key);
-  });
-  return (await window.axe.run(exclude.length > 0 ? { exclude } : document, { ...options, resultTypes: ['violations'] })).violations;
+  const exclude = [...document.querySelectorAll('#sidebar li, .basalt-masthead-end > *, .basalt-footer')].filter(
+    (e) => {
+      const key = [...form, e.outerHTML].join();
+      return seen.has(key) || !seen.add(key);
+    },
+  );
+  return (
+    await window.axe.run(exclude.length > 0 ? { exclude } : document, { ...options, resultTypes: ['violations'] })
+  ).violations;
 }
 
 /** inspect lets axe-core look by some rules, and takes a picture where SHOTS names a folder.
@@ -136,10 +167,13 @@ async function look(options) {
 export async function inspect(page, what, by = 'all') {
   await settled(page);
   if (SHOTS) await page.screenshot({ path: join(SHOTS, `${what}.png`), fullPage: true });
-  for (const text of await page.locator('[data-same] code').allTextContents()) if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
+  for (const text of await page.locator('[data-same] code').allTextContents())
+    if (text.startsWith('basalt ') && text.length < longest) commands.add(text);
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe);
   const violations = await page.evaluate(look, rules[by]);
-  for (const v of violations) for (const n of v.nodes) complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
+  for (const v of violations)
+    for (const n of v.nodes)
+      complain(`axe, ${what}: ${v.id}: ${v.help}: ${n.html.slice(0, 300)} ${n.any[0]?.message ?? ''}`);
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   if (beyond > 0) complain(`${what}: ${beyond} px wider than the window`);
   if (by === 'all' && (await page.locator('html:not(.pf-v6-theme-dark)').count()) > 0) known.add(page.url());
@@ -160,8 +194,14 @@ export async function inspectIn(page, what, ...names) {
     const [size, colorScheme] = forms[name];
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(size);
-    await page.locator(colorScheme === 'dark' ? 'html.pf-v6-theme-dark' : 'html:not(.pf-v6-theme-dark)').waitFor({ state: 'attached' });
-    await inspect(page, `${what}-${name}`, !known.has(page.url()) ? 'all' : colorScheme === 'dark' ? 'colours' : 'structure');
+    await page
+      .locator(colorScheme === 'dark' ? 'html.pf-v6-theme-dark' : 'html:not(.pf-v6-theme-dark)')
+      .waitFor({ state: 'attached' });
+    await inspect(
+      page,
+      `${what}-${name}`,
+      !known.has(page.url()) ? 'all' : colorScheme === 'dark' ? 'colours' : 'structure',
+    );
   }
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize(before);
@@ -191,7 +231,9 @@ async function explain() {
   for (const [i, p] of pages.entries()) {
     const at = join(FAILED, `page-${i + 1}`);
     await p.screenshot({ path: `${at}.png`, timeout: 10_000 }).catch(() => undefined);
-    const html = await Promise.race([p.content(), new Promise((done) => setTimeout(done, 10_000, 'no answer'))]).catch(String);
+    const html = await Promise.race([p.content(), new Promise((done) => setTimeout(done, 10_000, 'no answer'))]).catch(
+      String,
+    );
     writeFileSync(`${at}.html`, `<!-- ${p.url()} -->\n${html}`);
   }
   writeFileSync(join(FAILED, 'console.txt'), `${said.join('\n')}\n`);
@@ -204,7 +246,9 @@ export async function run() {
     const [begun, before] = [performance.now(), spent()];
     try {
       await doIt();
-      console.log(`ok   ${name} (${Math.round(performance.now() - begun)} ms, ${Math.round(spent() - before)} ms of a processor)`);
+      console.log(
+        `ok   ${name} (${Math.round(performance.now() - begun)} ms, ${Math.round(spent() - before)} ms of a processor)`,
+      );
     } catch (e) {
       failed = true;
       console.log(`FAIL ${name}: ${e.stack}`);

@@ -4,7 +4,23 @@
 // ../e2e_hostile_test.go.
 import assert from 'node:assert/strict';
 import { attackForm, harmless } from './hostile.mjs';
-import { button, complain, heading, inspect, open, OPERATOR, PASSWORD, phone, PORTAL, run, settled, signIn, step, tolerate, wide } from './harness.mjs';
+import {
+  button,
+  complain,
+  heading,
+  inspect,
+  open,
+  OPERATOR,
+  PASSWORD,
+  phone,
+  PORTAL,
+  run,
+  settled,
+  signIn,
+  step,
+  tolerate,
+  wide,
+} from './harness.mjs';
 
 const headers = { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' };
 async function ask(path) {
@@ -22,7 +38,15 @@ const total = { forms: 0, fields: 0 };
 const coloured = new Set(); // kinds of forms, in a dialog or not, whose colours were looked at
 
 /** form is one of a page, behind a button where its dialog has one. */
-const form = (path, title, { behind, submit, least, takes, prepare }) => ({ path, title, behind, submit, least, takes, prepare });
+const form = (path, title, { behind, submit, least, takes, prepare }) => ({
+  path,
+  title,
+  behind,
+  submit,
+  least,
+  takes,
+  prepare,
+});
 
 async function visit(p, forms) {
   for (const { path, title, behind, submit, least, takes, prepare } of forms) {
@@ -45,7 +69,11 @@ async function visit(p, forms) {
     // What a form says it says in the same colours on every page, and in every dialog.
     const by = coloured.has(Boolean(behind)) ? 'structure' : 'all';
     coloured.add(Boolean(behind));
-    await inspect(p, `hostile${path.replaceAll(/[^a-z]+/g, '-')}${behind ? `-${behind.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` : ''}`, by);
+    await inspect(
+      p,
+      `hostile${path.replaceAll(/[^a-z]+/g, '-')}${behind ? `-${behind.toLowerCase().replaceAll(/[^a-z]+/g, '-')}` : ''}`,
+      by,
+    );
   }
 }
 
@@ -71,7 +99,8 @@ async function tenantsForms() {
     form('/instances', 'Instances', { least: 1 }),
     form(`/instances/${instance.id}`, 'web-1', { behind: 'Change', submit: 'Save', least: 1 }),
     form('/instances/new', 'Create instance', {
-      submit: 'Create', least: 3,
+      submit: 'Create',
+      least: 3,
       prepare: async (p) => {
         await p.getByLabel('Image or app').selectOption('image:debian-12');
         await p.getByLabel('Flavor').selectOption('tiny');
@@ -84,7 +113,8 @@ async function tenantsForms() {
     form('/networks', 'Networks', { submit: 'Trace', least: 3 }),
     form('/security-groups', 'Security groups', { behind: 'Create security group', submit: 'Create', least: 1 }),
     form(`/security-groups/${meta.id}`, 'default', {
-      submit: 'Save rules', least: 2,
+      submit: 'Save rules',
+      least: 2,
       prepare: async (p) => {
         const n = await p.getByRole('button', { name: /^Remove rule / }).count();
         await button(p, 'Add rule').click();
@@ -99,7 +129,12 @@ async function tenantsForms() {
     form('/projects', 'Projects', { submit: 'Save', least: 2, prepare: choose('render', 'Edit') }),
     form('/audit', 'Audit', { submit: 'Show', least: 4, takes: true }),
     form('/account', 'Your account', { least: 2 }), // nothing is sent: the wrong password too often locks one out
-    form('/images', 'Images and apps', { behind: 'Add image', submit: 'Bring in', least: 3, prepare: (p) => p.locator('#image-url').check() }),
+    form('/images', 'Images and apps', {
+      behind: 'Add image',
+      submit: 'Bring in',
+      least: 3,
+      prepare: (p) => p.locator('#image-url').check(),
+    }),
   ]);
 }
 
@@ -109,7 +144,12 @@ async function operatorsForms() {
   const of = `/organizations/${acme.id}`;
   await visit(operator, [
     form('/organizations', 'Organizations', { behind: 'Create organization', submit: 'Create', least: 2 }),
-    form(of, 'acme', { behind: 'Edit', submit: 'Save', least: 4, prepare: (p, d) => d.getByLabel('Billing').selectOption('invoice') }),
+    form(of, 'acme', {
+      behind: 'Edit',
+      submit: 'Save',
+      least: 4,
+      prepare: (p, d) => d.getByLabel('Billing').selectOption('invoice'),
+    }),
     form(`${of}/projects`, 'acme', { behind: 'Create project', submit: 'Create', least: 2 }),
     form(`${of}/people`, 'acme', { behind: 'Add administrator', submit: 'Add', least: 1 }),
     form(`${of}/quota`, 'acme', { submit: 'Save', least: 7 }),
@@ -117,7 +157,8 @@ async function operatorsForms() {
     form(`${of}/budgets`, 'acme', { behind: 'Create budget', submit: 'Create', least: 3 }),
     form('/prices', 'Price books', { behind: 'Create price book', submit: 'Create', least: 2 }),
     form(`/prices/${book.id}`, 'default', {
-      submit: 'Save the prices', least: 15,
+      submit: 'Save the prices',
+      least: 15,
       prepare: async (p) => {
         for (const add of ['Add a tax', 'Add a discount', 'Add a commitment']) await button(p, add).click();
       },
@@ -130,7 +171,12 @@ async function operatorsForms() {
     form('/images/apps', 'Images and apps', { behind: 'Change: notebook', submit: 'Save', least: 9 }),
     form('/images/flavors', 'Images and apps', { behind: 'Create flavor', submit: 'Create', least: 1 }),
     form('/storage/backups', 'Storage', { behind: 'Add backup target', submit: 'Create', least: 3 }),
-    form('/storage/backups', 'Storage', { behind: 'Add backup target', submit: 'Create', least: 7, prepare: (p) => p.locator('#target-is-s3').check() }),
+    form('/storage/backups', 'Storage', {
+      behind: 'Add backup target',
+      submit: 'Create',
+      least: 7,
+      prepare: (p) => p.locator('#target-is-s3').check(),
+    }),
     form('/network-health', 'Ways outside', { behind: 'Add external network', submit: 'Create', least: 8 }),
     form('/all-instances', 'All instances', { least: 1 }),
     form('/webhooks', 'Webhooks', { least: 1 }),
@@ -149,8 +195,17 @@ step('who is not signed in', async () => {
   quiet(p);
   const at = async (path) => (await p.goto('about:blank'), await p.goto(`${PORTAL}/#${path}`));
   tolerate('400', '401', '404', '429');
-  await attackForm(p, { what: 'sign in', open: async () => (await at('/'), heading(p, 'Sign in')), submit: 'Sign in', least: 2 });
-  await attackForm(p, { what: 'the link’s password', open: async () => (await at('/password?token=bslt_x'), p.locator('input[type=password]').first().waitFor()), least: 1 });
+  await attackForm(p, {
+    what: 'sign in',
+    open: async () => (await at('/'), heading(p, 'Sign in')),
+    submit: 'Sign in',
+    least: 2,
+  });
+  await attackForm(p, {
+    what: 'the link’s password',
+    open: async () => (await at('/password?token=bslt_x'), p.locator('input[type=password]').first().waitFor()),
+    least: 1,
+  });
   tolerate();
   await p.context().close();
 });
@@ -214,7 +269,11 @@ step('branding: a name is text, and an address is one of a page', async () => {
   const p = operator;
   await p.goto(`${PORTAL}/#/branding`);
   await heading(p, 'Branding');
-  for (const url of ['javascript:window.pwned=1', 'data:text/html,<script>window.pwned=1</script>', 'https://user:password@example.com/']) {
+  for (const url of [
+    'javascript:window.pwned=1',
+    'data:text/html,<script>window.pwned=1</script>',
+    'https://user:password@example.com/',
+  ]) {
     tolerate('400');
     await p.locator('#brand-url').fill(url);
     await button(p, 'Save').click();
@@ -243,19 +302,57 @@ step('the pages that show them, also on a phone', async () => {
   const { meta } = await ask('/v1/organizations/acme');
   const { meta: book } = await ask('/v1/price-books/default');
   const shows = [
-    [page, ['/', '/apps', '/instances', '/instances/new', '/projects', '/images/apps', '/usage', '/invoices', '/audit', '/volumes']],
-    [operator, ['/', '/organizations', `/organizations/${meta.id}`, `/organizations/${meta.id}/projects`, `/organizations/${meta.id}/money`, '/prices', `/prices/${book.id}`, '/images/apps', '/all-instances', '/branding', '/setup/brand', '/revenue', '/audit']],
+    [
+      page,
+      [
+        '/',
+        '/apps',
+        '/instances',
+        '/instances/new',
+        '/projects',
+        '/images/apps',
+        '/usage',
+        '/invoices',
+        '/audit',
+        '/volumes',
+      ],
+    ],
+    [
+      operator,
+      [
+        '/',
+        '/organizations',
+        `/organizations/${meta.id}`,
+        `/organizations/${meta.id}/projects`,
+        `/organizations/${meta.id}/money`,
+        '/prices',
+        `/prices/${book.id}`,
+        '/images/apps',
+        '/all-instances',
+        '/branding',
+        '/setup/brand',
+        '/revenue',
+        '/audit',
+      ],
+    ],
   ];
   const show = async ([p, paths]) => {
     for (const path of paths) {
       await p.goto(`${PORTAL}/#${path}`);
       await p.getByRole('heading', { level: 1 }).first().waitFor();
-      for (const [size, what] of [[wide, 'wide'], [phone, 'phone']]) {
+      for (const [size, what] of [
+        [wide, 'wide'],
+        [phone, 'phone'],
+      ]) {
         await p.setViewportSize(size);
         await settled(p);
         await harmless(p, `${path}, stored, ${what}`);
         // Their colours are looked at by the stories of these pages.
-        await inspect(p, `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`, 'structure');
+        await inspect(
+          p,
+          `stored${path.replaceAll(/[^a-z]+/g, '-')}-${p === page ? 'tenant' : 'operator'}-${what}`,
+          'structure',
+        );
       }
     }
   };

@@ -22,10 +22,18 @@ async function within(page) {
   return (await dialog.count()) > 0 ? dialog : page.locator('main');
 }
 
-const texts = ['input:not([type])', ...['text', 'search', 'email', 'password', 'url'].map((type) => `input[type=${type}]`), 'textarea'];
+const texts = [
+  'input:not([type])',
+  ...['text', 'search', 'email', 'password', 'url'].map((type) => `input[type=${type}]`),
+  'textarea',
+];
 
 /** fields are the visible ones that take text, of the dialog that is open or else of the page. */
-export const fields = async (page) => (await within(page)).locator(texts.map((t) => `${t}:read-write`).join()).filter({ visible: true }).elementHandles();
+export const fields = async (page) =>
+  (await within(page))
+    .locator(texts.map((t) => `${t}:read-write`).join())
+    .filter({ visible: true })
+    .elementHandles();
 
 /** harmless says that nothing of it ran, and nothing broke out of the page or its dialog. */
 export async function harmless(page, what) {
@@ -36,8 +44,15 @@ export async function harmless(page, what) {
       markup: document.querySelector('img[src="x"]') !== null,
       link: document.querySelector('a[href^="javascript:" i]') !== null,
       page: document.documentElement.scrollWidth - window.innerWidth,
-      table: Math.max(0, ...[...document.querySelectorAll('main table')].map((t) => Math.ceil(t.getBoundingClientRect().right - window.innerWidth))),
-      dialog: box ? Math.max(box.scrollWidth - box.clientWidth, ...[...box.children].map((c) => c.scrollWidth - c.clientWidth)) : 0,
+      table: Math.max(
+        0,
+        ...[...document.querySelectorAll('main table')].map((t) =>
+          Math.ceil(t.getBoundingClientRect().right - window.innerWidth),
+        ),
+      ),
+      dialog: box
+        ? Math.max(box.scrollWidth - box.clientWidth, ...[...box.children].map((c) => c.scrollWidth - c.clientWidth))
+        : 0,
     };
   });
   if (found.ran) complain(`${what}: script ran`);
@@ -67,7 +82,11 @@ const refused = (page) =>
   page.evaluate(() => {
     const box = document.querySelector('[role=dialog]') ?? document.querySelector('main');
     const wrong = (e) => e.matches('[aria-invalid=true]') || (e.validity && !e.validity.valid);
-    if ([...box.querySelectorAll('input, textarea, select')].some(wrong) || box.querySelector('.pf-v6-c-form .pf-m-error')) return 'field';
+    if (
+      [...box.querySelectorAll('input, textarea, select')].some(wrong) ||
+      box.querySelector('.pf-v6-c-form .pf-m-error')
+    )
+      return 'field';
     return box.querySelector('.pf-v6-c-alert.pf-m-danger') ? 'above' : '';
   });
 
@@ -98,6 +117,7 @@ export async function attackForm(page, { what, open, submit, least, takes }) {
     said = said === 'field' ? said : await refused(page);
   }
   if (most < least) complain(`${what}: ${most} fields of text, not ${least}`);
-  if (submit && !takes && said !== 'field') complain(`${what}: no field says what is wrong with it${said && ', only the form does'}`);
+  if (submit && !takes && said !== 'field')
+    complain(`${what}: no field says what is wrong with it${said && ', only the form does'}`);
   return most;
 }

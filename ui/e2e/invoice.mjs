@@ -7,7 +7,10 @@ import { expect, heading, inspect, inspectIn, nav, open, PASSWORD, PORTAL, run, 
 const { LAST_MONTH } = process.env;
 const page = await open();
 const main = page.getByRole('main');
-const day = (n) => new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(Date.parse(LAST_MONTH) + (n - 1) * 86_400_000));
+const day = (n) =>
+  new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'UTC' }).format(
+    new Date(Date.parse(LAST_MONTH) + (n - 1) * 86_400_000),
+  );
 
 step('the invoice is there', async () => {
   await page.goto(PORTAL);
@@ -40,7 +43,10 @@ step('a line, down to the minute', async () => {
   await hours.getByRole('gridcell', { name: '0.25 h', exact: true }).waitFor();
   await main.getByRole('button', { name: `Show what was measured in the hour from ${day(2)}, 11:00 AM UTC` }).click();
   const records = main.getByRole('grid', { name: /^Measured in the hour/ });
-  await records.getByRole('gridcell', { name: `${day(2)}, 11:28:00 AM UTC` }).first().waitFor();
+  await records
+    .getByRole('gridcell', { name: `${day(2)}, 11:28:00 AM UTC` })
+    .first()
+    .waitFor();
   assert.equal(await records.getByRole('gridcell', { name: '0.008333 h', exact: true }).count(), 30);
   await inspect(page, 'invoice-line-light');
 });
@@ -82,7 +88,10 @@ step('the operator sees what it earned', async () => {
   await nav(page, 'Revenue');
   await heading(page, 'Revenue');
   await page.getByLabel('By', { exact: true }).selectOption('organization');
-  await main.getByRole('gridcell', { name: /Acme|acme/ }).first().waitFor();
+  await main
+    .getByRole('gridcell', { name: /Acme|acme/ })
+    .first()
+    .waitFor();
   await inspect(page, 'revenue-invoice-light');
   await nav(page, 'Organizations');
   await main.getByRole('link', { name: /acme|Acme/ }).click();

@@ -16,7 +16,11 @@ const goTo = async (entry) => {
   if (phone) await button(page, 'Menu').click();
   await nav(page, entry);
 };
-const view = (tab) => page.getByRole('navigation', { name: `Views of ${name}` }).getByRole('link', { name: tab }).click();
+const view = (tab) =>
+  page
+    .getByRole('navigation', { name: `Views of ${name}` })
+    .getByRole('link', { name: tab })
+    .click();
 
 step('sign in', async () => {
   await page.goto(PORTAL);
@@ -46,7 +50,10 @@ step('create an instance with a virtual GPU', async () => {
 });
 
 step('each step of it is shown, until it runs', async () => {
-  await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor({ timeout: 3 * minutes });
+  await page
+    .getByRole('status', { name: 'State' })
+    .getByText('Running')
+    .waitFor({ timeout: 3 * minutes });
   await page.getByText('What now?').waitFor();
   await page.getByText('The GPU is ready').waitFor({ timeout: 8 * minutes });
   await page.getByText('It is set up.').waitFor({ timeout: 4 * minutes });
@@ -95,13 +102,19 @@ step('the chart moves', async () => {
   await typed('for i in $(seq 30); do /opt/basalt/demo/matmul; sleep 2; done; echo work is over');
   await view('Monitoring');
   const gpu = page.getByRole('figure', { name: 'GPU', exact: true });
-  await gpu.locator('[data-series="gpu"]').filter({ hasText: /[1-9]/ }).waitFor({ timeout: 2 * minutes });
+  await gpu
+    .locator('[data-series="gpu"]')
+    .filter({ hasText: /[1-9]/ })
+    .waitFor({ timeout: 2 * minutes });
   await inspect(page, `machine-monitoring-${VIEW}`);
 });
 
 step('a snapshot of its disk', async () => {
   await view('Storage');
-  await page.getByRole('button', { name: /^Actions: / }).first().click();
+  await page
+    .getByRole('button', { name: /^Actions: / })
+    .first()
+    .click();
   await page.getByRole('menuitem', { name: 'Take snapshot', exact: true }).click();
   await page.getByRole('dialog').getByLabel('Name').fill('before');
   await page.getByRole('dialog').getByRole('button', { name: 'Take snapshot' }).click();
@@ -110,7 +123,11 @@ step('a snapshot of its disk', async () => {
 });
 
 step('the snapshot goes before its disk', async () => {
-  await page.getByRole('row').filter({ hasText: 'before' }).getByRole('button', { name: /^Actions: / }).click();
+  await page
+    .getByRole('row')
+    .filter({ hasText: 'before' })
+    .getByRole('button', { name: /^Actions: / })
+    .click();
   await page.getByRole('menuitem', { name: 'Delete', exact: true }).click();
   await page.getByRole('dialog').getByRole('textbox').fill('before');
   await page.keyboard.press('Enter');
@@ -125,8 +142,15 @@ step('what it costs, to the minute', async () => {
   await goTo('Invoices');
   await page.getByRole('link', { name: 'This month so far' }).click();
   await page.getByRole('link', { name: `How it came about: GPU time, premium, ${name}` }).click();
-  await page.getByRole('button', { name: /^Show what was measured/ }).first().click();
-  await page.getByRole('grid', { name: /^Measured in the hour/ }).getByRole('row').nth(1).waitFor();
+  await page
+    .getByRole('button', { name: /^Show what was measured/ })
+    .first()
+    .click();
+  await page
+    .getByRole('grid', { name: /^Measured in the hour/ })
+    .getByRole('row')
+    .nth(1)
+    .waitFor();
   await inspect(page, `machine-invoice-${VIEW}`);
 });
 

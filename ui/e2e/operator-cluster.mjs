@@ -2,7 +2,22 @@
 // instances, maintenance, storage, ways outside, and alerts. With a card made of
 // the processors, whose instance cannot start (there is no worker): an alert.
 import assert from 'node:assert/strict';
-import { button, expect, heading, inspect, inspectIn, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, speak, step } from './harness.mjs';
+import {
+  button,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  nav,
+  open,
+  OPERATOR,
+  PASSWORD,
+  PORTAL,
+  run,
+  signIn,
+  speak,
+  step,
+} from './harness.mjs';
 
 const page = await open({});
 const dialog = page.getByRole('dialog');
@@ -110,14 +125,20 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
 });
 
 step('apps and flavors', async () => {
-  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Apps', exact: true }).click();
+  await page
+    .getByRole('navigation', { name: /^Views/ })
+    .getByRole('link', { name: 'Apps', exact: true })
+    .click();
   await page.getByText('basalt app install', { exact: true }).waitFor();
   await inspect(page, 'apps-light');
   await button(page, 'Change: notebook').click();
   await dialog.getByLabel('Version').fill('2');
   await send('Save');
   await page.getByText('notebook · 2').waitFor();
-  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Flavors', exact: true }).click();
+  await page
+    .getByRole('navigation', { name: /^Views/ })
+    .getByRole('link', { name: 'Flavors', exact: true })
+    .click();
   await button(page, 'Create flavor').click();
   await dialog.getByLabel('Name').fill('whale');
   await dialog.locator('#flavor-memory').fill('8');
@@ -171,10 +192,16 @@ step('maintenance: a node closed and opened, no moves, no tokens on a node that 
   await page.getByRole('button', { name: /^Take new work: / }).click();
   await send('Take new work');
   await page.getByText('Takes nothing new').waitFor({ state: 'detached' });
-  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Moves', exact: true }).click();
+  await page
+    .getByRole('navigation', { name: /^Views/ })
+    .getByRole('link', { name: 'Moves', exact: true })
+    .click();
   await page.getByText('Nothing has moved').waitFor();
   await inspect(page, 'migrations-light');
-  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Add a node', exact: true }).click();
+  await page
+    .getByRole('navigation', { name: /^Views/ })
+    .getByRole('link', { name: 'Add a node', exact: true })
+    .click();
   expect('409');
   await button(page, 'Make a join token').click();
   await page.getByText('this node is alone').waitFor();
@@ -186,7 +213,10 @@ step('storage: Ceph, disks, backup targets', async () => {
   await heading(page, 'Storage');
   await page.getByText('Ceph is switched off').waitFor();
   await inspect(page, 'storage-light');
-  await page.getByRole('navigation', { name: /^Views/ }).getByRole('link', { name: 'Backups', exact: true }).click();
+  await page
+    .getByRole('navigation', { name: /^Views/ })
+    .getByRole('link', { name: 'Backups', exact: true })
+    .click();
   await button(page, 'Add backup target').click();
   await dialog.getByLabel('Name').fill('nas');
   await dialog.getByRole('textbox', { name: 'Directory' }).fill('relative');
@@ -222,15 +252,27 @@ step('alerts: what is wrong, and where', async () => {
 });
 
 const pages = [
-  ['pools', 'GPU pools', 'GPU-Pools'], ['images', 'Images and apps', 'Images und Apps'], ['all-instances', 'All instances', 'Alle Instanzen'],
-  ['maintenance', 'Maintenance', 'Wartung'], ['storage', 'Storage', 'Speicher'], ['network-health', 'Ways outside', 'Wege nach außen'], ['alerts', 'Alerts', 'Warnungen'],
+  ['pools', 'GPU pools', 'GPU-Pools'],
+  ['images', 'Images and apps', 'Images und Apps'],
+  ['all-instances', 'All instances', 'Alle Instanzen'],
+  ['maintenance', 'Maintenance', 'Wartung'],
+  ['storage', 'Storage', 'Speicher'],
+  ['network-health', 'Ways outside', 'Wege nach außen'],
+  ['alerts', 'Alerts', 'Warnungen'],
   ['webhooks', 'Webhooks', 'Webhooks'],
 ];
 
 step('webhooks: who is told, and whether he takes it', async () => {
   const key = { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
   const organizations = await (await fetch(`${PORTAL}/v1/organizations`, { headers: key.headers })).json();
-  const made = await fetch(`${PORTAL}/v1/webhooks`, { ...key, body: JSON.stringify({ kind: 'Webhook', meta: { name: 'billing', organization: organizations.items[0].meta.id }, spec: { url: 'https://basalt.invalid/hook' } }) });
+  const made = await fetch(`${PORTAL}/v1/webhooks`, {
+    ...key,
+    body: JSON.stringify({
+      kind: 'Webhook',
+      meta: { name: 'billing', organization: organizations.items[0].meta.id },
+      spec: { url: 'https://basalt.invalid/hook' },
+    }),
+  });
   assert.equal(made.status, 201);
   await nav(page, 'Webhooks');
   await heading(page, 'Webhooks');

@@ -3,7 +3,23 @@
 // branding. Run by ../e2e_money_test.go.
 import assert from 'node:assert/strict';
 import { deflateSync } from 'node:zlib';
-import { button, expect, heading, inspect, inspectIn, nav, open, OPERATOR, PASSWORD, phone, PORTAL, run, signIn, speak, step } from './harness.mjs';
+import {
+  button,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  nav,
+  open,
+  OPERATOR,
+  PASSWORD,
+  phone,
+  PORTAL,
+  run,
+  signIn,
+  speak,
+  step,
+} from './harness.mjs';
 
 const page = await open({});
 const main = page.getByRole('main');
@@ -11,7 +27,10 @@ const dialog = page.getByRole('dialog');
 
 /** logo is a PNG of 64 by 64 pixels of one colour. */
 const logo = (() => {
-  const table = Array.from({ length: 256 }, (_, n) => { for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1; return n >>> 0; });
+  const table = Array.from({ length: 256 }, (_, n) => {
+    for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+    return n >>> 0;
+  });
   const crc = (b) => (b.reduce((c, x) => table[(c ^ x) & 255] ^ (c >>> 8), 0xffffffff) ^ 0xffffffff) >>> 0;
   const chunk = (type, data) => {
     const body = Buffer.concat([Buffer.from(type), data]);
@@ -22,12 +41,21 @@ const logo = (() => {
   };
   const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(64 * 3).map((_, i) => [0x7a, 0x1f, 0xa2][i % 3])]);
   const head = Buffer.from([0, 0, 0, 64, 0, 0, 0, 64, 8, 2, 0, 0, 0]);
-  return Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), chunk('IHDR', head), chunk('IDAT', deflateSync(Buffer.concat(Array(64).fill(row)))), chunk('IEND', Buffer.alloc(0))]);
+  return Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(Buffer.concat(Array(64).fill(row)))),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 })();
 
 /** call the API as the operator's key. */
 async function call(method, path, body) {
-  const r = await fetch(PORTAL + path, { method, headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+  const r = await fetch(PORTAL + path, {
+    method,
+    headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' },
+    body: body && JSON.stringify(body),
+  });
   assert.ok(r.ok, `${method} ${path}: ${r.status} ${await r.clone().text()}`);
   return r.json();
 }
@@ -64,16 +92,25 @@ step('the wizard: name, colour and logo', async () => {
   await button(page, 'Save').click();
   await page.getByRole('banner').getByText('Nordlicht GPU').waitFor();
   expect('400');
-  await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>') });
+  await main.locator('#brand-logo').setInputFiles({
+    name: 'logo.png',
+    mimeType: 'image/png',
+    buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
+  });
   await main.getByText('it is no PNG').waitFor();
   await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo });
   await main.getByRole('img', { name: 'The logo as it is' }).waitFor();
-  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue('--pf-t--global--color--brand--default').trim()), '#7a1fa2');
+  assert.equal(
+    await page.evaluate(() =>
+      getComputedStyle(document.documentElement).getPropertyValue('--pf-t--global--color--brand--default').trim(),
+    ),
+    '#7a1fa2',
+  );
   await inspect(page, 'setup-brand-light');
   await button(page, 'Continue').click();
 });
 
-step('the wizard: the example of prices becomes one\'s own', async () => {
+step("the wizard: the example of prices becomes one's own", async () => {
   await main.getByText('The price book default is still the example.').waitFor();
   await main.getByRole('group', { name: 'vCPU', exact: true }).getByLabel('Price (EUR)').fill('0.012');
   await button(page, 'Save the prices').click();
@@ -87,7 +124,9 @@ step('the wizard: an image from a file', async () => {
   await button(page, 'Add image').click();
   const disk = Buffer.alloc(1 << 20);
   disk.set([0x55, 0xaa], 510); // a boot sector
-  await dialog.locator('input[type=file]').setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
+  await dialog
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
   await page.waitForFunction(() => document.querySelector('#image-name')?.value === 'test-disk');
   await inspect(page, 'setup-images-light');
   await dialog.getByRole('button', { name: 'Bring in' }).click();
@@ -127,7 +166,10 @@ step('the wizard: the first customer, and the end', async () => {
   await main.locator('#customer-email-help').getByText('is no e-mail address').waitFor();
   await main.locator('#customer-email').fill('ada@alpha.example');
   await button(page, 'Make the customer').click();
-  assert.match(await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(), /#\/password\?token=bslt_/);
+  assert.match(
+    await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(),
+    /#\/password\?token=bslt_/,
+  );
   await inspect(page, 'setup-customer-light');
   await button(page, 'Finish').click();
   await heading(page, 'Dashboard');
@@ -172,7 +214,10 @@ step('its project and its first administrator', async () => {
   await main.getByRole('button', { name: 'Add administrator' }).click();
   await dialog.getByLabel('E-mail address').fill('eva@nova.example');
   await dialog.getByRole('button', { name: 'Add' }).click();
-  assert.match(await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(), /#\/password\?token=bslt_/);
+  assert.match(
+    await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(),
+    /#\/password\?token=bslt_/,
+  );
   await inspect(page, 'organization-people-light');
 });
 
@@ -274,9 +319,18 @@ step('prices: in units of people, kept in base units', async () => {
   await main.getByText('The prices are saved.').waitFor();
   const { spec } = await call('GET', '/v1/price-books/research');
   const price = (meter) => spec.prices.find((p) => p.meter === meter);
-  assert.deepEqual([price('gpu-nanoseconds').priceMicros, price('gpu-nanoseconds').per], [2_400_000, 3_600_000_000_000]);
-  assert.deepEqual([price('memory-byte-seconds').priceMicros, price('memory-byte-seconds').per], [4_500, 2 ** 30 * 3600]);
-  assert.deepEqual(price('egress-bytes').tiers, [{ upTo: 100, priceMicros: 0 }, { upTo: 1000, priceMicros: 3_000 }]);
+  assert.deepEqual(
+    [price('gpu-nanoseconds').priceMicros, price('gpu-nanoseconds').per],
+    [2_400_000, 3_600_000_000_000],
+  );
+  assert.deepEqual(
+    [price('memory-byte-seconds').priceMicros, price('memory-byte-seconds').per],
+    [4_500, 2 ** 30 * 3600],
+  );
+  assert.deepEqual(price('egress-bytes').tiers, [
+    { upTo: 100, priceMicros: 0 },
+    { upTo: 1000, priceMicros: 3_000 },
+  ]);
   assert.deepEqual(spec.taxes, [{ name: 'VAT', basisPoints: 1900 }]);
 });
 

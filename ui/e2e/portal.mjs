@@ -4,7 +4,25 @@
 // fails on any message in the browser's console and on any request to another
 // host. Run by ../e2e_test.go, which starts basaltd.
 import assert from 'node:assert/strict';
-import { button, EMAIL, expect, heading, inspect, inspectIn, open, OPERATOR, PASSWORD, patience, phone, PORTAL, run, settled, signIn, speak, step } from './harness.mjs';
+import {
+  button,
+  EMAIL,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  open,
+  OPERATOR,
+  PASSWORD,
+  patience,
+  phone,
+  PORTAL,
+  run,
+  settled,
+  signIn,
+  speak,
+  step,
+} from './harness.mjs';
 
 const page = await open({});
 
@@ -20,7 +38,9 @@ async function firstLoad(p, title) {
   const ready = await p.evaluate(() => performance.now());
   await settled(p); // what it loads afterwards counts too
   const total = Object.values(sizes).reduce((a, b) => a + b, 0);
-  console.log(`${title}: ${total} bytes compressed in ${Object.keys(sizes).length} files, ready after ${Math.round(ready)} ms`);
+  console.log(
+    `${title}: ${total} bytes compressed in ${Object.keys(sizes).length} files, ready after ${Math.round(ready)} ms`,
+  );
   if (process.env.SIZES) for (const [name, n] of Object.entries(sizes)) console.log(`  ${n} ${name}`);
   assert.ok(total < 300_000, `${title}: the first load is ${total} bytes`);
 }
@@ -42,7 +62,11 @@ step('sign in', async () => {
   await heading(page, 'Dashboard');
   await page.getByText('This month so far').waitFor();
   await page.getByRole('button', { name: 'Create your first instance' }).waitFor();
-  assert.equal(await page.evaluate(() => document.cookie + JSON.stringify(sessionStorage)), '{}', 'scripts can read the session');
+  assert.equal(
+    await page.evaluate(() => document.cookie + JSON.stringify(sessionStorage)),
+    '{}',
+    'scripts can read the session',
+  );
   await inspect(page, 'dashboard-empty-light');
 });
 
@@ -188,7 +212,19 @@ step('a new member gets a link and sets a password', async () => {
   await button(ben, 'Sign in').click();
   await heading(ben, 'Dashboard');
   // A member sees machines, and neither money nor members.
-  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), ['Dashboard', 'Instances', 'Apps', 'Images', 'Volumes', 'Snapshots', 'Networks', 'Security groups', 'Floating IPs', 'Load balancers', 'Usage']);
+  assert.deepEqual(await ben.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts(), [
+    'Dashboard',
+    'Instances',
+    'Apps',
+    'Images',
+    'Volumes',
+    'Snapshots',
+    'Networks',
+    'Security groups',
+    'Floating IPs',
+    'Load balancers',
+    'Usage',
+  ]);
   await ben.context().close();
 });
 
@@ -238,7 +274,11 @@ async function tour(p, menu, look) {
 }
 
 step('dark, and in German', async () => {
-  await tour(page, () => undefined, (what) => inspectIn(page, what, 'dark'));
+  await tour(
+    page,
+    () => undefined,
+    (what) => inspectIn(page, what, 'dark'),
+  );
   await speak(page, 'English');
   await heading(page, 'Usage');
 });
@@ -282,7 +322,10 @@ step('sign out, and in again with a link', async () => {
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await heading(page, 'Sign in');
   await inspect(page, 'sign-in-dark'); // as was chosen
-  const operator = { method: 'POST', headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
+  const operator = {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' },
+  };
   const users = await (await fetch(`${PORTAL}/v1/users?name=${EMAIL}`, { headers: operator.headers })).json();
   const { token } = await (await fetch(`${PORTAL}/v1/users/${users.items[0].meta.id}/login-link`, operator)).json();
   await page.goto(`${PORTAL}/#/sso?token=${encodeURIComponent(token)}`);

@@ -3,7 +3,23 @@
 // apps. Run by ../e2e_tenant_test.go.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { button, expect, heading, inspect, inspectIn, nav, open, OPERATOR, PASSWORD, PORTAL, run, signIn, speak, step, tolerate } from './harness.mjs';
+import {
+  button,
+  expect,
+  heading,
+  inspect,
+  inspectIn,
+  nav,
+  open,
+  OPERATOR,
+  PASSWORD,
+  PORTAL,
+  run,
+  signIn,
+  speak,
+  step,
+  tolerate,
+} from './harness.mjs';
 
 const page = await open({});
 const dialog = () => page.getByRole('dialog');
@@ -15,7 +31,9 @@ const choose = async (of, action) => {
 };
 /** totp is the present code of a secret (RFC 6238). */
 function totp(secret) {
-  const bits = [...secret].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
+  const bits = [...secret]
+    .map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0'))
+    .join('');
   const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
@@ -23,7 +41,11 @@ function totp(secret) {
   return String((sum.readUInt32BE(sum[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0');
 }
 /** view of the instance’s page. */
-const view = (name) => page.getByRole('navigation', { name: /^Views of/ }).getByRole('link', { name, exact: true }).click();
+const view = (name) =>
+  page
+    .getByRole('navigation', { name: /^Views of/ })
+    .getByRole('link', { name, exact: true })
+    .click();
 const remove = async (name) => {
   await choose(name, 'Delete');
   await page.getByLabel(`Type the name ${name} to confirm`).fill(name);
@@ -220,7 +242,11 @@ step('a load balancer', async () => {
   await button(page, 'Create load balancer').first().click();
   await dialog().getByLabel('Name').fill('front');
   await button(page, 'Add backend').click();
-  await dialog().getByLabel('Floating IP').selectOption(await dialog().getByLabel('Floating IP').locator('option', { hasText: 'public' }).getAttribute('value'));
+  await dialog()
+    .getByLabel('Floating IP')
+    .selectOption(
+      await dialog().getByLabel('Floating IP').locator('option', { hasText: 'public' }).getAttribute('value'),
+    );
   await inspect(page, 'load-balancer-create-light');
   await inDialog('Create');
   await row('front').getByText('Ready').waitFor();
@@ -237,7 +263,11 @@ step('a load balancer is changed, while somebody else changes it too', async () 
   const key = { headers: { Authorization: `Bearer ${OPERATOR}`, 'Content-Type': 'application/json' } };
   const { items } = await (await fetch(`${PORTAL}/v1/load-balancers?name=front`, key)).json();
   const { kind, meta, spec } = items[0];
-  const theirs = await fetch(`${PORTAL}/v1/load-balancers/${meta.id}`, { ...key, method: 'PUT', body: JSON.stringify({ kind, meta: { ...meta, name: 'edge' }, spec }) });
+  const theirs = await fetch(`${PORTAL}/v1/load-balancers/${meta.id}`, {
+    ...key,
+    method: 'PUT',
+    body: JSON.stringify({ kind, meta: { ...meta, name: 'edge' }, spec }),
+  });
   assert.equal(theirs.status, 200);
   await dialog().getByText('Somebody else has changed fields that you have not').waitFor();
   await page.waitForFunction(() => document.querySelector('#lb-name')?.value === 'edge');
@@ -303,7 +333,11 @@ step('the audit trail', async () => {
   await page.getByLabel('Did').fill('stopinstance');
   await page.getByLabel('Kind of object').fill('Instance');
   await button(page, 'Show').click();
-  await page.waitForFunction(() => [...document.querySelectorAll('td[data-label="Did"]')].every((c) => c.textContent === 'StopInstance') && document.querySelector('td[data-label="Did"]'));
+  await page.waitForFunction(
+    () =>
+      [...document.querySelectorAll('td[data-label="Did"]')].every((c) => c.textContent === 'StopInstance') &&
+      document.querySelector('td[data-label="Did"]'),
+  );
   assert.match(page.url(), /operation=stopinstance/);
   await inspect(page, 'audit-narrowed-light');
   await page.reload(); // the filter stands in the address

@@ -1,4 +1,4 @@
-// Types, lint and component tests. That all have passed is noted in the folder
+// Format, types, lint and component tests. That all have passed is noted in the folder
 // that is its argument, if there is one (installer/dev/cache.sh).
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -17,7 +17,11 @@ const fail = (name) => {
 function program() {
   const host = { getCanonicalFileName: (f) => f, getCurrentDirectory: () => root, getNewLine: () => '\n' };
   const unreadable = (d) => (console.error(ts.formatDiagnostic(d, host)), fail('tsc'));
-  const { options, fileNames, errors } = ts.getParsedCommandLineOfConfigFile(join(root, 'tsconfig.json'), {}, { ...ts.sys, onUnRecoverableConfigFileDiagnostic: unreadable });
+  const { options, fileNames, errors } = ts.getParsedCommandLineOfConfigFile(
+    join(root, 'tsconfig.json'),
+    {},
+    { ...ts.sys, onUnRecoverableConfigFileDiagnostic: unreadable },
+  );
   const made = ts.createProgram(fileNames, options);
   const found = [...errors, ...ts.getPreEmitDiagnostics(made)];
   if (found.length > 0) {
@@ -29,7 +33,10 @@ function program() {
 
 /** lint has the types of a program: to make them a second time would take most of the check's time. */
 async function lint(typed) {
-  const typedFiles = { files: ['src/**/*.{ts,tsx}'], languageOptions: { parserOptions: { projectService: false, programs: [typed] } } };
+  const typedFiles = {
+    files: ['src/**/*.{ts,tsx}'],
+    languageOptions: { parserOptions: { projectService: false, programs: [typed] } },
+  };
   const eslint = new ESLint({ cwd: root, overrideConfig: typedFiles });
   const results = await eslint.lintFiles('.');
   const report = await (await eslint.loadFormatter('stylish')).format(results);
@@ -37,11 +44,17 @@ async function lint(typed) {
   if (results.some((r) => r.errorCount > 0)) fail('eslint');
 }
 
+/** run runs a program of node_modules; what it finds wrong ends the check. */
+function run(name, ...args) {
+  try {
+    execFileSync(`${root}node_modules/.bin/${name}`, args, { cwd: root, stdio: 'inherit' });
+  } catch {
+    fail(name);
+  }
+}
+
+run('prettier', '--check', '--log-level=warn', '.'); // npm run format
 types();
 await lint(program());
-try {
-  execFileSync(`${root}node_modules/.bin/vitest`, ['run', '--reporter=dot'], { cwd: root, stdio: 'inherit' });
-} catch {
-  fail('vitest');
-}
+run('vitest', 'run', '--reporter=dot');
 if (process.argv[2]) writeFileSync(join(process.argv[2], 'portal-checked'), '');

@@ -29,7 +29,7 @@ function closure() {
 }
 
 export function licenses() {
-  const out = ["The portal is part of Basalt, under the Apache License 2.0. It holds these packages:\n"];
+  const out = ['The portal is part of Basalt, under the Apache License 2.0. It holds these packages:\n'];
   for (const path of closure()) {
     const dir = join(root, path);
     if (!existsSync(dir)) continue;
@@ -39,7 +39,9 @@ export function licenses() {
     const file = readdirSync(dir).find((f) => /^(licen[sc]e|copying)/i.test(f));
     out.push(`${'='.repeat(72)}\n${name} ${version}: ${license}\n`, file ? readFileSync(join(dir, file), 'utf8') : '');
   }
-  out.push(`${'='.repeat(72)}\nThe fonts Red Hat Text, Red Hat Display and Red Hat Mono, in PatternFly: SIL Open Font License 1.1\n`,
-    'Copyright 2021 Red Hat, Inc. (https://github.com/RedHatOfficial/RedHatFont), with Reserved Font Name Red Hat.\n');
+  out.push(
+    `${'='.repeat(72)}\nThe fonts Red Hat Text, Red Hat Display and Red Hat Mono, in PatternFly: SIL Open Font License 1.1\n`,
+    'Copyright 2021 Red Hat, Inc. (https://github.com/RedHatOfficial/RedHatFont), with Reserved Font Name Red Hat.\n',
+  );
   return out.join('\n');
 }

@@ -23,8 +23,13 @@ afterEach(() => {
 function opened(hash: string) {
   location.hash = hash;
   const loaded: string[] = [];
-  for (const { path, Page } of routes) vi.spyOn(Page, 'load').mockImplementation(() => (loaded.push(path), Promise.resolve()));
-  render(<QueryClientProvider client={newQueryClient()}><App /></QueryClientProvider>);
+  for (const { path, Page } of routes)
+    vi.spyOn(Page, 'load').mockImplementation(() => (loaded.push(path), Promise.resolve()));
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <App />
+    </QueryClientProvider>,
+  );
   return loaded;
 }
 
@@ -46,7 +51,15 @@ test('who has to have one-time codes sees nothing else until they are set up', a
   vi.stubGlobal('fetch', (r: Request) => {
     const path = new URL(r.url).pathname;
     asked.push(path);
-    const me = { key: 'ses-1', role: 'admin', name: 'ann@example.com', user: 'usr-1', hasPassword: true, totp: false, needsTotp: true };
+    const me = {
+      key: 'ses-1',
+      role: 'admin',
+      name: 'ann@example.com',
+      user: 'usr-1',
+      hasPassword: true,
+      totp: false,
+      needsTotp: true,
+    };
     return Promise.resolve(Response.json(path.endsWith('/whoami') ? me : { status: 'ok', revision: 1 }));
   });
   opened('#/instances');

@@ -31,10 +31,18 @@ export function Loading() {
 function Pages({ session }: { session: Session }) {
   return (
     <Switch>
-      {routes.filter((r) => r.when(session)).map(({ path, Page }) => (
-        <Route key={path} path={path}>{({ id = '', tab = '' }: { id?: string; tab?: string }) => <Page key={id} session={session} id={id} tab={tab} />}</Route>
-      ))}
-      <Route><NotFound /></Route>
+      {routes
+        .filter((r) => r.when(session))
+        .map(({ path, Page }) => (
+          <Route key={path} path={path}>
+            {({ id = '', tab = '' }: { id?: string; tab?: string }) => (
+              <Page key={id} session={session} id={id} tab={tab} />
+            )}
+          </Route>
+        ))}
+      <Route>
+        <NotFound />
+      </Route>
     </Switch>
   );
 }
@@ -61,7 +69,9 @@ function Inside() {
   if (session.isError)
     return (
       <div className="basalt-sign-in">
-        <main><ErrorAlert error={asApiError(session.error)} onRetry={() => void session.refetch()} /></main>
+        <main>
+          <ErrorAlert error={asApiError(session.error)} onRetry={() => void session.refetch()} />
+        </main>
       </div>
     );
   if (!session.data) return <SignIn />;

@@ -27,46 +27,158 @@ const operator = (s: Session) => may(s, 'operator');
 
 export const routes: RouteTo[] = [
   { path: '/', when: always, Page: lazy(() => import('./pages/dashboard').then((m) => ({ default: m.Dashboard }))) },
-  { path: '/instances', when: seesMachines, Page: lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances }))) },
+  {
+    path: '/instances',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/instances').then((m) => ({ default: m.Instances }))),
+  },
   { path: '/apps', when: seesMachines, Page: lazy(() => import('./pages/apps').then((m) => ({ default: m.Apps }))) },
-  { path: '/instances/new/:id?', when: member, Page: lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance }))) },
-  { path: '/instances/:id/:tab?', when: seesMachines, Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))) },
+  {
+    path: '/instances/new/:id?',
+    when: member,
+    Page: lazy(() => import('./pages/create-instance').then((m) => ({ default: m.CreateInstance }))),
+  },
+  {
+    path: '/instances/:id/:tab?',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/instance/instance').then((m) => ({ default: m.InstancePage }))),
+  },
 
-  { path: '/volumes', when: seesMachines, Page: lazy(() => import('./pages/storage/volumes').then((m) => ({ default: m.Volumes }))) },
-  { path: '/snapshots', when: seesMachines, Page: lazy(() => import('./pages/storage/snapshots').then((m) => ({ default: m.Snapshots }))) },
+  {
+    path: '/volumes',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/storage/volumes').then((m) => ({ default: m.Volumes }))),
+  },
+  {
+    path: '/snapshots',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/storage/snapshots').then((m) => ({ default: m.Snapshots }))),
+  },
 
-  { path: '/networks', when: seesMachines, Page: lazy(() => import('./pages/network/networks').then((m) => ({ default: m.Networks }))) },
-  { path: '/security-groups', when: seesMachines, Page: lazy(() => import('./pages/network/groups').then((m) => ({ default: m.Groups }))) },
-  { path: '/security-groups/:id', when: seesMachines, Page: lazy(() => import('./pages/network/group').then((m) => ({ default: m.Group }))) },
-  { path: '/floating-ips', when: seesMachines, Page: lazy(() => import('./pages/network/floating').then((m) => ({ default: m.FloatingIPs }))) },
-  { path: '/load-balancers', when: seesMachines, Page: lazy(() => import('./pages/network/balancers').then((m) => ({ default: m.Balancers }))) },
+  {
+    path: '/networks',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/network/networks').then((m) => ({ default: m.Networks }))),
+  },
+  {
+    path: '/security-groups',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/network/groups').then((m) => ({ default: m.Groups }))),
+  },
+  {
+    path: '/security-groups/:id',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/network/group').then((m) => ({ default: m.Group }))),
+  },
+  {
+    path: '/floating-ips',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/network/floating').then((m) => ({ default: m.FloatingIPs }))),
+  },
+  {
+    path: '/load-balancers',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/network/balancers').then((m) => ({ default: m.Balancers }))),
+  },
 
   { path: '/nodes', when: operator, Page: lazy(() => import('./pages/nodes').then((m) => ({ default: m.Nodes }))) },
-  { path: '/nodes/:id', when: operator, Page: lazy(() => import('./pages/node').then((m) => ({ default: m.NodePage }))) },
+  {
+    path: '/nodes/:id',
+    when: operator,
+    Page: lazy(() => import('./pages/node').then((m) => ({ default: m.NodePage }))),
+  },
 
-  { path: '/pools', when: operator, Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))) },
-  { path: '/all-instances/:tab?/:id?', when: operator, Page: lazy(() => import('./pages/all-instances/all-instances').then((m) => ({ default: m.AllInstances }))) },
-  { path: '/images/:tab?', when: seesMachines, Page: lazy(() => import('./pages/images/images').then((m) => ({ default: m.Images }))) },
-  { path: '/storage/:tab?', when: operator, Page: lazy(() => import('./pages/storage/storage').then((m) => ({ default: m.Storage }))) },
-  { path: '/network-health', when: operator, Page: lazy(() => import('./pages/network-health').then((m) => ({ default: m.NetworkHealth }))) },
-  { path: '/maintenance/:tab?', when: operator, Page: lazy(() => import('./pages/maintenance/maintenance').then((m) => ({ default: m.Maintenance }))) },
+  {
+    path: '/pools',
+    when: operator,
+    Page: lazy(() => import('./pages/pools/pools').then((m) => ({ default: m.Pools }))),
+  },
+  {
+    path: '/all-instances/:tab?/:id?',
+    when: operator,
+    Page: lazy(() => import('./pages/all-instances/all-instances').then((m) => ({ default: m.AllInstances }))),
+  },
+  {
+    path: '/images/:tab?',
+    when: seesMachines,
+    Page: lazy(() => import('./pages/images/images').then((m) => ({ default: m.Images }))),
+  },
+  {
+    path: '/storage/:tab?',
+    when: operator,
+    Page: lazy(() => import('./pages/storage/storage').then((m) => ({ default: m.Storage }))),
+  },
+  {
+    path: '/network-health',
+    when: operator,
+    Page: lazy(() => import('./pages/network-health').then((m) => ({ default: m.NetworkHealth }))),
+  },
+  {
+    path: '/maintenance/:tab?',
+    when: operator,
+    Page: lazy(() => import('./pages/maintenance/maintenance').then((m) => ({ default: m.Maintenance }))),
+  },
   { path: '/alerts', when: operator, Page: lazy(() => import('./pages/alerts').then((m) => ({ default: m.Alerts }))) },
-  { path: '/organizations', when: seller, Page: lazy(() => import('./pages/organizations/list').then((m) => ({ default: m.Organizations }))) },
-  { path: '/organizations/:id/:tab?', when: seller, Page: lazy(() => import('./pages/organizations/organization').then((m) => ({ default: m.OrganizationPage }))) },
-  { path: '/prices', when: operator, Page: lazy(() => import('./pages/prices/list').then((m) => ({ default: m.Prices }))) },
-  { path: '/prices/:id', when: operator, Page: lazy(() => import('./pages/prices/book').then((m) => ({ default: m.BookPage }))) },
+  {
+    path: '/organizations',
+    when: seller,
+    Page: lazy(() => import('./pages/organizations/list').then((m) => ({ default: m.Organizations }))),
+  },
+  {
+    path: '/organizations/:id/:tab?',
+    when: seller,
+    Page: lazy(() => import('./pages/organizations/organization').then((m) => ({ default: m.OrganizationPage }))),
+  },
+  {
+    path: '/prices',
+    when: operator,
+    Page: lazy(() => import('./pages/prices/list').then((m) => ({ default: m.Prices }))),
+  },
+  {
+    path: '/prices/:id',
+    when: operator,
+    Page: lazy(() => import('./pages/prices/book').then((m) => ({ default: m.BookPage }))),
+  },
   { path: '/revenue', when: seller, Page: lazy(() => import('./pages/revenue').then((m) => ({ default: m.Revenue }))) },
-  { path: '/setup/:id?', when: operator, Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))) },
-  { path: '/branding', when: operator, Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))) },
+  {
+    path: '/setup/:id?',
+    when: operator,
+    Page: lazy(() => import('./pages/setup/setup').then((m) => ({ default: m.Setup }))),
+  },
+  {
+    path: '/branding',
+    when: operator,
+    Page: lazy(() => import('./pages/branding').then((m) => ({ default: m.BrandingPage }))),
+  },
 
   { path: '/usage', when: always, Page: lazy(() => import('./pages/usage').then((m) => ({ default: m.Usage }))) },
-  { path: '/invoices', when: seesMoney, Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))) },
-  { path: '/invoices/:id/:tab?', when: seesMoney, Page: lazy(() => import('./pages/invoices/bill').then((m) => ({ default: m.BillPage }))) },
+  {
+    path: '/invoices',
+    when: seesMoney,
+    Page: lazy(() => import('./pages/invoices/list').then((m) => ({ default: m.Invoices }))),
+  },
+  {
+    path: '/invoices/:id/:tab?',
+    when: seesMoney,
+    Page: lazy(() => import('./pages/invoices/bill').then((m) => ({ default: m.BillPage }))),
+  },
 
   { path: '/keys', when: admin, Page: lazy(() => import('./pages/keys').then((m) => ({ default: m.Keys }))) },
-  { path: '/projects', when: admin, Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))) },
+  {
+    path: '/projects',
+    when: admin,
+    Page: lazy(() => import('./pages/projects').then((m) => ({ default: m.Projects }))),
+  },
   { path: '/audit', when: admin, Page: lazy(() => import('./pages/audit').then((m) => ({ default: m.Audit }))) },
-  { path: '/webhooks/:id?', when: admin, Page: lazy(() => import('./pages/webhooks').then((m) => ({ default: m.Webhooks }))) },
-  { path: '/account', when: always, Page: lazy(() => import('./pages/account/account').then((m) => ({ default: m.Account }))) },
+  {
+    path: '/webhooks/:id?',
+    when: admin,
+    Page: lazy(() => import('./pages/webhooks').then((m) => ({ default: m.Webhooks }))),
+  },
+  {
+    path: '/account',
+    when: always,
+    Page: lazy(() => import('./pages/account/account').then((m) => ({ default: m.Account }))),
+  },
   { path: '/members', when: admin, Page: lazy(() => import('./pages/members').then((m) => ({ default: m.Members }))) },
 ];

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
@@ -73,7 +73,7 @@ func Found(dir, cluster string, self Self, ca *pki.CA, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.WriteFile(caFile(dir), raw, 0o600); err != nil {
+	if err := atomicfile.WriteFile(caFile(dir), raw, 0o600); err != nil {
 		return err
 	}
 	key, csr, err := pki.NewRequest()

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 const recordVersion = 1
@@ -67,5 +67,5 @@ func (r Record) Save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(recordFile(dir), append(raw, '\n'), 0o600)
+	return atomicfile.WriteFile(recordFile(dir), append(raw, '\n'), 0o600)
 }

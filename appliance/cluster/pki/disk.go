@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Files of an identity.
@@ -21,7 +21,7 @@ func renameFile(dir, from, to string) error {
 	if err := os.Rename(filepath.Join(dir, from), filepath.Join(dir, to)); err != nil {
 		return err
 	}
-	return durable.SyncDir(dir)
+	return atomicfile.Sync(dir)
 }
 
 // readSmall reads a file that is no larger than a bundle may be.

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/durable"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // Keeper keeps this node's identity: on the disk, and in every tls.Config that
@@ -60,7 +60,7 @@ func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := durable.WriteFile(filepath.Join(dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 		return nil, err
 	}
 	if err := writeCertificate(dir, certPEM, keyPEM); err != nil {
@@ -71,10 +71,10 @@ func Create(dir string, bundlePEM, certPEM, keyPEM []byte, options ...Option) (*
 
 // writeCertificate in an order that Open can finish: see the package comment.
 func writeCertificate(dir string, certPEM, keyPEM []byte) error {
-	if err := durable.WriteFile(filepath.Join(dir, newKeyFile), keyPEM, 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, newKeyFile), keyPEM, 0o600); err != nil {
 		return err
 	}
-	if err := durable.WriteFile(filepath.Join(dir, certFile), certPEM, 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(dir, certFile), certPEM, 0o600); err != nil {
 		return err
 	}
 	return renameFile(dir, newKeyFile, keyFile)
@@ -201,7 +201,7 @@ func (k *Keeper) ReplaceBundle(bundlePEM []byte) error {
 		return api.Errorf(api.CodeState, "the new bundle has not the CA of this node's certificate").
 			WithHint("renew every node's certificate before the old CA is dropped")
 	}
-	if err := durable.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 		return err
 	}
 	k.publish(id)
@@ -253,7 +253,7 @@ func (k *Keeper) Renew(ctx context.Context, sign Signer) error {
 		return errors.New("the renewed certificate is of no CA in the bundle")
 	}
 	if len(issued.BundlePEM) > 0 {
-		if err := durable.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
+		if err := atomicfile.WriteFile(filepath.Join(k.dir, bundleFile), encodeBundle(id.bundle), 0o600); err != nil {
 			return err
 		}
 	}

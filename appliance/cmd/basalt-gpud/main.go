@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/basalt-gpu/basalt/appliance/debugserver"
 )
 
 func main() {
@@ -33,9 +35,13 @@ func run(args []string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.level}))
-	d, err := newDaemon(o, log)
+	debug, err := debugserver.Start(o.debugListen, log)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Run(ctx), d.Close())
+	d, err := newDaemon(o, log)
+	if err != nil {
+		return errors.Join(err, debug.Close())
+	}
+	return errors.Join(d.Run(ctx), d.Close(), debug.Close())
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/basalt-gpu/basalt/appliance/debugserver"
 	"github.com/basalt-gpu/basalt/gpu/gpud"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
@@ -19,6 +20,7 @@ import (
 // options are the command line.
 type options struct {
 	state, socket, worker, group, user string
+	debugListen                        string
 	standalone, noNVIDIA, interop      bool
 	maxWorkers                         int
 	soft                               softGPUs
@@ -86,6 +88,7 @@ func parse(args []string) (o options, err error) {
 	f.StringVar(&o.worker, "worker", "", "`path` of basalt-worker (standalone; default: beside this program)")
 	f.IntVar(&o.maxWorkers, "max-workers", 64, "programs at a time (standalone)")
 	f.TextVar(&o.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	f.StringVar(&o.debugListen, debugserver.Flag, "", debugserver.Usage)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(os.Stdout)
 		fmt.Print(usage)

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/debugserver"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu"
@@ -42,6 +43,7 @@ func main() {
 
 type config struct {
 	socket, group, gpud, vgpu, worker, user string
+	debugListen                             string
 	token, handover                         int
 	versions                                bool
 	cgroups                                 []string
@@ -60,6 +62,7 @@ func parse(args []string, stderr io.Writer) (c config, err error) {
 		c.cgroups = append(c.cgroups, dir)
 		return nil
 	})
+	f.StringVar(&c.debugListen, debugserver.Flag, "", debugserver.Usage)
 	f.IntVar(&c.token, "token-fd", -1, "inherited `descriptor` to read the vGPU's token from, which its workers show to basalt-gpud")
 	f.IntVar(&c.handover, "handover-fd", -1, "internal: state of the program that this one replaces")
 	f.BoolVar(&c.versions, "handover-version", false, "print which version of handed-over state this program reads")
@@ -105,6 +108,13 @@ func run(args []string, stdout, stderr io.Writer) error {
 	// Whoever reads the log, or started this, may end: the VM goes on.
 	signal.Ignore(unix.SIGPIPE, unix.SIGHUP)
 	log := slog.New(vhostgpu.LimitLog(slog.NewTextHandler(stderr, nil), 100, 1)).With("vgpu", c.vgpu)
+	debug, err := debugserver.Start(c.debugListen, log)
+	if err != nil && c.handover >= 0 { // profiles are no reason to take a running VM's vGPU away
+		log.Warn("cannot serve profiles", "error", err)
+	} else if err != nil {
+		return err
+	}
+	defer func() { _ = debug.Close() }()
 	workers, open, err := sandbox.For(c.user)
 	if err != nil {
 		return err
@@ -151,7 +161,7 @@ func run(args []string, stdout, stderr io.Writer) error {
 		}
 	}()
 	return s.Run(stop, upgrade, func() error {
-		args := []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker, "--worker-user", c.user}
+		args := []string{"--socket", c.socket, "--socket-group", c.group, "--gpud", c.gpud, "--vgpu", c.vgpu, "--worker", c.worker, "--worker-user", c.user, "--" + debugserver.Flag, c.debugListen}
 		if spawner.Token == nil {
 			return s.HandOver(self, args)
 		}

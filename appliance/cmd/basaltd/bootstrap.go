@@ -8,8 +8,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/catalogue"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/billing"
 )
@@ -32,7 +32,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 		}
 	}
 	key, token := server.NewAPIKey(api.Meta{Name: "first-operator"}, api.APIKeySpec{Role: api.RoleOperator})
-	if err := durable.WriteFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
+	if err := atomicfile.WriteFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}
 	cmds := []api.Command{key,

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
@@ -311,7 +311,7 @@ func (p *patient) rebuild(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := durable.SyncDir(p.c.data); err != nil {
+	if err := atomicfile.Sync(p.c.data); err != nil {
 		return err
 	}
 	if err := store.NewPromise(member.PromiseFile(p.dir), string(p.self.Node), ""); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/debugserver"
 	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
@@ -39,7 +40,7 @@ type config struct {
 	recordDays                  int
 	election                    time.Duration
 	compareEvery                time.Duration
-	logLevel                    string
+	logLevel, debugListen       string
 	network, encap, datapath    string
 	underlay                    string
 	external, resolvers         []string
@@ -111,6 +112,7 @@ func main() {
 	_ = f.MarkHidden("disks")
 	f.DurationVar(&c.compareEvery, "compare-every", 2*time.Minute, "how often the leader has the nodes compare a part of their tables, 8 MiB; more often where it would take more than a day for all of them")
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.debugListen, debugserver.Flag, "", debugserver.Usage+". Each basalt-vgpu that this node starts meanwhile listens too, on RUN/vgpu/INSTANCE.debug")
 	if err := cmd.ExecuteContext(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "basaltd:", err)
 		os.Exit(exitCode(err))
@@ -136,13 +138,17 @@ func serve(ctx context.Context, c config) error {
 		return fmt.Errorf("--log-level: %w", err)
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
+	debug, err := debugserver.Start(c.debugListen, log)
+	if err != nil {
+		return err
+	}
 	if c.fence == "" {
 		c.fence = filepath.Join(c.run, "fence.sock")
 	}
 	for {
 		err := live(ctx, c, log)
 		if !errors.Is(err, errBeginAnew) {
-			return err
+			return errors.Join(err, debug.Close())
 		}
 		log.Info("opening everything again")
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/auditor"
 	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
@@ -104,7 +104,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	// The store is open: no other process writes here.
-	if err := durable.Sweep(began, c.data, member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
+	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove half-written files: %w", err)
 	}
 	n.pools, err = openPools(c, n.imageURLs())
@@ -126,7 +126,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if unbounded != nil {
 		log.Warn("nothing bounds what vGPUs' workers take of this node", "error", unbounded)
 	}
-	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Log: log})
+	runner, err := backend.New(backend.Options{Dir: filepath.Join(c.run, "vgpu"), Binary: c.vgpuBinary, Worker: c.workerBinary, GPUD: c.gpud, Groups: groups, Debug: c.debugListen != "", Log: log})
 	if err != nil {
 		return n, err
 	}
@@ -493,5 +493,5 @@ func nodeID(path string) (api.NodeID, error) {
 		return "", err
 	}
 	id := api.NewID(api.KindNode, random(6))
-	return api.NodeID(id), durable.WriteFile(path, []byte(id), 0o644)
+	return api.NodeID(id), atomicfile.WriteFile(path, []byte(id), 0o644)
 }

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 )
 
 // clustered says whether the node may belong to a cluster of several.
@@ -53,5 +53,5 @@ func newIdentity(c config) error {
 	if err := os.Remove(filepath.Join(c.data, "node-id")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return durable.SyncDir(c.data)
+	return atomicfile.Sync(c.data)
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/durable"
 )
 
 // applicant is a node without a cluster: it serves the setup calls on its own
@@ -100,7 +100,7 @@ func (a *applicant) followFile(ctx context.Context) {
 	if f.Token != "" && a.isDone() {
 		f.Token = ""
 		if raw, err := yaml.Marshal(f); err == nil {
-			if err := durable.WriteFile(a.c.setup, raw, 0o600); err != nil {
+			if err := atomicfile.WriteFile(a.c.setup, raw, 0o600); err != nil {
 				a.log.Warn("the used token stays in the setup file", "error", err)
 			}
 		}

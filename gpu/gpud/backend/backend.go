@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 )
@@ -33,6 +34,7 @@ type Options struct {
 	// Groups bound what backends and their workers take of the host; nil: nothing
 	// does.
 	Groups *cgroup.Groups
+	Debug  bool // backends serve their profiles on a unix socket, ID.debug in Dir
 	Log    *slog.Logger
 }
 
@@ -69,7 +71,8 @@ func New(o Options) (*Runner, error) {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := sweepRecords(o.Dir); err != nil {
+	// A folder has one Runner at a time.
+	if err := atomicfile.Sweep(time.Now(), o.Dir); err != nil {
 		return nil, err
 	}
 	r := &Runner{o: o, exits: make(chan string, 1024), alive: map[string]*process{}}
@@ -143,6 +146,9 @@ func (r *Runner) Ensure(ctx context.Context, id, token string, l cgroup.Limits) 
 
 func (r *Runner) start(id, token string, l cgroup.Limits) (*process, error) {
 	args := []string{"--socket", r.Socket(id), "--gpud", r.o.GPUD, "--vgpu", id, "--worker", r.o.Worker, "--token-fd", "3"}
+	if r.o.Debug {
+		args = append(args, "--debug-listen", "unix:"+r.path(id, "debug"))
+	}
 	if r.o.Groups != nil {
 		dirs, err := r.o.Groups.Ensure(id, l)
 		if err != nil {
@@ -273,7 +279,7 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 	if err := r.leave(ctx, id); err != nil {
 		return err
 	}
-	for _, ext := range []string{"sock", "log", "json"} { // the record last: until then it is found again
+	for _, ext := range []string{"sock", "debug", "log", "json"} { // the record last: until then it is found again
 		if err := os.Remove(r.path(id, ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -129,6 +129,41 @@ func TestTokenIsHandedOver(t *testing.T) {
 	}
 }
 
+// A backend is told to serve its profiles only by who asks for it, and leaves no
+// socket of them behind.
+func TestDebugSocket(t *testing.T) {
+	for _, debug := range []bool{false, true} {
+		dir := t.TempDir()
+		r, err := New(Options{Dir: dir, Binary: script(t, `touch "$2"; echo "$@" >"$2.args"; exec sleep 600`), Worker: "w", GPUD: "g", Debug: debug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var args string
+		patience.Until(t, 20*time.Second, "the backend has noted its arguments", func() bool {
+			raw, _ := os.ReadFile(socket + ".args")
+			args = string(raw)
+			return strings.HasSuffix(args, "\n")
+		})
+		file := filepath.Join(dir, "ins-1.debug")
+		if told := strings.Contains(args, "--debug-listen unix:"+file); told != debug {
+			t.Errorf("with Debug %v the backend's arguments are %q", debug, args)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil { // of one that was killed
+			t.Fatal(err)
+		}
+		if err := r.Remove(ctx(t), "ins-1"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(file); err == nil {
+			t.Errorf("%s is there after its backend was removed", file)
+		}
+	}
+}
+
 func TestABackendThatFailsToStartSaysWhereItsLogIs(t *testing.T) {
 	r := runner(t, t.TempDir(), script(t, `echo broken; exit 1`))
 	if _, err := r.Ensure(ctx(t), "ins-1", "secret", cgroup.Limits{}); err == nil {
@@ -173,7 +208,7 @@ func TestANumberTakenAnewIsNotOurs(t *testing.T) {
 // What a Runner was writing when it was killed goes with the next one's start.
 func TestHalfWrittenRecordsAreSwept(t *testing.T) {
 	dir := t.TempDir()
-	half := filepath.Join(dir, ".record-1")
+	half := filepath.Join(dir, ".new-1")
 	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}

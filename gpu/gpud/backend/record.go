@@ -3,12 +3,12 @@ package backend
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // recordOf identifies a running process beyond its number.
@@ -51,39 +51,11 @@ func startTime(pid int) (uint64, error) {
 	return strconv.ParseUint(fields[19], 10, 64)
 }
 
-// halfWritten are the names of records that are being written.
-const halfWritten = ".record-*"
-
-// sweepRecords removes what a Runner that was killed had not finished. A folder has
-// one Runner at a time.
-func sweepRecords(dir string) error {
-	files, err := filepath.Glob(filepath.Join(dir, halfWritten))
-	for _, f := range files {
-		err = errors.Join(err, os.Remove(f))
-	}
-	return err
-}
-
 // writeRecord replaces the file whole.
 func writeRecord(path string, r record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), halfWritten)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(raw)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return atomicfile.WriteFile(path, raw, 0o600)
 }

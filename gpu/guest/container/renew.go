@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"tags.cncf.io/container-device-interface/pkg/cdi"
+
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 )
 
 // SpecFile is where the specification lies: in a folder that is empty after a boot,
@@ -82,17 +84,5 @@ func replaceFile(file string, text []byte, mode fs.FileMode) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, text) {
 		return os.Chmod(file, mode)
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.new")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return atomicfile.WriteFileUnsynced(file, text, mode)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sdn/link"
 )
 
@@ -79,11 +80,7 @@ func (n *Node) create(ctx context.Context, file string, write func(file string) 
 	if err := os.Rename(tmp, file); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.Sync(filepath.Dir(file))
 }
 
 // initial writes a database of one server with the row that "ovn-nbctl init" and

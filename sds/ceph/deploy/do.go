@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
@@ -66,7 +67,7 @@ func (n Node) writeConfig(in Intent, k Keys) error {
 		}
 	}
 	for path, content := range n.wanted(in, k) {
-		if err := writeFile(path, content); err != nil {
+		if err := atomicfile.WriteFile(path, []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
@@ -133,7 +134,7 @@ func (n Node) makeMgr(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(filepath.Join(tmp, "keyring"), keyring(entity{name: "mgr." + n.ID, key: key})); err != nil {
+	if err := atomicfile.WriteFile(filepath.Join(tmp, "keyring"), []byte(keyring(entity{name: "mgr." + n.ID, key: key})), 0o600); err != nil {
 		return err
 	}
 	return publish(tmp, n.files().mgr())
@@ -208,7 +209,7 @@ func (n Node) newOSD(ctx context.Context, uuid, dir string) (int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		var key string
 		if key, err = newKey(random, now()); err == nil {
-			secret, err = []byte(key), writeFile(path, key)
+			secret, err = []byte(key), atomicfile.WriteFile(path, []byte(key), 0o600)
 		}
 	}
 	if err != nil {
@@ -250,7 +251,7 @@ func (n Node) forgottenOSD(ctx context.Context, uuid, dir string) (int, error) {
 }
 
 func (n Node) osdKeyring(dir string, id int, key string) error {
-	return writeFile(filepath.Join(dir, "keyring"), keyring(entity{name: fmt.Sprintf("osd.%d", id), key: key}))
+	return atomicfile.WriteFile(filepath.Join(dir, "keyring"), []byte(keyring(entity{name: fmt.Sprintf("osd.%d", id), key: key})), 0o600)
 }
 
 // adoptOSD makes the directory of an OSD whose disk is whole: the node was

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 )
 
@@ -119,35 +120,10 @@ func (n Node) ceph(ctx context.Context, stdin string, args ...string) ([]byte, e
 	return n.admin().Run(ctx, reader(stdin), "ceph", append([]string{"--connect-timeout", "10", "--format", "json"}, args...)...)
 }
 
-// writeFile that is there whole or not at all.
-func writeFile(path, content string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.WriteString(content)
-	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
-
 // publish renames a folder that is whole to its name.
 func publish(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(to))
+	return atomicfile.Sync(filepath.Dir(to))
 }

@@ -6,7 +6,13 @@ export type Branding = Schemas['Branding'];
 
 const key = ['branding'];
 
-export const useBranding = () => useQuery({ queryKey: key, queryFn: ({ signal }) => ok(api.GET('/v1/branding', { signal })), staleTime: 300_000, retry: false });
+export const useBranding = () =>
+  useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => ok(api.GET('/v1/branding', { signal })),
+    staleTime: 300_000,
+    retry: false,
+  });
 
 /** logoOf branding: the portal's own where there is none. */
 export const logoOf = (b: Branding | undefined) => (b?.logo ? `${base}/v1/branding/logo?${b.logo}` : '/favicon.svg');
@@ -20,6 +26,14 @@ function useChange<V>(send: (v: V) => Promise<Branding>) {
 
 /** The body is the file itself, which the client is not to write as JSON. */
 export const usePutLogo = () =>
-  useChange((file: File) => ok(api.PUT('/v1/branding/logo', { body: file as unknown as string, bodySerializer: (b) => b as unknown as BodyInit, headers: { 'Content-Type': 'image/png' } })));
+  useChange((file: File) =>
+    ok(
+      api.PUT('/v1/branding/logo', {
+        body: file as unknown as string,
+        bodySerializer: (b) => b as unknown as BodyInit,
+        headers: { 'Content-Type': 'image/png' },
+      }),
+    ),
+  );
 
 export const useDeleteLogo = () => useChange(() => ok(api.DELETE('/v1/branding/logo')));

@@ -11,7 +11,11 @@ export type FieldProblem = Schemas['FieldProblem'];
 export const base = '/portal';
 
 // Looked up at each call, so that tests can replace it.
-export const api = createClient<paths>({ baseUrl: (globalThis.location?.origin ?? '') + base, credentials: 'same-origin', fetch: (r) => globalThis.fetch(r) });
+export const api = createClient<paths>({
+  baseUrl: (globalThis.location?.origin ?? '') + base,
+  credentials: 'same-origin',
+  fetch: (r) => globalThis.fetch(r),
+});
 
 /** ApiError is what the API said: a stable code, words, what to do, and the fields at fault. */
 export class ApiError extends Error {
@@ -34,7 +38,12 @@ export class ApiError extends Error {
 
 /** refused is an answer that is no success as an error, whoever gave it. */
 export const refused = (status: number, body?: Partial<Problem>): ApiError =>
-  new ApiError({ code: body?.code ?? 'internal', detail: body?.detail ?? `HTTP ${status}`, hint: body?.hint, errors: body?.errors });
+  new ApiError({
+    code: body?.code ?? 'internal',
+    detail: body?.detail ?? `HTTP ${status}`,
+    hint: body?.hint,
+    errors: body?.errors,
+  });
 
 interface Answer<T> {
   data?: T;

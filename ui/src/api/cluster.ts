@@ -14,23 +14,77 @@ export interface InstancesBy extends PageOf {
 }
 
 export const useInstancesBy = (q: InstancesBy) =>
-  useQuery({ queryKey: ['Instance', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/instances', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Instance', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/instances', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 export const useImageList = (q: PageOf) =>
-  useQuery({ queryKey: ['Image', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/images', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
-export const useOrganizationNames = (on: boolean) => useQuery({ queryKey: ['Organization', 'list', 'names'], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: most } }, signal })) });
+  useQuery({
+    queryKey: ['Image', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/images', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+export const useOrganizationNames = (on: boolean) =>
+  useQuery({
+    queryKey: ['Organization', 'list', 'names'],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: most } }, signal })),
+  });
 export const useMigrations = (q: PageOf) =>
-  useQuery({ queryKey: ['Migration', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/migrations', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
-export const useJoinTokens = () => useQuery({ queryKey: ['JoinToken', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/join-tokens', { params: { query: { limit: most } }, signal })) });
-export const useDisks = () => useQuery({ queryKey: ['Disk', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/disks', { params: { query: { limit: most } }, signal })) });
-export const useCeph = () => useQuery({ queryKey: ['CephCluster', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/ceph-clusters', { signal })) });
-export const useBackupTargets = () => useQuery({ queryKey: ['BackupTarget', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/backup-targets', { params: { query: { limit: most } }, signal })) });
+  useQuery({
+    queryKey: ['Migration', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/migrations', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+export const useJoinTokens = () =>
+  useQuery({
+    queryKey: ['JoinToken', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/join-tokens', { params: { query: { limit: most } }, signal })),
+  });
+export const useDisks = () =>
+  useQuery({
+    queryKey: ['Disk', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/disks', { params: { query: { limit: most } }, signal })),
+  });
+export const useCeph = () =>
+  useQuery({
+    queryKey: ['CephCluster', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/ceph-clusters', { signal })),
+  });
+export const useBackupTargets = () =>
+  useQuery({
+    queryKey: ['BackupTarget', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/backup-targets', { params: { query: { limit: most } }, signal })),
+  });
 export const useBackups = (q: PageOf) =>
-  useQuery({ queryKey: ['Backup', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/backups', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
-export const useVolumeNames = () => useQuery({ queryKey: ['Volume', 'list', 'names'], queryFn: ({ signal }) => ok(api.GET('/v1/volumes', { params: { query: { limit: most } }, signal })) });
-export const useExternalNetworks = () => useQuery({ queryKey: ['ExternalNetwork', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/external-networks', { params: { query: { limit: most } }, signal })) });
+  useQuery({
+    queryKey: ['Backup', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/backups', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+export const useVolumeNames = () =>
+  useQuery({
+    queryKey: ['Volume', 'list', 'names'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/volumes', { params: { query: { limit: most } }, signal })),
+  });
+export const useExternalNetworks = () =>
+  useQuery({
+    queryKey: ['ExternalNetwork', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/external-networks', { params: { query: { limit: most } }, signal })),
+  });
 export const useRouters = (q: PageOf) =>
-  useQuery({ queryKey: ['Router', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/routers', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Router', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/routers', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 /** useAlerts asks now and again: they depend on the time, too. */
 export const useAlerts = (q: Pick<PageOf, 'limit' | 'continue'>) =>
-  useQuery({ queryKey: ['alerts', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/alerts', { params: { query: none(q) }, signal })), refetchInterval: 15_000, placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['alerts', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/alerts', { params: { query: none(q) }, signal })),
+    refetchInterval: 15_000,
+    placeholderData: keepPreviousData,
+  });

@@ -6,14 +6,20 @@ import { change, organizations } from './resource';
 
 export type Organization = Schemas['Organization'];
 
-const given = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+const given = <T extends object>(q: T): T =>
+  Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
 
 export interface Of extends PageOf {
   organization?: string;
 }
 
 export const useOrganizations = (q: PageOf, on = true) =>
-  useQuery({ queryKey: ['Organization', 'list', given(q)], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Organization', 'list', given(q)],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 /** useOrganization: null when it is gone. */
 export const useOrganization = (id: string) =>
@@ -33,7 +39,8 @@ export const useOrganization = (id: string) =>
 export function useChangeOrganization(o: Organization, onDone: () => void) {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: (spec: (now: Organization['spec']) => Organization['spec']) => change(organizations, o.meta.id ?? '', (now) => ({ kind: now.kind, meta: now.meta, spec: spec(now.spec) })),
+    mutationFn: (spec: (now: Organization['spec']) => Organization['spec']) =>
+      change(organizations, o.meta.id ?? '', (now) => ({ kind: now.kind, meta: now.meta, spec: spec(now.spec) })),
     onSuccess: (saved) => {
       client.setQueryData(['Organization', 'one', saved.meta.id], saved);
       void client.invalidateQueries({ queryKey: ['Organization', 'list'] });
@@ -42,22 +49,50 @@ export function useChangeOrganization(o: Organization, onDone: () => void) {
   });
 }
 
-export const usePriceBooks = (on = true) => useQuery({ queryKey: ['PriceBook', 'list', {}], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/price-books', { params: { query: { limit: 1000 } }, signal })) });
+export const usePriceBooks = (on = true) =>
+  useQuery({
+    queryKey: ['PriceBook', 'list', {}],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/price-books', { params: { query: { limit: 1000 } }, signal })),
+  });
 
 export const useProjectsOf = (q: Of) =>
-  useQuery({ queryKey: ['Project', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/projects', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Project', 'list', given(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/projects', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useUsersOf = (q: Of) =>
-  useQuery({ queryKey: ['User', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['User', 'list', given(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useBudgetsOf = (q: Of) =>
-  useQuery({ queryKey: ['Budget', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/budgets', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Budget', 'list', given(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/budgets', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const usePaymentsOf = (q: Of) =>
-  useQuery({ queryKey: ['Payment', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/payments', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Payment', 'list', given(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/payments', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useCreditNotesOf = (q: Of) =>
-  useQuery({ queryKey: ['CreditNote', 'list', given(q)], queryFn: ({ signal }) => ok(api.GET('/v1/credit-notes', { params: { query: given(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['CreditNote', 'list', given(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/credit-notes', { params: { query: given(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useLedger = (organization: string) =>
-  useQuery({ queryKey: ['ledger', organization], queryFn: ({ signal }) => ok(api.GET('/v1/ledger', { params: { query: { organization } }, signal })) });
+  useQuery({
+    queryKey: ['ledger', organization],
+    queryFn: ({ signal }) => ok(api.GET('/v1/ledger', { params: { query: { organization } }, signal })),
+  });

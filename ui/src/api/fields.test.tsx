@@ -4,7 +4,15 @@ import { expect, test } from 'vitest';
 import { ApiError } from './client';
 import { elsewhere, useFieldErrors } from './fields';
 
-const bad = () => new ApiError({ code: 'invalid', detail: 'no', errors: [{ field: 'spec.rules[1].ports', detail: 'no', hint: 'another' }, { field: 'meta.name', detail: 'taken' }] });
+const bad = () =>
+  new ApiError({
+    code: 'invalid',
+    detail: 'no',
+    errors: [
+      { field: 'spec.rules[1].ports', detail: 'no', hint: 'another' },
+      { field: 'meta.name', detail: 'taken' },
+    ],
+  });
 
 test('an error goes once its field is changed, and comes back with the next answer', () => {
   const { result, rerender } = renderHook(({ error }) => useFieldErrors(error), { initialProps: { error: bad() } });

@@ -2,7 +2,8 @@
 import { useState } from 'react';
 import { asApiError } from './client';
 
-const below = (field: string, path: string) => field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`);
+const below = (field: string, path: string) =>
+  field === path || field.startsWith(`${path}.`) || field.startsWith(`${path}[`);
 
 /** atField is what an error says of a field, or of one below it. */
 export function atField(error: unknown, path: string): string | undefined {

@@ -28,7 +28,11 @@ const sources = {
   Volume: { at: ['/volumes', '/storage'], when: seesMachines, ask: (q, s) => ok(api.GET('/v1/volumes', asked(q, s))) },
   Network: { at: ['/networks'], when: seesMachines, ask: (q, s) => ok(api.GET('/v1/networks', asked(q, s))) },
   Image: { at: ['/images'], when: seesMachines, ask: (q, s) => ok(api.GET('/v1/images', asked(q, s))) },
-  Organization: { at: ['/organizations', '/tenants'], when: operator, ask: (q, s) => ok(api.GET('/v1/organizations', asked(q, s))) },
+  Organization: {
+    at: ['/organizations', '/tenants'],
+    when: operator,
+    ask: (q, s) => ok(api.GET('/v1/organizations', asked(q, s))),
+  },
   Node: { at: ['/nodes'], when: operator, ask: (q, s) => ok(api.GET('/v1/nodes', asked(q, s))) },
   User: { at: ['/users', '/members'], when: operator, ask: (q, s) => ok(api.GET('/v1/users', asked(q, s))) },
 } satisfies Record<string, { at: string[]; when: (s: Session) => boolean; ask: Ask }>;
@@ -45,7 +49,9 @@ export function hrefOf(at: readonly string[], id: string, paths: readonly string
 /** useFind is what is found of each kind, in their order. */
 export function useFind(search: string, session: Session): { found: Found[]; busy: boolean } {
   const paths = routes.filter((r) => r.when(session)).map((r) => r.path);
-  const kinds = (Object.keys(sources) as FoundKind[]).filter((k) => sources[k].when(session) && hrefOf(sources[k].at, 'x', paths));
+  const kinds = (Object.keys(sources) as FoundKind[]).filter(
+    (k) => sources[k].when(session) && hrefOf(sources[k].at, 'x', paths),
+  );
   return useQueries({
     queries: kinds.map((kind) => ({
       queryKey: ['find', kind, search],
@@ -58,7 +64,12 @@ export function useFind(search: string, session: Session): { found: Found[]; bus
       found: all.flatMap((q, i) => {
         const kind = kinds[i];
         if (!kind || !q.data) return [];
-        return q.data.items.map(({ meta: { id = '', name } }) => ({ kind, id, name, href: hrefOf(sources[kind].at, id, paths) ?? '' }));
+        return q.data.items.map(({ meta: { id = '', name } }) => ({
+          kind,
+          id,
+          name,
+          href: hrefOf(sources[kind].at, id, paths) ?? '',
+        }));
       }),
     }),
   });

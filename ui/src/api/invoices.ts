@@ -27,19 +27,33 @@ export const useBill = (id: string, organization: string | undefined, month: Per
     queryKey: id === now ? ['preview', organization, month] : ['Invoice', id],
     enabled: id !== now || Boolean(organization),
     queryFn: async ({ signal }): Promise<Bill> => {
-      if (id === now) return ok(api.GET('/v1/invoice-preview', { params: { query: { organization, ...month } }, signal }));
+      if (id === now)
+        return ok(api.GET('/v1/invoice-preview', { params: { query: { organization, ...month } }, signal }));
       const { spec } = await ok(api.GET('/v1/invoices/{id}', { params: { path: { id } }, signal }));
       return { lines: [], ...spec };
     },
   });
 
 /** useExplanation of a line: its hours; with an hour, that one and its records. */
-export const useExplanation = (id: string, organization: string | undefined, month: Period, line: string, hour?: string) =>
+export const useExplanation = (
+  id: string,
+  organization: string | undefined,
+  month: Period,
+  line: string,
+  hour?: string,
+) =>
   useQuery({
     queryKey: ['explanation', id, id === now && organization, line, hour],
     enabled: Boolean(line) && (id !== now || Boolean(organization)),
     queryFn: ({ signal }) =>
       id === now
-        ? ok(api.GET('/v1/invoice-explanation', { params: { query: none({ organization, ...month, line, hour }) }, signal }))
-        : ok(api.GET('/v1/invoices/{id}/explanation', { params: { path: { id }, query: none({ line, hour }) }, signal })),
+        ? ok(
+            api.GET('/v1/invoice-explanation', {
+              params: { query: none({ organization, ...month, line, hour }) },
+              signal,
+            }),
+          )
+        : ok(
+            api.GET('/v1/invoices/{id}/explanation', { params: { path: { id }, query: none({ line, hour }) }, signal }),
+          ),
   });

@@ -15,7 +15,12 @@ export interface Link {
 /** useLink connects while on is. attach, which has to stay the same, hears of
  * every websocket once there is a console behind it, before the first message of
  * that, and calls works when it can be used. */
-export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach: (socket: WebSocket, works: () => void) => void): Link {
+export function useLink(
+  id: string,
+  what: 'console' | 'vnc',
+  on: boolean,
+  attach: (socket: WebSocket, works: () => void) => void,
+): Link {
   const [state, set] = useState<Link['state']>('connecting');
   const [turn, setTurn] = useState(0);
   const failures = useRef(0);
@@ -35,10 +40,14 @@ export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach
     };
     // An empty message says that it is not refused.
     socket.addEventListener('message', () => attach(socket, works), { once: true, signal: own.signal });
-    socket.addEventListener('close', (e) => {
-      set(endOf(e));
-      timer = setTimeout(retry, pauseAfter(failures.current++));
-    }, { signal: own.signal });
+    socket.addEventListener(
+      'close',
+      (e) => {
+        set(endOf(e));
+        timer = setTimeout(retry, pauseAfter(failures.current++));
+      },
+      { signal: own.signal },
+    );
     return () => {
       own.abort();
       clearTimeout(timer);
@@ -55,7 +64,14 @@ export function useLink(id: string, what: 'console' | 'vnc', on: boolean, attach
 export const useEarlier = (id: string) =>
   useQuery({
     queryKey: ['console-log', id, 'once'],
-    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/console-log', { params: { path: { id }, query: { tail: 16384 } }, parseAs: 'text', signal })),
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET('/v1/instances/{id}/console-log', {
+          params: { path: { id }, query: { tail: 16384 } },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
     staleTime: Infinity,
     gcTime: 0,
     retry: false, // without it the console works as well

@@ -3,7 +3,11 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { applier, changed } from './live';
 import type { WatchEvent } from './watch';
 
-const object = (id: string, revision: number, more = {}) => ({ kind: 'Instance', meta: { id, name: id, revision }, ...more });
+const object = (id: string, revision: number, more = {}) => ({
+  kind: 'Instance',
+  meta: { id, name: id, revision },
+  ...more,
+});
 const put = (id: string, revision: number): WatchEvent => ({ revision, type: 'put', object: object(id, revision) });
 const page = { items: [object('a', 1), object('b', 2)] };
 
@@ -23,7 +27,9 @@ test('a newer form replaces in place, an older one does not', () => {
   expect(changed(page, newest(put('b', 3))).items.map((i) => i.meta.revision)).toEqual([1, 3]);
   expect(changed(page, newest(put('b', 3))).items[0]).toBe(page.items[0]);
   expect(changed(page, newest(put('b', 2), put('c', 9)))).toBe(page);
-  expect(changed(page, newest({ ...put('a', 9), type: 'remove' }, put('b', 3))).items.map((i) => i.meta.revision)).toEqual([3]);
+  expect(
+    changed(page, newest({ ...put('a', 9), type: 'remove' }, put('b', 3))).items.map((i) => i.meta.revision),
+  ).toEqual([3]);
 });
 
 function setUp() {
@@ -84,7 +90,10 @@ test('what is removed is gone from the list, and its page knows', () => {
 test('an answer that was asked for before a change does not undo it', async () => {
   const { client, list, apply } = setUp();
   let answer: (p: typeof page) => void = () => undefined;
-  const asked = client.fetchQuery({ queryKey: list, queryFn: () => new Promise<typeof page>((resolve) => (answer = resolve)) });
+  const asked = client.fetchQuery({
+    queryKey: list,
+    queryFn: () => new Promise<typeof page>((resolve) => (answer = resolve)),
+  });
   await vi.advanceTimersByTimeAsync(0);
   apply(put('a', 5));
   apply({ revision: 7, type: 'remove', object: object('b', 7) });

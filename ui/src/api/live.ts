@@ -38,7 +38,11 @@ const late = 60_000; // ms
 
 /** applier puts changes into a client's cache, until the signal, and again when an older answer has replaced them: there
  * may be no further change to put that right. */
-export function applier(client: QueryClient, signal: AbortSignal, later: (f: () => void) => void = nextFrame): (e: WatchEvent) => void {
+export function applier(
+  client: QueryClient,
+  signal: AbortSignal,
+  later: (f: () => void) => void = nextFrame,
+): (e: WatchEvent) => void {
   const asked = new Map<string, number>(); // when the lists of a kind are asked for
   const askAgain = (kind: string) => {
     const now = Date.now();
@@ -50,7 +54,13 @@ export function applier(client: QueryClient, signal: AbortSignal, later: (f: () 
   };
   const renew = (key: QueryKey, newest: Newest) => {
     const old = client.getQueryData<(Page & WatchedObject) | null>(key);
-    const now = !old ? old : key[1] === 'list' ? changed(old, newest) : key[1] === 'one' ? newer(old, newest.get(String(key[2]))) : old;
+    const now = !old
+      ? old
+      : key[1] === 'list'
+        ? changed(old, newest)
+        : key[1] === 'one'
+          ? newer(old, newest.get(String(key[2])))
+          : old;
     if (now !== old) client.setQueryData(key, now);
   };
   const kept = new Map<string, Newest>(); // the changes of each kind that answers may not know yet

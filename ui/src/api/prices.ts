@@ -23,5 +23,11 @@ export const useSimulation = (book: Book, period: Period, on: boolean) =>
   useQuery({
     queryKey: ['simulation', book.meta.id, book.meta.generation, period],
     enabled: on,
-    queryFn: ({ signal }) => ok(api.GET('/v1/price-books/{id}/simulation', { params: { path: { id: book.meta.id ?? '' }, query: { ...period } }, signal })),
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET('/v1/price-books/{id}/simulation', {
+          params: { path: { id: book.meta.id ?? '' }, query: { ...period } },
+          signal,
+        }),
+      ),
   });

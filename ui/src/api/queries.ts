@@ -11,7 +11,8 @@ export interface PageOf {
   continue?: string;
 }
 
-export const none = <T extends object>(q: T): T => Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
+export const none = <T extends object>(q: T): T =>
+  Object.fromEntries(Object.entries(q).filter(([, v]) => v !== undefined && v !== '')) as T;
 
 export const useInstances = (q: PageOf) =>
   useQuery({
@@ -38,24 +39,58 @@ export const useConsoleLog = (id: string, on: boolean) =>
   useQuery({
     queryKey: ['console-log', id],
     enabled: on,
-    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/console-log', { params: { path: { id }, query: { tail: 16384 } }, parseAs: 'text', signal })),
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET('/v1/instances/{id}/console-log', {
+          params: { path: { id }, query: { tail: 16384 } },
+          parseAs: 'text',
+          signal,
+        }),
+      ),
     refetchInterval: 5000,
   });
 
-export const useFlavors = () => useQuery({ queryKey: ['Flavor', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/flavors', { signal })) });
+export const useFlavors = () =>
+  useQuery({ queryKey: ['Flavor', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/flavors', { signal })) });
 /** mostInstances are looked at where all are wanted. */
 export const mostInstances = 1000;
 
-export const useNodes = (q: PageOf) => useQuery({ queryKey: ['Node', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/nodes', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
-export const useGpus = () => useQuery({ queryKey: ['GPU', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpus', { params: { query: { limit: 1000 } }, signal })) });
-export const useApps = () => useQuery({ queryKey: ['App', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/apps', { params: { query: { limit: 1000 } }, signal })) });
-export const usePools = () => useQuery({ queryKey: ['GPUPool', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpu-pools', { signal })) });
+export const useNodes = (q: PageOf) =>
+  useQuery({
+    queryKey: ['Node', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/nodes', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
+export const useGpus = () =>
+  useQuery({
+    queryKey: ['GPU', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/gpus', { params: { query: { limit: 1000 } }, signal })),
+  });
+export const useApps = () =>
+  useQuery({
+    queryKey: ['App', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/apps', { params: { query: { limit: 1000 } }, signal })),
+  });
+export const usePools = () =>
+  useQuery({ queryKey: ['GPUPool', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/gpu-pools', { signal })) });
 export const useImages = (project: string) =>
-  useQuery({ queryKey: ['Image', 'list', project], queryFn: ({ signal }) => ok(api.GET('/v1/images', { signal })), select: (p) => ({ ...p, items: p.items.filter((i) => i.spec.public || !project || i.meta.project === project) }) });
+  useQuery({
+    queryKey: ['Image', 'list', project],
+    queryFn: ({ signal }) => ok(api.GET('/v1/images', { signal })),
+    select: (p) => ({ ...p, items: p.items.filter((i) => i.spec.public || !project || i.meta.project === project) }),
+  });
 export const useNetworks = (project: string) =>
-  useQuery({ queryKey: ['Network', 'list', project], enabled: project !== '', queryFn: ({ signal }) => ok(api.GET('/v1/networks', { params: { query: { project } }, signal })) });
+  useQuery({
+    queryKey: ['Network', 'list', project],
+    enabled: project !== '',
+    queryFn: ({ signal }) => ok(api.GET('/v1/networks', { params: { query: { project } }, signal })),
+  });
 export const useProjects = (on: boolean) =>
-  useQuery({ queryKey: ['Project', 'list'], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/projects', { signal })) });
+  useQuery({
+    queryKey: ['Project', 'list'],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/projects', { signal })),
+  });
 
 /** usePriceBook is the one that a project's organization pays by. */
 export const usePriceBook = (organization: string | undefined, on = true) =>
@@ -63,8 +98,12 @@ export const usePriceBook = (organization: string | undefined, on = true) =>
     queryKey: ['PriceBook', 'one', organization],
     enabled: on,
     queryFn: async ({ signal }) => {
-      const org = organization ? await ok(api.GET('/v1/organizations/{id}', { params: { path: { id: organization } }, signal })) : undefined;
-      return ok(api.GET('/v1/price-books/{id}', { params: { path: { id: org?.spec.priceBook || 'default' } }, signal }));
+      const org = organization
+        ? await ok(api.GET('/v1/organizations/{id}', { params: { path: { id: organization } }, signal }))
+        : undefined;
+      return ok(
+        api.GET('/v1/price-books/{id}', { params: { path: { id: org?.spec.priceBook || 'default' } }, signal }),
+      );
     },
     retry: false,
   });
@@ -102,13 +141,29 @@ export const useUsage = (organization: string | undefined, project: string, peri
   });
 
 export const useInvoices = (q: PageOf & { organization?: string }) =>
-  useQuery({ queryKey: ['Invoice', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/invoices', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['Invoice', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/invoices', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useWallet = (organization: string | undefined, on: boolean) =>
-  useQuery({ queryKey: ['wallet', organization], enabled: on && Boolean(organization), queryFn: ({ signal }) => ok(api.GET('/v1/wallet', { params: { query: { organization } }, signal })) });
+  useQuery({
+    queryKey: ['wallet', organization],
+    enabled: on && Boolean(organization),
+    queryFn: ({ signal }) => ok(api.GET('/v1/wallet', { params: { query: { organization } }, signal })),
+  });
 
 export const useKeys = (q: PageOf) =>
-  useQuery({ queryKey: ['APIKey', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/api-keys', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['APIKey', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/api-keys', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });
 
 export const useUsers = (q: PageOf) =>
-  useQuery({ queryKey: ['User', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: none(q) }, signal })), placeholderData: keepPreviousData });
+  useQuery({
+    queryKey: ['User', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/users', { params: { query: none(q) }, signal })),
+    placeholderData: keepPreviousData,
+  });

@@ -46,7 +46,8 @@ async function readSession(): Promise<Session | null> {
   }
 }
 
-export const useSessionQuery = () => useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity, retry: false });
+export const useSessionQuery = () =>
+  useQuery({ queryKey: sessionKey, queryFn: readSession, staleTime: Infinity, retry: false });
 
 /** newQueryClient signs out when any answer says that nobody is signed in. */
 export function newQueryClient(): QueryClient {

@@ -15,7 +15,11 @@ export const useUnderWay = (session: Session) =>
     queryFn: async ({ signal }) => {
       const q = { params: { query: { limit } }, signal };
       const lists = await Promise.all([
-        ok(api.GET('/v1/instances', q)), ok(api.GET('/v1/volumes', q)), ok(api.GET('/v1/snapshots', q)), ok(api.GET('/v1/backups', q)), ok(api.GET('/v1/images', q)),
+        ok(api.GET('/v1/instances', q)),
+        ok(api.GET('/v1/volumes', q)),
+        ok(api.GET('/v1/snapshots', q)),
+        ok(api.GET('/v1/backups', q)),
+        ok(api.GET('/v1/images', q)),
         ...(may(session, 'operator') ? [ok(api.GET('/v1/migrations', q))] : []),
       ]);
       taskStore.look(lists.flatMap((l) => l.items as unknown as WatchedObject[]));

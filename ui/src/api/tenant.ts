@@ -14,7 +14,8 @@ export const useHistory = ({ meta }: Instance) =>
   useQuery({
     queryKey: ['history', meta.id, meta.revision],
     enabled: !meta.deletedAt, // it may be gone before the answer
-    queryFn: ({ signal }) => ok(api.GET('/v1/instances/{id}/events', { params: { path: { id: meta.id ?? '' } }, signal })),
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/instances/{id}/events', { params: { path: { id: meta.id ?? '' } }, signal })),
     placeholderData: keepPreviousData,
     staleTime: Infinity,
   });
@@ -29,16 +30,29 @@ export const useAudit = (q: AuditQuery) =>
     queryFn: async ({ signal }) => {
       const ask = (query: AuditQuery) => ok(api.GET('/v1/audit-events', { params: { query: none(query) }, signal }));
       let page = await ask(q);
-      for (let n = 1; n < mostCalls && page.items.length === 0 && page.continue; n++) page = await ask({ ...q, continue: page.continue });
+      for (let n = 1; n < mostCalls && page.items.length === 0 && page.continue; n++)
+        page = await ask({ ...q, continue: page.continue });
       return page;
     },
     placeholderData: keepPreviousData,
     staleTime: 0,
   });
 
-export const useOrganizations = (on: boolean) => useQuery({ queryKey: ['Organization', 'list'], enabled: on, queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: 1000 } }, signal })) });
+export const useOrganizations = (on: boolean) =>
+  useQuery({
+    queryKey: ['Organization', 'list'],
+    enabled: on,
+    queryFn: ({ signal }) => ok(api.GET('/v1/organizations', { params: { query: { limit: 1000 } }, signal })),
+  });
 
-export const useSessions = () => useQuery({ queryKey: ['Session', 'list'], queryFn: ({ signal }) => ok(api.GET('/v1/sessions', { signal })), retry: false });
-export const endSession = (s: OwnSession) => ok(api.DELETE('/v1/sessions/{id}', { params: { path: { id: s.meta.id ?? '' } } }));
+export const useSessions = () =>
+  useQuery({
+    queryKey: ['Session', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/sessions', { signal })),
+    retry: false,
+  });
+export const endSession = (s: OwnSession) =>
+  ok(api.DELETE('/v1/sessions/{id}', { params: { path: { id: s.meta.id ?? '' } } }));
 
-export const removeProject = (p: Project) => ok(api.DELETE('/v1/projects/{id}', { params: { path: { id: p.meta.id ?? '' } } }));
+export const removeProject = (p: Project) =>
+  ok(api.DELETE('/v1/projects/{id}', { params: { path: { id: p.meta.id ?? '' } } }));

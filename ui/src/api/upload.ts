@@ -45,7 +45,10 @@ export function send(image: Image, file: Blob, onProgress: (bytes: number) => vo
     const made = await ok(api.POST('/v1/images', { body: image }));
     const id = made.meta.id ?? '';
     const remove = () => ok(api.DELETE('/v1/images/{id}', { params: { path: { id } } })).catch(() => undefined); // it stays as Pending, to be deleted by hand
-    const left = () => void globalThis.fetch(`${base}/v1/images/${id}`, { method: 'DELETE', keepalive: true, credentials: 'same-origin' }).catch(() => undefined);
+    const left = () =>
+      void globalThis
+        .fetch(`${base}/v1/images/${id}`, { method: 'DELETE', keepalive: true, credentials: 'same-origin' })
+        .catch(() => undefined);
     window.addEventListener('pagehide', left);
     try {
       if (cancelled) throw new DOMException('', 'AbortError');

@@ -20,7 +20,11 @@ test('a line without end ends the stream', async () => {
 
 afterEach(() => void vi.unstubAllGlobals());
 
-const event = (revision: number): WatchEvent => ({ revision, type: 'put', object: { kind: 'Instance', meta: { name: 'a' } } });
+const event = (revision: number): WatchEvent => ({
+  revision,
+  type: 'put',
+  object: { kind: 'Instance', meta: { name: 'a' } },
+});
 const body = (...events: WatchEvent[]) => new Response(events.map((e) => `${JSON.stringify(e)}\n`).join(''));
 
 test('it goes on from the last revision that it has seen', async () => {
@@ -34,7 +38,10 @@ test('it goes on from the last revision that it has seen', async () => {
     return Promise.resolve(a ?? new Response('', { status: 503 }));
   });
   const seen: number[] = [];
-  follow({ kinds: ['Instance'], since: 5, onEvent: (e) => seen.push(e.revision), onState: () => undefined }, end.signal);
+  follow(
+    { kinds: ['Instance'], since: 5, onEvent: (e) => seen.push(e.revision), onState: () => undefined },
+    end.signal,
+  );
   await vi.waitFor(() => expect(end.signal.aborted).toBe(true), { timeout: 60_000 });
   expect(asked).toEqual(['5', '9', '9', '12']);
   expect(seen).toEqual([7, 9, 12]);
@@ -44,7 +51,10 @@ test('it ends with the session', async () => {
   const ask = vi.fn(() => Promise.resolve(new Response('', { status: 401 })));
   vi.stubGlobal('fetch', ask);
   const states: string[] = [];
-  follow({ kinds: [], since: 0, onEvent: () => undefined, onState: (s) => states.push(s) }, new AbortController().signal);
+  follow(
+    { kinds: [], since: 0, onEvent: () => undefined, onState: (s) => states.push(s) },
+    new AbortController().signal,
+  );
   await vi.waitFor(() => expect(states).toEqual(['ended']), { timeout: 60_000 });
   expect(ask).toHaveBeenCalledTimes(1);
 });

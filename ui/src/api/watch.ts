@@ -46,7 +46,13 @@ async function* read(body: ReadableStream<Uint8Array>, alive: () => void): Async
 }
 
 /** stream reads one connection until it ends. Whether it was ever open is the answer. */
-async function stream(kinds: string[], since: number, onEvent: (e: WatchEvent) => void, onOpen: () => void, signal: AbortSignal): Promise<void> {
+async function stream(
+  kinds: string[],
+  since: number,
+  onEvent: (e: WatchEvent) => void,
+  onOpen: () => void,
+  signal: AbortSignal,
+): Promise<void> {
   const own = new AbortController();
   const stop = () => own.abort();
   signal.addEventListener('abort', stop);
@@ -105,9 +111,18 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
     if (!signal.aborted) channel?.postMessage(m);
   };
   const lead = async () => {
-    for (let wait = 500; !signal.aborted; ) {
+    for (let wait = 500; !signal.aborted;) {
       try {
-        await stream(kinds, since, (event) => tell({ event }), () => { wait = 500; tell({ state: 'live' }); }, signal);
+        await stream(
+          kinds,
+          since,
+          (event) => tell({ event }),
+          () => {
+            wait = 500;
+            tell({ state: 'live' });
+          },
+          signal,
+        );
       } catch (e) {
         if (e instanceof Ended && !signal.aborted) return tell({ state: 'ended' });
         // Whatever else it was: ask again from where it was.
@@ -119,6 +134,7 @@ export function follow({ kinds, since, onEvent, onState }: WatchOptions, signal:
     }
   };
   const locks = globalThis.navigator?.locks as LockManager | undefined; // browsers have none on connections without TLS to elsewhere
-  if (locks) locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while it waited
+  if (locks)
+    locks.request('basalt-watch', { signal }, lead).catch(() => undefined); // aborted while it waited
   else void lead();
 }

@@ -10,12 +10,27 @@ export type Delivery = Schemas['WebhookDelivery'];
 const again = { placeholderData: keepPreviousData, refetchInterval: 10_000 };
 
 export const useWebhooks = (q: { search?: string; limit?: number; continue?: string }) =>
-  useQuery({ queryKey: ['Webhook', 'list', none(q)], queryFn: ({ signal }) => ok(api.GET('/v1/webhooks', { params: { query: none(q) }, signal })), ...again });
+  useQuery({
+    queryKey: ['Webhook', 'list', none(q)],
+    queryFn: ({ signal }) => ok(api.GET('/v1/webhooks', { params: { query: none(q) }, signal })),
+    ...again,
+  });
 
 export const useWebhook = (id: string) =>
-  useQuery({ queryKey: ['Webhook', 'one', id], enabled: id !== '', queryFn: ({ signal }) => ok(api.GET('/v1/webhooks/{id}', { params: { path: { id } }, signal })), ...again });
+  useQuery({
+    queryKey: ['Webhook', 'one', id],
+    enabled: id !== '',
+    queryFn: ({ signal }) => ok(api.GET('/v1/webhooks/{id}', { params: { path: { id } }, signal })),
+    ...again,
+  });
 
 export const useDeliveries = (id: string, q: { limit?: number; continue?: string }) =>
-  useQuery({ queryKey: ['Webhook', 'deliveries', id, none(q)], enabled: id !== '', queryFn: ({ signal }) => ok(api.GET('/v1/webhooks/{id}/deliveries', { params: { path: { id }, query: none(q) }, signal })), ...again });
+  useQuery({
+    queryKey: ['Webhook', 'deliveries', id, none(q)],
+    enabled: id !== '',
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/webhooks/{id}/deliveries', { params: { path: { id }, query: none(q) }, signal })),
+    ...again,
+  });
 
 export const testWebhook = (id: string) => ok(api.POST('/v1/webhooks/{id}/test', { params: { path: { id } } }));

@@ -18,7 +18,9 @@ const shown = ['meta.name'];
 
 /** adminOf is the user that is sent. */
 export const adminOf = (email: string, organization: string): User => ({
-  kind: 'User', meta: { name: email.trim().toLowerCase(), organization }, spec: { grants: [{ role: 'admin', organization }] },
+  kind: 'User',
+  meta: { name: email.trim().toLowerCase(), organization },
+  spec: { grants: [{ role: 'admin', organization }] },
 });
 
 /** useAddAdmin makes one; its answer has the link. */
@@ -30,17 +32,46 @@ export function useAddAdmin(onMade: (u: User) => void) {
   });
 }
 
-export function AddAdmin({ organization, name, onMade, onClose }: { organization: string; name: string; onMade: (u: User) => void; onClose: () => void }) {
+export function AddAdmin({
+  organization,
+  name,
+  onMade,
+  onClose,
+}: {
+  organization: string;
+  name: string;
+  onMade: (u: User) => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const [email, setEmail] = useState('');
   const create = useAddAdmin(onMade);
   const user = adminOf(email, organization);
   return (
-    <FormDialog title={t('cust.adminAdd')} help={t('cust.adminHelp')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={() => create.mutate(user)} onClose={onClose}>
+    <FormDialog
+      title={t('cust.adminAdd')}
+      help={t('cust.adminHelp')}
+      action={t('mem.add')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={() => create.mutate(user)}
+      onClose={onClose}
+    >
       <Field id="admin-email" label={t('mem.email')} error={atField(create.error, 'meta.name')} required>
-        <TextInput id="admin-email" type="email" value={email} onChange={(_, v) => setEmail(v)} isRequired autoComplete="off" />
+        <TextInput
+          id="admin-email"
+          type="email"
+          value={email}
+          onChange={(_, v) => setEmail(v)}
+          isRequired
+          autoComplete="off"
+        />
       </Field>
-      <Same cli={`basalt user create ${quote(user.meta.name || 'E-MAIL')} --organization ${name} --grant admin@${name}`} curl={asCurl('POST', '/v1/users', user)} />
+      <Same
+        cli={`basalt user create ${quote(user.meta.name || 'E-MAIL')} --organization ${name} --grant admin@${name}`}
+        curl={asCurl('POST', '/v1/users', user)}
+      />
     </FormDialog>
   );
 }
@@ -53,8 +84,19 @@ export function LinkReady({ user, onClose }: { user: User; onClose: () => void }
     <Alert component="h2" variant="success" isInline isLiveRegion title={t('mem.ready', { name: user.meta.name })}>
       <div className="basalt-stack">
         <p>{t('mem.linkHelp', { until: formatTime(user.link.expiresAt, language) })}</p>
-        <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('mem.link')}>{passwordLink(user.link.token)}</ClipboardCopy>
-        <div><Button variant="secondary" onClick={onClose}>{t('common.close')}</Button></div>
+        <ClipboardCopy
+          isReadOnly
+          hoverTip={t('common.copy')}
+          clickTip={t('common.copied')}
+          textAriaLabel={t('mem.link')}
+        >
+          {passwordLink(user.link.token)}
+        </ClipboardCopy>
+        <div>
+          <Button variant="secondary" onClick={onClose}>
+            {t('common.close')}
+          </Button>
+        </div>
       </div>
     </Alert>
   );

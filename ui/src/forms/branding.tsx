@@ -25,13 +25,35 @@ export function LogoForm() {
   return (
     <div className="basalt-stack">
       <Field id="brand-logo" label={t('brand.logo')} help={t('brand.logoHelp')} error={atField(put.error, 'logo')}>
-        <input ref={input} id="brand-logo" type="file" accept="image/png" hidden aria-describedby={describedBy('brand-logo')} onChange={(e) => { const f = e.currentTarget.files?.[0]; if (f) put.mutate(f); e.currentTarget.value = ''; }} />
+        <input
+          ref={input}
+          id="brand-logo"
+          type="file"
+          accept="image/png"
+          hidden
+          aria-describedby={describedBy('brand-logo')}
+          onChange={(e) => {
+            const f = e.currentTarget.files?.[0];
+            if (f) put.mutate(f);
+            e.currentTarget.value = '';
+          }}
+        />
       </Field>
       <ErrorAlert error={elsewhere(put.error, ['logo']) ?? remove.error} />
       <div className="basalt-actions">
-        {data?.logo ? <img className="basalt-logo" src={logoOf(data)} alt={t('brand.logoNow')} /> : <span className="basalt-note">{t('brand.logoNone')}</span>}
-        <Button variant="secondary" isLoading={put.isPending} onClick={() => input.current?.click()}>{t('brand.logoChoose')}</Button>
-        {data?.logo && <Button variant="link" isDanger isLoading={remove.isPending} onClick={() => remove.mutate(undefined)}>{t('brand.logoRemove')}</Button>}
+        {data?.logo ? (
+          <img className="basalt-logo" src={logoOf(data)} alt={t('brand.logoNow')} />
+        ) : (
+          <span className="basalt-note">{t('brand.logoNone')}</span>
+        )}
+        <Button variant="secondary" isLoading={put.isPending} onClick={() => input.current?.click()}>
+          {t('brand.logoChoose')}
+        </Button>
+        {data?.logo && (
+          <Button variant="link" isDanger isLoading={remove.isPending} onClick={() => remove.mutate(undefined)}>
+            {t('brand.logoRemove')}
+          </Button>
+        )}
       </div>
     </div>
   );
@@ -39,11 +61,27 @@ export function LogoForm() {
 
 type Form = Record<'productName' | 'accentColor' | 'supportEmail' | 'supportURL', string>;
 
-const labels: Record<keyof Form, Key> = { productName: 'brand.name', accentColor: 'brand.accent', supportEmail: 'brand.email', supportURL: 'brand.url' };
+const labels: Record<keyof Form, Key> = {
+  productName: 'brand.name',
+  accentColor: 'brand.accent',
+  supportEmail: 'brand.email',
+  supportURL: 'brand.url',
+};
 
-const formOf = (b: Branding | undefined): Form => ({ productName: b?.productName ?? '', accentColor: b?.accentColor ?? '', supportEmail: b?.supportEmail ?? '', supportURL: b?.supportURL ?? '' });
+const formOf = (b: Branding | undefined): Form => ({
+  productName: b?.productName ?? '',
+  accentColor: b?.accentColor ?? '',
+  supportEmail: b?.supportEmail ?? '',
+  supportURL: b?.supportURL ?? '',
+});
 
-const bodyOf = (b: Branding | undefined, f: Form): Branding => ({ revision: b?.revision, productName: f.productName.trim(), accentColor: f.accentColor.trim().toLowerCase(), supportEmail: f.supportEmail.trim(), supportURL: f.supportURL.trim() });
+const bodyOf = (b: Branding | undefined, f: Form): Branding => ({
+  revision: b?.revision,
+  productName: f.productName.trim(),
+  accentColor: f.accentColor.trim().toLowerCase(),
+  supportEmail: f.supportEmail.trim(),
+  supportURL: f.supportURL.trim(),
+});
 
 export function BrandingForm({ branding }: { branding: Branding }) {
   const { t, language } = useText();
@@ -52,7 +90,11 @@ export function BrandingForm({ branding }: { branding: Branding }) {
   const set = (name: keyof Form) => (v: string) => (edit.dismiss(), edit.set(name)(v));
   const color = form.accentColor.trim().toLowerCase();
   const bad = isColor(color) && !readable(color);
-  const ratio = bad ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' }).format(contrast(color, '#ffffff')) : '';
+  const ratio = bad
+    ? new Intl.NumberFormat(language, { maximumFractionDigits: 1, roundingMode: 'floor' }).format(
+        contrast(color, '#ffffff'),
+      )
+    : '';
   const at = (path: string) => atField(edit.error, path);
   const wrong = bad ? t('brand.accentBad', { ratio }) : at('accentColor');
   return (
@@ -60,16 +102,55 @@ export function BrandingForm({ branding }: { branding: Branding }) {
       {edit.saved && <Alert component="p" variant="success" isInline isLiveRegion title={t('brand.saved')} />}
       <ErrorAlert error={elsewhere(edit.error, shown)} />
       <Conflict edit={edit} label={(f) => t(labels[f])} />
-      <TextField id="brand-name" label={t('brand.name')} help={t('brand.nameHelp')} error={at('productName')} value={form.productName} onChange={set('productName')} />
+      <TextField
+        id="brand-name"
+        label={t('brand.name')}
+        help={t('brand.nameHelp')}
+        error={at('productName')}
+        value={form.productName}
+        onChange={set('productName')}
+      />
       <Field id="brand-accent" label={t('brand.accent')} help={t('brand.accentHelp')} error={wrong}>
         <div className="basalt-color">
-          <input type="color" aria-label={t('brand.accentPick')} value={isColor(color) ? color : '#0066cc'} onChange={(e) => set('accentColor')(e.currentTarget.value)} />
-          <TextInput id="brand-accent" value={form.accentColor} placeholder={t('brand.accentNone')} onChange={(_, v) => set('accentColor')(v)} validated={wrong ? 'error' : 'default'} aria-describedby={describedBy('brand-accent')} autoComplete="off" spellCheck={false} />
+          <input
+            type="color"
+            aria-label={t('brand.accentPick')}
+            value={isColor(color) ? color : '#0066cc'}
+            onChange={(e) => set('accentColor')(e.currentTarget.value)}
+          />
+          <TextInput
+            id="brand-accent"
+            value={form.accentColor}
+            placeholder={t('brand.accentNone')}
+            onChange={(_, v) => set('accentColor')(v)}
+            validated={wrong ? 'error' : 'default'}
+            aria-describedby={describedBy('brand-accent')}
+            autoComplete="off"
+            spellCheck={false}
+          />
         </div>
       </Field>
-      <TextField id="brand-email" type="email" label={t('brand.email')} error={at('supportEmail')} value={form.supportEmail} onChange={set('supportEmail')} />
-      <TextField id="brand-url" type="url" label={t('brand.url')} error={at('supportURL')} value={form.supportURL} onChange={set('supportURL')} />
-      <div><Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || bad}>{t('cust.save')}</Button></div>
+      <TextField
+        id="brand-email"
+        type="email"
+        label={t('brand.email')}
+        error={at('supportEmail')}
+        value={form.supportEmail}
+        onChange={set('supportEmail')}
+      />
+      <TextField
+        id="brand-url"
+        type="url"
+        label={t('brand.url')}
+        error={at('supportURL')}
+        value={form.supportURL}
+        onChange={set('supportURL')}
+      />
+      <div>
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || bad}>
+          {t('cust.save')}
+        </Button>
+      </div>
       <Same curl={asCurl('PUT', edit.path, body)} />
     </PFForm>
   );

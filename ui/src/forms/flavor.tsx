@@ -23,33 +23,97 @@ interface Form {
 }
 
 const shown = ['meta.name', 'spec.vcpus', 'spec.memoryBytes', 'spec.rootBytes'];
-const labels: Record<keyof Form, Key> = { name: 'common.name', vcpus: 'flv.vcpus', memory: 'one.memory', root: 'one.rootDisk' };
+const labels: Record<keyof Form, Key> = {
+  name: 'common.name',
+  vcpus: 'flv.vcpus',
+  memory: 'one.memory',
+  root: 'one.rootDisk',
+};
 const begun: Flavor['spec'] = { vcpus: 2, memoryBytes: 4 * 2 ** 30, rootBytes: 20 * 2 ** 30 };
 
 function formOf(flavor: Flavor | undefined): Form {
   const { vcpus, memoryBytes, rootBytes } = flavor?.spec ?? begun;
-  return { name: flavor?.meta.name ?? '', vcpus: String(vcpus), memory: sizeOf(memoryBytes), root: sizeOf(rootBytes ?? 0) };
+  return {
+    name: flavor?.meta.name ?? '',
+    vcpus: String(vcpus),
+    memory: sizeOf(memoryBytes),
+    root: sizeOf(rootBytes ?? 0),
+  };
 }
 
 const bodyOf = (flavor: Flavor | undefined, f: Form): Flavor => ({
-  kind: 'Flavor', meta: { name: f.name.trim(), ...(flavor && { revision: flavor.meta.revision, labels: flavor.meta.labels }) },
+  kind: 'Flavor',
+  meta: { name: f.name.trim(), ...(flavor && { revision: flavor.meta.revision, labels: flavor.meta.labels }) },
   spec: { vcpus: Number(f.vcpus), memoryBytes: bytesOf(f.memory), rootBytes: bytesOf(f.root) },
 });
 
 export function FlavorForm({ flavor, onClose }: { flavor?: Flavor; onClose: () => void }) {
   const { t, language } = useText();
   const edit = useEdit<Flavor, Form>({ of: flavors, object: flavor, fields: formOf, body: bodyOf, onSaved: onClose });
-  const { form, body: { meta, spec } } = edit;
+  const {
+    form,
+    body: { meta, spec },
+  } = edit;
   const errors = useFieldErrors(edit.error);
   return (
-    <FormDialog title={flavor ? t('pool.changeTitle', { name: flavor.meta.name }) : t('flv.create')} help={flavor && t('flv.changeHelp')} action={flavor ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
-      <Conflict edit={edit} label={(f) => t(labels[f])} text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)} />
-      <TextField id="flavor-name" label={t('common.name')} help={t('cust.nameHelp')} error={errors.at('meta.name')} value={form.name} onChange={edit.set('name')} required />
-      <TextField id="flavor-vcpus" type="number" label={t('flv.vcpus')} error={errors.at('spec.vcpus')} value={form.vcpus} onChange={edit.set('vcpus')} required />
-      <SizeField id="flavor-memory" label={t('one.memory')} path="spec.memoryBytes" errors={errors} size={form.memory} set={edit.set('memory')} required />
-      <SizeField id="flavor-root" label={t('one.rootDisk')} help={t('flv.rootHelp')} path="spec.rootBytes" errors={errors} size={form.root} set={edit.set('root')} />
+    <FormDialog
+      title={flavor ? t('pool.changeTitle', { name: flavor.meta.name }) : t('flv.create')}
+      help={flavor && t('flv.changeHelp')}
+      action={flavor ? t('op.save') : t('common.create')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => t(labels[f])}
+        text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)}
+      />
+      <TextField
+        id="flavor-name"
+        label={t('common.name')}
+        help={t('cust.nameHelp')}
+        error={errors.at('meta.name')}
+        value={form.name}
+        onChange={edit.set('name')}
+        required
+      />
+      <TextField
+        id="flavor-vcpus"
+        type="number"
+        label={t('flv.vcpus')}
+        error={errors.at('spec.vcpus')}
+        value={form.vcpus}
+        onChange={edit.set('vcpus')}
+        required
+      />
+      <SizeField
+        id="flavor-memory"
+        label={t('one.memory')}
+        path="spec.memoryBytes"
+        errors={errors}
+        size={form.memory}
+        set={edit.set('memory')}
+        required
+      />
+      <SizeField
+        id="flavor-root"
+        label={t('one.rootDisk')}
+        help={t('flv.rootHelp')}
+        path="spec.rootBytes"
+        errors={errors}
+        size={form.root}
+        set={edit.set('root')}
+      />
       <Same
-        cli={asCommand(['flavor', flavor ? 'set' : 'create', meta.name || 'NAME'], { vcpus: form.vcpus, memory: sizeFlag(spec.memoryBytes), 'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined })}
+        cli={asCommand(['flavor', flavor ? 'set' : 'create', meta.name || 'NAME'], {
+          vcpus: form.vcpus,
+          memory: sizeFlag(spec.memoryBytes),
+          'root-size': spec.rootBytes ? sizeFlag(spec.rootBytes) : undefined,
+        })}
         curl={asCurl(flavor ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

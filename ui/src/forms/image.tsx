@@ -27,7 +27,12 @@ const formatAt = (url: string): Format => (/\.(raw|dd)$/i.test(url) ? 'raw' : 'q
 export function useImportImage() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ name, url }: { name: string; url: string }) => ok(api.POST('/v1/images', { body: { kind: 'Image', meta: { name }, spec: { format: formatAt(url), url, public: true } } })),
+    mutationFn: ({ name, url }: { name: string; url: string }) =>
+      ok(
+        api.POST('/v1/images', {
+          body: { kind: 'Image', meta: { name }, spec: { format: formatAt(url), url, public: true } },
+        }),
+      ),
     onSuccess: () => client.invalidateQueries({ queryKey: ['Image', 'list'] }),
   });
 }
@@ -49,7 +54,15 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
   const client = useQueryClient();
   const { projects, project } = useProject();
   const operator = may(session, 'operator');
-  const [form, setForm] = useState({ name, url, sha256: '', format: formatAt(url), project: everybody ? '' : project || (operator ? '' : (projects[0]?.meta.id ?? '')), fromUrl: url !== '', public: false });
+  const [form, setForm] = useState({
+    name,
+    url,
+    sha256: '',
+    format: formatAt(url),
+    project: everybody ? '' : project || (operator ? '' : (projects[0]?.meta.id ?? '')),
+    fromUrl: url !== '',
+    public: false,
+  });
   const [file, setFile] = useState<File | null>(null);
   const [sent, setSent] = useState(0);
   const sending = useRef<Sending | null>(null);
@@ -57,7 +70,12 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
   const body: Image = {
     kind: 'Image',
     meta: { name: form.name.trim(), ...(form.project && { project: form.project }) },
-    spec: { format: form.format, ...(form.fromUrl && { url: form.url.trim() }), ...(form.sha256 && { sha256: form.sha256.trim().toLowerCase() }), ...((form.public || !form.project) && { public: true }) },
+    spec: {
+      format: form.format,
+      ...(form.fromUrl && { url: form.url.trim() }),
+      ...(form.sha256 && { sha256: form.sha256.trim().toLowerCase() }),
+      ...((form.public || !form.project) && { public: true }),
+    },
   };
   const save = useMutation({
     mutationFn: async () => {
@@ -86,53 +104,157 @@ export function AddImage({ session, everybody, name = '', url = '', onClose }: P
   const choose = async (f: File) => {
     setFile(f);
     const format = await formatOf(f);
-    setForm((old) => ({ ...old, format, name: old.name || f.name.toLowerCase().replace(/\.[^.]*$/, '').replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '').slice(0, 63) }));
+    setForm((old) => ({
+      ...old,
+      format,
+      name:
+        old.name ||
+        f.name
+          .toLowerCase()
+          .replace(/\.[^.]*$/, '')
+          .replaceAll(/[^a-z0-9]+/g, '-')
+          .replaceAll(/^-+|-+$/g, '')
+          .slice(0, 63),
+    }));
   };
-  const progress = file && file.size > 0 ? t('gpu.vramOf', { used: formatBytes(sent, language), all: formatBytes(file.size, language) }) : '';
+  const progress =
+    file && file.size > 0
+      ? t('gpu.vramOf', { used: formatBytes(sent, language), all: formatBytes(file.size, language) })
+      : '';
   const close = () => (sending.current ? sending.current.cancel() : onClose());
   return (
     <FormDialog
-      title={t('img.add')} action={t('img.bring')} busy={busy} error={aborted(save.error) ? null : save.error} shown={shown} wide
-      disabled={!form.fromUrl && !file} onSubmit={save.mutate} onClose={close}
+      title={t('img.add')}
+      action={t('img.bring')}
+      busy={busy}
+      error={aborted(save.error) ? null : save.error}
+      shown={shown}
+      wide
+      disabled={!form.fromUrl && !file}
+      onSubmit={save.mutate}
+      onClose={close}
     >
       <div role="radiogroup" aria-label={t('img.from')}>
-        <Radio id="image-file" name="image-from" label={t('img.fromFile')} isChecked={!form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, false)} />
-        <Radio id="image-url" name="image-from" label={t('img.fromUrl')} isChecked={form.fromUrl} isDisabled={busy} onChange={() => set('fromUrl')(null, true)} />
+        <Radio
+          id="image-file"
+          name="image-from"
+          label={t('img.fromFile')}
+          isChecked={!form.fromUrl}
+          isDisabled={busy}
+          onChange={() => set('fromUrl')(null, false)}
+        />
+        <Radio
+          id="image-url"
+          name="image-from"
+          label={t('img.fromUrl')}
+          isChecked={form.fromUrl}
+          isDisabled={busy}
+          onChange={() => set('fromUrl')(null, true)}
+        />
       </div>
       {form.fromUrl ? (
         <Field id="image-address" label={t('img.url')} error={at('spec.url')} required>
-          <TextInput id="image-address" type="url" value={form.url} onChange={(_, v) => setForm((f) => ({ ...f, url: v, format: formatAt(v.trim()) }))} isRequired validated={at('spec.url') ? 'error' : 'default'} aria-describedby={describedBy('image-address')} />
+          <TextInput
+            id="image-address"
+            type="url"
+            value={form.url}
+            onChange={(_, v) => setForm((f) => ({ ...f, url: v, format: formatAt(v.trim()) }))}
+            isRequired
+            validated={at('spec.url') ? 'error' : 'default'}
+            aria-describedby={describedBy('image-address')}
+          />
         </Field>
       ) : (
         <Field id="image-content" label={t('img.file')} help={t('img.fileHelp')} required>
-          <FileUpload id="image-content" filename={file ? `${file.name}, ${formatBytes(file.size, language)}` : ''} filenamePlaceholder={t('img.drop')} filenameAriaLabel={t('img.file')} browseButtonText={t('img.choose')} browseButtonAriaDescribedby={describedBy('image-content')} clearButtonText={t('img.clear')} hideDefaultPreview isDisabled={busy} onFileInputChange={(_, f) => void choose(f)} onClearClick={() => setFile(null)} />
+          <FileUpload
+            id="image-content"
+            filename={file ? `${file.name}, ${formatBytes(file.size, language)}` : ''}
+            filenamePlaceholder={t('img.drop')}
+            filenameAriaLabel={t('img.file')}
+            browseButtonText={t('img.choose')}
+            browseButtonAriaDescribedby={describedBy('image-content')}
+            clearButtonText={t('img.clear')}
+            hideDefaultPreview
+            isDisabled={busy}
+            onFileInputChange={(_, f) => void choose(f)}
+            onClearClick={() => setFile(null)}
+          />
         </Field>
       )}
       <Field id="image-name" label={t('common.name')} error={at('meta.name')} required>
-        <TextInput id="image-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('image-name')} />
+        <TextInput
+          id="image-name"
+          value={form.name}
+          onChange={set('name')}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+          validated={at('meta.name') ? 'error' : 'default'}
+          aria-describedby={describedBy('image-name')}
+        />
       </Field>
       <Field id="image-format" label={t('img.format')} help={t('img.formatHelp')} error={at('spec.format')}>
-        <FormSelect id="image-format" value={form.format} onChange={set('format')} aria-describedby={describedBy('image-format')}>
+        <FormSelect
+          id="image-format"
+          value={form.format}
+          onChange={set('format')}
+          aria-describedby={describedBy('image-format')}
+        >
           <FormSelectOption value="qcow2" label="qcow2" />
           <FormSelectOption value="raw" label="raw" />
         </FormSelect>
       </Field>
       <Field id="image-sum" label={t('img.sha256')} help={t('img.sha256Help')} error={at('spec.sha256')}>
-        <TextInput id="image-sum" value={form.sha256} onChange={set('sha256')} autoComplete="off" spellCheck={false} validated={at('spec.sha256') ? 'error' : 'default'} aria-describedby={describedBy('image-sum')} />
+        <TextInput
+          id="image-sum"
+          value={form.sha256}
+          onChange={set('sha256')}
+          autoComplete="off"
+          spellCheck={false}
+          validated={at('spec.sha256') ? 'error' : 'default'}
+          aria-describedby={describedBy('image-sum')}
+        />
       </Field>
       {(operator || projects.length > 1) && (
         <Field id="image-project" label={t('common.project')} error={at('meta.project')}>
-          <FormSelect id="image-project" value={form.project} onChange={set('project')} aria-describedby={describedBy('image-project')}>
+          <FormSelect
+            id="image-project"
+            value={form.project}
+            onChange={set('project')}
+            aria-describedby={describedBy('image-project')}
+          >
             {operator && <FormSelectOption value="" label={t('img.cluster')} />}
-            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+            {projects.map((p) => (
+              <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />
+            ))}
           </FormSelect>
         </Field>
       )}
-      {operator && form.project && <Checkbox id="image-public" label={t('img.publish')} isChecked={form.public} onChange={set('public')} />}
-      {busy && !form.fromUrl && <Progress id="image-progress" title={t('img.sending')} value={file && file.size > 0 ? (100 * sent) / file.size : 0} label={progress} valueText={progress} size="sm" />}
+      {operator && form.project && (
+        <Checkbox id="image-public" label={t('img.publish')} isChecked={form.public} onChange={set('public')} />
+      )}
+      {busy && !form.fromUrl && (
+        <Progress
+          id="image-progress"
+          title={t('img.sending')}
+          value={file && file.size > 0 ? (100 * sent) / file.size : 0}
+          label={progress}
+          valueText={progress}
+          size="sm"
+        />
+      )}
       <Same
-        cli={asCommand(['image', 'import', form.name || 'NAME'], { ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }), project: form.project, public: form.public || !form.project })}
-        curl={asCurl('POST', `/v1/images`, body) + (form.fromUrl ? '' : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)}
+        cli={asCommand(['image', 'import', form.name || 'NAME'], {
+          ...(form.fromUrl ? { url: form.url || 'URL' } : { file: file?.name ?? 'FILE' }),
+          project: form.project,
+          public: form.public || !form.project,
+        })}
+        curl={
+          asCurl('POST', `/v1/images`, body) +
+          (form.fromUrl
+            ? ''
+            : `\ncurl -X PUT ${location.origin}/v1/images/ID/content \\\n  -H "Authorization: Bearer $BASALT_TOKEN" \\\n  -H 'Content-Type: application/octet-stream' \\\n  --upload-file ${file?.name ?? 'FILE'}`)
+        }
       />
     </FormDialog>
   );

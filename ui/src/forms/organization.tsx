@@ -22,7 +22,11 @@ export interface NewOrganization {
 export const organizationOf = (f: NewOrganization): Organization => ({
   kind: 'Organization',
   meta: { name: f.name.trim() },
-  spec: { ...(f.displayName.trim() && { displayName: f.displayName.trim() }), ...(f.priceBook && { priceBook: f.priceBook }), ...(f.parent && { parent: f.parent }) },
+  spec: {
+    ...(f.displayName.trim() && { displayName: f.displayName.trim() }),
+    ...(f.priceBook && { priceBook: f.priceBook }),
+    ...(f.parent && { parent: f.parent }),
+  },
 });
 
 const command = ({ meta, spec }: Organization) =>
@@ -41,7 +45,15 @@ export function useCreateOrganization(onMade: (o: Organization) => void) {
   });
 }
 
-export function CreateOrganization({ operator, onMade, onClose }: { operator: boolean; onMade: (o: Organization) => void; onClose: () => void }) {
+export function CreateOrganization({
+  operator,
+  onMade,
+  onClose,
+}: {
+  operator: boolean;
+  onMade: (o: Organization) => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const [form, setForm] = useState<NewOrganization>({ name: '', displayName: '', priceBook: '', parent: '' });
   const set = (name: keyof NewOrganization) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
@@ -51,17 +63,59 @@ export function CreateOrganization({ operator, onMade, onClose }: { operator: bo
   const body = organizationOf(form);
   const at = (path: string) => atField(create.error, path);
   return (
-    <FormDialog title={t('cust.create')} help={t('cust.emptyHelp')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={() => create.mutate(body)} onClose={onClose}>
-      <TextField id="org-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
-      <TextField id="org-display" label={t('cust.displayName')} error={at('spec.displayName')} value={form.displayName} onChange={set('displayName')} />
+    <FormDialog
+      title={t('cust.create')}
+      help={t('cust.emptyHelp')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={() => create.mutate(body)}
+      onClose={onClose}
+    >
+      <TextField
+        id="org-name"
+        label={t('common.name')}
+        help={t('cust.nameHelp')}
+        error={at('meta.name')}
+        value={form.name}
+        onChange={set('name')}
+        required
+      />
+      <TextField
+        id="org-display"
+        label={t('cust.displayName')}
+        error={at('spec.displayName')}
+        value={form.displayName}
+        onChange={set('displayName')}
+      />
       <SelectField
-        id="org-book" label={t('cust.priceBook')} error={at('spec.priceBook')} value={form.priceBook} onChange={set('priceBook')}
-        options={[['', t('cust.defaultBook')], ...(books.data?.items ?? []).filter((b) => b.meta.name !== 'default').map((b): [string, string] => [b.meta.name, `${b.meta.name} (${b.spec.currency})`])]}
+        id="org-book"
+        label={t('cust.priceBook')}
+        error={at('spec.priceBook')}
+        value={form.priceBook}
+        onChange={set('priceBook')}
+        options={[
+          ['', t('cust.defaultBook')],
+          ...(books.data?.items ?? [])
+            .filter((b) => b.meta.name !== 'default')
+            .map((b): [string, string] => [b.meta.name, `${b.meta.name} (${b.spec.currency})`]),
+        ]}
       />
       {operator && (
         <SelectField
-          id="org-parent" label={t('cust.reseller')} help={t('cust.resellerHelp')} error={at('spec.parent')} value={form.parent} onChange={set('parent')}
-          options={[['', t('cust.resellerNone')], ...(sellers.data?.items ?? []).filter((o) => !o.meta.organization).map((o): [string, string] => [o.meta.name, o.spec.displayName || o.meta.name])]}
+          id="org-parent"
+          label={t('cust.reseller')}
+          help={t('cust.resellerHelp')}
+          error={at('spec.parent')}
+          value={form.parent}
+          onChange={set('parent')}
+          options={[
+            ['', t('cust.resellerNone')],
+            ...(sellers.data?.items ?? [])
+              .filter((o) => !o.meta.organization)
+              .map((o): [string, string] => [o.meta.name, o.spec.displayName || o.meta.name]),
+          ]}
         />
       )}
       <Same cli={command(body)} curl={asCurl('POST', '/v1/organizations', body)} />

@@ -15,35 +15,107 @@ type Payment = Schemas['Payment'];
 const types = ['payment', 'refund'] as const;
 const shown = ['spec.type', 'spec.amountMicros', 'spec.reference', 'spec.receivedAt', 'spec.note'];
 
-export function RecordPayment({ organization: o, currency, onClose }: { organization: Organization; currency: string; onClose: () => void }) {
+export function RecordPayment({
+  organization: o,
+  currency,
+  onClose,
+}: {
+  organization: Organization;
+  currency: string;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const client = useQueryClient();
-  const [form, setForm] = useState({ type: 'payment' as (typeof types)[number], amount: '', reference: '', received: '', note: '' });
+  const [form, setForm] = useState({
+    type: 'payment' as (typeof types)[number],
+    amount: '',
+    reference: '',
+    received: '',
+    note: '',
+  });
   const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
   const micros = parseMicros(form.amount);
   const body: Payment = {
-    kind: 'Payment', meta: { name: '', organization: o.meta.id },
-    spec: { type: form.type, currency, amountMicros: micros ?? 0, reference: form.reference.trim(), ...(form.received && { receivedAt: `${form.received}T00:00:00Z` }), ...(form.note.trim() && { note: form.note.trim() }) },
+    kind: 'Payment',
+    meta: { name: '', organization: o.meta.id },
+    spec: {
+      type: form.type,
+      currency,
+      amountMicros: micros ?? 0,
+      reference: form.reference.trim(),
+      ...(form.received && { receivedAt: `${form.received}T00:00:00Z` }),
+      ...(form.note.trim() && { note: form.note.trim() }),
+    },
   };
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/payments', { body })),
     onSuccess: () => {
-      for (const queryKey of [['Payment', 'list'], ['wallet', o.meta.id], ['ledger', o.meta.id], ['revenue']]) void client.invalidateQueries({ queryKey });
+      for (const queryKey of [['Payment', 'list'], ['wallet', o.meta.id], ['ledger', o.meta.id], ['revenue']])
+        void client.invalidateQueries({ queryKey });
       onClose();
     },
   });
   const at = (path: string) => atField(create.error, path);
   const command = lines([
-    `basalt payment add ${micros === undefined ? 'AMOUNT' : decimal(micros)} ${currency}`, `--organization ${quote(o.meta.name)}`, `--reference ${quote(body.spec.reference || 'REFERENCE')}`,
-    ...(form.type === 'refund' ? ['--refund'] : []), ...(form.received ? [`--received ${form.received}`] : []), ...(body.spec.note ? [`--note ${quote(body.spec.note)}`] : []),
+    `basalt payment add ${micros === undefined ? 'AMOUNT' : decimal(micros)} ${currency}`,
+    `--organization ${quote(o.meta.name)}`,
+    `--reference ${quote(body.spec.reference || 'REFERENCE')}`,
+    ...(form.type === 'refund' ? ['--refund'] : []),
+    ...(form.received ? [`--received ${form.received}`] : []),
+    ...(body.spec.note ? [`--note ${quote(body.spec.note)}`] : []),
   ]);
   return (
-    <FormDialog title={t('cust.paymentAddTitle', { name: o.meta.name })} help={t('cust.paymentEmptyHelp')} action={t('cust.record')} busy={create.isPending} error={create.error} shown={shown} disabled={micros === undefined} onSubmit={create.mutate} onClose={onClose}>
-      <SelectField id="pay-type" label={t('cust.paymentType')} error={at('spec.type')} value={form.type} onChange={set('type')} options={types.map((x) => [x, t(`cust.type.${x}`)])} />
-      <TextField id="pay-amount" label={t('cust.amount', { currency })} error={form.amount !== '' && micros === undefined ? t('cust.amountWrong') : at('spec.amountMicros')} value={form.amount} onChange={set('amount')} required />
-      <TextField id="pay-reference" label={t('cust.reference')} help={t('cust.referenceHelp')} error={at('spec.reference')} value={form.reference} onChange={set('reference')} required />
-      <TextField id="pay-received" type="date" label={t('cust.received')} error={at('spec.receivedAt')} value={form.received} onChange={set('received')} />
-      <TextField id="pay-note" label={t('cust.note')} error={at('spec.note')} value={form.note} onChange={set('note')} />
+    <FormDialog
+      title={t('cust.paymentAddTitle', { name: o.meta.name })}
+      help={t('cust.paymentEmptyHelp')}
+      action={t('cust.record')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      disabled={micros === undefined}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
+      <SelectField
+        id="pay-type"
+        label={t('cust.paymentType')}
+        error={at('spec.type')}
+        value={form.type}
+        onChange={set('type')}
+        options={types.map((x) => [x, t(`cust.type.${x}`)])}
+      />
+      <TextField
+        id="pay-amount"
+        label={t('cust.amount', { currency })}
+        error={form.amount !== '' && micros === undefined ? t('cust.amountWrong') : at('spec.amountMicros')}
+        value={form.amount}
+        onChange={set('amount')}
+        required
+      />
+      <TextField
+        id="pay-reference"
+        label={t('cust.reference')}
+        help={t('cust.referenceHelp')}
+        error={at('spec.reference')}
+        value={form.reference}
+        onChange={set('reference')}
+        required
+      />
+      <TextField
+        id="pay-received"
+        type="date"
+        label={t('cust.received')}
+        error={at('spec.receivedAt')}
+        value={form.received}
+        onChange={set('received')}
+      />
+      <TextField
+        id="pay-note"
+        label={t('cust.note')}
+        error={at('spec.note')}
+        value={form.note}
+        onChange={set('note')}
+      />
       <Same cli={command} curl={asCurl('POST', '/v1/payments', body)} />
     </FormDialog>
   );

@@ -25,12 +25,18 @@ export interface Translation {
   choose: (l: Language) => void;
 }
 
-export function translation(language: Language, words: Words, choose: (l: Language) => void = () => undefined): Translation {
+export function translation(
+  language: Language,
+  words: Words,
+  choose: (l: Language) => void = () => undefined,
+): Translation {
   const t: Translation['t'] = (key, values) => fill(words[key], values);
   const plural = new Intl.PluralRules(language);
   const number = new Intl.NumberFormat(language);
   return {
-    language, t, choose,
+    language,
+    t,
+    choose,
     count: (key, n) => t(`${key}.${plural.select(n) === 'one' ? 'one' : 'other'}`, { n: number.format(n) }),
     has: (key): key is Key => key in words,
   };
@@ -51,16 +57,19 @@ export function LanguageProvider({ children }: { children: ReactNode }) {
     let current = true;
     const words = wanted === 'en' ? Promise.resolve<Words>(en) : load[wanted]();
     words.then((w) => current && setHave({ language: wanted, words: w })).catch(() => undefined); // offline: English stays
-    return () => { current = false; };
+    return () => {
+      current = false;
+    };
   }, [wanted]);
   useEffect(() => {
     document.documentElement.lang = have.language;
   }, [have.language]);
   const value = useMemo(
-    () => translation(have.language, have.words, (l) => {
-      localStorage.setItem(stored, l);
-      setWanted(l);
-    }),
+    () =>
+      translation(have.language, have.words, (l) => {
+        localStorage.setItem(stored, l);
+        setWanted(l);
+      }),
     [have],
   );
   return <Context value={value}>{children}</Context>;

@@ -13,11 +13,15 @@ test('whatever the colour, it can be read in light and dark', () => {
     const [light, dark] = [tokens(c, false), tokens(c, true)];
     for (const t of [light, dark])
       for (const s of ['default', 'hover', 'clicked'])
-        expect(contrast(t[`--pf-t--global--color--brand--${s}`]!, t[`--pf-t--global--text--color--on-brand--${s}`]!), `${c} ${s}`).toBeGreaterThanOrEqual(4.5);
+        expect(
+          contrast(t[`--pf-t--global--color--brand--${s}`]!, t[`--pf-t--global--text--color--on-brand--${s}`]!),
+          `${c} ${s}`,
+        ).toBeGreaterThanOrEqual(4.5);
     expect(contrast(lighter(c), '#383838'), c).toBeGreaterThanOrEqual(4.5);
   }
 });
 
 test('what cannot be read is not worn', () => {
-  for (const c of ['', 'red', '#ffcc00', '#0B5CAD']) expect(Object.values(tokens(c, false)).every((v) => v === '')).toBe(true);
+  for (const c of ['', 'red', '#ffcc00', '#0B5CAD'])
+    expect(Object.values(tokens(c, false)).every((v) => v === '')).toBe(true);
 });

@@ -43,10 +43,21 @@ const states = ['default', 'hover', 'clicked'];
 
 /** tokens for a colour; without one they are taken away. */
 export function tokens(color: string, dark: boolean): Record<string, string> {
-  if (!isColor(color) || !readable(color)) return Object.fromEntries(states.flatMap((s) => [[brand + s, ''], [on + s, '']]));
+  if (!isColor(color) || !readable(color))
+    return Object.fromEntries(
+      states.flatMap((s) => [
+        [brand + s, ''],
+        [on + s, ''],
+      ]),
+    );
   const base = dark ? lighter(color) : color;
   const over = hexOf(mix(parse(base), dark ? white : black, 0.25));
-  return Object.fromEntries(states.flatMap((s) => [[brand + s, s === 'default' ? base : over], [on + s, dark ? ink : '#ffffff']]));
+  return Object.fromEntries(
+    states.flatMap((s) => [
+      [brand + s, s === 'default' ? base : over],
+      [on + s, dark ? ink : '#ffffff'],
+    ]),
+  );
 }
 
 /** dress the page in a colour; the answer stops it. */

@@ -6,7 +6,8 @@ import { useCallback, useSyncExternalStore } from 'react';
 export const pathOf = (hash: string): string => `/${hash.replace(/^#?\/?/, '').split('?', 1)[0] ?? ''}`;
 
 /** queryOf is the query behind the "#". */
-export const queryOf = (hash: string): URLSearchParams => new URLSearchParams(hash.includes('?') ? hash.slice(hash.indexOf('?') + 1) : '');
+export const queryOf = (hash: string): URLSearchParams =>
+  new URLSearchParams(hash.includes('?') ? hash.slice(hash.indexOf('?') + 1) : '');
 
 /** withParam is a hash with another value of its query's name; empty: without it. */
 export function withParam(hash: string, name: string, value: string): string {
@@ -18,7 +19,8 @@ export function withParam(hash: string, name: string, value: string): string {
 }
 
 /** withParams is a hash with other values of several names in its query. */
-export const withParams = (hash: string, values: Readonly<Record<string, string>>): string => Object.entries(values).reduce((h, [name, value]) => withParam(h, name, value), hash);
+export const withParams = (hash: string, values: Readonly<Record<string, string>>): string =>
+  Object.entries(values).reduce((h, [name, value]) => withParam(h, name, value), hash);
 
 function write(hash: string, replace: boolean) {
   history[replace ? 'replaceState' : 'pushState'](null, '', hash);
@@ -44,10 +46,15 @@ export function useParam(name: string): [string, (value: string) => void] {
 }
 
 /** useParams are several values in the address's query; setting them makes a step to go back to. */
-export function useParams<N extends string>(names: readonly N[]): [Record<N, string>, (values: Partial<Record<N, string>>) => void] {
+export function useParams<N extends string>(
+  names: readonly N[],
+): [Record<N, string>, (values: Partial<Record<N, string>>) => void] {
   const query = useSyncExternalStore(subscribe, () => queryOf(location.hash).toString());
   const values = new URLSearchParams(query);
-  const set = useCallback((v: Partial<Record<N, string>>) => write(withParams(location.hash, v as Record<string, string>), false), []);
+  const set = useCallback(
+    (v: Partial<Record<N, string>>) => write(withParams(location.hash, v as Record<string, string>), false),
+    [],
+  );
   return [Object.fromEntries(names.map((n) => [n, values.get(n) ?? ''])) as Record<N, string>, set];
 }
 

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
 import { hrefOf, keyOf, type Alert } from './alert';
 
-const alert = (a: Partial<Alert>): Alert => ({ code: 'node.lost', severity: 'Critical', kind: 'Node', message: '', ...a });
+const alert = (a: Partial<Alert>): Alert => ({
+  code: 'node.lost',
+  severity: 'Critical',
+  kind: 'Node',
+  message: '',
+  ...a,
+});
 
 test('an alert leads to what it is about', () => {
   expect(hrefOf(alert({ id: 'node-1' }))).toBe('/nodes/node-1');

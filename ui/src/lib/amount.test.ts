@@ -7,7 +7,8 @@ test('amounts as people write them', () => {
   expect(parseMicros('0.000001')).toBe(1);
   expect(parseMicros('-3')).toBe(-3_000_000);
   expect(parseMicros('999999999')).toBe(999_999_999_000_000);
-  for (const bad of ['', '1.0000001', '1e3', '1.2.3', '1,000.00', 'x', '.5', '1.', 'NaN']) expect(parseMicros(bad), bad).toBeUndefined();
+  for (const bad of ['', '1.0000001', '1e3', '1.2.3', '1,000.00', 'x', '.5', '1.', 'NaN'])
+    expect(parseMicros(bad), bad).toBeUndefined();
 });
 
 test('and back, without digits that say nothing', () => {

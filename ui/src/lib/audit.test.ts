@@ -5,8 +5,18 @@ import { auditParams, auditQuery, narrowed, type AuditParams } from './audit';
 const none = Object.fromEntries(auditParams.map((n) => [n, ''])) as AuditParams;
 
 test('the address becomes a question', () => {
-  expect(auditQuery({ ...none, actor: ' ann@example.com ', removed: 'true', from: '2026-03-01T10:00', order: 'oldest' })).toEqual({
-    organization: '', oldest: true, actor: 'ann@example.com', operation: '', kind: '', object: '', removed: true, from: '2026-03-01T10:00:00.000Z', to: undefined,
+  expect(
+    auditQuery({ ...none, actor: ' ann@example.com ', removed: 'true', from: '2026-03-01T10:00', order: 'oldest' }),
+  ).toEqual({
+    organization: '',
+    oldest: true,
+    actor: 'ann@example.com',
+    operation: '',
+    kind: '',
+    object: '',
+    removed: true,
+    from: '2026-03-01T10:00:00.000Z',
+    to: undefined,
   });
 });
 

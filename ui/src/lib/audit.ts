@@ -2,7 +2,17 @@
 import type { paths } from '../api/schema';
 
 /** The names in the address. Times are of UTC, as an input of date and time has them. */
-export const auditParams = ['organization', 'actor', 'operation', 'kind', 'object', 'removed', 'from', 'to', 'order'] as const;
+export const auditParams = [
+  'organization',
+  'actor',
+  'operation',
+  'kind',
+  'object',
+  'removed',
+  'from',
+  'to',
+  'order',
+] as const;
 export type AuditParams = Record<(typeof auditParams)[number], string>;
 export type AuditQuery = NonNullable<paths['/v1/audit-events']['get']['parameters']['query']>;
 
@@ -25,4 +35,5 @@ export const auditQuery = (p: AuditParams): AuditQuery => ({
 });
 
 /** narrowed says whether anything but the order and whose they are is asked for. */
-export const narrowed = (p: AuditParams): boolean => auditParams.some((n) => n !== 'organization' && n !== 'order' && p[n] !== '');
+export const narrowed = (p: AuditParams): boolean =>
+  auditParams.some((n) => n !== 'organization' && n !== 'order' && p[n] !== '');

@@ -20,17 +20,32 @@ export interface BalancerForm {
   backends: Backend[];
 }
 
-export const emptyBalancer: BalancerForm = { name: '', network: '', protocol: 'tcp', port: '80', health: true, floatingIP: '', backends: [] };
+export const emptyBalancer: BalancerForm = {
+  name: '',
+  network: '',
+  protocol: 'tcp',
+  port: '80',
+  health: true,
+  floatingIP: '',
+  backends: [],
+};
 
 /** balancerForm is a load balancer as its form has it. */
 export const balancerForm = ({ meta, spec: s }: LoadBalancer): BalancerForm => ({
-  name: meta.name, network: s.network, protocol: s.protocol, port: String(s.port), health: s.health ?? false, floatingIP: s.floatingIP ?? '',
+  name: meta.name,
+  network: s.network,
+  protocol: s.protocol,
+  port: String(s.port),
+  health: s.health ?? false,
+  floatingIP: s.floatingIP ?? '',
   backends: (s.backends ?? []).map((b) => ({ key: nextKey(), instance: b.instance, port: String(b.port) })),
 });
 
 /** balancerSpec of a form; named are names instead of ids, where they are known. */
 export const balancerSpec = (f: BalancerForm, named: (id: string) => string = (id) => id): LoadBalancer['spec'] => ({
-  network: named(f.network), protocol: f.protocol, port: Number(f.port),
+  network: named(f.network),
+  protocol: f.protocol,
+  port: Number(f.port),
   backends: f.backends.map((b) => ({ instance: named(b.instance), port: Number(b.port) })),
   ...(f.health && { health: true }),
   ...(f.floatingIP && { floatingIP: named(f.floatingIP) }),

@@ -28,7 +28,11 @@ export function whatOf(line: Line, text: Pick<Translation, 't' | 'has'>): string
 }
 
 /** priceOf a line: what a unit costs, or what it is a part of. */
-export function priceOf(line: Line, currency: string, { t, has, language }: Pick<Translation, 't' | 'has' | 'language'>): string {
+export function priceOf(
+  line: Line,
+  currency: string,
+  { t, has, language }: Pick<Translation, 't' | 'has' | 'language'>,
+): string {
   const key = `price.unit.${(line.unit ?? '').toLowerCase().replaceAll(' ', '-')}`;
   const unit = has(key) ? t(key) : (line.unit ?? new Intl.NumberFormat(language).format(line.per ?? 0));
   const percent = formatPercent((line.basisPoints ?? 0) / 100, language);

@@ -7,12 +7,32 @@ const spec = {
   prices: [
     { meter: 'vcpu-seconds', priceMicros: 10_000, per: 3600, unit: 'vCPU hour' },
     { meter: 'vcpu-seconds', priceMicros: 12_500, per: 3600, unit: 'vCPU hour', from: '2027-01-01T00:00:00Z' },
-    { meter: 'egress-bytes', priceMicros: 5_000, per: gib, unit: 'GiB sent out', tiers: [{ upTo: 100, priceMicros: 0 }, { upTo: 1000, priceMicros: 8_000 }] },
+    {
+      meter: 'egress-bytes',
+      priceMicros: 5_000,
+      per: gib,
+      unit: 'GiB sent out',
+      tiers: [
+        { upTo: 100, priceMicros: 0 },
+        { upTo: 1000, priceMicros: 8_000 },
+      ],
+    },
     { meter: 'gpu-nanoseconds', priceMicros: 1_800_000, per: 3_600_000_000_000, unit: 'GPU hour' },
     { meter: 'gpu-launches', priceMicros: 1, per: 7, unit: 'seven launches' }, // in no unit of people
   ],
-  commitments: [{ meter: 'gpu-nanoseconds', quantity: 720, per: 3_600_000_000_000, priceMicros: 900_000_000, until: '2027-01-01T00:00:00Z' }],
-  discounts: [{ basisPoints: 1250 }, { meters: ['vcpu-seconds', 'memory-byte-seconds'], basisPoints: 500, from: '2026-06-01T00:00:00Z' }],
+  commitments: [
+    {
+      meter: 'gpu-nanoseconds',
+      quantity: 720,
+      per: 3_600_000_000_000,
+      priceMicros: 900_000_000,
+      until: '2027-01-01T00:00:00Z',
+    },
+  ],
+  discounts: [
+    { basisPoints: 1250 },
+    { meters: ['vcpu-seconds', 'memory-byte-seconds'], basisPoints: 500, from: '2026-06-01T00:00:00Z' },
+  ],
   taxes: [{ name: 'VAT', basisPoints: 1900 }],
   minimumMicros: 5_000_000,
   seller: { name: 'Cloud AG', address: ['Street 1', 'Town'], taxId: 'DE1' },
@@ -28,12 +48,19 @@ test('a book comes back as it was', () => {
 
 test('what is wrong is said at its path', () => {
   const form = bookForm({ currency: 'EUR', prices: [] });
-  form.prices = [{ ...newPrice('vcpu-seconds'), price: 'much' }, { ...newPrice('egress-bytes'), price: '0.0000001', tiers: [{ upTo: '1.5', price: '' }] }];
+  form.prices = [
+    { ...newPrice('vcpu-seconds'), price: 'much' },
+    { ...newPrice('egress-bytes'), price: '0.0000001', tiers: [{ upTo: '1.5', price: '' }] },
+  ];
   form.taxes = [{ key: 1, name: 'VAT', percent: '19.001' }];
   form.minimum = '-1';
   expect(specOf('EUR', form).problems).toEqual({
-    'spec.prices[0].priceMicros': 'price', 'spec.prices[1].priceMicros': 'digits', 'spec.prices[1].tiers[0].upTo': 'number',
-    'spec.prices[1].tiers[0].priceMicros': 'price', 'spec.taxes[0].basisPoints': 'percent', 'spec.minimumMicros': 'amount',
+    'spec.prices[0].priceMicros': 'price',
+    'spec.prices[1].priceMicros': 'digits',
+    'spec.prices[1].tiers[0].upTo': 'number',
+    'spec.prices[1].tiers[0].priceMicros': 'price',
+    'spec.taxes[0].basisPoints': 'percent',
+    'spec.minimumMicros': 'amount',
   });
 });
 

@@ -64,7 +64,8 @@ export interface BookForm {
   taxId: string;
 }
 
-const local = (at: string | undefined) => (at && !at.startsWith('0001-') ? new Date(at).toISOString().slice(0, 16) : '');
+const local = (at: string | undefined) =>
+  at && !at.startsWith('0001-') ? new Date(at).toISOString().slice(0, 16) : '';
 const moment = (text: string) => (text ? { at: `${text.slice(0, 16)}:00Z` } : undefined);
 const unitById = (meter: string, id: string) => units[meter]?.find((u) => u.id === id);
 
@@ -79,23 +80,40 @@ function priceRow(p: Price): PriceRow {
   const unit = unitFor(p.meter, p);
   const tiered = (p.tiers?.length ?? 0) > 0;
   // Tiers count in what the price is per.
-  if (!unit || (tiered && unit.per !== BigInt(p.per))) return { key: nextKey(), meter: p.meter, unit: '', price: '', from: local(p.from), tiers: [], raw: p };
+  if (!unit || (tiered && unit.per !== BigInt(p.per)))
+    return { key: nextKey(), meter: p.meter, unit: '', price: '', from: local(p.from), tiers: [], raw: p };
   return {
-    key: nextKey(), meter: p.meter, unit: unit.id, price: shown(p, unit.per) ?? '', from: local(p.from),
-    tiers: (p.tiers ?? []).map((t) => ({ upTo: String(t.upTo), price: shown({ priceMicros: t.priceMicros, per: p.per }, unit.per) ?? '' })),
+    key: nextKey(),
+    meter: p.meter,
+    unit: unit.id,
+    price: shown(p, unit.per) ?? '',
+    from: local(p.from),
+    tiers: (p.tiers ?? []).map((t) => ({
+      upTo: String(t.upTo),
+      price: shown({ priceMicros: t.priceMicros, per: p.per }, unit.per) ?? '',
+    })),
   };
 }
 
 function commitmentRow(c: Commitment): CommitmentRow {
   const unit = units[c.meter]?.find((u) => u.per === BigInt(c.per));
   const common = { key: nextKey(), meter: c.meter, from: local(c.from), until: local(c.until) };
-  return unit ? { ...common, unit: unit.id, quantity: String(c.quantity), price: decimal(c.priceMicros) } : { ...common, unit: '', quantity: '', price: '', raw: c };
+  return unit
+    ? { ...common, unit: unit.id, quantity: String(c.quantity), price: decimal(c.priceMicros) }
+    : { ...common, unit: '', quantity: '', price: '', raw: c };
 }
 
 export const bookForm = (b: Book): BookForm => ({
   prices: b.prices.map(priceRow),
   commitments: (b.commitments ?? []).map(commitmentRow),
-  discounts: (b.discounts ?? []).map((d) => ({ key: nextKey(), meter: d.meters?.[0] ?? '', percent: percentOf(d.basisPoints), from: local(d.from), until: local(d.until), ...((d.meters?.length ?? 0) > 1 && { raw: d }) })),
+  discounts: (b.discounts ?? []).map((d) => ({
+    key: nextKey(),
+    meter: d.meters?.[0] ?? '',
+    percent: percentOf(d.basisPoints),
+    from: local(d.from),
+    until: local(d.until),
+    ...((d.meters?.length ?? 0) > 1 && { raw: d }),
+  })),
   taxes: (b.taxes ?? []).map((t) => ({ key: nextKey(), name: t.name, percent: percentOf(t.basisPoints) })),
   minimum: b.minimumMicros ? decimal(b.minimumMicros) : '',
   seller: b.seller?.name ?? '',
@@ -103,7 +121,14 @@ export const bookForm = (b: Book): BookForm => ({
   taxId: b.seller?.taxId ?? '',
 });
 
-export const newPrice = (meter: string): PriceRow => ({ key: nextKey(), meter, unit: units[meter]?.[0]?.id ?? '', price: '', from: '', tiers: [] });
+export const newPrice = (meter: string): PriceRow => ({
+  key: nextKey(),
+  meter,
+  unit: units[meter]?.[0]?.id ?? '',
+  price: '',
+  from: '',
+  tiers: [],
+});
 
 /** Problem is what the form itself finds, at a path as the API names them. */
 export type Problem = 'price' | 'digits' | 'number' | 'percent' | 'amount';
@@ -126,7 +151,10 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
     if (n === undefined || n < 0) problems[path] = 'amount';
     return n ?? 0;
   };
-  const span = (r: { from: string; until?: string }) => ({ ...(r.from && { from: moment(r.from)?.at }), ...(r.until && { until: moment(r.until)?.at }) });
+  const span = (r: { from: string; until?: string }) => ({
+    ...(r.from && { from: moment(r.from)?.at }),
+    ...(r.until && { until: moment(r.until)?.at }),
+  });
 
   const prices = f.prices.map((r, i): Price => {
     if (r.raw) return r.raw;
@@ -143,23 +171,54 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
     });
     // An invoice's line says what one unit costs: of a price per several units the name is not true.
     const name = e && unit && e.per === unit.per ? { unit: unit.invoice } : {};
-    return { meter: r.meter, priceMicros: Number(e?.priceMicros ?? 0n), per: Number(e?.per ?? 1n), ...name, ...span(r), ...(tiers.length > 0 && { tiers }) };
+    return {
+      meter: r.meter,
+      priceMicros: Number(e?.priceMicros ?? 0n),
+      per: Number(e?.per ?? 1n),
+      ...name,
+      ...span(r),
+      ...(tiers.length > 0 && { tiers }),
+    };
   });
   const commitments = f.commitments.map((r, i): Commitment => {
     if (r.raw) return r.raw;
     const at = `spec.commitments[${i}]`;
-    return { meter: r.meter, quantity: whole(r.quantity, `${at}.quantity`), per: Number(unitById(r.meter, r.unit)?.per ?? 1n), priceMicros: amount(r.price, `${at}.priceMicros`), ...span(r) };
+    return {
+      meter: r.meter,
+      quantity: whole(r.quantity, `${at}.quantity`),
+      per: Number(unitById(r.meter, r.unit)?.per ?? 1n),
+      priceMicros: amount(r.price, `${at}.priceMicros`),
+      ...span(r),
+    };
   });
-  const discounts = f.discounts.map((r, i): Schemas['Discount'] => ({ ...(r.raw ? { meters: r.raw.meters } : r.meter ? { meters: [r.meter] } : {}), basisPoints: rate(r.percent, `spec.discounts[${i}].basisPoints`), ...span(r) }));
-  const taxes = f.taxes.map((r, i) => ({ name: r.name.trim(), basisPoints: rate(r.percent, `spec.taxes[${i}].basisPoints`) }));
-  const address = f.address.split('\n').map((l) => l.trim()).filter(Boolean);
+  const discounts = f.discounts.map((r, i): Schemas['Discount'] => ({
+    ...(r.raw ? { meters: r.raw.meters } : r.meter ? { meters: [r.meter] } : {}),
+    basisPoints: rate(r.percent, `spec.discounts[${i}].basisPoints`),
+    ...span(r),
+  }));
+  const taxes = f.taxes.map((r, i) => ({
+    name: r.name.trim(),
+    basisPoints: rate(r.percent, `spec.taxes[${i}].basisPoints`),
+  }));
+  const address = f.address
+    .split('\n')
+    .map((l) => l.trim())
+    .filter(Boolean);
   const minimumMicros = amount(f.minimum, 'spec.minimumMicros');
-  const seller = { ...(f.seller.trim() && { name: f.seller.trim() }), ...(address.length > 0 && { address }), ...(f.taxId.trim() && { taxId: f.taxId.trim() }) };
+  const seller = {
+    ...(f.seller.trim() && { name: f.seller.trim() }),
+    ...(address.length > 0 && { address }),
+    ...(f.taxId.trim() && { taxId: f.taxId.trim() }),
+  };
   return {
     spec: {
-      currency, prices,
-      ...(commitments.length > 0 && { commitments }), ...(discounts.length > 0 && { discounts }), ...(taxes.length > 0 && { taxes }),
-      ...(minimumMicros > 0 && { minimumMicros }), ...(Object.keys(seller).length > 0 && { seller }),
+      currency,
+      prices,
+      ...(commitments.length > 0 && { commitments }),
+      ...(discounts.length > 0 && { discounts }),
+      ...(taxes.length > 0 && { taxes }),
+      ...(minimumMicros > 0 && { minimumMicros }),
+      ...(Object.keys(seller).length > 0 && { seller }),
     },
     problems,
   };

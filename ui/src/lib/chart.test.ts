@@ -15,7 +15,11 @@ test('axes end at a round number above all values', () => {
 
 test('gaps stay gaps', () => {
   const values = [1, 2, null, null, 3, null, 4, 4];
-  expect(runs(values)).toEqual([[0, 1], [4, 4], [6, 7]]);
+  expect(runs(values)).toEqual([
+    [0, 1],
+    [4, 4],
+    [6, 7],
+  ]);
   const p = plot(values.length, 4, box);
   expect(line(values, p).match(/M/g)).toHaveLength(3);
   expect(line(values, p)).toContain('h1');

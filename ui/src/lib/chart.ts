@@ -23,11 +23,16 @@ export function niceStep(rough: number, unit: Unit): number {
   if (!(rough > 0)) return 1;
   if (unit.startsWith('bytes')) return 2 ** Math.max(0, Math.ceil(Math.log2(rough)));
   const power = 10 ** Math.floor(Math.log10(rough));
-  return (([1, 2, 5, 10].find((m) => m * power >= rough * (1 - 1e-9)) ?? 10)) * power;
+  return ([1, 2, 5, 10].find((m) => m * power >= rough * (1 - 1e-9)) ?? 10) * power;
 }
 
 /** least is the smallest top of an axis, so that a little noise does not fill it. */
-const least: Record<Unit, number> = { percent: 100, bytes: 2 ** 20, 'bytes-per-second': 1024, 'requests-per-second': 10 };
+const least: Record<Unit, number> = {
+  percent: 100,
+  bytes: 2 ** 20,
+  'bytes-per-second': 1024,
+  'requests-per-second': 10,
+};
 
 /** axis from zero to a tick at or above all values. */
 export function axis(lines: Values[], unit: Unit, count = 4): number[] {
@@ -40,7 +45,9 @@ const minute = 60;
 
 /** timeTicks are the indexes of steps at round times, at most so many. */
 export function timeTicks(from: string, stepSeconds: number, count: number, most: number): number[] {
-  const every = [1, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((m) => m * minute).find((s) => (count * stepSeconds) / s <= most) ?? 1440 * minute;
+  const every =
+    [1, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((m) => m * minute).find((s) => (count * stepSeconds) / s <= most) ??
+    1440 * minute;
   const begin = Math.round(Date.parse(from) / 1000);
   const ticks: number[] = [];
   for (let i = 0; i < count; i++) {
@@ -68,7 +75,11 @@ export interface Plot {
 }
 
 /** plot of so many values into a box, in pixels. */
-export const plot = (count: number, top: number, box: { left: number; top: number; width: number; height: number }): Plot => ({
+export const plot = (
+  count: number,
+  top: number,
+  box: { left: number; top: number; width: number; height: number },
+): Plot => ({
   x: (i) => box.left + (count > 1 ? (i / (count - 1)) * box.width : box.width),
   y: (v) => box.top + box.height * (1 - Math.min(Math.max(v / top, 0), 1)),
 });
@@ -87,7 +98,13 @@ export const line = (values: Values, { x, y }: Plot): string =>
 /** area under a line, down to zero. */
 export const area = (values: Values, p: Plot): string =>
   runs(values)
-    .map(([a, b]) => `M${px(p.x(a))},${px(p.y(0))}L${values.slice(a, b + 1).map((v, i) => `${px(p.x(a + i))},${px(p.y(v ?? 0))}`).join('L')}L${px(p.x(b))},${px(p.y(0))}Z`)
+    .map(
+      ([a, b]) =>
+        `M${px(p.x(a))},${px(p.y(0))}L${values
+          .slice(a, b + 1)
+          .map((v, i) => `${px(p.x(a + i))},${px(p.y(v ?? 0))}`)
+          .join('L')}L${px(p.x(b))},${px(p.y(0))}Z`,
+    )
     .join('');
 
 /** indexAt is the step at a place of the box. */
@@ -95,7 +112,8 @@ export const indexAt = (x: number, count: number, box: { left: number; width: nu
   Math.min(count - 1, Math.max(0, Math.round(((x - box.left) / Math.max(1, box.width)) * (count - 1))));
 
 /** timeOf a step, UTC. */
-export const timeOf = (from: string, stepSeconds: number, index: number): string => new Date(Date.parse(from) + index * stepSeconds * 1000).toISOString();
+export const timeOf = (from: string, stepSeconds: number, index: number): string =>
+  new Date(Date.parse(from) + index * stepSeconds * 1000).toISOString();
 
 export interface Range {
   name: '15m' | '1h' | '24h';

@@ -6,21 +6,41 @@ import { quote, sizeFlag } from './shell';
 const instance = {
   kind: 'Instance',
   meta: { name: 'demo', project: 'web' },
-  spec: { flavor: 'small', image: 'debian', vgpu: { vramBytes: 2 ** 30, sharePercent: 50 }, networks: [{ network: 'back' }] },
+  spec: {
+    flavor: 'small',
+    image: 'debian',
+    vgpu: { vramBytes: 2 ** 30, sharePercent: 50 },
+    networks: [{ network: 'back' }],
+  },
 };
 
 test('the command', () => {
   expect(command(instance)).toBe(
-    ['basalt instance create demo', '--project web', '--image debian', '--flavor small', '--vram 1GiB', '--gpu-share 50', '--network back'].join(' \\\n  '),
+    [
+      'basalt instance create demo',
+      '--project web',
+      '--image debian',
+      '--flavor small',
+      '--vram 1GiB',
+      '--gpu-share 50',
+      '--network back',
+    ].join(' \\\n  '),
   );
 });
 
 test('the command with security groups', () => {
-  expect(command({ ...instance, spec: { flavor: 'small', image: 'debian', networks: [{ network: 'back', securityGroups: ['web', 'db'] }] } })).toContain('--network back \\\n  --security-group web,db');
+  expect(
+    command({
+      ...instance,
+      spec: { flavor: 'small', image: 'debian', networks: [{ network: 'back', securityGroups: ['web', 'db'] }] },
+    }),
+  ).toContain('--network back \\\n  --security-group web,db');
 });
 
 test('the command of an app', () => {
-  expect(command({ ...instance, spec: { flavor: 'small', app: 'jupyter' } })).toBe(['basalt instance create demo', '--project web', '--app jupyter', '--flavor small'].join(' \\\n  '));
+  expect(command({ ...instance, spec: { flavor: 'small', app: 'jupyter' } })).toBe(
+    ['basalt instance create demo', '--project web', '--app jupyter', '--flavor small'].join(' \\\n  '),
+  );
 });
 
 test('keys and user data need a document', () => {
@@ -37,7 +57,9 @@ test('a shell reads back what was quoted', () => {
 
 test('curl sends the very object', () => {
   const text = curl({ ...instance, spec: { ...instance.spec, userData: "it's $HOME" } }, 'https://cloud.example');
-  const sent = execFileSync('sh', ['-c', `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }\n${text}`], { encoding: 'utf8' });
+  const sent = execFileSync('sh', ['-c', `curl() { while [ $# -gt 1 ]; do shift; done; printf %s "$1"; }\n${text}`], {
+    encoding: 'utf8',
+  });
   expect(JSON.parse(sent)).toEqual({ ...instance, spec: { ...instance.spec, userData: "it's $HOME" } });
 });
 

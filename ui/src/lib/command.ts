@@ -10,7 +10,10 @@ export function command(i: Instance): string {
   if (spec.sshKeys?.length || spec.userData) return applied(i);
   const words = [`basalt instance create ${quote(meta.name || 'NAME')}`];
   if (meta.project) words.push(`--project ${quote(meta.project)}`);
-  words.push(spec.app ? `--app ${quote(spec.app)}` : `--image ${quote(spec.image || 'IMAGE')}`, `--flavor ${quote(spec.flavor || 'FLAVOR')}`);
+  words.push(
+    spec.app ? `--app ${quote(spec.app)}` : `--image ${quote(spec.image || 'IMAGE')}`,
+    `--flavor ${quote(spec.flavor || 'FLAVOR')}`,
+  );
   if (spec.vgpu) {
     words.push(`--vram ${sizeFlag(spec.vgpu.vramBytes)}`);
     if (spec.vgpu.sharePercent) words.push(`--gpu-share ${spec.vgpu.sharePercent}`);

@@ -3,7 +3,23 @@ import { ApiError } from '../api/client';
 import { atField, elsewhere } from '../api/fields';
 import { instanceOf, letsIn, missing } from './draft';
 
-const draft = { name: ' demo ', project: 'web', app: '', image: 'debian', flavor: 'small', vgpu: false, pool: '', vramGib: '1.5', share: '50', tier: '' as const, networks: [] as string[], groups: [] as string[], keys: '\n ssh-ed25519 AAAA a \n\n', userData: '', password: '' };
+const draft = {
+  name: ' demo ',
+  project: 'web',
+  app: '',
+  image: 'debian',
+  flavor: 'small',
+  vgpu: false,
+  pool: '',
+  vramGib: '1.5',
+  share: '50',
+  tier: '' as const,
+  networks: [] as string[],
+  groups: [] as string[],
+  keys: '\n ssh-ed25519 AAAA a \n\n',
+  userData: '',
+  password: '',
+};
 
 test('a tier that is not the standard one is said', () => {
   expect(instanceOf({ ...draft, vgpu: true, tier: 'premium' }).spec.vgpu?.tier).toBe('premium');
@@ -11,28 +27,53 @@ test('a tier that is not the standard one is said', () => {
 });
 
 test('only what was filled in is sent', () => {
-  expect(instanceOf({ ...draft, keys: '' })).toEqual({ kind: 'Instance', meta: { name: 'demo', project: 'web' }, spec: { flavor: 'small', image: 'debian' } });
-  expect(instanceOf({ ...draft, vgpu: true, networks: ['back', 'front'], groups: ['web'], userData: '#cloud-config' }).spec).toEqual({
-    flavor: 'small', image: 'debian', vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 }, networks: [{ network: 'back', securityGroups: ['web'] }, { network: 'front', securityGroups: ['web'] }], sshKeys: ['ssh-ed25519 AAAA a'], userData: '#cloud-config',
+  expect(instanceOf({ ...draft, keys: '' })).toEqual({
+    kind: 'Instance',
+    meta: { name: 'demo', project: 'web' },
+    spec: { flavor: 'small', image: 'debian' },
+  });
+  expect(
+    instanceOf({ ...draft, vgpu: true, networks: ['back', 'front'], groups: ['web'], userData: '#cloud-config' }).spec,
+  ).toEqual({
+    flavor: 'small',
+    image: 'debian',
+    vgpu: { vramBytes: 1_610_612_736, sharePercent: 50 },
+    networks: [
+      { network: 'back', securityGroups: ['web'] },
+      { network: 'front', securityGroups: ['web'] },
+    ],
+    sshKeys: ['ssh-ed25519 AAAA a'],
+    userData: '#cloud-config',
   });
 });
 
 test('groups without a network are of the default one’s port', () => {
-  expect(instanceOf({ ...draft, groups: ['web'] }).spec.networks).toEqual([{ network: 'default', securityGroups: ['web'] }]);
+  expect(instanceOf({ ...draft, groups: ['web'] }).spec.networks).toEqual([
+    { network: 'default', securityGroups: ['web'] },
+  ]);
 });
 
 test('an app stands for its image', () => {
-  expect(instanceOf({ ...draft, keys: '', app: 'jupyter', image: '' }).spec).toEqual({ flavor: 'small', app: 'jupyter' });
+  expect(instanceOf({ ...draft, keys: '', app: 'jupyter', image: '' }).spec).toEqual({
+    flavor: 'small',
+    app: 'jupyter',
+  });
 });
 
 test('a password joins the user data, or the app’s', () => {
   expect(instanceOf({ ...draft, password: 'x' }).spec.userData).toContain('password: "x"');
-  expect(instanceOf({ ...draft, app: 'jupyter', password: 'x' }, '#cloud-config\nruncmd: [ls]').spec.userData).toContain('runcmd: [ls]\npassword: "x"');
+  expect(
+    instanceOf({ ...draft, app: 'jupyter', password: 'x' }, '#cloud-config\nruncmd: [ls]').spec.userData,
+  ).toContain('runcmd: [ls]\npassword: "x"');
   expect(instanceOf({ ...draft, app: 'jupyter' }, '#cloud-config').spec.userData).toBeUndefined();
 });
 
 test('an error stands at its field, or above the form', () => {
-  const e = new ApiError({ code: 'invalid', detail: 'too long', errors: [{ field: 'spec.sshKeys[1]', detail: 'too long', hint: 'at most 63' }] });
+  const e = new ApiError({
+    code: 'invalid',
+    detail: 'too long',
+    errors: [{ field: 'spec.sshKeys[1]', detail: 'too long', hint: 'at most 63' }],
+  });
   expect(atField(e, 'spec.sshKeys')).toBe('too long: at most 63');
   expect(atField(e, 'spec.ssh')).toBeUndefined();
   expect(elsewhere(e, ['spec.sshKeys'])).toBeNull();
@@ -40,7 +81,12 @@ test('an error stands at its field, or above the form', () => {
 });
 
 test('all that is missing is named at once', () => {
-  expect(missing({ ...draft, name: ' ', image: '', flavor: '', vgpu: true, vramGib: '' })).toEqual(['meta.name', 'spec.image', 'spec.flavor', 'spec.vgpu.vramBytes']);
+  expect(missing({ ...draft, name: ' ', image: '', flavor: '', vgpu: true, vramGib: '' })).toEqual([
+    'meta.name',
+    'spec.image',
+    'spec.flavor',
+    'spec.vgpu.vramBytes',
+  ]);
   expect(missing({ ...draft, image: '', app: 'jupyter' })).toEqual([]);
 });
 
@@ -52,5 +98,7 @@ test('who can log in', () => {
   expect(letsIn(instanceOf({ ...none, password: 'x' }))).toBe(true);
   expect(letsIn(instanceOf({ ...none, userData: '#cloud-config\nssh_import_id: [gh:me]' }))).toBe(true);
   expect(letsIn(instanceOf({ ...none, app: 'lab' }), '#cloud-config\nssh_authorized_keys: [x]')).toBe(true);
-  expect(letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]')).toBe(false);
+  expect(
+    letsIn(instanceOf({ ...none, app: 'lab', userData: '#cloud-config' }), '#cloud-config\nssh_authorized_keys: [x]'),
+  ).toBe(false);
 });

@@ -33,16 +33,29 @@ export interface Draft {
  */
 export function instanceOf(d: Draft, ofApp = ''): Instance {
   const userData = d.password ? withPassword(d.userData || ofApp, d.password) : d.userData;
-  const sshKeys = d.keys.split('\n').map((k) => k.trim()).filter(Boolean);
+  const sshKeys = d.keys
+    .split('\n')
+    .map((k) => k.trim())
+    .filter(Boolean);
   // Groups are of ports; of none they are of the default network's.
-  const networks = (d.networks.length > 0 || d.groups.length === 0 ? d.networks : ['default']).map((network) => ({ network, ...(d.groups.length > 0 && { securityGroups: d.groups }) }));
+  const networks = (d.networks.length > 0 || d.groups.length === 0 ? d.networks : ['default']).map((network) => ({
+    network,
+    ...(d.groups.length > 0 && { securityGroups: d.groups }),
+  }));
   return {
     kind: 'Instance',
     meta: { name: d.name.trim(), project: d.project },
     spec: {
       flavor: d.flavor,
       ...(d.app ? { app: d.app } : { image: d.image }),
-      ...(d.vgpu && { vgpu: { vramBytes: Math.round(Number(d.vramGib) * gib), sharePercent: Number(d.share), ...(d.tier && { tier: d.tier }), ...(d.pool && { pool: d.pool }) } }),
+      ...(d.vgpu && {
+        vgpu: {
+          vramBytes: Math.round(Number(d.vramGib) * gib),
+          sharePercent: Number(d.share),
+          ...(d.tier && { tier: d.tier }),
+          ...(d.pool && { pool: d.pool }),
+        },
+      }),
       ...(networks.length > 0 && { networks }),
       ...(sshKeys.length > 0 && { sshKeys }),
       ...(userData && { userData }),
@@ -67,5 +80,7 @@ export function missing(d: Draft): Needed[] {
  * by what its user data may set.
  */
 export function letsIn(i: Instance, ofApp = ''): boolean {
-  return (i.spec.sshKeys ?? []).length > 0 || /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp);
+  return (
+    (i.spec.sshKeys ?? []).length > 0 || /authorized_keys|import[_-]id|passwd|password/i.test(i.spec.userData || ofApp)
+  );
 }

@@ -15,8 +15,12 @@ function inLanguage<T>(make: (language: string) => T): (language: string) => T {
 
 const rough = inLanguage((l) => new Intl.NumberFormat(l, { maximumFractionDigits: 1 }));
 const precise = inLanguage((l) => new Intl.NumberFormat(l, { maximumFractionDigits: 2 }));
-const times = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }));
-const seconds = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }));
+const times = inLanguage(
+  (l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }),
+);
+const seconds = inLanguage(
+  (l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }),
+);
 const days = inLanguage((l) => new Intl.DateTimeFormat(l, { dateStyle: 'medium', timeZone: 'UTC' }));
 const percents = inLanguage((l) => new Intl.NumberFormat(l, { style: 'percent', maximumFractionDigits: 1 }));
 
@@ -31,7 +35,9 @@ export function formatBytes(n: number, language: string): string {
 export function formatMicros(micros: number | bigint, currency: string, language: string): string {
   const value = Number(micros) / 1e6;
   const small = value !== 0 && Math.abs(value) < 1;
-  return new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: small ? 4 : 2 }).format(value);
+  return new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: small ? 4 : 2 }).format(
+    value,
+  );
 }
 
 export function formatTime(at: string | undefined, language: string): string {
@@ -45,7 +51,8 @@ export const formatSecond = (at: string, language: string) => `${seconds(languag
 export const formatDay = (at: string, language: string) => days(language).format(new Date(at));
 
 /** formatPeriod in days, both of which are in it; to is the first moment after. */
-export const formatPeriod = (from: string, to: string, language: string) => `${formatDay(from, language)} – ${formatDay(new Date(Date.parse(to) - 1).toISOString(), language)}`;
+export const formatPeriod = (from: string, to: string, language: string) =>
+  `${formatDay(from, language)} – ${formatDay(new Date(Date.parse(to) - 1).toISOString(), language)}`;
 
 export const formatPercent = (n: number, language: string) => percents(language).format(n / 100);
 

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest';
 import { chunks, endOf, pauseAfter } from './link';
 
 test('an end says why', () => {
-  expect(endOf({ code: 4409, reason: 'somebody else is there' })).toEqual({ why: 'refused', message: 'somebody else is there' });
+  expect(endOf({ code: 4409, reason: 'somebody else is there' })).toEqual({
+    why: 'refused',
+    message: 'somebody else is there',
+  });
   expect(endOf({ code: 1001, reason: 'the console ended' })).toEqual({ why: 'ended' });
   expect(endOf({ code: 1006, reason: '' })).toEqual({ why: 'lost' });
 });

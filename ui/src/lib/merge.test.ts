@@ -5,7 +5,10 @@ test('what one of two has changed is as that one has it', () => {
   const base = { name: 'a', size: 1, tags: ['x'] };
   const m = merge(base, { ...base, size: 2 }, { name: 'b', size: 1, tags: ['x', 'y'] });
   expect(m.form).toEqual({ name: 'b', size: 2, tags: ['x', 'y'] });
-  expect(m.taken).toEqual([{ field: 'name', before: 'a' }, { field: 'tags', before: ['x'] }]);
+  expect(m.taken).toEqual([
+    { field: 'name', before: 'a' },
+    { field: 'tags', before: ['x'] },
+  ]);
   expect(m.clashes).toEqual([]);
 });
 
@@ -36,15 +39,22 @@ test('rows: removed by one, changed by the other', () => {
   const removed = merge(base, { rules: [row(1, '22')] }, { rules: [row(11, '22'), row(12, '8080')] });
   expect(ports(removed.form.rules)).toEqual(['22']);
   expect(removed.clashes).toEqual([{ field: 'rules', key: 2 }]);
-  expect(ports(withValue(removed.form, removed.clashes[0]!, valueAt(removed.was, removed.clashes[0]!)).rules)).toEqual(['22', '8080']);
+  expect(ports(withValue(removed.form, removed.clashes[0]!, valueAt(removed.was, removed.clashes[0]!)).rules)).toEqual([
+    '22',
+    '8080',
+  ]);
   const changed = merge(base, { rules: [row(1, '22'), row(2, '8080')] }, { rules: [row(11, '22')] });
   expect(ports(changed.form.rules)).toEqual(['22', '8080']);
-  expect(ports(withValue(changed.form, changed.clashes[0]!, valueAt(changed.was, changed.clashes[0]!)).rules)).toEqual(['22']);
+  expect(ports(withValue(changed.form, changed.clashes[0]!, valueAt(changed.was, changed.clashes[0]!)).rules)).toEqual([
+    '22',
+  ]);
 });
 
 test('rows: one has removed what the other left; both have added the same', () => {
   const base = { rules: [row(1, '22'), row(2, '80')] };
-  expect(ports(merge(base, { rules: [row(2, '80')] }, { rules: [row(11, '22'), row(12, '80')] }).form.rules)).toEqual(['80']);
+  expect(ports(merge(base, { rules: [row(2, '80')] }, { rules: [row(11, '22'), row(12, '80')] }).form.rules)).toEqual([
+    '80',
+  ]);
   expect(ports(merge(base, base, { rules: [row(12, '80')] }).form.rules)).toEqual(['80']);
   const m = merge({ rules: [] }, { rules: [row(5, '53')] }, { rules: [row(11, '53')] });
   expect(ports(m.form.rules)).toEqual(['53']);

@@ -34,7 +34,9 @@ export interface Merged<F> {
 
 const keyless = (v: unknown): unknown => (v && typeof v === 'object' && 'key' in v ? { ...v, key: 0 } : v);
 /** same: whatever the keys of rows are. */
-export const same = (a: unknown, b: unknown): boolean => JSON.stringify(Array.isArray(a) ? a.map(keyless) : keyless(a)) === JSON.stringify(Array.isArray(b) ? b.map(keyless) : keyless(b));
+export const same = (a: unknown, b: unknown): boolean =>
+  JSON.stringify(Array.isArray(a) ? a.map(keyless) : keyless(a)) ===
+  JSON.stringify(Array.isArray(b) ? b.map(keyless) : keyless(b));
 const isRow = (v: unknown): v is Row => typeof v === 'object' && v !== null && 'key' in v;
 const rowsOf = (...lists: unknown[]): Row[][] | null =>
   lists.every(Array.isArray) && lists.flat().length > 0 && lists.flat().every(isRow) ? (lists as Row[][]) : null;
@@ -51,7 +53,11 @@ export function valueAt<F>(form: F, { field, key }: At<F>): unknown {
 export function withValue<F>(form: F, { field, key }: At<F>, value: unknown): F {
   if (key === undefined) return { ...form, [field]: value };
   const rows = form[field] as Row[];
-  const changed = rows.some((r) => r.key === key) ? rows.flatMap((r) => (r.key === key ? (value ? [value as Row] : []) : [r])) : value ? [...rows, value as Row] : rows;
+  const changed = rows.some((r) => r.key === key)
+    ? rows.flatMap((r) => (r.key === key ? (value ? [value as Row] : []) : [r]))
+    : value
+      ? [...rows, value as Row]
+      : rows;
   return { ...form, [field]: changed };
 }
 

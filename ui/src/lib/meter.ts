@@ -32,19 +32,30 @@ export const units: Record<string, Unit[]> = {
   'volume-byte-seconds': gibs('storage').reverse(),
   'snapshot-byte-seconds': gibs('snapshots').reverse(),
   'address-seconds': hours('hour of a floating IP'),
-  'egress-bytes': [{ id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB sent out' }, { id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB sent out' }],
+  'egress-bytes': [
+    { id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB sent out' },
+    { id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB sent out' },
+  ],
   'gpu-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour' }],
-  'gpu-premium-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, premium' }],
-  'gpu-basic-nanoseconds': [{ id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, basic' }],
+  'gpu-premium-nanoseconds': [
+    { id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, premium' },
+  ],
+  'gpu-basic-nanoseconds': [
+    { id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, basic' },
+  ],
   'vram-byte-seconds': gibs('VRAM'),
-  'gpu-copy-bytes': [{ id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB copied' }, { id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB copied' }],
+  'gpu-copy-bytes': [
+    { id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB copied' },
+    { id: 'gib', text: 'price.unit.gib', per: gib, invoice: 'GiB copied' },
+  ],
   'gpu-launches': [{ id: 'million', text: 'price.unit.million', per: 1_000_000n, invoice: 'million launches' }],
 };
 
 export const meters = Object.keys(units);
 
 /** unitOf a price: one of the meter's, or none where it is per something else. */
-export const unitOf = (meter: string, per: number | bigint): Unit | undefined => units[meter]?.find((u) => u.per === BigInt(per));
+export const unitOf = (meter: string, per: number | bigint): Unit | undefined =>
+  units[meter]?.find((u) => u.per === BigInt(per));
 
 const micro = 1_000_000n;
 
@@ -94,6 +105,12 @@ export function shown(price: { priceMicros: number | bigint; per: number | bigin
 }
 
 /** unitFor shows a price: one that it is exactly per, else one that shows it whole. */
-export function unitFor(meter: string, price: { priceMicros: number | bigint; per: number | bigint }): Unit | undefined {
-  return unitOf(meter, price.per) ?? units[meter]?.find((u) => BigInt(price.per) % u.per === 0n && shown(price, u.per) !== undefined);
+export function unitFor(
+  meter: string,
+  price: { priceMicros: number | bigint; per: number | bigint },
+): Unit | undefined {
+  return (
+    unitOf(meter, price.per) ??
+    units[meter]?.find((u) => BigInt(price.per) % u.per === 0n && shown(price, u.per) !== undefined)
+  );
 }

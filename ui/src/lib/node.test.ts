@@ -3,27 +3,60 @@ import { joined, nodeState, problems, promised, tenantsOf, type Gpu, type Node }
 
 const gpu: Gpu = { kind: 'GPU', meta: { id: 'gpu-1', name: 'n1-gpu0' }, spec: {} };
 const on = (name: string, card: string, share: number) => ({
-  kind: 'Instance', meta: { name }, spec: { flavor: 'f' }, assignment: { gpu: card, vgpuVramBytes: 2 ** 30, vgpuSharePercent: share },
+  kind: 'Instance',
+  meta: { name },
+  spec: { flavor: 'f' },
+  assignment: { gpu: card, vgpuVramBytes: 2 ** 30, vgpuSharePercent: share },
 });
 
 test('who is on a card, and what they were promised', () => {
-  const all = [on('b', 'gpu-1', 0), on('a', 'gpu-1', 0), on('c', 'gpu-1', 50), on('d', 'gpu-2', 90), { kind: 'Instance', meta: { name: 'e' }, spec: { flavor: 'f' } }];
+  const all = [
+    on('b', 'gpu-1', 0),
+    on('a', 'gpu-1', 0),
+    on('c', 'gpu-1', 50),
+    on('d', 'gpu-2', 90),
+    { kind: 'Instance', meta: { name: 'e' }, spec: { flavor: 'f' } },
+  ];
   const tenants = tenantsOf(gpu, all);
   expect(tenants.map((i) => i.meta.name)).toEqual(['c', 'a', 'b']);
   expect(promised(tenants)).toEqual({ vramBytes: 3 * 2 ** 30, sharePercent: 50 });
 });
 
 test('what is wrong with a node', () => {
-  const node: Node = { kind: 'Node', meta: { name: 'n1' }, spec: {}, status: { conditions: [{ type: 'Libvirt', status: true }, { type: 'Gpud', status: false, message: 'gpud does not answer' }, { type: 'Disk', status: false }] } };
+  const node: Node = {
+    kind: 'Node',
+    meta: { name: 'n1' },
+    spec: {},
+    status: {
+      conditions: [
+        { type: 'Libvirt', status: true },
+        { type: 'Gpud', status: false, message: 'gpud does not answer' },
+        { type: 'Disk', status: false },
+      ],
+    },
+  };
   expect(problems(node)).toEqual(['gpud does not answer', 'Disk']);
   expect(nodeState(node)).toBe('Joining');
   expect(nodeState({ ...node, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe('Ready');
-  expect(nodeState({ ...node, assignment: { state: 'Lost' }, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe('Lost');
+  expect(nodeState({ ...node, assignment: { state: 'Lost' }, status: { seenAt: '2026-03-01T00:00:00Z' } })).toBe(
+    'Lost',
+  );
 });
 
 test('who was placed on a card, and who is there', () => {
-  const instance = { meta: { id: 'ins-1', name: 'a' }, spec: { flavor: 'f' }, assignment: { vgpuSharePercent: 50, vgpuVramBytes: 4 } } as Parameters<typeof joined>[0][number];
-  const now = (id: string) => ({ instance: id, sharePercent: 10, vramLimitBytes: 8, vramResidentBytes: 2, vramSwappedBytes: 0, gpuPercent: 5 });
+  const instance = {
+    meta: { id: 'ins-1', name: 'a' },
+    spec: { flavor: 'f' },
+    assignment: { vgpuSharePercent: 50, vgpuVramBytes: 4 },
+  } as Parameters<typeof joined>[0][number];
+  const now = (id: string) => ({
+    instance: id,
+    sharePercent: 10,
+    vramLimitBytes: 8,
+    vramResidentBytes: 2,
+    vramSwappedBytes: 0,
+    gpuPercent: 5,
+  });
   const [a, b] = joined([instance], [now('ins-2'), now('ins-1')]);
   expect([a?.id, a?.now?.vramResidentBytes, a?.share, a?.limit]).toEqual(['ins-1', 2, 50, 4]);
   expect([b?.id, b?.instance, b?.share, b?.limit]).toEqual(['ins-2', undefined, 10, 8]);

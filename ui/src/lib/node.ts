@@ -17,7 +17,11 @@ export const problems = (o: Pick<Node | Gpu, 'status'>): string[] =>
 export const tenantsOf = (g: Gpu, instances: Instance[]): Instance[] =>
   instances
     .filter((i) => i.assignment?.gpu === g.meta.id)
-    .sort((a, b) => (b.assignment?.vgpuSharePercent ?? 0) - (a.assignment?.vgpuSharePercent ?? 0) || a.meta.name.localeCompare(b.meta.name));
+    .sort(
+      (a, b) =>
+        (b.assignment?.vgpuSharePercent ?? 0) - (a.assignment?.vgpuSharePercent ?? 0) ||
+        a.meta.name.localeCompare(b.meta.name),
+    );
 
 /** promised is what the tenants of a card may have together: more VRAM than it has is overcommitted. */
 export function promised(tenants: Instance[]): { vramBytes: number; sharePercent: number } {
@@ -49,5 +53,7 @@ export const joined = (placed: Instance[], there: OnCard[]): Tenant[] => [
     share: i.assignment?.vgpuSharePercent ?? 0,
     limit: i.assignment?.vgpuVramBytes ?? 0,
   })),
-  ...there.filter((x) => !placed.some((i) => i.meta.id === x.instance)).map((x) => ({ id: x.instance, now: x, share: x.sharePercent, limit: x.vramLimitBytes })),
+  ...there
+    .filter((x) => !placed.some((i) => i.meta.id === x.instance))
+    .map((x) => ({ id: x.instance, now: x, share: x.sharePercent, limit: x.vramLimitBytes })),
 ];

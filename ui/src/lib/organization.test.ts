@@ -3,8 +3,15 @@ import type { Schemas } from '../api/client';
 import { reasonOf, standingOf } from './organization';
 
 type Organization = Schemas['Organization'];
-const org = (spec: Organization['spec'], status?: Organization['status']): Organization => ({ kind: 'Organization', meta: { name: 'acme' }, spec, status });
-const billing = (state: 'ok' | 'warn' | 'stop' | 'suspended') => ({ billing: { state, since: '2026-01-01T00:00:00Z', message: `it is ${state}` } });
+const org = (spec: Organization['spec'], status?: Organization['status']): Organization => ({
+  kind: 'Organization',
+  meta: { name: 'acme' },
+  spec,
+  status,
+});
+const billing = (state: 'ok' | 'warn' | 'stop' | 'suspended') => ({
+  billing: { state, since: '2026-01-01T00:00:00Z', message: `it is ${state}` },
+});
 
 test('the worst that holds', () => {
   expect(standingOf(org({}))).toBe('active');
@@ -12,7 +19,9 @@ test('the worst that holds', () => {
   expect(standingOf(org({}, billing('stop')))).toBe('restricted');
   expect(standingOf(org({ restricted: { reason: 'budget' } }, billing('ok')))).toBe('restricted');
   expect(standingOf(org({ suspended: { reason: 'spam' } }, billing('warn')))).toBe('suspended');
-  expect(standingOf({ ...org({ suspended: {} }), meta: { name: 'acme', deletedAt: '2026-01-01T00:00:00Z' } })).toBe('deleting');
+  expect(standingOf({ ...org({ suspended: {} }), meta: { name: 'acme', deletedAt: '2026-01-01T00:00:00Z' } })).toBe(
+    'deleting',
+  );
 });
 
 test('and why', () => {

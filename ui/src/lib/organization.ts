@@ -16,4 +16,8 @@ export function standingOf({ meta, spec, status }: Organization): Standing {
 }
 
 /** reasonOf is what is said of why. */
-export const reasonOf = ({ spec, status }: Organization): string => spec.suspended?.reason || spec.restricted?.reason || (status?.billing?.state !== 'ok' && status?.billing?.message) || '';
+export const reasonOf = ({ spec, status }: Organization): string =>
+  spec.suspended?.reason ||
+  spec.restricted?.reason ||
+  (status?.billing?.state !== 'ok' && status?.billing?.message) ||
+  '';

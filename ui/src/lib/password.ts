@@ -7,7 +7,9 @@ const length = 16; // of 32 letters: 80 bits
 /** generated is a new password that can be typed. */
 export function generated(): string {
   const random = crypto.getRandomValues(new Uint8Array(length));
-  return Array.from(random, (b) => letters[b % letters.length]).join('').replace(/(.{4})(?=.)/g, '$1-');
+  return Array.from(random, (b) => letters[b % letters.length])
+    .join('')
+    .replace(/(.{4})(?=.)/g, '$1-');
 }
 
 const header = '#cloud-config';

@@ -12,4 +12,5 @@ export function month(at: Date, before = 0): Month {
   return { from: iso(y, m), to: iso(y, m + 1) };
 }
 
-export const monthName = (m: Month, language: string) => new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(new Date(m.from));
+export const monthName = (m: Month, language: string) =>
+  new Intl.DateTimeFormat(language, { month: 'long', year: 'numeric', timeZone: 'UTC' }).format(new Date(m.from));

@@ -6,10 +6,18 @@ const base = { kind: 'Instance', meta: { name: 'a' }, spec: { flavor: 'f', image
 test('states, as the command line says them', () => {
   expect(phaseOf(base)).toBe('Pending');
   expect(phaseOf({ ...base, assignment: { node: 'n' }, status: { phase: 'Running', node: 'n' } })).toBe('Running');
-  expect(phaseOf({ ...base, assignment: { node: '', epoch: 2 }, status: { phase: 'Running', node: 'n' } })).toBe('Pending');
-  expect(phaseOf({ ...base, assignment: { node: 'm', epoch: 2 }, status: { phase: 'Running', node: 'n', epoch: 1 } })).toBe('Moving');
-  expect(phaseOf({ ...base, assignment: { node: 'n', nodeLost: true }, status: { phase: 'Running' } })).toBe('NodeLost');
-  expect(phaseOf({ ...base, meta: { name: 'a', deletedAt: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } })).toBe('Deleting');
+  expect(phaseOf({ ...base, assignment: { node: '', epoch: 2 }, status: { phase: 'Running', node: 'n' } })).toBe(
+    'Pending',
+  );
+  expect(
+    phaseOf({ ...base, assignment: { node: 'm', epoch: 2 }, status: { phase: 'Running', node: 'n', epoch: 1 } }),
+  ).toBe('Moving');
+  expect(phaseOf({ ...base, assignment: { node: 'n', nodeLost: true }, status: { phase: 'Running' } })).toBe(
+    'NodeLost',
+  );
+  expect(
+    phaseOf({ ...base, meta: { name: 'a', deletedAt: '2026-01-01T00:00:00Z' }, status: { phase: 'Running' } }),
+  ).toBe('Deleting');
 });
 
 test('a note says why', () => {

@@ -41,7 +41,16 @@ function figures(gpu: Gpu, instances: Instance[], overcommitPercent: number): Ca
   const { vramBytes = 0, vramUsedBytes = 0, vramSwappedBytes = 0 } = gpu.status ?? {};
   const tenants = tenantsOf(gpu, instances);
   const sum = promised(tenants);
-  return { gpu, vgpus: tenants.length, vramBytes, mayPromiseBytes: Math.floor((vramBytes * overcommitPercent) / 100), residentBytes: vramUsedBytes - vramSwappedBytes, swappedBytes: vramSwappedBytes, promisedBytes: sum.vramBytes, sharePercent: sum.sharePercent };
+  return {
+    gpu,
+    vgpus: tenants.length,
+    vramBytes,
+    mayPromiseBytes: Math.floor((vramBytes * overcommitPercent) / 100),
+    residentBytes: vramUsedBytes - vramSwappedBytes,
+    swappedBytes: vramSwappedBytes,
+    promisedBytes: sum.vramBytes,
+    sharePercent: sum.sharePercent,
+  };
 }
 
 /** pools are all of them in the order of their names, the default one first. */
@@ -57,8 +66,25 @@ export function pools(objects: Pool[], gpus: Gpu[], instances: Instance[]): Pool
     const limit = pool?.spec.maxVgpusPerGpu || Infinity;
     const room = cards
       .filter((c) => !c.gpu.spec.unschedulable && c.vgpus < limit && c.promisedBytes < c.mayPromiseBytes)
-      .map((c) => ({ gpu: c.gpu, vramBytes: Math.min(c.vramBytes, c.mayPromiseBytes - c.promisedBytes), sharePercent: Math.max(0, 100 - c.sharePercent) }))
+      .map((c) => ({
+        gpu: c.gpu,
+        vramBytes: Math.min(c.vramBytes, c.mayPromiseBytes - c.promisedBytes),
+        sharePercent: Math.max(0, 100 - c.sharePercent),
+      }))
       .sort((a, b) => b.vramBytes - a.vramBytes)[0];
-    return { name, pool, cards, overcommitPercent, vramBytes: sum((c) => c.vramBytes), mayPromiseBytes: sum((c) => c.mayPromiseBytes), promisedBytes: sum((c) => c.promisedBytes), residentBytes: sum((c) => c.residentBytes), swappedBytes: sum((c) => c.swappedBytes), sharePercent: sum((c) => c.sharePercent), vgpus: sum((c) => c.vgpus), roomiest: room };
+    return {
+      name,
+      pool,
+      cards,
+      overcommitPercent,
+      vramBytes: sum((c) => c.vramBytes),
+      mayPromiseBytes: sum((c) => c.mayPromiseBytes),
+      promisedBytes: sum((c) => c.promisedBytes),
+      residentBytes: sum((c) => c.residentBytes),
+      swappedBytes: sum((c) => c.swappedBytes),
+      sharePercent: sum((c) => c.sharePercent),
+      vgpus: sum((c) => c.vgpus),
+      roomiest: room,
+    };
   });
 }

@@ -40,7 +40,12 @@ export function costMicros(price: Price | undefined, units: bigint, discount = 0
 
 /** discountAt is the largest discount on a meter at a moment, in basis points. */
 function discountAt(book: Book, meter: string, at: Date): bigint {
-  const holds = (book.discounts ?? []).filter((d) => (!d.meters?.length || d.meters.includes(meter)) && !(d.from && Date.parse(d.from) > at.getTime()) && !(d.until && Date.parse(d.until) <= at.getTime()));
+  const holds = (book.discounts ?? []).filter(
+    (d) =>
+      (!d.meters?.length || d.meters.includes(meter)) &&
+      !(d.from && Date.parse(d.from) > at.getTime()) &&
+      !(d.until && Date.parse(d.until) <= at.getTime()),
+  );
   return BigInt(Math.max(0, ...holds.map((d) => d.basisPoints)));
 }
 
@@ -75,8 +80,10 @@ const hour = 3600n;
  * and taxes (billing/testdata/hours.json).
  */
 export function hourly(book: Book, s: Size, gpuPercent: number, at: Date): HourlyPrice {
-  const cost = (meter: string, units: bigint, price = priceAt(book, meter, at)) => costMicros(price, units, discountAt(book, meter, at));
-  const compute = cost('vcpu-seconds', BigInt(s.vcpus) * hour) + cost('memory-byte-seconds', BigInt(s.memoryBytes) * hour);
+  const cost = (meter: string, units: bigint, price = priceAt(book, meter, at)) =>
+    costMicros(price, units, discountAt(book, meter, at));
+  const compute =
+    cost('vcpu-seconds', BigInt(s.vcpus) * hour) + cost('memory-byte-seconds', BigInt(s.memoryBytes) * hour);
   const disk = cost('volume-byte-seconds', BigInt(s.rootBytes) * hour);
   const vram = cost('vram-byte-seconds', BigInt(s.vramBytes) * hour);
   // A book without a price for a tier charges the standard one's.

@@ -6,7 +6,13 @@ const gib = 2 ** 30;
 test('sizes are shown in GiB and sent in bytes', () => {
   const limits = { vcpus: 16, memoryBytes: 64 * gib, volumeBytes: gib / 2, gpuSharePercent: 150 };
   const form = quotaForm(limits);
-  expect(form).toMatchObject({ vcpus: '16', memoryBytes: '64', volumeBytes: '0.5', gpuSharePercent: '150', instances: '' });
+  expect(form).toMatchObject({
+    vcpus: '16',
+    memoryBytes: '64',
+    volumeBytes: '0.5',
+    gpuSharePercent: '150',
+    instances: '',
+  });
   expect(limitsOf(form)).toEqual(limits);
 });
 
@@ -20,9 +26,16 @@ test('what is no number is said', () => {
 });
 
 test('the command has the same', () => {
-  expect(flags({ vcpus: 16, memoryBytes: 64 * gib, volumeBytes: 5 })).toEqual(['--quota vcpus=16', '--quota memoryBytes=64GiB', '--quota volumeBytes=5']);
+  expect(flags({ vcpus: 16, memoryBytes: 64 * gib, volumeBytes: 5 })).toEqual([
+    '--quota vcpus=16',
+    '--quota memoryBytes=64GiB',
+    '--quota volumeBytes=5',
+  ]);
 });
 
 test('what the form does not show stays', () => {
-  expect(limitsOf({ ...quotaForm(), vcpus: '4' }, { vcpus: 2, instances: 3, networks: 9 })).toEqual({ vcpus: 4, networks: 9 });
+  expect(limitsOf({ ...quotaForm(), vcpus: '4' }, { vcpus: 2, instances: 3, networks: 9 })).toEqual({
+    vcpus: 4,
+    networks: 9,
+  });
 });

@@ -2,7 +2,15 @@
 import type { Key } from '../i18n';
 import { gib } from './draft';
 
-export const quotas = ['instances', 'vcpus', 'memoryBytes', 'vramBytes', 'gpuSharePercent', 'volumeBytes', 'floatingIPs'] as const;
+export const quotas = [
+  'instances',
+  'vcpus',
+  'memoryBytes',
+  'vramBytes',
+  'gpuSharePercent',
+  'volumeBytes',
+  'floatingIPs',
+] as const;
 export type Quota = (typeof quotas)[number];
 
 export const quotaKey = (q: Quota): Key => `quota.${q}`;
@@ -17,7 +25,8 @@ export function quotaForm(limits: Record<string, number> = {}): QuotaForm {
 }
 
 /** wrong are the quotas whose text is no number. */
-export const wrong = (f: QuotaForm): Quota[] => quotas.filter((q) => f[q].trim() !== '' && !/^\d{1,9}(?:[.,]\d{1,3})?$/.test(f[q].trim()));
+export const wrong = (f: QuotaForm): Quota[] =>
+  quotas.filter((q) => f[q].trim() !== '' && !/^\d{1,9}(?:[.,]\d{1,3})?$/.test(f[q].trim()));
 
 /** limitsOf a form that has nothing wrong; what the form does not show stays as it was. */
 export function limitsOf(f: QuotaForm, was: Record<string, number> = {}): Record<string, number> {
@@ -31,5 +40,7 @@ export function limitsOf(f: QuotaForm, was: Record<string, number> = {}): Record
 
 /** flags by which a command sets them. */
 export function flags(limits: Record<string, number>): string[] {
-  return quotas.filter((q) => limits[q] !== undefined).map((q) => `--quota ${q}=${isSize(q) && limits[q]! % gib === 0 ? `${limits[q]! / gib}GiB` : limits[q]}`);
+  return quotas
+    .filter((q) => limits[q] !== undefined)
+    .map((q) => `--quota ${q}=${isSize(q) && limits[q]! % gib === 0 ? `${limits[q]! / gib}GiB` : limits[q]}`);
 }

@@ -17,6 +17,11 @@ export function choices(now: Date): Choice[] {
     { id: 'last12', kind: 'last12', from: iso(y, m - 11), to: iso(y, m + 1) },
     year(y),
     year(y - 1),
-    ...Array.from({ length: 12 }, (_, i): Choice => ({ id: iso(y, m - i).slice(0, 7), kind: 'month', from: iso(y, m - i), to: iso(y, m - i + 1) })),
+    ...Array.from({ length: 12 }, (_, i): Choice => ({
+      id: iso(y, m - i).slice(0, 7),
+      kind: 'month',
+      from: iso(y, m - i),
+      to: iso(y, m - i + 1),
+    })),
   ];
 }

@@ -11,5 +11,8 @@ test('a rule survives its editor', () => {
 });
 
 test('what a protocol does not have is not sent', () => {
-  expect(ruleOf({ ...newRule(), protocol: 'icmp', ports: '80', cidr: 'x' })).toEqual({ direction: 'ingress', protocol: 'icmp' });
+  expect(ruleOf({ ...newRule(), protocol: 'icmp', ports: '80', cidr: 'x' })).toEqual({
+    direction: 'ingress',
+    protocol: 'icmp',
+  });
 });

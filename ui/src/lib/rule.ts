@@ -13,9 +13,23 @@ export interface RuleDraft extends Row {
   cidr: string;
 }
 
-export const newRule = (): RuleDraft => ({ key: nextKey(), direction: 'ingress', protocol: 'tcp', ports: '', remote: '', cidr: '' });
+export const newRule = (): RuleDraft => ({
+  key: nextKey(),
+  direction: 'ingress',
+  protocol: 'tcp',
+  ports: '',
+  remote: '',
+  cidr: '',
+});
 
-export const draftOf = (r: SecurityRule): RuleDraft => ({ key: nextKey(), direction: r.direction, protocol: r.protocol, ports: r.ports ?? '', remote: r.group || (r.cidr ? 'cidr' : ''), cidr: r.cidr ?? '' });
+export const draftOf = (r: SecurityRule): RuleDraft => ({
+  key: nextKey(),
+  direction: r.direction,
+  protocol: r.protocol,
+  ports: r.ports ?? '',
+  remote: r.group || (r.cidr ? 'cidr' : ''),
+  cidr: r.cidr ?? '',
+});
 
 export const hasPorts = (p: SecurityRule['protocol']) => p === 'tcp' || p === 'udp';
 

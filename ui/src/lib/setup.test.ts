@@ -1,9 +1,26 @@
 import { expect, test } from 'vitest';
 import { done, example, fresh, next, type There } from './setup';
 
-const book = (name: string, generation: number) => ({ kind: 'PriceBook', meta: { name, generation }, spec: { currency: 'EUR', prices: [] } });
-const image = (phase: 'Ready' | 'Importing') => ({ kind: 'Image', meta: { name: 'debian-13' }, spec: { format: 'qcow2' as const, public: true }, status: { phase } });
-const empty: There = { totp: false, branding: {}, books: [book('default', 1)], images: [], flavors: [], pools: [], organizations: [] };
+const book = (name: string, generation: number) => ({
+  kind: 'PriceBook',
+  meta: { name, generation },
+  spec: { currency: 'EUR', prices: [] },
+});
+const image = (phase: 'Ready' | 'Importing') => ({
+  kind: 'Image',
+  meta: { name: 'debian-13' },
+  spec: { format: 'qcow2' as const, public: true },
+  status: { phase },
+});
+const empty: There = {
+  totp: false,
+  branding: {},
+  books: [book('default', 1)],
+  images: [],
+  flavors: [],
+  pools: [],
+  organizations: [],
+};
 
 test('a new cluster', () => {
   expect(fresh(empty)).toBe(true);

@@ -6,7 +6,12 @@ export const quote = (s: string) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.repl
 
 /** sizeFlag is a size as the command takes it. */
 export function sizeFlag(bytes: number): string {
-  for (const [unit, n] of [['TiB', 2 ** 40], ['GiB', 2 ** 30], ['MiB', 2 ** 20]] as const) if (bytes >= n && bytes % n === 0) return `${bytes / n}${unit}`;
+  for (const [unit, n] of [
+    ['TiB', 2 ** 40],
+    ['GiB', 2 ** 30],
+    ['MiB', 2 ** 20],
+  ] as const)
+    if (bytes >= n && bytes % n === 0) return `${bytes / n}${unit}`;
   return String(bytes);
 }
 
@@ -15,7 +20,10 @@ export const lines = (words: string[]) => words.join(' \\\n  ');
 /** asCommand is `basalt WORDS --flag value …`; flags without a value are left out. */
 export function asCommand(words: string[], flags: Flags = {}): string {
   const given = Object.entries(flags).filter(([, v]) => v !== undefined && v !== '' && v !== false);
-  return lines([['basalt', ...words.map(quote)].join(' '), ...given.map(([k, v]) => (v === true ? `--${k}` : `--${k} ${quote(String(v))}`))]);
+  return lines([
+    ['basalt', ...words.map(quote)].join(' '),
+    ...given.map(([k, v]) => (v === true ? `--${k}` : `--${k} ${quote(String(v))}`)),
+  ]);
 }
 
 /** applied is an object as a command applies it. */

@@ -3,9 +3,33 @@ import type { Schemas } from '../api/client';
 import type { Draft } from './draft';
 import { choose, imageOf, sourceOf } from './source';
 
-const draft: Draft = { name: '', project: '', app: '', image: '', flavor: '', vgpu: false, pool: '', vramGib: '4', share: '25', tier: '' as const, networks: [], groups: [], keys: '', userData: '', password: '' };
-const app = (name: string, vramBytes = 0): Schemas['App'] => ({ kind: 'App', meta: { name }, spec: { displayName: name, version: '1', image: 'debian-13', needs: { vramBytes } } });
-const image = (name: string, open: boolean): Schemas['Image'] => ({ kind: 'Image', meta: { name }, spec: { format: 'qcow2', public: open } });
+const draft: Draft = {
+  name: '',
+  project: '',
+  app: '',
+  image: '',
+  flavor: '',
+  vgpu: false,
+  pool: '',
+  vramGib: '4',
+  share: '25',
+  tier: '' as const,
+  networks: [],
+  groups: [],
+  keys: '',
+  userData: '',
+  password: '',
+};
+const app = (name: string, vramBytes = 0): Schemas['App'] => ({
+  kind: 'App',
+  meta: { name },
+  spec: { displayName: name, version: '1', image: 'debian-13', needs: { vramBytes } },
+});
+const image = (name: string, open: boolean): Schemas['Image'] => ({
+  kind: 'Image',
+  meta: { name },
+  spec: { format: 'qcow2', public: open },
+});
 
 test('an app and an image put each other out', () => {
   const apps = [app('jupyter')];

@@ -9,12 +9,18 @@ type Image = Schemas['Image'];
 export const sourceOf = (d: Draft): string => (d.app ? `app:${d.app}` : d.image ? `image:${d.image}` : '');
 
 /** imageOf is the public image that an app is made from, if it is there. */
-export const imageOf = (app: App, images: Image[]): Image | undefined => images.find((i) => i.spec.public && i.meta.name === app.spec.image);
+export const imageOf = (app: App, images: Image[]): Image | undefined =>
+  images.find((i) => i.spec.public && i.meta.name === app.spec.image);
 
 /** choose a source: an app that needs VRAM gets a virtual GPU with as much. */
 export function choose(d: Draft, source: string, apps: App[]): Draft {
   const [kind, name = ''] = source.split(/:(.*)/s);
   if (kind !== 'app') return { ...d, app: '', image: name };
   const vram = (apps.find((a) => a.meta.name === name)?.spec.needs?.vramBytes ?? 0) / gib;
-  return { ...d, app: name, image: '', ...(vram > 0 && { vgpu: true, vramGib: String(Math.max(vram, Number(d.vramGib) || 0)) }) };
+  return {
+    ...d,
+    app: name,
+    image: '',
+    ...(vram > 0 && { vgpu: true, vramGib: String(Math.max(vram, Number(d.vramGib) || 0)) }),
+  };
 }

@@ -11,7 +11,8 @@ interface Thing {
 export const stateOf = ({ meta, status }: Thing): State => (meta.deletedAt ? 'Deleting' : status?.phase || 'Pending');
 
 /** whyOf says why it is not ready. */
-export const whyOf = ({ status, assignment }: Thing): string => status?.lastError || (status?.phase === 'Ready' ? '' : reasonOf(assignment));
+export const whyOf = ({ status, assignment }: Thing): string =>
+  status?.lastError || (status?.phase === 'Ready' ? '' : reasonOf(assignment));
 
 function reasonOf(assignment: object | undefined): string {
   const reason: unknown = assignment && 'reason' in assignment ? assignment.reason : '';

@@ -2,16 +2,25 @@ import { expect, test } from 'vitest';
 import { stepsOf } from './steps';
 
 const base = { kind: 'Instance', meta: { name: 'a' }, spec: { flavor: 'f', image: 'i' } };
-const states = (i: Parameters<typeof stepsOf>[0]) => stepsOf(i)?.map((s) => s.state).join(' ');
+const states = (i: Parameters<typeof stepsOf>[0]) =>
+  stepsOf(i)
+    ?.map((s) => s.state)
+    .join(' ');
 
 test('how far the making of an instance is', () => {
   expect(states(base)).toBe('current waiting waiting waiting');
   const placed = { ...base, assignment: { node: 'n' } };
   expect(states(placed)).toBe('done current waiting waiting');
-  expect(states({ ...placed, status: { phase: 'Creating', step: 'making the root volume' } })).toBe('done current waiting waiting');
-  expect(states({ ...placed, status: { phase: 'Creating', step: 'making the vGPU' } })).toBe('done done current waiting');
+  expect(states({ ...placed, status: { phase: 'Creating', step: 'making the root volume' } })).toBe(
+    'done current waiting waiting',
+  );
+  expect(states({ ...placed, status: { phase: 'Creating', step: 'making the vGPU' } })).toBe(
+    'done done current waiting',
+  );
   expect(states({ ...placed, status: { phase: 'Starting', step: 'x' } })).toBe('done done done current');
-  expect(states({ ...placed, status: { phase: 'Failed', step: 'making the root volume' } })).toBe('done failed waiting waiting');
+  expect(states({ ...placed, status: { phase: 'Failed', step: 'making the root volume' } })).toBe(
+    'done failed waiting waiting',
+  );
 });
 
 test('what has run, is stopped or goes has no steps', () => {

@@ -12,8 +12,24 @@ export interface Step {
 /** stepsOf an instance that has never run; nothing once it has, or is not to. */
 export function stepsOf({ meta, spec, assignment: a = {}, status: s = {} }: Instance): Step[] | null {
   const { phase = 'Pending' } = s;
-  if (meta.deletedAt || spec.power === 'Stopped' || s.startedAt || (s.restarts ?? 0) > 0 || !['Pending', 'Creating', 'Starting', 'Failed'].includes(phase)) return null;
+  if (
+    meta.deletedAt ||
+    spec.power === 'Stopped' ||
+    s.startedAt ||
+    (s.restarts ?? 0) > 0 ||
+    !['Pending', 'Creating', 'Starting', 'Failed'].includes(phase)
+  )
+    return null;
   // "making the root volume": its image is fetched, and copied or grown.
-  const at = !a.node ? 0 : phase === 'Starting' ? 3 : phase === 'Pending' || s.step === undefined || s.step === 'making the root volume' ? 1 : 2;
-  return stepNames.map((name, i) => ({ name, state: i < at ? 'done' : i > at ? 'waiting' : phase === 'Failed' ? 'failed' : 'current' }));
+  const at = !a.node
+    ? 0
+    : phase === 'Starting'
+      ? 3
+      : phase === 'Pending' || s.step === undefined || s.step === 'making the root volume'
+        ? 1
+        : 2;
+  return stepNames.map((name, i) => ({
+    name,
+    state: i < at ? 'done' : i > at ? 'waiting' : phase === 'Failed' ? 'failed' : 'current',
+  }));
 }

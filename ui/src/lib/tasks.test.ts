@@ -1,7 +1,11 @@
 import { beforeEach, expect, test } from 'vitest';
 import { noted, taskOf, tasksOf, taskStore, type Tasks } from './tasks';
 
-const object = (phase: string, status = {}, meta = {}) => ({ kind: 'Instance', meta: { id: 'i', name: 'train', ...meta }, status: { phase, ...status } });
+const object = (phase: string, status = {}, meta = {}) => ({
+  kind: 'Instance',
+  meta: { id: 'i', name: 'train', ...meta },
+  status: { phase, ...status },
+});
 const put = (o: ReturnType<typeof object>) => ({ type: 'put' as const, object: o });
 const none: Tasks = new Map();
 
@@ -9,8 +13,16 @@ beforeEach(() => taskStore.clear());
 
 test('what is under way is a task, what has settled is none', () => {
   expect(tasksOf([object('Running')]).size).toBe(0);
-  expect(taskOf(object('Creating', { step: 'making the root volume' }))).toMatchObject({ doing: 'create', state: 'running', note: 'making the root volume', href: '/instances/i' });
-  expect(taskOf(object('Running', {}, { deletedAt: '2026-01-01T00:00:00Z' }))).toMatchObject({ doing: 'delete', state: 'running' });
+  expect(taskOf(object('Creating', { step: 'making the root volume' }))).toMatchObject({
+    doing: 'create',
+    state: 'running',
+    note: 'making the root volume',
+    href: '/instances/i',
+  });
+  expect(taskOf(object('Running', {}, { deletedAt: '2026-01-01T00:00:00Z' }))).toMatchObject({
+    doing: 'delete',
+    state: 'running',
+  });
   expect(tasksOf([{ kind: 'Node', meta: { id: 'n', name: 'n' }, status: { phase: 'Pending' } }]).size).toBe(0);
 });
 
@@ -26,12 +38,23 @@ test('a task that was seen says how it ended', () => {
 
 test('what goes was deleted; what nobody saw at work is not told', () => {
   const deleting = noted(none, put(object('Running', {}, { deletedAt: 'x' })));
-  expect(noted(deleting, { type: 'remove', object: object('Running') }).get('i')).toMatchObject({ state: 'done', doing: 'delete', href: undefined });
+  expect(noted(deleting, { type: 'remove', object: object('Running') }).get('i')).toMatchObject({
+    state: 'done',
+    doing: 'delete',
+    href: undefined,
+  });
   expect(noted(none, { type: 'remove', object: object('Running') })).toBe(none);
 });
 
 test('progress in parts of a hundred, and nothing new is the same', () => {
-  const move = (n: number) => ({ type: 'put' as const, object: { kind: 'Migration', meta: { id: 'm', name: 'm' }, status: { phase: 'Copying', progressBytes: n, totalBytes: 1000 } } });
+  const move = (n: number) => ({
+    type: 'put' as const,
+    object: {
+      kind: 'Migration',
+      meta: { id: 'm', name: 'm' },
+      status: { phase: 'Copying', progressBytes: n, totalBytes: 1000 },
+    },
+  });
   const half = noted(none, move(500));
   expect(half.get('m')?.percent).toBe(50);
   expect(noted(half, move(501))).toBe(half);

@@ -42,32 +42,67 @@ const phases: Record<string, Record<string, Doing>> = {
 const failures = ['Failed', 'Aborted'];
 const most = 200; // tasks that are kept
 
-const percentOf = (s: Status) => (s.totalBytes && s.progressBytes !== undefined ? Math.min(100, Math.floor((s.progressBytes / s.totalBytes) * 100)) : undefined);
+const percentOf = (s: Status) =>
+  s.totalBytes && s.progressBytes !== undefined
+    ? Math.min(100, Math.floor((s.progressBytes / s.totalBytes) * 100))
+    : undefined;
 
 /** taskOf an object, given what it was before; nothing, if nobody saw it at work. */
 export function taskOf(o: WatchedObject, before?: Task): Task | undefined {
   const status = (o.status ?? {}) as Status;
   const assignment = (o.assignment ?? {}) as { reason?: string };
   const doing = o.meta.deletedAt ? 'delete' : phases[o.kind]?.[status.phase ?? 'Pending'];
-  const base = { id: o.meta.id ?? '', kind: o.kind, name: o.meta.name, href: o.kind === 'Instance' ? `/instances/${o.meta.id}` : undefined };
-  if (doing) return { ...base, doing, state: 'running', percent: percentOf(status), note: status.lastError || status.step || assignment.reason || undefined };
+  const base = {
+    id: o.meta.id ?? '',
+    kind: o.kind,
+    name: o.meta.name,
+    href: o.kind === 'Instance' ? `/instances/${o.meta.id}` : undefined,
+  };
+  if (doing)
+    return {
+      ...base,
+      doing,
+      state: 'running',
+      percent: percentOf(status),
+      note: status.lastError || status.step || assignment.reason || undefined,
+    };
   if (!before) return undefined;
   const failed = failures.includes(status.phase ?? '');
-  return { ...base, doing: before.doing, state: failed ? 'failed' : 'done', note: failed ? status.lastError : undefined };
+  return {
+    ...base,
+    doing: before.doing,
+    state: failed ? 'failed' : 'done',
+    note: failed ? status.lastError : undefined,
+  };
 }
 
 /** noted is the tasks after a change; the same where it says nothing new. */
 export function noted(tasks: Tasks, { type, object: o }: Pick<WatchEvent, 'type' | 'object'>): Tasks {
   const id = o.meta.id ?? '';
   const before = tasks.get(id);
-  if (type === 'remove') return before?.state === 'running' ? put(tasks, { ...before, state: 'done', note: undefined, href: undefined }) : tasks;
+  if (type === 'remove')
+    return before?.state === 'running'
+      ? put(tasks, { ...before, state: 'done', note: undefined, href: undefined })
+      : tasks;
   if (type !== 'put' || !phases[o.kind]) return tasks;
-  if (before && before.state !== 'running' && !o.meta.deletedAt && !phases[o.kind]?.[((o.status ?? {}) as Status).phase ?? 'Pending']) return tasks;
+  if (
+    before &&
+    before.state !== 'running' &&
+    !o.meta.deletedAt &&
+    !phases[o.kind]?.[((o.status ?? {}) as Status).phase ?? 'Pending']
+  )
+    return tasks;
   const now = taskOf(o, before);
   return now && !same(now, before) ? put(tasks, now) : tasks;
 }
 
-const same = (a: Task, b?: Task) => b !== undefined && a.doing === b.doing && a.state === b.state && a.percent === b.percent && a.note === b.note && a.name === b.name;
+const same = (a: Task, b?: Task) =>
+  b !== undefined &&
+  a.doing === b.doing &&
+  a.state === b.state &&
+  a.percent === b.percent &&
+  a.note === b.note &&
+  a.name === b.name;
 
 /** put has the newest last, and lets go of what ended first where there are too many. */
 function put(tasks: Tasks, task: Task): Tasks {
@@ -104,7 +139,8 @@ export const taskStore = {
   },
   finish: (id: string, error?: string) => {
     const old = tasks.get(id);
-    if (old) become(put(tasks, { ...old, state: error === undefined ? 'done' : 'failed', note: error, percent: undefined }));
+    if (old)
+      become(put(tasks, { ...old, state: error === undefined ? 'done' : 'failed', note: error, percent: undefined }));
   },
   /** dismiss what has ended. */
   dismiss: () => become(new Map([...tasks].filter(([, t]) => t.state === 'running'))),

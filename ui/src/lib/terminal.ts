@@ -24,12 +24,29 @@ interface Options {
   onSelection: (some: boolean) => void;
 }
 
-const light = { background: '#ffffff', foreground: '#151515', cursor: '#151515', cursorAccent: '#ffffff', selectionBackground: '#b9dafc', selectionForeground: '#151515' };
-const dark = { background: '#151515', foreground: '#f2f2f2', cursor: '#f2f2f2', cursorAccent: '#151515', selectionBackground: '#004d99', selectionForeground: '#ffffff' };
+const light = {
+  background: '#ffffff',
+  foreground: '#151515',
+  cursor: '#151515',
+  cursorAccent: '#ffffff',
+  selectionBackground: '#b9dafc',
+  selectionForeground: '#151515',
+};
+const dark = {
+  background: '#151515',
+  foreground: '#f2f2f2',
+  cursor: '#f2f2f2',
+  cursorAccent: '#151515',
+  selectionBackground: '#004d99',
+  selectionForeground: '#ffffff',
+};
 
 const copies = (e: KeyboardEvent) => e.code === 'KeyC' && e.ctrlKey && e.shiftKey;
 
-export function openTerminal(box: HTMLElement, { name, earlier, onLeave, onSize, onSelection }: Options): SerialTerminal {
+export function openTerminal(
+  box: HTMLElement,
+  { name, earlier, onLeave, onSize, onSelection }: Options,
+): SerialTerminal {
   const own = styled(document);
   const term = new Terminal({
     documentOverride: own.document,
@@ -45,7 +62,9 @@ export function openTerminal(box: HTMLElement, { name, earlier, onLeave, onSize,
   term.loadAddon(fit);
   own.during(() => term.open(box));
   term.textarea?.setAttribute('aria-label', name);
-  const unfollow = followsTheme((isDark) => { term.options.theme = isDark ? dark : light; });
+  const unfollow = followsTheme((isDark) => {
+    term.options.theme = isDark ? dark : light;
+  });
 
   let socket: WebSocket | undefined;
   let replayed = false; // what the earlier output asks of the terminal was answered long ago
@@ -69,7 +88,9 @@ export function openTerminal(box: HTMLElement, { name, earlier, onLeave, onSize,
   });
   fit.fit();
   onSize(term.cols, term.rows);
-  term.write(earlier, () => { replayed = true; });
+  term.write(earlier, () => {
+    replayed = true;
+  });
   const resized = new ResizeObserver(() => fit.fit());
   resized.observe(box);
 

@@ -10,7 +10,11 @@ export const theme = (): Theme => {
   return themes.find((x) => x === t) ?? 'system';
 };
 
-const show = () => document.documentElement.classList.toggle('pf-v6-theme-dark', theme() === 'dark' || (theme() === 'system' && dark().matches));
+const show = () =>
+  document.documentElement.classList.toggle(
+    'pf-v6-theme-dark',
+    theme() === 'dark' || (theme() === 'system' && dark().matches),
+  );
 
 export function chooseTheme(t: Theme): void {
   localStorage.setItem(stored, t);

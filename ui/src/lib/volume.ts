@@ -20,8 +20,16 @@ export interface VolumeDraft {
 }
 
 export const newVolume = (source = '', instance = ''): VolumeDraft => ({
-  name: '', size: { number: source ? '' : '10', unit: 'GiB' }, source, instance, pool: '', encrypted: false,
-  readIOPS: '', writeIOPS: '', readRate: { number: '', unit: 'MiB' }, writeRate: { number: '', unit: 'MiB' },
+  name: '',
+  size: { number: source ? '' : '10', unit: 'GiB' },
+  source,
+  instance,
+  pool: '',
+  encrypted: false,
+  readIOPS: '',
+  writeIOPS: '',
+  readRate: { number: '', unit: 'MiB' },
+  writeRate: { number: '', unit: 'MiB' },
 });
 
 type Limits = Pick<VolumeDraft, 'readIOPS' | 'writeIOPS' | 'readRate' | 'writeRate'>;
@@ -29,7 +37,12 @@ type Limits = Pick<VolumeDraft, 'readIOPS' | 'writeIOPS' | 'readRate' | 'writeRa
 /** limitsOf a draft, or nothing when none is set. */
 export function limitsOf(d: Limits): Schemas['VolumeQoS'] | undefined {
   const n = (s: string) => Math.max(0, Math.round(Number(s) || 0));
-  const all = { readIOPS: n(d.readIOPS), writeIOPS: n(d.writeIOPS), readBytesPerSecond: bytesOf(d.readRate), writeBytesPerSecond: bytesOf(d.writeRate) };
+  const all = {
+    readIOPS: n(d.readIOPS),
+    writeIOPS: n(d.writeIOPS),
+    readBytesPerSecond: bytesOf(d.readRate),
+    writeBytesPerSecond: bytesOf(d.writeRate),
+  };
   const set = Object.fromEntries(Object.entries(all).filter(([, v]) => v > 0));
   return Object.keys(set).length > 0 ? set : undefined;
 }

@@ -22,14 +22,38 @@ export function Alerts() {
       <div className="basalt-stack">
         <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
         {query.isPending && <Loading />}
-        {query.data && critical + warning === 0 && <Empty title={t('alert.none')} help={t('alert.noneHelp')} icon={CheckCircleIcon} />}
-        {critical + warning > 0 && <p role="status">{count('alert.critical', critical)}, {count('alert.warning', warning)}</p>}
-        <ul className="basalt-events basalt-stack" aria-label={t('alert.title')}>{items.map((a) => <li key={keyOf(a)}><AlertRow alert={a} level="h2" /></li>)}</ul>
+        {query.data && critical + warning === 0 && (
+          <Empty title={t('alert.none')} help={t('alert.noneHelp')} icon={CheckCircleIcon} />
+        )}
+        {critical + warning > 0 && (
+          <p role="status">
+            {count('alert.critical', critical)}, {count('alert.warning', warning)}
+          </p>
+        )}
+        <ul className="basalt-events basalt-stack" aria-label={t('alert.title')}>
+          {items.map((a) => (
+            <li key={keyOf(a)}>
+              <AlertRow alert={a} level="h2" />
+            </li>
+          ))}
+        </ul>
         {(next || !first) && (
           <nav className="basalt-pager" aria-label={t('common.pages')}>
-            <Button variant="plain" icon={<AngleLeftIcon />} aria-label={t('common.previous')} isDisabled={first} onClick={pages.previous} />
+            <Button
+              variant="plain"
+              icon={<AngleLeftIcon />}
+              aria-label={t('common.previous')}
+              isDisabled={first}
+              onClick={pages.previous}
+            />
             <span aria-live="polite">{t('common.page', { page: pages.page })}</span>
-            <Button variant="plain" icon={<AngleRightIcon />} aria-label={t('common.next')} isDisabled={!next} onClick={() => next && pages.next(next)} />
+            <Button
+              variant="plain"
+              icon={<AngleRightIcon />}
+              aria-label={t('common.next')}
+              isDisabled={!next}
+              onClick={() => next && pages.next(next)}
+            />
           </nav>
         )}
         {asOf && <p className="basalt-note">{t('alert.asOf', { at: formatTime(asOf, language) })}</p>}

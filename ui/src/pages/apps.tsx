@@ -17,7 +17,13 @@ function AppCard({ app, ready, session }: { app: Schemas['App']; ready: boolean;
   const { t, count, language } = useText();
   const [, go] = useLocation();
   const { displayName, version, description, needs = {}, ports, image } = app.spec;
-  const what = [needs.vcpus && count('inst.vcpus', needs.vcpus), needs.memoryBytes && formatBytes(needs.memoryBytes, language), needs.vramBytes && t('inst.vram', { size: formatBytes(needs.vramBytes, language) })].filter(Boolean).join(', ');
+  const what = [
+    needs.vcpus && count('inst.vcpus', needs.vcpus),
+    needs.memoryBytes && formatBytes(needs.memoryBytes, language),
+    needs.vramBytes && t('inst.vram', { size: formatBytes(needs.vramBytes, language) }),
+  ]
+    .filter(Boolean)
+    .join(', ');
   return (
     <Card isFullHeight>
       <CardTitle component="h2">{displayName}</CardTitle>
@@ -25,10 +31,22 @@ function AppCard({ app, ready, session }: { app: Schemas['App']; ready: boolean;
         <p className="basalt-note">{t('app.version', { version })}</p>
         {description && <p>{description}</p>}
         {what && <p>{t('app.needs', { what })}</p>}
-        {ports && ports.length > 0 && <p>{t('app.serves', { ports: ports.map((p) => (p.name ? `${p.name} ${p.port}` : p.port)).join(', ') })}</p>}
+        {ports && ports.length > 0 && (
+          <p>{t('app.serves', { ports: ports.map((p) => (p.name ? `${p.name} ${p.port}` : p.port)).join(', ') })}</p>
+        )}
         {!ready && <p className="basalt-note">{t('app.waits', { image })}</p>}
       </CardBody>
-      {ready && may(session, 'member') && <CardFooter><Button variant="secondary" aria-label={`${t('app.create')}: ${displayName}`} onClick={() => go(`/instances/new/${encodeURIComponent(app.meta.name)}`)}>{t('app.create')}</Button></CardFooter>}
+      {ready && may(session, 'member') && (
+        <CardFooter>
+          <Button
+            variant="secondary"
+            aria-label={`${t('app.create')}: ${displayName}`}
+            onClick={() => go(`/instances/new/${encodeURIComponent(app.meta.name)}`)}
+          >
+            {t('app.create')}
+          </Button>
+        </CardFooter>
+      )}
     </Card>
   );
 }
@@ -40,14 +58,20 @@ export function Apps({ session }: { session: Session }) {
   if (apps.isPending) return <Loading />;
   // What can be made now comes first.
   const ready = (a: Schemas['App']) => imageOf(a, images) !== undefined;
-  const items = (apps.data?.items.filter((a) => !a.meta.deletedAt) ?? []).sort((a, b) => Number(ready(b)) - Number(ready(a)));
+  const items = (apps.data?.items.filter((a) => !a.meta.deletedAt) ?? []).sort(
+    (a, b) => Number(ready(b)) - Number(ready(a)),
+  );
   return (
     <PageBody title={t('app.catalogue')}>
       <div className="basalt-stack">
         <p className="basalt-note">{t('app.catalogueHelp')}</p>
         <ErrorAlert error={apps.error} onRetry={() => void apps.refetch()} />
         {apps.data && items.length === 0 && <Empty title={t('app.empty')} help={t('app.emptyHelp')} icon={CubesIcon} />}
-        <div className="basalt-columns">{items.map((a) => <AppCard key={a.meta.id} app={a} ready={ready(a)} session={session} />)}</div>
+        <div className="basalt-columns">
+          {items.map((a) => (
+            <AppCard key={a.meta.id} app={a} ready={ready(a)} session={session} />
+          ))}
+        </div>
       </div>
     </PageBody>
   );

@@ -23,17 +23,64 @@ function Narrow({ params, onChange }: { params: AuditParams; onChange: (params: 
   return (
     <Form aria-label={t('audit.narrow')} onSubmit={(e) => (e.preventDefault(), onChange(form))}>
       <div className="basalt-filters">
-        <TextField id="audit-actor" label={t('audit.who')} help={t('audit.actorHelp')} value={form.actor} onChange={set('actor')} />
-        <TextField id="audit-operation" label={t('audit.did')} help={t('audit.operationHelp')} value={form.operation} onChange={set('operation')} />
-        <TextField id="audit-kind" label={t('audit.kind')} help={t('audit.kindHelp')} value={form.kind} onChange={set('kind')} />
-        <TextField id="audit-object" label={t('audit.object')} help={t('audit.objectHelp')} value={form.object} onChange={set('object')} />
-        <TextField id="audit-since" type="datetime-local" label={t('audit.since')} value={form.from} onChange={set('from')} />
-        <TextField id="audit-until" type="datetime-local" label={t('audit.until')} value={form.to} onChange={set('to')} />
+        <TextField
+          id="audit-actor"
+          label={t('audit.who')}
+          help={t('audit.actorHelp')}
+          value={form.actor}
+          onChange={set('actor')}
+        />
+        <TextField
+          id="audit-operation"
+          label={t('audit.did')}
+          help={t('audit.operationHelp')}
+          value={form.operation}
+          onChange={set('operation')}
+        />
+        <TextField
+          id="audit-kind"
+          label={t('audit.kind')}
+          help={t('audit.kindHelp')}
+          value={form.kind}
+          onChange={set('kind')}
+        />
+        <TextField
+          id="audit-object"
+          label={t('audit.object')}
+          help={t('audit.objectHelp')}
+          value={form.object}
+          onChange={set('object')}
+        />
+        <TextField
+          id="audit-since"
+          type="datetime-local"
+          label={t('audit.since')}
+          value={form.from}
+          onChange={set('from')}
+        />
+        <TextField
+          id="audit-until"
+          type="datetime-local"
+          label={t('audit.until')}
+          value={form.to}
+          onChange={set('to')}
+        />
       </div>
-      <Checkbox id="audit-removed" label={t('audit.onlyRemoved')} isChecked={form.removed === 'true'} onChange={(_, on) => set('removed')(on ? 'true' : '')} />
+      <Checkbox
+        id="audit-removed"
+        label={t('audit.onlyRemoved')}
+        isChecked={form.removed === 'true'}
+        onChange={(_, on) => set('removed')(on ? 'true' : '')}
+      />
       <div className="basalt-actions">
-        <Button type="submit" variant="secondary">{t('audit.show')}</Button>
-        {narrowed(params) && <Button variant="link" onClick={() => onChange(cleared)}>{t('audit.clear')}</Button>}
+        <Button type="submit" variant="secondary">
+          {t('audit.show')}
+        </Button>
+        {narrowed(params) && (
+          <Button variant="link" onClick={() => onChange(cleared)}>
+            {t('audit.clear')}
+          </Button>
+        )}
       </div>
     </Form>
   );
@@ -47,14 +94,30 @@ export function Audit({ session }: { session: Session }) {
   const asked = JSON.stringify(params);
   const pages = usePages(asked);
   const query = useAudit({ ...auditQuery(params), limit: 25, continue: pages.token });
-  const also = (title: string, value: string, name: 'actor' | 'object') => <Button variant="link" isInline aria-label={t(`audit.only.${name}`, { name: title })} onClick={() => set({ [name]: value })}>{title}</Button>;
+  const also = (title: string, value: string, name: 'actor' | 'object') => (
+    <Button
+      variant="link"
+      isInline
+      aria-label={t(`audit.only.${name}`, { name: title })}
+      onClick={() => set({ [name]: value })}
+    >
+      {title}
+    </Button>
+  );
   const columns: Column<AuditEvent>[] = [
     { title: t('audit.at'), cell: (e) => formatTime(e.at, language) },
     {
       title: t('audit.who'),
       cell: (e) => {
         const role = `role.${e.role}`;
-        return <>{also(e.name || e.actor, e.name || e.actor, 'actor')} <span className="basalt-note">{[has(role) && t(role), e.from && t('audit.from', { address: e.from })].filter(Boolean).join(', ')}</span></>;
+        return (
+          <>
+            {also(e.name || e.actor, e.name || e.actor, 'actor')}{' '}
+            <span className="basalt-note">
+              {[has(role) && t(role), e.from && t('audit.from', { address: e.from })].filter(Boolean).join(', ')}
+            </span>
+          </>
+        );
       },
     },
     { title: t('audit.did'), cell: (e) => e.operation },
@@ -64,7 +127,13 @@ export function Audit({ session }: { session: Session }) {
         const rest = more + Math.max(0, objects.length - most);
         return (
           <>
-            {objects.slice(0, most).map((o, i) => <span key={`${o.kind}/${o.id}/${o.revision}`}>{i > 0 && ', '}{o.kind} {also(o.name || o.id, o.id, 'object')}{o.removed && ` (${t('audit.removed')})`}</span>)}
+            {objects.slice(0, most).map((o, i) => (
+              <span key={`${o.kind}/${o.id}/${o.revision}`}>
+                {i > 0 && ', '}
+                {o.kind} {also(o.name || o.id, o.id, 'object')}
+                {o.removed && ` (${t('audit.removed')})`}
+              </span>
+            ))}
             {rest > 0 && ` ${t('audit.more', { n: rest })}`}
           </>
         );
@@ -78,22 +147,49 @@ export function Audit({ session }: { session: Session }) {
         <p className="basalt-note">{t('audit.help')}</p>
         <div className="basalt-pair">
           <Field id="audit-order" label={t('audit.order')}>
-            <FormSelect id="audit-order" value={params.order === 'oldest' ? 'oldest' : 'newest'} onChange={(_, v) => set({ order: v === 'oldest' ? v : '' })}>
-              {(['newest', 'oldest'] as const).map((o) => <FormSelectOption key={o} value={o} label={t(`audit.${o}`)} />)}
+            <FormSelect
+              id="audit-order"
+              value={params.order === 'oldest' ? 'oldest' : 'newest'}
+              onChange={(_, v) => set({ order: v === 'oldest' ? v : '' })}
+            >
+              {(['newest', 'oldest'] as const).map((o) => (
+                <FormSelectOption key={o} value={o} label={t(`audit.${o}`)} />
+              ))}
             </FormSelect>
           </Field>
           {seller && (
             <Field id="audit-organization" label={t('audit.organization')}>
-              <FormSelect id="audit-organization" value={params.organization} onChange={(_, v) => set({ organization: v })}>
+              <FormSelect
+                id="audit-organization"
+                value={params.organization}
+                onChange={(_, v) => set({ organization: v })}
+              >
                 <FormSelectOption value="" label={may(session, 'operator') ? t('audit.everybody') : t('new.choose')} />
-                {organizations.map((o) => <FormSelectOption key={o.meta.id} value={o.meta.id} label={o.spec.displayName || o.meta.name} />)}
+                {organizations.map((o) => (
+                  <FormSelectOption key={o.meta.id} value={o.meta.id} label={o.spec.displayName || o.meta.name} />
+                ))}
               </FormSelect>
             </Field>
           )}
         </div>
         <Narrow key={asked} params={params} onChange={set} />
         {farther && <p role="status">{t('audit.farther')}</p>}
-        <ObjectList label={t('audit.title')} columns={columns} query={query} keyOf={(e) => String(e.seq)} pages={pages} empty={!farther && <Empty title={t(narrowed(params) ? 'audit.nothing' : 'audit.empty')} help={t(narrowed(params) ? 'audit.nothingHelp' : 'audit.emptyHelp')} icon={HistoryIcon} />} />
+        <ObjectList
+          label={t('audit.title')}
+          columns={columns}
+          query={query}
+          keyOf={(e) => String(e.seq)}
+          pages={pages}
+          empty={
+            !farther && (
+              <Empty
+                title={t(narrowed(params) ? 'audit.nothing' : 'audit.empty')}
+                help={t(narrowed(params) ? 'audit.nothingHelp' : 'audit.emptyHelp')}
+                icon={HistoryIcon}
+              />
+            )
+          }
+        />
       </div>
     </PageBody>
   );

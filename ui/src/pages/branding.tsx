@@ -17,8 +17,16 @@ export function BrandingPage() {
         <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
         {query.data && (
           <>
-            <Card><CardBody><BrandingForm branding={query.data} /></CardBody></Card>
-            <Card><CardBody><LogoForm /></CardBody></Card>
+            <Card>
+              <CardBody>
+                <BrandingForm branding={query.data} />
+              </CardBody>
+            </Card>
+            <Card>
+              <CardBody>
+                <LogoForm />
+              </CardBody>
+            </Card>
           </>
         )}
       </div>

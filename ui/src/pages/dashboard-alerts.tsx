@@ -18,10 +18,20 @@ export function WorstAlerts() {
       <CardTitle component="h2">{t('alert.title')}</CardTitle>
       <CardBody className="basalt-stack">
         <ErrorAlert error={query.error} />
-        {query.data && <p>{critical + warning === 0 ? t('alert.none') : `${count('alert.critical', critical)}, ${count('alert.warning', warning)}`}</p>}
-        {items.slice(0, worst).map((a) => <AlertRow key={keyOf(a)} alert={a} level="h3" />)}
+        {query.data && (
+          <p>
+            {critical + warning === 0
+              ? t('alert.none')
+              : `${count('alert.critical', critical)}, ${count('alert.warning', warning)}`}
+          </p>
+        )}
+        {items.slice(0, worst).map((a) => (
+          <AlertRow key={keyOf(a)} alert={a} level="h3" />
+        ))}
       </CardBody>
-      <CardFooter><Link href="/alerts">{t('alert.all')}</Link></CardFooter>
+      <CardFooter>
+        <Link href="/alerts">{t('alert.all')}</Link>
+      </CardFooter>
     </Card>
   );
 }

@@ -31,10 +31,22 @@ function InstancesCard({ session }: { session: Session }) {
         <ErrorAlert error={query.error} />
         <p className="basalt-big">{query.data ? items.length : '…'}</p>
         {query.data?.continue && <p className="basalt-note">{t('dash.more', { n: most })}</p>}
-        <ul>{[...counts].map(([p, n]) => <li key={p}>{t(phaseKey(p))}: {n}</li>)}</ul>
-        {query.data && items.length === 0 && may(session, 'member') && <p><Button onClick={() => go('/instances/new')}>{t('dash.first')}</Button></p>}
+        <ul>
+          {[...counts].map(([p, n]) => (
+            <li key={p}>
+              {t(phaseKey(p))}: {n}
+            </li>
+          ))}
+        </ul>
+        {query.data && items.length === 0 && may(session, 'member') && (
+          <p>
+            <Button onClick={() => go('/instances/new')}>{t('dash.first')}</Button>
+          </p>
+        )}
       </CardBody>
-      <CardFooter><Link href="/instances">{t('dash.viewAll')}</Link></CardFooter>
+      <CardFooter>
+        <Link href="/instances">{t('dash.viewAll')}</Link>
+      </CardFooter>
     </Card>
   );
 }
@@ -45,9 +57,13 @@ function QuotaCard() {
   const query = useQuota(project, organization);
   const { limits = {}, uses = {} } = query.data ?? {};
   // How many objects there may be of each kind has a default: it is shown when it comes near.
-  const shown = (n: string) => ((quotas as readonly string[]).includes(n) ? limits[n] !== undefined || !!uses[n] : limits[n] !== undefined && 2 * (uses[n] ?? 0) >= limits[n]);
+  const shown = (n: string) =>
+    (quotas as readonly string[]).includes(n)
+      ? limits[n] !== undefined || !!uses[n]
+      : limits[n] !== undefined && 2 * (uses[n] ?? 0) >= limits[n];
   const names = [...new Set([...Object.keys(limits), ...Object.keys(uses)])].filter(shown);
-  const show = (name: string, n: number) => (name.endsWith('Bytes') ? formatBytes(n, language) : new Intl.NumberFormat(language).format(n));
+  const show = (name: string, n: number) =>
+    name.endsWith('Bytes') ? formatBytes(n, language) : new Intl.NumberFormat(language).format(n);
   return (
     <Card>
       <CardTitle component="h2">{t('dash.quota')}</CardTitle>
@@ -59,11 +75,20 @@ function QuotaCard() {
           const key = `quota.${name}`;
           const title = has(key) ? t(key) : name;
           const [used, limit] = [uses[name] ?? 0, limits[name]];
-          if (limit === undefined) return <p key={name}>{title}: {t('dash.noLimit', { used: show(name, used) })}</p>;
+          if (limit === undefined)
+            return (
+              <p key={name}>
+                {title}: {t('dash.noLimit', { used: show(name, used) })}
+              </p>
+            );
           const percent = limit > 0 ? Math.min(100, (100 * used) / limit) : 100;
           return (
             <Progress
-              key={name} id={`quota-${name}`} title={title} value={percent} size="sm"
+              key={name}
+              id={`quota-${name}`}
+              title={title}
+              value={percent}
+              size="sm"
               label={t('dash.of', { used: show(name, used), limit: show(name, limit) })}
               valueText={t('dash.of', { used: show(name, used), limit: show(name, limit) })}
               variant={percent >= 100 ? ProgressVariant.danger : percent >= 80 ? ProgressVariant.warning : undefined}
@@ -93,9 +118,15 @@ function SpendCard() {
             <p className="basalt-note">{t('dash.spendHelp', { from: formatDay(period.from, language) })}</p>
           </>
         )}
-        {wallet.data && <p>{t('dash.balance')}: {formatMicros(wallet.data.balanceMicros, wallet.data.currency, language)}</p>}
+        {wallet.data && (
+          <p>
+            {t('dash.balance')}: {formatMicros(wallet.data.balanceMicros, wallet.data.currency, language)}
+          </p>
+        )}
       </CardBody>
-      <CardFooter className="basalt-actions"><Link href="/usage">{t('nav.usage')}</Link> <Link href="/invoices/now">{t('dash.spendWhy')}</Link></CardFooter>
+      <CardFooter className="basalt-actions">
+        <Link href="/usage">{t('nav.usage')}</Link> <Link href="/invoices/now">{t('dash.spendWhy')}</Link>
+      </CardFooter>
     </Card>
   );
 }
@@ -106,7 +137,11 @@ export function Dashboard({ session }: { session: Session }) {
     <PageBody title={t('dash.title')}>
       <div className="basalt-columns">
         {may(session, 'operator') && <WorstAlerts />}
-        {may(session, 'operator') && <Suspense><SetupCard session={session} /></Suspense>}
+        {may(session, 'operator') && (
+          <Suspense>
+            <SetupCard session={session} />
+          </Suspense>
+        )}
         {seesMachines(session) && <InstancesCard session={session} />}
         {seesMachines(session) && <QuotaCard />}
         {seesMoney(session) && <SpendCard />}

@@ -31,43 +31,123 @@ const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
 const formOf = (network: External | undefined): Form => {
   const s = network?.spec;
   return {
-    name: network?.meta.name ?? '', default: s?.default ?? network === undefined, cidr4: s?.cidr4 ?? '', gateway4: s?.gateway4 ?? '', ranges4: s?.ranges4?.join(', ') ?? '',
-    cidr6: s?.cidr6 ?? '', gateway6: s?.gateway6 ?? '', ranges6: s?.ranges6?.join(', ') ?? '', physicalNetwork: s?.physicalNetwork ?? '', vlan: s?.vlan ? String(s.vlan) : '',
+    name: network?.meta.name ?? '',
+    default: s?.default ?? network === undefined,
+    cidr4: s?.cidr4 ?? '',
+    gateway4: s?.gateway4 ?? '',
+    ranges4: s?.ranges4?.join(', ') ?? '',
+    cidr6: s?.cidr6 ?? '',
+    gateway6: s?.gateway6 ?? '',
+    ranges6: s?.ranges6?.join(', ') ?? '',
+    physicalNetwork: s?.physicalNetwork ?? '',
+    vlan: s?.vlan ? String(s.vlan) : '',
   };
 };
 
-function bodyOf(network: External | undefined, { name, default: isDefault, ranges4, ranges6, vlan, ...words }: Form): External {
-  const given = Object.fromEntries(Object.entries(words).filter(([, v]) => v.trim() !== '').map(([k, v]) => [k, v.trim()]));
+function bodyOf(
+  network: External | undefined,
+  { name, default: isDefault, ranges4, ranges6, vlan, ...words }: Form,
+): External {
+  const given = Object.fromEntries(
+    Object.entries(words)
+      .filter(([, v]) => v.trim() !== '')
+      .map(([k, v]) => [k, v.trim()]),
+  );
   return {
-    kind: 'ExternalNetwork', meta: { name, ...(network && { revision: network.meta.revision, labels: network.meta.labels }) },
-    spec: { ...given, ...(ranges4 && { ranges4: list(ranges4) }), ...(ranges6 && { ranges6: list(ranges6) }), ...(vlan && { vlan: Number(vlan) }), ...(isDefault && { default: true }) },
+    kind: 'ExternalNetwork',
+    meta: { name, ...(network && { revision: network.meta.revision, labels: network.meta.labels }) },
+    spec: {
+      ...given,
+      ...(ranges4 && { ranges4: list(ranges4) }),
+      ...(ranges6 && { ranges6: list(ranges6) }),
+      ...(vlan && { vlan: Number(vlan) }),
+      ...(isDefault && { default: true }),
+    },
   };
 }
 
-export function ExternalForm({ network, onDone, onClose }: { network?: External; onDone: () => void; onClose: () => void }) {
+export function ExternalForm({
+  network,
+  onDone,
+  onClose,
+}: {
+  network?: External;
+  onDone: () => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
-  const edit = useEdit<External, Form>({ of: externalNetworks, object: network, fields: formOf, body: bodyOf, onSaved: onDone });
+  const edit = useEdit<External, Form>({
+    of: externalNetworks,
+    object: network,
+    fields: formOf,
+    body: bodyOf,
+    onSaved: onDone,
+  });
   const { form } = edit;
   const at = (path: string) => atField(edit.error, path);
-  const label = (field: keyof Form): Key => (field === 'name' ? 'common.name' : (fields.find((f) => f.field === field)?.text ?? 'xnet.isDefault'));
+  const label = (field: keyof Form): Key =>
+    field === 'name' ? 'common.name' : (fields.find((f) => f.field === field)?.text ?? 'xnet.isDefault');
   return (
-    <FormDialog title={network ? t('pool.changeTitle', { name: network.meta.name }) : t('xnet.create')} action={network ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+    <FormDialog
+      title={network ? t('pool.changeTitle', { name: network.meta.name }) : t('xnet.create')}
+      action={network ? t('op.save') : t('common.create')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
       <Conflict edit={edit} label={(f) => t(label(f))} />
       <Field id="net-name" label={t('common.name')} error={at('meta.name')} required>
-        <TextInput id="net-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('net-name')} />
+        <TextInput
+          id="net-name"
+          value={form.name}
+          onChange={(_, v) => edit.set('name')(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+          validated={at('meta.name') ? 'error' : 'default'}
+          aria-describedby={describedBy('net-name')}
+        />
       </Field>
       {fields.map((f) => {
         const id = `net-${f.field}`;
         const error = at(`spec.${f.field}`);
         return (
           <Field key={id} id={id} label={t(f.text)} help={'help' in f ? t(f.help) : undefined} error={error}>
-            <TextInput id={id} type={f.field === 'vlan' ? 'number' : 'text'} value={form[f.field]} onChange={(_, v) => edit.set(f.field)(v)} autoComplete="off" spellCheck={false} validated={error ? 'error' : 'default'} aria-describedby={describedBy(id)} />
+            <TextInput
+              id={id}
+              type={f.field === 'vlan' ? 'number' : 'text'}
+              value={form[f.field]}
+              onChange={(_, v) => edit.set(f.field)(v)}
+              autoComplete="off"
+              spellCheck={false}
+              validated={error ? 'error' : 'default'}
+              aria-describedby={describedBy(id)}
+            />
           </Field>
         );
       })}
-      <Checkbox id="net-default" label={t('xnet.isDefault')} description={at('spec.default') ?? t('xnet.isDefaultHelp')} isChecked={form.default} onChange={(_, v) => edit.set('default')(v)} />
+      <Checkbox
+        id="net-default"
+        label={t('xnet.isDefault')}
+        description={at('spec.default') ?? t('xnet.isDefaultHelp')}
+        isChecked={form.default}
+        onChange={(_, v) => edit.set('default')(v)}
+      />
       <Same
-        cli={asCommand(['external-network', network ? 'set' : 'create', form.name || 'NAME'], { cidr4: form.cidr4, gateway4: form.gateway4, ranges4: list(form.ranges4).join(','), cidr6: form.cidr6, gateway6: form.gateway6, ranges6: list(form.ranges6).join(','), 'physical-network': form.physicalNetwork, vlan: form.vlan, default: form.default })}
+        cli={asCommand(['external-network', network ? 'set' : 'create', form.name || 'NAME'], {
+          cidr4: form.cidr4,
+          gateway4: form.gateway4,
+          ranges4: list(form.ranges4).join(','),
+          cidr6: form.cidr6,
+          gateway6: form.gateway6,
+          ranges6: list(form.ranges6).join(','),
+          'physical-network': form.physicalNetwork,
+          vlan: form.vlan,
+          default: form.default,
+        })}
         curl={asCurl(network ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

@@ -11,7 +11,17 @@ import { ErrorAlert } from '../parts/error';
 import { ObjectList, type Column } from '../parts/list';
 import { useProject } from '../shell/project';
 
-export function GpuCard({ gpu, node, tenants, children }: { gpu: Gpu; node?: Node; tenants: Instance[]; children?: ReactNode }) {
+export function GpuCard({
+  gpu,
+  node,
+  tenants,
+  children,
+}: {
+  gpu: Gpu;
+  node?: Node;
+  tenants: Instance[];
+  children?: ReactNode;
+}) {
   const { t, language } = useText();
   const { projects } = useProject();
   const now = useTenants(gpu.meta.id ?? '');
@@ -28,8 +38,23 @@ export function GpuCard({ gpu, node, tenants, children }: { gpu: Gpu; node?: Nod
     { title: t('common.project'), cell: (x) => project(x.instance?.meta.project) },
     { title: t('gpu.share'), cell: (x) => (x.share ? formatPercent(x.share, language) : t('inst.bestEffort')) },
     { title: t('gpu.limit'), cell: (x) => formatBytes(x.limit, language) },
-    { title: t('gpu.resident'), cell: (x) => (x.now ? <span data-resident={x.now.vramResidentBytes}>{formatBytes(x.now.vramResidentBytes, language)}</span> : '–') },
-    ...(items.some((x) => x.now?.vramSwappedBytes) ? [{ title: t('gpu.swapped'), cell: (x: Tenant) => (x.now ? formatBytes(x.now.vramSwappedBytes, language) : '–') }] : []),
+    {
+      title: t('gpu.resident'),
+      cell: (x) =>
+        x.now ? (
+          <span data-resident={x.now.vramResidentBytes}>{formatBytes(x.now.vramResidentBytes, language)}</span>
+        ) : (
+          '–'
+        ),
+    },
+    ...(items.some((x) => x.now?.vramSwappedBytes)
+      ? [
+          {
+            title: t('gpu.swapped'),
+            cell: (x: Tenant) => (x.now ? formatBytes(x.now.vramSwappedBytes, language) : '–'),
+          },
+        ]
+      : []),
     { title: t('machine.lastMinute'), cell: (x) => (x.now ? formatPercent(x.now.gpuPercent, language) : '–') },
   ];
   return (
@@ -37,12 +62,35 @@ export function GpuCard({ gpu, node, tenants, children }: { gpu: Gpu; node?: Nod
       <CardTitle component="h3">{model || gpu.meta.name}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('gpu.where', { name: gpu.meta.name, node: node?.meta.name ?? '–' })}</p>
-        {problems(gpu).map((p) => <p key={p} role="alert">{p}</p>)}
+        {problems(gpu).map((p) => (
+          <p key={p} role="alert">
+            {p}
+          </p>
+        ))}
         <ErrorAlert error={now.error} onRetry={() => void now.refetch()} />
-        <Progress id={`vram-${gpu.meta.id}`} title={t('gpu.resident')} value={percent} size="sm" label={used} valueText={used} variant={percent >= 95 ? ProgressVariant.warning : undefined} />
-        <p>{t('gpu.promised', { vram: formatBytes(sum.vramBytes, language), share: formatPercent(sum.sharePercent, language) })}</p>
+        <Progress
+          id={`vram-${gpu.meta.id}`}
+          title={t('gpu.resident')}
+          value={percent}
+          size="sm"
+          label={used}
+          valueText={used}
+          variant={percent >= 95 ? ProgressVariant.warning : undefined}
+        />
+        <p>
+          {t('gpu.promised', {
+            vram: formatBytes(sum.vramBytes, language),
+            share: formatPercent(sum.sharePercent, language),
+          })}
+        </p>
         {items.length > 0 ? (
-          <ObjectList label={t('gpu.tenants', { name: gpu.meta.name })} columns={columns} query={{ data: { items }, error: null, isPending: false, refetch: () => undefined }} keyOf={(x) => x.id} empty={null} />
+          <ObjectList
+            label={t('gpu.tenants', { name: gpu.meta.name })}
+            columns={columns}
+            query={{ data: { items }, error: null, isPending: false, refetch: () => undefined }}
+            keyOf={(x) => x.id}
+            empty={null}
+          />
         ) : (
           <p className="basalt-note">{t('gpu.nobody')}</p>
         )}

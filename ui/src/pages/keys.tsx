@@ -29,7 +29,12 @@ const ofOrganization: Role[] = ['admin', 'billing'];
 function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: () => void }) {
   const { t } = useText();
   const { projects, project, organization } = useProject();
-  const [form, setForm] = useState({ name: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '', days: '90' });
+  const [form, setForm] = useState({
+    name: '',
+    role: 'member' as Role,
+    project: project || projects[0]?.meta.id || '',
+    days: '90',
+  });
   const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
   const scoped = ofProject.includes(form.role);
   const days = Math.max(0, Number(form.days) || 0);
@@ -43,19 +48,31 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
   const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
   const errors = useFieldErrors(create.error);
   return (
-    <FormDialog title={t('key.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('key.create')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
       <Field id="key-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
         <TextInput id="key-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" />
       </Field>
       <Field id="key-role" label={t('key.role')} path="spec.role" errors={errors} required>
         <FormSelect id="key-role" value={form.role} onChange={set('role')}>
-          {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+          {[...ofProject, ...ofOrganization].map((r) => (
+            <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />
+          ))}
         </FormSelect>
       </Field>
       {scoped && (
         <Field id="key-project" label={t('common.project')} path="meta.project" errors={errors} required>
           <FormSelect id="key-project" value={form.project} onChange={set('project')}>
-            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+            {projects.map((p) => (
+              <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />
+            ))}
           </FormSelect>
         </Field>
       )}
@@ -63,7 +80,12 @@ function CreateKey({ onMade, onClose }: { onMade: (k: APIKey) => void; onClose: 
         <TextInput id="key-days" type="number" min={0} max={3650} value={form.days} onChange={set('days')} />
       </Field>
       <Same
-        cli={asCommand(['api-key', 'create', body.meta.name || 'NAME'], { project: scoped ? projectName : undefined, organization: scoped ? undefined : organization, role: form.role, 'expires-in': days > 0 && `${days * 24}h` })}
+        cli={asCommand(['api-key', 'create', body.meta.name || 'NAME'], {
+          project: scoped ? projectName : undefined,
+          organization: scoped ? undefined : organization,
+          role: form.role,
+          'expires-in': days > 0 && `${days * 24}h`,
+        })}
         curl={asCurl('POST', '/v1/api-keys', body)}
       />
     </FormDialog>
@@ -88,28 +110,79 @@ export function Keys() {
   const columns: Column<APIKey>[] = [
     { title: t('common.name'), cell: (k) => k.meta.name },
     { title: t('key.role'), cell: (k) => t(`role.${k.spec.role}`) },
-    { title: t('common.project'), cell: (k) => projects.find((p) => p.meta.id === k.meta.project)?.meta.name ?? k.meta.project ?? t('key.whole') },
+    {
+      title: t('common.project'),
+      cell: (k) => projects.find((p) => p.meta.id === k.meta.project)?.meta.name ?? k.meta.project ?? t('key.whole'),
+    },
     { title: t('key.lastUsed'), cell: (k) => formatTime(k.status?.lastUsedAt, language) || t('common.never') },
     { title: t('key.expires'), cell: (k) => formatTime(k.spec.expiresAt, language) || t('common.never') },
-    { title: t('common.actions'), cell: (k) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${k.meta.name}`} onClick={() => (remove.reset(), setGoing(k))}>{t('common.delete')}</Button> },
+    {
+      title: t('common.actions'),
+      cell: (k) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${k.meta.name}`}
+          onClick={() => (remove.reset(), setGoing(k))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <PageBody title={t('key.title')} actions={create}>
       <div className="basalt-stack">
         {made && (
-          <Alert component="h2" variant="success" isInline isLiveRegion title={t('key.ready', { name: made.meta.name })}>
+          <Alert
+            component="h2"
+            variant="success"
+            isInline
+            isLiveRegion
+            title={t('key.ready', { name: made.meta.name })}
+          >
             <div className="basalt-stack">
               <p>{t('key.secretHelp')}</p>
-              <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('key.secret')}>{made.secret ?? ''}</ClipboardCopy>
-              <div><Button variant="secondary" onClick={() => setMade(null)}>{t('common.close')}</Button></div>
+              <ClipboardCopy
+                isReadOnly
+                hoverTip={t('common.copy')}
+                clickTip={t('common.copied')}
+                textAriaLabel={t('key.secret')}
+              >
+                {made.secret ?? ''}
+              </ClipboardCopy>
+              <div>
+                <Button variant="secondary" onClick={() => setMade(null)}>
+                  {t('common.close')}
+                </Button>
+              </div>
             </div>
           </Alert>
         )}
-        <ObjectList label={t('key.title')} columns={columns} query={query} keyOf={(k) => k.meta.id ?? k.meta.name} pages={pages} empty={<Empty title={t('key.empty')} help={t('key.emptyHelp')} icon={KeyIcon} action={create} />} />
+        <ObjectList
+          label={t('key.title')}
+          columns={columns}
+          query={query}
+          keyOf={(k) => k.meta.id ?? k.meta.name}
+          pages={pages}
+          empty={<Empty title={t('key.empty')} help={t('key.emptyHelp')} icon={KeyIcon} action={create} />}
+        />
       </div>
-      {creating && <CreateKey onClose={() => setCreating(false)} onMade={(k) => (setMade(k), setCreating(false), void again())} />}
+      {creating && (
+        <CreateKey onClose={() => setCreating(false)} onMade={(k) => (setMade(k), setCreating(false), void again())} />
+      )}
       {going && (
-        <Confirm title={t('key.deleteTitle', { name: going.meta.name })} help={t('key.deleteHelp')} action={t('common.delete')} danger busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+        <Confirm
+          title={t('key.deleteTitle', { name: going.meta.name })}
+          help={t('key.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(going)}
+          onClose={() => setGoing(null)}
+        />
       )}
     </PageBody>
   );

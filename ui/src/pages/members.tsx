@@ -23,35 +23,73 @@ const shown = ['meta.name'];
 const ofProject: Role[] = ['member', 'viewer'];
 const ofOrganization: Role[] = ['admin', 'billing'];
 
-function AddMember({ organization, onMade, onClose }: { organization: string; onMade: (u: User) => void; onClose: () => void }) {
+function AddMember({
+  organization,
+  onMade,
+  onClose,
+}: {
+  organization: string;
+  onMade: (u: User) => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const { projects, project } = useProject();
-  const [form, setForm] = useState({ email: '', role: 'member' as Role, project: project || projects[0]?.meta.id || '' });
+  const [form, setForm] = useState({
+    email: '',
+    role: 'member' as Role,
+    project: project || projects[0]?.meta.id || '',
+  });
   const set = (name: keyof typeof form) => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
   const scoped = ofProject.includes(form.role);
-  const body: User = { kind: 'User', meta: { name: form.email.trim(), organization }, spec: { grants: [{ role: form.role, organization, ...(scoped && { project: form.project }) }] } };
+  const body: User = {
+    kind: 'User',
+    meta: { name: form.email.trim(), organization },
+    spec: { grants: [{ role: form.role, organization, ...(scoped && { project: form.project }) }] },
+  };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/users', { body })), onSuccess: onMade });
   const projectName = projects.find((p) => p.meta.id === form.project)?.meta.name ?? form.project;
   const errors = useFieldErrors(create.error);
   return (
-    <FormDialog title={t('mem.invite')} action={t('mem.add')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('mem.invite')}
+      action={t('mem.add')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
       <Field id="member-email" label={t('mem.email')} path="meta.name" errors={errors} required>
-        <TextInput id="member-email" type="email" value={form.email} onChange={set('email')} isRequired autoComplete="off" />
+        <TextInput
+          id="member-email"
+          type="email"
+          value={form.email}
+          onChange={set('email')}
+          isRequired
+          autoComplete="off"
+        />
       </Field>
       <Field id="member-role" label={t('common.role')} required>
         <FormSelect id="member-role" value={form.role} onChange={set('role')}>
-          {[...ofProject, ...ofOrganization].map((r) => <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />)}
+          {[...ofProject, ...ofOrganization].map((r) => (
+            <FormSelectOption key={r} value={r} label={t(`role.${r}`)} />
+          ))}
         </FormSelect>
       </Field>
       {scoped && (
         <Field id="member-project" label={t('common.project')} required>
           <FormSelect id="member-project" value={form.project} onChange={set('project')}>
-            {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />)}
+            {projects.map((p) => (
+              <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.meta.name} />
+            ))}
           </FormSelect>
         </Field>
       )}
       <Same
-        cli={asCommand(['user', 'create', body.meta.name || 'E-MAIL'], { organization, grant: `${form.role}@${organization}${scoped ? `/${projectName}` : ''}` })}
+        cli={asCommand(['user', 'create', body.meta.name || 'E-MAIL'], {
+          organization,
+          grant: `${form.role}@${organization}${scoped ? `/${projectName}` : ''}`,
+        })}
         curl={asCurl('POST', '/v1/users', body)}
       />
     </FormDialog>
@@ -71,31 +109,72 @@ export function Members() {
     return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
   };
   const columns: Column<User>[] = [
-    { title: t('mem.email'), cell: (u) => <>{u.meta.name} {u.spec.disabled && <Label color="red" isCompact>{t('mem.disabled')}</Label>}</> },
+    {
+      title: t('mem.email'),
+      cell: (u) => (
+        <>
+          {u.meta.name}{' '}
+          {u.spec.disabled && (
+            <Label color="red" isCompact>
+              {t('mem.disabled')}
+            </Label>
+          )}
+        </>
+      ),
+    },
     { title: t('common.name'), cell: (u) => u.spec.displayName || '–' },
     { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
     { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
   ];
   return (
-    <PageBody title={t('mem.title')} actions={organization && <Button onClick={() => (setMade(null), setAdding(true))}>{t('mem.invite')}</Button>}>
+    <PageBody
+      title={t('mem.title')}
+      actions={organization && <Button onClick={() => (setMade(null), setAdding(true))}>{t('mem.invite')}</Button>}
+    >
       <div className="basalt-stack">
         {made?.link && (
-          <Alert component="h2" variant="success" isInline isLiveRegion title={t('mem.ready', { name: made.meta.name })}>
+          <Alert
+            component="h2"
+            variant="success"
+            isInline
+            isLiveRegion
+            title={t('mem.ready', { name: made.meta.name })}
+          >
             <div className="basalt-stack">
               <p>{t('mem.linkHelp', { until: formatTime(made.link.expiresAt, language) })}</p>
-              <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('mem.link')}>{passwordLink(made.link.token)}</ClipboardCopy>
-              <div><Button variant="secondary" onClick={() => setMade(null)}>{t('common.close')}</Button></div>
+              <ClipboardCopy
+                isReadOnly
+                hoverTip={t('common.copy')}
+                clickTip={t('common.copied')}
+                textAriaLabel={t('mem.link')}
+              >
+                {passwordLink(made.link.token)}
+              </ClipboardCopy>
+              <div>
+                <Button variant="secondary" onClick={() => setMade(null)}>
+                  {t('common.close')}
+                </Button>
+              </div>
             </div>
           </Alert>
         )}
         <ObjectList
-          label={t('mem.title')} columns={columns} query={query} keyOf={(u) => u.meta.id ?? u.meta.name} pages={listing.pages} filter={listing.filter}
+          label={t('mem.title')}
+          columns={columns}
+          query={query}
+          keyOf={(u) => u.meta.id ?? u.meta.name}
+          pages={listing.pages}
+          filter={listing.filter}
           empty={<Empty title={t('mem.empty')} help={t('mem.emptyHelp')} icon={UsersIcon} />}
         />
       </div>
       {adding && organization && (
-        <AddMember organization={organization} onClose={() => setAdding(false)} onMade={(u) => (setMade(u), setAdding(false), void client.invalidateQueries({ queryKey: ['User', 'list'] }))} />
+        <AddMember
+          organization={organization}
+          onClose={() => setAdding(false)}
+          onMade={(u) => (setMade(u), setAdding(false), void client.invalidateQueries({ queryKey: ['User', 'list'] }))}
+        />
       )}
     </PageBody>
   );

@@ -23,7 +23,15 @@ type Router = Schemas['Router'];
 
 function Phase({ phase, note }: { phase?: 'Pending' | 'Ready' | 'Failed'; note?: string }) {
   const { t } = useText();
-  return <div><ToneLabel tone={phase === 'Ready' ? 'good' : phase === 'Failed' ? 'bad' : 'busy'} text={t(`xnet.${phase || 'Pending'}`)} /> <span className="basalt-note">{note}</span></div>;
+  return (
+    <div>
+      <ToneLabel
+        tone={phase === 'Ready' ? 'good' : phase === 'Failed' ? 'bad' : 'busy'}
+        text={t(`xnet.${phase || 'Pending'}`)}
+      />{' '}
+      <span className="basalt-note">{note}</span>
+    </div>
+  );
 }
 
 /** Chassis says whether networks work on a node: its own word, and why not. */
@@ -31,7 +39,16 @@ function Chassis({ node: { status: s } }: { node: Node }) {
   const { t } = useText();
   const said = s?.conditions?.find((c) => c.type === 'Network');
   if (!said) return <ToneLabel tone="off" text={t('xnet.none')} />;
-  return <div>{said.status ? <ToneLabel tone="good" text={t('xnet.works')} /> : <ToneLabel tone="bad" text={t('xnet.broken')} />} <span className="basalt-note">{!said.status && said.message}</span></div>;
+  return (
+    <div>
+      {said.status ? (
+        <ToneLabel tone="good" text={t('xnet.works')} />
+      ) : (
+        <ToneLabel tone="bad" text={t('xnet.broken')} />
+      )}{' '}
+      <span className="basalt-note">{!said.status && said.message}</span>
+    </div>
+  );
 }
 
 export function NetworkHealth() {
@@ -45,31 +62,66 @@ export function NetworkHealth() {
   const [editing, edit] = useState<External | 'new' | null>(null);
   const [going, remove] = useState<External | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['ExternalNetwork', 'list'] });
-  const removal = useMutation({ mutationFn: (n: External) => ok(api.DELETE('/v1/external-networks/{id}', { params: { path: { id: n.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
+  const removal = useMutation({
+    mutationFn: (n: External) =>
+      ok(api.DELETE('/v1/external-networks/{id}', { params: { path: { id: n.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
   const create = <Button onClick={() => edit('new')}>{t('xnet.create')}</Button>;
-  const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) => items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
+  const nameIn = (items: { meta: { id?: string; name: string } }[] | undefined, ref: string | undefined) =>
+    items?.find((o) => o.meta.id === ref)?.meta.name ?? ref ?? '–';
   const outside: Column<External>[] = [
-    { title: t('common.name'), cell: (n) => <>{n.meta.name} {n.spec.default && <span className="basalt-note">{t('xnet.default')}</span>}</> },
+    {
+      title: t('common.name'),
+      cell: (n) => (
+        <>
+          {n.meta.name} {n.spec.default && <span className="basalt-note">{t('xnet.default')}</span>}
+        </>
+      ),
+    },
     { title: t('common.state'), cell: ({ status: s }) => <Phase phase={s?.phase} note={s?.lastError} /> },
-    { title: t('xnet.cable'), cell: ({ spec: s }) => [s.physicalNetwork || 'external', s.vlan && `VLAN ${s.vlan}`].filter(Boolean).join(', ') },
+    {
+      title: t('xnet.cable'),
+      cell: ({ spec: s }) => [s.physicalNetwork || 'external', s.vlan && `VLAN ${s.vlan}`].filter(Boolean).join(', '),
+    },
     { title: t('xnet.cidr'), cell: ({ spec: s }) => [s.cidr4, s.cidr6].filter(Boolean).join(', ') || '–' },
     { title: t('xnet.ranges'), cell: ({ spec: s }) => [...(s.ranges4 ?? []), ...(s.ranges6 ?? [])].join(', ') || '–' },
     {
       title: t('common.actions'),
       cell: (n) => (
         <div className="basalt-actions">
-          <Button variant="link" isInline aria-label={`${t('op.change')}: ${n.meta.name}`} onClick={() => edit(n)}>{t('op.change')}</Button>
-          <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${n.meta.name}`} onClick={() => (removal.reset(), remove(n))}>{t('common.delete')}</Button>
+          <Button variant="link" isInline aria-label={`${t('op.change')}: ${n.meta.name}`} onClick={() => edit(n)}>
+            {t('op.change')}
+          </Button>
+          <Button
+            variant="link"
+            isInline
+            isDanger
+            aria-label={`${t('common.delete')}: ${n.meta.name}`}
+            onClick={() => (removal.reset(), remove(n))}
+          >
+            {t('common.delete')}
+          </Button>
         </div>
       ),
     },
   ];
   const ways: Column<Router>[] = [
     { title: t('common.project'), cell: (r) => nameIn(projects, r.meta.project) },
-    { title: t('common.state'), cell: (r) => <Phase phase={r.status?.phase} note={r.status?.lastError || r.assignment?.reason} /> },
+    {
+      title: t('common.state'),
+      cell: (r) => <Phase phase={r.status?.phase} note={r.status?.lastError || r.assignment?.reason} />,
+    },
     { title: t('xnet.out'), cell: (r) => nameIn(external.data?.items, r.spec.externalNetwork) },
-    { title: t('xnet.seenAs'), cell: ({ assignment: a }) => [a?.address4, a?.address6].filter(Boolean).join(', ') || '–' },
-    { title: t('one.node'), cell: ({ status: s }) => (s?.node ? <Link href={`/nodes/${s.node}`}>{nameIn(nodes.data?.items, s.node)}</Link> : '–') },
+    {
+      title: t('xnet.seenAs'),
+      cell: ({ assignment: a }) => [a?.address4, a?.address6].filter(Boolean).join(', ') || '–',
+    },
+    {
+      title: t('one.node'),
+      cell: ({ status: s }) =>
+        s?.node ? <Link href={`/nodes/${s.node}`}>{nameIn(nodes.data?.items, s.node)}</Link> : '–',
+    },
   ];
   const chassis: Column<Node>[] = [
     { title: t('common.name'), cell: (n) => <Link href={`/nodes/${n.meta.id}`}>{n.meta.name}</Link> },
@@ -78,15 +130,61 @@ export function NetworkHealth() {
   return (
     <PageBody title={t('xnet.title')}>
       <div className="basalt-stack">
-        <div className="basalt-header"><Title headingLevel="h2" size="lg">{t('xnet.external')}</Title>{(external.data?.items.length ?? 0) > 0 && create}</div>
-        <ObjectList label={t('xnet.external')} columns={outside} query={external} keyOf={(n) => n.meta.id ?? n.meta.name} empty={<Empty title={t('xnet.empty')} help={t('xnet.emptyHelp')} icon={NetworkIcon} action={create} />} />
-        <Title headingLevel="h2" size="lg">{t('xnet.chassis')}</Title>
-        <ObjectList label={t('xnet.chassis')} columns={chassis} query={nodes} keyOf={(n) => n.meta.id ?? n.meta.name} empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />} />
-        <Title headingLevel="h2" size="lg">{t('xnet.routers')}</Title>
-        <ObjectList label={t('xnet.routers')} columns={ways} query={routers} keyOf={(r) => r.meta.id ?? r.meta.name} pages={pages} empty={<Empty title={t('xnet.noRouters')} help={t('xnet.noRoutersHelp')} icon={RouteIcon} />} />
+        <div className="basalt-header">
+          <Title headingLevel="h2" size="lg">
+            {t('xnet.external')}
+          </Title>
+          {(external.data?.items.length ?? 0) > 0 && create}
+        </div>
+        <ObjectList
+          label={t('xnet.external')}
+          columns={outside}
+          query={external}
+          keyOf={(n) => n.meta.id ?? n.meta.name}
+          empty={<Empty title={t('xnet.empty')} help={t('xnet.emptyHelp')} icon={NetworkIcon} action={create} />}
+        />
+        <Title headingLevel="h2" size="lg">
+          {t('xnet.chassis')}
+        </Title>
+        <ObjectList
+          label={t('xnet.chassis')}
+          columns={chassis}
+          query={nodes}
+          keyOf={(n) => n.meta.id ?? n.meta.name}
+          empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
+        />
+        <Title headingLevel="h2" size="lg">
+          {t('xnet.routers')}
+        </Title>
+        <ObjectList
+          label={t('xnet.routers')}
+          columns={ways}
+          query={routers}
+          keyOf={(r) => r.meta.id ?? r.meta.name}
+          pages={pages}
+          empty={<Empty title={t('xnet.noRouters')} help={t('xnet.noRoutersHelp')} icon={RouteIcon} />}
+        />
       </div>
-      {editing && <ExternalForm network={editing === 'new' ? undefined : editing} onDone={() => (edit(null), void again())} onClose={() => edit(null)} />}
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('xnet.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      {editing && (
+        <ExternalForm
+          network={editing === 'new' ? undefined : editing}
+          onDone={() => (edit(null), void again())}
+          onClose={() => edit(null)}
+        />
+      )}
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('xnet.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </PageBody>
   );
 }

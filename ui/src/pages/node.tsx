@@ -21,9 +21,22 @@ function Details({ node }: { node: Node }) {
       <CardBody>
         <Rows
           rows={[
-            [t('common.state'), [t(`node.${nodeState(node)}`), node.assignment?.reason, ...problems(node)].filter(Boolean).join('; ')],
-            [t('inst.size'), s?.vcpus && `${count('inst.vcpus', s.vcpus)}, ${formatBytes(s.memoryBytes ?? 0, language)}`],
-            [t('node.storage'), s?.storageBytes && t('node.free', { free: formatBytes(s.storageFreeBytes ?? 0, language), all: formatBytes(s.storageBytes, language) })],
+            [
+              t('common.state'),
+              [t(`node.${nodeState(node)}`), node.assignment?.reason, ...problems(node)].filter(Boolean).join('; '),
+            ],
+            [
+              t('inst.size'),
+              s?.vcpus && `${count('inst.vcpus', s.vcpus)}, ${formatBytes(s.memoryBytes ?? 0, language)}`,
+            ],
+            [
+              t('node.storage'),
+              s?.storageBytes &&
+                t('node.free', {
+                  free: formatBytes(s.storageFreeBytes ?? 0, language),
+                  all: formatBytes(s.storageBytes, language),
+                }),
+            ],
             [t('machine.hypervisor'), [s?.hypervisor, s?.accelerator].filter(Boolean).join(', ')],
             [t('node.version'), s?.version],
             [t('node.seen'), formatTime(s?.seenAt, language) || t('common.never')],
@@ -42,7 +55,9 @@ function Cards({ node }: { node: Node }) {
   const here = (gpus.data?.items ?? []).filter((g) => g.status?.node === node.meta.id);
   return (
     <div className="basalt-stack">
-      <Title headingLevel="h2" size="lg">{t('gpu.title')}</Title>
+      <Title headingLevel="h2" size="lg">
+        {t('gpu.title')}
+      </Title>
       <ErrorAlert error={gpus.error ?? instances.error} />
       {gpus.data && here.length === 0 && <p className="basalt-note">{t('machine.noCards')}</p>}
       {here.map((g) => (
@@ -59,7 +74,12 @@ export function NodePage({ id }: { id: string }) {
   const query = useNode(id);
   const above = { href: '/nodes', title: t('node.title') };
   if (query.isPending) return <Loading />;
-  if (!query.data) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  if (!query.data)
+    return (
+      <PageBody title={id} above={above}>
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      </PageBody>
+    );
   const node = query.data;
   return (
     <PageBody title={node.meta.name} above={above}>
@@ -67,7 +87,9 @@ export function NodePage({ id }: { id: string }) {
         <Details node={node} />
         <Card>
           <CardTitle component="h2">{t('machine.measured')}</CardTitle>
-          <CardBody><Charts of="nodes" id={node.meta.id ?? ''} label={t('machine.measured')} /></CardBody>
+          <CardBody>
+            <Charts of="nodes" id={node.meta.id ?? ''} label={t('machine.measured')} />
+          </CardBody>
         </Card>
         <Cards node={node} />
       </div>

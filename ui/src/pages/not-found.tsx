@@ -8,7 +8,12 @@ export function NotFound() {
   const { t } = useText();
   return (
     <PageBody title={t('app.notFound')}>
-      <Empty title={t('app.notFound')} help={t('app.notFoundHelp')} icon={SearchIcon} action={<Link href="/">{t('app.home')}</Link>} />
+      <Empty
+        title={t('app.notFound')}
+        help={t('app.notFoundHelp')}
+        icon={SearchIcon}
+        action={<Link href="/">{t('app.home')}</Link>}
+      />
     </PageBody>
   );
 }

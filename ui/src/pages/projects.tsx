@@ -25,41 +25,103 @@ const shown = ['meta.name', 'spec.displayName', 'spec.quota'];
 
 type Form = QuotaForm & { name: string; displayName: string };
 
-const formOf = (p: Project | undefined): Form => ({ ...quotaForm(p?.spec.quota), name: p?.meta.name ?? '', displayName: p?.spec.displayName ?? '' });
+const formOf = (p: Project | undefined): Form => ({
+  ...quotaForm(p?.spec.quota),
+  name: p?.meta.name ?? '',
+  displayName: p?.spec.displayName ?? '',
+});
 
 /** bodyOf keeps what the cluster restricts, which is not the form's. */
-const bodyOf = (p: Project | undefined, { name, displayName, ...quota }: Form, organization: string | undefined): Project => ({
-  kind: 'Project', meta: { ...(p ? p.meta : { organization }), name: name.trim() },
+const bodyOf = (
+  p: Project | undefined,
+  { name, displayName, ...quota }: Form,
+  organization: string | undefined,
+): Project => ({
+  kind: 'Project',
+  meta: { ...(p ? p.meta : { organization }), name: name.trim() },
   spec: { ...p?.spec, displayName: displayName.trim(), quota: limitsOf(quota, p?.spec.quota) },
 });
 
-function Edit({ project, organization, onClose }: { project?: Project; organization: string | undefined; onClose: () => void }) {
+function Edit({
+  project,
+  organization,
+  onClose,
+}: {
+  project?: Project;
+  organization: string | undefined;
+  onClose: () => void;
+}) {
   const { t } = useText();
-  const edit = useEdit<Project, Form>({ of: projects, object: project, fields: formOf, body: (p, f) => bodyOf(p, f, organization), onSaved: onClose });
-  const { form, body: { meta, spec } } = edit;
+  const edit = useEdit<Project, Form>({
+    of: projects,
+    object: project,
+    fields: formOf,
+    body: (p, f) => bodyOf(p, f, organization),
+    onSaved: onClose,
+  });
+  const {
+    form,
+    body: { meta, spec },
+  } = edit;
   const errors = useFieldErrors(edit.error);
   const label = (q: Quota) => (isSize(q) ? `${t(quotaKey(q))} (GiB)` : t(quotaKey(q)));
   return (
-    <FormDialog title={project ? t('proj.editTitle', { name: project.meta.name }) : t('proj.create')} action={project ? t('vol.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose} wide>
-      <Conflict edit={edit} label={(f) => (f === 'name' ? t('common.name') : f === 'displayName' ? t('proj.shown') : label(f))} />
+    <FormDialog
+      title={project ? t('proj.editTitle', { name: project.meta.name }) : t('proj.create')}
+      action={project ? t('vol.save') : t('common.create')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+      wide
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => (f === 'name' ? t('common.name') : f === 'displayName' ? t('proj.shown') : label(f))}
+      />
       <Field id="proj-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="proj-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="proj-name"
+          value={form.name}
+          onChange={(_, v) => edit.set('name')(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
       <Field id="proj-shown" label={t('proj.shown')} path="spec.displayName" errors={errors}>
-        <TextInput id="proj-shown" value={form.displayName} onChange={(_, v) => edit.set('displayName')(v)} autoComplete="off" />
+        <TextInput
+          id="proj-shown"
+          value={form.displayName}
+          onChange={(_, v) => edit.set('displayName')(v)}
+          autoComplete="off"
+        />
       </Field>
       <p className="basalt-note">{t('proj.quotaHelp')}</p>
       <div className="basalt-pair">
         {quotas.map((q) => (
           <Field key={q} id={`quota-${q}`} label={label(q)} path={`spec.quota.${q}`} errors={errors}>
-            <TextInput id={`quota-${q}`} type="number" min={0} step={q.endsWith('Bytes') ? 'any' : 1} value={form[q]} onChange={(_, v) => edit.set(q)(v)} />
+            <TextInput
+              id={`quota-${q}`}
+              type="number"
+              min={0}
+              step={q.endsWith('Bytes') ? 'any' : 1}
+              value={form[q]}
+              onChange={(_, v) => edit.set(q)(v)}
+            />
           </Field>
         ))}
       </div>
       <Same
         cli={lines([
           `basalt project ${project ? 'set' : 'create'} ${quote(project?.meta.name ?? (meta.name || 'NAME'))}`,
-          ...(project ? (meta.name === project.meta.name ? [] : [`--name ${quote(meta.name)}`]) : [`--organization ${quote(organization ?? '')}`]),
+          ...(project
+            ? meta.name === project.meta.name
+              ? []
+              : [`--name ${quote(meta.name)}`]
+            : [`--organization ${quote(organization ?? '')}`]),
           ...(spec.displayName ? [`--display-name ${quote(spec.displayName)}`] : []),
           ...flags(spec.quota ?? {}),
         ])}
@@ -74,22 +136,53 @@ export function Projects() {
   const { organization } = useProject();
   const query = useProjects(true);
   const [editing, setEditing] = useState<Project | 'new' | null>(null);
-  const removal = useRemoval<Project>({ remove: removeProject, title: (name) => t('proj.deleteTitle', { name }), help: t('proj.deleteHelp') });
+  const removal = useRemoval<Project>({
+    remove: removeProject,
+    title: (name) => t('proj.deleteTitle', { name }),
+    help: t('proj.deleteHelp'),
+  });
   const create = organization && <Button onClick={() => setEditing('new')}>{t('proj.create')}</Button>;
   const words = (p: Project) =>
-    quotas.filter((q) => p.spec.quota?.[q] !== undefined)
-      .map((q) => `${t(`quota.${q}`)}: ${q.endsWith('Bytes') ? formatBytes(p.spec.quota?.[q] ?? 0, language) : new Intl.NumberFormat(language).format(p.spec.quota?.[q] ?? 0)}`)
+    quotas
+      .filter((q) => p.spec.quota?.[q] !== undefined)
+      .map(
+        (q) =>
+          `${t(`quota.${q}`)}: ${q.endsWith('Bytes') ? formatBytes(p.spec.quota?.[q] ?? 0, language) : new Intl.NumberFormat(language).format(p.spec.quota?.[q] ?? 0)}`,
+      )
       .join(', ');
   const columns: Column<Project>[] = [
     { title: t('common.name'), cell: (p) => p.meta.name },
     { title: t('proj.shown'), cell: (p) => p.spec.displayName || '–' },
     { title: t('proj.quota'), cell: (p) => words(p) || t('proj.noQuota') },
-    { title: t('common.actions'), cell: (p) => <Actions of={p.meta.name} actions={[{ text: t('proj.edit'), run: () => setEditing(p) }, { text: t('common.delete'), danger: true, run: () => removal.ask(p) }]} /> },
+    {
+      title: t('common.actions'),
+      cell: (p) => (
+        <Actions
+          of={p.meta.name}
+          actions={[
+            { text: t('proj.edit'), run: () => setEditing(p) },
+            { text: t('common.delete'), danger: true, run: () => removal.ask(p) },
+          ]}
+        />
+      ),
+    },
   ];
   return (
     <PageBody title={t('proj.title')} actions={create}>
-      <ObjectList label={t('proj.title')} columns={columns} query={query} keyOf={(p) => p.meta.id ?? p.meta.name} empty={<Empty title={t('proj.empty')} help={t('proj.emptyHelp')} icon={FolderIcon} action={create} />} />
-      {editing && <Edit project={editing === 'new' ? undefined : editing} organization={organization} onClose={() => setEditing(null)} />}
+      <ObjectList
+        label={t('proj.title')}
+        columns={columns}
+        query={query}
+        keyOf={(p) => p.meta.id ?? p.meta.name}
+        empty={<Empty title={t('proj.empty')} help={t('proj.emptyHelp')} icon={FolderIcon} action={create} />}
+      />
+      {editing && (
+        <Edit
+          project={editing === 'new' ? undefined : editing}
+          organization={organization}
+          onClose={() => setEditing(null)}
+        />
+      )}
       {removal.dialog}
     </PageBody>
   );

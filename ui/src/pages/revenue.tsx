@@ -23,16 +23,27 @@ function Exports({ month }: { month: { id: string; from: string; to: string } })
   const items = organizations.data?.items ?? [];
   const organization = chosen || items[0]?.meta.id || '';
   if (items.length === 0) return null;
-  const file = (format: string) => `${base}/v1/usage/export?${new URLSearchParams({ organization, from: month.from, to: month.to, format })}`;
+  const file = (format: string) =>
+    `${base}/v1/usage/export?${new URLSearchParams({ organization, from: month.from, to: month.to, format })}`;
   return (
     <Card>
       <CardTitle component="h2">{t('rev.exports')}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('rev.exportHelp')}</p>
-        <SelectField id="export-organization" label={t('signIn.organization')} value={organization} onChange={choose} options={items.map((o) => [o.meta.id ?? '', o.spec.displayName || o.meta.name])} />
+        <SelectField
+          id="export-organization"
+          label={t('signIn.organization')}
+          value={organization}
+          onChange={choose}
+          options={items.map((o) => [o.meta.id ?? '', o.spec.displayName || o.meta.name])}
+        />
         <div className="basalt-actions">
-          <a href={file('csv')} download={`usage-${month.id}.csv`}>{t('rev.export')}</a>
-          <a href={file('focus')} download={`focus-${month.id}.csv`}>{t('rev.exportFocus')}</a>
+          <a href={file('csv')} download={`usage-${month.id}.csv`}>
+            {t('rev.export')}
+          </a>
+          <a href={file('focus')} download={`focus-${month.id}.csv`}>
+            {t('rev.exportFocus')}
+          </a>
         </div>
       </CardBody>
     </Card>
@@ -47,8 +58,15 @@ export function Revenue() {
   const pages = usePages();
   const period = periods.find((p) => p.id === chosen) ?? periods[0]!;
   const query = useRevenue({ from: period.from, to: period.to }, by, pages.token);
-  const titleOf = (p: (typeof periods)[number]) => (p.kind === 'last12' ? t('rev.last12') : p.kind === 'year' ? t('rev.year', { year: p.from.slice(0, 4) }) : monthName(p, language));
-  const money = (micros: number, currency: string) => <span className="basalt-number">{formatMicros(micros, currency, language)}</span>;
+  const titleOf = (p: (typeof periods)[number]) =>
+    p.kind === 'last12'
+      ? t('rev.last12')
+      : p.kind === 'year'
+        ? t('rev.year', { year: p.from.slice(0, 4) })
+        : monthName(p, language);
+  const money = (micros: number, currency: string) => (
+    <span className="basalt-number">{formatMicros(micros, currency, language)}</span>
+  );
   const name = (s: Sum) => {
     if (by === 'month') return monthName({ from: `${s.key}-01T00:00:00Z`, to: '' }, language);
     if (by === 'organization') return <Link href={`/organizations/${s.key}`}>{s.name || s.key}</Link>;
@@ -71,8 +89,20 @@ export function Revenue() {
       <div className="basalt-stack">
         <p className="basalt-note">{t('rev.help')}</p>
         <div className="basalt-filters">
-          <SelectField id="revenue-period" label={t('rev.period')} value={chosen} onChange={(v) => (choose(v), pages.reset())} options={periods.map((p) => [p.id, titleOf(p)])} />
-          <SelectField id="revenue-by" label={t('rev.by')} value={by} onChange={(v) => (setBy(v as RevenueBy), pages.reset())} options={sums.map((b) => [b, t(`rev.by.${b}`)])} />
+          <SelectField
+            id="revenue-period"
+            label={t('rev.period')}
+            value={chosen}
+            onChange={(v) => (choose(v), pages.reset())}
+            options={periods.map((p) => [p.id, titleOf(p)])}
+          />
+          <SelectField
+            id="revenue-by"
+            label={t('rev.by')}
+            value={by}
+            onChange={(v) => (setBy(v as RevenueBy), pages.reset())}
+            options={sums.map((b) => [b, t(`rev.by.${b}`)])}
+          />
         </div>
         {(query.data?.totals.length ?? 0) > 0 && (
           <div className="basalt-columns">
@@ -81,13 +111,22 @@ export function Revenue() {
                 <CardTitle component="h2">{t('rev.total')}</CardTitle>
                 <CardBody>
                   <p className="basalt-big">{formatMicros(s.netMicros, s.currency, language)}</p>
-                  <p className="basalt-note">{t('rev.totalPaid', { paid: formatMicros(s.paidMicros, s.currency, language) })}</p>
+                  <p className="basalt-note">
+                    {t('rev.totalPaid', { paid: formatMicros(s.paidMicros, s.currency, language) })}
+                  </p>
                 </CardBody>
               </Card>
             ))}
           </div>
         )}
-        <ObjectList label={t('rev.title')} columns={columns} query={query} keyOf={(s) => `${s.key} ${s.currency}`} pages={pages} empty={<Empty title={t('rev.empty')} help={t('rev.emptyHelp')} icon={ChartLineIcon} />} />
+        <ObjectList
+          label={t('rev.title')}
+          columns={columns}
+          query={query}
+          keyOf={(s) => `${s.key} ${s.currency}`}
+          pages={pages}
+          empty={<Empty title={t('rev.empty')} help={t('rev.emptyHelp')} icon={ChartLineIcon} />}
+        />
         {period.kind === 'month' && <Exports month={period} />}
       </div>
     </PageBody>

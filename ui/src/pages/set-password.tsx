@@ -42,14 +42,20 @@ export function SetPassword() {
       <main>
         <Card>
           <CardHeader>
-            <div className="basalt-brand"><Brand /></div>
-            <Title headingLevel="h1" size="xl">{t('password.title')}</Title>
+            <div className="basalt-brand">
+              <Brand />
+            </div>
+            <Title headingLevel="h1" size="xl">
+              {t('password.title')}
+            </Title>
           </CardHeader>
           <CardBody>
             {email ? (
               <div className="basalt-stack">
                 <p role="status">{t('password.done', { email })}</p>
-                <Button isBlock onClick={leave}>{t('signIn.submit')}</Button>
+                <Button isBlock onClick={leave}>
+                  {t('signIn.submit')}
+                </Button>
               </div>
             ) : (
               <Form onSubmit={(e) => (e.preventDefault(), void submit())}>
@@ -57,9 +63,18 @@ export function SetPassword() {
                 {/* Password managers look for one; only the token knows whose it is. */}
                 <input type="text" autoComplete="username" hidden readOnly />
                 <Field id="new-password" label={t('password.new')} path="password" errors={errors} required>
-                  <TextInput id="new-password" type="password" autoComplete="new-password" isRequired value={password} onChange={(_, v) => setPassword(v)} />
+                  <TextInput
+                    id="new-password"
+                    type="password"
+                    autoComplete="new-password"
+                    isRequired
+                    value={password}
+                    onChange={(_, v) => setPassword(v)}
+                  />
                 </Field>
-                <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>{t('password.submit')}</Button>
+                <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
+                  {t('password.submit')}
+                </Button>
               </Form>
             )}
           </CardBody>

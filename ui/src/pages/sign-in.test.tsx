@@ -19,14 +19,22 @@ beforeEach(() => {
   vi.stubGlobal('fetch', async (r: Request) => {
     const { pathname } = new URL(r.url);
     if (r.method === 'POST') sent.push(await r.json());
-    const [status, body] = answers[`${r.method} ${pathname}`]?.shift() ?? [404, { code: 'not_found', detail: pathname }];
+    const [status, body] = answers[`${r.method} ${pathname}`]?.shift() ?? [
+      404,
+      { code: 'not_found', detail: pathname },
+    ];
     return new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
   });
 });
 
 afterEach(() => cleanup());
 
-const show = () => render(<QueryClientProvider client={newQueryClient()}><SignIn /></QueryClientProvider>);
+const show = () =>
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <SignIn />
+    </QueryClientProvider>,
+  );
 
 async function enter() {
   const user = userEvent.setup();
@@ -37,7 +45,9 @@ async function enter() {
 }
 
 test('a refused login shows what to do', async () => {
-  answers['POST /portal/v1/login'] = [[401, { code: 'unauthenticated', detail: 'the password is wrong', hint: 'ask Bob' }]];
+  answers['POST /portal/v1/login'] = [
+    [401, { code: 'unauthenticated', detail: 'the password is wrong', hint: 'ask Bob' }],
+  ];
   show();
   await enter();
   expect(await screen.findByText(/the password is wrong/)).toBeVisible();
@@ -47,7 +57,14 @@ test('a refused login shows what to do', async () => {
 
 test('a one-time code is asked for when it is needed', async () => {
   answers['POST /portal/v1/login'] = [
-    [401, { code: 'unauthenticated', detail: 'a one-time code is needed', errors: [{ field: 'totp', detail: 'a one-time code is needed' }] }],
+    [
+      401,
+      {
+        code: 'unauthenticated',
+        detail: 'a one-time code is needed',
+        errors: [{ field: 'totp', detail: 'a one-time code is needed' }],
+      },
+    ],
     [201, { kind: 'Session' }],
   ];
   show();
@@ -65,18 +82,29 @@ test('a one-time code is asked for when it is needed', async () => {
 
 test('who has several roles says which', async () => {
   answers['POST /portal/v1/login'] = [
-    [400, { code: 'invalid', detail: 'you have several roles: which?', errors: [{ field: 'organization', detail: 'you have several roles: which?' }] }],
+    [
+      400,
+      {
+        code: 'invalid',
+        detail: 'you have several roles: which?',
+        errors: [{ field: 'organization', detail: 'you have several roles: which?' }],
+      },
+    ],
     [201, { kind: 'Session' }],
   ];
   show();
   const user = await enter();
   await user.type(await screen.findByLabelText('Organization'), 'acme');
   await user.click(screen.getByRole('button', { name: 'Sign in' }));
-  await waitFor(() => expect(sent.at(-1)).toEqual({ email: 'ann@example.com', password: 'secret', organization: 'acme' }));
+  await waitFor(() =>
+    expect(sent.at(-1)).toEqual({ email: 'ann@example.com', password: 'secret', organization: 'acme' }),
+  );
 });
 
 test('identity providers have buttons', async () => {
-  answers['POST /portal/v1/login/oidc'] = [[503, { code: 'unavailable', detail: 'the identity provider does not answer', hint: 'try again' }]];
+  answers['POST /portal/v1/login/oidc'] = [
+    [503, { code: 'unavailable', detail: 'the identity provider does not answer', hint: 'try again' }],
+  ];
   show();
   await userEvent.click(await screen.findByRole('button', { name: 'Sign in with keycloak' }));
   expect(await screen.findByText(/does not answer/)).toBeVisible();

@@ -18,7 +18,11 @@ export function SignIn() {
   const { t } = useText();
   const product = productOf(useBranding().data);
   const client = useQueryClient();
-  const providers = useQuery({ queryKey: ['login-providers'], queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })), retry: false });
+  const providers = useQuery({
+    queryKey: ['login-providers'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/login/oidc', { signal })),
+    retry: false,
+  });
   const [step, setStep] = useState<Step>('password');
   const [form, setForm] = useState({ email: '', password: '', totp: '', organization: '', project: '' });
   const [error, setError] = useState<unknown>(null);
@@ -35,7 +39,11 @@ export function SignIn() {
     setBusy(true);
     setError(null);
     const { email, password, ...more } = form;
-    const given = Object.fromEntries(Object.entries(more).filter(([, v]) => v !== '').map(([k, v]) => [k, v.trim()]));
+    const given = Object.fromEntries(
+      Object.entries(more)
+        .filter(([, v]) => v !== '')
+        .map(([k, v]) => [k, v.trim()]),
+    );
     try {
       await ok(api.POST('/v1/login', { body: { email: email.trim(), password, ...given } }));
       await signedIn(client);
@@ -65,8 +73,12 @@ export function SignIn() {
       <main>
         <Card>
           <CardHeader>
-            <div className="basalt-brand"><Brand /></div>
-            <Title headingLevel="h1" size="xl">{t('signIn.title')}</Title>
+            <div className="basalt-brand">
+              <Brand />
+            </div>
+            <Title headingLevel="h1" size="xl">
+              {t('signIn.title')}
+            </Title>
             <p className="basalt-note">{t('signIn.subtitle')}</p>
           </CardHeader>
           <CardBody>
@@ -75,19 +87,47 @@ export function SignIn() {
               {step === 'password' && (
                 <>
                   <Field id="email" label={t('signIn.email')} required>
-                    <TextInput id="email" type="email" autoComplete="username" isRequired value={form.email} onChange={set('email')} />
+                    <TextInput
+                      id="email"
+                      type="email"
+                      autoComplete="username"
+                      isRequired
+                      value={form.email}
+                      onChange={set('email')}
+                    />
                   </Field>
                   <Field id="password" label={t('signIn.password')} required>
-                    <TextInput id="password" type="password" autoComplete="current-password" isRequired value={form.password} onChange={set('password')} />
+                    <TextInput
+                      id="password"
+                      type="password"
+                      autoComplete="current-password"
+                      isRequired
+                      value={form.password}
+                      onChange={set('password')}
+                    />
                   </Field>
                   <Field id="of" label={t('signIn.organization')} help={t('signIn.ofHelp')}>
-                    <TextInput id="of" autoComplete="organization" aria-describedby={describedBy('of')} value={form.organization} onChange={set('organization')} />
+                    <TextInput
+                      id="of"
+                      autoComplete="organization"
+                      aria-describedby={describedBy('of')}
+                      value={form.organization}
+                      onChange={set('organization')}
+                    />
                   </Field>
                 </>
               )}
               {step === 'code' && (
                 <Field id="totp" label={t('signIn.code')} help={t('signIn.codeHelp')} required>
-                  <TextInput id="totp" ref={code} autoComplete="one-time-code" aria-describedby={describedBy('totp')} isRequired value={form.totp} onChange={set('totp')} />
+                  <TextInput
+                    id="totp"
+                    ref={code}
+                    autoComplete="one-time-code"
+                    aria-describedby={describedBy('totp')}
+                    isRequired
+                    value={form.totp}
+                    onChange={set('totp')}
+                  />
                 </Field>
               )}
               {step === 'which' && (
@@ -101,22 +141,37 @@ export function SignIn() {
                   </Field>
                 </>
               )}
-              <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>{step === 'code' ? t('signIn.verify') : t('signIn.submit')}</Button>
+              <Button type="submit" isBlock isLoading={busy} isDisabled={busy}>
+                {step === 'code' ? t('signIn.verify') : t('signIn.submit')}
+              </Button>
               {step !== 'password' && (
-                <Button variant="link" onClick={() => (setStep('password'), setError(null), setForm((f) => ({ ...f, totp: '', password: '' })))}>{t('signIn.back')}</Button>
+                <Button
+                  variant="link"
+                  onClick={() => (
+                    setStep('password'),
+                    setError(null),
+                    setForm((f) => ({ ...f, totp: '', password: '' }))
+                  )}
+                >
+                  {t('signIn.back')}
+                </Button>
               )}
               {step === 'password' && providers.data && providers.data.names.length > 0 && (
                 <>
                   <Divider />
                   {providers.data.names.map((name) => (
-                    <Button key={name} variant="secondary" isBlock onClick={() => void external(name)}>{t('signIn.with', { name })}</Button>
+                    <Button key={name} variant="secondary" isBlock onClick={() => void external(name)}>
+                      {t('signIn.with', { name })}
+                    </Button>
                   ))}
                 </>
               )}
             </Form>
           </CardBody>
         </Card>
-        <p className="basalt-support"><Support /></p>
+        <p className="basalt-support">
+          <Support />
+        </p>
       </main>
     </div>
   );

@@ -10,7 +10,8 @@ import { takeReturn } from '../lib/oidc';
 import { ErrorAlert } from '../parts/error';
 
 /** tokenIn an address's part behind the "#". */
-export const tokenIn = (hash: string): string | undefined => new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
+export const tokenIn = (hash: string): string | undefined =>
+  new URLSearchParams(hash.split('?')[1] ?? '').get('token') ?? undefined;
 
 let begun: Promise<unknown> | undefined; // effects run twice in development, a token counts once
 
@@ -18,7 +19,9 @@ function begin(): Promise<unknown> {
   const back = takeReturn();
   const token = tokenIn(location.hash);
   history.replaceState(null, '', '/#/sso');
-  return back ? ok(api.POST('/v1/login/oidc/finish', { body: back })) : ok(api.POST('/v1/login/link', { body: { token: token ?? '' } }));
+  return back
+    ? ok(api.POST('/v1/login/oidc/finish', { body: back }))
+    : ok(api.POST('/v1/login/link', { body: { token: token ?? '' } }));
 }
 
 export function Sso() {
@@ -32,13 +35,10 @@ export function Sso() {
   };
   useEffect(() => {
     begun ??= begin();
-    begun.then(
-      async () => {
-        leave();
-        await signedIn(client);
-      },
-      setError,
-    );
+    begun.then(async () => {
+      leave();
+      await signedIn(client);
+    }, setError);
   }, [client]);
   return (
     <div className="basalt-sign-in">
@@ -50,7 +50,9 @@ export function Sso() {
             <Button onClick={leave}>{t('signIn.other')}</Button>
           </div>
         ) : (
-          <p role="status"><Spinner size="md" aria-hidden /> {t('signIn.wait')}</p>
+          <p role="status">
+            <Spinner size="md" aria-hidden /> {t('signIn.wait')}
+          </p>
         )}
       </main>
     </div>

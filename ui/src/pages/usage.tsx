@@ -22,12 +22,28 @@ export function Usage({ session }: { session: Session }) {
   const query = useUsage(organization, project, period);
   const columns: Column<Schemas['UsageSum']>[] = [
     { title: t('usage.resource'), cell: (u) => u.resourceName || u.resource },
-    { title: t('usage.meter'), cell: (u) => (has(`meter.${u.meter}`) ? t(`meter.${u.meter}` as 'meter.vcpu-seconds') : u.meter) },
-    { title: t('usage.quantity'), cell: (u) => <span className="basalt-number">{formatQuantity(u.meter, u.quantity, text)}</span> },
+    {
+      title: t('usage.meter'),
+      cell: (u) => (has(`meter.${u.meter}`) ? t(`meter.${u.meter}` as 'meter.vcpu-seconds') : u.meter),
+    },
+    {
+      title: t('usage.quantity'),
+      cell: (u) => <span className="basalt-number">{formatQuantity(u.meter, u.quantity, text)}</span>,
+    },
   ];
   const file = `${base}/v1/usage/export?${new URLSearchParams({ organization: organization ?? '', ...period })}`;
   return (
-    <PageBody title={t('usage.title')} actions={seesMoney(session) && organization && <a href={file} download={`usage-${period.from.slice(0, 7)}.csv`}>{t('usage.export')}</a>}>
+    <PageBody
+      title={t('usage.title')}
+      actions={
+        seesMoney(session) &&
+        organization && (
+          <a href={file} download={`usage-${period.from.slice(0, 7)}.csv`}>
+            {t('usage.export')}
+          </a>
+        )
+      }
+    >
       {!organization ? (
         <Empty title={t('usage.noOrganization')} help={t('usage.noOrganizationHelp')} icon={ChartBarIcon} />
       ) : (
@@ -35,12 +51,20 @@ export function Usage({ session }: { session: Session }) {
           <div className="basalt-filter">
             <Field id="usage-month" label={t('usage.month')}>
               <FormSelect id="usage-month" value={String(chosen)} onChange={(_, v) => choose(Number(v))}>
-                {months.map((m, i) => <FormSelectOption key={m.from} value={String(i)} label={monthName(m, language)} />)}
+                {months.map((m, i) => (
+                  <FormSelectOption key={m.from} value={String(i)} label={monthName(m, language)} />
+                ))}
               </FormSelect>
             </Field>
           </div>
           {query.data?.more && <p className="basalt-note">{t('usage.more')}</p>}
-          <ObjectList label={t('usage.title')} columns={columns} query={query} keyOf={(u) => `${u.project} ${u.resource} ${u.meter} ${u.from}`} empty={<Empty title={t('usage.empty')} help={t('usage.emptyHelp')} icon={ChartBarIcon} />} />
+          <ObjectList
+            label={t('usage.title')}
+            columns={columns}
+            query={query}
+            keyOf={(u) => `${u.project} ${u.resource} ${u.meter} ${u.from}`}
+            empty={<Empty title={t('usage.empty')} help={t('usage.emptyHelp')} icon={ChartBarIcon} />}
+          />
         </div>
       )}
     </PageBody>

@@ -14,12 +14,26 @@ import { PageBody } from '../parts/page';
 import { ToneLabel, type Tone } from '../parts/tone';
 
 const tones: Record<WebhookState, Tone> = { active: 'good', paused: 'off', retrying: 'bad', lossy: 'warning' };
-const became: Record<Delivery['state'], Tone> = { Delivered: 'good', Waiting: 'busy', Retrying: 'bad', GivenUp: 'warning', Past: 'off' };
+const became: Record<Delivery['state'], Tone> = {
+  Delivered: 'good',
+  Waiting: 'busy',
+  Retrying: 'bad',
+  GivenUp: 'warning',
+  Past: 'off',
+};
 
 function State({ webhook: w }: { webhook: Webhook }) {
   const { t } = useText();
   const state = stateOf(w);
-  return <div><ToneLabel tone={tones[state]} text={t(`hook.${state}`, { n: (state === 'retrying' ? w.status?.attempts : w.status?.givenUp) ?? 0 })} /> <span className="basalt-note">{w.status?.lastError}</span></div>;
+  return (
+    <div>
+      <ToneLabel
+        tone={tones[state]}
+        text={t(`hook.${state}`, { n: (state === 'retrying' ? w.status?.attempts : w.status?.givenUp) ?? 0 })}
+      />{' '}
+      <span className="basalt-note">{w.status?.lastError}</span>
+    </div>
+  );
 }
 
 function All() {
@@ -37,7 +51,15 @@ function All() {
     <PageBody title={t('hook.title')}>
       <div className="basalt-stack">
         <p className="basalt-note">{t('hook.help')}</p>
-        <ObjectList label={t('hook.title')} columns={columns} query={query} keyOf={(w) => w.meta.id ?? ''} pages={pages} filter={filter} empty={<Empty title={t('hook.empty')} help={t('hook.emptyHelp')} icon={BellIcon} />} />
+        <ObjectList
+          label={t('hook.title')}
+          columns={columns}
+          query={query}
+          keyOf={(w) => w.meta.id ?? ''}
+          pages={pages}
+          filter={filter}
+          empty={<Empty title={t('hook.empty')} help={t('hook.emptyHelp')} icon={BellIcon} />}
+        />
         <Copyable label={t('op.cli')} text="basalt webhook create NAME --organization ORGANIZATION --url https://…" />
       </div>
     </PageBody>
@@ -50,21 +72,54 @@ function One({ id }: { id: string }) {
   const webhook = useWebhook(id);
   const pages = usePages(id);
   const deliveries = useDeliveries(id, { limit: 25, continue: pages.token });
-  const test = useMutation({ mutationFn: () => testWebhook(id), onSuccess: () => client.invalidateQueries({ queryKey: ['Webhook'] }) });
+  const test = useMutation({
+    mutationFn: () => testWebhook(id),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['Webhook'] }),
+  });
   const w = webhook.data;
   const columns: Column<Delivery>[] = [
     { title: t('hook.at'), cell: (d) => formatTime(d.event.timestamp, language) },
     { title: t('hook.event'), cell: (d) => d.event.type },
-    { title: t('common.state'), cell: (d) => <div><ToneLabel tone={became[d.state]} text={t(`hook.${d.state}`)} /> <span className="basalt-note">{d.lastError}</span></div> },
+    {
+      title: t('common.state'),
+      cell: (d) => (
+        <div>
+          <ToneLabel tone={became[d.state]} text={t(`hook.${d.state}`)} />{' '}
+          <span className="basalt-note">{d.lastError}</span>
+        </div>
+      ),
+    },
     { title: t('hook.nextAt'), cell: (d) => formatTime(d.nextAt, language) || '–' },
   ];
   return (
-    <PageBody title={w?.meta.name ?? id} above={{ href: '/webhooks', title: t('hook.title') }} actions={w && <Button variant="secondary" isLoading={test.isPending} isDisabled={test.isPending} onClick={() => test.mutate()}>{t('hook.test')}</Button>}>
+    <PageBody
+      title={w?.meta.name ?? id}
+      above={{ href: '/webhooks', title: t('hook.title') }}
+      actions={
+        w && (
+          <Button
+            variant="secondary"
+            isLoading={test.isPending}
+            isDisabled={test.isPending}
+            onClick={() => test.mutate()}
+          >
+            {t('hook.test')}
+          </Button>
+        )
+      }
+    >
       <div className="basalt-stack">
         <ErrorAlert error={webhook.error ?? test.error} />
         {w && <State webhook={w} />}
         {w && <p className="basalt-note">{w.spec.url}</p>}
-        <ObjectList label={t('hook.deliveries')} columns={columns} query={deliveries} keyOf={(d) => d.event.id} pages={pages} empty={<Empty title={t('hook.noEvents')} help={t('hook.noEventsHelp')} icon={BellIcon} />} />
+        <ObjectList
+          label={t('hook.deliveries')}
+          columns={columns}
+          query={deliveries}
+          keyOf={(d) => d.event.id}
+          pages={pages}
+          empty={<Empty title={t('hook.noEvents')} help={t('hook.noEventsHelp')} icon={BellIcon} />}
+        />
         {w && <Copyable label={t('op.cli')} text={`basalt webhook deliveries ${w.meta.name}`} />}
       </div>
     </PageBody>

@@ -21,10 +21,23 @@ export function Actions({ of, actions }: { of: string; actions: (Action | false 
         isOpen={open}
         onOpenChange={setOpen}
         popperProps={{ position: 'end', appendTo: 'inline' }}
-        toggle={(ref) => <MenuToggle ref={ref} variant="plain" icon={<EllipsisVIcon />} isExpanded={open} aria-label={`${t('common.actions')}: ${of}`} onClick={() => setOpen(!open)} />}
+        toggle={(ref) => (
+          <MenuToggle
+            ref={ref}
+            variant="plain"
+            icon={<EllipsisVIcon />}
+            isExpanded={open}
+            aria-label={`${t('common.actions')}: ${of}`}
+            onClick={() => setOpen(!open)}
+          />
+        )}
       >
         <DropdownList>
-          {there.map((a) => <DropdownItem key={a.text} isDanger={a.danger} onClick={() => (setOpen(false), a.run())}>{a.text}</DropdownItem>)}
+          {there.map((a) => (
+            <DropdownItem key={a.text} isDanger={a.danger} onClick={() => (setOpen(false), a.run())}>
+              {a.text}
+            </DropdownItem>
+          ))}
         </DropdownList>
       </Dropdown>
     </div>

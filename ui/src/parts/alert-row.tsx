@@ -12,9 +12,25 @@ export function AlertRow({ alert: a, level }: { alert: Wrong; level: 'h2' | 'h3'
   const href = hrefOf(a);
   const title = has(key) ? t(key) : a.code;
   return (
-    <Alert component={level} variant={a.severity === 'Critical' ? 'danger' : 'warning'} isInline title={a.name ? `${title}: ${a.name}` : title} actionLinks={href && <Link href={href} aria-label={t('alert.lookAt', { what: a.name || title })}>{t('alert.look')}</Link>}>
+    <Alert
+      component={level}
+      variant={a.severity === 'Critical' ? 'danger' : 'warning'}
+      isInline
+      title={a.name ? `${title}: ${a.name}` : title}
+      actionLinks={
+        href && (
+          <Link href={href} aria-label={t('alert.lookAt', { what: a.name || title })}>
+            {t('alert.look')}
+          </Link>
+        )
+      }
+    >
       <p>{a.message}</p>
-      {a.hint && <p>{t('alert.do')}: {a.hint}</p>}
+      {a.hint && (
+        <p>
+          {t('alert.do')}: {a.hint}
+        </p>
+      )}
       {a.since && <p className="basalt-note">{t('alert.since', { at: formatTime(a.since, language) })}</p>}
     </Alert>
   );

@@ -6,7 +6,17 @@ function Broken() {
   const { t } = useText();
   return (
     <PageSection>
-      <Alert component="h1" variant="danger" isInline title={t('error.broken')} actionLinks={<Button variant="link" isInline onClick={() => location.reload()}>{t('error.reload')}</Button>}>
+      <Alert
+        component="h1"
+        variant="danger"
+        isInline
+        title={t('error.broken')}
+        actionLinks={
+          <Button variant="link" isInline onClick={() => location.reload()}>
+            {t('error.reload')}
+          </Button>
+        }
+      >
         {t('error.brokenHint')}
       </Alert>
     </PageSection>

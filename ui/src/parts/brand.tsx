@@ -6,7 +6,12 @@ import { dress } from '../lib/accent';
 
 export function Brand() {
   const { data, isPending } = useBranding();
-  return <><img src={isPending ? '/favicon.svg' : logoOf(data)} alt="" /><span>{isPending ? '' : productOf(data)}</span></>;
+  return (
+    <>
+      <img src={isPending ? '/favicon.svg' : logoOf(data)} alt="" />
+      <span>{isPending ? '' : productOf(data)}</span>
+    </>
+  );
 }
 
 /** Dress puts the operator's colour on the whole page. */
@@ -22,7 +27,11 @@ export function Support() {
   const { data } = useBranding();
   return (
     <>
-      {data?.supportURL && <a href={data.supportURL} rel="noreferrer noopener">{t('brand.support')}</a>}
+      {data?.supportURL && (
+        <a href={data.supportURL} rel="noreferrer noopener">
+          {t('brand.support')}
+        </a>
+      )}
       {data?.supportURL && data.supportEmail && ' '}
       {data?.supportEmail && <a href={`mailto:${data.supportEmail}`}>{data.supportEmail}</a>}
     </>

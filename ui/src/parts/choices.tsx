@@ -15,16 +15,35 @@ interface Props<T> {
 }
 
 /** Choices is not there when there is nothing to choose. */
-export function Choices<T extends { meta: { id?: string; name: string } }>({ id, label, help, path, errors, items, chosen, set, note }: Props<T>) {
+export function Choices<T extends { meta: { id?: string; name: string } }>({
+  id,
+  label,
+  help,
+  path,
+  errors,
+  items,
+  chosen,
+  set,
+  note,
+}: Props<T>) {
   if (items.length === 0) return null;
   const error = errors.at(path);
   return (
     <FormGroup role="group" fieldId={id} label={label} isStack>
       {items.map((i) => (
-        <Checkbox key={i.meta.id} id={`${id}-${i.meta.id}`} label={i.meta.name} description={note?.(i)} isChecked={chosen.includes(i.meta.name)} onChange={(_, on) => (errors.changed(path), set(i.meta.name, on))} />
+        <Checkbox
+          key={i.meta.id}
+          id={`${id}-${i.meta.id}`}
+          label={i.meta.name}
+          description={note?.(i)}
+          isChecked={chosen.includes(i.meta.name)}
+          onChange={(_, on) => (errors.changed(path), set(i.meta.name, on))}
+        />
       ))}
       <FormHelperText>
-        <HelperText aria-live="polite"><HelperTextItem variant={error ? 'error' : 'default'}>{error ?? help}</HelperTextItem></HelperText>
+        <HelperText aria-live="polite">
+          <HelperTextItem variant={error ? 'error' : 'default'}>{error ?? help}</HelperTextItem>
+        </HelperText>
       </FormHelperText>
     </FormGroup>
   );

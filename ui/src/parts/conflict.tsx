@@ -28,7 +28,14 @@ export function Conflict<F>({ edit, label, text }: Props<F>) {
     if (edit.met + decided > 0) box.current?.focus();
   }, [edit.met, decided]);
   const words = (field: keyof F & string, value: unknown): string => {
-    const plain = (v: unknown) => (typeof v === 'boolean' ? t(v ? 'op.yes' : 'op.no') : Array.isArray(v) ? v.join(', ') : typeof v === 'string' || typeof v === 'number' ? String(v) : JSON.stringify(v));
+    const plain = (v: unknown) =>
+      typeof v === 'boolean'
+        ? t(v ? 'op.yes' : 'op.no')
+        : Array.isArray(v)
+          ? v.join(', ')
+          : typeof v === 'string' || typeof v === 'number'
+            ? String(v)
+            : JSON.stringify(v);
     if (value === undefined || value === null || value === '') return t('conflict.nothing');
     const said = text?.(field, value) ?? plain(value);
     return said === '' ? t('conflict.nothing') : said.length > longest ? `${said.slice(0, longest)}…` : said;
@@ -37,13 +44,22 @@ export function Conflict<F>({ edit, label, text }: Props<F>) {
     const field = c.field as keyof F & string;
     const name = label(field);
     // Rows of one list are told apart by what is in them.
-    return { field, name, id: `${field} ${c.key ?? ''}`, what: c.key === undefined ? name : `${name}, ${words(field, c.theirs ?? c.mine)}` };
+    return {
+      field,
+      name,
+      id: `${field} ${c.key ?? ''}`,
+      what: c.key === undefined ? name : `${name}, ${words(field, c.theirs ?? c.mine)}`,
+    };
   };
   const done = (settle: () => void) => () => (settle(), setDecided((n) => n + 1));
   if (!shown) return null;
   return (
     <div ref={box} role="alert" tabIndex={-1} className="basalt-conflict">
-      {edit.gone && <Alert variant="danger" isInline component="p" title={t('conflict.gone')}>{t('conflict.goneHelp')}</Alert>}
+      {edit.gone && (
+        <Alert variant="danger" isInline component="p" title={t('conflict.gone')}>
+          {t('conflict.goneHelp')}
+        </Alert>
+      )}
       {edit.clashes.length > 0 && (
         <Alert variant="warning" isInline component="p" title={t('conflict.both')}>
           <p>{t('conflict.bothHelp')}</p>
@@ -53,11 +69,29 @@ export function Conflict<F>({ edit, label, text }: Props<F>) {
               return (
                 <li key={id}>
                   <strong>{name}</strong>
-                  <span>{t('conflict.theirs')}: <q>{words(field, c.theirs)}</q></span>
-                  <span>{t('conflict.yours')}: <q>{words(field, c.mine)}</q></span>
+                  <span>
+                    {t('conflict.theirs')}: <q>{words(field, c.theirs)}</q>
+                  </span>
+                  <span>
+                    {t('conflict.yours')}: <q>{words(field, c.mine)}</q>
+                  </span>
                   <span className="basalt-actions">
-                    <Button variant="secondary" size="sm" aria-label={`${t('conflict.take')}: ${what}`} onClick={done(() => edit.take(c))}>{t('conflict.take')}</Button>
-                    <Button variant="secondary" size="sm" aria-label={`${t('conflict.keep')}: ${what}`} onClick={done(() => edit.keep(c))}>{t('conflict.keep')}</Button>
+                    <Button
+                      variant="secondary"
+                      size="sm"
+                      aria-label={`${t('conflict.take')}: ${what}`}
+                      onClick={done(() => edit.take(c))}
+                    >
+                      {t('conflict.take')}
+                    </Button>
+                    <Button
+                      variant="secondary"
+                      size="sm"
+                      aria-label={`${t('conflict.keep')}: ${what}`}
+                      onClick={done(() => edit.keep(c))}
+                    >
+                      {t('conflict.keep')}
+                    </Button>
                   </span>
                 </li>
               );
@@ -66,12 +100,25 @@ export function Conflict<F>({ edit, label, text }: Props<F>) {
         </Alert>
       )}
       {edit.taken.length > 0 && (
-        <Alert variant="info" isInline component="p" title={t('conflict.taken')} actionClose={<AlertActionCloseButton aria-label={t('conflict.seen')} onClose={done(edit.seen)} />}>
+        <Alert
+          variant="info"
+          isInline
+          component="p"
+          title={t('conflict.taken')}
+          actionClose={<AlertActionCloseButton aria-label={t('conflict.seen')} onClose={done(edit.seen)} />}
+        >
           <p>{t('conflict.takenHelp')}</p>
           <ul>
             {edit.taken.map((c) => {
               const { field, id, name } = each(c);
-              return <li key={id}><strong>{name}</strong><span><q>{words(field, c.before)}</q> → <q>{words(field, c.theirs)}</q></span></li>;
+              return (
+                <li key={id}>
+                  <strong>{name}</strong>
+                  <span>
+                    <q>{words(field, c.before)}</q> → <q>{words(field, c.theirs)}</q>
+                  </span>
+                </li>
+              );
             })}
           </ul>
         </Alert>

@@ -19,10 +19,21 @@ export function ConsolePassword({ value, set, userData }: Props) {
     <Field id={id} label={t('new.password')} help={takes ? t('new.passwordHelp') : t('new.passwordOwn')}>
       <InputGroup>
         <InputGroupItem isFill>
-          <TextInput id={id} value={value} onChange={(_, v) => set(v)} isDisabled={!takes} autoComplete="off" spellCheck={false} maxLength={128} aria-describedby={describedBy(id)} />
+          <TextInput
+            id={id}
+            value={value}
+            onChange={(_, v) => set(v)}
+            isDisabled={!takes}
+            autoComplete="off"
+            spellCheck={false}
+            maxLength={128}
+            aria-describedby={describedBy(id)}
+          />
         </InputGroupItem>
         <InputGroupItem>
-          <Button variant="control" isDisabled={!takes} onClick={() => set(generated())}>{t('new.passwordMake')}</Button>
+          <Button variant="control" isDisabled={!takes} onClick={() => set(generated())}>
+            {t('new.passwordMake')}
+          </Button>
         </InputGroupItem>
       </InputGroup>
     </Field>

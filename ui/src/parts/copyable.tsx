@@ -16,7 +16,12 @@ export function Copyable({ label, text }: { label: string; text: string }) {
       actions={
         <CodeBlockAction>
           <span className="basalt-note">{label}</span>{' '}
-          <Button variant="plain" icon={<CopyIcon />} aria-label={`${t('common.copy')}: ${label}`} onClick={() => void copy().catch(() => undefined)} />
+          <Button
+            variant="plain"
+            icon={<CopyIcon />}
+            aria-label={`${t('common.copy')}: ${label}`}
+            onClick={() => void copy().catch(() => undefined)}
+          />
           <span role="status">{copied && t('common.copied')}</span>
         </CodeBlockAction>
       }

@@ -22,21 +22,33 @@ interface Thing {
 function serverOf(thing: Thing) {
   const server = { thing: thing as Thing | null, puts: 0 };
   const of: Resource<Thing> = {
-    id: () => 't', revision: (x) => x.revision, path: () => '/v1/things/t', key: () => ['Thing', 'one', 't'], lists: ['Thing', 'list'],
+    id: () => 't',
+    revision: (x) => x.revision,
+    path: () => '/v1/things/t',
+    key: () => ['Thing', 'one', 't'],
+    lists: ['Thing', 'list'],
     get: () => Promise.resolve(server.thing),
     put: (_, body) => {
       server.puts++;
-      if (!server.thing || body.revision !== server.thing.revision) return Promise.reject(new ApiError({ code: 'conflict', detail: 'another revision' }));
+      if (!server.thing || body.revision !== server.thing.revision)
+        return Promise.reject(new ApiError({ code: 'conflict', detail: 'another revision' }));
       return Promise.resolve((server.thing = { ...body, status: server.thing.status, revision: body.revision + 1 }));
     },
     post: (body) => Promise.resolve(body),
   };
-  const others = (change: Partial<Thing>) => (server.thing = { ...server.thing!, ...change, revision: server.thing!.revision + 1 });
+  const others = (change: Partial<Thing>) =>
+    (server.thing = { ...server.thing!, ...change, revision: server.thing!.revision + 1 });
   return { server, of, others };
 }
 
 function Form({ of, object, onSaved }: { of: Resource<Thing>; object: Thing; onSaved: (t: Thing) => void }) {
-  const edit = useEdit<Thing, { name: string; note: string }>({ of, object, fields: (o) => ({ name: o?.name ?? '', note: o?.note ?? '' }), body: (o = object, form) => ({ ...o, ...form }), onSaved });
+  const edit = useEdit<Thing, { name: string; note: string }>({
+    of,
+    object,
+    fields: (o) => ({ name: o?.name ?? '', note: o?.note ?? '' }),
+    body: (o = object, form) => ({ ...o, ...form }),
+    onSaved,
+  });
   return (
     <form onSubmit={(e) => (e.preventDefault(), edit.submit())}>
       <Conflict edit={edit} label={(f) => `the ${f}`} />
@@ -56,7 +68,11 @@ async function open(note: string) {
   client.setQueryData(['Thing', 'one', 't'], begun);
   const saved = vi.fn<(t: Thing) => void>();
   const { server, of, others } = serverOf(begun);
-  render(<QueryClientProvider client={client}><Form of={of} object={begun} onSaved={saved} /></QueryClientProvider>);
+  render(
+    <QueryClientProvider client={client}>
+      <Form of={of} object={begun} onSaved={saved} />
+    </QueryClientProvider>,
+  );
   await user.clear(field('note'));
   await user.type(field('note'), note);
   const watched = () => act(() => void client.setQueryData(['Thing', 'one', 't'], server.thing));

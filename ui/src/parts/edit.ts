@@ -70,7 +70,13 @@ function rebased<T, F extends object>(s: State<T, F>, newest: T, fields: (o: T) 
   return { object: newest, was, form, taken: [...others(s.taken, taken), ...taken], clashes: [...open, ...clashes] };
 }
 
-export function useEdit<T, F extends object>({ of, object, fields, body, onSaved }: Options<T, F>): Edit<F> & { body: T; path: string } {
+export function useEdit<T, F extends object>({
+  of,
+  object,
+  fields,
+  body,
+  onSaved,
+}: Options<T, F>): Edit<F> & { body: T; path: string } {
   const client = useQueryClient();
   const fresh = (o: T | undefined): State<T, F> => {
     const form = fields(o);
@@ -79,7 +85,11 @@ export function useEdit<T, F extends object>({ of, object, fields, body, onSaved
   const [state, setState] = useState(() => fresh(object));
   const [met, setMet] = useState(0);
   const id = object && of.id(object);
-  const newest = useQuery({ queryKey: id === undefined ? ['new'] : of.key(id), enabled: id !== undefined, queryFn: () => of.get(id ?? '') }).data;
+  const newest = useQuery({
+    queryKey: id === undefined ? ['new'] : of.key(id),
+    enabled: id !== undefined,
+    queryFn: () => of.get(id ?? ''),
+  }).data;
   const send = useMutation({
     mutationFn: async () => {
       if (state.clashes.length > 0) throw new Met();
@@ -112,10 +122,12 @@ export function useEdit<T, F extends object>({ of, object, fields, body, onSaved
     },
   });
   // What one saves oneself comes by the watch too, and may be quicker than the answer.
-  if (newest && state.object && !send.isPending && of.revision(newest) > of.revision(state.object)) setState(rebased(state, newest, fields));
+  if (newest && state.object && !send.isPending && of.revision(newest) > of.revision(state.object))
+    setState(rebased(state, newest, fields));
   const edited = !same(state.form, state.was);
   const change = (at: At<F>): Change<F> => ({ ...at, theirs: valueAt(state.was, at), mine: valueAt(state.form, at) });
-  const settle = (at: At<F>, form: (s: State<T, F>) => F) => setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
+  const settle = (at: At<F>, form: (s: State<T, F>) => F) =>
+    setState((s) => ({ ...s, form: form(s), clashes: s.clashes.filter((c) => !sameAt(c, at)) }));
   return {
     form: state.form,
     set: (field) => (value) => setState((s) => ({ ...s, form: { ...s.form, [field]: value } })),

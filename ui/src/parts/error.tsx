@@ -21,11 +21,19 @@ export function ErrorAlert({ error, onRetry, onClose }: Props) {
       isLiveRegion
       component="p"
       title={away ? t('error.unreachable') : e.message || t('error.title')}
-      actionLinks={onRetry && <Button variant="link" isInline onClick={onRetry}>{t('error.retry')}</Button>}
+      actionLinks={
+        onRetry && (
+          <Button variant="link" isInline onClick={onRetry}>
+            {t('error.retry')}
+          </Button>
+        )
+      }
       actionClose={onClose && <AlertActionCloseButton aria-label={t('error.close')} onClose={onClose} />}
     >
       {away ? t('error.unreachableHint') : e.hint}
-      {e.fields.slice(1).map((f) => <p key={f.field}>{f.hint ? `${f.detail}: ${f.hint}` : f.detail}</p>)}
+      {e.fields.slice(1).map((f) => (
+        <p key={f.field}>{f.hint ? `${f.detail}: ${f.hint}` : f.detail}</p>
+      ))}
     </Alert>
   );
 }

@@ -21,13 +21,24 @@ export const describedBy = (id: string) => `${id}-help`;
 export function Field({ id, label, help, error, errors, path, required, children }: Props) {
   const said = path === undefined ? undefined : errors?.at(path);
   const shown = error ?? said;
-  const input = errors ? cloneElement(children, { validated: shown ? 'error' : 'default', 'aria-describedby': describedBy(id) }) : children;
+  const input = errors
+    ? cloneElement(children, { validated: shown ? 'error' : 'default', 'aria-describedby': describedBy(id) })
+    : children;
   return (
-    <FormGroup label={label} fieldId={id} isRequired={required} onChange={() => path !== undefined && errors?.changed(path)}>
+    <FormGroup
+      label={label}
+      fieldId={id}
+      isRequired={required}
+      onChange={() => path !== undefined && errors?.changed(path)}
+    >
       {input}
       <FormHelperText>
         <HelperText id={describedBy(id)} aria-live="polite">
-          {shown ? <HelperTextItem variant="error">{shown}</HelperTextItem> : help && <HelperTextItem>{help}</HelperTextItem>}
+          {shown ? (
+            <HelperTextItem variant="error">{shown}</HelperTextItem>
+          ) : (
+            help && <HelperTextItem>{help}</HelperTextItem>
+          )}
         </HelperText>
       </FormHelperText>
     </FormGroup>

@@ -21,7 +21,19 @@ interface Props {
   children: ReactNode;
 }
 
-export function FormDialog({ title, help, action, busy, error, shown, wide, disabled, onSubmit, onClose, children }: Props) {
+export function FormDialog({
+  title,
+  help,
+  action,
+  busy,
+  error,
+  shown,
+  wide,
+  disabled,
+  onSubmit,
+  onClose,
+  children,
+}: Props) {
   const { t } = useText();
   const id = useId();
   return (
@@ -34,8 +46,12 @@ export function FormDialog({ title, help, action, busy, error, shown, wide, disa
         </Form>
       </ModalBody>
       <ModalFooter>
-        <Button type="submit" form={id} isLoading={busy} isDisabled={busy || disabled}>{action}</Button>
-        <Button variant="link" onClick={onClose}>{t('common.cancel')}</Button>
+        <Button type="submit" form={id} isLoading={busy} isDisabled={busy || disabled}>
+          {action}
+        </Button>
+        <Button variant="link" onClick={onClose}>
+          {t('common.cancel')}
+        </Button>
       </ModalFooter>
     </Modal>
   );

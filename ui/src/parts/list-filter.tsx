@@ -8,7 +8,8 @@ import type { Filter } from './list-state';
 const soon = 250; // ms after the last key
 const longest = 128; // characters that the server takes
 
-const typing = (at: EventTarget | null) => at instanceof HTMLElement && (at.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(at.tagName));
+const typing = (at: EventTarget | null) =>
+  at instanceof HTMLElement && (at.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(at.tagName));
 
 export function ListFilter({ search, set }: Filter) {
   const { t } = useText();
@@ -29,7 +30,15 @@ export function ListFilter({ search, set }: Filter) {
   }, [value, search, set]);
   useEffect(() => {
     const lead = (e: KeyboardEvent) => {
-      if (e.key !== '/' || e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector('[role="dialog"]')) return;
+      if (
+        e.key !== '/' ||
+        e.ctrlKey ||
+        e.metaKey ||
+        e.altKey ||
+        typing(e.target) ||
+        document.querySelector('[role="dialog"]')
+      )
+        return;
       e.preventDefault();
       input.current?.focus();
     };

@@ -11,17 +11,38 @@ export function ListPager({ pages, shown, next }: { pages: Pages; shown: number;
   if (alone && (!pages.resize || shown === 0)) return null;
   return (
     <nav className="basalt-pager" aria-label={t('common.pages')}>
-      <span className="basalt-note" aria-live="polite">{next ? t('common.shownOfMore', { n: shown }) : count('common.shown', shown)}</span>
+      <span className="basalt-note" aria-live="polite">
+        {next ? t('common.shownOfMore', { n: shown }) : count('common.shown', shown)}
+      </span>
       {pages.resize && (!alone || shown > (sizes[0] ?? 0)) && (
-        <FormSelect className="basalt-page-size" aria-label={t('common.pageSize')} value={pages.size} onChange={(_, v) => pages.resize?.(Number(v))}>
-          {sizes.map((n) => <FormSelectOption key={n} value={n} label={t('common.perPage', { n })} />)}
+        <FormSelect
+          className="basalt-page-size"
+          aria-label={t('common.pageSize')}
+          value={pages.size}
+          onChange={(_, v) => pages.resize?.(Number(v))}
+        >
+          {sizes.map((n) => (
+            <FormSelectOption key={n} value={n} label={t('common.perPage', { n })} />
+          ))}
         </FormSelect>
       )}
       {!alone && (
         <>
-          <Button variant="plain" icon={<AngleLeftIcon />} aria-label={t('common.previous')} isDisabled={first} onClick={pages.previous} />
+          <Button
+            variant="plain"
+            icon={<AngleLeftIcon />}
+            aria-label={t('common.previous')}
+            isDisabled={first}
+            onClick={pages.previous}
+          />
           <span aria-live="polite">{t('common.page', { page: pages.page })}</span>
-          <Button variant="plain" icon={<AngleRightIcon />} aria-label={t('common.next')} isDisabled={!next} onClick={() => next && pages.next(next)} />
+          <Button
+            variant="plain"
+            icon={<AngleRightIcon />}
+            aria-label={t('common.next')}
+            isDisabled={!next}
+            onClick={() => next && pages.next(next)}
+          />
         </>
       )}
     </nav>

@@ -51,5 +51,9 @@ export function useListing(of = '') {
   const filter = useFilter();
   const [size, resize] = usePageSize();
   const pages = usePages(`${of} ${size} ${filter.search}`);
-  return { query: { search: filter.search, limit: size, continue: pages.token }, pages: { ...pages, size, resize }, filter };
+  return {
+    query: { search: filter.search, limit: size, continue: pages.token },
+    pages: { ...pages, size, resize },
+    filter,
+  };
 }

@@ -15,7 +15,10 @@ afterEach(cleanup);
 
 test('of many rows only the one that changes is drawn anew', () => {
   const state = vi.fn((x: Thing) => x.state);
-  const columns: Column<Thing>[] = [{ title: 'Name', cell: keyOf }, { title: 'State', cell: state }];
+  const columns: Column<Thing>[] = [
+    { title: 'Name', cell: keyOf },
+    { title: 'State', cell: state },
+  ];
   const items = things(120);
   const { rerender } = render(<Table label="Things" items={items} columns={columns} keyOf={keyOf} />);
   state.mockClear();
@@ -27,7 +30,10 @@ test('of many rows only the one that changes is drawn anew', () => {
 
 test('columns that say something else are drawn in every row', () => {
   const items = things(30);
-  const columns = (state: string): Column<Thing>[] => [{ title: 'Name', cell: keyOf }, { title: 'State', cell: () => state }];
+  const columns = (state: string): Column<Thing>[] => [
+    { title: 'Name', cell: keyOf },
+    { title: 'State', cell: () => state },
+  ];
   const { rerender } = render(<Table label="Things" items={items} columns={columns('Läuft')} keyOf={keyOf} />);
   act(() => rerender(<Table label="Things" items={items} columns={columns('Steht')} keyOf={keyOf} />));
   expect(screen.queryByText('Läuft')).toBeNull();
@@ -35,10 +41,26 @@ test('columns that say something else are drawn in every row', () => {
 });
 
 test('all rows of a long table are there, with the roles of a table', () => {
-  render(<Table label="Things" items={things(101)} columns={[{ title: 'Name', cell: keyOf }, { title: 'State', share: 2, cell: (x) => x.state }]} keyOf={keyOf} />);
+  render(
+    <Table
+      label="Things"
+      items={things(101)}
+      columns={[
+        { title: 'Name', cell: keyOf },
+        { title: 'State', share: 2, cell: (x) => x.state },
+      ]}
+      keyOf={keyOf}
+    />,
+  );
   const table = screen.getByRole('grid', { name: 'Things' });
-  expect(within(table).getAllByRole('columnheader').map((h) => h.textContent)).toEqual(['Name', 'State']);
-  expect([...table.querySelectorAll('[role=rowgroup] > [role=row] > [role=gridcell]:first-child')].map((c) => c.textContent)).toEqual(things(101).map(keyOf));
+  expect(
+    within(table)
+      .getAllByRole('columnheader')
+      .map((h) => h.textContent),
+  ).toEqual(['Name', 'State']);
+  expect(
+    [...table.querySelectorAll('[role=rowgroup] > [role=row] > [role=gridcell]:first-child')].map((c) => c.textContent),
+  ).toEqual(things(101).map(keyOf));
   expect(table.classList.contains('basalt-long')).toBe(true);
   expect(table.style.getPropertyValue('--basalt-columns')).toBe('minmax(0, 1fr) minmax(0, 2fr)');
 });

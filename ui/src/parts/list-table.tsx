@@ -23,7 +23,15 @@ interface RowProps<T> {
 }
 
 function AnyRow<T>({ item, columns }: RowProps<T>) {
-  return <tr {...as('row')} className="pf-v6-c-table__tr">{columns.map((c) => <td key={c.title} {...as('gridcell')} className="pf-v6-c-table__td" data-label={c.title}>{c.cell(item)}</td>)}</tr>;
+  return (
+    <tr {...as('row')} className="pf-v6-c-table__tr">
+      {columns.map((c) => (
+        <td key={c.title} {...as('gridcell')} className="pf-v6-c-table__td" data-label={c.title}>
+          {c.cell(item)}
+        </td>
+      ))}
+    </tr>
+  );
 }
 
 const Row = memo(AnyRow) as typeof AnyRow;
@@ -46,13 +54,26 @@ export function Table<T>({ label, items, columns: given, keyOf }: TableProps<T>)
   const widths = { '--basalt-columns': columns.map((c) => `minmax(0, ${c.share ?? 1}fr)`).join(' ') } as CSSProperties;
   const isLong = items.length > long;
   return (
-    <table {...as('grid')} aria-label={label} className={`pf-v6-c-table pf-m-compact pf-m-grid-md${isLong ? ' basalt-long' : ''}`} style={isLong ? widths : undefined}>
+    <table
+      {...as('grid')}
+      aria-label={label}
+      className={`pf-v6-c-table pf-m-compact pf-m-grid-md${isLong ? ' basalt-long' : ''}`}
+      style={isLong ? widths : undefined}
+    >
       <thead {...as('rowgroup')} className="pf-v6-c-table__thead">
-        <tr {...as('row')} className="pf-v6-c-table__tr">{columns.map((c) => <th key={c.title} {...as('columnheader')} scope="col" className="pf-v6-c-table__th pf-m-wrap">{c.title}</th>)}</tr>
+        <tr {...as('row')} className="pf-v6-c-table__tr">
+          {columns.map((c) => (
+            <th key={c.title} {...as('columnheader')} scope="col" className="pf-v6-c-table__th pf-m-wrap">
+              {c.title}
+            </th>
+          ))}
+        </tr>
       </thead>
       {Array.from({ length: Math.ceil(items.length / group) }, (_, n) => (
         <tbody key={n} {...as('rowgroup')} className="pf-v6-c-table__tbody">
-          {items.slice(n * group, (n + 1) * group).map((item) => <Row key={keyOf(item)} item={item} columns={columns} />)}
+          {items.slice(n * group, (n + 1) * group).map((item) => (
+            <Row key={keyOf(item)} item={item} columns={columns} />
+          ))}
         </tbody>
       ))}
     </table>

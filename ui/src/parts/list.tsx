@@ -31,14 +31,33 @@ export function ObjectList<T>({ label, columns, query, keyOf, empty, pages, filt
       {filter && <ListFilter {...filter} />}
       <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
       {query.isPending && <Skeleton height="8rem" screenreaderText={t('app.loading')} />}
-      {query.data && items.length === 0 && first && (filter?.search ? <EmptyState titleText={t('common.noMatch', { search: filter.search })} headingLevel="h2"><EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody></EmptyState> : empty)}
+      {query.data &&
+        items.length === 0 &&
+        first &&
+        (filter?.search ? (
+          <EmptyState titleText={t('common.noMatch', { search: filter.search })} headingLevel="h2">
+            <EmptyStateBody>{t('common.noMatchHelp')}</EmptyStateBody>
+          </EmptyState>
+        ) : (
+          empty
+        ))}
       {items.length > 0 && <Table label={label} items={items} columns={columns} keyOf={keyOf} />}
       {pages && query.data && <ListPager pages={pages} shown={items.length} next={query.data.continue} />}
     </>
   );
 }
 
-export function Empty({ title, help, icon, action }: { title: string; help: string; icon: React.ComponentType; action?: ReactNode }) {
+export function Empty({
+  title,
+  help,
+  icon,
+  action,
+}: {
+  title: string;
+  help: string;
+  icon: React.ComponentType;
+  action?: ReactNode;
+}) {
   return (
     <EmptyState titleText={title} headingLevel="h2" icon={icon}>
       <EmptyStateBody>{help}</EmptyStateBody>

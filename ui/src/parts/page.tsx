@@ -29,14 +29,22 @@ export function PageBody({ title, above, actions, children }: Props) {
       {above && (
         <PageSection type="breadcrumb">
           <Breadcrumb>
-            <BreadcrumbItem render={({ className }) => <Link className={className} href={above.href}>{above.title}</Link>} />
+            <BreadcrumbItem
+              render={({ className }) => (
+                <Link className={className} href={above.href}>
+                  {above.title}
+                </Link>
+              )}
+            />
             <BreadcrumbItem isActive>{title}</BreadcrumbItem>
           </Breadcrumb>
         </PageSection>
       )}
       <PageSection>
         <div className="basalt-header">
-          <Title headingLevel="h1" tabIndex={-1} ref={heading}>{title}</Title>
+          <Title headingLevel="h1" tabIndex={-1} ref={heading}>
+            {title}
+          </Title>
           {actions && <div className="basalt-actions">{actions}</div>}
         </div>
       </PageSection>

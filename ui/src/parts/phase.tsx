@@ -9,7 +9,25 @@ export function PhaseLabel({ instance }: { instance: Instance }) {
   const { t } = useText();
   const p = phaseOf(instance);
   const text = t(phaseKey(p));
-  if (p === 'Running') return <Label color="green" icon={<CheckCircleIcon />}>{text}</Label>;
-  if (p === 'Stopped') return <Label color="grey" icon={<OffIcon />}>{text}</Label>;
-  return busy(p) ? <Label color="blue" icon={<InProgressIcon />}>{text}</Label> : <Label color="red" icon={<ExclamationCircleIcon />}>{text}</Label>;
+  if (p === 'Running')
+    return (
+      <Label color="green" icon={<CheckCircleIcon />}>
+        {text}
+      </Label>
+    );
+  if (p === 'Stopped')
+    return (
+      <Label color="grey" icon={<OffIcon />}>
+        {text}
+      </Label>
+    );
+  return busy(p) ? (
+    <Label color="blue" icon={<InProgressIcon />}>
+      {text}
+    </Label>
+  ) : (
+    <Label color="red" icon={<ExclamationCircleIcon />}>
+      {text}
+    </Label>
+  );
 }

@@ -22,7 +22,9 @@ export function ProjectField({ of, errors }: { of: ReturnType<typeof useNewIn>; 
   return (
     <Field id="in-project" label={t('common.project')} path="meta.project" errors={errors} required>
       <FormSelect id="in-project" value={of.id} onChange={(_, v) => of.choose(v)}>
-        {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />)}
+        {projects.map((p) => (
+          <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />
+        ))}
       </FormSelect>
     </Field>
   );

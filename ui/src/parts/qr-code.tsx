@@ -1,13 +1,18 @@
-// A QR code, with the light zone around it that a camera needs, light in any theme.
+// A QR code, light around it in any theme.
 import { path, qr } from '../lib/qr';
 
 export function QrCode({ text, label }: { text: string; label: string }) {
   const grid = qr(text);
   if (!grid) return null; // too long: it is there as text too
-  const size = grid.length + 8;
   return (
-    <svg className="basalt-qr" role="img" aria-label={label} viewBox={`-4 -4 ${size} ${size}`} shapeRendering="crispEdges">
-      <rect x="-4" y="-4" width={size} height={size} fill="#fff" />
+    <svg
+      className="basalt-qr"
+      role="img"
+      aria-label={label}
+      viewBox={`0 0 ${grid.length} ${grid.length}`}
+      shapeRendering="crispEdges"
+    >
+      <rect width={grid.length} height={grid.length} fill="#fff" />
       <path d={path(grid)} fill="#000" />
     </svg>
   );

@@ -28,7 +28,17 @@ export function useRemoval<T extends Named>({ remove, title, help, action }: Opt
   return {
     ask: (o: T) => (run.reset(), setGoing(o)),
     dialog: going && (
-      <Confirm title={title(going.meta.name)} help={help} action={what} danger name={going.meta.name} busy={run.isPending} error={run.error} onConfirm={() => run.mutate(going)} onClose={() => setGoing(null)} />
+      <Confirm
+        title={title(going.meta.name)}
+        help={help}
+        action={what}
+        danger
+        name={going.meta.name}
+        busy={run.isPending}
+        error={run.error}
+        onConfirm={() => run.mutate(going)}
+        onClose={() => setGoing(null)}
+      />
     ),
   };
 }

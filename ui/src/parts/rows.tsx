@@ -1,16 +1,23 @@
 // What is known of one thing: terms and values, those without a value left out.
-import { DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm } from '@patternfly/react-core';
+import {
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+} from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 
 export function Rows({ rows }: { rows: [string, ReactNode][] }) {
   return (
     <DescriptionList isHorizontal isCompact>
-      {rows.filter(([, v]) => Boolean(v)).map(([term, value]) => (
-        <DescriptionListGroup key={term}>
-          <DescriptionListTerm>{term}</DescriptionListTerm>
-          <DescriptionListDescription>{value}</DescriptionListDescription>
-        </DescriptionListGroup>
-      ))}
+      {rows
+        .filter(([, v]) => Boolean(v))
+        .map(([term, value]) => (
+          <DescriptionListGroup key={term}>
+            <DescriptionListTerm>{term}</DescriptionListTerm>
+            <DescriptionListDescription>{value}</DescriptionListDescription>
+          </DescriptionListGroup>
+        ))}
     </DescriptionList>
   );
 }

@@ -26,9 +26,19 @@ export function SetupCard({ session }: { session: Session }) {
       <CardTitle component="h2">{t('setup.card')}</CardTitle>
       <CardBody className="basalt-stack">
         <p>{t('setup.cardHelp', { done: steps.length - open.length, all: steps.length })}</p>
-        <ul>{open.map((s) => <li key={s}><Link href={`/setup/${s}`}>{t(`setup.${s}`)}</Link></li>)}</ul>
+        <ul>
+          {open.map((s) => (
+            <li key={s}>
+              <Link href={`/setup/${s}`}>{t(`setup.${s}`)}</Link>
+            </li>
+          ))}
+        </ul>
       </CardBody>
-      <CardFooter><Button variant="link" isInline onClick={() => (remember('dismissed'), setDismissed(true))}>{t('setup.dismiss')}</Button></CardFooter>
+      <CardFooter>
+        <Button variant="link" isInline onClick={() => (remember('dismissed'), setDismissed(true))}>
+          {t('setup.dismiss')}
+        </Button>
+      </CardFooter>
     </Card>
   );
 }

@@ -23,11 +23,28 @@ export function SizeField({ id, label, help, path, errors, size, set, required }
     <Field id={id} label={label} help={help} error={error} required={required}>
       <InputGroup>
         <InputGroupItem isFill>
-          <TextInput id={id} type="number" min={0} step="any" isRequired={required} value={size.number} validated={error ? 'error' : 'default'} aria-describedby={describedBy(id)} onChange={(_, number) => (errors.changed(path), set({ ...size, number }))} />
+          <TextInput
+            id={id}
+            type="number"
+            min={0}
+            step="any"
+            isRequired={required}
+            value={size.number}
+            validated={error ? 'error' : 'default'}
+            aria-describedby={describedBy(id)}
+            onChange={(_, number) => (errors.changed(path), set({ ...size, number }))}
+          />
         </InputGroupItem>
         <InputGroupItem className="basalt-unit">
-          <FormSelect id={`${id}-unit`} aria-label={t('vol.unit', { label })} value={size.unit} onChange={(_, unit) => (errors.changed(path), set({ ...size, unit: unit as Unit }))}>
-            {Object.keys(units).map((u) => <FormSelectOption key={u} value={u} label={u} />)}
+          <FormSelect
+            id={`${id}-unit`}
+            aria-label={t('vol.unit', { label })}
+            value={size.unit}
+            onChange={(_, unit) => (errors.changed(path), set({ ...size, unit: unit as Unit }))}
+          >
+            {Object.keys(units).map((u) => (
+              <FormSelectOption key={u} value={u} label={u} />
+            ))}
           </FormSelect>
         </InputGroupItem>
       </InputGroup>

@@ -10,9 +10,29 @@ export function StandingLabel({ organization }: { organization: Organization }) 
   const s = standingOf(organization);
   const text = t(`cust.state.${s}`);
   switch (s) {
-    case 'active': return <Label color="green" icon={<CheckCircleIcon />}>{text}</Label>;
-    case 'deleting': return <Label color="blue" icon={<InProgressIcon />}>{text}</Label>;
-    case 'suspended': return <Label color="red" icon={<BanIcon />}>{text}</Label>;
-    default: return <Label color="orange" icon={<ExclamationTriangleIcon />}>{text}</Label>;
+    case 'active':
+      return (
+        <Label color="green" icon={<CheckCircleIcon />}>
+          {text}
+        </Label>
+      );
+    case 'deleting':
+      return (
+        <Label color="blue" icon={<InProgressIcon />}>
+          {text}
+        </Label>
+      );
+    case 'suspended':
+      return (
+        <Label color="red" icon={<BanIcon />}>
+          {text}
+        </Label>
+      );
+    default:
+      return (
+        <Label color="orange" icon={<ExclamationTriangleIcon />}>
+          {text}
+        </Label>
+      );
   }
 }

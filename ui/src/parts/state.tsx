@@ -8,8 +8,22 @@ export function StateLabel({ state, note }: { state: State; note?: string }) {
   const { t } = useText();
   const text = t(`state.${state}`);
   const label =
-    state === 'Ready' ? <Label color="green" icon={<CheckCircleIcon />}>{text}</Label>
-    : state === 'Failed' ? <Label color="red" icon={<ExclamationCircleIcon />}>{text}</Label>
-    : <Label color="blue" icon={<InProgressIcon />}>{text}</Label>;
-  return <div>{label} {note && <span className="basalt-note">{note}</span>}</div>;
+    state === 'Ready' ? (
+      <Label color="green" icon={<CheckCircleIcon />}>
+        {text}
+      </Label>
+    ) : state === 'Failed' ? (
+      <Label color="red" icon={<ExclamationCircleIcon />}>
+        {text}
+      </Label>
+    ) : (
+      <Label color="blue" icon={<InProgressIcon />}>
+        {text}
+      </Label>
+    );
+  return (
+    <div>
+      {label} {note && <span className="basalt-note">{note}</span>}
+    </div>
+  );
 }

@@ -20,20 +20,67 @@ interface Text extends Common {
   readOnly?: boolean;
 }
 
-export function TextField({ id, label, value, onChange, help, error, required, type = 'text', rows, autoComplete = 'off', readOnly }: Text) {
-  const common = { id, value, isRequired: required, validated: error ? ('error' as const) : ('default' as const), 'aria-describedby': describedBy(id), autoComplete, spellCheck: false };
+export function TextField({
+  id,
+  label,
+  value,
+  onChange,
+  help,
+  error,
+  required,
+  type = 'text',
+  rows,
+  autoComplete = 'off',
+  readOnly,
+}: Text) {
+  const common = {
+    id,
+    value,
+    isRequired: required,
+    validated: error ? ('error' as const) : ('default' as const),
+    'aria-describedby': describedBy(id),
+    autoComplete,
+    spellCheck: false,
+  };
   return (
     <Field id={id} label={label} help={help} error={error} required={required}>
-      {rows ? <TextArea {...common} rows={rows} resizeOrientation="vertical" onChange={(_, v) => onChange(v)} /> : <TextInput {...common} type={type} readOnlyVariant={readOnly ? 'default' : undefined} onChange={(_, v) => onChange(v)} />}
+      {rows ? (
+        <TextArea {...common} rows={rows} resizeOrientation="vertical" onChange={(_, v) => onChange(v)} />
+      ) : (
+        <TextInput
+          {...common}
+          type={type}
+          readOnlyVariant={readOnly ? 'default' : undefined}
+          onChange={(_, v) => onChange(v)}
+        />
+      )}
     </Field>
   );
 }
 
-export function SelectField({ id, label, value, onChange, help, error, required, options }: Common & { options: [value: string, label: string][] }) {
+export function SelectField({
+  id,
+  label,
+  value,
+  onChange,
+  help,
+  error,
+  required,
+  options,
+}: Common & { options: [value: string, label: string][] }) {
   return (
     <Field id={id} label={label} help={help} error={error} required={required}>
-      <FormSelect id={id} value={value} isRequired={required} validated={error ? 'error' : 'default'} aria-describedby={describedBy(id)} onChange={(_, v) => onChange(v)}>
-        {options.map(([v, l]) => <FormSelectOption key={v} value={v} label={l} />)}
+      <FormSelect
+        id={id}
+        value={value}
+        isRequired={required}
+        validated={error ? 'error' : 'default'}
+        aria-describedby={describedBy(id)}
+        onChange={(_, v) => onChange(v)}
+      >
+        {options.map(([v, l]) => (
+          <FormSelectOption key={v} value={v} label={l} />
+        ))}
       </FormSelect>
     </Field>
   );

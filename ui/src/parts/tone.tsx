@@ -1,6 +1,12 @@
 // A state in one word, with a colour and a sign: never by colour alone.
 import { Label } from '@patternfly/react-core';
-import { CheckCircleIcon, ExclamationCircleIcon, ExclamationTriangleIcon, InProgressIcon, OffIcon } from '@patternfly/react-icons';
+import {
+  CheckCircleIcon,
+  ExclamationCircleIcon,
+  ExclamationTriangleIcon,
+  InProgressIcon,
+  OffIcon,
+} from '@patternfly/react-icons';
 
 export type Tone = 'good' | 'busy' | 'off' | 'warning' | 'bad';
 

@@ -11,7 +11,11 @@ export function Views({ label, views }: { label: string; views: View[] }) {
   return (
     <Nav variant="horizontal-subnav" aria-label={label}>
       <NavList>
-        {views.map((v) => <NavItem key={v.href} itemId={v.href} to={`#${v.href}`} isActive={v.active}>{v.title}</NavItem>)}
+        {views.map((v) => (
+          <NavItem key={v.href} itemId={v.href} to={`#${v.href}`} isActive={v.active}>
+            {v.title}
+          </NavItem>
+        ))}
       </NavList>
     </Nav>
   );

@@ -23,8 +23,19 @@ export function FindButton({ session }: { session: Session }) {
   }, []);
   return (
     <>
-      <Button variant="plain" icon={<SearchIcon />} aria-label={t('find.open')} title={t('find.open')} aria-haspopup="dialog" onClick={() => setOpen(true)} />
-      {open && <Suspense><Find session={session} onClose={() => setOpen(false)} /></Suspense>}
+      <Button
+        variant="plain"
+        icon={<SearchIcon />}
+        aria-label={t('find.open')}
+        title={t('find.open')}
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+      />
+      {open && (
+        <Suspense>
+          <Find session={session} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -28,10 +28,19 @@ function useOptions(session: Session, typed: string) {
   }, [typed]);
   const { found, busy } = useFind(search, session);
   const word = typed.trim().toLowerCase();
-  const pages = seen(session).flatMap((g) => g.entries).map((e) => ({ group: t('find.pages'), href: e.href, name: t(e.text) }));
-  if (word === '') return { options: [...recent().map((r): Option => ({ ...r, group: t('find.recent') })), ...pages], busy: false };
-  const objects = search === typed.trim() ? found.map((f): Option => ({ group: t(`find.${f.kind}`), href: f.href, name: f.name })) : [];
-  return { options: [...pages.filter((p) => p.name.toLowerCase().includes(word)), ...objects], busy: busy || search !== typed.trim() };
+  const pages = seen(session)
+    .flatMap((g) => g.entries)
+    .map((e) => ({ group: t('find.pages'), href: e.href, name: t(e.text) }));
+  if (word === '')
+    return { options: [...recent().map((r): Option => ({ ...r, group: t('find.recent') })), ...pages], busy: false };
+  const objects =
+    search === typed.trim()
+      ? found.map((f): Option => ({ group: t(`find.${f.kind}`), href: f.href, name: f.name }))
+      : [];
+  return {
+    options: [...pages.filter((p) => p.name.toLowerCase().includes(word)), ...objects],
+    busy: busy || search !== typed.trim(),
+  };
 }
 
 export function Find({ session, onClose }: { session: Session; onClose: () => void }) {
@@ -63,7 +72,14 @@ export function Find({ session, onClose }: { session: Session; onClose: () => vo
   };
   const groups = [...new Set(options.map((o) => o.group))];
   return (
-    <Modal isOpen variant="small" position="top" onClose={onClose} aria-labelledby={`${id}-title`} elementToFocus={`#${CSS.escape(`${id}-input`)}`}>
+    <Modal
+      isOpen
+      variant="small"
+      position="top"
+      onClose={onClose}
+      aria-labelledby={`${id}-title`}
+      elementToFocus={`#${CSS.escape(`${id}-input`)}`}
+    >
       <ModalHeader title={t('find.title')} labelId={`${id}-title`} />
       <ModalBody>
         <SearchInput
@@ -87,18 +103,33 @@ export function Find({ session, onClose }: { session: Session; onClose: () => vo
         <div role="listbox" id={`${id}-list`} aria-label={t('find.results')} className="basalt-find" tabIndex={-1}>
           {groups.map((g, n) => (
             <div key={g} role="group" aria-labelledby={`${id}-group-${n}`}>
-              <div id={`${id}-group-${n}`} role="presentation" className="basalt-find-group">{g}</div>
-              {options.map((o, i) => o.group === g && (
-                // The keys are the input's.
-                // eslint-disable-next-line jsx-a11y/click-events-have-key-events
-                <div key={`${o.href} ${i}`} id={`${id}-${i}`} role="option" tabIndex={-1} aria-selected={i === active} className="basalt-find-option" onClick={() => choose(o)}>
-                  {o.name}
-                </div>
-              ))}
+              <div id={`${id}-group-${n}`} role="presentation" className="basalt-find-group">
+                {g}
+              </div>
+              {options.map(
+                (o, i) =>
+                  o.group === g && (
+                    // The keys are the input's.
+                    // eslint-disable-next-line jsx-a11y/click-events-have-key-events
+                    <div
+                      key={`${o.href} ${i}`}
+                      id={`${id}-${i}`}
+                      role="option"
+                      tabIndex={-1}
+                      aria-selected={i === active}
+                      className="basalt-find-option"
+                      onClick={() => choose(o)}
+                    >
+                      {o.name}
+                    </div>
+                  ),
+              )}
             </div>
           ))}
         </div>
-        <p role="status" className="basalt-note">{busy ? t('find.busy') : options.length === 0 ? t('find.none') : t('find.help')}</p>
+        <p role="status" className="basalt-note">
+          {busy ? t('find.busy') : options.length === 0 ? t('find.none') : t('find.help')}
+        </p>
       </ModalBody>
     </Modal>
   );

@@ -87,4 +87,5 @@ export const groups: Group[] = [
 ];
 
 /** seen are the groups with what a session may see of them. */
-export const seen = (s: Session): Group[] => groups.map((g) => ({ ...g, entries: g.entries.filter((e) => e.when(s)) })).filter((g) => g.entries.length > 0);
+export const seen = (s: Session): Group[] =>
+  groups.map((g) => ({ ...g, entries: g.entries.filter((e) => e.when(s)) })).filter((g) => g.entries.length > 0);

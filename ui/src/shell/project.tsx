@@ -15,7 +15,13 @@ export interface ProjectChoice {
   choose: (id: string) => void;
 }
 
-const Context = createContext<ProjectChoice>({ projects: [], loading: false, project: '', organization: undefined, choose: () => undefined });
+const Context = createContext<ProjectChoice>({
+  projects: [],
+  loading: false,
+  project: '',
+  organization: undefined,
+  choose: () => undefined,
+});
 export const useProject = () => use(Context);
 
 const stored = 'basalt.project';
@@ -26,7 +32,13 @@ export function ProjectProvider({ session, children }: { session: Session; child
   const projects = query.data?.items ?? none;
   const [wanted, setWanted] = useState(() => localStorage.getItem(stored) ?? '');
   useEffect(() => localStorage.setItem(stored, wanted), [wanted]);
-  const project = session.project ?? (projects.some((p) => p.meta.id === wanted) ? wanted : projects.length === 1 ? (projects[0]?.meta.id ?? '') : '');
+  const project =
+    session.project ??
+    (projects.some((p) => p.meta.id === wanted) ? wanted : projects.length === 1 ? (projects[0]?.meta.id ?? '') : '');
   const organization = projects.find((p) => p.meta.id === project)?.meta.organization ?? session.organization;
-  return <Context value={{ projects, loading: query.isLoading, project, organization, choose: setWanted }}>{children}</Context>;
+  return (
+    <Context value={{ projects, loading: query.isLoading, project, organization, choose: setWanted }}>
+      {children}
+    </Context>
+  );
 }

@@ -1,4 +1,21 @@
-import { Alert, FormSelect, FormSelectOption, Masthead, MastheadBrand, MastheadContent, MastheadMain, MastheadToggle, Nav, NavGroup, NavItem, Page, PageSidebar, PageSidebarBody, PageToggleButton, SkipToContent } from '@patternfly/react-core';
+import {
+  Alert,
+  FormSelect,
+  FormSelectOption,
+  Masthead,
+  MastheadBrand,
+  MastheadContent,
+  MastheadMain,
+  MastheadToggle,
+  Nav,
+  NavGroup,
+  NavItem,
+  Page,
+  PageSidebar,
+  PageSidebarBody,
+  PageToggleButton,
+  SkipToContent,
+} from '@patternfly/react-core';
 import { BarsIcon } from '@patternfly/react-icons';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
@@ -17,9 +34,36 @@ import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
 /** The kinds whose changes the pages show, and those of the pages of who sells and who operates. */
-const kinds = ['Instance', 'App', 'Image', 'Flavor', 'GPUPool', 'Volume', 'Snapshot', 'Network', 'SecurityGroup', 'FloatingIP', 'LoadBalancer', 'Backup', 'Project', 'APIKey', 'User', 'Invoice'];
+const kinds = [
+  'Instance',
+  'App',
+  'Image',
+  'Flavor',
+  'GPUPool',
+  'Volume',
+  'Snapshot',
+  'Network',
+  'SecurityGroup',
+  'FloatingIP',
+  'LoadBalancer',
+  'Backup',
+  'Project',
+  'APIKey',
+  'User',
+  'Invoice',
+];
 const sellerKinds = ['Organization', 'PriceBook', 'Payment', 'CreditNote', 'Budget'];
-const operatorKinds = ['Node', 'GPU', 'Migration', 'JoinToken', 'Disk', 'CephCluster', 'BackupTarget', 'ExternalNetwork', 'Router'];
+const operatorKinds = [
+  'Node',
+  'GPU',
+  'Migration',
+  'JoinToken',
+  'Disk',
+  'CephCluster',
+  'BackupTarget',
+  'ExternalNetwork',
+  'Router',
+];
 
 function useLive(session: Session): Liveness {
   const client = useQueryClient();
@@ -29,7 +73,15 @@ function useLive(session: Session): Liveness {
     const end = new AbortController();
     const apply = applier(client, end.signal);
     const more = [...(may(session, 'reseller') ? sellerKinds : []), ...(may(session, 'operator') ? operatorKinds : [])];
-    follow({ kinds: [...kinds, ...more], since: session.revision, onEvent: (e) => (taskStore.note(e), apply(e)), onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)) }, end.signal);
+    follow(
+      {
+        kinds: [...kinds, ...more],
+        since: session.revision,
+        onEvent: (e) => (taskStore.note(e), apply(e)),
+        onState: (s) => (s === 'ended' ? signedOut(client) : setState(s)),
+      },
+      end.signal,
+    );
     return () => (end.abort(), taskStore.clear());
   }, [client, session]);
   return state;
@@ -40,9 +92,17 @@ function ProjectSwitcher({ session }: { session: Session }) {
   const { projects, project, choose } = useProject();
   if (session.project || projects.length === 0) return <span />;
   return (
-    <FormSelect className="basalt-project" id="project" aria-label={t('app.project')} value={project} onChange={(_, v) => choose(v)}>
+    <FormSelect
+      className="basalt-project"
+      id="project"
+      aria-label={t('app.project')}
+      value={project}
+      onChange={(_, v) => choose(v)}
+    >
       {projects.length > 1 && <FormSelectOption value="" label={t('app.allProjects')} />}
-      {projects.map((p) => <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />)}
+      {projects.map((p) => (
+        <FormSelectOption key={p.meta.id} value={p.meta.id} label={p.spec.displayName || p.meta.name} />
+      ))}
     </FormSelect>
   );
 }
@@ -59,12 +119,20 @@ export function Shell({ session, children }: { session: Session; children: React
     <Masthead display={{ default: 'inline' }}>
       <MastheadMain>
         <MastheadToggle>
-          <PageToggleButton variant="plain" aria-label={t('app.menu')} isSidebarOpen={open} onSidebarToggle={() => setOpen(!open)} id="nav-toggle">
+          <PageToggleButton
+            variant="plain"
+            aria-label={t('app.menu')}
+            isSidebarOpen={open}
+            onSidebarToggle={() => setOpen(!open)}
+            id="nav-toggle"
+          >
             <BarsIcon />
           </PageToggleButton>
         </MastheadToggle>
         <MastheadBrand>
-          <Link href="/" className="basalt-brand"><Brand /></Link>
+          <Link href="/" className="basalt-brand">
+            <Brand />
+          </Link>
         </MastheadBrand>
       </MastheadMain>
       <MastheadContent>
@@ -88,7 +156,11 @@ export function Shell({ session, children }: { session: Session; children: React
             <NavGroup key={title ?? ''} title={title && t(title)} aria-label={title ? undefined : t('app.nav')}>
               {entries.map((e) => {
                 const active = e.href === '/' ? path === '/' : path === e.href || path.startsWith(`${e.href}/`);
-                return <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>{t(e.text)}</NavItem>;
+                return (
+                  <NavItem key={e.href} itemId={e.href} to={`#${e.href}`} isActive={active}>
+                    {t(e.text)}
+                  </NavItem>
+                );
               })}
             </NavGroup>
           ))}
@@ -102,7 +174,14 @@ export function Shell({ session, children }: { session: Session; children: React
         masthead={masthead}
         sidebar={sidebar}
         mainContainerId="content"
-        skipToContent={<SkipToContent href="#content" onClick={(e) => (e.preventDefault(), document.getElementById('content')?.focus())}>{t('app.skip')}</SkipToContent>}
+        skipToContent={
+          <SkipToContent
+            href="#content"
+            onClick={(e) => (e.preventDefault(), document.getElementById('content')?.focus())}
+          >
+            {t('app.skip')}
+          </SkipToContent>
+        }
         onPageResize={(_, { windowSize }) => {
           const now = windowSize < wide;
           if (now !== mobile) {
@@ -112,7 +191,11 @@ export function Shell({ session, children }: { session: Session; children: React
         }}
       >
         <div role="status">
-          {state === 'waiting' && <Alert component="p" variant="warning" isInline title={t('app.waiting')}>{t('app.waitingHelp')}</Alert>}
+          {state === 'waiting' && (
+            <Alert component="p" variant="warning" isInline title={t('app.waiting')}>
+              {t('app.waitingHelp')}
+            </Alert>
+          )}
         </div>
         {children}
         <footer className="basalt-footer">

@@ -16,8 +16,19 @@ export function TasksButton({ session }: { session: Session }) {
   if (!seesMachines(session)) return null;
   return (
     <>
-      <Button variant="plain" icon={<TasksIcon />} aria-label={`${t('task.title')}: ${count('task.running', running)}`} aria-haspopup="dialog" countOptions={running > 0 ? { count: running, isRead: true } : undefined} onClick={() => setOpen(true)} />
-      {open && <Suspense><TaskDrawer session={session} tasks={[...tasks.values()].reverse()} onClose={() => setOpen(false)} /></Suspense>}
+      <Button
+        variant="plain"
+        icon={<TasksIcon />}
+        aria-label={`${t('task.title')}: ${count('task.running', running)}`}
+        aria-haspopup="dialog"
+        countOptions={running > 0 ? { count: running, isRead: true } : undefined}
+        onClick={() => setOpen(true)}
+      />
+      {open && (
+        <Suspense>
+          <TaskDrawer session={session} tasks={[...tasks.values()].reverse()} onClose={() => setOpen(false)} />
+        </Suspense>
+      )}
     </>
   );
 }

@@ -21,10 +21,23 @@ function Row({ task, onGo }: { task: Task; onGo: () => void }) {
   return (
     <li className="basalt-task">
       <div className="basalt-header">
-        <span><span className="basalt-note">{has(kind) ? t(kind) : task.kind}</span> {task.href ? <Link href={task.href} onClick={onGo}>{task.name}</Link> : task.name}</span>
-        <Label {...looks[task.state]} isCompact>{t(words)}</Label>
+        <span>
+          <span className="basalt-note">{has(kind) ? t(kind) : task.kind}</span>{' '}
+          {task.href ? (
+            <Link href={task.href} onClick={onGo}>
+              {task.name}
+            </Link>
+          ) : (
+            task.name
+          )}
+        </span>
+        <Label {...looks[task.state]} isCompact>
+          {t(words)}
+        </Label>
       </div>
-      {task.percent !== undefined && task.state === 'running' && <Progress value={task.percent} size="sm" aria-label={task.name} />}
+      {task.percent !== undefined && task.state === 'running' && (
+        <Progress value={task.percent} size="sm" aria-label={task.name} />
+      )}
       {task.note && <p className="basalt-note basalt-lines">{task.note}</p>}
       {task.state === 'failed' && <p className="basalt-note">{t('task.failedHelp')}</p>}
     </li>
@@ -41,12 +54,18 @@ export function TaskDrawer({ session, tasks, onClose }: { session: Session; task
         <ErrorAlert error={look.error} onRetry={() => void look.refetch()} />
         {tasks.length === 0 && <p>{t('task.none')}</p>}
         <ul aria-live="polite" className="basalt-events basalt-stack">
-          {tasks.map((x) => <Row key={x.id} task={x} onGo={onClose} />)}
+          {tasks.map((x) => (
+            <Row key={x.id} task={x} onGo={onClose} />
+          ))}
         </ul>
       </ModalBody>
       <ModalFooter>
-        <Button variant="secondary" isDisabled={tasks.every((x) => x.state === 'running')} onClick={taskStore.dismiss}>{t('task.dismiss')}</Button>
-        <Button variant="link" onClick={onClose}>{t('common.close')}</Button>
+        <Button variant="secondary" isDisabled={tasks.every((x) => x.state === 'running')} onClick={taskStore.dismiss}>
+          {t('task.dismiss')}
+        </Button>
+        <Button variant="link" onClick={onClose}>
+          {t('common.close')}
+        </Button>
       </ModalFooter>
     </Modal>
   );

@@ -24,22 +24,35 @@ export function UserMenu({ session }: { session: Session }) {
       onOpenChange={setOpen}
       popperProps={{ position: 'end', appendTo: 'inline' }}
       toggle={(ref) => (
-        <MenuToggle ref={ref} variant="plainText" icon={<UserIcon />} isExpanded={open} aria-label={t('app.user', { name })} onClick={() => setOpen(!open)}>
+        <MenuToggle
+          ref={ref}
+          variant="plainText"
+          icon={<UserIcon />}
+          isExpanded={open}
+          aria-label={t('app.user', { name })}
+          onClick={() => setOpen(!open)}
+        >
           <span className="basalt-live-text">{name}</span>
         </MenuToggle>
       )}
     >
       <DropdownGroup labelHeadingLevel="h2" label={t(`role.${session.role}`)}>
         <DropdownList>
-          <DropdownItem key="account" to="#/account">{t('acc.open')}</DropdownItem>
-          <DropdownItem key="out" onClick={() => void signOut()} description={name}>{t('app.signOut')}</DropdownItem>
+          <DropdownItem key="account" to="#/account">
+            {t('acc.open')}
+          </DropdownItem>
+          <DropdownItem key="out" onClick={() => void signOut()} description={name}>
+            {t('app.signOut')}
+          </DropdownItem>
         </DropdownList>
       </DropdownGroup>
       <Divider />
       <DropdownGroup labelHeadingLevel="h2" label={t('app.theme')}>
         <DropdownList>
           {themes.map((x) => (
-            <DropdownItem key={x} isSelected={x === shown} onClick={() => (chooseTheme(x), setShown(x))}>{t(`app.theme.${x}`)}</DropdownItem>
+            <DropdownItem key={x} isSelected={x === shown} onClick={() => (chooseTheme(x), setShown(x))}>
+              {t(`app.theme.${x}`)}
+            </DropdownItem>
           ))}
         </DropdownList>
       </DropdownGroup>
@@ -47,7 +60,9 @@ export function UserMenu({ session }: { session: Session }) {
       <DropdownGroup labelHeadingLevel="h2" label={t('app.language')}>
         <DropdownList>
           {(Object.keys(languages) as Language[]).map((l) => (
-            <DropdownItem key={l} lang={l} isSelected={l === language} onClick={() => choose(l)}>{languages[l]}</DropdownItem>
+            <DropdownItem key={l} lang={l} isSelected={l === language} onClick={() => choose(l)}>
+              {languages[l]}
+            </DropdownItem>
           ))}
         </DropdownList>
       </DropdownGroup>

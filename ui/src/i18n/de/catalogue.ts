@@ -19,9 +19,11 @@ export const catalogue: Record<keyof typeof en, string> = {
   'cat.notes': 'Hinweise für die Benutzer',
   'cat.notesHelp': 'Was zu tun ist, sobald sie läuft.',
   'cat.empty': 'Noch keine Apps',
-  'cat.emptyHelp': 'Eine App ist ein Image und was es beim ersten Start tut. basalt app install holt die, die zu Basalt gehören.',
+  'cat.emptyHelp':
+    'Eine App ist ein Image und was es beim ersten Start tut. basalt app install holt die, die zu Basalt gehören.',
   'cat.catalogue': 'Apps, die zu Basalt gehören',
-  'cat.catalogueHelp': 'Ein neuer Cluster hat sie. Nach einer Aktualisierung holt dies die neueren Versionen; was Sie an einer App gleicher Version geändert haben, bleibt.',
+  'cat.catalogueHelp':
+    'Ein neuer Cluster hat sie. Nach einer Aktualisierung holt dies die neueren Versionen; was Sie an einer App gleicher Version geändert haben, bleibt.',
   'cat.deleteHelp': 'Maschinen, die daraus gemacht wurden, bleiben, wie sie sind.',
 
   'img.title': 'Images',
@@ -55,8 +57,10 @@ export const catalogue: Record<keyof typeof en, string> = {
   'img.Failed': 'Fehlgeschlagen',
   'img.Deleting': 'Wird gelöscht',
   'img.empty': 'Noch keine Images',
-  'img.emptyHelp': 'Maschinen starten von Images. Fügen Sie ein Cloud-Image einer Distribution hinzu, in dem cloud-init ist.',
-  'img.deleteHelp': 'Aus ihm lässt sich keine neue Maschine mehr machen. Maschinen, die daraus gemacht wurden, behalten ihre Platten.',
+  'img.emptyHelp':
+    'Maschinen starten von Images. Fügen Sie ein Cloud-Image einer Distribution hinzu, in dem cloud-init ist.',
+  'img.deleteHelp':
+    'Aus ihm lässt sich keine neue Maschine mehr machen. Maschinen, die daraus gemacht wurden, behalten ihre Platten.',
 
   'flv.title': 'Flavors',
   'flv.create': 'Flavor anlegen',
@@ -65,6 +69,7 @@ export const catalogue: Record<keyof typeof en, string> = {
   'flv.rootHelp': 'Leer oder 0: so groß wie das Image.',
   'flv.asImage': 'wie das Image',
   'flv.empty': 'Noch keine Flavors',
-  'flv.emptyHelp': 'Ein Flavor ist eine Größe von Maschinen: Prozessoren, Arbeitsspeicher und Platte. Ohne einen kann niemand eine Maschine anlegen.',
+  'flv.emptyHelp':
+    'Ein Flavor ist eine Größe von Maschinen: Prozessoren, Arbeitsspeicher und Platte. Ohne einen kann niemand eine Maschine anlegen.',
   'flv.deleteHelp': 'Keine neue Maschine kann diese Größe haben.',
 };

@@ -2,7 +2,8 @@ import type { charts as en } from '../en/charts';
 
 export const charts: Record<keyof typeof en, string> = {
   'one.monitoring': 'Auslastung',
-  'chart.help': 'So misst es der Knoten, alle 5 Sekunden. Er behält einen Tag und nichts aus der Zeit, bevor er neu gestartet oder die Instanz verschoben wurde. Nach diesen Zahlen wird nichts berechnet. Zeiten sind UTC.',
+  'chart.help':
+    'So misst es der Knoten, alle 5 Sekunden. Er behält einen Tag und nichts aus der Zeit, bevor er neu gestartet oder die Instanz verschoben wurde. Nach diesen Zahlen wird nichts berechnet. Zeiten sind UTC.',
   'chart.range': 'Zeitraum',
   'chart.15m': '15 min',
   'chart.1h': '1 h',

@@ -16,9 +16,11 @@ export const consoles: Record<keyof typeof en, string> = {
   'console.full': 'Vollbild',
   'console.ctrlAltDel': 'Strg-Alt-Entf senden',
   'console.leave': 'Strg+Umschalt+Eingabe verlässt die Konsole: Alle anderen Tasten gehören der Maschine.',
-  'console.serialHelp': 'Strg+Umschalt+C kopiert, Strg+Umschalt+V fügt ein. Eine serielle Leitung hat keine Größe: Nennen Sie der Maschine diese mit',
+  'console.serialHelp':
+    'Strg+Umschalt+C kopiert, Strg+Umschalt+V fügt ein. Eine serielle Leitung hat keine Größe: Nennen Sie der Maschine diese mit',
   'console.screenHelp': 'Eingefügtes erreicht die Maschine hier nicht: Nehmen Sie dafür die serielle Konsole.',
   'console.stopped': 'Eine Konsole gibt es, solange die Instanz läuft. Ihr Zustand ist: {state}.',
-  'console.viewer': 'Sie dürfen lesen, was die Konsole geschrieben hat, sie aber nicht benutzen: Dazu braucht es die Rolle member.',
+  'console.viewer':
+    'Sie dürfen lesen, was die Konsole geschrieben hat, sie aber nicht benutzen: Dazu braucht es die Rolle member.',
   'console.earlier': 'Frühere Ausgabe',
 };

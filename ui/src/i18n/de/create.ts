@@ -4,7 +4,8 @@ export const create: Record<keyof typeof en, string> = {
   'new.title': 'Instanz anlegen',
   'new.project': 'Projekt',
   'new.noProject': 'Es gibt noch kein Projekt',
-  'new.noProjectHelp': 'Instanzen gehören zu einem Projekt. Legen Sie eines an: basalt project create NAME --organization ORGANISATION',
+  'new.noProjectHelp':
+    'Instanzen gehören zu einem Projekt. Legen Sie eines an: basalt project create NAME --organization ORGANISATION',
   'new.name': 'Name',
   'new.nameHelp': '1 bis 63 von a-z, 0-9 und -, nicht an den Enden.',
   'new.source': 'Image oder App',
@@ -20,9 +21,11 @@ export const create: Record<keyof typeof en, string> = {
   'new.pool': 'GPU-Pool',
   'new.vram': 'VRAM (GiB)',
   'new.share': 'Garantierter Anteil an der Zeit der GPU (Prozent)',
-  'new.shareHelp': '0 heißt ohne Garantie: sie bekommt, was andere übrig lassen. Ungenutzte Zeit anderer darf über den Anteil hinaus genutzt werden.',
+  'new.shareHelp':
+    '0 heißt ohne Garantie: sie bekommt, was andere übrig lassen. Ungenutzte Zeit anderer darf über den Anteil hinaus genutzt werden.',
   'new.tier': 'Stufe',
-  'new.tierHelp': 'Wer die GPU zuerst bekommt, wenn mehrere sie wollen. Was niemandem garantiert ist, wird vier zu zwei zu eins geteilt.',
+  'new.tierHelp':
+    'Wer die GPU zuerst bekommt, wenn mehrere sie wollen. Was niemandem garantiert ist, wird vier zu zwei zu eins geteilt.',
   'tier.premium': 'Premium: kommt als Nächstes dran',
   'tier.standard': 'Standard',
   'tier.basic': 'Basic: nach den anderen',
@@ -36,9 +39,11 @@ export const create: Record<keyof typeof en, string> = {
   'new.missing': 'Bitte ausfüllen.',
   'new.missingAll': 'Noch auszufüllen: {fields}',
   'new.noLogin': 'Bei dieser Instanz könnte sich niemand anmelden',
-  'new.noLoginHelp': 'Sie hat keinen SSH-Schlüssel, kein Passwort für die Konsole, und ihre User-Data setzen keines. Schlüssel werden nur beim ersten Start übernommen.',
+  'new.noLoginHelp':
+    'Sie hat keinen SSH-Schlüssel, kein Passwort für die Konsole, und ihre User-Data setzen keines. Schlüssel werden nur beim ersten Start übernommen.',
   'new.price': 'Preis je Stunde',
-  'new.priceHelp': 'Nach der Preisliste „{book}“ mit ihren Rabatten, vor Mindestabnahmen und Steuern, für die erste Stunde eines Monats.',
+  'new.priceHelp':
+    'Nach der Preisliste „{book}“ mit ihren Rabatten, vor Mindestabnahmen und Steuern, für die erste Stunde eines Monats.',
   'new.priceNone': 'Keine Preisliste ist lesbar.',
   'new.priceCompute': 'vCPUs und Arbeitsspeicher, solange sie läuft',
   'new.priceDisk': 'Systemplatte, auch gestoppt',
@@ -47,14 +52,16 @@ export const create: Record<keyof typeof en, string> = {
   'new.priceTotal': 'Zusammen',
   'new.priceAtShare': 'Beim garantierten Anteil ({percent})',
   'new.priceAtFull': 'Bei voller Nutzung ({percent})',
-  'new.priceGpuHelp': 'GPU-Zeit und VRAM werden nach Verbrauch berechnet. Ungenutzte Zeit der GPU darf über den Anteil hinaus genutzt werden: dann kostet eine Stunde bis zum Preis bei voller Nutzung.',
+  'new.priceGpuHelp':
+    'GPU-Zeit und VRAM werden nach Verbrauch berechnet. Ungenutzte Zeit der GPU darf über den Anteil hinaus genutzt werden: dann kostet eine Stunde bis zum Preis bei voller Nutzung.',
   'new.same': 'Dasselbe ohne Portal',
   'new.cli': 'Befehl basalt',
   'new.curl': 'curl',
   'new.sameHelp': 'Setzen Sie vorher BASALT_TOKEN auf einen API-Schlüssel.',
   'new.pickFlavor': 'Wählen Sie einen Flavor, um den Preis zu sehen.',
   'new.password': 'Passwort für die Konsole',
-  'new.passwordHelp': 'Damit meldet sich der Benutzer des Images (debian, ubuntu) an der Konsole an, nicht über SSH. Es steht in den User-Data, die alle Mitglieder des Projekts lesen können.',
+  'new.passwordHelp':
+    'Damit meldet sich der Benutzer des Images (debian, ubuntu) an der Konsole an, nicht über SSH. Es steht in den User-Data, die alle Mitglieder des Projekts lesen können.',
   'new.passwordOwn': 'Ihre User-Data legen die Benutzer selbst fest.',
   'new.passwordMake': 'Erzeugen',
 };

@@ -56,12 +56,14 @@ export const customers: Record<keyof typeof en, string> = {
 
   'cust.suspend': 'Sperren',
   'cust.suspendTitle': '{name} sperren?',
-  'cust.suspendHelp': 'Ihre Instanzen halten an, und nichts wird angelegt, geändert oder gestartet, bis die Sperre aufgehoben ist. Nichts wird gelöscht.',
+  'cust.suspendHelp':
+    'Ihre Instanzen halten an, und nichts wird angelegt, geändert oder gestartet, bis die Sperre aufgehoben ist. Nichts wird gelöscht.',
   'cust.suspendReason': 'Warum, für die Mitglieder',
   'cust.resume': 'Sperre aufheben',
   'cust.delete': 'Löschen',
   'cust.deleteTitle': '{name} löschen?',
-  'cust.deleteHelp': 'Nur eine Organisation ohne Projekte und Mitglieder lässt sich löschen. Das lässt sich nicht rückgängig machen.',
+  'cust.deleteHelp':
+    'Nur eine Organisation ohne Projekte und Mitglieder lässt sich löschen. Das lässt sich nicht rückgängig machen.',
 
   'cust.projectCreate': 'Projekt anlegen',
   'cust.projectEmpty': 'Noch keine Projekte',
@@ -88,7 +90,8 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.paymentAdd': 'Zahlung erfassen',
   'cust.paymentAddTitle': 'Zahlung von {name} erfassen',
   'cust.paymentEmpty': 'Noch keine Zahlungen',
-  'cust.paymentEmptyHelp': 'Erfassen Sie, was auf Ihrem Konto eingegangen ist. Es bezahlt zuerst die ältesten Rechnungen und lädt ein Guthaben auf.',
+  'cust.paymentEmptyHelp':
+    'Erfassen Sie, was auf Ihrem Konto eingegangen ist. Es bezahlt zuerst die ältesten Rechnungen und lädt ein Guthaben auf.',
   'cust.paymentType': 'Art',
   'cust.type.payment': 'Zahlung',
   'cust.type.refund': 'Rückzahlung',
@@ -104,18 +107,21 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.creditNote': 'Gutschreiben',
   'cust.creditNoteOf': '{number} gutschreiben',
   'cust.creditNoteTitle': '{number} gutschreiben?',
-  'cust.creditNoteHelp': 'Alles, was von der Rechnung übrig ist, wird samt Steuern durch eine Gutschrift zurückgenommen. Einen Teil nimmt basalt invoice credit zurück.',
+  'cust.creditNoteHelp':
+    'Alles, was von der Rechnung übrig ist, wird samt Steuern durch eine Gutschrift zurückgenommen. Einen Teil nimmt basalt invoice credit zurück.',
   'cust.creditNoteReason': 'Grund, wie er auf der Gutschrift steht',
   'cust.creditNoteEmpty': 'Nichts wurde zurückgenommen.',
   'cust.invoicesEmpty': 'Noch keine Rechnungen.',
   'cust.ledger': 'Hauptbuch',
   'cust.ledgerAccount': 'Konto',
   'cust.ledgerEmpty': 'Noch wurde nichts gebucht.',
-  'cust.ledgerHelp': 'Jedes Mal neu aus Rechnungen, Gutschriften und Zahlungen. Soll weniger Haben: Was offen ist, ist positiv.',
+  'cust.ledgerHelp':
+    'Jedes Mal neu aus Rechnungen, Gutschriften und Zahlungen. Soll weniger Haben: Was offen ist, ist positiv.',
 
   'cust.budgetCreate': 'Budget anlegen',
   'cust.budgetEmpty': 'Keine Budgets',
-  'cust.budgetEmptyHelp': 'Ein Budget warnt, wenn ein Teil davon verbraucht ist, und kann Neues anhalten, wenn es aufgebraucht ist.',
+  'cust.budgetEmptyHelp':
+    'Ein Budget warnt, wenn ein Teil davon verbraucht ist, und kann Neues anhalten, wenn es aufgebraucht ist.',
   'cust.budgetAmount': 'Betrag im Monat',
   'cust.budgetAmountIn': 'Betrag im Monat in {currency}',
   'cust.budgetSpent': 'Diesen Monat verbraucht',

@@ -4,7 +4,8 @@ export const instances: Record<keyof typeof en, string> = {
   'inst.title': 'Instanzen',
   'inst.create': 'Instanz anlegen',
   'inst.empty': 'Noch keine Instanzen',
-  'inst.emptyHelp': 'Eine Instanz ist eine virtuelle Maschine, auf Wunsch mit virtueller GPU. Legen Sie hier eine an, oder mit basalt instance create.',
+  'inst.emptyHelp':
+    'Eine Instanz ist eine virtuelle Maschine, auf Wunsch mit virtueller GPU. Legen Sie hier eine an, oder mit basalt instance create.',
   'inst.emptyViewer': 'Sie dürfen Instanzen ansehen, aber nicht anlegen: Fragen Sie ein Mitglied des Projekts.',
   'inst.size': 'Größe',
   'inst.vgpu': 'Virtuelle GPU',
@@ -61,17 +62,20 @@ export const instances: Record<keyof typeof en, string> = {
   'one.logHelp': 'Das Ende dessen, was ihre serielle Konsole geschrieben hat.',
   'one.logEmpty': 'Sie hat noch nichts geschrieben.',
   'one.stopTitle': '{name} stoppen?',
-  'one.stopHelp': 'Der Gast wird gebeten, herunterzufahren, und nach einer Frist ausgeschaltet. Seine Platte bleibt und wird berechnet.',
+  'one.stopHelp':
+    'Der Gast wird gebeten, herunterzufahren, und nach einer Frist ausgeschaltet. Seine Platte bleibt und wird berechnet.',
   'one.restartTitle': '{name} neu starten?',
   'one.restartHelp': 'Was darin läuft, endet.',
-  'one.changeHelp': 'Ein Name gilt sofort, eine andere Größe, wenn die Instanz das nächste Mal gestoppt und gestartet wird.',
+  'one.changeHelp':
+    'Ein Name gilt sofort, eine andere Größe, wenn die Instanz das nächste Mal gestoppt und gestartet wird.',
   'one.deleteTitle': '{name} löschen?',
   'one.deleteHelp': 'Die Maschine und ihre Systemplatte werden gelöscht. Das lässt sich nicht rückgängig machen.',
   'one.deleteConfirm': 'Geben Sie zur Bestätigung den Namen {name} ein',
   'one.networkNone': 'Sie hat kein Netz.',
 
   'next.title': 'Und jetzt?',
-  'next.console': 'Melden Sie sich an der Konsole als Benutzer des Images (debian, ubuntu) mit dem gewählten Passwort an.',
+  'next.console':
+    'Melden Sie sich an der Konsole als Benutzer des Images (debian, ubuntu) mit dem gewählten Passwort an.',
   'next.open': 'Konsole öffnen',
   'next.setUpRuns': 'Sie wird noch eingerichtet: Passwörter, Schlüssel und Programme fehlen vielleicht noch.',
   'next.setUpDone': 'Sie ist eingerichtet.',

@@ -17,7 +17,8 @@ export const machines: Record<keyof typeof en, string> = {
 
   'gpu.title': 'GPUs',
   'gpu.none': 'Es gibt keine GPU',
-  'gpu.noneHelp': 'basalt-gpud meldet die Karten eines Knotens; ohne Karte macht basalt-gpud --soft-gpu vram=8GiB eine aus den Prozessoren.',
+  'gpu.noneHelp':
+    'basalt-gpud meldet die Karten eines Knotens; ohne Karte macht basalt-gpud --soft-gpu vram=8GiB eine aus den Prozessoren.',
   'gpu.where': '{name} in {node}',
   'gpu.resident': 'VRAM belegt',
   'gpu.vramOf': '{used} von {all}',

@@ -35,9 +35,11 @@ export const money: Record<keyof typeof en, string> = {
   'inv.pdf': 'PDF',
   'inv.pdfOf': 'PDF von {number}',
   'inv.empty': 'Noch keine Rechnungen',
-  'inv.emptyHelp': 'Die erste wird ausgestellt, wenn der Monat vorbei ist. „Dieser Monat bisher“ zeigt, wie sie jetzt aussähe.',
+  'inv.emptyHelp':
+    'Die erste wird ausgestellt, wenn der Monat vorbei ist. „Dieser Monat bisher“ zeigt, wie sie jetzt aussähe.',
   'inv.now': 'Dieser Monat bisher',
-  'inv.nowHelp': 'Wie die Rechnung aussähe, wenn nichts mehr verbraucht würde. Rabatte, Mindestabnahmen und Steuern sind darin; endgültig ist sie, wenn der Monat vorbei ist.',
+  'inv.nowHelp':
+    'Wie die Rechnung aussähe, wenn nichts mehr verbraucht würde. Rabatte, Mindestabnahmen und Steuern sind darin; endgültig ist sie, wenn der Monat vorbei ist.',
   'inv.numbered': 'Rechnung {number}',
   'inv.gone': 'Diese Rechnung gibt es nicht',
   'inv.goneHelp': 'Die Adresse ist falsch, oder Sie dürfen sie nicht sehen.',
@@ -61,7 +63,8 @@ export const money: Record<keyof typeof en, string> = {
   'inv.showRecords': 'Zeigen',
   'inv.showRecordsOf': 'Zeigen, was in der Stunde ab {hour} gemessen wurde',
   'inv.recordsOf': 'Gemessen in der Stunde ab {hour}',
-  'inv.recordsHelp': 'Aller Verbrauch dieser Stunde, wie ihn die Knoten gemessen haben; einen Teil davon können andere Posten haben.',
+  'inv.recordsHelp':
+    'Aller Verbrauch dieser Stunde, wie ihn die Knoten gemessen haben; einen Teil davon können andere Posten haben.',
   'inv.noRecords': 'Die einzelnen Messungen dieser Stunde werden nicht mehr aufgehoben, ihre Summe schon.',
   'inv.begins': 'Von',
   'inv.ends': 'Bis',

@@ -10,7 +10,8 @@ export const network: Record<keyof typeof en, string> = {
   'net.title': 'Netze',
   'net.create': 'Netz anlegen',
   'net.empty': 'Noch keine Netze',
-  'net.emptyHelp': 'Ein Netz gehört nur seinem Projekt; Instanzen bekommen darin ihre Adressen per DHCP. Legen Sie hier eines an, oder mit basalt network create.',
+  'net.emptyHelp':
+    'Ein Netz gehört nur seinem Projekt; Instanzen bekommen darin ihre Adressen per DHCP. Legen Sie hier eines an, oder mit basalt network create.',
   'net.emptyViewer': 'Sie dürfen Netze ansehen, aber nicht anlegen: Fragen Sie ein Mitglied des Projekts.',
   'net.ipv4': 'IPv4',
   'net.ipv6': 'IPv6',
@@ -29,7 +30,8 @@ export const network: Record<keyof typeof en, string> = {
   'net.deleteHelp': 'Nur ein Netz, in dem nichts ist, lässt sich löschen.',
 
   'trace.title': 'Ist es zu erreichen?',
-  'trace.help': 'Verfolgt das erste Paket einer Verbindung durch das Netz und sagt, wohin es geht oder was es verwirft.',
+  'trace.help':
+    'Verfolgt das erste Paket einer Verbindung durch das Netz und sagt, wohin es geht oder was es verwirft.',
   'trace.from': 'Von',
   'trace.to': 'Nach',
   'trace.endHelp': 'Name einer Instanz oder eine Adresse.',
@@ -42,11 +44,13 @@ export const network: Record<keyof typeof en, string> = {
   'sg.title': 'Sicherheitsgruppen',
   'sg.create': 'Sicherheitsgruppe anlegen',
   'sg.empty': 'Noch keine Sicherheitsgruppen',
-  'sg.emptyHelp': 'Eine Sicherheitsgruppe sagt, was eine Instanz erreichen darf und was sie selbst erreichen darf. Legen Sie hier eine an, oder mit basalt security-group create.',
+  'sg.emptyHelp':
+    'Eine Sicherheitsgruppe sagt, was eine Instanz erreichen darf und was sie selbst erreichen darf. Legen Sie hier eine an, oder mit basalt security-group create.',
   'sg.rules.one': '{n} Regel',
   'sg.rules.other': '{n} Regeln',
   'sg.rulesTitle': 'Regeln',
-  'sg.deny': 'Was keine Regel erlaubt, wird verworfen, in beiden Richtungen; Antworten auf Erlaubtes sind erlaubt. Eine Instanz in mehreren Gruppen darf, was eine davon erlaubt.',
+  'sg.deny':
+    'Was keine Regel erlaubt, wird verworfen, in beiden Richtungen; Antworten auf Erlaubtes sind erlaubt. Eine Instanz in mehreren Gruppen darf, was eine davon erlaubt.',
   'sg.noRules': 'Ohne Regel kommt nichts herein und nichts hinaus.',
   'sg.direction': 'Richtung',
   'sg.ingress': 'Herein',
@@ -73,7 +77,8 @@ export const network: Record<keyof typeof en, string> = {
   'fip.title': 'Floating-IPs',
   'fip.create': 'Floating-IP belegen',
   'fip.empty': 'Noch keine Floating-IPs',
-  'fip.emptyHelp': 'Eine Floating-IP ist eine Adresse draußen, die eine Instanz erreicht und zu einer anderen umziehen kann. Sie wird berechnet, solange sie Ihnen gehört. Belegen Sie hier eine, oder mit basalt floating-ip create.',
+  'fip.emptyHelp':
+    'Eine Floating-IP ist eine Adresse draußen, die eine Instanz erreicht und zu einer anderen umziehen kann. Sie wird berechnet, solange sie Ihnen gehört. Belegen Sie hier eine, oder mit basalt floating-ip create.',
   'fip.emptyViewer': 'Sie dürfen Floating-IPs ansehen, aber nicht belegen: Fragen Sie ein Mitglied des Projekts.',
   'fip.address': 'Adresse',
   'fip.reaches': 'Erreicht',
@@ -94,7 +99,8 @@ export const network: Record<keyof typeof en, string> = {
   'lb.title': 'Lastverteiler',
   'lb.create': 'Lastverteiler anlegen',
   'lb.empty': 'Noch keine Lastverteiler',
-  'lb.emptyHelp': 'Ein Lastverteiler hat eine Adresse und reicht Verbindungen an viele Instanzen weiter. Legen Sie hier einen an, oder mit basalt load-balancer create.',
+  'lb.emptyHelp':
+    'Ein Lastverteiler hat eine Adresse und reicht Verbindungen an viele Instanzen weiter. Legen Sie hier einen an, oder mit basalt load-balancer create.',
   'lb.emptyViewer': 'Sie dürfen Lastverteiler ansehen, aber nicht anlegen: Fragen Sie ein Mitglied des Projekts.',
   'lb.needsNetwork': 'Ein Lastverteiler steht in einem Netz mit IPv4-Adressen. Legen Sie zuerst eines an.',
   'lb.network': 'Netz',
@@ -126,5 +132,6 @@ export const network: Record<keyof typeof en, string> = {
   'one.takeOffIP': 'Floating-IP abnehmen',
   'one.newIP': 'Eine neue',
   'one.noPorts': 'Sie ist in keinem Netz',
-  'one.noPortsHelp': 'Netze wählt man beim Anlegen einer Instanz, oder während sie gestoppt ist: basalt instance set NAME --network NETZ',
+  'one.noPortsHelp':
+    'Netze wählt man beim Anlegen einer Instanz, oder während sie gestoppt ist: basalt instance set NAME --network NETZ',
 };

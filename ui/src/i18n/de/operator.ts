@@ -53,7 +53,8 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.invoice.overdue': 'Kunden sind mit Zahlungen im Rückstand',
 
   'pool.title': 'GPU-Pools',
-  'pool.help': 'Ein Pool ist eine Menge von Karten, die auf gleiche Weise geteilt werden. Die Zeit jeder Karte wird einmal zugesagt: nicht mehr als 100 %. Ihr VRAM auch, es sei denn, der Pool sagt mehr zu: Was dann nicht passt, liegt im Arbeitsspeicher des Knotens. Zeit, die niemandem zugesagt ist oder nicht benutzt wird, bekommt, wer sie will.',
+  'pool.help':
+    'Ein Pool ist eine Menge von Karten, die auf gleiche Weise geteilt werden. Die Zeit jeder Karte wird einmal zugesagt: nicht mehr als 100 %. Ihr VRAM auch, es sei denn, der Pool sagt mehr zu: Was dann nicht passt, liegt im Arbeitsspeicher des Knotens. Zeit, die niemandem zugesagt ist oder nicht benutzt wird, bekommt, wer sie will.',
   'pool.overcommit': 'Mehr VRAM zusagen, als da ist',
   'pool.overcommitOf': '{percent} von {vram}',
   'pool.noOvercommit': 'nein: jedes Byte einmal',
@@ -61,7 +62,8 @@ export const operator: Record<keyof typeof en, string> = {
   'pool.interop': 'Programme mit NVIDIAs eigener Laufzeitbibliothek',
   'pool.interopOn': 'laufen (basalt gpu interop)',
   'pool.overcommitField': 'VRAM, das zugesagt wird, in Prozent des vorhandenen',
-  'pool.overcommitHelp': '100 bis 400. Was auf eine Karte nicht passt, liegt im Arbeitsspeicher ihres Knotens und kommt zurück, bevor sein Mieter weiterrechnet: Der Knoten hat so viel weniger Arbeitsspeicher für Instanzen. Es lohnt sich, wenn Mieter selten gleichzeitig rechnen.',
+  'pool.overcommitHelp':
+    '100 bis 400. Was auf eine Karte nicht passt, liegt im Arbeitsspeicher ihres Knotens und kommt zurück, bevor sein Mieter weiterrechnet: Der Knoten hat so viel weniger Arbeitsspeicher für Instanzen. Es lohnt sich, wenn Mieter selten gleichzeitig rechnen.',
   'pool.create': 'GPU-Pool anlegen',
   'pool.which': 'GPU-Pool',
   'pool.card': 'Karte',
@@ -103,7 +105,8 @@ export const operator: Record<keyof typeof en, string> = {
   'all.noMatchHelp': 'Nehmen Sie einen Filter weg.',
   'all.move': 'Umziehen',
   'all.moveTitle': '{name} auf einen anderen Knoten umziehen',
-  'all.moveHelp': 'Sie läuft dabei weiter und steht am Ende einen Augenblick still. Wie weit sie ist, steht unter Wartung.',
+  'all.moveHelp':
+    'Sie läuft dabei weiter und steht am Ende einen Augenblick still. Wie weit sie ist, steht unter Wartung.',
   'all.target': 'Nach',
   'all.anyTarget': 'Der am besten passende',
   'all.noTarget': 'Kein anderer Knoten nimmt gerade Arbeit.',
@@ -111,7 +114,8 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.title': 'Wartung',
   'mnt.views': 'Ansichten der Wartung',
   'mnt.nodes': 'Knoten im Dienst',
-  'mnt.nodesHelp': 'Räumen bringt fort, was auf einem Knoten läuft: im Betrieb, wo das geht, sonst mit einem Neustart. Ein geräumter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
+  'mnt.nodesHelp':
+    'Räumen bringt fort, was auf einem Knoten läuft: im Betrieb, wo das geht, sonst mit einem Neustart. Ein geräumter Knoten kann ausgeschaltet, aktualisiert oder entfernt werden.',
   'mnt.migrations': 'Umzüge',
   'mnt.tokens': 'Knoten hinzufügen',
   'mnt.votes': 'Stimmberechtigt',
@@ -119,7 +123,8 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.instancesOn': '{n} Instanzen auf {name}',
   'mnt.drain': 'Räumen',
   'mnt.drainTitle': '{name} räumen?',
-  'mnt.drainHelp': 'Er nimmt nichts Neues, und was auf ihm ist, zieht um; was im Betrieb nicht umziehen kann, wird anderswo neu gestartet.',
+  'mnt.drainHelp':
+    'Er nimmt nichts Neues, und was auf ihm ist, zieht um; was im Betrieb nicht umziehen kann, wird anderswo neu gestartet.',
   'mnt.undrain': 'Wieder in Dienst nehmen',
   'mnt.undrainTitle': '{name} wieder in Dienst nehmen?',
   'mnt.undrainHelp': 'Er nimmt wieder Arbeit. Was umgezogen ist, kommt nicht von selbst zurück.',
@@ -132,7 +137,8 @@ export const operator: Record<keyof typeof en, string> = {
   'mnt.remove': 'Entfernen',
   'mnt.removeTitle': '{name} aus dem Cluster entfernen?',
   'mnt.removeHelp': 'Er kann mit einem neuen Token wieder beitreten.',
-  'mnt.forceHelp': 'Nur wenn {name} sicher und für immer ausgeschaltet ist: Was auf ihm war, startet anderswo, wo das geht, und Platten, die nur auf ihm liegen, sind verloren.',
+  'mnt.forceHelp':
+    'Nur wenn {name} sicher und für immer ausgeschaltet ist: Was auf ihm war, startet anderswo, wo das geht, und Platten, die nur auf ihm liegen, sind verloren.',
 
   'mig.empty': 'Nichts ist umgezogen',
   'mig.emptyHelp': 'Eine Instanz zieht aus der Liste aller Instanzen um, oder wenn ihr Knoten geräumt wird.',
@@ -155,7 +161,8 @@ export const operator: Record<keyof typeof en, string> = {
 
   'tok.add': 'Beitritts-Token erstellen',
   'tok.ready': 'Das Token ist bereit',
-  'tok.readyHelp': 'Installieren Sie Basalt auf dem neuen Server und führen Sie dies dort aus. Es gilt einmal, bis {until}, und wird nicht wieder gezeigt.',
+  'tok.readyHelp':
+    'Installieren Sie Basalt auf dem neuen Server und führen Sie dies dort aus. Es gilt einmal, bis {until}, und wird nicht wieder gezeigt.',
   'tok.run': 'Auf dem neuen Knoten',
   'tok.until': 'Gültig bis',
   'tok.used': 'Benutzt',

@@ -31,5 +31,6 @@ export const people: Record<keyof typeof en, string> = {
   'mem.ready': '{name} ist hinzugefügt',
   'mem.add': 'Hinzufügen',
   'mem.link': 'Link, der das Passwort setzt',
-  'mem.linkHelp': 'Schicken Sie diesen Link: Er setzt einmal das erste Passwort, bis {until}. Er wird nicht wieder gezeigt.',
+  'mem.linkHelp':
+    'Schicken Sie diesen Link: Er setzt einmal das erste Passwort, bis {until}. Er wird nicht wieder gezeigt.',
 };

@@ -19,7 +19,8 @@ export const prices: Record<keyof typeof en, string> = {
   'price.toList': 'Zu den Preislisten',
 
   'price.meters': 'Preise',
-  'price.metersHelp': 'Von mehreren Preisen eines Zählers gilt der, der zuletzt begonnen hat. Eine ausgestellte Rechnung ändert sich nicht mehr.',
+  'price.metersHelp':
+    'Von mehreren Preisen eines Zählers gilt der, der zuletzt begonnen hat. Eine ausgestellte Rechnung ändert sich nicht mehr.',
   'price.meter': 'Zähler',
   'price.price': 'Preis ({currency})',
   'price.per': 'Je',
@@ -37,7 +38,8 @@ export const prices: Record<keyof typeof en, string> = {
   'price.tiersHelp': 'Was darüber ist, kostet den Preis oben.',
 
   'price.commitments': 'Mindestabnahmen',
-  'price.commitmentsHelp': 'So viel von einem Zähler wird jeden Monat bezahlt, verbraucht oder nicht, und kostet sonst nichts.',
+  'price.commitmentsHelp':
+    'So viel von einem Zähler wird jeden Monat bezahlt, verbraucht oder nicht, und kostet sonst nichts.',
   'price.commitmentAdd': 'Mindestabnahme hinzufügen',
   'price.quantity': 'Menge',
   'price.eachMonth': 'Preis einer Einheit ({currency})',
@@ -78,7 +80,8 @@ export const prices: Record<keyof typeof en, string> = {
   'price.unit.million': 'Million',
 
   'price.simulation': 'Was es gekostet hätte',
-  'price.simulationHelp': 'Was im {month} verbraucht wurde, nach den gespeicherten Preisen dieser Liste, neben dem, was jede Organisation nach ihrer eigenen bezahlt.',
+  'price.simulationHelp':
+    'Was im {month} verbraucht wurde, nach den gespeicherten Preisen dieser Liste, neben dem, was jede Organisation nach ihrer eigenen bezahlt.',
   'price.simulate': 'Berechnen',
   'price.simulationUnsaved': 'Speichern Sie zuerst: Gerechnet wird mit den gespeicherten Preisen.',
   'price.simulationEmpty': 'Es gibt noch keine Organisation.',

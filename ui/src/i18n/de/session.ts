@@ -13,7 +13,8 @@ export const session: Record<keyof typeof en, string> = {
   'signIn.organization': 'Organisation',
   'signIn.ofHelp': 'Ihr Name oder ihre Kennung, wenn eine Organisation Ihr Konto angelegt hat.',
   'signIn.project': 'Projekt',
-  'signIn.whichHelp': 'Sie haben mehrere Rollen. Nennen Sie die Organisation oder das Projekt, in dem Sie arbeiten wollen.',
+  'signIn.whichHelp':
+    'Sie haben mehrere Rollen. Nennen Sie die Organisation oder das Projekt, in dem Sie arbeiten wollen.',
   'signIn.with': 'Mit {name} anmelden',
   'signIn.or': 'oder',
   'signIn.wait': 'Sie werden angemeldet…',

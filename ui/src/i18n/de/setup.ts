@@ -2,7 +2,8 @@ import type { setup as en } from '../en/setup';
 
 export const setup: Record<keyof typeof en, string> = {
   'setup.title': 'Cluster einrichten',
-  'setup.help': 'Vom leeren Cluster zum ersten Kunden. Jeder Schritt lässt sich überspringen und später hier oder auf seiner eigenen Seite nachholen.',
+  'setup.help':
+    'Vom leeren Cluster zum ersten Kunden. Jeder Schritt lässt sich überspringen und später hier oder auf seiner eigenen Seite nachholen.',
   'setup.steps': 'Schritte',
   'setup.done': 'erledigt',
   'setup.there': 'Schon da: {what}',
@@ -16,7 +17,8 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.dismiss': 'Nicht mehr zeigen',
 
   'setup.you': 'Sie selbst',
-  'setup.youHelp': 'Der Betreiber eines Clusters darf alles: Wählen Sie ein Passwort, das nur Sie kennen, und schalten Sie Einmalcodes ein.',
+  'setup.youHelp':
+    'Der Betreiber eines Clusters darf alles: Wählen Sie ein Passwort, das nur Sie kennen, und schalten Sie Einmalcodes ein.',
   'setup.youTotp': 'Einmalcodes sind eingeschaltet.',
   'setup.youNoTotp': 'Einmalcodes sind ausgeschaltet. So schalten Sie sie im Terminal ein:',
   'setup.passwordOld': 'Jetziges Passwort',
@@ -29,11 +31,13 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.brandHelp': 'Was Ihre Kunden sehen, wenn sie sich anmelden.',
 
   'setup.prices': 'Preise',
-  'setup.pricesHelp': 'Die Preisliste default ist mit dem Cluster als Beispiel entstanden: Sehen Sie jeden Preis an, und speichern Sie sie, wenn es Ihre ist. Für eine andere Währung legen Sie eine andere Liste an.',
+  'setup.pricesHelp':
+    'Die Preisliste default ist mit dem Cluster als Beispiel entstanden: Sehen Sie jeden Preis an, und speichern Sie sie, wenn es Ihre ist. Für eine andere Währung legen Sie eine andere Liste an.',
   'setup.pricesExample': 'Die Preisliste default ist noch das Beispiel.',
 
   'setup.images': 'Images und Apps',
-  'setup.imagesHelp': 'Instanzen starten von Images; die Apps des Katalogs holen ihres von der Adresse dessen, der es veröffentlicht.',
+  'setup.imagesHelp':
+    'Instanzen starten von Images; die Apps des Katalogs holen ihres von der Adresse dessen, der es veröffentlicht.',
   'setup.imagesApps': 'Apps: {apps}',
   'setup.import': 'Importieren',
   'setup.importOf': '{name} importieren',
@@ -42,7 +46,8 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.imageMissing': 'Noch nicht da',
 
   'setup.sizes': 'Größen und GPUs',
-  'setup.sizesHelp': 'Flavors sind die Größen, aus denen Kunden wählen; Pools sind GPUs, die auf eine Weise geteilt werden.',
+  'setup.sizesHelp':
+    'Flavors sind die Größen, aus denen Kunden wählen; Pools sind GPUs, die auf eine Weise geteilt werden.',
   'setup.sizesFlavors': 'Flavors',
   'setup.sizesPools': 'GPU-Pools',
   'setup.sizesGpus': 'Gemeldete GPUs: {n}.',

@@ -7,12 +7,15 @@ export const storage: Record<keyof typeof en, string> = {
   'sto.backups': 'Sicherungen',
 
   'ceph.off': 'Ceph ist ausgeschaltet',
-  'ceph.offHelp': 'Ceph hält Kopien der Volumes auf den Platten mehrerer Knoten: Instanzen starten dann anderswo, wenn ihr Knoten ausfällt, und ziehen im Betrieb um.',
+  'ceph.offHelp':
+    'Ceph hält Kopien der Volumes auf den Platten mehrerer Knoten: Instanzen starten dann anderswo, wenn ihr Knoten ausfällt, und ziehen im Betrieb um.',
   'ceph.enable': 'Ceph einschalten',
-  'ceph.enableHelp': 'Wählen Sie danach die Platten, die es haben darf, auf so vielen Knoten, wie es Kopien geben soll.',
+  'ceph.enableHelp':
+    'Wählen Sie danach die Platten, die es haben darf, auf so vielen Knoten, wie es Kopien geben soll.',
   'ceph.change': 'Ceph ändern',
   'ceph.copies': 'Kopien',
-  'ceph.copiesHelp': 'Von allem, 1 bis 5. Drei überstehen den Verlust eines Knotens, während ein anderer repariert wird.',
+  'ceph.copiesHelp':
+    'Von allem, 1 bis 5. Drei überstehen den Verlust eines Knotens, während ein anderer repariert wird.',
   'ceph.domain': 'Keine zwei Kopien auf',
   'ceph.domainHelp': 'Auf einem einzigen Knoten muss es die Platte sein.',
   'ceph.host': 'demselben Knoten',
@@ -60,7 +63,8 @@ export const storage: Record<keyof typeof en, string> = {
   'tgt.title': 'Sicherungsziele',
   'tgt.create': 'Sicherungsziel hinzufügen',
   'tgt.empty': 'Noch kein Sicherungsziel',
-  'tgt.emptyHelp': 'Sicherungen gehen in ein Verzeichnis, das jeder Knoten hat, etwa eine eingehängte Freigabe, oder in einen S3-Bucket. Ohne Ziel kann niemand ein Volume sichern.',
+  'tgt.emptyHelp':
+    'Sicherungen gehen in ein Verzeichnis, das jeder Knoten hat, etwa eine eingehängte Freigabe, oder in einen S3-Bucket. Ohne Ziel kann niemand ein Volume sichern.',
   'tgt.where': 'Wohin',
   'tgt.directory': 'Ein Verzeichnis, das jeder Knoten hat',
   'tgt.s3': 'Ein S3-Bucket',
@@ -72,7 +76,8 @@ export const storage: Record<keyof typeof en, string> = {
   'tgt.accessKey': 'Zugriffsschlüssel',
   'tgt.secretKey': 'Geheimer Schlüssel',
   'tgt.password': 'Passwort der Sicherungen',
-  'tgt.passwordHelp': 'Womit sie verschlüsselt werden; ohne Angabe wird eines gemacht. Bewahren Sie es auch anderswo auf: Ohne es lässt sich nichts wiederherstellen.',
+  'tgt.passwordHelp':
+    'Womit sie verschlüsselt werden; ohne Angabe wird eines gemacht. Bewahren Sie es auch anderswo auf: Ohne es lässt sich nichts wiederherstellen.',
   'tgt.deleteHelp': 'Was dort liegt, bleibt, und Basalt vergisst es. Nur ein Ziel ohne Sicherungen lässt sich löschen.',
   'tgt.Pending': 'Wird probiert',
   'tgt.Ready': 'Antwortet',
@@ -95,14 +100,16 @@ export const storage: Record<keyof typeof en, string> = {
   'xnet.external': 'Externe Netze',
   'xnet.create': 'Externes Netz hinzufügen',
   'xnet.empty': 'Noch kein externes Netz',
-  'xnet.emptyHelp': 'Ohne eines erreichen Instanzen nichts außerhalb, und niemand erreicht sie. Sagen Sie, welche Adressen Ihres Netzes der Cluster vergeben darf.',
+  'xnet.emptyHelp':
+    'Ohne eines erreichen Instanzen nichts außerhalb, und niemand erreicht sie. Sagen Sie, welche Adressen Ihres Netzes der Cluster vergeben darf.',
   'xnet.chassis': 'Netze auf den Knoten',
   'xnet.works': 'Funktioniert',
   'xnet.broken': 'Funktioniert nicht',
   'xnet.none': 'Ohne Netze',
   'xnet.routers': 'Router der Projekte',
   'xnet.noRouters': 'Kein Projekt hat einen Router',
-  'xnet.noRoutersHelp': 'Der Cluster macht jedem Projekt mit einem Netz einen, sobald es ein externes Standardnetz gibt.',
+  'xnet.noRoutersHelp':
+    'Der Cluster macht jedem Projekt mit einem Netz einen, sobald es ein externes Standardnetz gibt.',
   'xnet.out': 'Geht hinaus über',
   'xnet.seenAs': 'Außen gesehen als',
   'xnet.default': 'Standard',

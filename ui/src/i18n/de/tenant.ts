@@ -42,7 +42,8 @@ export const tenant: Record<keyof typeof en, string> = {
 
   'nav.webhooks': 'Webhooks',
   'hook.title': 'Webhooks',
-  'hook.help': 'Wer durch signierte Anfragen erfährt, was geschehen ist. Ereignisse, die nicht angenommen werden, warten einen Tag, dann werden sie aufgegeben.',
+  'hook.help':
+    'Wer durch signierte Anfragen erfährt, was geschehen ist. Ereignisse, die nicht angenommen werden, warten einen Tag, dann werden sie aufgegeben.',
   'hook.url': 'Adresse',
   'hook.events': 'Ereignisse',
   'hook.all': 'alle',
@@ -76,18 +77,21 @@ export const tenant: Record<keyof typeof en, string> = {
   'acc.change': 'Passwort ändern',
   'acc.changed': 'Das Passwort ist geändert.',
   'acc.totp': 'Einmalcodes',
-  'acc.totpHelp': 'Mit ihnen genügt ein Passwort allein nicht: Bei jeder Anmeldung wird ein Code aus einem Authenticator verlangt.',
+  'acc.totpHelp':
+    'Mit ihnen genügt ein Passwort allein nicht: Bei jeder Anmeldung wird ein Code aus einem Authenticator verlangt.',
   'acc.totpIsOn': 'Ein',
   'acc.totpIsOff': 'Aus',
   'acc.elsewhere': 'Sie melden sich bei einem Identitätsanbieter an: Passwort und Einmalcodes liegen dort.',
   'acc.totpBegin': 'Einmalcodes einrichten',
-  'acc.totpScan': 'Scannen Sie dies mit Ihrem Authenticator, oder geben Sie das Geheimnis ein. Geben Sie dann den Code ein, den er zeigt.',
+  'acc.totpScan':
+    'Scannen Sie dies mit Ihrem Authenticator, oder geben Sie das Geheimnis ein. Geben Sie dann den Code ein, den er zeigt.',
   'acc.totpQr': 'QR-Code des Geheimnisses',
   'acc.secret': 'Geheimnis',
   'acc.code': 'Code',
   'acc.confirm': 'Einschalten',
   'acc.recovery': 'Wiederherstellungscodes',
-  'acc.recoveryHelp': 'Einmalcodes sind an. Heben Sie diese auf für den Fall, dass Ihr Authenticator verloren geht: Jeder gilt einmal. Sie werden nicht wieder gezeigt.',
+  'acc.recoveryHelp':
+    'Einmalcodes sind an. Heben Sie diese auf für den Fall, dass Ihr Authenticator verloren geht: Jeder gilt einmal. Sie werden nicht wieder gezeigt.',
   'acc.totpOff': 'Einmalcodes ausschalten',
   'acc.totpRequired': 'Einmalcodes sind verlangt',
   'acc.totpRequiredHelp': 'Richten Sie sie hier ein. Bis dahin können Sie nichts anderes tun.',
@@ -109,7 +113,8 @@ export const tenant: Record<keyof typeof en, string> = {
   'proj.title': 'Projekte',
   'proj.create': 'Projekt anlegen',
   'proj.empty': 'Noch keine Projekte',
-  'proj.emptyHelp': 'Instanzen, Volumes und Netze gehören zu einem Projekt; Mitglieder haben darin ihre Rollen. Legen Sie das erste hier an, oder mit basalt project create.',
+  'proj.emptyHelp':
+    'Instanzen, Volumes und Netze gehören zu einem Projekt; Mitglieder haben darin ihre Rollen. Legen Sie das erste hier an, oder mit basalt project create.',
   'proj.shown': 'Angezeigt als',
   'proj.quota': 'Kontingent',
   'proj.noQuota': 'keine Grenze',
@@ -117,7 +122,8 @@ export const tenant: Record<keyof typeof en, string> = {
   'proj.edit': 'Bearbeiten',
   'proj.editTitle': '{name} bearbeiten',
   'proj.deleteTitle': 'Das Projekt {name} löschen?',
-  'proj.deleteHelp': 'Nur ein Projekt, das nichts hat, lässt sich löschen; sein erstes Netz und seine erste Sicherheitsgruppe gehen mit.',
+  'proj.deleteHelp':
+    'Nur ein Projekt, das nichts hat, lässt sich löschen; sein erstes Netz und seine erste Sicherheitsgruppe gehen mit.',
 
   'app.catalogue': 'Apps',
   'app.catalogueHelp': 'Maschinen, die mitbringen, wofür sie da sind.',

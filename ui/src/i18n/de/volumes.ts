@@ -15,7 +15,8 @@ export const volumes: Record<keyof typeof en, string> = {
   'vol.title': 'Volumes',
   'vol.create': 'Volume anlegen',
   'vol.empty': 'Noch keine Volumes',
-  'vol.emptyHelp': 'Ein Volume ist eine Platte, die ihre Instanz überlebt: Hängen Sie sie an eine an, nehmen Sie sie ab, geben Sie sie einer anderen. Legen Sie hier eines an, oder mit basalt volume create.',
+  'vol.emptyHelp':
+    'Ein Volume ist eine Platte, die ihre Instanz überlebt: Hängen Sie sie an eine an, nehmen Sie sie ab, geben Sie sie einer anderen. Legen Sie hier eines an, oder mit basalt volume create.',
   'vol.emptyViewer': 'Sie dürfen Volumes ansehen, aber nicht anlegen: Fragen Sie ein Mitglied des Projekts.',
   'vol.size': 'Größe',
   'vol.unit': 'Einheit von: {label}',
@@ -51,7 +52,8 @@ export const volumes: Record<keyof typeof en, string> = {
   'vol.detachHelp': 'Hängen Sie es zuerst im Gast aus: Was noch nicht geschrieben ist, ginge verloren.',
   'vol.grow': 'Vergrößern',
   'vol.growTitle': '{name} vergrößern',
-  'vol.growHelp': 'Es kann nicht wieder schrumpfen. Der Gast sieht die neue Größe sofort; das Dateisystem muss im Gast vergrößert werden.',
+  'vol.growHelp':
+    'Es kann nicht wieder schrumpfen. Der Gast sieht die neue Größe sofort; das Dateisystem muss im Gast vergrößert werden.',
   'vol.limitsTitle': 'Grenzen von {name}',
   'vol.save': 'Speichern',
   'vol.deleteTitle': '{name} löschen?',
@@ -61,16 +63,20 @@ export const volumes: Record<keyof typeof en, string> = {
   'snap.title': 'Snapshots',
   'snap.take': 'Snapshot anlegen',
   'snap.takeOf': 'Snapshot von {name} anlegen',
-  'snap.takeHelp': 'Das Volume, wie es jetzt ist. Bei einer laufenden Instanz ist es das, was die Platte erreicht hat; mit den Guest-Tools werden ihre Dateisysteme für den Augenblick angehalten.',
+  'snap.takeHelp':
+    'Das Volume, wie es jetzt ist. Bei einer laufenden Instanz ist es das, was die Platte erreicht hat; mit den Guest-Tools werden ihre Dateisysteme für den Augenblick angehalten.',
   'snap.empty': 'Noch keine Snapshots',
-  'snap.emptyHelp': 'Ein Snapshot behält ein Volume, wie es jetzt ist: Setzen Sie es darauf zurück, oder machen Sie ein neues Volume daraus. Legen Sie hier einen an, oder mit basalt volume snapshot.',
-  'snap.emptyNoVolume': 'Ein Snapshot ist von einem Volume, und es gibt noch keines. Legen Sie zuerst eine Instanz oder ein Volume an.',
+  'snap.emptyHelp':
+    'Ein Snapshot behält ein Volume, wie es jetzt ist: Setzen Sie es darauf zurück, oder machen Sie ein neues Volume daraus. Legen Sie hier einen an, oder mit basalt volume snapshot.',
+  'snap.emptyNoVolume':
+    'Ein Snapshot ist von einem Volume, und es gibt noch keines. Legen Sie zuerst eine Instanz oder ein Volume an.',
   'snap.of': 'Volume',
   'snap.volumeRoot': '{name} (Systemplatte)',
   'snap.taken': 'Inhalt vom',
   'snap.rollback': 'Zurücksetzen',
   'snap.rollbackTitle': '{volume} auf {name} zurücksetzen?',
-  'snap.rollbackHelp': 'Das Volume wird, was es war; was seither geschrieben wurde, geht verloren. Seine Instanz muss gestoppt sein.',
+  'snap.rollbackHelp':
+    'Das Volume wird, was es war; was seither geschrieben wurde, geht verloren. Seine Instanz muss gestoppt sein.',
   'snap.clone': 'Volume daraus machen',
   'snap.deleteTitle': 'Den Snapshot {name} löschen?',
   'snap.deleteHelp': 'Das Volume bleibt, wie es ist; es lässt sich nicht mehr auf diesen Stand zurücksetzen.',

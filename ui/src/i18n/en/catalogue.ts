@@ -17,9 +17,11 @@ export const catalogue = {
   'cat.notes': 'Notes for its user',
   'cat.notesHelp': 'What to do once it runs.',
   'cat.empty': 'No apps yet',
-  'cat.emptyHelp': 'An app is an image and what it does at its first boot. basalt app install brings in those that come with Basalt.',
+  'cat.emptyHelp':
+    'An app is an image and what it does at its first boot. basalt app install brings in those that come with Basalt.',
   'cat.catalogue': 'Apps that come with Basalt',
-  'cat.catalogueHelp': 'A new cluster has them. After an upgrade this brings in the newer versions; what you have changed in an app of the same version stays.',
+  'cat.catalogueHelp':
+    'A new cluster has them. After an upgrade this brings in the newer versions; what you have changed in an app of the same version stays.',
   'cat.deleteHelp': 'Machines made from it stay as they are.',
 
   'img.title': 'Images',
@@ -63,6 +65,7 @@ export const catalogue = {
   'flv.rootHelp': 'Nothing or 0: as large as the image.',
   'flv.asImage': 'as the image',
   'flv.empty': 'No flavors yet',
-  'flv.emptyHelp': 'A flavor is a size of machines: processors, memory and disk. Without one nobody can make a machine.',
+  'flv.emptyHelp':
+    'A flavor is a size of machines: processors, memory and disk. Without one nobody can make a machine.',
   'flv.deleteHelp': 'No new machine can have this size.',
 } as const;

@@ -1,6 +1,7 @@
 export const charts = {
   'one.monitoring': 'Monitoring',
-  'chart.help': 'As the node measures it, every 5 seconds. It remembers a day, and nothing from before it was restarted or the instance moved. Nothing is charged by these numbers. Times are UTC.',
+  'chart.help':
+    'As the node measures it, every 5 seconds. It remembers a day, and nothing from before it was restarted or the instance moved. Nothing is charged by these numbers. Times are UTC.',
   'chart.range': 'Range',
   'chart.15m': '15 min',
   'chart.1h': '1 h',

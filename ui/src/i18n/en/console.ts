@@ -14,7 +14,8 @@ export const consoles = {
   'console.full': 'Full screen',
   'console.ctrlAltDel': 'Send Ctrl-Alt-Del',
   'console.leave': 'Ctrl+Shift+Enter leaves: all other keys are the machine’s.',
-  'console.serialHelp': 'Ctrl+Shift+C copies and Ctrl+Shift+V pastes. A serial line has no size: tell the machine this one with',
+  'console.serialHelp':
+    'Ctrl+Shift+C copies and Ctrl+Shift+V pastes. A serial line has no size: tell the machine this one with',
   'console.screenHelp': 'What is pasted here does not reach the machine: use the serial console.',
   'console.stopped': 'There is a console while the instance runs. It is now: {state}.',
   'console.viewer': 'You may look at what the console wrote, but not use it: that takes the role member.',

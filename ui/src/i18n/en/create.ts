@@ -2,7 +2,8 @@ export const create = {
   'new.title': 'Create instance',
   'new.project': 'Project',
   'new.noProject': 'There is no project yet',
-  'new.noProjectHelp': 'Instances belong to a project. Make one with: basalt project create NAME --organization ORGANIZATION',
+  'new.noProjectHelp':
+    'Instances belong to a project. Make one with: basalt project create NAME --organization ORGANIZATION',
   'new.name': 'Name',
   'new.nameHelp': '1 to 63 of a-z, 0-9 and -, not at the ends.',
   'new.source': 'Image or app',
@@ -20,7 +21,8 @@ export const create = {
   'new.share': 'Guaranteed share of the GPU’s time (per cent)',
   'new.shareHelp': '0 is best effort: it gets what others leave. Idle time of others may be used beyond the share.',
   'new.tier': 'Tier',
-  'new.tierHelp': 'Who gets the GPU first when several want it. What nobody is guaranteed is divided four to two to one.',
+  'new.tierHelp':
+    'Who gets the GPU first when several want it. What nobody is guaranteed is divided four to two to one.',
   'tier.premium': 'Premium: next in line',
   'tier.standard': 'Standard',
   'tier.basic': 'Basic: after the others',
@@ -34,9 +36,11 @@ export const create = {
   'new.missing': 'Fill this in.',
   'new.missingAll': 'Still to be filled in: {fields}',
   'new.noLogin': 'Nobody could log in to this instance',
-  'new.noLoginHelp': 'It has no SSH key, no password for the console, and its user data set none. Keys are taken at the first start only.',
+  'new.noLoginHelp':
+    'It has no SSH key, no password for the console, and its user data set none. Keys are taken at the first start only.',
   'new.price': 'Price per hour',
-  'new.priceHelp': 'By the price book “{book}” with its discounts, before commitments and taxes, for the first hour of a month.',
+  'new.priceHelp':
+    'By the price book “{book}” with its discounts, before commitments and taxes, for the first hour of a month.',
   'new.priceNone': 'No price book can be read.',
   'new.priceCompute': 'vCPUs and memory, while it runs',
   'new.priceDisk': 'Root disk, also when stopped',
@@ -45,14 +49,16 @@ export const create = {
   'new.priceTotal': 'Together',
   'new.priceAtShare': 'At the guaranteed {percent}',
   'new.priceAtFull': 'At full use ({percent})',
-  'new.priceGpuHelp': 'GPU time and VRAM are charged as used. Idle time of the GPU may be used beyond the share: then an hour costs up to what full use does.',
+  'new.priceGpuHelp':
+    'GPU time and VRAM are charged as used. Idle time of the GPU may be used beyond the share: then an hour costs up to what full use does.',
   'new.same': 'The same without the portal',
   'new.cli': 'basalt command',
   'new.curl': 'curl',
   'new.sameHelp': 'Set BASALT_TOKEN to an API key first.',
   'new.pickFlavor': 'Choose a flavor to see the price.',
   'new.password': 'Password for the console',
-  'new.passwordHelp': 'Lets the image’s own user (debian, ubuntu) in on the console, not by SSH. It stands in the user data, which the project’s members can read.',
+  'new.passwordHelp':
+    'Lets the image’s own user (debian, ubuntu) in on the console, not by SSH. It stands in the user data, which the project’s members can read.',
   'new.passwordOwn': 'Your user data sets its own users.',
   'new.passwordMake': 'Make one up',
 } as const;

@@ -54,7 +54,8 @@ export const customers = {
 
   'cust.suspend': 'Suspend',
   'cust.suspendTitle': 'Suspend {name}?',
-  'cust.suspendHelp': 'Its instances stop, and nothing is made, changed or started until it is resumed. Nothing is deleted.',
+  'cust.suspendHelp':
+    'Its instances stop, and nothing is made, changed or started until it is resumed. Nothing is deleted.',
   'cust.suspendReason': 'Why, for its members to read',
   'cust.resume': 'Resume',
   'cust.delete': 'Delete',
@@ -86,7 +87,8 @@ export const customers = {
   'cust.paymentAdd': 'Record a payment',
   'cust.paymentAddTitle': 'Record a payment of {name}',
   'cust.paymentEmpty': 'No payments yet',
-  'cust.paymentEmptyHelp': 'Record what arrived at your bank. It pays the oldest invoices first, and tops up a prepaid wallet.',
+  'cust.paymentEmptyHelp':
+    'Record what arrived at your bank. It pays the oldest invoices first, and tops up a prepaid wallet.',
   'cust.paymentType': 'Type',
   'cust.type.payment': 'Payment',
   'cust.type.refund': 'Refund',
@@ -102,14 +104,16 @@ export const customers = {
   'cust.creditNote': 'Credit',
   'cust.creditNoteOf': 'Credit {number}',
   'cust.creditNoteTitle': 'Credit {number}?',
-  'cust.creditNoteHelp': 'All that is left of the invoice is taken back, with its taxes, by a credit note of its own. To take back a part, use basalt invoice credit.',
+  'cust.creditNoteHelp':
+    'All that is left of the invoice is taken back, with its taxes, by a credit note of its own. To take back a part, use basalt invoice credit.',
   'cust.creditNoteReason': 'Reason, as the credit note says',
   'cust.creditNoteEmpty': 'Nothing was taken back.',
   'cust.invoicesEmpty': 'No invoices yet.',
   'cust.ledger': 'Ledger',
   'cust.ledgerAccount': 'Account',
   'cust.ledgerEmpty': 'Nothing was posted yet.',
-  'cust.ledgerHelp': 'Made anew of invoices, credit notes and payments each time. Debits less credits: what is owed is positive.',
+  'cust.ledgerHelp':
+    'Made anew of invoices, credit notes and payments each time. Debits less credits: what is owed is positive.',
 
   'cust.budgetCreate': 'Create budget',
   'cust.budgetEmpty': 'No budgets',

@@ -2,7 +2,8 @@ export const instances = {
   'inst.title': 'Instances',
   'inst.create': 'Create instance',
   'inst.empty': 'No instances yet',
-  'inst.emptyHelp': 'An instance is a virtual machine with, if you like, a virtual GPU. Create one here, or with basalt instance create.',
+  'inst.emptyHelp':
+    'An instance is a virtual machine with, if you like, a virtual GPU. Create one here, or with basalt instance create.',
   'inst.emptyViewer': 'You may look at instances, but not create them: ask a member of the project.',
   'inst.size': 'Size',
   'inst.vgpu': 'Virtual GPU',
@@ -59,7 +60,8 @@ export const instances = {
   'one.logHelp': 'The end of what its serial console wrote.',
   'one.logEmpty': 'It has written nothing yet.',
   'one.stopTitle': 'Stop {name}?',
-  'one.stopHelp': 'The guest is asked to shut down and is switched off after a grace time. Its disk is kept, and is charged for.',
+  'one.stopHelp':
+    'The guest is asked to shut down and is switched off after a grace time. Its disk is kept, and is charged for.',
   'one.restartTitle': 'Restart {name}?',
   'one.restartHelp': 'What runs in it ends.',
   'one.changeHelp': 'A name counts at once, another size when the instance is next stopped and started.',

@@ -15,7 +15,8 @@ export const machines = {
 
   'gpu.title': 'GPUs',
   'gpu.none': 'No GPU is there',
-  'gpu.noneHelp': 'basalt-gpud on a node reports its cards; without a card, basalt-gpud --soft-gpu vram=8GiB makes one of the processors.',
+  'gpu.noneHelp':
+    'basalt-gpud on a node reports its cards; without a card, basalt-gpud --soft-gpu vram=8GiB makes one of the processors.',
   'gpu.where': '{name} on {node}',
   'gpu.resident': 'VRAM resident',
   'gpu.vramOf': '{used} of {all}',

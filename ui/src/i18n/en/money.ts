@@ -35,7 +35,8 @@ export const money = {
   'inv.empty': 'No invoices yet',
   'inv.emptyHelp': 'The first is issued when the month is over. “This month so far” shows what it would be now.',
   'inv.now': 'This month so far',
-  'inv.nowHelp': 'What the invoice would be if nothing more were used. Discounts, commitments and taxes are in it; it is final when the month is over.',
+  'inv.nowHelp':
+    'What the invoice would be if nothing more were used. Discounts, commitments and taxes are in it; it is final when the month is over.',
   'inv.numbered': 'Invoice {number}',
   'inv.gone': 'There is no such invoice',
   'inv.goneHelp': 'The address is wrong, or you may not see it.',

@@ -8,7 +8,8 @@ export const network = {
   'net.title': 'Networks',
   'net.create': 'Create network',
   'net.empty': 'No networks yet',
-  'net.emptyHelp': 'A network is private to its project; instances get their addresses in it by DHCP. Create one here, or with basalt network create.',
+  'net.emptyHelp':
+    'A network is private to its project; instances get their addresses in it by DHCP. Create one here, or with basalt network create.',
   'net.emptyViewer': 'You may look at networks, but not create them: ask a member of the project.',
   'net.ipv4': 'IPv4',
   'net.ipv6': 'IPv6',
@@ -27,7 +28,8 @@ export const network = {
   'net.deleteHelp': 'Only a network that nothing is in can be deleted.',
 
   'trace.title': 'Can it be reached?',
-  'trace.help': 'Follows the first packet of a connection through the network and says where it goes, or what drops it.',
+  'trace.help':
+    'Follows the first packet of a connection through the network and says where it goes, or what drops it.',
   'trace.from': 'From',
   'trace.to': 'To',
   'trace.endHelp': 'An instance’s name, or an address.',
@@ -40,11 +42,13 @@ export const network = {
   'sg.title': 'Security groups',
   'sg.create': 'Create security group',
   'sg.empty': 'No security groups yet',
-  'sg.emptyHelp': 'A security group says what may reach an instance and what it may reach. Create one here, or with basalt security-group create.',
+  'sg.emptyHelp':
+    'A security group says what may reach an instance and what it may reach. Create one here, or with basalt security-group create.',
   'sg.rules.one': '{n} rule',
   'sg.rules.other': '{n} rules',
   'sg.rulesTitle': 'Rules',
-  'sg.deny': 'What no rule allows is dropped, in both directions; answers to what was allowed are allowed. An instance in several groups may do what any of them allows.',
+  'sg.deny':
+    'What no rule allows is dropped, in both directions; answers to what was allowed are allowed. An instance in several groups may do what any of them allows.',
   'sg.noRules': 'Without a rule nothing comes in and nothing goes out.',
   'sg.direction': 'Direction',
   'sg.ingress': 'In',
@@ -71,7 +75,8 @@ export const network = {
   'fip.title': 'Floating IPs',
   'fip.create': 'Allocate floating IP',
   'fip.empty': 'No floating IPs yet',
-  'fip.emptyHelp': 'A floating IP is an address outside that reaches an instance, and that can be moved to another. It is charged for as long as it is yours. Allocate one here, or with basalt floating-ip create.',
+  'fip.emptyHelp':
+    'A floating IP is an address outside that reaches an instance, and that can be moved to another. It is charged for as long as it is yours. Allocate one here, or with basalt floating-ip create.',
   'fip.emptyViewer': 'You may look at floating IPs, but not allocate them: ask a member of the project.',
   'fip.address': 'Address',
   'fip.reaches': 'Reaches',
@@ -92,7 +97,8 @@ export const network = {
   'lb.title': 'Load balancers',
   'lb.create': 'Create load balancer',
   'lb.empty': 'No load balancers yet',
-  'lb.emptyHelp': 'A load balancer has one address and hands connections to many instances. Create one here, or with basalt load-balancer create.',
+  'lb.emptyHelp':
+    'A load balancer has one address and hands connections to many instances. Create one here, or with basalt load-balancer create.',
   'lb.emptyViewer': 'You may look at load balancers, but not create them: ask a member of the project.',
   'lb.needsNetwork': 'A load balancer stands in a network with IPv4 addresses. Create one first.',
   'lb.network': 'Network',
@@ -124,5 +130,6 @@ export const network = {
   'one.takeOffIP': 'Take floating IP off',
   'one.newIP': 'A new one',
   'one.noPorts': 'It is in no network',
-  'one.noPortsHelp': 'Networks are chosen when an instance is created, or while it is stopped: basalt instance set NAME --network NETWORK',
+  'one.noPortsHelp':
+    'Networks are chosen when an instance is created, or while it is stopped: basalt instance set NAME --network NETWORK',
 } as const;

@@ -51,7 +51,8 @@ export const operator = {
   'alert.invoice.overdue': 'Customers are behind with payment',
 
   'pool.title': 'GPU pools',
-  'pool.help': 'A pool is a set of cards that are divided alike. Each card’s time is promised once: no more than 100 % of it. Its VRAM too, unless the pool promises more: what does not fit then lies in the node’s memory. Time that nobody was promised or that is not used goes to whoever wants it.',
+  'pool.help':
+    'A pool is a set of cards that are divided alike. Each card’s time is promised once: no more than 100 % of it. Its VRAM too, unless the pool promises more: what does not fit then lies in the node’s memory. Time that nobody was promised or that is not used goes to whoever wants it.',
   'pool.overcommit': 'VRAM promised beyond what there is',
   'pool.overcommitOf': '{percent} of {vram}',
   'pool.noOvercommit': 'none: each byte once',
@@ -59,7 +60,8 @@ export const operator = {
   'pool.interop': 'Programs with NVIDIA’s own runtime library',
   'pool.interopOn': 'run (basalt gpu interop)',
   'pool.overcommitField': 'VRAM to promise, per cent of what the cards have',
-  'pool.overcommitHelp': '100 to 400. What does not fit on a card lies in its node’s memory and comes back before its tenant works again: the node has that much less memory for instances. It pays when tenants seldom work at the same time.',
+  'pool.overcommitHelp':
+    '100 to 400. What does not fit on a card lies in its node’s memory and comes back before its tenant works again: the node has that much less memory for instances. It pays when tenants seldom work at the same time.',
   'pool.create': 'Create GPU pool',
   'pool.which': 'GPU pool',
   'pool.card': 'Card',
@@ -101,7 +103,8 @@ export const operator = {
   'all.noMatchHelp': 'Take away a filter.',
   'all.move': 'Move',
   'all.moveTitle': 'Move {name} to another node',
-  'all.moveHelp': 'It runs on while it moves, and stands still for a moment at the end. How far it is stands under Maintenance.',
+  'all.moveHelp':
+    'It runs on while it moves, and stands still for a moment at the end. How far it is stands under Maintenance.',
   'all.target': 'To',
   'all.anyTarget': 'Whichever fits best',
   'all.noTarget': 'No other node takes work now.',
@@ -109,7 +112,8 @@ export const operator = {
   'mnt.title': 'Maintenance',
   'mnt.views': 'Views of maintenance',
   'mnt.nodes': 'Nodes in service',
-  'mnt.nodesHelp': 'Draining moves away what runs on a node, live where that is possible, else by a restart. A drained node can be switched off, upgraded or removed.',
+  'mnt.nodesHelp':
+    'Draining moves away what runs on a node, live where that is possible, else by a restart. A drained node can be switched off, upgraded or removed.',
   'mnt.migrations': 'Moves',
   'mnt.tokens': 'Add a node',
   'mnt.votes': 'Votes',
@@ -117,7 +121,8 @@ export const operator = {
   'mnt.instancesOn': '{n} instances on {name}',
   'mnt.drain': 'Drain',
   'mnt.drainTitle': 'Drain {name}?',
-  'mnt.drainHelp': 'It takes nothing new, and what is on it moves away; what cannot move while it runs is restarted elsewhere.',
+  'mnt.drainHelp':
+    'It takes nothing new, and what is on it moves away; what cannot move while it runs is restarted elsewhere.',
   'mnt.undrain': 'Put back into service',
   'mnt.undrainTitle': 'Put {name} back into service?',
   'mnt.undrainHelp': 'It takes work again. What has moved away does not come back by itself.',
@@ -130,7 +135,8 @@ export const operator = {
   'mnt.remove': 'Remove',
   'mnt.removeTitle': 'Remove {name} from the cluster?',
   'mnt.removeHelp': 'It can join again with a new token.',
-  'mnt.forceHelp': 'Only if {name} is certainly switched off for good: what was on it starts elsewhere where that is possible, and disks that lie on it alone are lost.',
+  'mnt.forceHelp':
+    'Only if {name} is certainly switched off for good: what was on it starts elsewhere where that is possible, and disks that lie on it alone are lost.',
 
   'mig.empty': 'Nothing has moved',
   'mig.emptyHelp': 'An instance is moved from the list of all instances, or by draining its node.',
@@ -153,7 +159,8 @@ export const operator = {
 
   'tok.add': 'Make a join token',
   'tok.ready': 'The token is ready',
-  'tok.readyHelp': 'Install Basalt on the new server, then run this there. It works once, until {until}, and is not shown again.',
+  'tok.readyHelp':
+    'Install Basalt on the new server, then run this there. It works once, until {until}, and is not shown again.',
   'tok.run': 'On the new node',
   'tok.until': 'Good until',
   'tok.used': 'Used',

@@ -17,7 +17,8 @@ export const prices = {
   'price.toList': 'Go to the price books',
 
   'price.meters': 'Prices',
-  'price.metersHelp': 'Of several prices of a meter the one holds that began last. An invoice that was issued does not change.',
+  'price.metersHelp':
+    'Of several prices of a meter the one holds that began last. An invoice that was issued does not change.',
   'price.meter': 'Meter',
   'price.price': 'Price ({currency})',
   'price.per': 'Per',
@@ -76,7 +77,8 @@ export const prices = {
   'price.unit.million': 'million',
 
   'price.simulation': 'What it would have cost',
-  'price.simulationHelp': 'What was used in {month}, by the saved prices of this book, beside what each pays by its own.',
+  'price.simulationHelp':
+    'What was used in {month}, by the saved prices of this book, beside what each pays by its own.',
   'price.simulate': 'Calculate',
   'price.simulationUnsaved': 'Save first: it is calculated by the prices that are saved.',
   'price.simulationEmpty': 'There is no organization yet.',

@@ -1,7 +1,8 @@
 export const revenue = {
   'nav.revenue': 'Revenue',
   'rev.title': 'Revenue',
-  'rev.help': 'What the invoices issued in the period earned, less what credit notes of the period took back. This month’s use is invoiced when the month is over.',
+  'rev.help':
+    'What the invoices issued in the period earned, less what credit notes of the period took back. This month’s use is invoiced when the month is over.',
   'rev.period': 'Period',
   'rev.last12': 'The last 12 months',
   'rev.year': 'The year {year}',

@@ -1,6 +1,7 @@
 export const setup = {
   'setup.title': 'Set up the cluster',
-  'setup.help': 'From an empty cluster to the first customer. Every step can be skipped, and done later here or on its own page.',
+  'setup.help':
+    'From an empty cluster to the first customer. Every step can be skipped, and done later here or on its own page.',
   'setup.steps': 'Steps',
   'setup.done': 'done',
   'setup.there': 'There already: {what}',
@@ -27,11 +28,13 @@ export const setup = {
   'setup.brandHelp': 'What your customers see when they sign in.',
 
   'setup.prices': 'Prices',
-  'setup.pricesHelp': 'The price book named default was made with the cluster, as an example: look at each price, and save it when it is yours. For another currency make another book.',
+  'setup.pricesHelp':
+    'The price book named default was made with the cluster, as an example: look at each price, and save it when it is yours. For another currency make another book.',
   'setup.pricesExample': 'The price book default is still the example.',
 
   'setup.images': 'Images and apps',
-  'setup.imagesHelp': 'Instances start from images; the catalogue’s apps bring theirs from the address of who publishes it.',
+  'setup.imagesHelp':
+    'Instances start from images; the catalogue’s apps bring theirs from the address of who publishes it.',
   'setup.imagesApps': 'Apps: {apps}',
   'setup.import': 'Import',
   'setup.importOf': 'Import {name}',
@@ -40,7 +43,8 @@ export const setup = {
   'setup.imageMissing': 'Not there yet',
 
   'setup.sizes': 'Sizes and GPUs',
-  'setup.sizesHelp': 'Flavors are the sizes that customers choose from, pools are sets of GPUs that are shared in one way.',
+  'setup.sizesHelp':
+    'Flavors are the sizes that customers choose from, pools are sets of GPUs that are shared in one way.',
   'setup.sizesFlavors': 'Flavors',
   'setup.sizesPools': 'GPU pools',
   'setup.sizesGpus': 'GPUs that have reported: {n}.',

@@ -40,7 +40,8 @@ export const tenant = {
 
   'nav.webhooks': 'Webhooks',
   'hook.title': 'Webhooks',
-  'hook.help': 'Who is told what happened, by signed requests. Events that are not taken wait for a day, then they are given up.',
+  'hook.help':
+    'Who is told what happened, by signed requests. Events that are not taken wait for a day, then they are given up.',
   'hook.url': 'Address',
   'hook.events': 'Events',
   'hook.all': 'all',
@@ -85,7 +86,8 @@ export const tenant = {
   'acc.code': 'Code',
   'acc.confirm': 'Turn on',
   'acc.recovery': 'Recovery codes',
-  'acc.recoveryHelp': 'One-time codes are on. Keep these for when your authenticator is lost: each is good once. They are not shown again.',
+  'acc.recoveryHelp':
+    'One-time codes are on. Keep these for when your authenticator is lost: each is good once. They are not shown again.',
   'acc.totpOff': 'Turn off one-time codes',
   'acc.totpRequired': 'One-time codes are required',
   'acc.totpRequiredHelp': 'Set them up here. You can do nothing else until then.',
@@ -107,7 +109,8 @@ export const tenant = {
   'proj.title': 'Projects',
   'proj.create': 'Create project',
   'proj.empty': 'No projects yet',
-  'proj.emptyHelp': 'What instances, volumes and networks belong to is a project; members have their roles in one. Create the first here, or with basalt project create.',
+  'proj.emptyHelp':
+    'What instances, volumes and networks belong to is a project; members have their roles in one. Create the first here, or with basalt project create.',
   'proj.shown': 'Shown as',
   'proj.quota': 'Quota',
   'proj.noQuota': 'no limit',

@@ -13,7 +13,8 @@ export const volumes = {
   'vol.title': 'Volumes',
   'vol.create': 'Create volume',
   'vol.empty': 'No volumes yet',
-  'vol.emptyHelp': 'A volume is a disk that outlives its instance: attach it to one, take it off, give it to another. Create one here, or with basalt volume create.',
+  'vol.emptyHelp':
+    'A volume is a disk that outlives its instance: attach it to one, take it off, give it to another. Create one here, or with basalt volume create.',
   'vol.emptyViewer': 'You may look at volumes, but not create them: ask a member of the project.',
   'vol.size': 'Size',
   'vol.unit': 'Unit of: {label}',
@@ -49,7 +50,8 @@ export const volumes = {
   'vol.detachHelp': 'Unmount it in the guest first: what was not written yet would be lost.',
   'vol.grow': 'Grow',
   'vol.growTitle': 'Grow {name}',
-  'vol.growHelp': 'It cannot shrink again. The guest sees the new size at once; its file system has to be grown inside.',
+  'vol.growHelp':
+    'It cannot shrink again. The guest sees the new size at once; its file system has to be grown inside.',
   'vol.limitsTitle': 'Limits of {name}',
   'vol.save': 'Save',
   'vol.deleteTitle': 'Delete {name}?',
@@ -59,16 +61,19 @@ export const volumes = {
   'snap.title': 'Snapshots',
   'snap.take': 'Take snapshot',
   'snap.takeOf': 'Take a snapshot of {name}',
-  'snap.takeHelp': 'The volume as it is now. Of a running instance it is what has reached the disk; with the guest tools its file systems are frozen for the moment.',
+  'snap.takeHelp':
+    'The volume as it is now. Of a running instance it is what has reached the disk; with the guest tools its file systems are frozen for the moment.',
   'snap.empty': 'No snapshots yet',
-  'snap.emptyHelp': 'A snapshot keeps a volume as it is now: roll back to it, or make a new volume of it. Take one here, or with basalt volume snapshot.',
+  'snap.emptyHelp':
+    'A snapshot keeps a volume as it is now: roll back to it, or make a new volume of it. Take one here, or with basalt volume snapshot.',
   'snap.emptyNoVolume': 'A snapshot is of a volume, and there is none yet. Create an instance or a volume first.',
   'snap.of': 'Volume',
   'snap.volumeRoot': '{name} (root disk)',
   'snap.taken': 'Content of',
   'snap.rollback': 'Roll back',
   'snap.rollbackTitle': 'Roll {volume} back to {name}?',
-  'snap.rollbackHelp': 'The volume becomes what it was; what was written since is lost. Its instance has to be stopped.',
+  'snap.rollbackHelp':
+    'The volume becomes what it was; what was written since is lost. Its instance has to be stopped.',
   'snap.clone': 'Make a volume of it',
   'snap.deleteTitle': 'Delete the snapshot {name}?',
   'snap.deleteHelp': 'The volume stays as it is; it cannot be rolled back to this moment any more.',

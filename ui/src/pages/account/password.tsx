@@ -26,13 +26,33 @@ export function Password({ email }: { email: string }) {
           {/* Password managers keep what belongs to a name. */}
           <input type="text" hidden readOnly autoComplete="username" value={email} />
           <Field id="acc-old" label={t('acc.old')} path="old" errors={errors} required>
-            <TextInput id="acc-old" type="password" autoComplete="current-password" isRequired value={form.old} onChange={(_, v) => setForm((f) => ({ ...f, old: v }))} />
+            <TextInput
+              id="acc-old"
+              type="password"
+              autoComplete="current-password"
+              isRequired
+              value={form.old}
+              onChange={(_, v) => setForm((f) => ({ ...f, old: v }))}
+            />
           </Field>
           <Field id="acc-new" label={t('acc.new')} help={t('acc.newHelp')} path="new" errors={errors} required>
-            <TextInput id="acc-new" type="password" autoComplete="new-password" isRequired value={form.new} onChange={(_, v) => setForm((f) => ({ ...f, new: v }))} />
+            <TextInput
+              id="acc-new"
+              type="password"
+              autoComplete="new-password"
+              isRequired
+              value={form.new}
+              onChange={(_, v) => setForm((f) => ({ ...f, new: v }))}
+            />
           </Field>
-          <div role="status">{change.isSuccess && <Alert isInline component="p" variant="success" title={t('acc.changed')} />}</div>
-          <div><Button type="submit" isLoading={change.isPending} isDisabled={change.isPending}>{t('acc.change')}</Button></div>
+          <div role="status">
+            {change.isSuccess && <Alert isInline component="p" variant="success" title={t('acc.changed')} />}
+          </div>
+          <div>
+            <Button type="submit" isLoading={change.isPending} isDisabled={change.isPending}>
+              {t('acc.change')}
+            </Button>
+          </div>
         </Form>
       </CardBody>
     </Card>

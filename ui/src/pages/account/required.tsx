@@ -14,7 +14,11 @@ export function RequiredCodes({ session }: { session: Session }) {
         <h1>{t('acc.totpRequired')}</h1>
         <p>{t('acc.totpRequiredHelp')}</p>
         <OneTimeCodes email={session.name ?? ''} on={session.totp ?? false} required />
-        <div><Button isDisabled={!session.totp} onClick={() => void client.invalidateQueries({ queryKey: sessionKey })}>{t('acc.goOn')}</Button></div>
+        <div>
+          <Button isDisabled={!session.totp} onClick={() => void client.invalidateQueries({ queryKey: sessionKey })}>
+            {t('acc.goOn')}
+          </Button>
+        </div>
       </main>
     </div>
   );

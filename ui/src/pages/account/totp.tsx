@@ -1,5 +1,15 @@
 // One-time codes: set up with an authenticator, and turned off with the password and a code.
-import { Alert, Button, Card, CardBody, CardTitle, ClipboardCopy, Form, Label, TextInput } from '@patternfly/react-core';
+import {
+  Alert,
+  Button,
+  Card,
+  CardBody,
+  CardTitle,
+  ClipboardCopy,
+  Form,
+  Label,
+  TextInput,
+} from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, ok } from '../../api/client';
@@ -14,18 +24,39 @@ import { QrCode } from '../../parts/qr-code';
 function SetUp({ secret, uri, onDone }: { secret: string; uri: string; onDone: (codes: string[]) => void }) {
   const { t } = useText();
   const [code, setCode] = useState('');
-  const confirm = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/confirm', { body: { code: code.trim() } })), onSuccess: ({ codes }) => onDone(codes) });
+  const confirm = useMutation({
+    mutationFn: () => ok(api.POST('/v1/totp/confirm', { body: { code: code.trim() } })),
+    onSuccess: ({ codes }) => onDone(codes),
+  });
   const errors = useFieldErrors(confirm.error);
   return (
     <Form aria-label={t('acc.totpBegin')} onSubmit={(e) => (e.preventDefault(), confirm.mutate())}>
       <p>{t('acc.totpScan')}</p>
       <QrCode text={uri} label={t('acc.totpQr')} />
-      <ClipboardCopy isReadOnly hoverTip={t('common.copy')} clickTip={t('common.copied')} textAriaLabel={t('acc.secret')}>{secret}</ClipboardCopy>
+      <ClipboardCopy
+        isReadOnly
+        hoverTip={t('common.copy')}
+        clickTip={t('common.copied')}
+        textAriaLabel={t('acc.secret')}
+      >
+        {secret}
+      </ClipboardCopy>
       <ErrorAlert error={elsewhere(confirm.error, ['code'])} />
       <Field id="acc-code" label={t('acc.code')} path="code" errors={errors} required>
-        <TextInput id="acc-code" inputMode="numeric" autoComplete="one-time-code" isRequired value={code} onChange={(_, v) => setCode(v)} />
+        <TextInput
+          id="acc-code"
+          inputMode="numeric"
+          autoComplete="one-time-code"
+          isRequired
+          value={code}
+          onChange={(_, v) => setCode(v)}
+        />
       </Field>
-      <div><Button type="submit" isLoading={confirm.isPending} isDisabled={confirm.isPending}>{t('acc.confirm')}</Button></div>
+      <div>
+        <Button type="submit" isLoading={confirm.isPending} isDisabled={confirm.isPending}>
+          {t('acc.confirm')}
+        </Button>
+      </div>
     </Form>
   );
 }
@@ -34,16 +65,48 @@ function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; 
   const { t } = useText();
   const [password, setPassword] = useState('');
   const [code, setCode] = useState('');
-  const off = useMutation({ mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password, code: code.trim() } })), onSuccess: () => (onOff(), onClose()) });
+  const off = useMutation({
+    mutationFn: () => ok(api.POST('/v1/totp/disable', { body: { password, code: code.trim() } })),
+    onSuccess: () => (onOff(), onClose()),
+  });
   const errors = useFieldErrors(off.error);
   return (
-    <FormDialog title={t('acc.totpOff')} help={t('acc.totpOffHelp')} action={t('acc.off')} busy={off.isPending} error={off.error} shown={['password', 'code']} onSubmit={off.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('acc.totpOff')}
+      help={t('acc.totpOffHelp')}
+      action={t('acc.off')}
+      busy={off.isPending}
+      error={off.error}
+      shown={['password', 'code']}
+      onSubmit={off.mutate}
+      onClose={onClose}
+    >
       <input type="text" hidden readOnly autoComplete="username" value={email} />
       <Field id="acc-off" label={t('acc.old')} path="password" errors={errors} required>
-        <TextInput id="acc-off" type="password" autoComplete="current-password" isRequired value={password} onChange={(_, v) => setPassword(v)} />
+        <TextInput
+          id="acc-off"
+          type="password"
+          autoComplete="current-password"
+          isRequired
+          value={password}
+          onChange={(_, v) => setPassword(v)}
+        />
       </Field>
-      <Field id="acc-off-code" label={t('signIn.code')} path="code" help={t('signIn.codeHelp')} errors={errors} required>
-        <TextInput id="acc-off-code" autoComplete="one-time-code" isRequired value={code} onChange={(_, v) => setCode(v)} />
+      <Field
+        id="acc-off-code"
+        label={t('signIn.code')}
+        path="code"
+        help={t('signIn.codeHelp')}
+        errors={errors}
+        required
+      >
+        <TextInput
+          id="acc-off-code"
+          autoComplete="one-time-code"
+          isRequired
+          value={code}
+          onChange={(_, v) => setCode(v)}
+        />
       </Field>
     </FormDialog>
   );
@@ -52,7 +115,8 @@ function TurnOff({ email, onOff, onClose }: { email: string; onOff: () => void; 
 export function OneTimeCodes({ email, on, required = false }: { email: string; on: boolean; required?: boolean }) {
   const { t } = useText();
   const client = useQueryClient();
-  const turned = (totp: boolean) => client.setQueryData(sessionKey, (s: Session | null | undefined) => s && { ...s, totp });
+  const turned = (totp: boolean) =>
+    client.setQueryData(sessionKey, (s: Session | null | undefined) => s && { ...s, totp });
   const [codes, setCodes] = useState<string[] | null>(null);
   const [turningOff, setTurningOff] = useState(false);
   const begin = useMutation({ mutationFn: () => ok(api.POST('/v1/totp')) });
@@ -66,18 +130,42 @@ export function OneTimeCodes({ email, on, required = false }: { email: string; o
           <Alert isInline isLiveRegion component="h3" variant="success" title={t('acc.recovery')}>
             <div className="basalt-stack">
               <p>{t('acc.recoveryHelp')}</p>
-              <ul className="basalt-codes" aria-label={t('acc.recovery')}>{codes.map((c) => <li key={c}><code>{c}</code></li>)}</ul>
-              <div><Button variant="secondary" onClick={() => setCodes(null)}>{t('common.close')}</Button></div>
+              <ul className="basalt-codes" aria-label={t('acc.recovery')}>
+                {codes.map((c) => (
+                  <li key={c}>
+                    <code>{c}</code>
+                  </li>
+                ))}
+              </ul>
+              <div>
+                <Button variant="secondary" onClick={() => setCodes(null)}>
+                  {t('common.close')}
+                </Button>
+              </div>
             </div>
           </Alert>
         )}
-        {!codes && begin.data && <SetUp secret={begin.data.secret} uri={begin.data.uri} onDone={(c) => (setCodes(c), begin.reset(), turned(true))} />}
+        {!codes && begin.data && (
+          <SetUp
+            secret={begin.data.secret}
+            uri={begin.data.uri}
+            onDone={(c) => (setCodes(c), begin.reset(), turned(true))}
+          />
+        )}
         {!begin.data && !codes && (
           <div className="basalt-actions">
             <Label color={on ? 'green' : 'grey'}>{t(on ? 'acc.totpIsOn' : 'acc.totpIsOff')}</Label>
-            {on
-              ? !required && <Button variant="link" isDanger onClick={() => setTurningOff(true)}>{t('acc.totpOff')}</Button>
-              : <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>{t('acc.totpBegin')}</Button>}
+            {on ? (
+              !required && (
+                <Button variant="link" isDanger onClick={() => setTurningOff(true)}>
+                  {t('acc.totpOff')}
+                </Button>
+              )
+            ) : (
+              <Button variant="secondary" isLoading={begin.isPending} onClick={() => begin.mutate()}>
+                {t('acc.totpBegin')}
+              </Button>
+            )}
           </div>
         )}
       </CardBody>

@@ -18,18 +18,51 @@ export function Move({ instance, nodes, onClose }: { instance: Instance; nodes: 
   const client = useQueryClient();
   const [target, setTarget] = useState('');
   const { id = '', name, organization } = instance.meta;
-  const body: Schemas['Migration'] = { kind: 'Migration', meta: { name: '', ...(organization && { organization }) }, spec: { instance: id, ...(target && { target }) } };
-  const save = useMutation({ mutationFn: () => ok(api.POST('/v1/migrations', { body })), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Migration', 'list'] })) });
-  const others = nodes.filter((n) => n.meta.id !== instance.assignment?.node && nodeState(n) === 'Ready' && !n.spec.unschedulable);
+  const body: Schemas['Migration'] = {
+    kind: 'Migration',
+    meta: { name: '', ...(organization && { organization }) },
+    spec: { instance: id, ...(target && { target }) },
+  };
+  const save = useMutation({
+    mutationFn: () => ok(api.POST('/v1/migrations', { body })),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Migration', 'list'] })),
+  });
+  const others = nodes.filter(
+    (n) => n.meta.id !== instance.assignment?.node && nodeState(n) === 'Ready' && !n.spec.unschedulable,
+  );
   return (
-    <FormDialog title={t('all.moveTitle', { name })} help={t('all.moveHelp')} action={t('all.move')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
-      <Field id="move-target" label={t('all.target')} help={others.length === 0 ? t('all.noTarget') : undefined} error={atField(save.error, 'spec.target')}>
-        <FormSelect id="move-target" value={target} onChange={(_, v) => setTarget(v)} aria-describedby={describedBy('move-target')}>
+    <FormDialog
+      title={t('all.moveTitle', { name })}
+      help={t('all.moveHelp')}
+      action={t('all.move')}
+      busy={save.isPending}
+      error={save.error}
+      shown={shown}
+      onSubmit={save.mutate}
+      onClose={onClose}
+    >
+      <Field
+        id="move-target"
+        label={t('all.target')}
+        help={others.length === 0 ? t('all.noTarget') : undefined}
+        error={atField(save.error, 'spec.target')}
+      >
+        <FormSelect
+          id="move-target"
+          value={target}
+          onChange={(_, v) => setTarget(v)}
+          aria-describedby={describedBy('move-target')}
+        >
           <FormSelectOption value="" label={t('all.anyTarget')} />
-          {others.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.id} label={n.meta.name} />)}
+          {others.map((n) => (
+            <FormSelectOption key={n.meta.id} value={n.meta.id} label={n.meta.name} />
+          ))}
         </FormSelect>
       </Field>
-      <Same cli={asCommand(['instance', 'migrate', name], { to: nodes.find((n) => n.meta.id === target)?.meta.name })} curl={asCurl('POST', `/v1/migrations`, body)} />
+      <Same
+        cli={asCommand(['instance', 'migrate', name], { to: nodes.find((n) => n.meta.id === target)?.meta.name })}
+        curl={asCurl('POST', `/v1/migrations`, body)}
+      />
     </FormDialog>
   );
 }

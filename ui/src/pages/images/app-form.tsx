@@ -31,7 +31,10 @@ const begun = { displayName: '', version: '1', image: '' };
 
 function formOf(app: App | undefined): Form {
   const spec: App['spec'] = app?.spec ?? begun;
-  return { ...(Object.fromEntries(fields.map(({ field }) => [field, spec[field] ?? ''])) as Form), name: app?.meta.name ?? '' };
+  return {
+    ...(Object.fromEntries(fields.map(({ field }) => [field, spec[field] ?? ''])) as Form),
+    name: app?.meta.name ?? '',
+  };
 }
 
 export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => void; onClose: () => void }) {
@@ -40,24 +43,65 @@ export function AppForm({ app, onDone, onClose }: { app?: App; onDone: () => voi
     of: apps,
     object: app,
     fields: formOf,
-    body: (a, { name, ...texts }) => ({ kind: 'App', meta: { name, ...(a && { revision: a.meta.revision, labels: a.meta.labels }) }, spec: { ...(a?.spec ?? begun), ...texts } }),
+    body: (a, { name, ...texts }) => ({
+      kind: 'App',
+      meta: { name, ...(a && { revision: a.meta.revision, labels: a.meta.labels }) },
+      spec: { ...(a?.spec ?? begun), ...texts },
+    }),
     onSaved: onDone,
   });
   const { form } = edit;
   const at = (path: string) => atField(edit.error, path);
   return (
-    <FormDialog wide title={app ? t('pool.changeTitle', { name: app.meta.name }) : t('cat.create')} action={app ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+    <FormDialog
+      wide
+      title={app ? t('pool.changeTitle', { name: app.meta.name }) : t('cat.create')}
+      action={app ? t('op.save') : t('common.create')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
       <Conflict edit={edit} label={(x) => t(fields.find((f) => f.field === x)?.text ?? 'common.name')} />
       <Field id="app-name" label={t('common.name')} error={at('meta.name')} required>
-        <TextInput id="app-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('app-name')} />
+        <TextInput
+          id="app-name"
+          value={form.name}
+          onChange={(_, v) => edit.set('name')(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+          validated={at('meta.name') ? 'error' : 'default'}
+          aria-describedby={describedBy('app-name')}
+        />
       </Field>
       {fields.map((f) => {
         const id = `app-${f.field}`;
         const error = at(`spec.${f.field}`);
-        const props = { id, value: form[f.field], onChange: (_: unknown, v: string) => edit.set(f.field)(v), isRequired: 'required' in f, validated: error ? ('error' as const) : ('default' as const), 'aria-describedby': describedBy(id) };
+        const props = {
+          id,
+          value: form[f.field],
+          onChange: (_: unknown, v: string) => edit.set(f.field)(v),
+          isRequired: 'required' in f,
+          validated: error ? ('error' as const) : ('default' as const),
+          'aria-describedby': describedBy(id),
+        };
         return (
-          <Field key={id} id={id} label={t(f.text)} help={'help' in f ? t(f.help) : undefined} error={error} required={'required' in f}>
-            {'lines' in f ? <TextArea {...props} rows={f.lines} resizeOrientation="vertical" spellCheck={f.field !== 'userData'} /> : <TextInput {...props} autoComplete="off" />}
+          <Field
+            key={id}
+            id={id}
+            label={t(f.text)}
+            help={'help' in f ? t(f.help) : undefined}
+            error={error}
+            required={'required' in f}
+          >
+            {'lines' in f ? (
+              <TextArea {...props} rows={f.lines} resizeOrientation="vertical" spellCheck={f.field !== 'userData'} />
+            ) : (
+              <TextInput {...props} autoComplete="off" />
+            )}
           </Field>
         );
       })}

@@ -25,8 +25,27 @@ function ImageOf({ app, images, get }: { app: App; images: Image[]; get?: (a: Ap
   const ready = image?.status?.phase === 'Ready';
   return (
     <div>
-      {app.spec.image} {ready ? <ToneLabel tone="good" text={t('img.Ready')} /> : image ? <ToneLabel tone="busy" text={t(`img.${image.status?.phase ?? 'Pending'}`)} /> : <ToneLabel tone="warning" text={t('cat.noImage')} />}
-      {!image && get && app.spec.imageURL && <> <Button variant="link" isInline aria-label={`${t('cat.getImage')}: ${app.spec.image}`} onClick={() => get(app)}>{t('cat.getImage')}</Button></>}
+      {app.spec.image}{' '}
+      {ready ? (
+        <ToneLabel tone="good" text={t('img.Ready')} />
+      ) : image ? (
+        <ToneLabel tone="busy" text={t(`img.${image.status?.phase ?? 'Pending'}`)} />
+      ) : (
+        <ToneLabel tone="warning" text={t('cat.noImage')} />
+      )}
+      {!image && get && app.spec.imageURL && (
+        <>
+          {' '}
+          <Button
+            variant="link"
+            isInline
+            aria-label={`${t('cat.getImage')}: ${app.spec.image}`}
+            onClick={() => get(app)}
+          >
+            {t('cat.getImage')}
+          </Button>
+        </>
+      )}
     </div>
   );
 }
@@ -40,34 +59,121 @@ export function Apps({ session }: { session: Session }) {
   const [going, remove] = useState<App | null>(null);
   const [getting, get] = useState<App | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['App', 'list'] });
-  const removal = useMutation({ mutationFn: (a: App) => ok(api.DELETE('/v1/apps/{id}', { params: { path: { id: a.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
+  const removal = useMutation({
+    mutationFn: (a: App) => ok(api.DELETE('/v1/apps/{id}', { params: { path: { id: a.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
   const operator = may(session, 'operator');
   const size = (n: number | undefined) => (n ? formatBytes(n, language) : '');
   const columns: Column<App>[] = [
-    { title: t('common.name'), cell: (a) => <>{a.spec.displayName}<br /><span className="basalt-note">{[a.meta.name, a.spec.version, a.spec.category].filter(Boolean).join(' · ')}</span></> },
+    {
+      title: t('common.name'),
+      cell: (a) => (
+        <>
+          {a.spec.displayName}
+          <br />
+          <span className="basalt-note">
+            {[a.meta.name, a.spec.version, a.spec.category].filter(Boolean).join(' · ')}
+          </span>
+        </>
+      ),
+    },
     { title: t('cat.what'), cell: (a) => a.spec.description || '–' },
-    { title: t('cat.image'), cell: (a) => <ImageOf app={a} images={images.data?.items ?? []} get={operator ? get : undefined} /> },
-    { title: t('cat.needs'), cell: ({ spec: { needs: n } }) => [n?.vramBytes && t('inst.vram', { size: size(n.vramBytes) }), n?.memoryBytes && t('cat.memory', { size: size(n.memoryBytes) }), n?.rootBytes && t('cat.disk', { size: size(n.rootBytes) })].filter(Boolean).join(', ') || '–' },
+    {
+      title: t('cat.image'),
+      cell: (a) => <ImageOf app={a} images={images.data?.items ?? []} get={operator ? get : undefined} />,
+    },
+    {
+      title: t('cat.needs'),
+      cell: ({ spec: { needs: n } }) =>
+        [
+          n?.vramBytes && t('inst.vram', { size: size(n.vramBytes) }),
+          n?.memoryBytes && t('cat.memory', { size: size(n.memoryBytes) }),
+          n?.rootBytes && t('cat.disk', { size: size(n.rootBytes) }),
+        ]
+          .filter(Boolean)
+          .join(', ') || '–',
+    },
     ...(operator
-      ? [{
-          title: t('common.actions'),
-          cell: (a: App) => (
-            <div className="basalt-actions">
-              <Button variant="link" isInline aria-label={`${t('op.change')}: ${a.meta.name}`} onClick={() => edit(a)}>{t('op.change')}</Button>
-              <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${a.meta.name}`} onClick={() => (removal.reset(), remove(a))}>{t('common.delete')}</Button>
-            </div>
-          ),
-        }]
+      ? [
+          {
+            title: t('common.actions'),
+            cell: (a: App) => (
+              <div className="basalt-actions">
+                <Button
+                  variant="link"
+                  isInline
+                  aria-label={`${t('op.change')}: ${a.meta.name}`}
+                  onClick={() => edit(a)}
+                >
+                  {t('op.change')}
+                </Button>
+                <Button
+                  variant="link"
+                  isInline
+                  isDanger
+                  aria-label={`${t('common.delete')}: ${a.meta.name}`}
+                  onClick={() => (removal.reset(), remove(a))}
+                >
+                  {t('common.delete')}
+                </Button>
+              </div>
+            ),
+          },
+        ]
       : []),
   ];
   return (
     <div className="basalt-stack">
-      {operator && <div><Button onClick={() => edit('new')}>{t('cat.create')}</Button></div>}
-      <ObjectList label={t('cat.listTitle')} columns={columns} query={query} keyOf={(a) => a.meta.id ?? a.meta.name} empty={<Empty title={t('cat.empty')} help={t('cat.emptyHelp')} icon={CubeIcon} />} />
-      {operator && <Alert component="h2" variant="info" isInline title={t('cat.catalogue')}><div className="basalt-stack"><p>{t('cat.catalogueHelp')}</p><Copyable label={t('op.cli')} text="basalt app install" /></div></Alert>}
-      {editing && <AppForm app={editing === 'new' ? undefined : editing} onDone={() => (edit(null), void again())} onClose={() => edit(null)} />}
-      {getting && <AddImage session={session} everybody name={getting.spec.image} url={getting.spec.imageURL} onClose={() => get(null)} />}
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('cat.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      {operator && (
+        <div>
+          <Button onClick={() => edit('new')}>{t('cat.create')}</Button>
+        </div>
+      )}
+      <ObjectList
+        label={t('cat.listTitle')}
+        columns={columns}
+        query={query}
+        keyOf={(a) => a.meta.id ?? a.meta.name}
+        empty={<Empty title={t('cat.empty')} help={t('cat.emptyHelp')} icon={CubeIcon} />}
+      />
+      {operator && (
+        <Alert component="h2" variant="info" isInline title={t('cat.catalogue')}>
+          <div className="basalt-stack">
+            <p>{t('cat.catalogueHelp')}</p>
+            <Copyable label={t('op.cli')} text="basalt app install" />
+          </div>
+        </Alert>
+      )}
+      {editing && (
+        <AppForm
+          app={editing === 'new' ? undefined : editing}
+          onDone={() => (edit(null), void again())}
+          onClose={() => edit(null)}
+        />
+      )}
+      {getting && (
+        <AddImage
+          session={session}
+          everybody
+          name={getting.spec.image}
+          url={getting.spec.imageURL}
+          onClose={() => get(null)}
+        />
+      )}
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('cat.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </div>
   );
 }

@@ -20,32 +20,73 @@ export function Flavors({ session }: { session: Session }) {
   const [editing, edit] = useState<Flavor | 'new' | null>(null);
   const [going, remove] = useState<Flavor | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['Flavor', 'list'] });
-  const removal = useMutation({ mutationFn: (f: Flavor) => ok(api.DELETE('/v1/flavors/{id}', { params: { path: { id: f.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
+  const removal = useMutation({
+    mutationFn: (f: Flavor) => ok(api.DELETE('/v1/flavors/{id}', { params: { path: { id: f.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
   const operator = may(session, 'operator');
   const create = operator && <Button onClick={() => edit('new')}>{t('flv.create')}</Button>;
   const columns: Column<Flavor>[] = [
     { title: t('common.name'), cell: (f) => f.meta.name },
     { title: t('flv.vcpus'), cell: (f) => f.spec.vcpus },
     { title: t('one.memory'), cell: (f) => formatBytes(f.spec.memoryBytes, language) },
-    { title: t('one.rootDisk'), cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : t('flv.asImage')) },
+    {
+      title: t('one.rootDisk'),
+      cell: (f) => (f.spec.rootBytes ? formatBytes(f.spec.rootBytes, language) : t('flv.asImage')),
+    },
     ...(operator
-      ? [{
-          title: t('common.actions'),
-          cell: (f: Flavor) => (
-            <div className="basalt-actions">
-              <Button variant="link" isInline aria-label={`${t('op.change')}: ${f.meta.name}`} onClick={() => edit(f)}>{t('op.change')}</Button>
-              <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${f.meta.name}`} onClick={() => (removal.reset(), remove(f))}>{t('common.delete')}</Button>
-            </div>
-          ),
-        }]
+      ? [
+          {
+            title: t('common.actions'),
+            cell: (f: Flavor) => (
+              <div className="basalt-actions">
+                <Button
+                  variant="link"
+                  isInline
+                  aria-label={`${t('op.change')}: ${f.meta.name}`}
+                  onClick={() => edit(f)}
+                >
+                  {t('op.change')}
+                </Button>
+                <Button
+                  variant="link"
+                  isInline
+                  isDanger
+                  aria-label={`${t('common.delete')}: ${f.meta.name}`}
+                  onClick={() => (removal.reset(), remove(f))}
+                >
+                  {t('common.delete')}
+                </Button>
+              </div>
+            ),
+          },
+        ]
       : []),
   ];
   return (
     <div className="basalt-stack">
       {create && <div>{create}</div>}
-      <ObjectList label={t('flv.title')} columns={columns} query={query} keyOf={(f) => f.meta.id ?? f.meta.name} empty={<Empty title={t('flv.empty')} help={t('flv.emptyHelp')} icon={CubesIcon} />} />
+      <ObjectList
+        label={t('flv.title')}
+        columns={columns}
+        query={query}
+        keyOf={(f) => f.meta.id ?? f.meta.name}
+        empty={<Empty title={t('flv.empty')} help={t('flv.emptyHelp')} icon={CubesIcon} />}
+      />
       {editing && <FlavorForm flavor={editing === 'new' ? undefined : editing} onClose={() => edit(null)} />}
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('flv.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('flv.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </div>
   );
 }

@@ -22,8 +22,14 @@ const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Importing: '
 function State({ image: { meta, status: s } }: { image: Image }) {
   const { t, language } = useText();
   const phase = meta.deletedAt ? 'Deleting' : s?.phase || 'Pending';
-  const done = phase === 'Importing' && s?.sizeBytes ? formatPercent((100 * (s.progressBytes ?? 0)) / s.sizeBytes, language) : '';
-  return <div><ToneLabel tone={tones[phase] ?? 'busy'} text={t(`img.${phase}`)} /> <span className="basalt-note">{s?.lastError || done}</span></div>;
+  const done =
+    phase === 'Importing' && s?.sizeBytes ? formatPercent((100 * (s.progressBytes ?? 0)) / s.sizeBytes, language) : '';
+  return (
+    <div>
+      <ToneLabel tone={tones[phase] ?? 'busy'} text={t(`img.${phase}`)} />{' '}
+      <span className="basalt-note">{s?.lastError || done}</span>
+    </div>
+  );
 }
 
 export function ImageList({ session }: { session: Session }) {
@@ -35,29 +41,71 @@ export function ImageList({ session }: { session: Session }) {
   const [going, remove] = useState<Image | null>(null);
   const query = useImageList(listing.query);
   const again = () => client.invalidateQueries({ queryKey: ['Image', 'list'] });
-  const removal = useMutation({ mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
+  const removal = useMutation({
+    mutationFn: (i: Image) => ok(api.DELETE('/v1/images/{id}', { params: { path: { id: i.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
   const publish = useMutation({
-    mutationFn: (i: Image) => change(images, i.meta.id ?? '', (now) => ({ ...now, spec: { ...now.spec, public: !i.spec.public } })),
+    mutationFn: (i: Image) =>
+      change(images, i.meta.id ?? '', (now) => ({ ...now, spec: { ...now.spec, public: !i.spec.public } })),
     onSuccess: again,
   });
   const operator = may(session, 'operator');
   const mine = (i: Image) => operator || (may(session, 'member') && projects.some((p) => p.meta.id === i.meta.project));
-  const add = may(session, 'member') && (operator || projects.length > 0) && <Button onClick={() => setAdding(true)}>{t('img.add')}</Button>;
+  const add = may(session, 'member') && (operator || projects.length > 0) && (
+    <Button onClick={() => setAdding(true)}>{t('img.add')}</Button>
+  );
   const columns: Column<Image>[] = [
     { title: t('common.name'), cell: (i) => i.meta.name },
     { title: t('common.state'), cell: (i) => <State image={i} /> },
-    { title: t('img.size'), cell: ({ spec, status: s }) => (s?.sizeBytes ? t('img.sizes', { file: formatBytes(s.sizeBytes, language), disk: formatBytes(s.virtualBytes ?? 0, language), format: spec.format }) : spec.format) },
-    { title: t('img.who'), cell: (i) => (i.spec.public ? t('img.public') : (projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? i.meta.project ?? '–')) },
+    {
+      title: t('img.size'),
+      cell: ({ spec, status: s }) =>
+        s?.sizeBytes
+          ? t('img.sizes', {
+              file: formatBytes(s.sizeBytes, language),
+              disk: formatBytes(s.virtualBytes ?? 0, language),
+              format: spec.format,
+            })
+          : spec.format,
+    },
+    {
+      title: t('img.who'),
+      cell: (i) =>
+        i.spec.public
+          ? t('img.public')
+          : (projects.find((p) => p.meta.id === i.meta.project)?.meta.name ?? i.meta.project ?? '–'),
+    },
     { title: t('common.created'), cell: (i) => formatTime(i.meta.createdAt, language) },
     {
       title: t('common.actions'),
       cell: (i) =>
         mine(i) && !i.meta.deletedAt ? (
           <div className="basalt-actions">
-            {operator && i.meta.project && <Button variant="link" isInline isDisabled={publish.isPending} aria-label={`${t(i.spec.public ? 'img.makePrivate' : 'img.makePublic')}: ${i.meta.name}`} onClick={() => publish.mutate(i)}>{t(i.spec.public ? 'img.makePrivate' : 'img.makePublic')}</Button>}
-            <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${i.meta.name}`} onClick={() => (removal.reset(), remove(i))}>{t('common.delete')}</Button>
+            {operator && i.meta.project && (
+              <Button
+                variant="link"
+                isInline
+                isDisabled={publish.isPending}
+                aria-label={`${t(i.spec.public ? 'img.makePrivate' : 'img.makePublic')}: ${i.meta.name}`}
+                onClick={() => publish.mutate(i)}
+              >
+                {t(i.spec.public ? 'img.makePrivate' : 'img.makePublic')}
+              </Button>
+            )}
+            <Button
+              variant="link"
+              isInline
+              isDanger
+              aria-label={`${t('common.delete')}: ${i.meta.name}`}
+              onClick={() => (removal.reset(), remove(i))}
+            >
+              {t('common.delete')}
+            </Button>
           </div>
-        ) : '–',
+        ) : (
+          '–'
+        ),
     },
   ];
   return (
@@ -65,12 +113,28 @@ export function ImageList({ session }: { session: Session }) {
       {add && <div>{add}</div>}
       <ErrorAlert error={publish.error} onClose={publish.reset} />
       <ObjectList
-        label={t('img.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.meta.name} pages={listing.pages}
+        label={t('img.title')}
+        columns={columns}
+        query={query}
+        keyOf={(i) => i.meta.id ?? i.meta.name}
+        pages={listing.pages}
         filter={listing.filter}
         empty={<Empty title={t('img.empty')} help={t('img.emptyHelp')} icon={ImagesIcon} />}
       />
       {adding && <AddImage session={session} onClose={() => setAdding(false)} />}
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('img.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('img.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </div>
   );
 }

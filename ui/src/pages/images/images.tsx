@@ -19,7 +19,14 @@ export function Images({ session, tab }: { session: Session; tab: string }) {
   return (
     <PageBody title={t('cat.title')}>
       <div className="basalt-stack">
-        <Views label={t('cat.views')} views={views.map((v) => ({ href: `/images${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        <Views
+          label={t('cat.views')}
+          views={views.map((v) => ({
+            href: `/images${v.tab && `/${v.tab}`}`,
+            title: t(v.text),
+            active: v.tab === tab,
+          }))}
+        />
         {tab === '' && <ImageList session={session} />}
         {tab === 'apps' && <Apps session={session} />}
         {tab === 'flavors' && <Flavors session={session} />}

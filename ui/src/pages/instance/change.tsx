@@ -24,28 +24,69 @@ interface Form {
   tier: Tier;
 }
 
-const shown = ['meta.name', 'spec.flavor', 'spec.vgpu.pool', 'spec.vgpu.vramBytes', 'spec.vgpu.sharePercent', 'spec.vgpu.tier'];
-const labels: Record<keyof Form, Key> = { name: 'common.name', flavor: 'new.flavor', vgpu: 'new.wantVgpu', pool: 'new.pool', vram: 'new.vram', share: 'new.share', tier: 'new.tier' };
+const shown = [
+  'meta.name',
+  'spec.flavor',
+  'spec.vgpu.pool',
+  'spec.vgpu.vramBytes',
+  'spec.vgpu.sharePercent',
+  'spec.vgpu.tier',
+];
+const labels: Record<keyof Form, Key> = {
+  name: 'common.name',
+  flavor: 'new.flavor',
+  vgpu: 'new.wantVgpu',
+  pool: 'new.pool',
+  vram: 'new.vram',
+  share: 'new.share',
+  tier: 'new.tier',
+};
 
 function formOf(i: Instance | undefined): Form {
   const v = i?.spec.vgpu;
-  return { name: i?.meta.name ?? '', flavor: i?.spec.flavor ?? '', vgpu: Boolean(v), pool: v?.pool || 'default', vram: String((v?.vramBytes ?? 4 * gib) / gib), share: String(v ? (v.sharePercent ?? 0) : 25), tier: v?.tier ?? 'standard' };
+  return {
+    name: i?.meta.name ?? '',
+    flavor: i?.spec.flavor ?? '',
+    vgpu: Boolean(v),
+    pool: v?.pool || 'default',
+    vram: String((v?.vramBytes ?? 4 * gib) / gib),
+    share: String(v ? (v.sharePercent ?? 0) : 25),
+    tier: v?.tier ?? 'standard',
+  };
 }
 
 function vgpuOf(f: Form): Schemas['VGPUSpec'] {
-  return { pool: f.pool, vramBytes: Math.round(Number(f.vram) * gib), ...(Number(f.share) > 0 && { sharePercent: Number(f.share) }), ...(f.tier !== 'standard' && { tier: f.tier }) };
+  return {
+    pool: f.pool,
+    vramBytes: Math.round(Number(f.vram) * gib),
+    ...(Number(f.share) > 0 && { sharePercent: Number(f.share) }),
+    ...(f.tier !== 'standard' && { tier: f.tier }),
+  };
 }
 
 function bodyOf(i: Instance | undefined, f: Form): Instance {
-  return { kind: 'Instance', meta: { ...i?.meta, name: f.name.trim() }, spec: { ...i?.spec, flavor: f.flavor, vgpu: f.vgpu ? vgpuOf(f) : undefined } };
+  return {
+    kind: 'Instance',
+    meta: { ...i?.meta, name: f.name.trim() },
+    spec: { ...i?.spec, flavor: f.flavor, vgpu: f.vgpu ? vgpuOf(f) : undefined },
+  };
 }
 
 export function ChangeInstance({ instance, onClose }: { instance: Instance; onClose: () => void }) {
   const { t } = useText();
   const flavors = useFlavors();
   const pools = usePools();
-  const edit = useEdit<Instance, Form>({ of: instances, object: instance, fields: formOf, body: bodyOf, onSaved: onClose });
-  const { form, body: { meta, spec } } = edit;
+  const edit = useEdit<Instance, Form>({
+    of: instances,
+    object: instance,
+    fields: formOf,
+    body: bodyOf,
+    onSaved: onClose,
+  });
+  const {
+    form,
+    body: { meta, spec },
+  } = edit;
   const errors = useFieldErrors(edit.error);
   const flavorName = (id: string) => flavors.data?.items.find((f) => f.meta.id === id)?.meta.name ?? id;
   // What it has may have been deleted; it keeps it.
@@ -54,23 +95,96 @@ export function ChangeInstance({ instance, onClose }: { instance: Instance; onCl
     return options.some(([id]) => id === has) ? options : [[has, has], ...options];
   };
   return (
-    <FormDialog title={t('pool.changeTitle', { name: instance.meta.name })} help={t('one.changeHelp')} action={t('op.save')} busy={edit.busy} disabled={edit.gone || !edit.edited} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
-      <Conflict edit={edit} label={(f) => t(labels[f])} text={(f, v) => (f === 'flavor' ? flavorName(v as string) : f === 'tier' ? t(`tier.${v as Tier}`) : undefined)} />
-      <TextField id="change-name" label={t('common.name')} help={t('new.nameHelp')} error={errors.at('meta.name')} value={form.name} onChange={edit.set('name')} required />
-      <SelectField id="change-flavor" label={t('new.flavor')} error={errors.at('spec.flavor')} value={form.flavor} onChange={edit.set('flavor')} options={named(flavors.data?.items, form.flavor)} />
-      <Checkbox id="change-vgpu" label={t('new.wantVgpu')} isChecked={form.vgpu} onChange={(_, on) => edit.set('vgpu')(on)} />
+    <FormDialog
+      title={t('pool.changeTitle', { name: instance.meta.name })}
+      help={t('one.changeHelp')}
+      action={t('op.save')}
+      busy={edit.busy}
+      disabled={edit.gone || !edit.edited}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => t(labels[f])}
+        text={(f, v) => (f === 'flavor' ? flavorName(v as string) : f === 'tier' ? t(`tier.${v as Tier}`) : undefined)}
+      />
+      <TextField
+        id="change-name"
+        label={t('common.name')}
+        help={t('new.nameHelp')}
+        error={errors.at('meta.name')}
+        value={form.name}
+        onChange={edit.set('name')}
+        required
+      />
+      <SelectField
+        id="change-flavor"
+        label={t('new.flavor')}
+        error={errors.at('spec.flavor')}
+        value={form.flavor}
+        onChange={edit.set('flavor')}
+        options={named(flavors.data?.items, form.flavor)}
+      />
+      <Checkbox
+        id="change-vgpu"
+        label={t('new.wantVgpu')}
+        isChecked={form.vgpu}
+        onChange={(_, on) => edit.set('vgpu')(on)}
+      />
       {form.vgpu && (
         <>
-          {(pools.data?.items.length ?? 0) > 1 && <SelectField id="change-pool" label={t('new.pool')} error={errors.at('spec.vgpu.pool')} value={form.pool} onChange={edit.set('pool')} options={(pools.data?.items ?? []).map((p) => [p.meta.name, p.meta.name])} />}
-          <TextField id="change-vram" type="number" label={t('new.vram')} error={errors.at('spec.vgpu.vramBytes')} value={form.vram} onChange={edit.set('vram')} required />
-          <TextField id="change-share" type="number" label={t('new.share')} help={t('new.shareHelp')} error={errors.at('spec.vgpu.sharePercent')} value={form.share} onChange={edit.set('share')} required />
-          <SelectField id="change-tier" label={t('new.tier')} help={t('new.tierHelp')} error={errors.at('spec.vgpu.tier')} value={form.tier} onChange={(v) => edit.set('tier')(v as Tier)} options={tiers.map((tier) => [tier, t(`tier.${tier}`)])} />
+          {(pools.data?.items.length ?? 0) > 1 && (
+            <SelectField
+              id="change-pool"
+              label={t('new.pool')}
+              error={errors.at('spec.vgpu.pool')}
+              value={form.pool}
+              onChange={edit.set('pool')}
+              options={(pools.data?.items ?? []).map((p) => [p.meta.name, p.meta.name])}
+            />
+          )}
+          <TextField
+            id="change-vram"
+            type="number"
+            label={t('new.vram')}
+            error={errors.at('spec.vgpu.vramBytes')}
+            value={form.vram}
+            onChange={edit.set('vram')}
+            required
+          />
+          <TextField
+            id="change-share"
+            type="number"
+            label={t('new.share')}
+            help={t('new.shareHelp')}
+            error={errors.at('spec.vgpu.sharePercent')}
+            value={form.share}
+            onChange={edit.set('share')}
+            required
+          />
+          <SelectField
+            id="change-tier"
+            label={t('new.tier')}
+            help={t('new.tierHelp')}
+            error={errors.at('spec.vgpu.tier')}
+            value={form.tier}
+            onChange={(v) => edit.set('tier')(v as Tier)}
+            options={tiers.map((tier) => [tier, t(`tier.${tier}`)])}
+          />
         </>
       )}
       <Same
         cli={asCommand(['instance', 'set', instance.meta.name], {
-          name: meta.name === instance.meta.name ? undefined : meta.name, flavor: flavorName(form.flavor), 'no-gpu': !form.vgpu && Boolean(instance.spec.vgpu),
-          vram: spec.vgpu && sizeFlag(spec.vgpu.vramBytes), 'gpu-share': spec.vgpu && form.share, 'gpu-tier': spec.vgpu && form.tier, 'gpu-pool': spec.vgpu && form.pool !== 'default' ? form.pool : undefined,
+          name: meta.name === instance.meta.name ? undefined : meta.name,
+          flavor: flavorName(form.flavor),
+          'no-gpu': !form.vgpu && Boolean(instance.spec.vgpu),
+          vram: spec.vgpu && sizeFlag(spec.vgpu.vramBytes),
+          'gpu-share': spec.vgpu && form.share,
+          'gpu-tier': spec.vgpu && form.tier,
+          'gpu-pool': spec.vgpu && form.pool !== 'default' ? form.pool : undefined,
         })}
         curl={asCurl('PUT', edit.path, edit.body)}
       />

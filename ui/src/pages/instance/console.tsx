@@ -28,7 +28,13 @@ export function Console({ session, instance }: { session: Session; instance: Ins
       <Card>
         <CardTitle component="h2">{t('one.log')}</CardTitle>
         <CardBody className="basalt-stack">
-          <Alert isInline isPlain variant="info" component="p" title={mayUse ? t('console.stopped', { state: t(phaseKey(phase)) }) : t('console.viewer')} />
+          <Alert
+            isInline
+            isPlain
+            variant="info"
+            component="p"
+            title={mayUse ? t('console.stopped', { state: t(phaseKey(phase)) }) : t('console.viewer')}
+          />
           <Earlier text={log.data ?? ''} />
         </CardBody>
       </Card>
@@ -38,11 +44,17 @@ export function Console({ session, instance }: { session: Session; instance: Ins
       <CardTitle component="h2">{t('one.log')}</CardTitle>
       <CardBody className="basalt-stack">
         <ToggleGroup aria-label={t('console.kind')}>
-          {(['serial', 'screen'] as const).map((k) => <ToggleGroupItem key={k} text={t(`console.${k}`)} buttonId={`console-${k}`} isSelected={kind === k} onChange={() => choose(k)} />)}
+          {(['serial', 'screen'] as const).map((k) => (
+            <ToggleGroupItem
+              key={k}
+              text={t(`console.${k}`)}
+              buttonId={`console-${k}`}
+              isSelected={kind === k}
+              onChange={() => choose(k)}
+            />
+          ))}
         </ToggleGroup>
-        <Suspense fallback={<Loading />}>
-          {kind === 'screen' ? <Screen id={id} /> : <Serial id={id} />}
-        </Suspense>
+        <Suspense fallback={<Loading />}>{kind === 'screen' ? <Screen id={id} /> : <Serial id={id} />}</Suspense>
       </CardBody>
     </Card>
   );

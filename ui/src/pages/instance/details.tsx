@@ -24,13 +24,36 @@ export function Details({ instance: i }: { instance: Instance }) {
             [t('one.doing'), s.lastError ? '' : noteOf(i)],
             [t('one.error'), s.lastError],
             [t('one.started'), phaseOf(i) === 'Running' && formatTime(s.startedAt, language)],
-            [t('one.app'), spec.app && (apps.data?.items.find((x) => x.meta.id === spec.app)?.spec.displayName ?? spec.app)],
+            [
+              t('one.app'),
+              spec.app && (apps.data?.items.find((x) => x.meta.id === spec.app)?.spec.displayName ?? spec.app),
+            ],
             [t('one.image'), images.data?.items.find((x) => x.meta.id === spec.image)?.meta.name ?? spec.image],
             [t('one.flavor'), flavor?.meta.name ?? spec.flavor],
-            [t('inst.size'), a.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : ''],
-            [t('one.rootDisk'), (spec.rootBytes || flavor?.spec.rootBytes) && formatBytes(spec.rootBytes || flavor?.spec.rootBytes || 0, language)],
-            [t('inst.vgpu'), v ? `${t('inst.vram', { size: formatBytes(v.vramBytes, language) })}, ${v.sharePercent ? t('inst.share', { percent: formatPercent(v.sharePercent, language) }) : t('inst.bestEffort')}${v.tier ? `, ${v.tier}` : ''}` : t('common.none')],
-            [t('inst.addresses'), a.ports?.length ? a.ports.flatMap((p) => [p.address4, p.address6]).filter(Boolean).join(', ') : t('one.networkNone')],
+            [
+              t('inst.size'),
+              a.vcpus ? `${count('inst.vcpus', a.vcpus)}, ${formatBytes(a.memoryBytes ?? 0, language)}` : '',
+            ],
+            [
+              t('one.rootDisk'),
+              (spec.rootBytes || flavor?.spec.rootBytes) &&
+                formatBytes(spec.rootBytes || flavor?.spec.rootBytes || 0, language),
+            ],
+            [
+              t('inst.vgpu'),
+              v
+                ? `${t('inst.vram', { size: formatBytes(v.vramBytes, language) })}, ${v.sharePercent ? t('inst.share', { percent: formatPercent(v.sharePercent, language) }) : t('inst.bestEffort')}${v.tier ? `, ${v.tier}` : ''}`
+                : t('common.none'),
+            ],
+            [
+              t('inst.addresses'),
+              a.ports?.length
+                ? a.ports
+                    .flatMap((p) => [p.address4, p.address6])
+                    .filter(Boolean)
+                    .join(', ')
+                : t('one.networkNone'),
+            ],
             [t('one.node'), a.node],
             [t('one.id'), <code key="id">{i.meta.id}</code>],
             [t('one.created'), formatTime(i.meta.createdAt, language)],

@@ -13,7 +13,10 @@ function Change({ event: e }: { event: InstanceEvent }) {
   const words = e.operation ? (has(operation) ? t(operation) : e.operation) : has(state) ? t(state) : e.state;
   return (
     <li>
-      <time className="basalt-note" dateTime={e.at}>{formatTime(e.at, language)}</time> {words}
+      <time className="basalt-note" dateTime={e.at}>
+        {formatTime(e.at, language)}
+      </time>{' '}
+      {words}
       {e.message && `: ${e.message}`}
     </li>
   );
@@ -30,9 +33,16 @@ export function Events({ instance }: { instance: Instance }) {
         <ErrorAlert error={history.error} onRetry={() => void history.refetch()} />
         {history.data?.items.length === 0 && <p>{t('one.noEvents')}</p>}
         {/* A list that scrolls is reached by the keyboard. */}
-        {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-        <ol aria-live="polite" aria-label={t('one.events')} className="basalt-stack basalt-events basalt-history" tabIndex={0}>
-          {history.data?.items.map((e) => <Change key={e.revision} event={e} />)}
+        <ol
+          aria-live="polite"
+          aria-label={t('one.events')}
+          className="basalt-stack basalt-events basalt-history"
+          // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+          tabIndex={0}
+        >
+          {history.data?.items.map((e) => (
+            <Change key={e.revision} event={e} />
+          ))}
         </ol>
       </CardBody>
     </Card>

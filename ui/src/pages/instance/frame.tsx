@@ -18,22 +18,40 @@ export function ConsoleFrame({ link: { state, retry }, actions, actionsRef, help
   const { t } = useText();
   const frame = useRef<HTMLDivElement>(null);
   const broken = typeof state === 'object';
-  const full = () => void (document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen())?.catch(() => undefined);
-  const said = typeof state === 'string' ? t(`console.${state}`) : state.why === 'refused' ? t('console.refused', { message: state.message }) : t(`console.${state.why}`);
+  const full = () =>
+    void (document.fullscreenElement ? document.exitFullscreen() : frame.current?.requestFullscreen())?.catch(
+      () => undefined,
+    );
+  const said =
+    typeof state === 'string'
+      ? t(`console.${state}`)
+      : state.why === 'refused'
+        ? t('console.refused', { message: state.message })
+        : t(`console.${state.why}`);
   return (
     <div ref={frame} className="basalt-console">
       <div className="basalt-console-head">
         <div className="basalt-actions">
           <span role="status">{said}</span>
-          {broken && <Button variant="link" isInline onClick={retry}>{t('console.retry')}</Button>}
+          {broken && (
+            <Button variant="link" isInline onClick={retry}>
+              {t('console.retry')}
+            </Button>
+          )}
         </div>
         <div ref={actionsRef} className="basalt-actions">
-          {document.fullscreenEnabled && <Button variant="secondary" size="sm" onClick={full}>{t('console.full')}</Button>}
+          {document.fullscreenEnabled && (
+            <Button variant="secondary" size="sm" onClick={full}>
+              {t('console.full')}
+            </Button>
+          )}
           {actions}
         </div>
       </div>
       {children}
-      <p className="basalt-note">{t('console.leave')} {help}</p>
+      <p className="basalt-note">
+        {t('console.leave')} {help}
+      </p>
     </div>
   );
 }

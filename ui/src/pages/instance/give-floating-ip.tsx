@@ -22,15 +22,32 @@ export function GiveFloatingIP({ instance, network, project, free, onClose }: Pr
   const client = useQueryClient();
   const [chosen, choose] = useState(free[0]?.meta.id ?? '');
   const [anew, setAnew] = useState(free.length === 0);
-  const send = useMutation({ mutationFn: () => pointFloatingIP(chosen, instance, network), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
+  const send = useMutation({
+    mutationFn: () => pointFloatingIP(chosen, instance, network),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
+  });
   const errors = useFieldErrors(send.error);
   const ip = free.find((f) => f.meta.id === chosen);
   if (anew) return <CreateFloatingIP project={project} port={`${instance} ${network}`} onClose={onClose} />;
   return (
-    <FormDialog title={t('one.attachIP')} action={chosen ? t('fip.attach') : t('common.continue')} busy={send.isPending} error={send.error} shown={['spec.instance']} onSubmit={() => (chosen ? send.mutate() : setAnew(true))} onClose={onClose}>
+    <FormDialog
+      title={t('one.attachIP')}
+      action={chosen ? t('fip.attach') : t('common.continue')}
+      busy={send.isPending}
+      error={send.error}
+      shown={['spec.instance']}
+      onSubmit={() => (chosen ? send.mutate() : setAnew(true))}
+      onClose={onClose}
+    >
       <Field id="give-ip" label={t('lb.floating')} path="spec.instance" errors={errors}>
         <FormSelect id="give-ip" value={chosen} onChange={(_, v) => choose(v)}>
-          {free.map((f) => <FormSelectOption key={f.meta.id} value={f.meta.id} label={`${f.assignment?.address ?? ''} (${f.meta.name})`} />)}
+          {free.map((f) => (
+            <FormSelectOption
+              key={f.meta.id}
+              value={f.meta.id}
+              label={`${f.assignment?.address ?? ''} (${f.meta.name})`}
+            />
+          ))}
           <FormSelectOption value="" label={t('one.newIP')} />
         </FormSelect>
       </Field>

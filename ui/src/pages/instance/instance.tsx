@@ -39,10 +39,14 @@ type Action = 'start' | 'stop' | 'restart' | 'delete';
 const call = (action: Action, id: string): Promise<Instance> => {
   const params = { params: { path: { id } } };
   switch (action) {
-    case 'start': return ok(api.POST('/v1/instances/{id}/start', params));
-    case 'stop': return ok(api.POST('/v1/instances/{id}/stop', params));
-    case 'restart': return ok(api.POST('/v1/instances/{id}/restart', params));
-    case 'delete': return ok(api.DELETE('/v1/instances/{id}', params));
+    case 'start':
+      return ok(api.POST('/v1/instances/{id}/start', params));
+    case 'stop':
+      return ok(api.POST('/v1/instances/{id}/stop', params));
+    case 'restart':
+      return ok(api.POST('/v1/instances/{id}/restart', params));
+    case 'delete':
+      return ok(api.DELETE('/v1/instances/{id}', params));
   }
 };
 
@@ -61,12 +65,22 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   });
   const above = { href: '/instances', title: t('inst.title') };
   if (query.isPending) return <Loading />;
-  if (query.isError) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  if (query.isError)
+    return (
+      <PageBody title={id} above={above}>
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      </PageBody>
+    );
   const i = query.data;
   if (!i)
     return (
       <PageBody title={t('one.gone')} above={above}>
-        <Empty title={t('one.gone')} help={t('one.goneHelp')} icon={ServerIcon} action={<Link href="/instances">{t('one.toList')}</Link>} />
+        <Empty
+          title={t('one.gone')}
+          help={t('one.goneHelp')}
+          icon={ServerIcon}
+          action={<Link href="/instances">{t('one.toList')}</Link>}
+        />
       </PageBody>
     );
   const phase = phaseOf(i);
@@ -74,19 +88,44 @@ export function InstancePage({ session, id, tab }: { session: Session; id: strin
   const open = (a: Action) => (act.reset(), ask(a));
   const actions = may(session, 'member') && phase !== 'Deleting' && (
     <>
-      {stopped && <Button onClick={() => act.mutate('start')} isLoading={act.isPending && asked === null}>{t('one.start')}</Button>}
-      {!stopped && <Button variant="secondary" onClick={() => open('stop')}>{t('one.stop')}</Button>}
-      {!stopped && <Button variant="secondary" onClick={() => open('restart')}>{t('one.restart')}</Button>}
-      <Button variant="secondary" onClick={() => change(true)}>{t('op.change')}</Button>
-      <Button variant="danger" onClick={() => open('delete')}>{t('one.delete')}</Button>
+      {stopped && (
+        <Button onClick={() => act.mutate('start')} isLoading={act.isPending && asked === null}>
+          {t('one.start')}
+        </Button>
+      )}
+      {!stopped && (
+        <Button variant="secondary" onClick={() => open('stop')}>
+          {t('one.stop')}
+        </Button>
+      )}
+      {!stopped && (
+        <Button variant="secondary" onClick={() => open('restart')}>
+          {t('one.restart')}
+        </Button>
+      )}
+      <Button variant="secondary" onClick={() => change(true)}>
+        {t('op.change')}
+      </Button>
+      <Button variant="danger" onClick={() => open('delete')}>
+        {t('one.delete')}
+      </Button>
     </>
   );
   return (
     <PageBody title={i.meta.name} above={above} actions={actions}>
       <div className="basalt-stack">
-        <div role="status" aria-label={t('common.state')}><PhaseLabel instance={i} /></div>
+        <div role="status" aria-label={t('common.state')}>
+          <PhaseLabel instance={i} />
+        </div>
         {asked === null && <ErrorAlert error={act.error} onClose={act.reset} />}
-        <Views label={t('one.views', { name: i.meta.name })} views={views.map((v) => ({ href: `/instances/${id}${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        <Views
+          label={t('one.views', { name: i.meta.name })}
+          views={views.map((v) => ({
+            href: `/instances/${id}${v.tab && `/${v.tab}`}`,
+            title: t(v.text),
+            active: v.tab === tab,
+          }))}
+        />
         {tab === '' && <Steps instance={i} />}
         {tab === '' && (
           <div className="basalt-split">

@@ -5,7 +5,13 @@ import { NetworkIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
-import { useFloatingIPs, useNetworkPage, useSecurityGroups, type FloatingIP, type SecurityGroup } from '../../api/network';
+import {
+  useFloatingIPs,
+  useNetworkPage,
+  useSecurityGroups,
+  type FloatingIP,
+  type SecurityGroup,
+} from '../../api/network';
 import { instances } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
@@ -35,18 +41,43 @@ function ChangeGroups({ instance, network, title, groups, onClose }: GroupsProps
     of: instances,
     object: instance,
     fields: (i) => ({ groups: i?.spec.networks?.find((n) => n.network === network)?.securityGroups ?? [] }),
-    body: (i = instance, { groups }) => ({ kind: i.kind, meta: i.meta, spec: { ...i.spec, networks: i.spec.networks?.map((n) => (n.network === network ? { ...n, securityGroups: groups } : n)) } }),
+    body: (i = instance, { groups }) => ({
+      kind: i.kind,
+      meta: i.meta,
+      spec: {
+        ...i.spec,
+        networks: i.spec.networks?.map((n) => (n.network === network ? { ...n, securityGroups: groups } : n)),
+      },
+    }),
     onSaved: onClose,
   });
   const chosen = edit.form.groups;
   const names = (ids: string[]) => ids.map((x) => groups.find((g) => g.meta.id === x)?.meta.name ?? x).join(', ');
   return (
-    <FormDialog title={title} help={t('one.changeGroupsHelp')} action={t('vol.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={[]} onSubmit={edit.submit} onClose={onClose}>
+    <FormDialog
+      title={title}
+      help={t('one.changeGroupsHelp')}
+      action={t('vol.save')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={[]}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
       <Conflict edit={edit} label={() => t('one.groups')} text={(_, v) => names(v as string[])} />
       <FormGroup role="group" label={t('one.groups')} fieldId="groups" isStack>
         {groups.map((g) => {
           const group = g.meta.id ?? '';
-          return <Checkbox key={group} id={`group-${group}`} label={g.meta.name} isChecked={chosen.includes(group)} onChange={(_, on) => edit.set('groups')(on ? [...chosen, group] : chosen.filter((x) => x !== group))} />;
+          return (
+            <Checkbox
+              key={group}
+              id={`group-${group}`}
+              label={g.meta.name}
+              isChecked={chosen.includes(group)}
+              onChange={(_, on) => edit.set('groups')(on ? [...chosen, group] : chosen.filter((x) => x !== group))}
+            />
+          );
         })}
       </FormGroup>
       <Same curl={asCurl('PUT', edit.path, edit.body)} />
@@ -85,7 +116,11 @@ export function InstanceNetwork({ session, instance }: { session: Session; insta
                   [
                     t('one.groups'),
                     <span key="groups" className="basalt-labels">
-                      {n.securityGroups?.map((g) => <Link key={g} href={`/security-groups/${g}`}>{groups.find((x) => x.meta.id === g)?.meta.name ?? g}</Link>)}
+                      {n.securityGroups?.map((g) => (
+                        <Link key={g} href={`/security-groups/${g}`}>
+                          {groups.find((x) => x.meta.id === g)?.meta.name ?? g}
+                        </Link>
+                      ))}
                       {!n.securityGroups?.length && t('common.none')}
                     </span>,
                   ],
@@ -94,9 +129,19 @@ export function InstanceNetwork({ session, instance }: { session: Session; insta
               />
               {member && (
                 <div className="basalt-actions">
-                  <Button variant="secondary" onClick={() => setChanging(n.network)}>{t('one.changeGroups')}</Button>
-                  {ip && <Button variant="secondary" onClick={() => setFreeing(ip)}>{t('one.takeOffIP')}</Button>}
-                  {!ip && open && <Button variant="secondary" onClick={() => setAllocating(n.network)}>{t('one.attachIP')}</Button>}
+                  <Button variant="secondary" onClick={() => setChanging(n.network)}>
+                    {t('one.changeGroups')}
+                  </Button>
+                  {ip && (
+                    <Button variant="secondary" onClick={() => setFreeing(ip)}>
+                      {t('one.takeOffIP')}
+                    </Button>
+                  )}
+                  {!ip && open && (
+                    <Button variant="secondary" onClick={() => setAllocating(n.network)}>
+                      {t('one.attachIP')}
+                    </Button>
+                  )}
                 </div>
               )}
             </CardBody>
@@ -104,8 +149,24 @@ export function InstanceNetwork({ session, instance }: { session: Session; insta
         );
       })}
       <Trace from={name} project={project} />
-      {changing && <ChangeGroups instance={instance} network={changing} title={t('one.changeGroupsTitle', { network: networkName(changing) })} groups={groups} onClose={() => setChanging(null)} />}
-      {allocating && <GiveFloatingIP instance={id ?? ''} network={allocating} project={project} free={ips.filter((f) => !f.spec.instance && !f.meta.deletedAt)} onClose={() => setAllocating(null)} />}
+      {changing && (
+        <ChangeGroups
+          instance={instance}
+          network={changing}
+          title={t('one.changeGroupsTitle', { network: networkName(changing) })}
+          groups={groups}
+          onClose={() => setChanging(null)}
+        />
+      )}
+      {allocating && (
+        <GiveFloatingIP
+          instance={id ?? ''}
+          network={allocating}
+          project={project}
+          free={ips.filter((f) => !f.spec.instance && !f.meta.deletedAt)}
+          onClose={() => setAllocating(null)}
+        />
+      )}
       {freeing && <FreeFloatingIP ip={freeing} onClose={() => setFreeing(null)} />}
     </div>
   );

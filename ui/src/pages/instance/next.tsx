@@ -19,11 +19,19 @@ export function Next({ instance: i }: { instance: Instance }) {
       <CardTitle component="h2">{t('next.title')}</CardTitle>
       <CardBody className="basalt-stack">
         {state && <p role="status">{t(state)}</p>}
-        {said?.reason === 'errors' && <Alert isInline variant="warning" title={t('next.setUpErrors')} component="p">{said.message}</Alert>}
-        <p>{t('next.console')} <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link></p>
+        {said?.reason === 'errors' && (
+          <Alert isInline variant="warning" title={t('next.setUpErrors')} component="p">
+            {said.message}
+          </Alert>
+        )}
+        <p>
+          {t('next.console')} <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link>
+        </p>
         {i.spec.vgpu && (
           <>
-            <p role="status">{i.status?.guestTools ? t('next.tools', { version: i.status.guestTools }) : t('next.toolsWait')}</p>
+            <p role="status">
+              {i.status?.guestTools ? t('next.tools', { version: i.status.guestTools }) : t('next.toolsWait')}
+            </p>
             <Copyable label={t('next.smi')} text="nvidia-smi" />
             <Copyable label={t('next.program')} text="/opt/basalt/demo/vecadd" />
           </>

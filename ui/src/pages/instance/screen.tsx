@@ -8,7 +8,10 @@ import { leaves } from '../../lib/keys';
 import { ConsoleFrame } from './frame';
 
 // Of X11's keysymdef.h: what is held down when one leaves by the keyboard.
-const held: [number, string][] = [[0xffe3, 'ControlLeft'], [0xffe1, 'ShiftLeft']];
+const held: [number, string][] = [
+  [0xffe3, 'ControlLeft'],
+  [0xffe1, 'ShiftLeft'],
+];
 
 export default function Screen({ id }: { id: string }) {
   const { t } = useText();
@@ -16,21 +19,26 @@ export default function Screen({ id }: { id: string }) {
   const viewer = useRef<RFB | null>(null);
   const actions = useRef<HTMLDivElement>(null);
   const name = t('console.screenName');
-  const attach = useCallback((socket: WebSocket, works: () => void) => {
-    if (!box) return;
-    const made = new RFB(box, socket, { shared: true });
-    made.scaleViewport = true;
-    made.background = 'transparent';
-    made.addEventListener('connect', works);
-    const canvas = box.querySelector('canvas');
-    if (canvas) {
-      canvas.tabIndex = 0;
-      canvas.setAttribute('role', 'application');
-      canvas.setAttribute('aria-label', name);
-    }
-    viewer.current = made;
-    socket.addEventListener('close', () => { viewer.current = null; });
-  }, [box, name]);
+  const attach = useCallback(
+    (socket: WebSocket, works: () => void) => {
+      if (!box) return;
+      const made = new RFB(box, socket, { shared: true });
+      made.scaleViewport = true;
+      made.background = 'transparent';
+      made.addEventListener('connect', works);
+      const canvas = box.querySelector('canvas');
+      if (canvas) {
+        canvas.tabIndex = 0;
+        canvas.setAttribute('role', 'application');
+        canvas.setAttribute('aria-label', name);
+      }
+      viewer.current = made;
+      socket.addEventListener('close', () => {
+        viewer.current = null;
+      });
+    },
+    [box, name],
+  );
   const link = useLink(id, 'vnc', box !== null, attach);
   const leave = (e: KeyboardEvent) => {
     if (!leaves(e.nativeEvent)) return;
@@ -43,7 +51,16 @@ export default function Screen({ id }: { id: string }) {
     <ConsoleFrame
       link={link}
       actionsRef={actions}
-      actions={<Button variant="secondary" size="sm" isDisabled={link.state !== 'open'} onClick={() => (viewer.current?.sendCtrlAltDel(), viewer.current?.focus())}>{t('console.ctrlAltDel')}</Button>}
+      actions={
+        <Button
+          variant="secondary"
+          size="sm"
+          isDisabled={link.state !== 'open'}
+          onClick={() => (viewer.current?.sendCtrlAltDel(), viewer.current?.focus())}
+        >
+          {t('console.ctrlAltDel')}
+        </Button>
+      }
       help={t('console.screenHelp')}
     >
       <div ref={setBox} className="basalt-screen" onKeyDownCapture={leave} />

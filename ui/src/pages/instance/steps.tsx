@@ -17,7 +17,15 @@ export function Steps({ instance }: { instance: Instance }) {
       <CardBody>
         <ProgressStepper isVertical aria-label={t('step.title')}>
           {steps.map(({ name, state }) => (
-            <ProgressStep key={name} id={`step-${name}`} titleId={`step-${name}-title`} variant={looks[state]} isCurrent={state === 'current'} aria-label={t(`step.state.${state}`)} description={state === 'current' || state === 'failed' ? noteOf(instance) : undefined}>
+            <ProgressStep
+              key={name}
+              id={`step-${name}`}
+              titleId={`step-${name}-title`}
+              variant={looks[state]}
+              isCurrent={state === 'current'}
+              aria-label={t(`step.state.${state}`)}
+              description={state === 'current' || state === 'failed' ? noteOf(instance) : undefined}
+            >
               {t(`step.${name}`)}
             </ProgressStep>
           ))}

@@ -23,13 +23,38 @@ function AttachVolume({ instance, volumes, onClose }: { instance: Instance; volu
   const client = useQueryClient();
   const [chosen, choose] = useState('');
   const id = chosen || volumes[0]?.meta.id || '';
-  const send = useMutation({ mutationFn: () => attach(id, instance.meta.id ?? ''), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })) });
+  const send = useMutation({
+    mutationFn: () => attach(id, instance.meta.id ?? ''),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })),
+  });
   const errors = useFieldErrors(send.error);
   return (
-    <FormDialog title={t('one.attachVolume')} help={t('one.attachVolumeHelp')} action={t('vol.attach')} busy={send.isPending} disabled={!id} error={send.error} shown={['spec.instance']} onSubmit={send.mutate} onClose={onClose}>
-      <Field id="attach-volume" label={t('snap.of')} help={id ? undefined : t('one.noFreeVolume')} path="spec.instance" errors={errors}>
+    <FormDialog
+      title={t('one.attachVolume')}
+      help={t('one.attachVolumeHelp')}
+      action={t('vol.attach')}
+      busy={send.isPending}
+      disabled={!id}
+      error={send.error}
+      shown={['spec.instance']}
+      onSubmit={send.mutate}
+      onClose={onClose}
+    >
+      <Field
+        id="attach-volume"
+        label={t('snap.of')}
+        help={id ? undefined : t('one.noFreeVolume')}
+        path="spec.instance"
+        errors={errors}
+      >
         <FormSelect id="attach-volume" value={id} onChange={(_, v) => choose(v)}>
-          {volumes.map((v) => <FormSelectOption key={v.meta.id} value={v.meta.id} label={`${v.meta.name}, ${formatBytes(v.spec.sizeBytes ?? 0, language)}`} />)}
+          {volumes.map((v) => (
+            <FormSelectOption
+              key={v.meta.id}
+              value={v.meta.id}
+              label={`${v.meta.name}, ${formatBytes(v.spec.sizeBytes ?? 0, language)}`}
+            />
+          ))}
         </FormSelect>
       </Field>
       <AttachSame volume={volumes.find((v) => v.meta.id === id)} instance={instance} />
@@ -55,17 +80,32 @@ export function Storage({ session, instance }: { session: Session; instance: Ins
         <CardBody className="basalt-stack">
           {may(session, 'member') && !instance.meta.deletedAt && (
             <div className="basalt-actions">
-              <Button variant="secondary" onClick={() => setDialog('attach')}>{t('one.attachVolume')}</Button>
-              <Button variant="link" onClick={() => setDialog('create')}>{t('vol.create')}</Button>
+              <Button variant="secondary" onClick={() => setDialog('attach')}>
+                {t('one.attachVolume')}
+              </Button>
+              <Button variant="link" onClick={() => setDialog('create')}>
+                {t('vol.create')}
+              </Button>
             </div>
           )}
-          <VolumeList session={session} label={t('one.disks')} query={{ ...all, data: all.data && { items: own } }} ofInstance empty={<Empty title={t('vol.empty')} help={t('vol.emptyHelp')} icon={HddIcon} />} />
+          <VolumeList
+            session={session}
+            label={t('one.disks')}
+            query={{ ...all, data: all.data && { items: own } }}
+            ofInstance
+            empty={<Empty title={t('vol.empty')} help={t('vol.emptyHelp')} icon={HddIcon} />}
+          />
         </CardBody>
       </Card>
       <Card>
         <CardTitle component="h2">{t('snap.title')}</CardTitle>
         <CardBody>
-          <SnapshotList session={session} query={{ ...snapshots, data: snapshots.data && { items: ownSnapshots } }} volumes={own} empty={<Empty title={t('snap.empty')} help={t('snap.emptyHelp')} icon={CameraIcon} />} />
+          <SnapshotList
+            session={session}
+            query={{ ...snapshots, data: snapshots.data && { items: ownSnapshots } }}
+            volumes={own}
+            empty={<Empty title={t('snap.empty')} help={t('snap.emptyHelp')} icon={CameraIcon} />}
+          />
         </CardBody>
       </Card>
       {dialog === 'attach' && <AttachVolume instance={instance} volumes={free} onClose={close} />}

@@ -25,22 +25,51 @@ export function BillPage({ session, id, tab }: { session: Session; id: string; t
   const [period] = useState(() => month(new Date()));
   const query = useBill(id, organization, period);
   const above = { href: '/invoices', title: t('inv.title') };
-  const title = id === now ? t('inv.now') : query.data ? t('inv.numbered', { number: query.data.number ?? id }) : t('inv.title');
+  const title =
+    id === now ? t('inv.now') : query.data ? t('inv.numbered', { number: query.data.number ?? id }) : t('inv.title');
   if (id === now && !organization) {
-    return <PageBody title={title} above={above}><Empty title={t('usage.noOrganization')} help={t('usage.noOrganizationHelp')} icon={FileInvoiceIcon} /></PageBody>;
+    return (
+      <PageBody title={title} above={above}>
+        <Empty title={t('usage.noOrganization')} help={t('usage.noOrganizationHelp')} icon={FileInvoiceIcon} />
+      </PageBody>
+    );
   }
   if (query.isPending) return <Loading />;
   if (!query.data) {
     const gone = asApiError(query.error).code === 'not_found';
     return (
       <PageBody title={gone ? t('inv.gone') : title} above={above}>
-        {gone ? <Empty title={t('inv.gone')} help={t('inv.goneHelp')} icon={FileInvoiceIcon} action={<Link href="/invoices">{t('inv.toList')}</Link>} /> : <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />}
+        {gone ? (
+          <Empty
+            title={t('inv.gone')}
+            help={t('inv.goneHelp')}
+            icon={FileInvoiceIcon}
+            action={<Link href="/invoices">{t('inv.toList')}</Link>}
+          />
+        ) : (
+          <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+        )}
       </PageBody>
     );
   }
   const line = query.data.lines.find((l) => l.id === tab);
-  if (line) return <Explained id={id} bill={query.data} line={line} organization={organization} period={period} above={{ href: `/invoices/${id}`, title }} />;
-  const pdf = id === now ? undefined : <a href={`${base}/v1/invoices/${encodeURIComponent(id)}/pdf`} download={`${query.data.number}.pdf`}>{t('inv.pdf')}</a>;
+  if (line)
+    return (
+      <Explained
+        id={id}
+        bill={query.data}
+        line={line}
+        organization={organization}
+        period={period}
+        above={{ href: `/invoices/${id}`, title }}
+      />
+    );
+  const pdf =
+    id === now ? undefined : (
+      <a href={`${base}/v1/invoices/${encodeURIComponent(id)}/pdf`} download={`${query.data.number}.pdf`}>
+        {t('inv.pdf')}
+      </a>
+    );
   return (
     <PageBody title={title} above={above} actions={pdf}>
       <div className="basalt-stack">
@@ -63,7 +92,11 @@ function Head({ bill: b }: { bill: Bill }) {
             [t('inv.period'), formatPeriod(b.from, b.to, language)],
             [t('inv.issued'), b.issuedAt && formatDay(b.issuedAt, language)],
             [t('inv.due'), b.dueAt && formatDay(b.dueAt, language)],
-            [t('inv.customer'), b.customer && [b.customer.name, ...(b.customer.address ?? []), b.customer.taxId].filter(Boolean).join(', ')],
+            [
+              t('inv.customer'),
+              b.customer &&
+                [b.customer.name, ...(b.customer.address ?? []), b.customer.taxId].filter(Boolean).join(', '),
+            ],
           ]}
         />
       </CardBody>
@@ -75,12 +108,41 @@ function Lines({ id, bill }: { id: string; bill: Bill }) {
   const text = useText();
   const { t, language } = text;
   const columns: Column<Line>[] = [
-    { title: t('inv.what'), cell: (l) => <Link href={`/invoices/${id}/${l.id}`} aria-label={t('inv.explainOf', { what: [whatOf(l, text), l.resourceName].filter(Boolean).join(', ') })}>{whatOf(l, text)}</Link> },
+    {
+      title: t('inv.what'),
+      cell: (l) => (
+        <Link
+          href={`/invoices/${id}/${l.id}`}
+          aria-label={t('inv.explainOf', { what: [whatOf(l, text), l.resourceName].filter(Boolean).join(', ') })}
+        >
+          {whatOf(l, text)}
+        </Link>
+      ),
+    },
     { title: t('usage.resource'), cell: (l) => l.resourceName || l.resource || '–' },
-    { title: t('usage.quantity'), cell: (l) => (l.quantity && l.meter ? <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text)}</span> : '–') },
+    {
+      title: t('usage.quantity'),
+      cell: (l) =>
+        l.quantity && l.meter ? (
+          <span className="basalt-number">{formatQuantity(l.meter, l.quantity, text)}</span>
+        ) : (
+          '–'
+        ),
+    },
     { title: t('inv.price'), cell: (l) => priceOf(l, bill.currency, text) || '–' },
-    { title: t('inv.amount'), cell: (l) => <span className="basalt-number">{formatMicros(l.amountMicros, bill.currency, language)}</span> },
+    {
+      title: t('inv.amount'),
+      cell: (l) => <span className="basalt-number">{formatMicros(l.amountMicros, bill.currency, language)}</span>,
+    },
   ];
   const query = { data: { items: bill.lines }, error: null, isPending: false, refetch: () => undefined };
-  return <ObjectList label={t('inv.lines')} columns={columns} query={query} keyOf={(l) => l.id} empty={<Empty title={t('usage.empty')} help={t('usage.emptyHelp')} icon={FileInvoiceIcon} />} />;
+  return (
+    <ObjectList
+      label={t('inv.lines')}
+      columns={columns}
+      query={query}
+      keyOf={(l) => l.id}
+      empty={<Empty title={t('usage.empty')} help={t('usage.emptyHelp')} icon={FileInvoiceIcon} />}
+    />
+  );
 }

@@ -30,7 +30,20 @@ export function Explained({ id, bill, line, organization, period, above }: Props
   const columns: Column<Schemas['InvoiceHour']>[] = [
     { title: t('inv.hour'), cell: (h) => formatTime(h.hour, language) },
     { title: t('usage.quantity'), cell: (h) => <span className="basalt-number">{show(h.quantity)}</span> },
-    { title: t('inv.records'), cell: (h) => <Button variant="link" isInline aria-expanded={h.hour === hour} aria-label={t('inv.showRecordsOf', { hour: formatTime(h.hour, language) })} onClick={() => choose(h.hour === hour ? '' : h.hour)}>{t('inv.showRecords')}</Button> },
+    {
+      title: t('inv.records'),
+      cell: (h) => (
+        <Button
+          variant="link"
+          isInline
+          aria-expanded={h.hour === hour}
+          aria-label={t('inv.showRecordsOf', { hour: formatTime(h.hour, language) })}
+          onClick={() => choose(h.hour === hour ? '' : h.hour)}
+        >
+          {t('inv.showRecords')}
+        </Button>
+      ),
+    },
   ];
   return (
     <PageBody title={[whatOf(line, text), line.resourceName].filter(Boolean).join(', ')} above={above}>
@@ -48,21 +61,44 @@ export function Explained({ id, bill, line, organization, period, above }: Props
           </CardBody>
         </Card>
         {hour && <Records id={id} organization={organization} period={period} line={line} hour={hour} />}
-        <ObjectList label={t('inv.hours')} columns={columns} query={{ ...query, data: query.data && { items: query.data.hours } }} keyOf={(h) => h.hour} empty={<p className="basalt-note">{t('inv.noHours')}</p>} />
-        {query.data?.late?.map((l) => <p key={l.id}>{t('inv.lateHelp', { quantity: show(l.quantity ?? 0) })}</p>)}
+        <ObjectList
+          label={t('inv.hours')}
+          columns={columns}
+          query={{ ...query, data: query.data && { items: query.data.hours } }}
+          keyOf={(h) => h.hour}
+          empty={<p className="basalt-note">{t('inv.noHours')}</p>}
+        />
+        {query.data?.late?.map((l) => (
+          <p key={l.id}>{t('inv.lateHelp', { quantity: show(l.quantity ?? 0) })}</p>
+        ))}
       </div>
     </PageBody>
   );
 }
 
-function Records({ id, organization, period, line, hour }: { id: string; organization?: string; period: Period; line: Line; hour: string }) {
+function Records({
+  id,
+  organization,
+  period,
+  line,
+  hour,
+}: {
+  id: string;
+  organization?: string;
+  period: Period;
+  line: Line;
+  hour: string;
+}) {
   const text = useText();
   const { t, language } = text;
   const query = useExplanation(id, organization, period, line.id, hour);
   const columns: Column<Schemas['UsageRecord']>[] = [
     { title: t('inv.begins'), cell: (r) => formatSecond(r.spec.start, language) },
     { title: t('inv.ends'), cell: (r) => formatSecond(r.spec.end, language) },
-    { title: t('usage.quantity'), cell: (r) => <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text)}</span> },
+    {
+      title: t('usage.quantity'),
+      cell: (r) => <span className="basalt-number">{formatQuantity(r.spec.meter, r.spec.quantity, text)}</span>,
+    },
   ];
   const title = t('inv.recordsOf', { hour: formatTime(hour, language) });
   return (
@@ -70,7 +106,13 @@ function Records({ id, organization, period, line, hour }: { id: string; organiz
       <CardTitle component="h2">{title}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('inv.recordsHelp')}</p>
-        <ObjectList label={title} columns={columns} query={{ ...query, data: query.data && { items: query.data.records ?? [] } }} keyOf={(r) => `${r.meta.id} ${r.spec.start}`} empty={<p className="basalt-note">{t('inv.noRecords')}</p>} />
+        <ObjectList
+          label={title}
+          columns={columns}
+          query={{ ...query, data: query.data && { items: query.data.records ?? [] } }}
+          keyOf={(r) => `${r.meta.id} ${r.spec.start}`}
+          empty={<p className="basalt-note">{t('inv.noRecords')}</p>}
+        />
       </CardBody>
     </Card>
   );

@@ -18,7 +18,14 @@ export function Maintenance({ tab }: { tab: string }) {
   return (
     <PageBody title={t('mnt.title')}>
       <div className="basalt-stack">
-        <Views label={t('mnt.views')} views={views.map((v) => ({ href: `/maintenance${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        <Views
+          label={t('mnt.views')}
+          views={views.map((v) => ({
+            href: `/maintenance${v.tab && `/${v.tab}`}`,
+            title: t(v.text),
+            active: v.tab === tab,
+          }))}
+        />
         {tab === '' && <NodeService />}
         {tab === 'migrations' && <Migrations />}
         {tab === 'tokens' && <Tokens />}

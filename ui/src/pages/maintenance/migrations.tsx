@@ -23,11 +23,23 @@ const ended = (m: Migration) => phaseOf(m) in tones;
 function How({ migration: m }: { migration: Migration }) {
   const { t, language } = useText();
   const s = m.status;
-  const far = s?.totalBytes ? t('gpu.vramOf', { used: formatBytes(s.progressBytes ?? 0, language), all: formatBytes(s.totalBytes, language) }) : '';
+  const far = s?.totalBytes
+    ? t('gpu.vramOf', { used: formatBytes(s.progressBytes ?? 0, language), all: formatBytes(s.totalBytes, language) })
+    : '';
   return (
     <div>
-      <ToneLabel tone={tones[phaseOf(m)] ?? 'busy'} text={t(`mig.${phaseOf(m)}`)} /> <span className="basalt-note">{m.assignment?.reason || s?.lastError}</span>
-      {far && !ended(m) && <Progress id={`far-${m.meta.id}`} aria-label={t('mig.far', { name: m.meta.name })} value={(100 * (s?.progressBytes ?? 0)) / (s?.totalBytes ?? 1)} size="sm" label={far} valueText={far} />}
+      <ToneLabel tone={tones[phaseOf(m)] ?? 'busy'} text={t(`mig.${phaseOf(m)}`)} />{' '}
+      <span className="basalt-note">{m.assignment?.reason || s?.lastError}</span>
+      {far && !ended(m) && (
+        <Progress
+          id={`far-${m.meta.id}`}
+          aria-label={t('mig.far', { name: m.meta.name })}
+          value={(100 * (s?.progressBytes ?? 0)) / (s?.totalBytes ?? 1)}
+          size="sm"
+          label={far}
+          valueText={far}
+        />
+      )}
     </div>
   );
 }
@@ -41,29 +53,88 @@ export function Migrations() {
   const instances = useInstances({ limit: mostInstances });
   const [asked, ask] = useState<Migration | null>(null);
   const act = useMutation({
-    mutationFn: (m: Migration) => change(migrations, m.meta.id ?? '', (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, abort: true } })),
+    mutationFn: (m: Migration) =>
+      change(migrations, m.meta.id ?? '', (now) => ({
+        kind: now.kind,
+        meta: now.meta,
+        spec: { ...now.spec, abort: true },
+      })),
     onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Migration', 'list'] })),
   });
-  const forget = useMutation({ mutationFn: (m: Migration) => ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } })), onSuccess: () => client.invalidateQueries({ queryKey: ['Migration', 'list'] }) });
+  const forget = useMutation({
+    mutationFn: (m: Migration) => ok(api.DELETE('/v1/migrations/{id}', { params: { path: { id: m.meta.id ?? '' } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ['Migration', 'list'] }),
+  });
   const node = (id: string | undefined) => nodes.data?.items.find((n) => n.meta.id === id)?.meta.name ?? id ?? '–';
   const columns: Column<Migration>[] = [
-    { title: t('op.instance'), cell: ({ spec: { instance } }) => <Link href={`/instances/${instance}`}>{instances.data?.items.find((i) => i.meta.id === instance)?.meta.name ?? instance}</Link> },
+    {
+      title: t('op.instance'),
+      cell: ({ spec: { instance } }) => (
+        <Link href={`/instances/${instance}`}>
+          {instances.data?.items.find((i) => i.meta.id === instance)?.meta.name ?? instance}
+        </Link>
+      ),
+    },
     { title: t('common.state'), cell: (m) => <How migration={m} /> },
-    { title: t('mig.way'), cell: ({ spec, assignment: a }) => t('mig.fromTo', { from: node(a?.source), to: node(a?.target || spec.target) }) },
-    { title: t('mig.downtime'), cell: ({ status: s }) => (s?.downtimeMillis === undefined ? '–' : t('mig.millis', { n: s.downtimeMillis })) },
+    {
+      title: t('mig.way'),
+      cell: ({ spec, assignment: a }) => t('mig.fromTo', { from: node(a?.source), to: node(a?.target || spec.target) }),
+    },
+    {
+      title: t('mig.downtime'),
+      cell: ({ status: s }) => (s?.downtimeMillis === undefined ? '–' : t('mig.millis', { n: s.downtimeMillis })),
+    },
     { title: t('common.created'), cell: (m) => formatTime(m.meta.createdAt, language) },
     {
       title: t('common.actions'),
       cell: (m) =>
-        ended(m) ? <Button variant="link" isInline isDisabled={forget.isPending} aria-label={`${t('mig.forget')}: ${m.meta.name}`} onClick={() => forget.mutate(m)}>{t('mig.forget')}</Button>
-        : m.spec.abort ? t('mig.aborting')
-        : <Button variant="link" isInline isDanger aria-label={`${t('mig.abort')}: ${m.meta.name}`} onClick={() => (act.reset(), ask(m))}>{t('mig.abort')}</Button>,
+        ended(m) ? (
+          <Button
+            variant="link"
+            isInline
+            isDisabled={forget.isPending}
+            aria-label={`${t('mig.forget')}: ${m.meta.name}`}
+            onClick={() => forget.mutate(m)}
+          >
+            {t('mig.forget')}
+          </Button>
+        ) : m.spec.abort ? (
+          t('mig.aborting')
+        ) : (
+          <Button
+            variant="link"
+            isInline
+            isDanger
+            aria-label={`${t('mig.abort')}: ${m.meta.name}`}
+            onClick={() => (act.reset(), ask(m))}
+          >
+            {t('mig.abort')}
+          </Button>
+        ),
     },
   ];
   return (
     <>
-      <ObjectList label={t('mnt.migrations')} columns={columns} query={query} keyOf={(m) => m.meta.id ?? m.meta.name} pages={pages} empty={<Empty title={t('mig.empty')} help={t('mig.emptyHelp')} icon={RouteIcon} />} />
-      {asked && <Confirm title={t('mig.abortTitle')} help={t('mig.abortHelp')} action={t('mig.abort')} danger busy={act.isPending} error={act.error} onConfirm={() => act.mutate(asked)} onClose={() => ask(null)} />}
+      <ObjectList
+        label={t('mnt.migrations')}
+        columns={columns}
+        query={query}
+        keyOf={(m) => m.meta.id ?? m.meta.name}
+        pages={pages}
+        empty={<Empty title={t('mig.empty')} help={t('mig.emptyHelp')} icon={RouteIcon} />}
+      />
+      {asked && (
+        <Confirm
+          title={t('mig.abortTitle')}
+          help={t('mig.abortHelp')}
+          action={t('mig.abort')}
+          danger
+          busy={act.isPending}
+          error={act.error}
+          onConfirm={() => act.mutate(asked)}
+          onClose={() => ask(null)}
+        />
+      )}
     </>
   );
 }

@@ -11,7 +11,12 @@ import { Confirm } from '../../parts/confirm';
 
 type Action = 'drain' | 'undrain' | 'close' | 'open' | 'remove';
 
-const changes: Record<Exclude<Action, 'remove'>, Partial<Schemas['NodeSpec']>> = { drain: { drain: true }, undrain: { drain: false }, close: { unschedulable: true }, open: { unschedulable: false } };
+const changes: Record<Exclude<Action, 'remove'>, Partial<Schemas['NodeSpec']>> = {
+  drain: { drain: true },
+  undrain: { drain: false },
+  close: { unschedulable: true },
+  open: { unschedulable: false },
+};
 
 export function NodeActions({ node, instances }: { node: Node; instances: number }) {
   const { t } = useText();
@@ -24,7 +29,8 @@ export function NodeActions({ node, instances }: { node: Node; instances: number
   const force = instances > 0 || state === 'Suspect';
   const act = useMutation({
     mutationFn: async (a: Action) => {
-      if (a === 'remove') return ok(api.DELETE('/v1/nodes/{id}', { params: { path: { id }, query: force ? { force } : {} } }));
+      if (a === 'remove')
+        return ok(api.DELETE('/v1/nodes/{id}', { params: { path: { id }, query: force ? { force } : {} } }));
       return change(nodes, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, ...changes[a] } }));
     },
     onSuccess: () => (ask(null), client.invalidateQueries({ queryKey: ['Node', 'list'] })),
@@ -36,11 +42,29 @@ export function NodeActions({ node, instances }: { node: Node; instances: number
   const text = (a: Action): Key => `mnt.${a}`;
   return (
     <div className="basalt-actions">
-      {possible.map((a) => <Button key={a} variant="link" isInline isDanger={a === 'remove'} aria-label={`${t(text(a))}: ${name}`} onClick={() => (act.reset(), ask(a))}>{t(text(a))}</Button>)}
+      {possible.map((a) => (
+        <Button
+          key={a}
+          variant="link"
+          isInline
+          isDanger={a === 'remove'}
+          aria-label={`${t(text(a))}: ${name}`}
+          onClick={() => (act.reset(), ask(a))}
+        >
+          {t(text(a))}
+        </Button>
+      ))}
       {asked && (
         <Confirm
-          title={t(`mnt.${asked}Title`, { name })} help={t(asked === 'remove' && force ? 'mnt.forceHelp' : `mnt.${asked}Help`, { name })} action={t(text(asked))}
-          danger={asked === 'remove'} name={asked === 'remove' ? name : undefined} busy={act.isPending} error={act.error} onConfirm={() => act.mutate(asked)} onClose={() => ask(null)}
+          title={t(`mnt.${asked}Title`, { name })}
+          help={t(asked === 'remove' && force ? 'mnt.forceHelp' : `mnt.${asked}Help`, { name })}
+          action={t(text(asked))}
+          danger={asked === 'remove'}
+          name={asked === 'remove' ? name : undefined}
+          busy={act.isPending}
+          error={act.error}
+          onConfirm={() => act.mutate(asked)}
+          onClose={() => ask(null)}
         />
       )}
     </div>

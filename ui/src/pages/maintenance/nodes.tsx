@@ -8,7 +8,12 @@ import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
 import { NodeActions } from './node-actions';
 
-const tones: Partial<Record<ReturnType<typeof nodeState>, Tone>> = { Ready: 'good', Suspect: 'bad', Lost: 'bad', Drained: 'off' };
+const tones: Partial<Record<ReturnType<typeof nodeState>, Tone>> = {
+  Ready: 'good',
+  Suspect: 'bad',
+  Lost: 'bad',
+  Drained: 'off',
+};
 
 export function NodeService() {
   const { t } = useText();
@@ -23,12 +28,27 @@ export function NodeService() {
       title: t('common.state'),
       cell: (n) => (
         <div>
-          <ToneLabel tone={tones[nodeState(n)] ?? 'busy'} text={t(`node.${nodeState(n)}`)} /> {n.spec.unschedulable && <ToneLabel tone="off" text={t('mnt.closed')} />}{' '}
+          <ToneLabel tone={tones[nodeState(n)] ?? 'busy'} text={t(`node.${nodeState(n)}`)} />{' '}
+          {n.spec.unschedulable && <ToneLabel tone="off" text={t('mnt.closed')} />}{' '}
           <span className="basalt-note">{[n.assignment?.reason, ...problems(n)].filter(Boolean).join('; ')}</span>
         </div>
       ),
     },
-    { title: t('inst.title'), cell: (n) => (instances.data ? <Link href={`/all-instances/node/${n.meta.id}`} aria-label={t('mnt.instancesOn', { n: on(n), name: n.meta.name })}>{on(n)}{instances.data.continue && '+'}</Link> : '…') },
+    {
+      title: t('inst.title'),
+      cell: (n) =>
+        instances.data ? (
+          <Link
+            href={`/all-instances/node/${n.meta.id}`}
+            aria-label={t('mnt.instancesOn', { n: on(n), name: n.meta.name })}
+          >
+            {on(n)}
+            {instances.data.continue && '+'}
+          </Link>
+        ) : (
+          '…'
+        ),
+    },
     { title: t('mnt.votes'), cell: (n) => t(n.assignment?.voter ? 'op.yes' : 'op.no') },
     { title: t('node.seen'), cell: (n) => formatTime(n.status?.seenAt, language) || t('common.never') },
     { title: t('common.actions'), cell: (n) => <NodeActions node={n} instances={on(n)} /> },
@@ -36,7 +56,14 @@ export function NodeService() {
   return (
     <>
       <p>{t('mnt.nodesHelp')}</p>
-      <ObjectList label={t('mnt.nodes')} columns={columns} query={query} keyOf={(n) => n.meta.id ?? n.meta.name} pages={pages} empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />} />
+      <ObjectList
+        label={t('mnt.nodes')}
+        columns={columns}
+        query={query}
+        keyOf={(n) => n.meta.id ?? n.meta.name}
+        pages={pages}
+        empty={<Empty title={t('node.empty')} help={t('node.emptyHelp')} icon={ServerIcon} />}
+      />
     </>
   );
 }

@@ -21,14 +21,43 @@ export function Tokens() {
   const [made, setMade] = useState<Token | null>(null);
   const [going, remove] = useState<Token | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['JoinToken', 'list'] });
-  const create = useMutation({ mutationFn: () => ok(api.POST('/v1/join-tokens', { body: { kind: 'JoinToken', meta: { name: '' }, spec: {} } })), onSuccess: (x) => (setMade(x), again()) });
-  const removal = useMutation({ mutationFn: (x: Token) => ok(api.DELETE('/v1/join-tokens/{id}', { params: { path: { id: x.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
-  const button = <Button isLoading={create.isPending} onClick={() => create.mutate()}>{t('tok.add')}</Button>;
+  const create = useMutation({
+    mutationFn: () => ok(api.POST('/v1/join-tokens', { body: { kind: 'JoinToken', meta: { name: '' }, spec: {} } })),
+    onSuccess: (x) => (setMade(x), again()),
+  });
+  const removal = useMutation({
+    mutationFn: (x: Token) => ok(api.DELETE('/v1/join-tokens/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
+  const button = (
+    <Button isLoading={create.isPending} onClick={() => create.mutate()}>
+      {t('tok.add')}
+    </Button>
+  );
   const columns: Column<Token>[] = [
     { title: t('common.name'), cell: (x) => x.meta.name },
     { title: t('tok.until'), cell: (x) => formatTime(x.spec.expiresAt, language) },
-    { title: t('tok.used'), cell: (x) => (x.status?.usedAt ? t('tok.usedBy', { node: x.status.usedBy ?? '', at: formatTime(x.status.usedAt, language) }) : t('common.never')) },
-    { title: t('common.actions'), cell: (x) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${x.meta.name}`} onClick={() => (removal.reset(), remove(x))}>{t('common.delete')}</Button> },
+    {
+      title: t('tok.used'),
+      cell: (x) =>
+        x.status?.usedAt
+          ? t('tok.usedBy', { node: x.status.usedBy ?? '', at: formatTime(x.status.usedAt, language) })
+          : t('common.never'),
+    },
+    {
+      title: t('common.actions'),
+      cell: (x) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${x.meta.name}`}
+          onClick={() => (removal.reset(), remove(x))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <div className="basalt-stack">
@@ -38,13 +67,34 @@ export function Tokens() {
           <div className="basalt-stack">
             <p>{t('tok.readyHelp', { until: formatTime(made.spec.expiresAt, language) })}</p>
             <Copyable label={t('tok.run')} text={`sudo basalt node join ${made.token}`} />
-            <div><Button variant="secondary" onClick={() => setMade(null)}>{t('common.close')}</Button></div>
+            <div>
+              <Button variant="secondary" onClick={() => setMade(null)}>
+                {t('common.close')}
+              </Button>
+            </div>
           </div>
         </Alert>
       )}
       {(query.data?.items.length ?? 0) > 0 && <div>{button}</div>}
-      <ObjectList label={t('mnt.tokens')} columns={columns} query={query} keyOf={(x) => x.meta.id ?? x.meta.name} empty={<Empty title={t('tok.empty')} help={t('tok.emptyHelp')} icon={KeyIcon} action={button} />} />
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('tok.deleteHelp')} action={t('common.delete')} danger busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      <ObjectList
+        label={t('mnt.tokens')}
+        columns={columns}
+        query={query}
+        keyOf={(x) => x.meta.id ?? x.meta.name}
+        empty={<Empty title={t('tok.empty')} help={t('tok.emptyHelp')} icon={KeyIcon} action={button} />}
+      />
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('tok.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </div>
   );
 }

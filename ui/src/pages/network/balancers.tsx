@@ -23,7 +23,11 @@ export function Balancers({ session }: { session: Session }) {
   const ips = useFloatingIPs({ project, limit: mostChoices }).data?.items ?? [];
   const [creating, setCreating] = useState(false);
   const [editing, edit] = useState<LoadBalancer | null>(null);
-  const removal = useRemoval<LoadBalancer>({ remove: removeBalancer, title: (name) => t('lb.deleteTitle', { name }), help: t('lb.deleteHelp') });
+  const removal = useRemoval<LoadBalancer>({
+    remove: removeBalancer,
+    title: (name) => t('lb.deleteTitle', { name }),
+    help: t('lb.deleteHelp'),
+  });
   const member = may(session, 'member');
   const possible = networks.data?.items.some((n) => n.spec.cidr4);
   const create = member && possible && <Button onClick={() => setCreating(true)}>{t('lb.create')}</Button>;
@@ -35,17 +39,56 @@ export function Balancers({ session }: { session: Session }) {
     { title: t('lb.listens'), cell: (l) => `${l.spec.protocol}/${l.spec.port}` },
     {
       title: t('lb.backends'),
-      cell: ({ spec, status }) => (spec.health ? t('lb.up', { up: status?.backendsUp ?? 0, all: spec.backends?.length ?? 0 }) : String(spec.backends?.length ?? 0)),
+      cell: ({ spec, status }) =>
+        spec.health
+          ? t('lb.up', { up: status?.backendsUp ?? 0, all: spec.backends?.length ?? 0 })
+          : String(spec.backends?.length ?? 0),
     },
-    { title: t('lb.network'), cell: (l) => networks.data?.items.find((n) => n.meta.id === l.spec.network)?.meta.name ?? l.spec.network },
-    ...(project ? [] : [{ title: t('common.project'), cell: (l: LoadBalancer) => projects.find((p) => p.meta.id === l.meta.project)?.meta.name ?? '' }]),
-    { title: t('common.actions'), cell: (l) => <Actions of={l.meta.name} actions={member && !l.meta.deletedAt ? [{ text: t('lb.edit'), run: () => edit(l) }, { text: t('common.delete'), danger: true, run: () => removal.ask(l) }] : []} /> },
+    {
+      title: t('lb.network'),
+      cell: (l) => networks.data?.items.find((n) => n.meta.id === l.spec.network)?.meta.name ?? l.spec.network,
+    },
+    ...(project
+      ? []
+      : [
+          {
+            title: t('common.project'),
+            cell: (l: LoadBalancer) => projects.find((p) => p.meta.id === l.meta.project)?.meta.name ?? '',
+          },
+        ]),
+    {
+      title: t('common.actions'),
+      cell: (l) => (
+        <Actions
+          of={l.meta.name}
+          actions={
+            member && !l.meta.deletedAt
+              ? [
+                  { text: t('lb.edit'), run: () => edit(l) },
+                  { text: t('common.delete'), danger: true, run: () => removal.ask(l) },
+                ]
+              : []
+          }
+        />
+      ),
+    },
   ];
   return (
     <PageBody title={t('lb.title')} actions={create}>
       <ObjectList
-        label={t('lb.title')} columns={columns} query={query} keyOf={(l) => l.meta.id ?? l.meta.name} pages={pages}
-        empty={<Empty title={t('lb.empty')} help={!member ? t('lb.emptyViewer') : possible ? t('lb.emptyHelp') : t('lb.needsNetwork')} icon={BalanceScaleIcon} action={create} />}
+        label={t('lb.title')}
+        columns={columns}
+        query={query}
+        keyOf={(l) => l.meta.id ?? l.meta.name}
+        pages={pages}
+        empty={
+          <Empty
+            title={t('lb.empty')}
+            help={!member ? t('lb.emptyViewer') : possible ? t('lb.emptyHelp') : t('lb.needsNetwork')}
+            icon={BalanceScaleIcon}
+            action={create}
+          />
+        }
       />
       {editing && <EditBalancer balancer={editing} onClose={() => edit(null)} />}
       {creating && <CreateBalancer onClose={() => setCreating(false)} />}

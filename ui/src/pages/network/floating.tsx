@@ -5,7 +5,16 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
 import { useFieldErrors, type FieldErrors } from '../../api/fields';
-import { createFloatingIP, pointFloatingIP, removeFloatingIP, useExternalNetworks, useFloatingIPs, useNetworkPage, type FloatingIP, type Network } from '../../api/network';
+import {
+  createFloatingIP,
+  pointFloatingIP,
+  removeFloatingIP,
+  useExternalNetworks,
+  useFloatingIPs,
+  useNetworkPage,
+  type FloatingIP,
+  type Network,
+} from '../../api/network';
 import { useInstances } from '../../api/queries';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
@@ -34,19 +43,44 @@ interface Port {
 function usePorts(project: string): Port[] {
   const instances = useInstances({ project, limit: mostChoices }).data?.items ?? [];
   const networks = useNetworkPage({ project, limit: mostChoices }).data?.items ?? [];
-  const open = new Map<string, Network>(networks.filter((n) => !n.spec.isolated && n.spec.cidr4).map((n) => [n.meta.id ?? '', n]));
-  const portsOf = (i: Instance) => (i.spec.networks ?? []).filter((n) => open.has(n.network)).map((n) => ({ value: `${i.meta.id} ${n.network}`, label: `${i.meta.name}, ${open.get(n.network)?.meta.name}` }));
+  const open = new Map<string, Network>(
+    networks.filter((n) => !n.spec.isolated && n.spec.cidr4).map((n) => [n.meta.id ?? '', n]),
+  );
+  const portsOf = (i: Instance) =>
+    (i.spec.networks ?? [])
+      .filter((n) => open.has(n.network))
+      .map((n) => ({ value: `${i.meta.id} ${n.network}`, label: `${i.meta.name}, ${open.get(n.network)?.meta.name}` }));
   return instances.filter((i) => !i.meta.deletedAt).flatMap(portsOf);
 }
 
-function PortField({ ports, value, set, errors, optional }: { ports: Port[]; value: string; set: (v: string) => void; errors: FieldErrors; optional?: boolean }) {
+function PortField({
+  ports,
+  value,
+  set,
+  errors,
+  optional,
+}: {
+  ports: Port[];
+  value: string;
+  set: (v: string) => void;
+  errors: FieldErrors;
+  optional?: boolean;
+}) {
   const { t } = useText();
   const paths = errors.at('spec.instance') ? 'spec.instance' : 'spec.network';
   return (
-    <Field id="fip-port" label={t('fip.port')} help={ports.length === 0 ? t('fip.noPort') : undefined} path={paths} errors={errors}>
+    <Field
+      id="fip-port"
+      label={t('fip.port')}
+      help={ports.length === 0 ? t('fip.noPort') : undefined}
+      path={paths}
+      errors={errors}
+    >
       <FormSelect id="fip-port" value={value} onChange={(_, v) => set(v)}>
         {optional && <FormSelectOption value="" label={t('vol.later')} />}
-        {ports.map((p) => <FormSelectOption key={p.value} value={p.value} label={p.label} />)}
+        {ports.map((p) => (
+          <FormSelectOption key={p.value} value={p.value} label={p.label} />
+        ))}
       </FormSelect>
     </Field>
   );
@@ -54,8 +88,21 @@ function PortField({ ports, value, set, errors, optional }: { ports: Port[]; val
 
 /** PointSame is a floating IP that is pointed at a port, as a command and as curl. */
 export function PointSame({ ip, instance, network }: { ip: FloatingIP; instance: string; network: string }) {
-  const { kind, meta: { name, revision }, spec } = ip;
-  return <Same cli={asCommand(['floating-ip', 'set', name], { instance, network })} curl={asCurl('PUT', `/v1/floating-ips/${ip.meta.id}`, { kind, meta: { name, revision }, spec: { externalNetwork: spec.externalNetwork, instance, network } })} />;
+  const {
+    kind,
+    meta: { name, revision },
+    spec,
+  } = ip;
+  return (
+    <Same
+      cli={asCommand(['floating-ip', 'set', name], { instance, network })}
+      curl={asCurl('PUT', `/v1/floating-ips/${ip.meta.id}`, {
+        kind,
+        meta: { name, revision },
+        spec: { externalNetwork: spec.externalNetwork, instance, network },
+      })}
+    />
+  );
 }
 
 export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () => void }) {
@@ -70,7 +117,16 @@ export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () 
   });
   const errors = useFieldErrors(send.error);
   return (
-    <FormDialog title={t('fip.attachTitle', { name: ip.assignment?.address ?? ip.meta.name })} action={t('fip.attach')} busy={send.isPending} disabled={!port} error={send.error} shown={['spec.instance', 'spec.network']} onSubmit={send.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('fip.attachTitle', { name: ip.assignment?.address ?? ip.meta.name })}
+      action={t('fip.attach')}
+      busy={send.isPending}
+      disabled={!port}
+      error={send.error}
+      shown={['spec.instance', 'spec.network']}
+      onSubmit={send.mutate}
+      onClose={onClose}
+    >
       <PortField ports={ports} value={port} set={choose} errors={errors} />
       {port && <PointSame ip={ip} instance={port.split(' ')[0] ?? ''} network={port.split(' ')[1] ?? ''} />}
     </FormDialog>
@@ -80,12 +136,33 @@ export function AttachFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () 
 export function FreeFloatingIP({ ip, onClose }: { ip: FloatingIP; onClose: () => void }) {
   const { t } = useText();
   const client = useQueryClient();
-  const send = useMutation({ mutationFn: () => pointFloatingIP(ip.meta.id ?? ''), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
-  return <Confirm title={t('fip.freeTitle', { name: ip.assignment?.address ?? ip.meta.name })} help={t('fip.freeHelp')} action={t('fip.free')} busy={send.isPending} error={send.error} onConfirm={send.mutate} onClose={onClose} />;
+  const send = useMutation({
+    mutationFn: () => pointFloatingIP(ip.meta.id ?? ''),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
+  });
+  return (
+    <Confirm
+      title={t('fip.freeTitle', { name: ip.assignment?.address ?? ip.meta.name })}
+      help={t('fip.freeHelp')}
+      action={t('fip.free')}
+      busy={send.isPending}
+      error={send.error}
+      onConfirm={send.mutate}
+      onClose={onClose}
+    />
+  );
 }
 
 /** Allocates an address; for one port where it is given. */
-export function CreateFloatingIP({ project, port: given, onClose }: { project?: string; port?: string; onClose: () => void }) {
+export function CreateFloatingIP({
+  project,
+  port: given,
+  onClose,
+}: {
+  project?: string;
+  port?: string;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const client = useQueryClient();
   const place = useNewIn(project);
@@ -94,25 +171,63 @@ export function CreateFloatingIP({ project, port: given, onClose }: { project?: 
   const [form, setForm] = useState({ name: '', from: '', port: given ?? '' });
   const ip = (in_: string): FloatingIP => {
     const [instance, network] = form.port.split(' ');
-    return { kind: 'FloatingIP', meta: { name: form.name.trim(), project: in_ }, spec: { ...(form.from && { externalNetwork: form.from }), ...(instance && { instance, network }) } };
+    return {
+      kind: 'FloatingIP',
+      meta: { name: form.name.trim(), project: in_ },
+      spec: { ...(form.from && { externalNetwork: form.from }), ...(instance && { instance, network }) },
+    };
   };
-  const create = useMutation({ mutationFn: () => createFloatingIP(ip(place.id)), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })) });
+  const create = useMutation({
+    mutationFn: () => createFloatingIP(ip(place.id)),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['FloatingIP', 'list'] })),
+  });
   const errors = useFieldErrors(create.error);
   return (
-    <FormDialog title={t('fip.create')} action={t('fip.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'meta.project', 'spec.instance', 'spec.network', ...(outside.length > 1 ? ['spec.externalNetwork'] : [])]} onSubmit={create.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('fip.create')}
+      action={t('fip.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={[
+        'meta.name',
+        'meta.project',
+        'spec.instance',
+        'spec.network',
+        ...(outside.length > 1 ? ['spec.externalNetwork'] : []),
+      ]}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
       {!project && <ProjectField of={place} errors={errors} />}
       <Field id="fip-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="fip-name" value={form.name} onChange={(_, name) => setForm((f) => ({ ...f, name }))} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="fip-name"
+          value={form.name}
+          onChange={(_, name) => setForm((f) => ({ ...f, name }))}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
       {outside.length > 1 && (
         <Field id="fip-from" label={t('fip.from')} path="spec.externalNetwork" errors={errors}>
           <FormSelect id="fip-from" value={form.from} onChange={(_, from) => setForm((f) => ({ ...f, from }))}>
             <FormSelectOption value="" label={t('fip.default')} />
-            {outside.map((n) => <FormSelectOption key={n.meta.id} value={n.meta.name} label={`${n.meta.name} ${n.spec.cidr4 ?? ''}`} />)}
+            {outside.map((n) => (
+              <FormSelectOption key={n.meta.id} value={n.meta.name} label={`${n.meta.name} ${n.spec.cidr4 ?? ''}`} />
+            ))}
           </FormSelect>
         </Field>
       )}
-      {!given && <PortField ports={ports} value={form.port} set={(port) => setForm((f) => ({ ...f, port }))} errors={errors} optional />}
+      {!given && (
+        <PortField
+          ports={ports}
+          value={form.port}
+          set={(port) => setForm((f) => ({ ...f, port }))}
+          errors={errors}
+          optional
+        />
+      )}
       <Same cli={floatingCommand(ip(place.name))} curl={asCurl('POST', '/v1/floating-ips', ip(place.name))} />
     </FormDialog>
   );
@@ -126,13 +241,20 @@ export function FloatingIPs({ session }: { session: Session }) {
   const instances = useInstances({ project, limit: mostChoices }).data?.items ?? [];
   const [doing, setDoing] = useState<{ what: 'attach' | 'free'; ip: FloatingIP } | null>(null);
   const [creating, setCreating] = useState(false);
-  const removal = useRemoval<FloatingIP>({ remove: removeFloatingIP, title: (name) => t('fip.releaseTitle', { name }), help: t('fip.releaseHelp'), action: t('fip.release') });
+  const removal = useRemoval<FloatingIP>({
+    remove: removeFloatingIP,
+    title: (name) => t('fip.releaseTitle', { name }),
+    help: t('fip.releaseHelp'),
+    action: t('fip.release'),
+  });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('fip.create')}</Button>;
   const actions = (ip: FloatingIP) =>
     member && !ip.meta.deletedAt
       ? [
-          ip.spec.instance ? { text: t('fip.free'), run: () => setDoing({ what: 'free' as const, ip }) } : { text: t('fip.attach'), run: () => setDoing({ what: 'attach' as const, ip }) },
+          ip.spec.instance
+            ? { text: t('fip.free'), run: () => setDoing({ what: 'free' as const, ip }) }
+            : { text: t('fip.attach'), run: () => setDoing({ what: 'attach' as const, ip }) },
           { text: t('fip.release'), danger: true, run: () => removal.ask(ip) },
         ]
       : [];
@@ -142,17 +264,42 @@ export function FloatingIPs({ session }: { session: Session }) {
     { title: t('common.state'), cell: (f) => <StateLabel state={stateOf(f)} note={whyOf(f)} /> },
     {
       title: t('fip.reaches'),
-      cell: ({ spec: { instance } }) => (instance ? <Link href={`/instances/${instance}/network`}>{instances.find((i) => i.meta.id === instance)?.meta.name ?? instance}</Link> : t('fip.nothing')),
+      cell: ({ spec: { instance } }) =>
+        instance ? (
+          <Link href={`/instances/${instance}/network`}>
+            {instances.find((i) => i.meta.id === instance)?.meta.name ?? instance}
+          </Link>
+        ) : (
+          t('fip.nothing')
+        ),
     },
-    ...(project ? [] : [{ title: t('common.project'), cell: (f: FloatingIP) => projects.find((p) => p.meta.id === f.meta.project)?.meta.name ?? '' }]),
+    ...(project
+      ? []
+      : [
+          {
+            title: t('common.project'),
+            cell: (f: FloatingIP) => projects.find((p) => p.meta.id === f.meta.project)?.meta.name ?? '',
+          },
+        ]),
     { title: t('common.actions'), cell: (f) => <Actions of={f.meta.name} actions={actions(f)} /> },
   ];
   const close = () => setDoing(null);
   return (
     <PageBody title={t('fip.title')} actions={create}>
       <ObjectList
-        label={t('fip.title')} columns={columns} query={query} keyOf={(f) => f.meta.id ?? f.meta.name} pages={pages}
-        empty={<Empty title={t('fip.empty')} help={create ? t('fip.emptyHelp') : t('fip.emptyViewer')} icon={GlobeIcon} action={create} />}
+        label={t('fip.title')}
+        columns={columns}
+        query={query}
+        keyOf={(f) => f.meta.id ?? f.meta.name}
+        pages={pages}
+        empty={
+          <Empty
+            title={t('fip.empty')}
+            help={create ? t('fip.emptyHelp') : t('fip.emptyViewer')}
+            icon={GlobeIcon}
+            action={create}
+          />
+        }
       />
       {creating && <CreateFloatingIP onClose={() => setCreating(false)} />}
       {doing?.what === 'attach' && <AttachFloatingIP ip={doing.ip} onClose={close} />}

@@ -1,5 +1,17 @@
 // One security group and its rules, which are saved together.
-import { Alert, Button, Card, CardBody, CardTitle, Form as PFForm, FormFieldGroup, FormFieldGroupHeader, FormSelect, FormSelectOption, TextInput } from '@patternfly/react-core';
+import {
+  Alert,
+  Button,
+  Card,
+  CardBody,
+  CardTitle,
+  Form as PFForm,
+  FormFieldGroup,
+  FormFieldGroupHeader,
+  FormSelect,
+  FormSelectOption,
+  TextInput,
+} from '@patternfly/react-core';
 import { TrashIcon } from '@patternfly/react-icons';
 import { elsewhere, useFieldErrors, type FieldErrors } from '../../api/fields';
 import { useSecurityGroup, useSecurityGroups, type SecurityGroup } from '../../api/network';
@@ -40,37 +52,89 @@ function Rule({ n, rule, self, groups, errors, editable, set, remove }: RowProps
       header={
         <FormFieldGroupHeader
           titleText={{ text: t('sg.rule', { n: n + 1 }), id: id('title') }}
-          actions={editable && <Button variant="plain" icon={<TrashIcon />} aria-label={t('sg.removeRule', { n: n + 1 })} onClick={remove} />}
+          actions={
+            editable && (
+              <Button
+                variant="plain"
+                icon={<TrashIcon />}
+                aria-label={t('sg.removeRule', { n: n + 1 })}
+                onClick={remove}
+              />
+            )
+          }
         />
       }
     >
       <div className="basalt-rule">
         <Field id={id('direction')} label={t('sg.direction')} path={`${path}.direction`} errors={errors}>
-          <FormSelect id={id('direction')} isDisabled={!editable} value={rule.direction} onChange={(_, v) => set({ ...rule, direction: v as RuleDraft['direction'] })}>
-            {(['ingress', 'egress'] as const).map((d) => <FormSelectOption key={d} value={d} label={t(`sg.${d}`)} />)}
+          <FormSelect
+            id={id('direction')}
+            isDisabled={!editable}
+            value={rule.direction}
+            onChange={(_, v) => set({ ...rule, direction: v as RuleDraft['direction'] })}
+          >
+            {(['ingress', 'egress'] as const).map((d) => (
+              <FormSelectOption key={d} value={d} label={t(`sg.${d}`)} />
+            ))}
           </FormSelect>
         </Field>
         <Field id={id('protocol')} label={t('sg.protocol')} path={`${path}.protocol`} errors={errors}>
-          <FormSelect id={id('protocol')} isDisabled={!editable} value={rule.protocol} onChange={(_, v) => set({ ...rule, protocol: v as RuleDraft['protocol'] })}>
-            {protocols.map((p) => <FormSelectOption key={p} value={p} label={p === 'any' ? t('sg.any') : p} />)}
+          <FormSelect
+            id={id('protocol')}
+            isDisabled={!editable}
+            value={rule.protocol}
+            onChange={(_, v) => set({ ...rule, protocol: v as RuleDraft['protocol'] })}
+          >
+            {protocols.map((p) => (
+              <FormSelectOption key={p} value={p} label={p === 'any' ? t('sg.any') : p} />
+            ))}
           </FormSelect>
         </Field>
         {hasPorts(rule.protocol) && (
-          <Field id={id('ports')} label={t('sg.ports')} help={editable ? t('sg.portsHelp') : undefined} path={`${path}.ports`} errors={errors}>
-            <TextInput id={id('ports')} isDisabled={!editable} value={rule.ports} onChange={(_, ports) => set({ ...rule, ports })} autoComplete="off" />
+          <Field
+            id={id('ports')}
+            label={t('sg.ports')}
+            help={editable ? t('sg.portsHelp') : undefined}
+            path={`${path}.ports`}
+            errors={errors}
+          >
+            <TextInput
+              id={id('ports')}
+              isDisabled={!editable}
+              value={rule.ports}
+              onChange={(_, ports) => set({ ...rule, ports })}
+              autoComplete="off"
+            />
           </Field>
         )}
         <Field id={id('remote')} label={t('sg.remote')} path={`${path}.group`} errors={errors}>
-          <FormSelect id={id('remote')} isDisabled={!editable} value={rule.remote} onChange={(_, remote) => set({ ...rule, remote })}>
+          <FormSelect
+            id={id('remote')}
+            isDisabled={!editable}
+            value={rule.remote}
+            onChange={(_, remote) => set({ ...rule, remote })}
+          >
             <FormSelectOption value="" label={t('sg.everywhere')} />
             <FormSelectOption value="cidr" label={t('sg.addresses')} />
             <FormSelectOption value={self} label={t('sg.thisGroup')} />
-            {groups.filter((g) => g.meta.id !== self).map((g) => <FormSelectOption key={g.meta.id} value={g.meta.id} label={t('sg.group', { name: g.meta.name })} />)}
+            {groups
+              .filter((g) => g.meta.id !== self)
+              .map((g) => (
+                <FormSelectOption key={g.meta.id} value={g.meta.id} label={t('sg.group', { name: g.meta.name })} />
+              ))}
           </FormSelect>
         </Field>
         {rule.remote === 'cidr' && (
           <Field id={id('cidr')} label={t('sg.cidr')} path={`${path}.cidr`} errors={errors} required>
-            <TextInput id={id('cidr')} isDisabled={!editable} isRequired value={rule.cidr} onChange={(_, cidr) => set({ ...rule, cidr })} autoComplete="off" spellCheck={false} />
+            <TextInput
+              id={id('cidr')}
+              isDisabled={!editable}
+              isRequired
+              value={rule.cidr}
+              onChange={(_, cidr) => set({ ...rule, cidr })}
+              autoComplete="off"
+              spellCheck={false}
+            />
           </Field>
         )}
       </div>
@@ -93,30 +157,56 @@ function Editor({ group, editable }: { group: SecurityGroup; editable: boolean }
     fields: formOf,
     body: (g, { rules }) => ({ kind: group.kind, meta: (g ?? group).meta, spec: { rules: rules.map(ruleOf) } }),
   });
-  const { form: { rules }, body } = edit;
+  const {
+    form: { rules },
+    body,
+  } = edit;
   const setRules = edit.set('rules');
   const errors = useFieldErrors(edit.error);
-  const groupName = (id: string) => (id === group.meta.id ? 'self' : (others.find((g) => g.meta.id === id)?.meta.name ?? id));
-  const paths = rules.flatMap((_, i) => ['direction', 'protocol', 'ports', 'group', 'cidr'].map((f) => `spec.rules[${i}].${f}`));
+  const groupName = (id: string) =>
+    id === group.meta.id ? 'self' : (others.find((g) => g.meta.id === id)?.meta.name ?? id);
+  const paths = rules.flatMap((_, i) =>
+    ['direction', 'protocol', 'ports', 'group', 'cidr'].map((f) => `spec.rules[${i}].${f}`),
+  );
   return (
     <PFForm aria-label={t('sg.rulesTitle')} onSubmit={(e) => (e.preventDefault(), edit.submit())}>
       <div role="status">{edit.saved && <Alert isInline component="p" variant="success" title={t('sg.saved')} />}</div>
       <ErrorAlert error={elsewhere(edit.error, paths)} />
-      <Conflict edit={edit} label={() => t('sg.oneRule')} text={(_, r) => ruleText(ruleOf(r as RuleDraft), groupName)} />
+      <Conflict
+        edit={edit}
+        label={() => t('sg.oneRule')}
+        text={(_, r) => ruleText(ruleOf(r as RuleDraft), groupName)}
+      />
       {rules.length === 0 && <p>{t('sg.noRules')}</p>}
       {rules.map((rule, n) => (
         <Rule
-          key={rule.key} n={n} rule={rule} self={group.meta.id ?? ''} groups={others} errors={errors} editable={editable}
-          set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))} remove={() => (edit.dismiss(), setRules(rules.filter((x) => x.key !== rule.key)))}
+          key={rule.key}
+          n={n}
+          rule={rule}
+          self={group.meta.id ?? ''}
+          groups={others}
+          errors={errors}
+          editable={editable}
+          set={(r) => setRules(rules.map((x) => (x.key === r.key ? r : x)))}
+          remove={() => (edit.dismiss(), setRules(rules.filter((x) => x.key !== rule.key)))}
         />
       ))}
       {editable && (
         <div className="basalt-actions">
-          <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone}>{t('sg.save')}</Button>
-          <Button variant="secondary" onClick={() => setRules([...rules, newRule()])}>{t('sg.add')}</Button>
+          <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone}>
+            {t('sg.save')}
+          </Button>
+          <Button variant="secondary" onClick={() => setRules([...rules, newRule()])}>
+            {t('sg.add')}
+          </Button>
         </div>
       )}
-      {editable && <Same cli={groupCommand('set', { ...body, meta: { name: group.meta.name } }, groupName)} curl={asCurl('PUT', edit.path, body)} />}
+      {editable && (
+        <Same
+          cli={groupCommand('set', { ...body, meta: { name: group.meta.name } }, groupName)}
+          curl={asCurl('PUT', edit.path, body)}
+        />
+      )}
     </PFForm>
   );
 }
@@ -126,7 +216,12 @@ export function Group({ session, id }: { session: Session; id: string }) {
   const query = useSecurityGroup(id);
   const above = { href: '/security-groups', title: t('sg.title') };
   if (query.isPending) return <Loading />;
-  if (!query.data) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  if (!query.data)
+    return (
+      <PageBody title={id} above={above}>
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      </PageBody>
+    );
   return (
     <PageBody title={query.data.meta.name} above={above}>
       <Card>

@@ -25,16 +25,42 @@ function CreateGroup({ onClose }: { onClose: () => void }) {
   const [, go] = useLocation();
   const place = useNewIn();
   const [name, setName] = useState('');
-  const group = (project: string): SecurityGroup => ({ kind: 'SecurityGroup', meta: { name: name.trim(), project }, spec: { rules: [{ direction: 'egress', protocol: 'any' }] } });
-  const create = useMutation({ mutationFn: () => createGroup(group(place.id)), onSuccess: (g) => go(`/security-groups/${g.meta.id}`) });
+  const group = (project: string): SecurityGroup => ({
+    kind: 'SecurityGroup',
+    meta: { name: name.trim(), project },
+    spec: { rules: [{ direction: 'egress', protocol: 'any' }] },
+  });
+  const create = useMutation({
+    mutationFn: () => createGroup(group(place.id)),
+    onSuccess: (g) => go(`/security-groups/${g.meta.id}`),
+  });
   const errors = useFieldErrors(create.error);
   return (
-    <FormDialog title={t('sg.create')} help={t('sg.deny')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'meta.project']} onSubmit={create.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('sg.create')}
+      help={t('sg.deny')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={['meta.name', 'meta.project']}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
       <ProjectField of={place} errors={errors} />
       <Field id="sg-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="sg-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="sg-name"
+          value={name}
+          onChange={(_, v) => setName(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
-      <Same cli={groupCommand('create', group(place.name))} curl={asCurl('POST', '/v1/security-groups', group(place.name))} />
+      <Same
+        cli={groupCommand('create', group(place.name))}
+        curl={asCurl('POST', '/v1/security-groups', group(place.name))}
+      />
     </FormDialog>
   );
 }
@@ -45,19 +71,43 @@ export function Groups({ session }: { session: Session }) {
   const listing = useListing(project);
   const [creating, setCreating] = useState(false);
   const query = useSecurityGroups({ project, ...listing.query });
-  const removal = useRemoval<SecurityGroup>({ remove: removeGroup, title: (n) => t('sg.deleteTitle', { name: n }), help: t('sg.deleteHelp') });
+  const removal = useRemoval<SecurityGroup>({
+    remove: removeGroup,
+    title: (n) => t('sg.deleteTitle', { name: n }),
+    help: t('sg.deleteHelp'),
+  });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('sg.create')}</Button>;
   const columns: Column<SecurityGroup>[] = [
     { title: t('common.name'), cell: (g) => <Link href={`/security-groups/${g.meta.id}`}>{g.meta.name}</Link> },
     { title: t('sg.rulesTitle'), cell: (g) => count('sg.rules', g.spec.rules?.length ?? 0) },
-    ...(project ? [] : [{ title: t('common.project'), cell: (g: SecurityGroup) => projects.find((p) => p.meta.id === g.meta.project)?.meta.name ?? '' }]),
-    { title: t('common.actions'), cell: (g) => <Actions of={g.meta.name} actions={member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : []} /> },
+    ...(project
+      ? []
+      : [
+          {
+            title: t('common.project'),
+            cell: (g: SecurityGroup) => projects.find((p) => p.meta.id === g.meta.project)?.meta.name ?? '',
+          },
+        ]),
+    {
+      title: t('common.actions'),
+      cell: (g) => (
+        <Actions
+          of={g.meta.name}
+          actions={member ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(g) }] : []}
+        />
+      ),
+    },
   ];
   return (
     <PageBody title={t('sg.title')} actions={create}>
       <ObjectList
-        label={t('sg.title')} columns={columns} query={query} keyOf={(g) => g.meta.id ?? g.meta.name} pages={listing.pages} filter={listing.filter}
+        label={t('sg.title')}
+        columns={columns}
+        query={query}
+        keyOf={(g) => g.meta.id ?? g.meta.name}
+        pages={listing.pages}
+        filter={listing.filter}
         empty={<Empty title={t('sg.empty')} help={t('sg.emptyHelp')} icon={ShieldAltIcon} action={create} />}
       />
       {creating && <CreateGroup onClose={() => setCreating(false)} />}

@@ -28,21 +28,47 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
   const client = useQueryClient();
   const place = useNewIn();
   const [form, setForm] = useState({ name: '', cidr4: '', cidr6: '', dns: '', isolated: false });
-  const set = (name: 'name' | 'cidr4' | 'cidr6' | 'dns') => (_: unknown, v: string) => setForm((f) => ({ ...f, [name]: v }));
+  const set = (name: 'name' | 'cidr4' | 'cidr6' | 'dns') => (_: unknown, v: string) =>
+    setForm((f) => ({ ...f, [name]: v }));
   const dnsServers = form.dns.split(/[\s,]+/).filter(Boolean);
   const network = (project: string): Network => ({
     kind: 'Network',
     meta: { name: form.name.trim(), project },
-    spec: { ...(form.cidr4.trim() && { cidr4: form.cidr4.trim() }), ...(form.cidr6.trim() && { cidr6: form.cidr6.trim() }), ...(dnsServers.length > 0 && { dnsServers }), ...(form.isolated && { isolated: true }) },
+    spec: {
+      ...(form.cidr4.trim() && { cidr4: form.cidr4.trim() }),
+      ...(form.cidr6.trim() && { cidr6: form.cidr6.trim() }),
+      ...(dnsServers.length > 0 && { dnsServers }),
+      ...(form.isolated && { isolated: true }),
+    },
   });
-  const create = useMutation({ mutationFn: () => createNetwork(network(place.id)), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Network', 'list'] })) });
+  const create = useMutation({
+    mutationFn: () => createNetwork(network(place.id)),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Network', 'list'] })),
+  });
   const errors = useFieldErrors(create.error);
   const readable = network(place.name);
   return (
-    <FormDialog title={t('net.create')} help={t('net.fixed')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose} wide>
+    <FormDialog
+      title={t('net.create')}
+      help={t('net.fixed')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={create.mutate}
+      onClose={onClose}
+      wide
+    >
       <ProjectField of={place} errors={errors} />
       <Field id="net-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="net-name" value={form.name} onChange={set('name')} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="net-name"
+          value={form.name}
+          onChange={set('name')}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
       <Field id="net-cidr4" label={t('net.cidr4')} help={t('net.cidr4Help')} path="spec.cidr4" errors={errors}>
         <TextInput id="net-cidr4" value={form.cidr4} onChange={set('cidr4')} autoComplete="off" spellCheck={false} />
@@ -53,7 +79,12 @@ function CreateNetwork({ onClose }: { onClose: () => void }) {
       <Field id="net-dns" label={t('net.dns')} help={t('net.dnsHelp')} path="spec.dnsServers" errors={errors}>
         <TextInput id="net-dns" value={form.dns} onChange={set('dns')} autoComplete="off" spellCheck={false} />
       </Field>
-      <Checkbox id="net-isolated" label={t('net.wantIsolated')} isChecked={form.isolated} onChange={(_, isolated) => setForm((f) => ({ ...f, isolated }))} />
+      <Checkbox
+        id="net-isolated"
+        label={t('net.wantIsolated')}
+        isChecked={form.isolated}
+        onChange={(_, isolated) => setForm((f) => ({ ...f, isolated }))}
+      />
       <Same cli={networkCommand(readable)} curl={asCurl('POST', '/v1/networks', readable)} />
     </FormDialog>
   );
@@ -65,7 +96,11 @@ export function Networks({ session }: { session: Session }) {
   const listing = useListing(project);
   const [creating, setCreating] = useState(false);
   const query = useNetworkPage({ project, ...listing.query });
-  const removal = useRemoval<Network>({ remove: removeNetwork, title: (n) => t('net.deleteTitle', { name: n }), help: t('net.deleteHelp') });
+  const removal = useRemoval<Network>({
+    remove: removeNetwork,
+    title: (n) => t('net.deleteTitle', { name: n }),
+    help: t('net.deleteHelp'),
+  });
   const member = may(session, 'member');
   const create = member && <Button onClick={() => setCreating(true)}>{t('net.create')}</Button>;
   const columns: Column<Network>[] = [
@@ -74,15 +109,44 @@ export function Networks({ session }: { session: Session }) {
     { title: t('net.ipv4'), cell: (n) => n.spec.cidr4 || '–' },
     { title: t('net.ipv6'), cell: (n) => n.spec.cidr6 || '–' },
     { title: t('net.out'), cell: (n) => t(n.spec.isolated ? 'net.isolated' : 'net.router') },
-    ...(project ? [] : [{ title: t('common.project'), cell: (n: Network) => projects.find((p) => p.meta.id === n.meta.project)?.meta.name ?? '' }]),
-    { title: t('common.actions'), cell: (n) => <Actions of={n.meta.name} actions={member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : []} /> },
+    ...(project
+      ? []
+      : [
+          {
+            title: t('common.project'),
+            cell: (n: Network) => projects.find((p) => p.meta.id === n.meta.project)?.meta.name ?? '',
+          },
+        ]),
+    {
+      title: t('common.actions'),
+      cell: (n) => (
+        <Actions
+          of={n.meta.name}
+          actions={
+            member && !n.meta.deletedAt ? [{ text: t('common.delete'), danger: true, run: () => removal.ask(n) }] : []
+          }
+        />
+      ),
+    },
   ];
   return (
     <PageBody title={t('net.title')} actions={create}>
       <div className="basalt-stack">
         <ObjectList
-          label={t('net.title')} columns={columns} query={query} keyOf={(n) => n.meta.id ?? n.meta.name} pages={listing.pages} filter={listing.filter}
-          empty={<Empty title={t('net.empty')} help={create ? t('net.emptyHelp') : t('net.emptyViewer')} icon={NetworkIcon} action={create} />}
+          label={t('net.title')}
+          columns={columns}
+          query={query}
+          keyOf={(n) => n.meta.id ?? n.meta.name}
+          pages={listing.pages}
+          filter={listing.filter}
+          empty={
+            <Empty
+              title={t('net.empty')}
+              help={create ? t('net.emptyHelp') : t('net.emptyViewer')}
+              icon={NetworkIcon}
+              action={create}
+            />
+          }
         />
         <Trace project={project || undefined} />
       </div>

@@ -19,7 +19,14 @@ export function Trace({ from = '', project }: { from?: string; project: string |
   const errors = useFieldErrors(ask.error);
   const field = (name: keyof typeof form, help: string) => (
     <Field id={`trace-${name}`} label={t(`trace.${name}`)} help={help} path={name} errors={errors} required>
-      <TextInput id={`trace-${name}`} value={form[name]} onChange={(_, v) => setForm((f) => ({ ...f, [name]: v }))} isRequired autoComplete="off" spellCheck={false} />
+      <TextInput
+        id={`trace-${name}`}
+        value={form[name]}
+        onChange={(_, v) => setForm((f) => ({ ...f, [name]: v }))}
+        isRequired
+        autoComplete="off"
+        spellCheck={false}
+      />
     </Field>
   );
   return (
@@ -34,13 +41,38 @@ export function Trace({ from = '', project }: { from?: string; project: string |
             {field('to', t('trace.endHelp'))}
             {field('packet', t('trace.packetHelp'))}
           </div>
-          <div><Button type="submit" variant="secondary" isLoading={ask.isPending} isDisabled={ask.isPending}>{t('trace.ask')}</Button></div>
-          <Same cli={asCommand(['network', 'trace', form.from.trim() || 'FROM', form.to.trim() || 'TO', form.packet.trim() || 'tcp/443'])} curl={asCurl('GET', `/v1/network-trace?${new URLSearchParams({ from: form.from.trim(), to: form.to.trim(), packet: form.packet.trim(), ...(project && { project }) })}`)} />
+          <div>
+            <Button type="submit" variant="secondary" isLoading={ask.isPending} isDisabled={ask.isPending}>
+              {t('trace.ask')}
+            </Button>
+          </div>
+          <Same
+            cli={asCommand([
+              'network',
+              'trace',
+              form.from.trim() || 'FROM',
+              form.to.trim() || 'TO',
+              form.packet.trim() || 'tcp/443',
+            ])}
+            curl={asCurl(
+              'GET',
+              `/v1/network-trace?${new URLSearchParams({ from: form.from.trim(), to: form.to.trim(), packet: form.packet.trim(), ...(project && { project }) })}`,
+            )}
+          />
         </Form>
         <div aria-live="polite">
           {ask.data && (
-            <Alert isInline component="h3" variant={ask.data.passes ? 'success' : 'warning'} title={t(ask.data.passes ? 'trace.passes' : 'trace.dies')}>
-              <ol className="basalt-trace">{ask.data.lines.map((line, i) => <li key={i}>{line}</li>)}</ol>
+            <Alert
+              isInline
+              component="h3"
+              variant={ask.data.passes ? 'success' : 'warning'}
+              title={t(ask.data.passes ? 'trace.passes' : 'trace.dies')}
+            >
+              <ol className="basalt-trace">
+                {ask.data.lines.map((line, i) => (
+                  <li key={i}>{line}</li>
+                ))}
+              </ol>
             </Alert>
           )}
         </div>

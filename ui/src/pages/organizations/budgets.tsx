@@ -21,17 +21,40 @@ type Budget = Schemas['Budget'];
 const caps = ['none', 'stop', 'suspend'] as const;
 const shown = ['meta.name', 'spec.amountMicros', 'spec.project', 'spec.alertPercents', 'spec.cap'];
 
-function CreateBudget({ organization: o, currency, onClose }: { organization: Organization; currency: string; onClose: () => void }) {
+function CreateBudget({
+  organization: o,
+  currency,
+  onClose,
+}: {
+  organization: Organization;
+  currency: string;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const client = useQueryClient();
   const projects = useProjectsOf({ organization: o.meta.id, limit: 1000 });
-  const [form, setForm] = useState({ name: 'monthly', amount: '', project: '', alerts: '50, 80, 100', cap: 'none' as (typeof caps)[number] });
+  const [form, setForm] = useState({
+    name: 'monthly',
+    amount: '',
+    project: '',
+    alerts: '50, 80, 100',
+    cap: 'none' as (typeof caps)[number],
+  });
   const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
   const micros = parseMicros(form.amount);
-  const percents = form.alerts.split(/[\s,;]+/).filter(Boolean).map(Number);
+  const percents = form.alerts
+    .split(/[\s,;]+/)
+    .filter(Boolean)
+    .map(Number);
   const body: Budget = {
-    kind: 'Budget', meta: { name: form.name.trim(), organization: o.meta.id },
-    spec: { amountMicros: micros ?? 0, cap: form.cap, ...(form.project && { project: form.project }), ...(percents.length > 0 && { alertPercents: percents }) },
+    kind: 'Budget',
+    meta: { name: form.name.trim(), organization: o.meta.id },
+    spec: {
+      amountMicros: micros ?? 0,
+      cap: form.cap,
+      ...(form.project && { project: form.project }),
+      ...(percents.length > 0 && { alertPercents: percents }),
+    },
   };
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/budgets', { body })),
@@ -40,14 +63,67 @@ function CreateBudget({ organization: o, currency, onClose }: { organization: Or
   const at = (path: string) => atField(create.error, path);
   const bad = form.amount !== '' && micros === undefined;
   return (
-    <FormDialog title={t('cust.budgetCreate')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} disabled={micros === undefined || percents.some(Number.isNaN)} onSubmit={create.mutate} onClose={onClose}>
-      <TextField id="budget-name" label={t('common.name')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
-      <TextField id="budget-amount" label={t('cust.budgetAmountIn', { currency })} error={bad ? t('cust.amountWrong') : at('spec.amountMicros')} value={form.amount} onChange={set('amount')} required />
-      <SelectField id="budget-project" label={t('common.project')} error={at('spec.project')} value={form.project} onChange={set('project')} options={[['', t('key.whole')], ...(projects.data?.items ?? []).map((p): [string, string] => [p.meta.id ?? '', p.meta.name])]} />
-      <TextField id="budget-alerts" label={t('cust.budgetAlerts')} help={t('cust.budgetAlertsHelp')} error={at('spec.alertPercents')} value={form.alerts} onChange={set('alerts')} />
-      <SelectField id="budget-cap" label={t('cust.budgetCap')} error={at('spec.cap')} value={form.cap} onChange={set('cap')} options={caps.map((c) => [c, t(`cust.cap.${c}`)])} />
+    <FormDialog
+      title={t('cust.budgetCreate')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      disabled={micros === undefined || percents.some(Number.isNaN)}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
+      <TextField
+        id="budget-name"
+        label={t('common.name')}
+        error={at('meta.name')}
+        value={form.name}
+        onChange={set('name')}
+        required
+      />
+      <TextField
+        id="budget-amount"
+        label={t('cust.budgetAmountIn', { currency })}
+        error={bad ? t('cust.amountWrong') : at('spec.amountMicros')}
+        value={form.amount}
+        onChange={set('amount')}
+        required
+      />
+      <SelectField
+        id="budget-project"
+        label={t('common.project')}
+        error={at('spec.project')}
+        value={form.project}
+        onChange={set('project')}
+        options={[
+          ['', t('key.whole')],
+          ...(projects.data?.items ?? []).map((p): [string, string] => [p.meta.id ?? '', p.meta.name]),
+        ]}
+      />
+      <TextField
+        id="budget-alerts"
+        label={t('cust.budgetAlerts')}
+        help={t('cust.budgetAlertsHelp')}
+        error={at('spec.alertPercents')}
+        value={form.alerts}
+        onChange={set('alerts')}
+      />
+      <SelectField
+        id="budget-cap"
+        label={t('cust.budgetCap')}
+        error={at('spec.cap')}
+        value={form.cap}
+        onChange={set('cap')}
+        options={caps.map((c) => [c, t(`cust.cap.${c}`)])}
+      />
       <Same
-        cli={asCommand(['budget', 'create', body.meta.name || 'NAME'], { organization: o.meta.name, amount: form.amount || 'AMOUNT', of: projects.data?.items.find((p) => p.meta.id === form.project)?.meta.name, alert: percents.join(','), cap: form.cap })}
+        cli={asCommand(['budget', 'create', body.meta.name || 'NAME'], {
+          organization: o.meta.name,
+          amount: form.amount || 'AMOUNT',
+          of: projects.data?.items.find((p) => p.meta.id === form.project)?.meta.name,
+          alert: percents.join(','),
+          cap: form.cap,
+        })}
         curl={asCurl('POST', '/v1/budgets', body)}
       />
     </FormDialog>
@@ -67,25 +143,70 @@ export function Budgets({ organization: o }: { organization: Organization }) {
     mutationFn: (b: Budget) => ok(api.DELETE('/v1/budgets/{id}', { params: { path: { id: b.meta.id ?? '' } } })),
     onSuccess: () => (setGoing(null), void client.invalidateQueries({ queryKey: ['Budget', 'list'] })),
   });
-  const create = <Button variant="secondary" onClick={() => setCreating(true)}>{t('cust.budgetCreate')}</Button>;
+  const create = (
+    <Button variant="secondary" onClick={() => setCreating(true)}>
+      {t('cust.budgetCreate')}
+    </Button>
+  );
   const spent = ({ spec, status: s }: Budget) =>
-    s?.spentMicros === undefined ? '–' : `${formatMicros(s.spentMicros, currency, language)} (${formatPercent((100 * s.spentMicros) / spec.amountMicros, language)})`;
+    s?.spentMicros === undefined
+      ? '–'
+      : `${formatMicros(s.spentMicros, currency, language)} (${formatPercent((100 * s.spentMicros) / spec.amountMicros, language)})`;
   const columns: Column<Budget>[] = [
     { title: t('common.name'), cell: (b) => b.meta.name },
-    { title: t('common.project'), cell: (b) => projects.data?.items.find((p) => p.meta.id === b.spec.project)?.meta.name ?? b.spec.project ?? t('key.whole') },
-    { title: t('cust.budgetAmount'), cell: (b) => <span className="basalt-number">{formatMicros(b.spec.amountMicros, currency, language)}</span> },
+    {
+      title: t('common.project'),
+      cell: (b) =>
+        projects.data?.items.find((p) => p.meta.id === b.spec.project)?.meta.name ?? b.spec.project ?? t('key.whole'),
+    },
+    {
+      title: t('cust.budgetAmount'),
+      cell: (b) => <span className="basalt-number">{formatMicros(b.spec.amountMicros, currency, language)}</span>,
+    },
     { title: t('cust.budgetSpent'), cell: (b) => <span className="basalt-number">{spent(b)}</span> },
     { title: t('cust.budgetAlerts'), cell: (b) => b.spec.alertPercents?.join(', ') || t('common.none') },
     { title: t('cust.budgetCap'), cell: (b) => t(`cust.cap.${b.spec.cap ?? 'none'}`) },
-    { title: t('common.actions'), cell: (b) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${b.meta.name}`} onClick={() => (remove.reset(), setGoing(b))}>{t('common.delete')}</Button> },
+    {
+      title: t('common.actions'),
+      cell: (b) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${b.meta.name}`}
+          onClick={() => (remove.reset(), setGoing(b))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <div className="basalt-stack">
       {(query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
-      <ObjectList label={t('cust.budgets')} columns={columns} query={query} keyOf={(b) => b.meta.id ?? b.meta.name} pages={pages} empty={<Empty title={t('cust.budgetEmpty')} help={t('cust.budgetEmptyHelp')} icon={PiggyBankIcon} action={create} />} />
+      <ObjectList
+        label={t('cust.budgets')}
+        columns={columns}
+        query={query}
+        keyOf={(b) => b.meta.id ?? b.meta.name}
+        pages={pages}
+        empty={
+          <Empty title={t('cust.budgetEmpty')} help={t('cust.budgetEmptyHelp')} icon={PiggyBankIcon} action={create} />
+        }
+      />
       {creating && <CreateBudget organization={o} currency={currency} onClose={() => setCreating(false)} />}
       {going && (
-        <Confirm title={t('cust.budgetDelete', { name: going.meta.name })} help={t('cust.budgetDeleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+        <Confirm
+          title={t('cust.budgetDelete', { name: going.meta.name })}
+          help={t('cust.budgetDeleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(going)}
+          onClose={() => setGoing(null)}
+        />
       )}
     </div>
   );

@@ -25,58 +25,187 @@ interface Form {
 }
 
 const formOf = ({ spec: { displayName = '', priceBook = '', billing: b } }: Organization): Form => ({
-  displayName, priceBook, mode: b?.mode ?? 'none', timeZone: b?.timeZone ?? '', dueDays: b?.dueDays === undefined ? '' : String(b.dueDays),
-  credit: b?.creditMicros ? decimal(b.creditMicros) : '', address: b?.address?.join('\n') ?? '', taxId: b?.taxId ?? '',
+  displayName,
+  priceBook,
+  mode: b?.mode ?? 'none',
+  timeZone: b?.timeZone ?? '',
+  dueDays: b?.dueDays === undefined ? '' : String(b.dueDays),
+  credit: b?.creditMicros ? decimal(b.creditMicros) : '',
+  address: b?.address?.join('\n') ?? '',
+  taxId: b?.taxId ?? '',
 });
 
 function specOf(o: Organization, f: Form): Organization['spec'] {
   const { billing: old, ...rest } = o.spec;
   const spec: Organization['spec'] = { ...rest, displayName: f.displayName.trim(), priceBook: f.priceBook };
   if (f.mode === 'none') return spec;
-  const address = f.address.split('\n').map((l) => l.trim()).filter(Boolean);
+  const address = f.address
+    .split('\n')
+    .map((l) => l.trim())
+    .filter(Boolean);
   // Another mode's terms are other terms: its own defaults hold.
   const kept = old?.mode === f.mode ? old : { since: old?.since };
   return {
     ...spec,
-    billing: { ...kept, mode: f.mode, timeZone: f.timeZone.trim(), taxId: f.taxId.trim(), address, ...(f.mode === 'invoice' ? (f.dueDays.trim() === '' ? { dueDays: undefined } : { dueDays: Number(f.dueDays) || 0 }) : { creditMicros: parseMicros(f.credit || '0') ?? 0 }) },
+    billing: {
+      ...kept,
+      mode: f.mode,
+      timeZone: f.timeZone.trim(),
+      taxId: f.taxId.trim(),
+      address,
+      ...(f.mode === 'invoice'
+        ? f.dueDays.trim() === ''
+          ? { dueDays: undefined }
+          : { dueDays: Number(f.dueDays) || 0 }
+        : { creditMicros: parseMicros(f.credit || '0') ?? 0 }),
+    },
   };
 }
 
-const shown = ['spec.displayName', 'spec.priceBook', 'spec.billing.timeZone', 'spec.billing.dueDays', 'spec.billing.creditMicros', 'spec.billing.address', 'spec.billing.taxId'];
+const shown = [
+  'spec.displayName',
+  'spec.priceBook',
+  'spec.billing.timeZone',
+  'spec.billing.dueDays',
+  'spec.billing.creditMicros',
+  'spec.billing.address',
+  'spec.billing.taxId',
+];
 
 const labels: Record<keyof Form, Key> = {
-  displayName: 'cust.displayName', priceBook: 'cust.priceBook', mode: 'cust.billing', timeZone: 'cust.timeZone', dueDays: 'cust.dueDays', credit: 'cust.credit', address: 'cust.address', taxId: 'cust.taxId',
+  displayName: 'cust.displayName',
+  priceBook: 'cust.priceBook',
+  mode: 'cust.billing',
+  timeZone: 'cust.timeZone',
+  dueDays: 'cust.dueDays',
+  credit: 'cust.credit',
+  address: 'cust.address',
+  taxId: 'cust.taxId',
 };
 
 export function EditOrganization({ organization: o, onClose }: { organization: Organization; onClose: () => void }) {
   const { t } = useText();
-  const edit = useEdit<Organization, Form>({ of: organizations, object: o, fields: (x) => formOf(x ?? o), body: (x, f) => ({ kind: o.kind, meta: (x ?? o).meta, spec: specOf(x ?? o, f) }), onSaved: onClose });
-  const { form, body: { meta, spec } } = edit;
+  const edit = useEdit<Organization, Form>({
+    of: organizations,
+    object: o,
+    fields: (x) => formOf(x ?? o),
+    body: (x, f) => ({ kind: o.kind, meta: (x ?? o).meta, spec: specOf(x ?? o, f) }),
+    onSaved: onClose,
+  });
+  const {
+    form,
+    body: { meta, spec },
+  } = edit;
   const books = usePriceBooks();
   const at = (path: string) => atField(edit.error, path);
   const badCredit = form.mode === 'prepaid' && form.credit.trim() !== '' && parseMicros(form.credit) === undefined;
   return (
-    <FormDialog title={t('cust.editTitle', { name: o.meta.name })} action={t('cust.save')} wide busy={edit.busy} error={edit.error} shown={shown} disabled={badCredit || edit.gone} onSubmit={edit.submit} onClose={onClose}>
-      <Conflict edit={edit} label={(f) => t(labels[f])} text={(f, v) => (f === 'mode' ? t(`cust.billing.${v as Mode}`) : f === 'priceBook' ? (books.data?.items.find((b) => b.meta.id === v)?.meta.name ?? t('cust.defaultBook')) : undefined)} />
-      <TextField id="edit-display" label={t('cust.displayName')} error={at('spec.displayName')} value={form.displayName} onChange={edit.set('displayName')} />
-      <SelectField
-        id="edit-book" label={t('cust.priceBook')} error={at('spec.priceBook')} value={form.priceBook} onChange={edit.set('priceBook')}
-        options={[['', t('cust.defaultBook')], ...(books.data?.items ?? []).filter((b) => b.meta.name !== 'default' || b.meta.id === form.priceBook).map((b): [string, string] => [b.meta.id ?? '', `${b.meta.name} (${b.spec.currency})`])]}
+    <FormDialog
+      title={t('cust.editTitle', { name: o.meta.name })}
+      action={t('cust.save')}
+      wide
+      busy={edit.busy}
+      error={edit.error}
+      shown={shown}
+      disabled={badCredit || edit.gone}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => t(labels[f])}
+        text={(f, v) =>
+          f === 'mode'
+            ? t(`cust.billing.${v as Mode}`)
+            : f === 'priceBook'
+              ? (books.data?.items.find((b) => b.meta.id === v)?.meta.name ?? t('cust.defaultBook'))
+              : undefined
+        }
       />
-      <SelectField id="edit-mode" label={t('cust.billing')} value={form.mode} onChange={(v) => edit.set('mode')(v as Mode)} options={(['none', 'invoice', 'prepaid'] as const).map((m) => [m, t(`cust.billing.${m}`)])} />
+      <TextField
+        id="edit-display"
+        label={t('cust.displayName')}
+        error={at('spec.displayName')}
+        value={form.displayName}
+        onChange={edit.set('displayName')}
+      />
+      <SelectField
+        id="edit-book"
+        label={t('cust.priceBook')}
+        error={at('spec.priceBook')}
+        value={form.priceBook}
+        onChange={edit.set('priceBook')}
+        options={[
+          ['', t('cust.defaultBook')],
+          ...(books.data?.items ?? [])
+            .filter((b) => b.meta.name !== 'default' || b.meta.id === form.priceBook)
+            .map((b): [string, string] => [b.meta.id ?? '', `${b.meta.name} (${b.spec.currency})`]),
+        ]}
+      />
+      <SelectField
+        id="edit-mode"
+        label={t('cust.billing')}
+        value={form.mode}
+        onChange={(v) => edit.set('mode')(v as Mode)}
+        options={(['none', 'invoice', 'prepaid'] as const).map((m) => [m, t(`cust.billing.${m}`)])}
+      />
       {form.mode !== 'none' && (
         <>
-          <TextField id="edit-zone" label={t('cust.timeZone')} help={t('cust.timeZoneHelp')} error={at('spec.billing.timeZone')} value={form.timeZone} onChange={edit.set('timeZone')} />
-          {form.mode === 'invoice' && <TextField id="edit-due" type="number" label={t('cust.dueDays')} error={at('spec.billing.dueDays')} value={form.dueDays} onChange={edit.set('dueDays')} />}
-          {form.mode === 'prepaid' && <TextField id="edit-credit" label={t('cust.credit')} error={badCredit ? t('cust.amountWrong') : at('spec.billing.creditMicros')} value={form.credit} onChange={edit.set('credit')} />}
-          <TextField id="edit-address" rows={3} label={t('cust.address')} help={t('cust.addressHelp')} error={at('spec.billing.address')} value={form.address} onChange={edit.set('address')} />
-          <TextField id="edit-tax" label={t('cust.taxId')} error={at('spec.billing.taxId')} value={form.taxId} onChange={edit.set('taxId')} />
+          <TextField
+            id="edit-zone"
+            label={t('cust.timeZone')}
+            help={t('cust.timeZoneHelp')}
+            error={at('spec.billing.timeZone')}
+            value={form.timeZone}
+            onChange={edit.set('timeZone')}
+          />
+          {form.mode === 'invoice' && (
+            <TextField
+              id="edit-due"
+              type="number"
+              label={t('cust.dueDays')}
+              error={at('spec.billing.dueDays')}
+              value={form.dueDays}
+              onChange={edit.set('dueDays')}
+            />
+          )}
+          {form.mode === 'prepaid' && (
+            <TextField
+              id="edit-credit"
+              label={t('cust.credit')}
+              error={badCredit ? t('cust.amountWrong') : at('spec.billing.creditMicros')}
+              value={form.credit}
+              onChange={edit.set('credit')}
+            />
+          )}
+          <TextField
+            id="edit-address"
+            rows={3}
+            label={t('cust.address')}
+            help={t('cust.addressHelp')}
+            error={at('spec.billing.address')}
+            value={form.address}
+            onChange={edit.set('address')}
+          />
+          <TextField
+            id="edit-tax"
+            label={t('cust.taxId')}
+            error={at('spec.billing.taxId')}
+            value={form.taxId}
+            onChange={edit.set('taxId')}
+          />
         </>
       )}
       <Same
         cli={asCommand(['organization', 'set', o.meta.name], {
-          'display-name': form.displayName.trim(), 'price-book': books.data?.items.find((b) => b.meta.id === form.priceBook)?.meta.name, billing: form.mode,
-          ...(form.mode !== 'none' && { 'time-zone': form.timeZone.trim(), 'tax-id': form.taxId.trim(), ...(form.mode === 'invoice' ? { 'due-days': form.dueDays } : { credit: form.credit }) }),
+          'display-name': form.displayName.trim(),
+          'price-book': books.data?.items.find((b) => b.meta.id === form.priceBook)?.meta.name,
+          billing: form.mode,
+          ...(form.mode !== 'none' && {
+            'time-zone': form.timeZone.trim(),
+            'tax-id': form.taxId.trim(),
+            ...(form.mode === 'invoice' ? { 'due-days': form.dueDays } : { credit: form.credit }),
+          }),
         })}
         curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })}
       />

@@ -19,7 +19,12 @@ import { StandingLabel } from '../../parts/standing';
 function Money({ id, what }: { id: string; what: 'unbilledMicros' | 'balanceMicros' }) {
   const { t, language } = useText();
   const wallet = useWallet(id, true);
-  if (wallet.isError) return <span className="basalt-note" title={wallet.error.message}>{t('cust.noMoney')}</span>;
+  if (wallet.isError)
+    return (
+      <span className="basalt-note" title={wallet.error.message}>
+        {t('cust.noMoney')}
+      </span>
+    );
   if (!wallet.data) return <>…</>;
   const { [what]: micros, currency } = wallet.data;
   const amount = formatMicros(Math.abs(micros), currency, language);
@@ -39,22 +44,55 @@ export function Organizations({ session }: { session: Session }) {
   const columns: Column<Organization>[] = [
     {
       title: t('common.name'),
-      cell: (o) => <div><Link href={`/organizations/${o.meta.id}`}>{o.meta.name}</Link>{o.spec.displayName && <div className="basalt-note">{o.spec.displayName}</div>}</div>,
+      cell: (o) => (
+        <div>
+          <Link href={`/organizations/${o.meta.id}`}>{o.meta.name}</Link>
+          {o.spec.displayName && <div className="basalt-note">{o.spec.displayName}</div>}
+        </div>
+      ),
     },
-    { title: t('common.state'), cell: (o) => <div><StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span></div> },
-    { title: t('cust.priceBook'), cell: (o) => books.data?.items.find((b) => b.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook') },
-    ...(operator ? [{ title: t('cust.reseller'), cell: (o: Organization) => items.find((p) => p.meta.id === o.meta.organization)?.meta.name ?? o.meta.organization ?? '–' }] : []),
+    {
+      title: t('common.state'),
+      cell: (o) => (
+        <div>
+          <StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span>
+        </div>
+      ),
+    },
+    {
+      title: t('cust.priceBook'),
+      cell: (o) => books.data?.items.find((b) => b.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook'),
+    },
+    ...(operator
+      ? [
+          {
+            title: t('cust.reseller'),
+            cell: (o: Organization) =>
+              items.find((p) => p.meta.id === o.meta.organization)?.meta.name ?? o.meta.organization ?? '–',
+          },
+        ]
+      : []),
     { title: t('cust.unbilled'), cell: (o) => <Money id={o.meta.id ?? ''} what="unbilledMicros" /> },
     { title: t('cust.balance'), cell: (o) => <Money id={o.meta.id ?? ''} what="balanceMicros" /> },
   ];
   return (
     <PageBody title={t('cust.title')} actions={create}>
       <ObjectList
-        label={t('cust.title')} columns={columns} query={query} keyOf={(o) => o.meta.id ?? o.meta.name} pages={listing.pages}
+        label={t('cust.title')}
+        columns={columns}
+        query={query}
+        keyOf={(o) => o.meta.id ?? o.meta.name}
+        pages={listing.pages}
         filter={listing.filter}
         empty={<Empty title={t('cust.empty')} help={t('cust.emptyHelp')} icon={BuildingIcon} action={create} />}
       />
-      {creating && <CreateOrganization operator={operator} onClose={() => setCreating(false)} onMade={(o) => go(`/organizations/${o.meta.id}`)} />}
+      {creating && (
+        <CreateOrganization
+          operator={operator}
+          onClose={() => setCreating(false)}
+          onMade={(o) => go(`/organizations/${o.meta.id}`)}
+        />
+      )}
     </PageBody>
   );
 }

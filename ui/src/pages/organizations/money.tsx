@@ -27,18 +27,41 @@ function Payments({ organization: o, owns }: { organization: Organization; owns:
   const [adding, setAdding] = useState(false);
   const query = usePaymentsOf({ organization: o.meta.id, limit: perPage, continue: pages.token });
   const currency = useWallet(o.meta.id, true).data?.currency;
-  const add = owns && currency && <Button variant="secondary" onClick={() => setAdding(true)}>{t('cust.paymentAdd')}</Button>;
+  const add = owns && currency && (
+    <Button variant="secondary" onClick={() => setAdding(true)}>
+      {t('cust.paymentAdd')}
+    </Button>
+  );
   const columns: Column<Schemas['Payment']>[] = [
     { title: t('cust.received'), cell: (p) => formatTime(p.spec.receivedAt, language) },
     { title: t('cust.paymentType'), cell: (p) => t(`cust.type.${p.spec.type ?? 'payment'}`) },
-    { title: t('cust.amountColumn'), cell: (p) => <span className="basalt-number">{formatMicros(p.spec.amountMicros, p.spec.currency, language)}</span> },
+    {
+      title: t('cust.amountColumn'),
+      cell: (p) => (
+        <span className="basalt-number">{formatMicros(p.spec.amountMicros, p.spec.currency, language)}</span>
+      ),
+    },
     { title: t('cust.reference'), cell: (p) => p.spec.reference },
     { title: t('cust.note'), cell: (p) => p.spec.note || '–' },
   ];
   return (
     <section className="basalt-stack">
-      <div className="basalt-header"><Title headingLevel="h2" size="lg">{t('cust.payments')}</Title>{(query.data?.items.length ?? 0) > 0 && add}</div>
-      <ObjectList label={t('cust.payments')} columns={columns} query={query} keyOf={(p) => p.meta.id ?? p.spec.reference} pages={pages} empty={<Empty title={t('cust.paymentEmpty')} help={t('cust.paymentEmptyHelp')} icon={MoneyBillIcon} action={add} />} />
+      <div className="basalt-header">
+        <Title headingLevel="h2" size="lg">
+          {t('cust.payments')}
+        </Title>
+        {(query.data?.items.length ?? 0) > 0 && add}
+      </div>
+      <ObjectList
+        label={t('cust.payments')}
+        columns={columns}
+        query={query}
+        keyOf={(p) => p.meta.id ?? p.spec.reference}
+        pages={pages}
+        empty={
+          <Empty title={t('cust.paymentEmpty')} help={t('cust.paymentEmptyHelp')} icon={MoneyBillIcon} action={add} />
+        }
+      />
       {adding && currency && <RecordPayment organization={o} currency={currency} onClose={() => setAdding(false)} />}
     </section>
   );
@@ -48,23 +71,46 @@ function CreditInvoice({ invoice: i, onClose }: { invoice: Invoice; onClose: () 
   const { t } = useText();
   const client = useQueryClient();
   const [reason, setReason] = useState('');
-  const body: Schemas['CreditNote'] = { kind: 'CreditNote', meta: { name: '', organization: i.meta.organization }, spec: { invoice: i.meta.id ?? '', reason: reason.trim() } };
+  const body: Schemas['CreditNote'] = {
+    kind: 'CreditNote',
+    meta: { name: '', organization: i.meta.organization },
+    spec: { invoice: i.meta.id ?? '', reason: reason.trim() },
+  };
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/credit-notes', { body })),
     onSuccess: () => {
-      for (const queryKey of [['CreditNote', 'list'], ['wallet', i.meta.organization], ['ledger', i.meta.organization], ['revenue']]) void client.invalidateQueries({ queryKey });
+      for (const queryKey of [
+        ['CreditNote', 'list'],
+        ['wallet', i.meta.organization],
+        ['ledger', i.meta.organization],
+        ['revenue'],
+      ])
+        void client.invalidateQueries({ queryKey });
       onClose();
     },
   });
   return (
-    <FormDialog title={t('cust.creditNoteTitle', { number: i.spec.number })} help={t('cust.creditNoteHelp')} action={t('cust.creditNote')} busy={create.isPending} error={create.error} shown={[]} onSubmit={create.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('cust.creditNoteTitle', { number: i.spec.number })}
+      help={t('cust.creditNoteHelp')}
+      action={t('cust.creditNote')}
+      busy={create.isPending}
+      error={create.error}
+      shown={[]}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
       <TextField id="credit-reason" label={t('cust.creditNoteReason')} value={reason} onChange={setReason} required />
-      <Same cli={asCommand(['invoice', 'credit', i.meta.name], { reason: body.spec.reason || 'REASON' })} curl={asCurl('POST', '/v1/credit-notes', body)} />
+      <Same
+        cli={asCommand(['invoice', 'credit', i.meta.name], { reason: body.spec.reason || 'REASON' })}
+        curl={asCurl('POST', '/v1/credit-notes', body)}
+      />
     </FormDialog>
   );
 }
 
-const pdf = (kind: 'invoices' | 'credit-notes', id: string | undefined) => `${base}/v1/${kind}/${encodeURIComponent(id ?? '')}/pdf`;
+const pdf = (kind: 'invoices' | 'credit-notes', id: string | undefined) =>
+  `${base}/v1/${kind}/${encodeURIComponent(id ?? '')}/pdf`;
 
 function Invoices({ organization: o, owns }: { organization: Organization; owns: boolean }) {
   const { t, language } = useText();
@@ -75,14 +121,53 @@ function Invoices({ organization: o, owns }: { organization: Organization; owns:
     { title: t('inv.number'), cell: (i) => <Link href={`/invoices/${i.meta.id}`}>{i.spec.number}</Link> },
     { title: t('inv.period'), cell: (i) => formatPeriod(i.spec.from, i.spec.to, language) },
     { title: t('inv.due'), cell: (i) => formatDay(i.spec.dueAt, language) },
-    { title: t('inv.total'), cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span> },
-    { title: t('inv.pdf'), cell: (i) => <a href={pdf('invoices', i.meta.id)} download={`${i.spec.number}.pdf`} aria-label={t('inv.pdfOf', { number: i.spec.number })}>{t('inv.pdf')}</a> },
-    ...(owns ? [{ title: t('common.actions'), cell: (i: Invoice) => <Button variant="link" isInline aria-label={t('cust.creditNoteOf', { number: i.spec.number })} onClick={() => setCrediting(i)}>{t('cust.creditNote')}</Button> }] : []),
+    {
+      title: t('inv.total'),
+      cell: (i) => <span className="basalt-number">{formatMicros(i.spec.totalMicros, i.spec.currency, language)}</span>,
+    },
+    {
+      title: t('inv.pdf'),
+      cell: (i) => (
+        <a
+          href={pdf('invoices', i.meta.id)}
+          download={`${i.spec.number}.pdf`}
+          aria-label={t('inv.pdfOf', { number: i.spec.number })}
+        >
+          {t('inv.pdf')}
+        </a>
+      ),
+    },
+    ...(owns
+      ? [
+          {
+            title: t('common.actions'),
+            cell: (i: Invoice) => (
+              <Button
+                variant="link"
+                isInline
+                aria-label={t('cust.creditNoteOf', { number: i.spec.number })}
+                onClick={() => setCrediting(i)}
+              >
+                {t('cust.creditNote')}
+              </Button>
+            ),
+          },
+        ]
+      : []),
   ];
   return (
     <section className="basalt-stack">
-      <Title headingLevel="h2" size="lg">{t('inv.title')}</Title>
-      <ObjectList label={t('inv.title')} columns={columns} query={query} keyOf={(i) => i.meta.id ?? i.spec.number} pages={pages} empty={<p className="basalt-note">{t('cust.invoicesEmpty')}</p>} />
+      <Title headingLevel="h2" size="lg">
+        {t('inv.title')}
+      </Title>
+      <ObjectList
+        label={t('inv.title')}
+        columns={columns}
+        query={query}
+        keyOf={(i) => i.meta.id ?? i.spec.number}
+        pages={pages}
+        empty={<p className="basalt-note">{t('cust.invoicesEmpty')}</p>}
+      />
       {crediting && <CreditInvoice invoice={crediting} onClose={() => setCrediting(null)} />}
     </section>
   );
@@ -96,13 +181,40 @@ function CreditNotes({ organization: o }: { organization: Organization }) {
     { title: t('inv.number'), cell: (n) => n.spec.number },
     { title: t('inv.issued'), cell: (n) => formatTime(n.spec.issuedAt, language) },
     { title: t('cust.reason'), cell: (n) => n.spec.reason || '–' },
-    { title: t('inv.total'), cell: (n) => <span className="basalt-number">{formatMicros(n.spec.totalMicros ?? 0, n.spec.currency ?? 'EUR', language)}</span> },
-    { title: t('inv.pdf'), cell: (n) => <a href={pdf('credit-notes', n.meta.id)} download={`${n.spec.number}.pdf`} aria-label={t('inv.pdfOf', { number: n.spec.number ?? '' })}>{t('inv.pdf')}</a> },
+    {
+      title: t('inv.total'),
+      cell: (n) => (
+        <span className="basalt-number">
+          {formatMicros(n.spec.totalMicros ?? 0, n.spec.currency ?? 'EUR', language)}
+        </span>
+      ),
+    },
+    {
+      title: t('inv.pdf'),
+      cell: (n) => (
+        <a
+          href={pdf('credit-notes', n.meta.id)}
+          download={`${n.spec.number}.pdf`}
+          aria-label={t('inv.pdfOf', { number: n.spec.number ?? '' })}
+        >
+          {t('inv.pdf')}
+        </a>
+      ),
+    },
   ];
   return (
     <section className="basalt-stack">
-      <Title headingLevel="h2" size="lg">{t('cust.creditNotes')}</Title>
-      <ObjectList label={t('cust.creditNotes')} columns={columns} query={query} keyOf={(n) => n.meta.id ?? n.meta.name} pages={pages} empty={<p className="basalt-note">{t('cust.creditNoteEmpty')}</p>} />
+      <Title headingLevel="h2" size="lg">
+        {t('cust.creditNotes')}
+      </Title>
+      <ObjectList
+        label={t('cust.creditNotes')}
+        columns={columns}
+        query={query}
+        keyOf={(n) => n.meta.id ?? n.meta.name}
+        pages={pages}
+        empty={<p className="basalt-note">{t('cust.creditNoteEmpty')}</p>}
+      />
     </section>
   );
 }
@@ -112,13 +224,24 @@ function Ledger({ organization: o }: { organization: Organization }) {
   const query = useLedger(o.meta.id ?? '');
   const columns: Column<Schemas['LedgerAccount']>[] = [
     { title: t('cust.ledgerAccount'), cell: (a) => <code>{a.account}</code> },
-    { title: t('cust.balance'), cell: (a) => <span className="basalt-number">{formatMicros(a.balanceMicros, a.currency, language)}</span> },
+    {
+      title: t('cust.balance'),
+      cell: (a) => <span className="basalt-number">{formatMicros(a.balanceMicros, a.currency, language)}</span>,
+    },
   ];
   return (
     <section className="basalt-stack">
-      <Title headingLevel="h2" size="lg">{t('cust.ledger')}</Title>
+      <Title headingLevel="h2" size="lg">
+        {t('cust.ledger')}
+      </Title>
       <p className="basalt-note">{t('cust.ledgerHelp')}</p>
-      <ObjectList label={t('cust.ledger')} columns={columns} query={{ ...query, data: query.data && { items: query.data.accounts } }} keyOf={(a) => `${a.account} ${a.currency}`} empty={<p className="basalt-note">{t('cust.ledgerEmpty')}</p>} />
+      <ObjectList
+        label={t('cust.ledger')}
+        columns={columns}
+        query={{ ...query, data: query.data && { items: query.data.accounts } }}
+        keyOf={(a) => `${a.account} ${a.currency}`}
+        empty={<p className="basalt-note">{t('cust.ledgerEmpty')}</p>}
+      />
     </section>
   );
 }

@@ -42,11 +42,24 @@ function Suspend({ organization: o, onClose }: { organization: Organization; onC
   const [reason, setReason] = useState('');
   const save = useChangeOrganization(o, onClose);
   return (
-    <FormDialog title={t('cust.suspendTitle', { name: o.meta.name })} help={t('cust.suspendHelp')} action={t('cust.suspend')} busy={save.isPending} error={save.error} shown={[]} onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))} onClose={onClose}>
+    <FormDialog
+      title={t('cust.suspendTitle', { name: o.meta.name })}
+      help={t('cust.suspendHelp')}
+      action={t('cust.suspend')}
+      busy={save.isPending}
+      error={save.error}
+      shown={[]}
+      onSubmit={() => save.mutate((now) => ({ ...now, suspended: { reason: reason.trim() } }))}
+      onClose={onClose}
+    >
       <TextField id="suspend-reason" label={t('cust.suspendReason')} value={reason} onChange={setReason} />
       <Same
         cli={asCommand(['organization', 'set', o.meta.name], { suspend: reason.trim() || 'REASON' })}
-        curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, { kind: o.kind, meta: { name: o.meta.name, revision: o.meta.revision }, spec: { ...o.spec, suspended: { reason: reason.trim() } } })}
+        curl={asCurl('PUT', `/v1/organizations/${o.meta.id}`, {
+          kind: o.kind,
+          meta: { name: o.meta.name, revision: o.meta.revision },
+          spec: { ...o.spec, suspended: { reason: reason.trim() } },
+        })}
       />
     </FormDialog>
   );
@@ -67,16 +80,36 @@ function Actions({ organization: o }: { organization: Organization }) {
     <>
       <Button onClick={() => ask('edit')}>{t('cust.edit')}</Button>
       {o.spec.suspended ? (
-        <Button variant="secondary" isLoading={resume.isPending} onClick={() => resume.mutate((now) => ({ ...now, suspended: undefined }))}>{t('cust.resume')}</Button>
+        <Button
+          variant="secondary"
+          isLoading={resume.isPending}
+          onClick={() => resume.mutate((now) => ({ ...now, suspended: undefined }))}
+        >
+          {t('cust.resume')}
+        </Button>
       ) : (
-        <Button variant="secondary" onClick={() => ask('suspend')}>{t('cust.suspend')}</Button>
+        <Button variant="secondary" onClick={() => ask('suspend')}>
+          {t('cust.suspend')}
+        </Button>
       )}
-      <Button variant="danger" onClick={() => ask('delete')}>{t('cust.delete')}</Button>
+      <Button variant="danger" onClick={() => ask('delete')}>
+        {t('cust.delete')}
+      </Button>
       <ErrorAlert error={resume.error} onClose={resume.reset} />
       {asked === 'edit' && <EditOrganization organization={o} onClose={close} />}
       {asked === 'suspend' && <Suspend organization={o} onClose={close} />}
       {asked === 'delete' && (
-        <Confirm title={t('cust.deleteTitle', { name: o.meta.name })} help={t('cust.deleteHelp')} action={t('cust.delete')} danger name={o.meta.name} busy={remove.isPending} error={remove.error} onConfirm={remove.mutate} onClose={close} />
+        <Confirm
+          title={t('cust.deleteTitle', { name: o.meta.name })}
+          help={t('cust.deleteHelp')}
+          action={t('cust.delete')}
+          danger
+          name={o.meta.name}
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={remove.mutate}
+          onClose={close}
+        />
       )}
     </>
   );
@@ -87,12 +120,22 @@ export function OrganizationPage({ session, id, tab }: { session: Session; id: s
   const query = useOrganization(id);
   const above = { href: '/organizations', title: t('cust.title') };
   if (query.isPending) return <Loading />;
-  if (query.isError) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  if (query.isError)
+    return (
+      <PageBody title={id} above={above}>
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      </PageBody>
+    );
   const o = query.data;
   if (!o)
     return (
       <PageBody title={t('cust.gone')} above={above}>
-        <Empty title={t('cust.gone')} help={t('cust.goneHelp')} icon={BuildingIcon} action={<Link href="/organizations">{t('cust.toList')}</Link>} />
+        <Empty
+          title={t('cust.gone')}
+          help={t('cust.goneHelp')}
+          icon={BuildingIcon}
+          action={<Link href="/organizations">{t('cust.toList')}</Link>}
+        />
       </PageBody>
     );
   // A reseller's own organization is its operator's to change.
@@ -100,8 +143,17 @@ export function OrganizationPage({ session, id, tab }: { session: Session; id: s
   return (
     <PageBody title={o.meta.name} above={above} actions={owns && !o.meta.deletedAt && <Actions organization={o} />}>
       <div className="basalt-stack">
-        <div role="status" aria-label={t('common.state')}><StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span></div>
-        <Views label={t('cust.views', { name: o.meta.name })} views={views.map((v) => ({ href: `/organizations/${id}${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
+        <div role="status" aria-label={t('common.state')}>
+          <StandingLabel organization={o} /> <span className="basalt-note">{reasonOf(o)}</span>
+        </div>
+        <Views
+          label={t('cust.views', { name: o.meta.name })}
+          views={views.map((v) => ({
+            href: `/organizations/${id}${v.tab && `/${v.tab}`}`,
+            title: t(v.text),
+            active: v.tab === tab,
+          }))}
+        />
         {tab === '' && <Overview organization={o} />}
         {tab === 'projects' && <Projects organization={o} />}
         {tab === 'people' && <People organization={o} />}

@@ -23,11 +23,26 @@ export function WalletCard({ organization: o }: { organization: Organization }) 
         {wallet.data && (
           <>
             <p className="basalt-big">{money(wallet.data.balanceMicros)}</p>
-            <Rows rows={[[t('cust.unbilled'), money(wallet.data.unbilledMicros)], [t('cust.reason'), wallet.data.message]]} />
+            <Rows
+              rows={[
+                [t('cust.unbilled'), money(wallet.data.unbilledMicros)],
+                [t('cust.reason'), wallet.data.message],
+              ]}
+            />
             {(wallet.data.open?.length ?? 0) > 0 && (
               <>
                 <h3>{t('cust.openInvoices')}</h3>
-                <ul>{wallet.data.open?.map((i) => <li key={i.invoice}>{t('cust.openInvoice', { number: i.number, amount: money(i.leftMicros), due: formatDay(i.dueAt, language) })}</li>)}</ul>
+                <ul>
+                  {wallet.data.open?.map((i) => (
+                    <li key={i.invoice}>
+                      {t('cust.openInvoice', {
+                        number: i.number,
+                        amount: money(i.leftMicros),
+                        due: formatDay(i.dueAt, language),
+                      })}
+                    </li>
+                  ))}
+                </ul>
               </>
             )}
           </>
@@ -49,7 +64,10 @@ export function Overview({ organization: o }: { organization: Organization }) {
           <Rows
             rows={[
               [t('cust.displayName'), o.spec.displayName],
-              [t('cust.priceBook'), books.data?.items.find((x) => x.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook')],
+              [
+                t('cust.priceBook'),
+                books.data?.items.find((x) => x.meta.id === o.spec.priceBook)?.meta.name ?? t('cust.defaultBook'),
+              ],
               [t('cust.reseller'), o.meta.organization && <Reseller id={o.meta.organization} />],
               [t('cust.billing'), t(`cust.billing.${b?.mode ?? 'none'}`)],
               [t('cust.timeZone'), b?.timeZone],

@@ -30,22 +30,75 @@ export function People({ organization: o }: { organization: Organization }) {
     const p = projects.data?.items.find((x) => x.meta.id === g.project)?.meta.name ?? g.project;
     return p ? `${t(`role.${g.role}`)} (${p})` : t(`role.${g.role}`);
   };
-  const add = <Button variant="secondary" onClick={() => (setMade(null), setAdding(true))}>{t('cust.adminAdd')}</Button>;
+  const add = (
+    <Button variant="secondary" onClick={() => (setMade(null), setAdding(true))}>
+      {t('cust.adminAdd')}
+    </Button>
+  );
   const columns: Column<User>[] = [
-    { title: t('mem.email'), cell: (u) => <>{u.meta.name} {u.spec.disabled && <Label color="red" isCompact>{t('mem.disabled')}</Label>}</> },
+    {
+      title: t('mem.email'),
+      cell: (u) => (
+        <>
+          {u.meta.name}{' '}
+          {u.spec.disabled && (
+            <Label color="red" isCompact>
+              {t('mem.disabled')}
+            </Label>
+          )}
+        </>
+      ),
+    },
     { title: t('mem.grants'), cell: (u) => u.spec.grants?.map(grant).join(', ') || t('common.none') },
     { title: t('mem.twoFactor'), cell: (u) => (u.status?.totp ? t('mem.on') : t('mem.off')) },
     { title: t('mem.lastLogin'), cell: (u) => formatTime(u.status?.lastLoginAt, language) || t('common.never') },
-    { title: t('common.actions'), cell: (u) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${u.meta.name}`} onClick={() => (remove.reset(), setGoing(u))}>{t('common.delete')}</Button> },
+    {
+      title: t('common.actions'),
+      cell: (u) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${u.meta.name}`}
+          onClick={() => (remove.reset(), setGoing(u))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <div className="basalt-stack">
       {made && <LinkReady user={made} onClose={() => setMade(null)} />}
       {(query.data?.items.length ?? 0) > 0 && <div>{add}</div>}
-      <ObjectList label={t('cust.people')} columns={columns} query={query} keyOf={(u) => u.meta.id ?? u.meta.name} pages={pages} empty={<Empty title={t('cust.peopleEmpty')} help={t('cust.peopleEmptyHelp')} icon={UsersIcon} action={add} />} />
-      {adding && <AddAdmin organization={o.meta.id ?? ''} name={o.meta.name} onClose={() => setAdding(false)} onMade={(u) => (setMade(u), setAdding(false))} />}
+      <ObjectList
+        label={t('cust.people')}
+        columns={columns}
+        query={query}
+        keyOf={(u) => u.meta.id ?? u.meta.name}
+        pages={pages}
+        empty={<Empty title={t('cust.peopleEmpty')} help={t('cust.peopleEmptyHelp')} icon={UsersIcon} action={add} />}
+      />
+      {adding && (
+        <AddAdmin
+          organization={o.meta.id ?? ''}
+          name={o.meta.name}
+          onClose={() => setAdding(false)}
+          onMade={(u) => (setMade(u), setAdding(false))}
+        />
+      )}
       {going && (
-        <Confirm title={t('cust.personDelete', { name: going.meta.name })} help={t('cust.personDeleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+        <Confirm
+          title={t('cust.personDelete', { name: going.meta.name })}
+          help={t('cust.personDeleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(going)}
+          onClose={() => setGoing(null)}
+        />
       )}
     </div>
   );

@@ -21,17 +21,46 @@ function CreateProject({ organization: o, onClose }: { organization: Organizatio
   const client = useQueryClient();
   const [name, setName] = useState('');
   const [displayName, setDisplayName] = useState('');
-  const body: Project = { kind: 'Project', meta: { name: name.trim(), organization: o.meta.id }, spec: displayName.trim() ? { displayName: displayName.trim() } : {} };
+  const body: Project = {
+    kind: 'Project',
+    meta: { name: name.trim(), organization: o.meta.id },
+    spec: displayName.trim() ? { displayName: displayName.trim() } : {},
+  };
   const create = useMutation({
     mutationFn: () => ok(api.POST('/v1/projects', { body })),
     onSuccess: () => (void client.invalidateQueries({ queryKey: ['Project', 'list'] }), onClose()),
   });
   const at = (path: string) => atField(create.error, path);
   return (
-    <FormDialog title={t('cust.projectCreate')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'spec.displayName']} onSubmit={create.mutate} onClose={onClose}>
-      <TextField id="project-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={name} onChange={setName} required />
-      <TextField id="project-display" label={t('cust.displayName')} error={at('spec.displayName')} value={displayName} onChange={setDisplayName} />
-      <Same cli={`basalt project create ${quote(body.meta.name || 'NAME')} --organization ${o.meta.name}`} curl={asCurl('POST', '/v1/projects', body)} />
+    <FormDialog
+      title={t('cust.projectCreate')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={['meta.name', 'spec.displayName']}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
+      <TextField
+        id="project-name"
+        label={t('common.name')}
+        help={t('cust.nameHelp')}
+        error={at('meta.name')}
+        value={name}
+        onChange={setName}
+        required
+      />
+      <TextField
+        id="project-display"
+        label={t('cust.displayName')}
+        error={at('spec.displayName')}
+        value={displayName}
+        onChange={setDisplayName}
+      />
+      <Same
+        cli={`basalt project create ${quote(body.meta.name || 'NAME')} --organization ${o.meta.name}`}
+        curl={asCurl('POST', '/v1/projects', body)}
+      />
     </FormDialog>
   );
 }
@@ -41,7 +70,11 @@ export function Projects({ organization: o }: { organization: Organization }) {
   const pages = usePages();
   const [creating, setCreating] = useState(false);
   const query = useProjectsOf({ organization: o.meta.id, limit: 25, continue: pages.token });
-  const create = <Button variant="secondary" onClick={() => setCreating(true)}>{t('cust.projectCreate')}</Button>;
+  const create = (
+    <Button variant="secondary" onClick={() => setCreating(true)}>
+      {t('cust.projectCreate')}
+    </Button>
+  );
   const columns: Column<Project>[] = [
     { title: t('common.name'), cell: (p) => p.meta.name },
     { title: t('cust.displayName'), cell: (p) => p.spec.displayName || '–' },
@@ -52,7 +85,16 @@ export function Projects({ organization: o }: { organization: Organization }) {
   return (
     <div className="basalt-stack">
       {(query.data?.items.length ?? 0) > 0 && <div>{create}</div>}
-      <ObjectList label={t('cust.projects')} columns={columns} query={query} keyOf={(p) => p.meta.id ?? p.meta.name} pages={pages} empty={<Empty title={t('cust.projectEmpty')} help={t('cust.projectEmptyHelp')} icon={CubesIcon} action={create} />} />
+      <ObjectList
+        label={t('cust.projects')}
+        columns={columns}
+        query={query}
+        keyOf={(p) => p.meta.id ?? p.meta.name}
+        pages={pages}
+        empty={
+          <Empty title={t('cust.projectEmpty')} help={t('cust.projectEmptyHelp')} icon={CubesIcon} action={create} />
+        }
+      />
       {creating && <CreateProject organization={o} onClose={() => setCreating(false)} />}
     </div>
   );

@@ -7,7 +7,17 @@ import { useQuota } from '../../api/queries';
 import { organizations } from '../../api/resource';
 import { useText } from '../../i18n';
 import { formatBytes } from '../../lib/format';
-import { flags, isSize, limitsOf, quotaForm, quotaKey, quotas, wrong, type Quota, type QuotaForm } from '../../lib/quota';
+import {
+  flags,
+  isSize,
+  limitsOf,
+  quotaForm,
+  quotaKey,
+  quotas,
+  wrong,
+  type Quota,
+  type QuotaForm,
+} from '../../lib/quota';
 import { asCurl, lines, quote } from '../../lib/shell';
 import { Conflict } from '../../parts/conflict';
 import { useEdit } from '../../parts/edit';
@@ -23,13 +33,23 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
     of: organizations,
     object: o,
     fields: (x) => quotaForm(x?.spec.quota),
-    body: (x, form) => ({ kind: o.kind, meta: (x ?? o).meta, spec: { ...x?.spec, quota: wrong(form).length === 0 ? limitsOf(form, x?.spec.quota) : {} } }),
+    body: (x, form) => ({
+      kind: o.kind,
+      meta: (x ?? o).meta,
+      spec: { ...x?.spec, quota: wrong(form).length === 0 ? limitsOf(form, x?.spec.quota) : {} },
+    }),
     onSaved: () => void client.invalidateQueries({ queryKey: ['quota'] }),
   });
-  const { form, body: { meta, spec } } = edit;
+  const {
+    form,
+    body: { meta, spec },
+  } = edit;
   const bad = wrong(form);
   const label = (q: Quota) => (isSize(q) ? t('cust.quotaGib', { name: t(quotaKey(q)) }) : t(quotaKey(q)));
-  const used = (q: Quota) => t('cust.quotaUsed', { used: isSize(q) ? formatBytes(uses[q] ?? 0, language) : new Intl.NumberFormat(language).format(uses[q] ?? 0) });
+  const used = (q: Quota) =>
+    t('cust.quotaUsed', {
+      used: isSize(q) ? formatBytes(uses[q] ?? 0, language) : new Intl.NumberFormat(language).format(uses[q] ?? 0),
+    });
   const paths = quotas.map((q) => `spec.quota.${q}`);
   return (
     <Card>
@@ -42,7 +62,12 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
           <div className="basalt-columns">
             {quotas.map((q) => (
               <TextField
-                key={q} id={`quota-${q}`} label={label(q)} help={used(q)} value={form[q]} readOnly={!owns}
+                key={q}
+                id={`quota-${q}`}
+                label={label(q)}
+                help={used(q)}
+                value={form[q]}
+                readOnly={!owns}
                 error={bad.includes(q) ? t('cust.quotaWrong') : atField(edit.error, `spec.quota.${q}`)}
                 onChange={(v) => (edit.dismiss(), edit.set(q)(v))}
               />
@@ -50,8 +75,19 @@ export function QuotaEditor({ organization: o, owns }: { organization: Organizat
           </div>
           {owns && (
             <>
-              <div><Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone || bad.length > 0}>{t('cust.save')}</Button></div>
-              <Same cli={lines([`basalt organization set ${quote(o.meta.name)}`, ...flags(spec.quota ?? {})])} curl={asCurl('PUT', edit.path, { kind: o.kind, meta: { name: o.meta.name, revision: meta.revision }, spec })} />
+              <div>
+                <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || edit.gone || bad.length > 0}>
+                  {t('cust.save')}
+                </Button>
+              </div>
+              <Same
+                cli={lines([`basalt organization set ${quote(o.meta.name)}`, ...flags(spec.quota ?? {})])}
+                curl={asCurl('PUT', edit.path, {
+                  kind: o.kind,
+                  meta: { name: o.meta.name, revision: meta.revision },
+                  spec,
+                })}
+              />
             </>
           )}
         </Form>

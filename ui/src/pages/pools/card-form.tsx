@@ -19,26 +19,70 @@ interface Form {
 }
 
 /** CardForm says which pool a card is in, and whether it takes new tenants. */
-export function CardForm({ gpu, pools, onDone, onClose }: { gpu: Gpu; pools: string[]; onDone: () => void; onClose: () => void }) {
+export function CardForm({
+  gpu,
+  pools,
+  onDone,
+  onClose,
+}: {
+  gpu: Gpu;
+  pools: string[];
+  onDone: () => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const edit = useEdit<Gpu, Form>({
     of: gpus,
     object: gpu,
     fields: (g) => ({ pool: g?.spec.pool || defaultPool, unschedulable: g?.spec.unschedulable ?? false }),
-    body: (g, spec) => ({ kind: 'GPU', meta: { name: gpu.meta.name, revision: g?.meta.revision, labels: g?.meta.labels }, spec }),
+    body: (g, spec) => ({
+      kind: 'GPU',
+      meta: { name: gpu.meta.name, revision: g?.meta.revision, labels: g?.meta.labels },
+      spec,
+    }),
     onSaved: onDone,
   });
   const { pool, unschedulable } = edit.form;
   return (
-    <FormDialog title={t('pool.changeTitle', { name: gpu.meta.name })} action={t('op.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+    <FormDialog
+      title={t('pool.changeTitle', { name: gpu.meta.name })}
+      action={t('op.save')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
       <Conflict edit={edit} label={(f) => t(f === 'pool' ? 'pool.which' : 'pool.close')} />
-      <Field id="card-pool" label={t('pool.which')} help={t('pool.cardPoolHelp')} error={atField(edit.error, 'spec.pool')}>
-        <FormSelect id="card-pool" value={pool} onChange={(_, v) => edit.set('pool')(v)} aria-describedby={describedBy('card-pool')}>
-          {pools.map((p) => <FormSelectOption key={p} value={p} label={p} />)}
+      <Field
+        id="card-pool"
+        label={t('pool.which')}
+        help={t('pool.cardPoolHelp')}
+        error={atField(edit.error, 'spec.pool')}
+      >
+        <FormSelect
+          id="card-pool"
+          value={pool}
+          onChange={(_, v) => edit.set('pool')(v)}
+          aria-describedby={describedBy('card-pool')}
+        >
+          {pools.map((p) => (
+            <FormSelectOption key={p} value={p} label={p} />
+          ))}
         </FormSelect>
       </Field>
-      <Checkbox id="card-closed" label={t('pool.close')} description={t('pool.closeHelp')} isChecked={unschedulable} onChange={(_, v) => edit.set('unschedulable')(v)} />
-      <Same cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })} curl={asCurl('PUT', edit.path, edit.body)} />
+      <Checkbox
+        id="card-closed"
+        label={t('pool.close')}
+        description={t('pool.closeHelp')}
+        isChecked={unschedulable}
+        onChange={(_, v) => edit.set('unschedulable')(v)}
+      />
+      <Same
+        cli={asCommand(['gpu', 'set', gpu.meta.name], { pool, unschedulable })}
+        curl={asCurl('PUT', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }

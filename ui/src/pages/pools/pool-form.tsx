@@ -23,33 +23,104 @@ interface Form {
 }
 
 /** PoolForm makes a pool, or changes one; the default one may not be there as an object yet. */
-export function PoolForm({ name, pool, onDone, onClose }: { name?: string; pool?: Pool; onDone: () => void; onClose: () => void }) {
+export function PoolForm({
+  name,
+  pool,
+  onDone,
+  onClose,
+}: {
+  name?: string;
+  pool?: Pool;
+  onDone: () => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const edit = useEdit<Pool, Form>({
     of: gpuPools,
     object: pool,
-    fields: (p) => ({ name: p?.meta.name ?? name ?? '', most: String(p?.spec.maxVgpusPerGpu ?? 0), overcommit: String(p?.spec.vramOvercommitPercent || 100) }),
-    body: (p, f) => ({ kind: 'GPUPool', meta: p ? { name: f.name, revision: p.meta.revision, labels: p.meta.labels } : { name: f.name.trim() }, spec: { ...p?.spec, mode: 'time-sliced', maxVgpusPerGpu: Number(f.most), vramOvercommitPercent: Number(f.overcommit) } }),
+    fields: (p) => ({
+      name: p?.meta.name ?? name ?? '',
+      most: String(p?.spec.maxVgpusPerGpu ?? 0),
+      overcommit: String(p?.spec.vramOvercommitPercent || 100),
+    }),
+    body: (p, f) => ({
+      kind: 'GPUPool',
+      meta: p ? { name: f.name, revision: p.meta.revision, labels: p.meta.labels } : { name: f.name.trim() },
+      spec: {
+        ...p?.spec,
+        mode: 'time-sliced',
+        maxVgpusPerGpu: Number(f.most),
+        vramOvercommitPercent: Number(f.overcommit),
+      },
+    }),
     onSaved: onDone,
   });
   const { form } = edit;
   const at = (path: string) => atField(edit.error, path);
   return (
-    <FormDialog title={name ? t('pool.changeTitle', { name }) : t('pool.create')} help={t('pool.formHelp')} action={pool ? t('op.save') : t('common.create')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
+    <FormDialog
+      title={name ? t('pool.changeTitle', { name }) : t('pool.create')}
+      help={t('pool.formHelp')}
+      action={pool ? t('op.save') : t('common.create')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
       <Conflict edit={edit} label={(f) => t(labels[f])} />
       {name === undefined && (
         <Field id="pool-name" label={t('common.name')} error={at('meta.name')} required>
-          <TextInput id="pool-name" value={form.name} onChange={(_, v) => edit.set('name')(v)} isRequired autoComplete="off" spellCheck={false} validated={at('meta.name') ? 'error' : 'default'} aria-describedby={describedBy('pool-name')} />
+          <TextInput
+            id="pool-name"
+            value={form.name}
+            onChange={(_, v) => edit.set('name')(v)}
+            isRequired
+            autoComplete="off"
+            spellCheck={false}
+            validated={at('meta.name') ? 'error' : 'default'}
+            aria-describedby={describedBy('pool-name')}
+          />
         </Field>
       )}
       <Field id="pool-most" label={t('pool.most')} help={t('pool.mostHelp')} error={at('spec.maxVgpusPerGpu')}>
-        <TextInput id="pool-most" type="number" min={0} step={1} value={form.most} onChange={(_, v) => edit.set('most')(v)} isRequired validated={at('spec.maxVgpusPerGpu') ? 'error' : 'default'} aria-describedby={describedBy('pool-most')} />
+        <TextInput
+          id="pool-most"
+          type="number"
+          min={0}
+          step={1}
+          value={form.most}
+          onChange={(_, v) => edit.set('most')(v)}
+          isRequired
+          validated={at('spec.maxVgpusPerGpu') ? 'error' : 'default'}
+          aria-describedby={describedBy('pool-most')}
+        />
       </Field>
-      <Field id="pool-overcommit" label={t('pool.overcommitField')} help={t('pool.overcommitHelp')} error={at('spec.vramOvercommitPercent')}>
-        <TextInput id="pool-overcommit" type="number" min={100} max={400} step={1} value={form.overcommit} onChange={(_, v) => edit.set('overcommit')(v)} isRequired validated={at('spec.vramOvercommitPercent') ? 'error' : 'default'} aria-describedby={describedBy('pool-overcommit')} />
+      <Field
+        id="pool-overcommit"
+        label={t('pool.overcommitField')}
+        help={t('pool.overcommitHelp')}
+        error={at('spec.vramOvercommitPercent')}
+      >
+        <TextInput
+          id="pool-overcommit"
+          type="number"
+          min={100}
+          max={400}
+          step={1}
+          value={form.overcommit}
+          onChange={(_, v) => edit.set('overcommit')(v)}
+          isRequired
+          validated={at('spec.vramOvercommitPercent') ? 'error' : 'default'}
+          aria-describedby={describedBy('pool-overcommit')}
+        />
       </Field>
       <Same
-        cli={asCommand(['gpu-pool', pool ? 'set' : 'create', form.name || 'NAME'], { 'max-vgpus-per-gpu': form.most, 'vram-overcommit-percent': form.overcommit })}
+        cli={asCommand(['gpu-pool', pool ? 'set' : 'create', form.name || 'NAME'], {
+          'max-vgpus-per-gpu': form.most,
+          'vram-overcommit-percent': form.overcommit,
+        })}
         curl={asCurl(pool ? 'PUT' : 'POST', edit.path, edit.body)}
       />
     </FormDialog>

@@ -10,7 +10,16 @@ import { useBook, type Book } from '../../api/prices';
 import { priceBooks } from '../../api/resource';
 import { Loading } from '../../app';
 import { useText, type Key } from '../../i18n';
-import { bookForm, newPrice, specOf, type BookForm, type CommitmentRow, type DiscountRow, type PriceRow, type TaxRow } from '../../lib/book';
+import {
+  bookForm,
+  newPrice,
+  specOf,
+  type BookForm,
+  type CommitmentRow,
+  type DiscountRow,
+  type PriceRow,
+  type TaxRow,
+} from '../../lib/book';
 import { nextKey } from '../../lib/merge';
 import { meters, units } from '../../lib/meter';
 import { applied, asCurl } from '../../lib/shell';
@@ -24,22 +33,44 @@ import { TextField } from '../../parts/text-field';
 import { CommitmentRows, DiscountRows, meterName, missing, PriceRows, TaxRows } from './rows';
 import { Simulation } from './simulation';
 
-function Part({ title, help, add, onAdd, children }: { title: string; help: string; add: string; onAdd: () => void; children: ReactNode }) {
+function Part({
+  title,
+  help,
+  add,
+  onAdd,
+  children,
+}: {
+  title: string;
+  help: string;
+  add: string;
+  onAdd: () => void;
+  children: ReactNode;
+}) {
   return (
     <Card>
       <CardTitle component="h2">{title}</CardTitle>
       <CardBody className="basalt-stack">
         <p className="basalt-note">{help}</p>
         {children}
-        <div><Button variant="secondary" onClick={onAdd}>{add}</Button></div>
+        <div>
+          <Button variant="secondary" onClick={onAdd}>
+            {add}
+          </Button>
+        </div>
       </CardBody>
     </Card>
   );
 }
 
 const parts: Record<keyof BookForm, Key> = {
-  prices: 'price.meters', taxes: 'price.taxes', discounts: 'price.discounts', commitments: 'price.commitments',
-  minimum: 'price.minimum', seller: 'price.seller', address: 'price.sellerAddress', taxId: 'price.sellerTaxId',
+  prices: 'price.meters',
+  taxes: 'price.taxes',
+  discounts: 'price.discounts',
+  commitments: 'price.commitments',
+  minimum: 'price.minimum',
+  seller: 'price.seller',
+  address: 'price.sellerAddress',
+  taxId: 'price.sellerTaxId',
 };
 
 /** useRowWords says a row of the editor in a few words. */
@@ -54,17 +85,41 @@ function useRowWords(currency: string) {
   const tiers = (r: PriceRow) => r.tiers.map((x) => `≤ ${x.upTo}: ${x.price}`);
   return (field: keyof BookForm, row: unknown): string | undefined => {
     switch (field) {
-      case 'prices': { const r = row as PriceRow; return [`${meter(r.meter)}: ${price(r)}`, r.from, ...tiers(r)].filter(Boolean).join(', '); }
-      case 'commitments': { const r = row as CommitmentRow; return [`${meter(r.meter)}: ${r.quantity} ${unit(r)}, ${r.price} ${currency}`, r.from, r.until].filter(Boolean).join(', '); }
-      case 'discounts': { const r = row as DiscountRow; const of = r.raw?.meters ? t('price.someMeters', { n: r.raw.meters.length }) : meter(r.meter); return [`${of}: ${r.percent} %`, r.from, r.until].filter(Boolean).join(', '); }
-      case 'taxes': { const r = row as TaxRow; return `${r.name}: ${r.percent} %`; }
-      default: return undefined;
+      case 'prices': {
+        const r = row as PriceRow;
+        return [`${meter(r.meter)}: ${price(r)}`, r.from, ...tiers(r)].filter(Boolean).join(', ');
+      }
+      case 'commitments': {
+        const r = row as CommitmentRow;
+        return [`${meter(r.meter)}: ${r.quantity} ${unit(r)}, ${r.price} ${currency}`, r.from, r.until]
+          .filter(Boolean)
+          .join(', ');
+      }
+      case 'discounts': {
+        const r = row as DiscountRow;
+        const of = r.raw?.meters ? t('price.someMeters', { n: r.raw.meters.length }) : meter(r.meter);
+        return [`${of}: ${r.percent} %`, r.from, r.until].filter(Boolean).join(', ');
+      }
+      case 'taxes': {
+        const r = row as TaxRow;
+        return `${r.name}: ${r.percent} %`;
+      }
+      default:
+        return undefined;
     }
   };
 }
 
 /** Editor of a book's prices; the wizard has it too. */
-export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: Book) => void; onEdited?: (unsaved: boolean) => void }) {
+export function Editor({
+  book,
+  onSaved,
+  onEdited,
+}: {
+  book: Book;
+  onSaved?: (b: Book) => void;
+  onEdited?: (unsaved: boolean) => void;
+}) {
   const { t, has } = useText();
   const client = useQueryClient();
   const [tried, setTried] = useState(false);
@@ -83,8 +138,11 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
   const { form, edited } = edit;
   const { problems } = specOf(currency, form);
   const words = useRowWords(currency);
-  const put = <K extends keyof BookForm>(name: K) => (value: BookForm[K]) => (onEdited?.(true), edit.dismiss(), edit.set(name)(value));
-  const at = (path: string) => (tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(edit.error, path));
+  const put =
+    <K extends keyof BookForm>(name: K) =>
+    (value: BookForm[K]) => (onEdited?.(true), edit.dismiss(), edit.set(name)(value));
+  const at = (path: string) =>
+    tried && problems[path] ? t(`price.problem.${problems[path]}`) : atField(edit.error, path);
   const rows = { currency, at };
   const none = missing(form);
   const submit = () => (setTried(true), Object.keys(problems).length === 0 && edit.submit());
@@ -95,35 +153,116 @@ export function Editor({ book, onSaved, onEdited }: { book: Book; onSaved?: (b: 
     <Form className="basalt-stack" onSubmit={(e) => (e.preventDefault(), submit())} noValidate>
       <ErrorAlert error={above} />
       <Conflict edit={edit} label={(f) => t(parts[f], { currency })} text={words} />
-      <Part title={t('price.meters')} help={t('price.metersHelp')} add={t('price.add')} onAdd={() => put('prices')([...form.prices, newPrice(none[0] ?? meters[0] ?? '')])}>
-        {none.length > 0 && <Alert component="p" variant="warning" isInline isPlain title={t('price.missing', { meters: none.map((m) => meterName(has, t, m)).join(', ') })} />}
+      <Part
+        title={t('price.meters')}
+        help={t('price.metersHelp')}
+        add={t('price.add')}
+        onAdd={() => put('prices')([...form.prices, newPrice(none[0] ?? meters[0] ?? '')])}
+      >
+        {none.length > 0 && (
+          <Alert
+            component="p"
+            variant="warning"
+            isInline
+            isPlain
+            title={t('price.missing', { meters: none.map((m) => meterName(has, t, m)).join(', ') })}
+          />
+        )}
         <PriceRows {...rows} rows={form.prices} set={put('prices')} />
       </Part>
-      <Part title={t('price.taxes')} help={t('price.taxesHelp')} add={t('price.taxAdd')} onAdd={() => put('taxes')([...form.taxes, { key: nextKey(), name: '', percent: '' }])}>
+      <Part
+        title={t('price.taxes')}
+        help={t('price.taxesHelp')}
+        add={t('price.taxAdd')}
+        onAdd={() => put('taxes')([...form.taxes, { key: nextKey(), name: '', percent: '' }])}
+      >
         <TaxRows {...rows} rows={form.taxes} set={put('taxes')} />
       </Part>
-      <Part title={t('price.discounts')} help={t('price.discountsHelp')} add={t('price.discountAdd')} onAdd={() => put('discounts')([...form.discounts, { key: nextKey(), meter: '', percent: '', from: '', until: '' }])}>
+      <Part
+        title={t('price.discounts')}
+        help={t('price.discountsHelp')}
+        add={t('price.discountAdd')}
+        onAdd={() =>
+          put('discounts')([...form.discounts, { key: nextKey(), meter: '', percent: '', from: '', until: '' }])
+        }
+      >
         <DiscountRows {...rows} rows={form.discounts} set={put('discounts')} />
       </Part>
-      <Part title={t('price.commitments')} help={t('price.commitmentsHelp')} add={t('price.commitmentAdd')} onAdd={() => put('commitments')([...form.commitments, { key: nextKey(), meter: 'gpu-nanoseconds', unit: 'gpu-hour', quantity: '', price: '', from: '', until: '' }])}>
+      <Part
+        title={t('price.commitments')}
+        help={t('price.commitmentsHelp')}
+        add={t('price.commitmentAdd')}
+        onAdd={() =>
+          put('commitments')([
+            ...form.commitments,
+            {
+              key: nextKey(),
+              meter: 'gpu-nanoseconds',
+              unit: 'gpu-hour',
+              quantity: '',
+              price: '',
+              from: '',
+              until: '',
+            },
+          ])
+        }
+      >
         <CommitmentRows {...rows} rows={form.commitments} set={put('commitments')} />
       </Part>
       <Card>
         <CardTitle component="h2">{t('price.rest')}</CardTitle>
         <CardBody className="basalt-columns">
-          <TextField id="book-minimum" label={t('price.minimum', { currency })} error={at('spec.minimumMicros')} value={form.minimum} onChange={put('minimum')} />
-          <TextField id="book-seller" label={t('price.seller')} error={at('spec.seller.name')} value={form.seller} onChange={put('seller')} />
-          <TextField id="book-address" rows={3} label={t('price.sellerAddress')} help={t('cust.addressHelp')} error={at('spec.seller.address')} value={form.address} onChange={put('address')} />
-          <TextField id="book-tax-id" label={t('price.sellerTaxId')} error={at('spec.seller.taxId')} value={form.taxId} onChange={put('taxId')} />
+          <TextField
+            id="book-minimum"
+            label={t('price.minimum', { currency })}
+            error={at('spec.minimumMicros')}
+            value={form.minimum}
+            onChange={put('minimum')}
+          />
+          <TextField
+            id="book-seller"
+            label={t('price.seller')}
+            error={at('spec.seller.name')}
+            value={form.seller}
+            onChange={put('seller')}
+          />
+          <TextField
+            id="book-address"
+            rows={3}
+            label={t('price.sellerAddress')}
+            help={t('cust.addressHelp')}
+            error={at('spec.seller.address')}
+            value={form.address}
+            onChange={put('address')}
+          />
+          <TextField
+            id="book-tax-id"
+            label={t('price.sellerTaxId')}
+            error={at('spec.seller.taxId')}
+            value={form.taxId}
+            onChange={put('taxId')}
+          />
         </CardBody>
       </Card>
       <ErrorAlert error={above ? null : edit.error} />
       <div className="basalt-actions">
-        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || !edited || edit.gone}>{t('price.save')}</Button>
-        {edited && <Button variant="link" onClick={() => (edit.reset(), setTried(false), onEdited?.(false))}>{t('price.reset')}</Button>}
+        <Button type="submit" isLoading={edit.busy} isDisabled={edit.busy || !edited || edit.gone}>
+          {t('price.save')}
+        </Button>
+        {edited && (
+          <Button variant="link" onClick={() => (edit.reset(), setTried(false), onEdited?.(false))}>
+            {t('price.reset')}
+          </Button>
+        )}
         <span role="status">{edit.saved ? t('price.saved') : edited ? t('price.unsaved') : ''}</span>
       </div>
-      <Same cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })} curl={asCurl('PUT', edit.path, { ...edit.body, meta: { name: book.meta.name, revision: edit.body.meta.revision } })} />
+      <Same
+        cli={applied({ kind: book.kind, meta: { name: book.meta.name }, spec: edit.body.spec })}
+        curl={asCurl('PUT', edit.path, {
+          ...edit.body,
+          meta: { name: book.meta.name, revision: edit.body.meta.revision },
+        })}
+      />
     </Form>
   );
 }
@@ -134,11 +273,21 @@ export function BookPage({ id }: { id: string }) {
   const [unsaved, setUnsaved] = useState(false);
   const above = { href: '/prices', title: t('price.title') };
   if (query.isPending) return <Loading />;
-  if (query.isError) return <PageBody title={id} above={above}><ErrorAlert error={query.error} onRetry={() => void query.refetch()} /></PageBody>;
+  if (query.isError)
+    return (
+      <PageBody title={id} above={above}>
+        <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
+      </PageBody>
+    );
   if (!query.data)
     return (
       <PageBody title={t('price.gone')} above={above}>
-        <Empty title={t('price.gone')} help={t('price.goneHelp')} icon={TagsIcon} action={<Link href="/prices">{t('price.toList')}</Link>} />
+        <Empty
+          title={t('price.gone')}
+          help={t('price.goneHelp')}
+          icon={TagsIcon}
+          action={<Link href="/prices">{t('price.toList')}</Link>}
+        />
       </PageBody>
     );
   return (

@@ -20,17 +20,55 @@ import { SelectField, TextField } from '../../parts/text-field';
 
 function CreateBook({ books, onMade, onClose }: { books: Book[]; onMade: (b: Book) => void; onClose: () => void }) {
   const { t } = useText();
-  const [form, setForm] = useState({ name: '', currency: books[0]?.spec.currency ?? 'EUR', from: books.find((b) => b.meta.name === 'default')?.meta.id ?? books[0]?.meta.id ?? '' });
+  const [form, setForm] = useState({
+    name: '',
+    currency: books[0]?.spec.currency ?? 'EUR',
+    from: books.find((b) => b.meta.name === 'default')?.meta.id ?? books[0]?.meta.id ?? '',
+  });
   const set = (name: keyof typeof form) => (v: string) => setForm((f) => ({ ...f, [name]: v }));
   const source = books.find((b) => b.meta.id === form.from);
-  const body: Book = { kind: 'PriceBook', meta: { name: form.name.trim() }, spec: { ...(source?.spec ?? { prices: [] }), currency: form.currency.trim().toUpperCase() } };
+  const body: Book = {
+    kind: 'PriceBook',
+    meta: { name: form.name.trim() },
+    spec: { ...(source?.spec ?? { prices: [] }), currency: form.currency.trim().toUpperCase() },
+  };
   const create = useMutation({ mutationFn: () => ok(api.POST('/v1/price-books', { body })), onSuccess: onMade });
   const at = (path: string) => atField(create.error, path);
   return (
-    <FormDialog title={t('price.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={['meta.name', 'spec.currency']} onSubmit={create.mutate} onClose={onClose}>
-      <TextField id="book-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('meta.name')} value={form.name} onChange={set('name')} required />
-      <TextField id="book-currency" label={t('price.currency')} help={t('price.currencyHelp')} error={at('spec.currency')} value={form.currency} onChange={set('currency')} required />
-      <SelectField id="book-from" label={t('price.from')} value={form.from} onChange={set('from')} options={[...books.map((b): [string, string] => [b.meta.id ?? '', b.meta.name]), ['', t('common.none')]]} />
+    <FormDialog
+      title={t('price.create')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={['meta.name', 'spec.currency']}
+      onSubmit={create.mutate}
+      onClose={onClose}
+    >
+      <TextField
+        id="book-name"
+        label={t('common.name')}
+        help={t('cust.nameHelp')}
+        error={at('meta.name')}
+        value={form.name}
+        onChange={set('name')}
+        required
+      />
+      <TextField
+        id="book-currency"
+        label={t('price.currency')}
+        help={t('price.currencyHelp')}
+        error={at('spec.currency')}
+        value={form.currency}
+        onChange={set('currency')}
+        required
+      />
+      <SelectField
+        id="book-from"
+        label={t('price.from')}
+        value={form.from}
+        onChange={set('from')}
+        options={[...books.map((b): [string, string] => [b.meta.id ?? '', b.meta.name]), ['', t('common.none')]]}
+      />
       <Same cli={applied(body)} curl={asCurl('POST', '/v1/price-books', body)} />
     </FormDialog>
   );
@@ -55,17 +93,52 @@ export function Prices() {
     { title: t('price.count'), cell: (b) => b.spec.prices.length },
     { title: t('price.taxes'), cell: (b) => b.spec.taxes?.map((x) => x.name).join(', ') || t('common.none') },
     { title: t('price.changed'), cell: (b) => formatTime(b.meta.updatedAt, language) },
-    { title: t('common.actions'), cell: (b) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${b.meta.name}`} onClick={() => (remove.reset(), setGoing(b))}>{t('common.delete')}</Button> },
+    {
+      title: t('common.actions'),
+      cell: (b) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${b.meta.name}`}
+          onClick={() => (remove.reset(), setGoing(b))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <PageBody title={t('price.title')} actions={create}>
       <div className="basalt-stack">
         <p className="basalt-note">{t('price.help')}</p>
-        <ObjectList label={t('price.title')} columns={columns} query={query} keyOf={(b) => b.meta.id ?? b.meta.name} empty={<Empty title={t('price.empty')} help={t('price.emptyHelp')} icon={TagsIcon} action={create} />} />
+        <ObjectList
+          label={t('price.title')}
+          columns={columns}
+          query={query}
+          keyOf={(b) => b.meta.id ?? b.meta.name}
+          empty={<Empty title={t('price.empty')} help={t('price.emptyHelp')} icon={TagsIcon} action={create} />}
+        />
       </div>
-      {creating && query.data && <CreateBook books={query.data.items} onClose={() => setCreating(false)} onMade={(b) => (again(), go(`/prices/${b.meta.id}`))} />}
+      {creating && query.data && (
+        <CreateBook
+          books={query.data.items}
+          onClose={() => setCreating(false)}
+          onMade={(b) => (again(), go(`/prices/${b.meta.id}`))}
+        />
+      )}
       {going && (
-        <Confirm title={t('price.deleteTitle', { name: going.meta.name })} help={t('price.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate(going)} onClose={() => setGoing(null)} />
+        <Confirm
+          title={t('price.deleteTitle', { name: going.meta.name })}
+          help={t('price.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(going)}
+          onClose={() => setGoing(null)}
+        />
       )}
     </PageBody>
   );

@@ -19,12 +19,25 @@ export function Simulation({ book, unsaved }: { book: Book; unsaved: boolean }) 
   const period = months[Number(chosen)] ?? months[0]!;
   const query = useSimulation(book, period, asked === period.from);
   const { currency } = book.spec;
-  const money = (micros: number, of: string) => <span className="basalt-number">{formatMicros(micros, of, language)}</span>;
+  const money = (micros: number, of: string) => (
+    <span className="basalt-number">{formatMicros(micros, of, language)}</span>
+  );
   const columns: Column<Item>[] = [
-    { title: t('signIn.organization'), cell: (i) => <>{i.name}{i.note && <div className="basalt-note">{i.note}</div>}</> },
+    {
+      title: t('signIn.organization'),
+      cell: (i) => (
+        <>
+          {i.name}
+          {i.note && <div className="basalt-note">{i.note}</div>}
+        </>
+      ),
+    },
     { title: t('price.byThis'), cell: (i) => money(i.totalMicros, currency) },
     { title: t('price.byOwn'), cell: (i) => (i.ownCurrency ? money(i.ownMicros, i.ownCurrency) : '–') },
-    { title: t('price.difference'), cell: (i) => (i.ownCurrency === currency ? money(i.totalMicros - i.ownMicros, currency) : '–') },
+    {
+      title: t('price.difference'),
+      cell: (i) => (i.ownCurrency === currency ? money(i.totalMicros - i.ownMicros, currency) : '–'),
+    },
   ];
   return (
     <Card>
@@ -32,12 +45,38 @@ export function Simulation({ book, unsaved }: { book: Book; unsaved: boolean }) 
       <CardBody className="basalt-stack">
         <p className="basalt-note">{t('price.simulationHelp', { month: monthName(period, language) })}</p>
         {unsaved && <p>{t('price.simulationUnsaved')}</p>}
-        <SelectField id="simulation-month" label={t('usage.month')} value={chosen} onChange={choose} options={months.map((m, i) => [String(i), monthName(m, language)])} />
-        <div><Button variant="secondary" isLoading={query.isFetching} onClick={() => (ask(period.from), asked === period.from && void query.refetch())}>{t('price.simulate')}</Button></div>
+        <SelectField
+          id="simulation-month"
+          label={t('usage.month')}
+          value={chosen}
+          onChange={choose}
+          options={months.map((m, i) => [String(i), monthName(m, language)])}
+        />
+        <div>
+          <Button
+            variant="secondary"
+            isLoading={query.isFetching}
+            onClick={() => (ask(period.from), asked === period.from && void query.refetch())}
+          >
+            {t('price.simulate')}
+          </Button>
+        </div>
         {asked === period.from && (
           <>
-            <ObjectList label={t('price.simulation')} columns={columns} query={query} keyOf={(i) => i.organization} empty={<p className="basalt-note">{t('price.simulationEmpty')}</p>} />
-            {query.data && query.data.items.length > 0 && <p role="status"><strong>{t('price.total', { amount: formatMicros(query.data.totalMicros, query.data.currency, language) })}</strong></p>}
+            <ObjectList
+              label={t('price.simulation')}
+              columns={columns}
+              query={query}
+              keyOf={(i) => i.organization}
+              empty={<p className="basalt-note">{t('price.simulationEmpty')}</p>}
+            />
+            {query.data && query.data.items.length > 0 && (
+              <p role="status">
+                <strong>
+                  {t('price.total', { amount: formatMicros(query.data.totalMicros, query.data.currency, language) })}
+                </strong>
+              </p>
+            )}
           </>
         )}
       </CardBody>

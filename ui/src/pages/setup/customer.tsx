@@ -18,12 +18,19 @@ type Part = 'organization' | 'project' | 'admin';
 
 /** Failed says which of the three could not be made: all have a field meta.name. */
 class Failed extends Error {
-  constructor(readonly part: Part, readonly why: unknown) {
+  constructor(
+    readonly part: Part,
+    readonly why: unknown,
+  ) {
     super(part);
   }
 }
 
-const projectOf = (name: string, organization: string): Schemas['Project'] => ({ kind: 'Project', meta: { name: name.trim(), organization }, spec: {} });
+const projectOf = (name: string, organization: string): Schemas['Project'] => ({
+  kind: 'Project',
+  meta: { name: name.trim(), organization },
+  spec: {},
+});
 
 export function CustomerStep() {
   const { t } = useText();
@@ -43,9 +50,13 @@ export function CustomerStep() {
         }
       };
       const b = begun.current;
-      const organization = (b.organization = await part('organization', b.organization, () => ok(api.POST('/v1/organizations', { body: organizationOf({ ...form, priceBook: '', parent: '' }) }))));
+      const organization = (b.organization = await part('organization', b.organization, () =>
+        ok(api.POST('/v1/organizations', { body: organizationOf({ ...form, priceBook: '', parent: '' }) })),
+      ));
       const id = organization.meta.id ?? '';
-      b.project = await part('project', b.project, () => ok(api.POST('/v1/projects', { body: projectOf(form.project, id) })));
+      b.project = await part('project', b.project, () =>
+        ok(api.POST('/v1/projects', { body: projectOf(form.project, id) })),
+      );
       const user = await part('admin', undefined, () => ok(api.POST('/v1/users', { body: adminOf(form.email, id) })));
       return { organization, user };
     },
@@ -54,7 +65,8 @@ export function CustomerStep() {
       setMade(m);
     },
     onSettled: () => {
-      for (const kind of ['Organization', 'Project', 'User']) void client.invalidateQueries({ queryKey: [kind, 'list'] });
+      for (const kind of ['Organization', 'Project', 'User'])
+        void client.invalidateQueries({ queryKey: [kind, 'list'] });
     },
   });
   const name = form.name.trim() || 'NAME';
@@ -66,21 +78,64 @@ export function CustomerStep() {
     return (
       <>
         <LinkReady user={made.user} onClose={() => setMade(null)} />
-        <p>{t('setup.finished')} <Link href={`/organizations/${made.organization.meta.id}`}>{made.organization.meta.name}</Link></p>
+        <p>
+          {t('setup.finished')}{' '}
+          <Link href={`/organizations/${made.organization.meta.id}`}>{made.organization.meta.name}</Link>
+        </p>
       </>
     );
   return (
     <Form onSubmit={(e) => (e.preventDefault(), !create.isPending && create.mutate())}>
       <ErrorAlert error={above} />
-      <TextField id="customer-name" label={t('common.name')} help={t('cust.nameHelp')} error={at('organization')} value={form.name} onChange={set('name')} required />
-      <TextField id="customer-display" label={t('cust.displayName')} value={form.displayName} onChange={set('displayName')} />
-      <TextField id="customer-project" label={t('setup.customerProject')} error={at('project')} value={form.project} onChange={set('project')} required />
-      <TextField id="customer-email" type="email" label={t('setup.customerEmail')} error={at('admin')} value={form.email} onChange={set('email')} required />
-      <Same
-        cli={[asCommand(['organization', 'create', name], { 'display-name': form.displayName.trim() }), asCommand(['project', 'create', form.project.trim() || 'NAME'], { organization: name }), asCommand(['user', 'create', email], { organization: name, grant: `admin@${name}` })].join('\n')}
-        curl={[asCurl('POST', '/v1/organizations', organizationOf({ ...form, name, priceBook: '', parent: '' })), asCurl('POST', '/v1/projects', projectOf(form.project, name)), asCurl('POST', '/v1/users', adminOf(email, name))].join('\n')}
+      <TextField
+        id="customer-name"
+        label={t('common.name')}
+        help={t('cust.nameHelp')}
+        error={at('organization')}
+        value={form.name}
+        onChange={set('name')}
+        required
       />
-      <div><Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>{t('setup.customerMake')}</Button></div>
+      <TextField
+        id="customer-display"
+        label={t('cust.displayName')}
+        value={form.displayName}
+        onChange={set('displayName')}
+      />
+      <TextField
+        id="customer-project"
+        label={t('setup.customerProject')}
+        error={at('project')}
+        value={form.project}
+        onChange={set('project')}
+        required
+      />
+      <TextField
+        id="customer-email"
+        type="email"
+        label={t('setup.customerEmail')}
+        error={at('admin')}
+        value={form.email}
+        onChange={set('email')}
+        required
+      />
+      <Same
+        cli={[
+          asCommand(['organization', 'create', name], { 'display-name': form.displayName.trim() }),
+          asCommand(['project', 'create', form.project.trim() || 'NAME'], { organization: name }),
+          asCommand(['user', 'create', email], { organization: name, grant: `admin@${name}` }),
+        ].join('\n')}
+        curl={[
+          asCurl('POST', '/v1/organizations', organizationOf({ ...form, name, priceBook: '', parent: '' })),
+          asCurl('POST', '/v1/projects', projectOf(form.project, name)),
+          asCurl('POST', '/v1/users', adminOf(email, name)),
+        ].join('\n')}
+      />
+      <div>
+        <Button type="submit" isLoading={create.isPending} isDisabled={create.isPending}>
+          {t('setup.customerMake')}
+        </Button>
+      </div>
     </Form>
   );
 }

@@ -27,7 +27,11 @@ export function wanted(apps: Schemas['App'][], images: Image[]): Wanted[] {
     const w = out.get(spec.image) ?? { name: spec.image, url: '', apps: [] };
     out.set(spec.image, { ...w, url: w.url || spec.imageURL || '', apps: [...w.apps, spec.displayName] });
   }
-  for (const i of images) out.set(i.meta.name, { ...(out.get(i.meta.name) ?? { name: i.meta.name, url: i.spec.url ?? '', apps: [] }), image: i });
+  for (const i of images)
+    out.set(i.meta.name, {
+      ...(out.get(i.meta.name) ?? { name: i.meta.name, url: i.spec.url ?? '', apps: [] }),
+      image: i,
+    });
   return [...out.values()];
 }
 
@@ -35,9 +39,29 @@ function State({ image: i }: { image?: Image }) {
   const { t, language } = useText();
   if (!i) return <Label color="grey">{t('setup.imageMissing')}</Label>;
   const { phase, lastError, progressBytes } = i.status ?? {};
-  if (phase === 'Ready') return <Label color="green" icon={<CheckCircleIcon />}>{t('setup.imageReady')}</Label>;
-  if (phase === 'Failed') return <div><Label color="red" icon={<ExclamationCircleIcon />}>{phase}</Label> {lastError}</div>;
-  return <div><Label color="blue" icon={<InProgressIcon />}>{t('setup.importing', { name: i.meta.name })}</Label> {progressBytes ? formatBytes(progressBytes, language) : ''} {lastError}</div>;
+  if (phase === 'Ready')
+    return (
+      <Label color="green" icon={<CheckCircleIcon />}>
+        {t('setup.imageReady')}
+      </Label>
+    );
+  if (phase === 'Failed')
+    return (
+      <div>
+        <Label color="red" icon={<ExclamationCircleIcon />}>
+          {phase}
+        </Label>{' '}
+        {lastError}
+      </div>
+    );
+  return (
+    <div>
+      <Label color="blue" icon={<InProgressIcon />}>
+        {t('setup.importing', { name: i.meta.name })}
+      </Label>{' '}
+      {progressBytes ? formatBytes(progressBytes, language) : ''} {lastError}
+    </div>
+  );
 }
 
 export function ImagesStep({ session, images }: { session: Session; images: Image[] }) {
@@ -47,18 +71,49 @@ export function ImagesStep({ session, images }: { session: Session; images: Imag
   const bring = useImportImage();
   const items = wanted(apps.data?.items ?? [], images);
   const columns: Column<Wanted>[] = [
-    { title: t('common.name'), cell: (w) => <div>{w.name}{w.apps.length > 0 && <div className="basalt-note">{t('setup.imagesApps', { apps: w.apps.join(', ') })}</div>}</div> },
+    {
+      title: t('common.name'),
+      cell: (w) => (
+        <div>
+          {w.name}
+          {w.apps.length > 0 && <div className="basalt-note">{t('setup.imagesApps', { apps: w.apps.join(', ') })}</div>}
+        </div>
+      ),
+    },
     { title: t('common.state'), cell: (w) => <State image={w.image} /> },
     {
       title: t('common.actions'),
-      cell: (w) => (!w.image && w.url ? <Button variant="secondary" size="sm" aria-label={t('setup.importOf', { name: w.name })} isLoading={bring.isPending && bring.variables.name === w.name} onClick={() => bring.mutate({ name: w.name, url: w.url })}>{t('setup.import')}</Button> : '–'),
+      cell: (w) =>
+        !w.image && w.url ? (
+          <Button
+            variant="secondary"
+            size="sm"
+            aria-label={t('setup.importOf', { name: w.name })}
+            isLoading={bring.isPending && bring.variables.name === w.name}
+            onClick={() => bring.mutate({ name: w.name, url: w.url })}
+          >
+            {t('setup.import')}
+          </Button>
+        ) : (
+          '–'
+        ),
     },
   ];
   return (
     <>
       <ErrorAlert error={bring.error} onClose={bring.reset} />
-      <ObjectList label={t('setup.images')} columns={columns} query={{ data: { items }, error: apps.error, isPending: apps.isPending, refetch: apps.refetch }} keyOf={(w) => w.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <div><Button variant="secondary" onClick={() => setAdding(true)}>{t('img.add')}</Button></div>
+      <ObjectList
+        label={t('setup.images')}
+        columns={columns}
+        query={{ data: { items }, error: apps.error, isPending: apps.isPending, refetch: apps.refetch }}
+        keyOf={(w) => w.name}
+        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+      />
+      <div>
+        <Button variant="secondary" onClick={() => setAdding(true)}>
+          {t('img.add')}
+        </Button>
+      </div>
       {adding && <AddImage session={session} everybody onClose={() => setAdding(false)} />}
     </>
   );

@@ -23,12 +23,18 @@ const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Edi
 /** have says what a step has already. */
 function have(step: Step, x: There): string[] {
   switch (step) {
-    case 'brand': return x.branding.productName ? [x.branding.productName] : [];
-    case 'prices': return x.books.map((b) => `${b.meta.name} (${b.spec.currency})`);
-    case 'images': return x.images.map((i) => i.meta.name);
-    case 'sizes': return [...x.flavors, ...x.pools].map((o) => o.meta.name);
-    case 'customer': return x.organizations.map((o) => o.meta.name);
-    case 'you': return [];
+    case 'brand':
+      return x.branding.productName ? [x.branding.productName] : [];
+    case 'prices':
+      return x.books.map((b) => `${b.meta.name} (${b.spec.currency})`);
+    case 'images':
+      return x.images.map((i) => i.meta.name);
+    case 'sizes':
+      return [...x.flavors, ...x.pools].map((o) => o.meta.name);
+    case 'customer':
+      return x.organizations.map((o) => o.meta.name);
+    case 'you':
+      return [];
   }
 }
 
@@ -36,19 +42,31 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
   const { t } = useText();
   const book = there.books.find((b) => b.meta.name === 'default') ?? there.books[0];
   switch (step) {
-    case 'you': return <YouStep totp={there.totp} email={session.name ?? ''} />;
-    case 'brand': return <><BrandingForm branding={there.branding} /><LogoForm /></>;
+    case 'you':
+      return <YouStep totp={there.totp} email={session.name ?? ''} />;
+    case 'brand':
+      return (
+        <>
+          <BrandingForm branding={there.branding} />
+          <LogoForm />
+        </>
+      );
     case 'prices':
       return (
         <>
           {book && example(book) && <Alert component="p" variant="info" isInline title={t('setup.pricesExample')} />}
-          <p><Link href="/prices">{t('price.title')}</Link></p>
+          <p>
+            <Link href="/prices">{t('price.title')}</Link>
+          </p>
           {book && <Editor key={book.meta.id} book={book} />}
         </>
       );
-    case 'images': return <ImagesStep session={session} images={there.images} />;
-    case 'sizes': return <SizesStep flavors={there.flavors} pools={there.pools} />;
-    case 'customer': return <CustomerStep />;
+    case 'images':
+      return <ImagesStep session={session} images={there.images} />;
+    case 'sizes':
+      return <SizesStep flavors={there.flavors} pools={there.pools} />;
+    case 'customer':
+      return <CustomerStep />;
   }
 }
 
@@ -59,7 +77,14 @@ export function Setup({ session, id }: { session: Session; id: string }) {
   useEffect(() => {
     if (!remembered()) remember('seen');
   }, []);
-  if (!there) return error ? <PageBody title={t('setup.title')}><ErrorAlert error={error} /></PageBody> : <Loading />;
+  if (!there)
+    return error ? (
+      <PageBody title={t('setup.title')}>
+        <ErrorAlert error={error} />
+      </PageBody>
+    ) : (
+      <Loading />
+    );
   const is = done(there);
   const step = steps.find((s) => s === id) ?? steps.find((s) => !is[s]) ?? steps[0];
   const after = next(step);
@@ -68,20 +93,38 @@ export function Setup({ session, id }: { session: Session; id: string }) {
     <PageBody title={t('setup.title')}>
       <div className="basalt-stack">
         <p className="basalt-note">{t('setup.help')}</p>
-        <Views label={t('setup.steps')} views={steps.map((s, i) => ({ href: `/setup/${s}`, title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ' ✓' : ''}`, active: s === step }))} />
+        <Views
+          label={t('setup.steps')}
+          views={steps.map((s, i) => ({
+            href: `/setup/${s}`,
+            title: `${i + 1}. ${t(`setup.${s}`)}${is[s] ? ' ✓' : ''}`,
+            active: s === step,
+          }))}
+        />
         <Card key={step}>
           <CardTitle component="h2">
-            {t(`setup.${step}`)} {is[step] && <Label color="green" icon={<CheckCircleIcon />}>{t('setup.done')}</Label>}
+            {t(`setup.${step}`)}{' '}
+            {is[step] && (
+              <Label color="green" icon={<CheckCircleIcon />}>
+                {t('setup.done')}
+              </Label>
+            )}
           </CardTitle>
           <CardBody className="basalt-stack">
             <p>{t(`setup.${step}Help`)}</p>
-            {step !== 'you' && step !== 'brand' && <p className="basalt-note">{what.length > 0 ? t('setup.there', { what: what.slice(0, 12).join(', ') }) : t('setup.nothing')}</p>}
+            {step !== 'you' && step !== 'brand' && (
+              <p className="basalt-note">
+                {what.length > 0 ? t('setup.there', { what: what.slice(0, 12).join(', ') }) : t('setup.nothing')}
+              </p>
+            )}
             <Body step={step} there={there} session={session} />
           </CardBody>
         </Card>
         <div className="basalt-actions">
           {after ? (
-            <Button variant={is[step] ? 'primary' : 'secondary'} onClick={() => go(`/setup/${after}`)}>{is[step] ? t('setup.continue') : t('setup.skip')}</Button>
+            <Button variant={is[step] ? 'primary' : 'secondary'} onClick={() => go(`/setup/${after}`)}>
+              {is[step] ? t('setup.continue') : t('setup.skip')}
+            </Button>
           ) : (
             <Button onClick={() => go('/')}>{t('setup.finish')}</Button>
           )}

@@ -30,12 +30,34 @@ export function SizesStep({ flavors, pools }: { flavors: Schemas['Flavor'][]; po
   return (
     <>
       <Title headingLevel="h3">{t('setup.sizesFlavors')}</Title>
-      <ObjectList label={t('setup.sizesFlavors')} columns={sizes} query={list(flavors)} keyOf={(f) => f.meta.id ?? f.meta.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <div><Button variant="secondary" onClick={() => add('flavor')}>{t('flv.create')}</Button></div>
+      <ObjectList
+        label={t('setup.sizesFlavors')}
+        columns={sizes}
+        query={list(flavors)}
+        keyOf={(f) => f.meta.id ?? f.meta.name}
+        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+      />
+      <div>
+        <Button variant="secondary" onClick={() => add('flavor')}>
+          {t('flv.create')}
+        </Button>
+      </div>
       <Title headingLevel="h3">{t('setup.sizesPools')}</Title>
-      <p>{n > 0 ? t('setup.sizesGpus', { n }) : t('setup.sizesNoGpus')} <Link href="/nodes">{t('nav.nodes')}</Link></p>
-      <ObjectList label={t('setup.sizesPools')} columns={sets} query={list(pools)} keyOf={(p) => p.meta.id ?? p.meta.name} empty={<p className="basalt-note">{t('setup.nothing')}</p>} />
-      <div><Button variant="secondary" onClick={() => add('pool')}>{t('pool.create')}</Button></div>
+      <p>
+        {n > 0 ? t('setup.sizesGpus', { n }) : t('setup.sizesNoGpus')} <Link href="/nodes">{t('nav.nodes')}</Link>
+      </p>
+      <ObjectList
+        label={t('setup.sizesPools')}
+        columns={sets}
+        query={list(pools)}
+        keyOf={(p) => p.meta.id ?? p.meta.name}
+        empty={<p className="basalt-note">{t('setup.nothing')}</p>}
+      />
+      <div>
+        <Button variant="secondary" onClick={() => add('pool')}>
+          {t('pool.create')}
+        </Button>
+      </div>
       {adding === 'flavor' && <FlavorForm onClose={() => add(null)} />}
       {adding === 'pool' && <PoolForm onDone={() => add(null)} onClose={() => add(null)} />}
     </>

@@ -1,4 +1,15 @@
-import { Alert, Button, Card, CardBody, CardHeader, CardTitle, FormSelect, FormSelectOption, Progress, TextInput } from '@patternfly/react-core';
+import {
+  Alert,
+  Button,
+  Card,
+  CardBody,
+  CardHeader,
+  CardTitle,
+  FormSelect,
+  FormSelectOption,
+  Progress,
+  TextInput,
+} from '@patternfly/react-core';
 import { StorageDomainIcon } from '@patternfly/react-icons';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -30,30 +41,73 @@ interface Form {
   failureDomain: 'host' | 'osd';
 }
 
-const formOf = (c: Cluster | undefined): Form => ({ replicas: String(c?.spec.replicas || 3), failureDomain: c?.spec.failureDomain || 'host' });
+const formOf = (c: Cluster | undefined): Form => ({
+  replicas: String(c?.spec.replicas || 3),
+  failureDomain: c?.spec.failureDomain || 'host',
+});
 
 const bodyOf = (c: Cluster | undefined, f: Form): Cluster => ({
-  kind: 'CephCluster', meta: { name: 'ceph', ...(c && { revision: c.meta.revision, labels: c.meta.labels }) }, spec: { enabled: true, replicas: Number(f.replicas), failureDomain: f.failureDomain },
+  kind: 'CephCluster',
+  meta: { name: 'ceph', ...(c && { revision: c.meta.revision, labels: c.meta.labels }) },
+  spec: { enabled: true, replicas: Number(f.replicas), failureDomain: f.failureDomain },
 });
 
 function CephForm({ cluster, onClose }: { cluster?: Cluster; onClose: () => void }) {
   const { t } = useText();
-  const edit = useEdit<Cluster, Form>({ of: cephClusters, object: cluster, fields: formOf, body: bodyOf, onSaved: onClose });
+  const edit = useEdit<Cluster, Form>({
+    of: cephClusters,
+    object: cluster,
+    fields: formOf,
+    body: bodyOf,
+    onSaved: onClose,
+  });
   const { form } = edit;
   const at = (path: string) => atField(edit.error, path);
   return (
-    <FormDialog title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')} help={t('ceph.enableHelp')} action={t(cluster?.spec.enabled ? 'op.save' : 'ceph.enable')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={shown} onSubmit={edit.submit} onClose={onClose}>
-      <Conflict edit={edit} label={(f) => t(f === 'replicas' ? 'ceph.copies' : 'ceph.domain')} text={(f, v) => (f === 'failureDomain' ? t(`ceph.${v as Form['failureDomain']}`) : undefined)} />
+    <FormDialog
+      title={t(cluster?.spec.enabled ? 'ceph.change' : 'ceph.enable')}
+      help={t('ceph.enableHelp')}
+      action={t(cluster?.spec.enabled ? 'op.save' : 'ceph.enable')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={shown}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => t(f === 'replicas' ? 'ceph.copies' : 'ceph.domain')}
+        text={(f, v) => (f === 'failureDomain' ? t(`ceph.${v as Form['failureDomain']}`) : undefined)}
+      />
       <Field id="ceph-copies" label={t('ceph.copies')} help={t('ceph.copiesHelp')} error={at('spec.replicas')} required>
-        <TextInput id="ceph-copies" type="number" min={1} max={5} value={form.replicas} onChange={(_, v) => edit.set('replicas')(v)} isRequired validated={at('spec.replicas') ? 'error' : 'default'} aria-describedby={describedBy('ceph-copies')} />
+        <TextInput
+          id="ceph-copies"
+          type="number"
+          min={1}
+          max={5}
+          value={form.replicas}
+          onChange={(_, v) => edit.set('replicas')(v)}
+          isRequired
+          validated={at('spec.replicas') ? 'error' : 'default'}
+          aria-describedby={describedBy('ceph-copies')}
+        />
       </Field>
       <Field id="ceph-domain" label={t('ceph.domain')} help={t('ceph.domainHelp')} error={at('spec.failureDomain')}>
-        <FormSelect id="ceph-domain" value={form.failureDomain} onChange={(_, v) => edit.set('failureDomain')(v as Form['failureDomain'])} aria-describedby={describedBy('ceph-domain')}>
+        <FormSelect
+          id="ceph-domain"
+          value={form.failureDomain}
+          onChange={(_, v) => edit.set('failureDomain')(v as Form['failureDomain'])}
+          aria-describedby={describedBy('ceph-domain')}
+        >
           <FormSelectOption value="host" label={t('ceph.host')} />
           <FormSelectOption value="osd" label={t('ceph.osd')} />
         </FormSelect>
       </Field>
-      <Same cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })} curl={asCurl(cluster ? 'PUT' : 'POST', edit.path, edit.body)} />
+      <Same
+        cli={asCommand(['ceph', 'enable'], { replicas: form.replicas, 'failure-domain': form.failureDomain })}
+        curl={asCurl(cluster ? 'PUT' : 'POST', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }
@@ -66,38 +120,105 @@ export function Ceph() {
   const [leaving, leave] = useState(false);
   const again = () => client.invalidateQueries({ queryKey: ['CephCluster', 'list'] });
   const cluster = query.data?.items[0];
-  const off = useMutation({ mutationFn: (id: string) => change(cephClusters, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, enabled: false } })), onSuccess: () => (leave(false), again()) });
+  const off = useMutation({
+    mutationFn: (id: string) =>
+      change(cephClusters, id, (now) => ({ kind: now.kind, meta: now.meta, spec: { ...now.spec, enabled: false } })),
+    onSuccess: () => (leave(false), again()),
+  });
   const s = cluster?.status;
-  const used = t('gpu.vramOf', { used: formatBytes(s?.usedBytes ?? 0, language), all: formatBytes(s?.sizeBytes ?? 0, language) });
+  const used = t('gpu.vramOf', {
+    used: formatBytes(s?.usedBytes ?? 0, language),
+    all: formatBytes(s?.sizeBytes ?? 0, language),
+  });
   const phase = s?.phase || 'Pending';
   const enable = <Button onClick={() => edit(true)}>{t('ceph.enable')}</Button>;
   return (
     <>
       <ErrorAlert error={query.error} onRetry={() => void query.refetch()} />
-      {query.data && !cluster?.spec.enabled && <Empty title={t('ceph.off')} help={t('ceph.offHelp')} icon={StorageDomainIcon} action={enable} />}
+      {query.data && !cluster?.spec.enabled && (
+        <Empty title={t('ceph.off')} help={t('ceph.offHelp')} icon={StorageDomainIcon} action={enable} />
+      )}
       {cluster?.spec.enabled && (
         <Card>
           <CardHeader
             actions={{
               hasNoOffset: true,
-              actions: <><Button variant="link" onClick={() => edit(true)}>{t('ceph.change')}</Button><Button variant="link" isDanger onClick={() => (off.reset(), leave(true))}>{t('ceph.disable')}</Button></>,
+              actions: (
+                <>
+                  <Button variant="link" onClick={() => edit(true)}>
+                    {t('ceph.change')}
+                  </Button>
+                  <Button variant="link" isDanger onClick={() => (off.reset(), leave(true))}>
+                    {t('ceph.disable')}
+                  </Button>
+                </>
+              ),
             }}
           >
             <CardTitle component="h2">Ceph</CardTitle>
           </CardHeader>
           <CardBody className="basalt-stack">
             <div role="status">
-              {s?.health && phase === 'Ready' ? <ToneLabel tone={tones[s.health] ?? 'warning'} text={t(`ceph.${s.health}`)} /> : <ToneLabel tone={phase === 'Failed' ? 'bad' : 'busy'} text={t(`ceph.${phase}`)} />} {s?.lastError || s?.summary}
+              {s?.health && phase === 'Ready' ? (
+                <ToneLabel tone={tones[s.health] ?? 'warning'} text={t(`ceph.${s.health}`)} />
+              ) : (
+                <ToneLabel tone={phase === 'Failed' ? 'bad' : 'busy'} text={t(`ceph.${phase}`)} />
+              )}{' '}
+              {s?.lastError || s?.summary}
             </div>
-            {s?.next && <Alert component="h3" variant={s.health === 'Error' || phase === 'Failed' ? 'danger' : 'info'} isInline title={t('ceph.next')}>{s.next}</Alert>}
-            {Boolean(s?.sizeBytes) && <Progress id="ceph-used" title={t('ceph.used')} value={(100 * (s?.usedBytes ?? 0)) / (s?.sizeBytes ?? 1)} size="sm" label={used} valueText={used} />}
-            <Rows rows={[[t('ceph.copies'), String(cluster.spec.replicas || 3)], [t('ceph.domain'), t(`ceph.${cluster.spec.failureDomain || 'host'}`)], [t('ceph.disks'), s?.osds ? t('ceph.disksUp', { up: s.osdsUp ?? 0, all: s.osds }) : t('common.none')]]} />
-            {(s?.checks?.length ?? 0) > 0 && <ul>{s?.checks?.map((c) => <li key={c.name}>{c.summary} <span className="basalt-note">{c.name}</span></li>)}</ul>}
+            {s?.next && (
+              <Alert
+                component="h3"
+                variant={s.health === 'Error' || phase === 'Failed' ? 'danger' : 'info'}
+                isInline
+                title={t('ceph.next')}
+              >
+                {s.next}
+              </Alert>
+            )}
+            {Boolean(s?.sizeBytes) && (
+              <Progress
+                id="ceph-used"
+                title={t('ceph.used')}
+                value={(100 * (s?.usedBytes ?? 0)) / (s?.sizeBytes ?? 1)}
+                size="sm"
+                label={used}
+                valueText={used}
+              />
+            )}
+            <Rows
+              rows={[
+                [t('ceph.copies'), String(cluster.spec.replicas || 3)],
+                [t('ceph.domain'), t(`ceph.${cluster.spec.failureDomain || 'host'}`)],
+                [t('ceph.disks'), s?.osds ? t('ceph.disksUp', { up: s.osdsUp ?? 0, all: s.osds }) : t('common.none')],
+              ]}
+            />
+            {(s?.checks?.length ?? 0) > 0 && (
+              <ul>
+                {s?.checks?.map((c) => (
+                  <li key={c.name}>
+                    {c.summary} <span className="basalt-note">{c.name}</span>
+                  </li>
+                ))}
+              </ul>
+            )}
           </CardBody>
         </Card>
       )}
       {editing && <CephForm cluster={cluster} onClose={() => edit(false)} />}
-      {leaving && <Confirm title={t('ceph.disableTitle')} help={t('ceph.disableHelp')} action={t('ceph.disable')} danger name="ceph" busy={off.isPending} error={off.error} onConfirm={() => off.mutate(cluster?.meta.id ?? '')} onClose={() => leave(false)} />}
+      {leaving && (
+        <Confirm
+          title={t('ceph.disableTitle')}
+          help={t('ceph.disableHelp')}
+          action={t('ceph.disable')}
+          danger
+          name="ceph"
+          busy={off.isPending}
+          error={off.error}
+          onConfirm={() => off.mutate(cluster?.meta.id ?? '')}
+          onClose={() => leave(false)}
+        />
+      )}
     </>
   );
 }

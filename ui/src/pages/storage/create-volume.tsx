@@ -1,5 +1,12 @@
 // A new volume: blank, or made from an image or a snapshot.
-import { Checkbox, ExpandableSection, FormSelect, FormSelectOption, FormSelectOptionGroup, TextInput } from '@patternfly/react-core';
+import {
+  Checkbox,
+  ExpandableSection,
+  FormSelect,
+  FormSelectOption,
+  FormSelectOptionGroup,
+  TextInput,
+} from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useFieldErrors } from '../../api/fields';
@@ -16,7 +23,17 @@ import { Same } from '../../parts/same';
 import { SizeField } from '../../parts/size-field';
 import { LimitFields, limitPaths } from './limits';
 
-const shown = ['meta.name', 'meta.project', 'spec.sizeBytes', 'spec.image', 'spec.snapshot', 'spec.instance', 'spec.pool', 'spec.encrypted', ...limitPaths];
+const shown = [
+  'meta.name',
+  'meta.project',
+  'spec.sizeBytes',
+  'spec.image',
+  'spec.snapshot',
+  'spec.instance',
+  'spec.pool',
+  'spec.encrypted',
+  ...limitPaths,
+];
 const pools = ['ceph', 'shared', 'local'];
 
 interface Props {
@@ -32,34 +49,88 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
   const client = useQueryClient();
   const place = useNewIn(project);
   const [draft, setDraft] = useState<VolumeDraft>(() => newVolume(source, instance));
-  const set = <K extends keyof VolumeDraft>(name: K) => (value: VolumeDraft[K]) => setDraft((d) => ({ ...d, [name]: value }));
+  const set =
+    <K extends keyof VolumeDraft>(name: K) =>
+    (value: VolumeDraft[K]) =>
+      setDraft((d) => ({ ...d, [name]: value }));
   const images = useImages(place.id).data?.items.filter((i) => !i.meta.deletedAt) ?? [];
-  const snapshots = useSnapshots({ project: place.id, limit: mostChoices }).data?.items.filter((s) => s.status?.phase === 'Ready' && !s.meta.deletedAt) ?? [];
-  const instances = useInstances({ project: place.id, limit: mostChoices }).data?.items.filter((i) => !i.meta.deletedAt) ?? [];
+  const snapshots =
+    useSnapshots({ project: place.id, limit: mostChoices }).data?.items.filter(
+      (s) => s.status?.phase === 'Ready' && !s.meta.deletedAt,
+    ) ?? [];
+  const instances =
+    useInstances({ project: place.id, limit: mostChoices }).data?.items.filter((i) => !i.meta.deletedAt) ?? [];
   const wanted = volumeOf(draft, place.id);
-  const create = useMutation({ mutationFn: () => createVolume(wanted), onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })) });
+  const create = useMutation({
+    mutationFn: () => createVolume(wanted),
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: ['Volume', 'list'] })),
+  });
   const errors = useFieldErrors(create.error);
   const fromSnapshot = draft.source.startsWith('snapshot:');
   const byName = volumeOf(draft, place.name);
   return (
-    <FormDialog title={t('vol.create')} action={t('common.create')} busy={create.isPending} error={create.error} shown={shown} onSubmit={create.mutate} onClose={onClose} wide>
+    <FormDialog
+      title={t('vol.create')}
+      action={t('common.create')}
+      busy={create.isPending}
+      error={create.error}
+      shown={shown}
+      onSubmit={create.mutate}
+      onClose={onClose}
+      wide
+    >
       {!project && <ProjectField of={place} errors={errors} />}
       <Field id="vol-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="vol-name" value={draft.name} onChange={(_, v) => set('name')(v)} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="vol-name"
+          value={draft.name}
+          onChange={(_, v) => set('name')(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
-      <Field id="vol-source" label={t('vol.source')} path={fromSnapshot ? 'spec.snapshot' : 'spec.image'} errors={errors}>
+      <Field
+        id="vol-source"
+        label={t('vol.source')}
+        path={fromSnapshot ? 'spec.snapshot' : 'spec.image'}
+        errors={errors}
+      >
         <FormSelect id="vol-source" value={draft.source} onChange={(_, v) => set('source')(v)}>
           <FormSelectOption value="" label={t('vol.blank')} />
-          {images.length > 0 && <FormSelectOptionGroup label={t('vol.images')}>{images.map((i) => <FormSelectOption key={i.meta.id} value={`image:${i.meta.id}`} label={i.meta.name} />)}</FormSelectOptionGroup>}
-          {snapshots.length > 0 && <FormSelectOptionGroup label={t('vol.snapshots')}>{snapshots.map((s) => <FormSelectOption key={s.meta.id} value={`snapshot:${s.meta.id}`} label={s.meta.name} />)}</FormSelectOptionGroup>}
+          {images.length > 0 && (
+            <FormSelectOptionGroup label={t('vol.images')}>
+              {images.map((i) => (
+                <FormSelectOption key={i.meta.id} value={`image:${i.meta.id}`} label={i.meta.name} />
+              ))}
+            </FormSelectOptionGroup>
+          )}
+          {snapshots.length > 0 && (
+            <FormSelectOptionGroup label={t('vol.snapshots')}>
+              {snapshots.map((s) => (
+                <FormSelectOption key={s.meta.id} value={`snapshot:${s.meta.id}`} label={s.meta.name} />
+              ))}
+            </FormSelectOptionGroup>
+          )}
         </FormSelect>
       </Field>
-      <SizeField id="vol-size" label={t('vol.size')} help={draft.source ? t('vol.sizeHelp') : undefined} path="spec.sizeBytes" errors={errors} size={draft.size} set={set('size')} required={!draft.source} />
+      <SizeField
+        id="vol-size"
+        label={t('vol.size')}
+        help={draft.source ? t('vol.sizeHelp') : undefined}
+        path="spec.sizeBytes"
+        errors={errors}
+        size={draft.size}
+        set={set('size')}
+        required={!draft.source}
+      />
       {!instance && (
         <Field id="vol-instance" label={t('vol.instance')} path="spec.instance" errors={errors}>
           <FormSelect id="vol-instance" value={draft.instance} onChange={(_, v) => set('instance')(v)}>
             <FormSelectOption value="" label={t('vol.later')} />
-            {instances.map((i) => <FormSelectOption key={i.meta.id} value={i.meta.id} label={i.meta.name} />)}
+            {instances.map((i) => (
+              <FormSelectOption key={i.meta.id} value={i.meta.id} label={i.meta.name} />
+            ))}
           </FormSelect>
         </Field>
       )}
@@ -67,11 +138,19 @@ export function CreateVolume({ project, source, instance, onClose }: Props) {
         <Field id="vol-pool" label={t('vol.pool')} path="spec.pool" errors={errors}>
           <FormSelect id="vol-pool" value={draft.pool} onChange={(_, v) => set('pool')(v)}>
             <FormSelectOption value="" label={t('vol.poolAny')} />
-            {pools.map((p) => <FormSelectOption key={p} value={p} label={p} />)}
+            {pools.map((p) => (
+              <FormSelectOption key={p} value={p} label={p} />
+            ))}
           </FormSelect>
         </Field>
       )}
-      <Checkbox id="vol-encrypted" label={t('vol.wantEncrypted')} description={errors.at('spec.encrypted') ?? t('vol.encryptedHelp')} isChecked={draft.encrypted} onChange={(_, v) => (errors.changed('spec.encrypted'), set('encrypted')(v))} />
+      <Checkbox
+        id="vol-encrypted"
+        label={t('vol.wantEncrypted')}
+        description={errors.at('spec.encrypted') ?? t('vol.encryptedHelp')}
+        isChecked={draft.encrypted}
+        onChange={(_, v) => (errors.changed('spec.encrypted'), set('encrypted')(v))}
+      />
       <ExpandableSection toggleText={t('vol.limits')}>
         <LimitFields limits={draft} errors={errors} set={(l) => setDraft((d) => ({ ...d, ...l }))} />
       </ExpandableSection>

@@ -23,7 +23,8 @@ type Disk = Schemas['Disk'];
 const shown = ['spec.wipe', 'spec.use'];
 const tones: Record<string, Tone> = { Ready: 'good', Failed: 'bad', Free: 'off', InUse: 'off' };
 
-const setUse = (disk: Disk, spec: Schemas['DiskSpec']) => change(disks, disk.meta.id ?? '', ({ kind, meta }) => ({ kind, meta, spec }));
+const setUse = (disk: Disk, spec: Schemas['DiskSpec']) =>
+  change(disks, disk.meta.id ?? '', ({ kind, meta }) => ({ kind, meta, spec }));
 
 function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClose: () => void }) {
   const { t } = useText();
@@ -31,11 +32,37 @@ function Take({ disk, onDone, onClose }: { disk: Disk; onDone: () => void; onClo
   const spec: Schemas['DiskSpec'] = { use: 'ceph', wipe };
   const save = useMutation({ mutationFn: () => setUse(disk, spec), onSuccess: onDone });
   return (
-    <FormDialog title={t('dsk.takeTitle', { name: disk.meta.name })} help={t('dsk.takeHelp')} action={t('dsk.take')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
-      <Field id="disk-wipe" label={t('dsk.content')} error={atField(save.error, 'spec.wipe') ?? atField(save.error, 'spec.use')}>
-        <Checkbox id="disk-wipe" label={t('dsk.wipe')} description={t('dsk.wipeHelp')} isChecked={wipe} onChange={(_, v) => setWipe(v)} />
+    <FormDialog
+      title={t('dsk.takeTitle', { name: disk.meta.name })}
+      help={t('dsk.takeHelp')}
+      action={t('dsk.take')}
+      busy={save.isPending}
+      error={save.error}
+      shown={shown}
+      onSubmit={save.mutate}
+      onClose={onClose}
+    >
+      <Field
+        id="disk-wipe"
+        label={t('dsk.content')}
+        error={atField(save.error, 'spec.wipe') ?? atField(save.error, 'spec.use')}
+      >
+        <Checkbox
+          id="disk-wipe"
+          label={t('dsk.wipe')}
+          description={t('dsk.wipeHelp')}
+          isChecked={wipe}
+          onChange={(_, v) => setWipe(v)}
+        />
       </Field>
-      <Same cli={asCommand(['disk', 'use', disk.meta.name, 'ceph'], { wipe })} curl={asCurl('PUT', `/v1/disks/${disk.meta.id}`, { kind: 'Disk', meta: { name: disk.meta.name, revision: disk.meta.revision }, spec })} />
+      <Same
+        cli={asCommand(['disk', 'use', disk.meta.name, 'ceph'], { wipe })}
+        curl={asCurl('PUT', `/v1/disks/${disk.meta.id}`, {
+          kind: 'Disk',
+          meta: { name: disk.meta.name, revision: disk.meta.revision },
+          spec,
+        })}
+      />
     </FormDialog>
   );
 }
@@ -49,28 +76,92 @@ export function Disks() {
   const [going, release] = useState<Disk | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['Disk', 'list'] });
   const out = useMutation({ mutationFn: (d: Disk) => setUse(d, {}), onSuccess: () => (release(null), again()) });
-  const node = (d: Disk) => nodes.data?.items.find((n) => n.meta.id === d.status?.node)?.meta.name ?? d.status?.node ?? '';
-  const items = query.data?.items.toSorted((a, b) => node(a).localeCompare(node(b)) || a.meta.name.localeCompare(b.meta.name)) ?? [];
+  const node = (d: Disk) =>
+    nodes.data?.items.find((n) => n.meta.id === d.status?.node)?.meta.name ?? d.status?.node ?? '';
+  const items =
+    query.data?.items.toSorted((a, b) => node(a).localeCompare(node(b)) || a.meta.name.localeCompare(b.meta.name)) ??
+    [];
   const columns: Column<Disk>[] = [
-    { title: t('common.name'), cell: (d) => <>{d.meta.name}<br /><span className="basalt-note">{[d.status?.model, d.status?.serial].filter(Boolean).join(' ')}</span></> },
-    { title: t('one.node'), cell: (d) => (d.status?.node ? <Link href={`/nodes/${d.status.node}`}>{node(d)}</Link> : '–') },
-    { title: t('common.state'), cell: ({ status: s }) => <div><ToneLabel tone={tones[s?.state ?? ''] ?? 'busy'} text={t(`dsk.${s?.state ?? 'Preparing'}`)} /> <span className="basalt-note">{s?.reason}</span></div> },
-    { title: t('dsk.size'), cell: ({ status: s }) => (s?.sizeBytes ? `${formatBytes(s.sizeBytes, language)} ${t(s.rotational ? 'dsk.hdd' : 'dsk.ssd')}` : '–') },
+    {
+      title: t('common.name'),
+      cell: (d) => (
+        <>
+          {d.meta.name}
+          <br />
+          <span className="basalt-note">{[d.status?.model, d.status?.serial].filter(Boolean).join(' ')}</span>
+        </>
+      ),
+    },
+    {
+      title: t('one.node'),
+      cell: (d) => (d.status?.node ? <Link href={`/nodes/${d.status.node}`}>{node(d)}</Link> : '–'),
+    },
+    {
+      title: t('common.state'),
+      cell: ({ status: s }) => (
+        <div>
+          <ToneLabel tone={tones[s?.state ?? ''] ?? 'busy'} text={t(`dsk.${s?.state ?? 'Preparing'}`)} />{' '}
+          <span className="basalt-note">{s?.reason}</span>
+        </div>
+      ),
+    },
+    {
+      title: t('dsk.size'),
+      cell: ({ status: s }) =>
+        s?.sizeBytes ? `${formatBytes(s.sizeBytes, language)} ${t(s.rotational ? 'dsk.hdd' : 'dsk.ssd')}` : '–',
+    },
     { title: t('dsk.path'), cell: ({ status: s }) => s?.path ?? '–' },
-    { title: t('dsk.use'), cell: (d) => (d.spec.use === 'ceph' ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}` : t('dsk.nothing')) },
+    {
+      title: t('dsk.use'),
+      cell: (d) =>
+        d.spec.use === 'ceph' ? `Ceph${(d.status?.osd ?? -1) >= 0 ? ` (osd.${d.status?.osd})` : ''}` : t('dsk.nothing'),
+    },
     {
       title: t('common.actions'),
       cell: (d) =>
-        d.spec.use === 'ceph' ? <Button variant="link" isInline isDanger aria-label={`${t('dsk.release')}: ${d.meta.name}`} onClick={() => (out.reset(), release(d))}>{t('dsk.release')}</Button>
-        : <Button variant="link" isInline aria-label={`${t('dsk.take')}: ${d.meta.name}`} onClick={() => take(d)}>{t('dsk.take')}</Button>,
+        d.spec.use === 'ceph' ? (
+          <Button
+            variant="link"
+            isInline
+            isDanger
+            aria-label={`${t('dsk.release')}: ${d.meta.name}`}
+            onClick={() => (out.reset(), release(d))}
+          >
+            {t('dsk.release')}
+          </Button>
+        ) : (
+          <Button variant="link" isInline aria-label={`${t('dsk.take')}: ${d.meta.name}`} onClick={() => take(d)}>
+            {t('dsk.take')}
+          </Button>
+        ),
     },
   ];
   return (
     <>
-      <Title headingLevel="h2" size="lg">{t('dsk.title')}</Title>
-      <ObjectList label={t('dsk.title')} columns={columns} query={{ ...query, data: query.data && { ...query.data, items } }} keyOf={(d) => d.meta.id ?? d.meta.name} empty={<Empty title={t('dsk.empty')} help={t('dsk.emptyHelp')} icon={HddIcon} />} />
+      <Title headingLevel="h2" size="lg">
+        {t('dsk.title')}
+      </Title>
+      <ObjectList
+        label={t('dsk.title')}
+        columns={columns}
+        query={{ ...query, data: query.data && { ...query.data, items } }}
+        keyOf={(d) => d.meta.id ?? d.meta.name}
+        empty={<Empty title={t('dsk.empty')} help={t('dsk.emptyHelp')} icon={HddIcon} />}
+      />
       {taking && <Take disk={taking} onDone={() => (take(null), void again())} onClose={() => take(null)} />}
-      {going && <Confirm title={t('dsk.releaseTitle', { name: going.meta.name })} help={t('dsk.releaseHelp')} action={t('dsk.release')} danger name={going.meta.name} busy={out.isPending} error={out.error} onConfirm={() => out.mutate(going)} onClose={() => release(null)} />}
+      {going && (
+        <Confirm
+          title={t('dsk.releaseTitle', { name: going.meta.name })}
+          help={t('dsk.releaseHelp')}
+          action={t('dsk.release')}
+          danger
+          name={going.meta.name}
+          busy={out.isPending}
+          error={out.error}
+          onConfirm={() => out.mutate(going)}
+          onClose={() => release(null)}
+        />
+      )}
     </>
   );
 }

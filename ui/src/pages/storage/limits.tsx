@@ -9,7 +9,15 @@ import { SizeField } from '../../parts/size-field';
 export type Limits = Pick<VolumeDraft, 'readIOPS' | 'writeIOPS' | 'readRate' | 'writeRate'>;
 export const limitPaths = ['spec.qos'];
 
-export function LimitFields({ limits, errors, set }: { limits: Limits; errors: FieldErrors; set: (l: Partial<Limits>) => void }) {
+export function LimitFields({
+  limits,
+  errors,
+  set,
+}: {
+  limits: Limits;
+  errors: FieldErrors;
+  set: (l: Partial<Limits>) => void;
+}) {
   const { t } = useText();
   return (
     <div className="basalt-stack">
@@ -17,11 +25,32 @@ export function LimitFields({ limits, errors, set }: { limits: Limits; errors: F
       <div className="basalt-halves">
         {(['readIOPS', 'writeIOPS'] as const).map((k) => (
           <Field key={k} id={`vol-${k}`} label={t(`vol.${k}`)} path={`spec.qos.${k}`} errors={errors}>
-            <TextInput id={`vol-${k}`} type="number" min={0} step={1} value={limits[k]} onChange={(_, v) => set({ [k]: v })} />
+            <TextInput
+              id={`vol-${k}`}
+              type="number"
+              min={0}
+              step={1}
+              value={limits[k]}
+              onChange={(_, v) => set({ [k]: v })}
+            />
           </Field>
         ))}
-        <SizeField id="vol-readRate" label={t('vol.readRate')} path="spec.qos.readBytesPerSecond" errors={errors} size={limits.readRate} set={(readRate) => set({ readRate })} />
-        <SizeField id="vol-writeRate" label={t('vol.writeRate')} path="spec.qos.writeBytesPerSecond" errors={errors} size={limits.writeRate} set={(writeRate) => set({ writeRate })} />
+        <SizeField
+          id="vol-readRate"
+          label={t('vol.readRate')}
+          path="spec.qos.readBytesPerSecond"
+          errors={errors}
+          size={limits.readRate}
+          set={(readRate) => set({ readRate })}
+        />
+        <SizeField
+          id="vol-writeRate"
+          label={t('vol.writeRate')}
+          path="spec.qos.writeBytesPerSecond"
+          errors={errors}
+          size={limits.writeRate}
+          set={(writeRate) => set({ writeRate })}
+        />
       </div>
     </div>
   );

@@ -27,8 +27,15 @@ export function SnapshotList({ session, query, volumes, pages, empty }: Props) {
   const client = useQueryClient();
   const [back, setBack] = useState<Snapshot | null>(null);
   const [cloning, setCloning] = useState<Snapshot | null>(null);
-  const removal = useRemoval<Snapshot>({ remove: removeSnapshot, title: (name) => t('snap.deleteTitle', { name }), help: t('snap.deleteHelp') });
-  const roll = useMutation({ mutationFn: rollBack, onSuccess: () => (setBack(null), client.invalidateQueries({ queryKey: ['Volume', 'list'] })) });
+  const removal = useRemoval<Snapshot>({
+    remove: removeSnapshot,
+    title: (name) => t('snap.deleteTitle', { name }),
+    help: t('snap.deleteHelp'),
+  });
+  const roll = useMutation({
+    mutationFn: rollBack,
+    onSuccess: () => (setBack(null), client.invalidateQueries({ queryKey: ['Volume', 'list'] })),
+  });
   const volumeName = (s: Snapshot) => {
     const v = volumes.find((x) => x.meta.id === s.spec.volume);
     if (!v) return s.spec.volume;
@@ -53,11 +60,33 @@ export function SnapshotList({ session, query, volumes, pages, empty }: Props) {
   ];
   return (
     <>
-      <ObjectList label={t('snap.title')} columns={columns} query={query} keyOf={(s) => s.meta.id ?? s.meta.name} pages={pages} empty={empty} />
+      <ObjectList
+        label={t('snap.title')}
+        columns={columns}
+        query={query}
+        keyOf={(s) => s.meta.id ?? s.meta.name}
+        pages={pages}
+        empty={empty}
+      />
       {back && (
-        <Confirm title={t('snap.rollbackTitle', { volume: volumeName(back), name: back.meta.name })} help={t('snap.rollbackHelp')} action={t('snap.rollback')} danger busy={roll.isPending} error={roll.error} onConfirm={() => roll.mutate(back)} onClose={() => setBack(null)} />
+        <Confirm
+          title={t('snap.rollbackTitle', { volume: volumeName(back), name: back.meta.name })}
+          help={t('snap.rollbackHelp')}
+          action={t('snap.rollback')}
+          danger
+          busy={roll.isPending}
+          error={roll.error}
+          onConfirm={() => roll.mutate(back)}
+          onClose={() => setBack(null)}
+        />
       )}
-      {cloning && <CreateVolume project={cloning.meta.project} source={`snapshot:${cloning.meta.id}`} onClose={() => setCloning(null)} />}
+      {cloning && (
+        <CreateVolume
+          project={cloning.meta.project}
+          source={`snapshot:${cloning.meta.id}`}
+          onClose={() => setCloning(null)}
+        />
+      )}
       {removal.dialog}
     </>
   );

@@ -13,15 +13,38 @@ import { SnapshotList } from './snapshot-list';
 import { TakeSnapshot } from './volume-dialogs';
 
 /** Which volume a snapshot is to be of. */
-function ChooseVolume({ volumes, onChosen, onClose }: { volumes: Volume[]; onChosen: (v: Volume) => void; onClose: () => void }) {
+function ChooseVolume({
+  volumes,
+  onChosen,
+  onClose,
+}: {
+  volumes: Volume[];
+  onChosen: (v: Volume) => void;
+  onClose: () => void;
+}) {
   const { t } = useText();
   const [id, setId] = useState(volumes[0]?.meta.id ?? '');
   const chosen = volumes.find((v) => v.meta.id === id);
   return (
-    <FormDialog title={t('snap.take')} action={t('common.continue')} busy={false} error={null} shown={[]} disabled={!chosen} onSubmit={() => chosen && onChosen(chosen)} onClose={onClose}>
+    <FormDialog
+      title={t('snap.take')}
+      action={t('common.continue')}
+      busy={false}
+      error={null}
+      shown={[]}
+      disabled={!chosen}
+      onSubmit={() => chosen && onChosen(chosen)}
+      onClose={onClose}
+    >
       <Field id="snap-volume" label={t('snap.of')}>
         <FormSelect id="snap-volume" value={id} onChange={(_, v) => setId(v)}>
-          {volumes.map((v) => <FormSelectOption key={v.meta.id} value={v.meta.id} label={v.spec.root ? t('snap.volumeRoot', { name: v.meta.name }) : v.meta.name} />)}
+          {volumes.map((v) => (
+            <FormSelectOption
+              key={v.meta.id}
+              value={v.meta.id}
+              label={v.spec.root ? t('snap.volumeRoot', { name: v.meta.name }) : v.meta.name}
+            />
+          ))}
         </FormSelect>
       </Field>
     </FormDialog>
@@ -37,14 +60,32 @@ export function Snapshots({ session }: { session: Session }) {
   const ready = volumes.filter((v) => v.status?.phase === 'Ready' && !v.meta.deletedAt);
   const [choosing, setChoosing] = useState(false);
   const [of, setOf] = useState<Volume | null>(null);
-  const take = may(session, 'member') && ready.length > 0 && <Button onClick={() => setChoosing(true)}>{t('snap.take')}</Button>;
+  const take = may(session, 'member') && ready.length > 0 && (
+    <Button onClick={() => setChoosing(true)}>{t('snap.take')}</Button>
+  );
   return (
     <PageBody title={t('snap.title')} actions={take}>
       <SnapshotList
-        session={session} query={query} volumes={volumes} pages={pages}
-        empty={<Empty title={t('snap.empty')} help={ready.length > 0 ? t('snap.emptyHelp') : t('snap.emptyNoVolume')} icon={CameraIcon} action={take} />}
+        session={session}
+        query={query}
+        volumes={volumes}
+        pages={pages}
+        empty={
+          <Empty
+            title={t('snap.empty')}
+            help={ready.length > 0 ? t('snap.emptyHelp') : t('snap.emptyNoVolume')}
+            icon={CameraIcon}
+            action={take}
+          />
+        }
       />
-      {choosing && <ChooseVolume volumes={ready} onChosen={(v) => (setChoosing(false), setOf(v))} onClose={() => setChoosing(false)} />}
+      {choosing && (
+        <ChooseVolume
+          volumes={ready}
+          onChosen={(v) => (setChoosing(false), setOf(v))}
+          onClose={() => setChoosing(false)}
+        />
+      )}
       {of && <TakeSnapshot volume={of} onClose={() => setOf(null)} />}
     </PageBody>
   );

@@ -17,8 +17,25 @@ export function Storage({ tab }: { tab: string }) {
   return (
     <PageBody title={t('sto.title')}>
       <div className="basalt-stack">
-        <Views label={t('sto.views')} views={views.map((v) => ({ href: `/storage${v.tab && `/${v.tab}`}`, title: t(v.text), active: v.tab === tab }))} />
-        {tab === '' ? <><Ceph /><Disks /></> : <><Targets /><Backups /></>}
+        <Views
+          label={t('sto.views')}
+          views={views.map((v) => ({
+            href: `/storage${v.tab && `/${v.tab}`}`,
+            title: t(v.text),
+            active: v.tab === tab,
+          }))}
+        />
+        {tab === '' ? (
+          <>
+            <Ceph />
+            <Disks />
+          </>
+        ) : (
+          <>
+            <Targets />
+            <Backups />
+          </>
+        )}
       </div>
     </PageBody>
   );

@@ -27,33 +27,105 @@ const shown = ['meta.name', 'spec.directory', 'spec.password', ...s3Fields.map((
 
 function TargetForm({ onDone, onClose }: { onDone: () => void; onClose: () => void }) {
   const { t } = useText();
-  const [form, setForm] = useState({ name: '', directory: '', password: '', s3: false, endpoint: '', bucket: '', region: '', accessKey: '', secretKey: '' });
+  const [form, setForm] = useState({
+    name: '',
+    directory: '',
+    password: '',
+    s3: false,
+    endpoint: '',
+    bucket: '',
+    region: '',
+    accessKey: '',
+    secretKey: '',
+  });
   const set = (field: keyof typeof form) => (_: unknown, v: string | boolean) => setForm((f) => ({ ...f, [field]: v }));
   const { endpoint, bucket, region, accessKey, secretKey } = form;
-  const spec: Schemas['BackupTargetSpec'] = { ...(form.s3 ? { s3: { endpoint, bucket, accessKey, secretKey, ...(region && { region }) } } : { directory: form.directory }), ...(form.password && { password: form.password }) };
+  const spec: Schemas['BackupTargetSpec'] = {
+    ...(form.s3
+      ? { s3: { endpoint, bucket, accessKey, secretKey, ...(region && { region }) } }
+      : { directory: form.directory }),
+    ...(form.password && { password: form.password }),
+  };
   const body: Target = { kind: 'BackupTarget', meta: { name: form.name }, spec };
   const save = useMutation({ mutationFn: () => ok(api.POST('/v1/backup-targets', { body })), onSuccess: onDone });
   const at = (path: string) => atField(save.error, path);
-  const secret = (spec: Schemas['BackupTargetSpec']) => ({ ...spec, ...(spec.password && { password: '…' }), ...(spec.s3 && { s3: { ...spec.s3, secretKey: '…' } }) });
-  const input = (field: Exclude<keyof typeof form, 's3'>, label: Key, path: string, required: boolean, type: 'text' | 'password' = 'text', help?: Key) => {
+  const secret = (spec: Schemas['BackupTargetSpec']) => ({
+    ...spec,
+    ...(spec.password && { password: '…' }),
+    ...(spec.s3 && { s3: { ...spec.s3, secretKey: '…' } }),
+  });
+  const input = (
+    field: Exclude<keyof typeof form, 's3'>,
+    label: Key,
+    path: string,
+    required: boolean,
+    type: 'text' | 'password' = 'text',
+    help?: Key,
+  ) => {
     const id = `target-${field}`;
     return (
       <Field key={id} id={id} label={t(label)} help={help && t(help)} error={at(path)} required={required}>
-        <TextInput id={id} type={type} value={form[field]} onChange={set(field)} isRequired={required} autoComplete={type === 'password' ? 'new-password' : 'off'} spellCheck={false} validated={at(path) ? 'error' : 'default'} aria-describedby={describedBy(id)} />
+        <TextInput
+          id={id}
+          type={type}
+          value={form[field]}
+          onChange={set(field)}
+          isRequired={required}
+          autoComplete={type === 'password' ? 'new-password' : 'off'}
+          spellCheck={false}
+          validated={at(path) ? 'error' : 'default'}
+          aria-describedby={describedBy(id)}
+        />
       </Field>
     );
   };
   return (
-    <FormDialog title={t('tgt.create')} action={t('common.create')} busy={save.isPending} error={save.error} shown={shown} onSubmit={save.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('tgt.create')}
+      action={t('common.create')}
+      busy={save.isPending}
+      error={save.error}
+      shown={shown}
+      onSubmit={save.mutate}
+      onClose={onClose}
+    >
       {input('name', 'common.name', 'meta.name', true)}
       <div role="radiogroup" aria-label={t('tgt.where')}>
-        <Radio id="target-is-directory" name="target-kind" label={t('tgt.directory')} isChecked={!form.s3} onChange={() => set('s3')(null, false)} />
-        <Radio id="target-is-s3" name="target-kind" label={t('tgt.s3')} isChecked={form.s3} onChange={() => set('s3')(null, true)} />
+        <Radio
+          id="target-is-directory"
+          name="target-kind"
+          label={t('tgt.directory')}
+          isChecked={!form.s3}
+          onChange={() => set('s3')(null, false)}
+        />
+        <Radio
+          id="target-is-s3"
+          name="target-kind"
+          label={t('tgt.s3')}
+          isChecked={form.s3}
+          onChange={() => set('s3')(null, true)}
+        />
       </div>
-      {form.s3 ? s3Fields.map((f) => input(f.field, f.text, `spec.s3.${f.field}`, f.required, f.field === 'secretKey' ? 'password' : 'text')) : input('directory', 'tgt.path', 'spec.directory', true, 'text', 'tgt.pathHelp')}
+      {form.s3
+        ? s3Fields.map((f) =>
+            input(f.field, f.text, `spec.s3.${f.field}`, f.required, f.field === 'secretKey' ? 'password' : 'text'),
+          )
+        : input('directory', 'tgt.path', 'spec.directory', true, 'text', 'tgt.pathHelp')}
       {input('password', 'tgt.password', 'spec.password', false, 'password', 'tgt.passwordHelp')}
       <Same
-        cli={asCommand(['backup-target', 'create', form.name || 'NAME'], form.s3 ? { 's3-endpoint': endpoint || 'URL', 's3-bucket': bucket || 'BUCKET', 's3-region': region, 's3-access-key': accessKey || 'KEY', 's3-secret-key-file': 'FILE', ...(form.password && { 'password-file': 'FILE' }) } : { directory: form.directory || 'PATH', ...(form.password && { 'password-file': 'FILE' }) })}
+        cli={asCommand(
+          ['backup-target', 'create', form.name || 'NAME'],
+          form.s3
+            ? {
+                's3-endpoint': endpoint || 'URL',
+                's3-bucket': bucket || 'BUCKET',
+                's3-region': region,
+                's3-access-key': accessKey || 'KEY',
+                's3-secret-key-file': 'FILE',
+                ...(form.password && { 'password-file': 'FILE' }),
+              }
+            : { directory: form.directory || 'PATH', ...(form.password && { 'password-file': 'FILE' }) },
+        )}
         curl={asCurl('POST', `/v1/backup-targets`, { ...body, spec: secret(spec) })}
       />
     </FormDialog>
@@ -67,20 +139,70 @@ export function Targets() {
   const [adding, setAdding] = useState(false);
   const [going, remove] = useState<Target | null>(null);
   const again = () => client.invalidateQueries({ queryKey: ['BackupTarget', 'list'] });
-  const removal = useMutation({ mutationFn: (x: Target) => ok(api.DELETE('/v1/backup-targets/{id}', { params: { path: { id: x.meta.id ?? '' } } })), onSuccess: () => (remove(null), again()) });
+  const removal = useMutation({
+    mutationFn: (x: Target) => ok(api.DELETE('/v1/backup-targets/{id}', { params: { path: { id: x.meta.id ?? '' } } })),
+    onSuccess: () => (remove(null), again()),
+  });
   const create = <Button onClick={() => setAdding(true)}>{t('tgt.create')}</Button>;
   const columns: Column<Target>[] = [
     { title: t('common.name'), cell: (x) => x.meta.name },
-    { title: t('common.state'), cell: ({ status: s }) => <div><ToneLabel tone={s?.phase === 'Ready' ? 'good' : s?.phase === 'Failed' ? 'bad' : 'busy'} text={t(`tgt.${s?.phase ?? 'Pending'}`)} /> <span className="basalt-note">{s?.lastError}</span></div> },
+    {
+      title: t('common.state'),
+      cell: ({ status: s }) => (
+        <div>
+          <ToneLabel
+            tone={s?.phase === 'Ready' ? 'good' : s?.phase === 'Failed' ? 'bad' : 'busy'}
+            text={t(`tgt.${s?.phase ?? 'Pending'}`)}
+          />{' '}
+          <span className="basalt-note">{s?.lastError}</span>
+        </div>
+      ),
+    },
     { title: t('tgt.where'), cell: ({ spec: s }) => s.directory || [s.s3?.endpoint, s.s3?.bucket].join('/') },
-    { title: t('common.actions'), cell: (x) => <Button variant="link" isInline isDanger aria-label={`${t('common.delete')}: ${x.meta.name}`} onClick={() => (removal.reset(), remove(x))}>{t('common.delete')}</Button> },
+    {
+      title: t('common.actions'),
+      cell: (x) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${x.meta.name}`}
+          onClick={() => (removal.reset(), remove(x))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
   ];
   return (
     <>
-      <div className="basalt-header"><Title headingLevel="h2" size="lg">{t('tgt.title')}</Title>{(query.data?.items.length ?? 0) > 0 && create}</div>
-      <ObjectList label={t('tgt.title')} columns={columns} query={query} keyOf={(x) => x.meta.id ?? x.meta.name} empty={<Empty title={t('tgt.empty')} help={t('tgt.emptyHelp')} icon={ArchiveIcon} action={create} />} />
+      <div className="basalt-header">
+        <Title headingLevel="h2" size="lg">
+          {t('tgt.title')}
+        </Title>
+        {(query.data?.items.length ?? 0) > 0 && create}
+      </div>
+      <ObjectList
+        label={t('tgt.title')}
+        columns={columns}
+        query={query}
+        keyOf={(x) => x.meta.id ?? x.meta.name}
+        empty={<Empty title={t('tgt.empty')} help={t('tgt.emptyHelp')} icon={ArchiveIcon} action={create} />}
+      />
       {adding && <TargetForm onDone={() => (setAdding(false), void again())} onClose={() => setAdding(false)} />}
-      {going && <Confirm title={t('one.deleteTitle', { name: going.meta.name })} help={t('tgt.deleteHelp')} action={t('common.delete')} danger name={going.meta.name} busy={removal.isPending} error={removal.error} onConfirm={() => removal.mutate(going)} onClose={() => remove(null)} />}
+      {going && (
+        <Confirm
+          title={t('one.deleteTitle', { name: going.meta.name })}
+          help={t('tgt.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          name={going.meta.name}
+          busy={removal.isPending}
+          error={removal.error}
+          onConfirm={() => removal.mutate(going)}
+          onClose={() => remove(null)}
+        />
+      )}
     </>
   );
 }

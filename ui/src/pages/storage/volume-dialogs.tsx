@@ -33,14 +33,30 @@ const idOf = (v: Volume) => v.meta.id ?? '';
 /** useSend sends once, shows the answer by the lists, and closes. */
 function useSend(send: () => Promise<unknown>, kind: string, onClose: () => void) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: send, onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: [kind, 'list'] })) });
+  return useMutation({
+    mutationFn: send,
+    onSuccess: () => (onClose(), client.invalidateQueries({ queryKey: [kind, 'list'] })),
+  });
 }
 
 /** AttachSame is an attachment as a command and as curl. */
 export function AttachSame({ volume, instance }: { volume: Volume | undefined; instance: Instance | undefined }) {
   if (!volume || !instance) return null;
-  const { kind, meta: { name, revision }, spec } = volume;
-  return <Same cli={asCommand(['volume', 'attach', name, instance.meta.name])} curl={asCurl('PUT', volumes.path(idOf(volume)), { kind, meta: { name, revision }, spec: { ...spec, instance: instance.meta.id } })} />;
+  const {
+    kind,
+    meta: { name, revision },
+    spec,
+  } = volume;
+  return (
+    <Same
+      cli={asCommand(['volume', 'attach', name, instance.meta.name])}
+      curl={asCurl('PUT', volumes.path(idOf(volume)), {
+        kind,
+        meta: { name, revision },
+        spec: { ...spec, instance: instance.meta.id },
+      })}
+    />
+  );
 }
 
 function Attach({ volume, onClose }: Props) {
@@ -52,10 +68,28 @@ function Attach({ volume, onClose }: Props) {
   const send = useSend(() => attach(idOf(volume), instance), 'Volume', onClose);
   const errors = useFieldErrors(send.error);
   return (
-    <FormDialog title={t('vol.attachTitle', { name: volume.meta.name })} help={t('vol.attachHelp')} action={t('vol.attach')} busy={send.isPending} disabled={!instance} error={send.error ?? instances.error} shown={['spec.instance']} onSubmit={send.mutate} onClose={onClose}>
-      <Field id="attach-to" label={t('vol.instance')} help={instances.data && choices.length === 0 ? t('vol.noInstances') : undefined} path="spec.instance" errors={errors}>
+    <FormDialog
+      title={t('vol.attachTitle', { name: volume.meta.name })}
+      help={t('vol.attachHelp')}
+      action={t('vol.attach')}
+      busy={send.isPending}
+      disabled={!instance}
+      error={send.error ?? instances.error}
+      shown={['spec.instance']}
+      onSubmit={send.mutate}
+      onClose={onClose}
+    >
+      <Field
+        id="attach-to"
+        label={t('vol.instance')}
+        help={instances.data && choices.length === 0 ? t('vol.noInstances') : undefined}
+        path="spec.instance"
+        errors={errors}
+      >
         <FormSelect id="attach-to" value={instance} onChange={(_, v) => choose(v)}>
-          {choices.map((i) => <FormSelectOption key={i.meta.id} value={i.meta.id} label={i.meta.name} />)}
+          {choices.map((i) => (
+            <FormSelectOption key={i.meta.id} value={i.meta.id} label={i.meta.name} />
+          ))}
         </FormSelect>
       </Field>
       <AttachSame volume={volume} instance={choices.find((i) => i.meta.id === instance)} />
@@ -66,7 +100,17 @@ function Attach({ volume, onClose }: Props) {
 function Detach({ volume, onClose }: Props) {
   const { t } = useText();
   const send = useSend(() => detach(idOf(volume)), 'Volume', onClose);
-  return <Confirm title={t('vol.detachTitle', { name: volume.meta.name })} help={t('vol.detachHelp')} action={t('vol.detach')} busy={send.isPending} error={send.error} onConfirm={send.mutate} onClose={onClose} />;
+  return (
+    <Confirm
+      title={t('vol.detachTitle', { name: volume.meta.name })}
+      help={t('vol.detachHelp')}
+      action={t('vol.detach')}
+      busy={send.isPending}
+      error={send.error}
+      onConfirm={send.mutate}
+      onClose={onClose}
+    />
+  );
 }
 
 function Grow({ volume, onClose }: Props) {
@@ -75,28 +119,64 @@ function Grow({ volume, onClose }: Props) {
     of: volumes,
     object: volume,
     fields: (v) => ({ size: sizeOf(v?.spec.sizeBytes ?? 0) }),
-    body: (v, { size }) => ({ kind: 'Volume', meta: (v ?? volume).meta, spec: { ...v?.spec, sizeBytes: bytesOf(size) } }),
+    body: (v, { size }) => ({
+      kind: 'Volume',
+      meta: (v ?? volume).meta,
+      spec: { ...v?.spec, sizeBytes: bytesOf(size) },
+    }),
     onSaved: onClose,
   });
   const errors = useFieldErrors(edit.error);
   return (
-    <FormDialog title={t('vol.growTitle', { name: volume.meta.name })} help={t('vol.growHelp')} action={t('vol.grow')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={['spec.sizeBytes']} onSubmit={edit.submit} onClose={onClose}>
-      <Conflict edit={edit} label={() => t('vol.size')} text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)} />
-      <SizeField id="grow-size" label={t('vol.size')} path="spec.sizeBytes" errors={errors} size={edit.form.size} set={edit.set('size')} required />
-      <Same cli={asCommand(['volume', 'set', volume.meta.name], { size: sizeFlag(edit.body.spec.sizeBytes ?? 0) })} curl={asCurl('PUT', edit.path, edit.body)} />
+    <FormDialog
+      title={t('vol.growTitle', { name: volume.meta.name })}
+      help={t('vol.growHelp')}
+      action={t('vol.grow')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={['spec.sizeBytes']}
+      onSubmit={edit.submit}
+      onClose={onClose}
+    >
+      <Conflict
+        edit={edit}
+        label={() => t('vol.size')}
+        text={(_, v) => (isSize(v) ? formatBytes(bytesOf(v), language) : undefined)}
+      />
+      <SizeField
+        id="grow-size"
+        label={t('vol.size')}
+        path="spec.sizeBytes"
+        errors={errors}
+        size={edit.form.size}
+        set={edit.set('size')}
+        required
+      />
+      <Same
+        cli={asCommand(['volume', 'set', volume.meta.name], { size: sizeFlag(edit.body.spec.sizeBytes ?? 0) })}
+        curl={asCurl('PUT', edit.path, edit.body)}
+      />
     </FormDialog>
   );
 }
 
 function limitsForm(volume: Volume | undefined): Limits {
   const q = volume?.spec.qos ?? {};
-  return { readIOPS: String(q.readIOPS || ''), writeIOPS: String(q.writeIOPS || ''), readRate: sizeOf(q.readBytesPerSecond ?? 0), writeRate: sizeOf(q.writeBytesPerSecond ?? 0) };
+  return {
+    readIOPS: String(q.readIOPS || ''),
+    writeIOPS: String(q.writeIOPS || ''),
+    readRate: sizeOf(q.readBytesPerSecond ?? 0),
+    writeRate: sizeOf(q.writeBytesPerSecond ?? 0),
+  };
 }
 
 function ChangeLimits({ volume, onClose }: Props) {
   const { t, language } = useText();
   const edit = useEdit<Volume, Limits>({
-    of: volumes, object: volume, fields: limitsForm,
+    of: volumes,
+    object: volume,
+    fields: limitsForm,
     body: (v, limits) => ({ kind: 'Volume', meta: (v ?? volume).meta, spec: { ...v?.spec, qos: limitsOf(limits) } }),
     onSaved: onClose,
   });
@@ -106,11 +186,30 @@ function ChangeLimits({ volume, onClose }: Props) {
     for (const [field, value] of Object.entries(limits)) edit.set(field as keyof Limits)(value);
   };
   return (
-    <FormDialog title={t('vol.limitsTitle', { name: volume.meta.name })} action={t('vol.save')} busy={edit.busy} disabled={edit.gone} error={edit.error} shown={limitPaths} onSubmit={edit.submit} onClose={onClose} wide>
-      <Conflict edit={edit} label={(f) => t(`vol.${f}`)} text={(_, v) => (isSize(v) ? bytesOf(v) > 0 ? formatBytes(bytesOf(v), language) : '' : undefined)} />
+    <FormDialog
+      title={t('vol.limitsTitle', { name: volume.meta.name })}
+      action={t('vol.save')}
+      busy={edit.busy}
+      disabled={edit.gone}
+      error={edit.error}
+      shown={limitPaths}
+      onSubmit={edit.submit}
+      onClose={onClose}
+      wide
+    >
+      <Conflict
+        edit={edit}
+        label={(f) => t(`vol.${f}`)}
+        text={(_, v) => (isSize(v) ? (bytesOf(v) > 0 ? formatBytes(bytesOf(v), language) : '') : undefined)}
+      />
       <LimitFields limits={edit.form} errors={errors} set={set} />
       <Same
-        cli={asCommand(['volume', 'set', volume.meta.name], { 'read-iops': q.readIOPS ?? 0, 'write-iops': q.writeIOPS ?? 0, 'read-rate': sizeFlag(q.readBytesPerSecond ?? 0), 'write-rate': sizeFlag(q.writeBytesPerSecond ?? 0) })}
+        cli={asCommand(['volume', 'set', volume.meta.name], {
+          'read-iops': q.readIOPS ?? 0,
+          'write-iops': q.writeIOPS ?? 0,
+          'read-rate': sizeFlag(q.readBytesPerSecond ?? 0),
+          'write-rate': sizeFlag(q.writeBytesPerSecond ?? 0),
+        })}
         curl={asCurl('PUT', edit.path, edit.body)}
       />
     </FormDialog>
@@ -120,15 +219,38 @@ function ChangeLimits({ volume, onClose }: Props) {
 export function TakeSnapshot({ volume, onClose }: Props) {
   const { t } = useText();
   const [name, setName] = useState('');
-  const body: Snapshot = { kind: 'Snapshot', meta: { name: name.trim(), project: volume.meta.project }, spec: { volume: idOf(volume) } };
+  const body: Snapshot = {
+    kind: 'Snapshot',
+    meta: { name: name.trim(), project: volume.meta.project },
+    spec: { volume: idOf(volume) },
+  };
   const send = useSend(() => createSnapshot(body), 'Snapshot', onClose);
   const errors = useFieldErrors(send.error);
   return (
-    <FormDialog title={t('snap.takeOf', { name: volume.meta.name })} help={t('snap.takeHelp')} action={t('snap.take')} busy={send.isPending} error={send.error} shown={['meta.name']} onSubmit={send.mutate} onClose={onClose}>
+    <FormDialog
+      title={t('snap.takeOf', { name: volume.meta.name })}
+      help={t('snap.takeHelp')}
+      action={t('snap.take')}
+      busy={send.isPending}
+      error={send.error}
+      shown={['meta.name']}
+      onSubmit={send.mutate}
+      onClose={onClose}
+    >
       <Field id="snap-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
-        <TextInput id="snap-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" spellCheck={false} />
+        <TextInput
+          id="snap-name"
+          value={name}
+          onChange={(_, v) => setName(v)}
+          isRequired
+          autoComplete="off"
+          spellCheck={false}
+        />
       </Field>
-      <Same cli={asCommand(['volume', 'snapshot', volume.meta.name, body.meta.name || 'NAME'])} curl={asCurl('POST', '/v1/snapshots', body)} />
+      <Same
+        cli={asCommand(['volume', 'snapshot', volume.meta.name, body.meta.name || 'NAME'])}
+        curl={asCurl('POST', '/v1/snapshots', body)}
+      />
     </FormDialog>
   );
 }

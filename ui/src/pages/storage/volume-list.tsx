@@ -34,19 +34,34 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
   const { project, projects } = useProject();
   const instances = useInstances({ project, limit: mostChoices });
   const [doing, setDoing] = useState<{ action: VolumeAction; volume: Volume } | null>(null);
-  const removal = useRemoval<Volume>({ remove: removeVolume, title: (name) => t('vol.deleteTitle', { name }), help: t('vol.deleteHelp') });
+  const removal = useRemoval<Volume>({
+    remove: removeVolume,
+    title: (name) => t('vol.deleteTitle', { name }),
+    help: t('vol.deleteHelp'),
+  });
   const instanceName = (id: string) => instances.data?.items.find((i) => i.meta.id === id)?.meta.name ?? id;
   const where = (v: Volume) => {
     const { instance, doing } = placeOf(v);
     if (!instance) return t('vol.free');
-    return <><Link href={`/instances/${instance}`}>{instanceName(instance)}</Link>{doing && <span className="basalt-note">, {t(`vol.${doing}`)}</span>}</>;
+    return (
+      <>
+        <Link href={`/instances/${instance}`}>{instanceName(instance)}</Link>
+        {doing && <span className="basalt-note">, {t(`vol.${doing}`)}</span>}
+      </>
+    );
   };
   const actions = (volume: Volume) => {
     if (!may(session, 'member') || volume.meta.deletedAt) return [];
-    const act = (action: VolumeAction) => ({ text: t(action === 'snapshot' ? 'snap.take' : `vol.${action}`), run: () => setDoing({ action, volume }) });
+    const act = (action: VolumeAction) => ({
+      text: t(action === 'snapshot' ? 'snap.take' : `vol.${action}`),
+      run: () => setDoing({ action, volume }),
+    });
     const { root, instance } = volume.spec;
     return [
-      !root && (instance ? act('detach') : act('attach')), act('snapshot'), act('grow'), act('limits'),
+      !root && (instance ? act('detach') : act('attach')),
+      act('snapshot'),
+      act('grow'),
+      act('limits'),
       !root && { text: t('common.delete'), danger: true, run: () => removal.ask(volume) },
     ];
   };
@@ -57,8 +72,16 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
         <span className="basalt-labels">
           {v.meta.name}
           {v.spec.root && <Label isCompact>{t('vol.root')}</Label>}
-          {v.spec.encrypted && <Label isCompact color="purple">{t('vol.encrypted')}</Label>}
-          {v.spec.qos && <Label isCompact color="teal">{t('vol.limited')}</Label>}
+          {v.spec.encrypted && (
+            <Label isCompact color="purple">
+              {t('vol.encrypted')}
+            </Label>
+          )}
+          {v.spec.qos && (
+            <Label isCompact color="teal">
+              {t('vol.limited')}
+            </Label>
+          )}
         </span>
       ),
     },
@@ -68,17 +91,36 @@ export function VolumeList({ session, label, query, pages, filter, ofInstance, e
       cell: (v) => (
         <>
           {formatBytes(v.status?.sizeBytes || v.spec.sizeBytes || 0, language)}{' '}
-          {v.status?.allocatedBytes !== undefined && <span className="basalt-note">{t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}</span>}
+          {v.status?.allocatedBytes !== undefined && (
+            <span className="basalt-note">
+              {t('vol.used', { size: formatBytes(v.status.allocatedBytes, language) })}
+            </span>
+          )}
         </>
       ),
     },
     ...(ofInstance ? [] : [{ title: t('vol.attached'), cell: where }]),
-    ...(ofInstance || project ? [] : [{ title: t('common.project'), cell: (v: Volume) => projects.find((p) => p.meta.id === v.meta.project)?.meta.name ?? '' }]),
+    ...(ofInstance || project
+      ? []
+      : [
+          {
+            title: t('common.project'),
+            cell: (v: Volume) => projects.find((p) => p.meta.id === v.meta.project)?.meta.name ?? '',
+          },
+        ]),
     { title: t('common.actions'), cell: (v) => <Actions of={v.meta.name} actions={actions(v)} /> },
   ];
   return (
     <>
-      <ObjectList label={label} columns={columns} query={query} keyOf={(v) => v.meta.id ?? v.meta.name} pages={pages} filter={filter} empty={empty} />
+      <ObjectList
+        label={label}
+        columns={columns}
+        query={query}
+        keyOf={(v) => v.meta.id ?? v.meta.name}
+        pages={pages}
+        filter={filter}
+        empty={empty}
+      />
       {doing && <VolumeDialog {...doing} onClose={() => setDoing(null)} />}
       {removal.dialog}
     </>

@@ -20,8 +20,19 @@ export function Volumes({ session }: { session: Session }) {
   return (
     <PageBody title={t('vol.title')} actions={create}>
       <VolumeList
-        session={session} label={t('vol.title')} query={query} pages={listing.pages} filter={listing.filter}
-        empty={<Empty title={t('vol.empty')} help={create ? t('vol.emptyHelp') : t('vol.emptyViewer')} icon={HddIcon} action={create} />}
+        session={session}
+        label={t('vol.title')}
+        query={query}
+        pages={listing.pages}
+        filter={listing.filter}
+        empty={
+          <Empty
+            title={t('vol.empty')}
+            help={create ? t('vol.emptyHelp') : t('vol.emptyViewer')}
+            icon={HddIcon}
+            action={create}
+          />
+        }
       />
       {creating && <CreateVolume onClose={() => setCreating(false)} />}
     </PageBody>

@@ -1,9 +1,12 @@
-package durable
+package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -26,6 +29,62 @@ func TestWriteFile(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".new-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A file stays as it is when its new content does not come to its end.
+func TestWriteThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := WriteFile(path, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("the source ended early")
+	if err := Write(path, 0o644, func(f *os.File) error {
+		_, err := f.WriteString("half of the n")
+		return errors.Join(err, broken)
+	}); !errors.Is(err, broken) {
+		t.Errorf("Write = %v, want %v", err, broken)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
+		t.Errorf("content after it is %q, %v, want the old one", got, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), temporary)); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Whoever reads while others write finds one writer's content, whole.
+func TestReadersSeeWholeFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	contents := []string{strings.Repeat("a", 100_000), strings.Repeat("b", 50_000)}
+	if err := WriteFileUnsynced(path, []byte(contents[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for _, c := range contents {
+		writers.Go(func() {
+			for range 100 {
+				if err := WriteFileUnsynced(path, []byte(c), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		writers.Wait()
+	}()
+	for reads := 0; ; reads++ {
+		got, err := os.ReadFile(path)
+		if err != nil || !slices.Contains(contents, string(got)) {
+			t.Fatalf("read %d: %d bytes, %v, want one of the two contents", reads, len(got), err)
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
 	}
 }
 
