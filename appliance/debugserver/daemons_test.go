@@ -48,9 +48,6 @@ var daemons = map[string]daemon{
 	"basalt-gpud": {"appliance/cmd/basalt-gpud", "", func(dir, _ string) []string {
 		return []string{"--state", filepath.Join(dir, "state"), "--socket", filepath.Join(dir, "gpud.sock"), "--no-nvidia", "--soft-gpu", "vram=64MiB"}
 	}, inDir("gpud.sock")},
-	"basalt-fence": {"appliance/cmd/basalt-fence", "", func(dir, _ string) []string {
-		return []string{"--state", filepath.Join(dir, "state"), "--socket", filepath.Join(dir, "fence.sock")}
-	}, inDir("fence.sock")},
 	"basalt-vgpu": {"appliance/cmd/basalt-vgpu", "", func(dir, _ string) []string {
 		return []string{"--socket", filepath.Join(dir, "vgpu"), "--vgpu", "v", "--gpud", filepath.Join(dir, "gpud.sock"), "--worker", "/none"}
 	}, inDir("vgpu~")}, // bound by this name, and renamed

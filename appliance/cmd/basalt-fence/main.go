@@ -13,7 +13,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/basalt-gpu/basalt/appliance/debugserver"
 	"github.com/basalt-gpu/basalt/appliance/fence"
 )
 
@@ -25,31 +24,21 @@ func main() {
 }
 
 func run(args []string) error {
-	o, c, err := parse(args)
+	o, level, err := parse(args)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.level, ReplaceAttr: utc}))
+	o.Log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: utc}))
 	if err := fence.Harden(); err != nil {
 		o.Log.Warn("this process can be starved", "error", err)
 	}
-	debug, err := debugserver.Start(c.debugListen, o.Log)
+	d, err := fence.New(o)
 	if err != nil {
 		return err
 	}
-	d, err := fence.New(o)
-	if err != nil {
-		return errors.Join(err, debug.Close())
-	}
-	return errors.Join(d.Run(ctx), debug.Close())
-}
-
-// common is the part of the command line that is not the fence's.
-type common struct {
-	level       slog.Level
-	debugListen string
+	return d.Run(ctx)
 }
 
 const usage = `basalt-fence kills the instances whose lease is over and feeds the watchdog.
@@ -58,22 +47,21 @@ const usage = `basalt-fence kills the instances whose lease is over and feeds th
 
 `
 
-func parse(args []string) (o fence.Options, c common, err error) {
+func parse(args []string) (o fence.Options, level slog.Level, err error) {
 	f := flag.NewFlagSet("basalt-fence", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed once, by main
 	f.StringVar(&o.Socket, "socket", "", "unix `socket` that basaltd speaks to")
 	f.StringVar(&o.State, "state", "", "`directory` of the state")
 	f.StringVar(&o.Watchdog, "watchdog", "none", "`path` of the watchdog device, or of a unix socket or FIFO that stands in for one; none: no watchdog")
 	f.DurationVar(&o.Grace, "grace", fence.DefaultGrace, "how long killing may take before the machine is left to reset; the cluster counts on no more than the default")
-	f.TextVar(&c.level, "log-level", slog.LevelInfo, "debug, info, warn or error")
-	f.StringVar(&c.debugListen, debugserver.Flag, "", debugserver.Usage)
+	f.TextVar(&level, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		f.SetOutput(os.Stdout)
 		fmt.Print(usage)
 		f.PrintDefaults()
-		return o, c, err
+		return o, level, err
 	} else if err != nil {
-		return o, c, fmt.Errorf("%w (--help tells more)", err)
+		return o, level, fmt.Errorf("%w (--help tells more)", err)
 	}
 	switch {
 	case f.NArg() > 0:
@@ -87,7 +75,7 @@ func parse(args []string) (o fence.Options, c common, err error) {
 	case o.Grace <= 0 || o.Grace > fence.DefaultGrace:
 		err = fmt.Errorf("--grace is more than 0 and at most %s", fence.DefaultGrace)
 	}
-	return o, c, err
+	return o, level, err
 }
 
 // utc makes log times UTC, as every time is.
