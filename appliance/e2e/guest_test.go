@@ -87,7 +87,7 @@ func (g guest) setUp(t *testing.T) {
 
 // aborted says whether the instance's QEMU has ended by a fault of its own
 // emulator, which guests of two processors meet now and then (QEMU 10.0,
-// docs/STATUS.md, "Learned"). Nothing of ours can keep it from that.
+// docs/notes/guests.md). Nothing of ours can keep it from that.
 func (g guest) aborted(t *testing.T) bool {
 	t.Helper()
 	raw, err := os.ReadFile("/var/log/libvirt/qemu/basalt-" + g.id + ".log")

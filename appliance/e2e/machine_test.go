@@ -94,7 +94,7 @@ spec: {displayName: PRJ}
 
 // tenants: two organizations with a project and a member's key each, and what
 // they may see. The guest has one processor: QEMU's emulator ends now and then
-// under guests of two (docs/STATUS.md, "Learned").
+// under guests of two (docs/notes/guests.md).
 func tenants(t *testing.T, w *world) {
 	operator, err := os.ReadFile(filepath.Join(w.data, "node", "operator.key"))
 	if err != nil {
