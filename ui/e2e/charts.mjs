@@ -78,7 +78,8 @@ step('a node that does not answer is said so, and no chart', async () => {
   await page.route('**/samples?**', (r) =>
     r.fulfill({
       status: 503,
-      json: { code: 'unavailable', message: 'node n2, which must answer this, cannot be reached', hint: 'try again' },
+      contentType: 'application/problem+json',
+      json: { code: 'unavailable', detail: 'node n2, which must answer this, cannot be reached', hint: 'try again' },
     }),
   );
   await page.getByText('cannot be reached').waitFor();
