@@ -134,6 +134,48 @@ func TestPatchKeepsSecrets(t *testing.T) {
 	}
 }
 
+// A patch that names nothing changes nothing, of whatever kind.
+func TestEmptyPatch(t *testing.T) {
+	w := newWorld(t)
+	in := `"organization": "acme", "project": "web"`
+	for _, c := range []struct{ path, body string }{
+		{"organizations", `{"meta": {"name": "o"}, "spec": {"displayName": "O", "quota": {"instances": 3}}}`},
+		{"projects", `{"meta": {"name": "p", "organization": "acme"}, "spec": {"displayName": "P"}}`},
+		{"flavors", `{"meta": {"name": "f"}, "spec": {"vcpus": 1, "memoryBytes": 1073741824}}`},
+		{"gpu-pools", `{"meta": {"name": "g"}, "spec": {"vramOvercommitPercent": 150}}`},
+		{"apps", `{"meta": {"name": "a"}, "spec": {"displayName": "A", "version": "1", "image": "debian", "userData": "#cloud-config"}}`},
+		{"images", `{"meta": {"name": "i", ` + in + `}, "spec": {"format": "raw"}}`},
+		{"volumes", `{"meta": {"name": "v", ` + in + `}, "spec": {"sizeBytes": 1073741824}}`},
+		{"networks", `{"meta": {"name": "n", ` + in + `}, "spec": {"cidr4": "10.9.0.0/24"}}`},
+		{"security-groups", `{"meta": {"name": "s", ` + in + `}, "spec": {"rules": [{"direction": "ingress", "protocol": "tcp", "ports": "22", "group": "self"}]}}`},
+		{"instances", `{"meta": {"name": "m", ` + in + `}, "spec": {"flavor": "small", "image": "debian", "userData": "#cloud-config\n", "networks": [{"network": "n", "securityGroups": ["s"]}]}}`},
+		{"external-networks", `{"meta": {"name": "e"}, "spec": {"physicalNetwork": "ext", "cidr4": "203.0.113.0/24", "gateway4": "203.0.113.1", "ranges4": ["203.0.113.10-203.0.113.20"], "default": true}}`},
+		{"floating-ips", `{"meta": {"name": "f", ` + in + `}, "spec": {}}`},
+		{"load-balancers", `{"meta": {"name": "l", ` + in + `}, "spec": {"network": "n", "protocol": "tcp", "port": 80, "backends": [{"instance": "m", "port": 80}]}}`},
+		{"backup-targets", `{"meta": {"name": "b"}, "spec": {"s3": {"endpoint": "https://s3.example", "bucket": "vault", "accessKey": "k", "secretKey": "secret"}}}`},
+		{"price-books", `{"meta": {"name": "pb"}, "spec": {"currency": "EUR", "prices": [{"meter": "vcpu-seconds", "priceMicros": 999999999999999, "per": 3600}]}}`},
+		{"budgets", `{"meta": {"name": "b", "organization": "acme"}, "spec": {"amountMicros": 5000000}}`},
+		{"api-keys", `{"meta": {"name": "k", ` + in + `}, "spec": {"role": "member", "scopes": ["instances:read"]}}`},
+		{"users", `{"meta": {"name": "ann@example.com", "organization": "acme"}, "spec": {"grants": [{"role": "admin", "organization": "acme"}]}}`},
+		{"webhooks", `{"meta": {"name": "w", "organization": "acme"}, "spec": {"url": "https://billing.example/basalt", "events": ["instance.*"]}}`},
+		{"identity-providers", `{"meta": {"name": "idp"}, "spec": {"issuer": "https://id.example", "clientId": "basalt", "clientSecret": "hush"}}`},
+	} {
+		o, _ := asked[api.Object](t, w, 201, "POST", "/v1/"+c.path, c.body)
+		stored := func() string {
+			all, err := w.Store.Get(t.Context(), o.Kind, o.Meta.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf("%s of generation %d: %s", all.Meta.Name, all.Meta.Generation, all.Spec)
+		}
+		before := stored()
+		asked[api.Object](t, w, 200, "PATCH", "/v1/"+c.path+"/"+o.Meta.ID, `{}`)
+		if after := stored(); after != before {
+			t.Errorf("%s: got %s, want %s", c.path, after, before)
+		}
+	}
+}
+
 // A bad name hides nothing of the spec.
 func TestAllFaultsOfAnObject(t *testing.T) {
 	w := newWorld(t)
