@@ -134,6 +134,7 @@ static void green_contexts(void)
 	CHECK(cuMemAlloc(&out, 4));
 	CHECK(cuMemsetD32(flag, 0, 1));
 	CHECK(cuMemsetD32(out, 0, 1));
+	CHECK(cuCtxSynchronize()); /* streams that follow do not wait for the default one */
 	CHECK(cuGreenCtxStreamCreate(&s, g, CU_STREAM_NON_BLOCKING, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuGreenCtxStreamCreate(&none, g, 0, 0));
 	CHECK(cuStreamGetGreenCtx(s, &back));

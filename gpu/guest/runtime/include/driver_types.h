@@ -444,6 +444,28 @@ struct cudaMemcpy3DBatchOp {
 	unsigned int flags;
 };
 
+/* External memory: what another process has exported. */
+enum cudaExternalMemoryHandleType {
+	cudaExternalMemoryHandleTypeOpaqueFd = 1, cudaExternalMemoryHandleTypeOpaqueWin32 = 2, cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3,
+	cudaExternalMemoryHandleTypeD3D12Heap = 4, cudaExternalMemoryHandleTypeD3D12Resource = 5, cudaExternalMemoryHandleTypeD3D11Resource = 6,
+	cudaExternalMemoryHandleTypeD3D11ResourceKmt = 7, cudaExternalMemoryHandleTypeNvSciBuf = 8
+};
+#define cudaExternalMemoryDedicated 0x1
+struct cudaExternalMemoryHandleDesc {
+	enum cudaExternalMemoryHandleType type;
+	union {
+		int fd;
+		struct { void *handle; const void *name; } win32;
+		const void *nvSciBufObject;
+	} handle;
+	unsigned long long size;
+	unsigned int flags;
+};
+struct cudaExternalMemoryBufferDesc {
+	unsigned long long offset, size;
+	unsigned int flags;
+};
+
 /* Named by functions that are refused: their contents are not known here. */
 struct cudaArrayMemoryRequirements { size_t size, alignment; unsigned int reserved[4]; };
 struct cudaArraySparseProperties {
@@ -452,8 +474,6 @@ struct cudaArraySparseProperties {
 	unsigned long long miptailSize;
 	unsigned int flags, reserved[4];
 };
-struct cudaExternalMemoryBufferDesc;
-struct cudaExternalMemoryHandleDesc;
 struct cudaExternalMemoryMipmappedArrayDesc;
 struct cudaExternalSemaphoreHandleDesc;
 struct cudaExternalSemaphoreSignalNodeParams;

@@ -315,6 +315,9 @@ static void refused()
 	cudaIpcMemHandle_t memory;
 	cudaIpcEventHandle_t handle;
 	cudaMemPoolPtrExportData data = {};
+	cudaExternalMemoryHandleDesc theirs = {};
+	cudaExternalMemoryBufferDesc part = {};
+	cudaExternalMemory_t external = nullptr;
 	cudaMemPool_t pool, imported;
 	cudaEvent_t event;
 	void *p, *q;
@@ -336,6 +339,12 @@ static void refused()
 	WANT(cudaMemPoolImportFromShareableHandle(&imported, &fd, cudaMemHandleTypePosixFileDescriptor, 0), cudaErrorNotSupported);
 	WANT(cudaMemPoolExportPointer(&data, p), cudaErrorNotSupported);
 	WANT(cudaMemPoolImportPointer(&p, pool, &data), cudaErrorNotSupported);
+	theirs.type = cudaExternalMemoryHandleTypeOpaqueFd; // another process's: there is none here
+	theirs.handle.fd = -1;
+	theirs.size = part.size = 1 << 20;
+	WANT(cudaImportExternalMemory(&external, &theirs), cudaErrorInvalidResourceHandle);
+	WANT(cudaExternalMemoryGetMappedBuffer(&q, external, &part), cudaErrorInvalidResourceHandle);
+	WANT(cudaDestroyExternalMemory(external), cudaErrorInvalidResourceHandle);
 	CHECK(cudaFree(p));
 }
 
