@@ -90,6 +90,10 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 	}
 	different, agreed := store.Differing(all)
 	log.Debug("a part of the nodes' tables was compared", "entry", index, "nodes", len(all), "different", len(different), "all", from.Bucket == "" && own.Next.Bucket == "")
+	if !spared(members, all, different) {
+		log.Warn("a node's tables are not what most nodes have, and its vote is needed until another has one", "nodes", different, "from", from.String(), "entry", index)
+		return from, nil
+	}
 	if agreed && 2*(len(all)-len(different)) > len(members) { // of those that answer is not enough
 		cl.splits.agreed(from, own.Next)
 	}
@@ -109,4 +113,21 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 		}
 	}
 	return own.Next, nil
+}
+
+// spared reports whether the voters that are compared and do not differ are most of all
+// voters. A node whose store is refused casts no vote, and a cluster without a majority
+// could not even take that vote from it.
+func spared(members []store.Member, compared map[string]store.Part, different []string) bool {
+	voters, left := 0, 0
+	for _, m := range members {
+		if !m.Voter {
+			continue
+		}
+		voters++
+		if _, ok := compared[m.ID]; ok && !slices.Contains(different, m.ID) {
+			left++
+		}
+	}
+	return len(different) == 0 || 2*left > voters
 }
