@@ -13,8 +13,7 @@ const (
 func ValidateFlavor(s FlavorSpec) error {
 	return joined(
 		between("spec.vcpus", s.Vcpus, 1, MaxVCPUs, ""),
-		between("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes, bytesUnit),
-		wholeMiB("spec.memoryBytes", s.MemoryBytes),
+		mebibytes("spec.memoryBytes", s.MemoryBytes, MinMemoryBytes, MaxMemoryBytes),
 		volumeBytes("spec.rootBytes", s.RootBytes))
 }
 
@@ -23,17 +22,17 @@ func volumeBytes(field string, n int64) *Error {
 	if n == 0 {
 		return nil
 	}
-	if err := between(field, n, MinVolumeBytes, MaxVolumeBytes, bytesUnit); err != nil {
-		return err
-	}
-	return wholeMiB(field, n)
+	return mebibytes(field, n, MinVolumeBytes, MaxVolumeBytes)
 }
 
-// wholeMiB: hypervisors and disks take no smaller steps.
-func wholeMiB(field string, n int64) *Error {
+// mebibytes is a size in whole MiB: hypervisors and disks take no smaller steps.
+func mebibytes(field string, n, least, most int64) *Error {
+	if err := between(field, n, least, most, bytesUnit); err != nil {
+		return err
+	}
 	if n%(1<<20) != 0 {
 		return invalid(field, "%d bytes is no whole number of MiB", n).
-			WithHint("%d or %d", n>>20<<20, (n>>20+1)<<20)
+			WithHint("%s or %s", sizeText(n>>20<<20), sizeText((n>>20+1)<<20))
 	}
 	return nil
 }

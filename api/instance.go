@@ -63,8 +63,7 @@ func ValidateInstance(s InstanceSpec) error {
 	if s.Vgpu != nil {
 		bad.note(
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
-			between("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes, bytesUnit),
-			wholeMiB("spec.vgpu.vramBytes", s.Vgpu.VramBytes),
+			mebibytes("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes),
 			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"),
 			oneOf("spec.vgpu.tier", s.Vgpu.Tier, "", TierPremium, TierStandard, TierBasic))
 	}

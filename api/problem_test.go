@@ -49,7 +49,7 @@ func TestAllFaults(t *testing.T) {
 	for _, f := range append([]*Error{e}, e.Others...) {
 		got = append(got, f.Field)
 	}
-	want := "spec.flavor spec.power spec.restarts spec.vgpu.vramBytes spec.vgpu.vramBytes"
+	want := "spec.flavor spec.power spec.restarts spec.vgpu.vramBytes"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
