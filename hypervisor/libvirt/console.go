@@ -24,6 +24,16 @@ type console struct {
 	release func()
 }
 
+// Read returns io.EOF when QEMU has ended. Where QEMU had not read all that was written
+// the kernel calls that ECONNRESET.
+func (c *console) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, unix.ECONNRESET) {
+		err = io.EOF
+	}
+	return n, err
+}
+
 // Close lets the console go.
 func (c *console) Close() error {
 	c.release()

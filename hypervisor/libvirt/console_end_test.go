@@ -1,0 +1,36 @@
+package libvirt
+
+import (
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+)
+
+// A QEMU that ends before it has read what was typed ends the console as any other.
+func TestConsoleEndsUnread(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	near, err := net.Dial("unix", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &console{Conn: near, release: func() {}}
+	defer c.Close()
+	far, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("typed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := far.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Errorf("got %v, want its end", err)
+	}
+}
