@@ -292,7 +292,7 @@ func (n *node) leftovers() (left []string) {
 	}
 	for _, name := range interfaces(n.t) {
 		// What machines have; bridges and cables are those of the cluster that
-		// appliance/e2e/cluster's tests have up at the same time.
+		// appliance/test/e2e/cluster's tests have up at the same time.
 		tap := strings.HasPrefix(name, "vnet") || strings.HasPrefix(name, "tap") || strings.HasPrefix(name, "macvtap") || strings.HasPrefix(name, "bt") || strings.HasPrefix(name, "bx-") || strings.HasPrefix(name, "bmd") || name == "br-int" || name == "ovs-netdev"
 		if tap && !contains(n.interfaces, name) {
 			left = append(left, "network interface "+name)

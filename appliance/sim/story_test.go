@@ -14,7 +14,7 @@ import (
 )
 
 // story is one fault in virtual time, done to a cluster of three that is well:
-// the short relative of a story of three real nodes (appliance/e2e/cluster).
+// the short relative of a story of three real nodes (appliance/test/e2e/cluster).
 // TestSeeds checks what must never happen; a story checks also what one fault
 // alone must not do, and when its end must come.
 type story struct {

@@ -68,13 +68,13 @@ var lanes = map[string]string{
 // prepared names what make prepares for a package's tests: targets of the
 // Makefile.
 var prepared = map[string][]string{
-	"appliance/cmd/basalt-vgpu": {"testguest"},
-	"appliance/e2e":             {"testguest", "images", "libvirtd"},
-	"appliance/e2e/cluster":     {"testguest"},
-	"gpu/vhostgpu":              {"testguest"},
-	"hypervisor/libvirt":        {"testguest", "images", "libvirtd"},
-	"hypervisor/probe":          {"libvirtd"},
-	"installer/e2e":             {"iso"},
+	"appliance/cmd/basalt-vgpu":  {"testguest"},
+	"appliance/e2e":              {"testguest", "images", "libvirtd"},
+	"appliance/test/e2e/cluster": {"testguest"},
+	"gpu/vhostgpu":               {"testguest"},
+	"hypervisor/libvirt":         {"testguest", "images", "libvirtd"},
+	"hypervisor/probe":           {"libvirtd"},
+	"installer/e2e":              {"iso"},
 }
 
 // preparations of what was chosen.
