@@ -58,7 +58,7 @@ func (i image) path(t *testing.T) string {
 // The whole way of a real guest: our image boots by its own loader, takes its
 // name from the seed, installs the tools from their disc, runs programs through
 // the agent, and shuts down at the press of the button. What Debian's does
-// besides is seen by appliance/e2e TestMachine, and here in the long form.
+// besides is seen by appliance/test/e2e/node TestMachine, and here in the long form.
 func TestGuestImage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("boots a real guest")

@@ -25,7 +25,7 @@ go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
 go test -c -o "$out/store.test" ./appliance/store
 go test -c -o "$out/ovn.test" ./sdn/ovn
-go test -c -o "$out/e2e.test" ./appliance/e2e
+go test -c -o "$out/e2e.test" ./appliance/test/e2e/node
 go test -c -o "$out/ui.test" ./ui
 make --no-print-directory -C gpu/guest BUILD="$build" bench
 
@@ -45,7 +45,7 @@ go_bench() { # go_bench NAME PACKAGE PATTERN [TIME]
 }
 storage() { # in a guest: three rounds of its own; -test.v says why it cannot
 	installer/guest/build.sh && installer/dev/libvirtd.sh start &&
-		(cd appliance/e2e && "$out/e2e.test" -test.v -test.run '^$' -test.bench '^BenchmarkStorage$' -test.benchtime 1x) || return
+		(cd appliance/test/e2e/node && "$out/e2e.test" -test.v -test.run '^$' -test.bench '^BenchmarkStorage$' -test.benchtime 1x) || return
 	installer/dev/libvirtd.sh stop
 }
 for round in $(seq "$rounds"); do

@@ -2,7 +2,7 @@
 // an instance with a virtual GPU, logs in on its serial console, runs CUDA
 // programs there, sees the chart move, takes a snapshot, reads what it costs
 // on this month's invoice, deletes it. Nothing is asked of the API beside the portal. VIEW is desktop or
-// phone, IMAGE what the machine is made from. Run by ../../appliance/e2e/portal_test.go, which starts the node.
+// phone, IMAGE what the machine is made from. Run by ../../appliance/test/e2e/node/portal_test.go, which starts the node.
 import assert from 'node:assert/strict';
 import { button, EMAIL, heading, inspect, nav, open, PASSWORD, PORTAL, run, signIn, step } from './harness.mjs';
 

@@ -1,6 +1,6 @@
 package main
 
-// storageRows are of appliance/e2e's BenchmarkStorage: what a guest gets of each
+// storageRows are of appliance/test/e2e/node's BenchmarkStorage: what a guest gets of each
 // kind of volume, and when it and a port can be used.
 func storageRows() (rows []row) {
 	for _, kind := range []struct{ volume, below, belowName string }{

@@ -56,8 +56,8 @@ func explained(err error) error {
 // turns by a lock (installer/dev/turn), so they run one after the other, or they
 // would wait for each other in places where others could run.
 var lanes = map[string]string{
-	"appliance/e2e":      "libvirt",
-	"hypervisor/libvirt": "libvirt",
+	"appliance/test/e2e/node": "libvirt",
+	"hypervisor/libvirt":      "libvirt",
 
 	"appliance/cmd/basalt-vgpu": "qemu",
 	"gpu/vhostgpu":              "qemu",
@@ -69,7 +69,7 @@ var lanes = map[string]string{
 // Makefile.
 var prepared = map[string][]string{
 	"appliance/cmd/basalt-vgpu":  {"testguest"},
-	"appliance/e2e":              {"testguest", "images", "libvirtd"},
+	"appliance/test/e2e/node":    {"testguest", "images", "libvirtd"},
 	"appliance/test/e2e/cluster": {"testguest"},
 	"gpu/vhostgpu":               {"testguest"},
 	"hypervisor/libvirt":         {"testguest", "images", "libvirtd"},

@@ -76,7 +76,7 @@ func TestTablesNameWhatExists(t *testing.T) {
 }
 
 func TestAffected(t *testing.T) {
-	base, user, story := pkgOf("base"), pkgOf("user"), pkgOf("appliance/e2e")
+	base, user, story := pkgOf("base"), pkgOf("user"), pkgOf("appliance/test/e2e/node")
 	user.Deps, user.TestImports = []string{"fmt"}, []string{base.ImportPath}
 	program := &gopkg{ImportPath: module + "/appliance/cmd/basaltd", Deps: []string{base.ImportPath}}
 	tree := newTree([]*gopkg{base, user, story, program})
@@ -84,13 +84,13 @@ func TestAffected(t *testing.T) {
 		file string
 		want []string
 	}{
-		{"base/x.go", []string{"appliance/e2e", "base", "user"}}, // the story runs the program
-		{"base/testdata/a/b.txt", []string{"appliance/e2e", "base", "user"}},
+		{"base/x.go", []string{"appliance/test/e2e/node", "base", "user"}}, // the story runs the program
+		{"base/testdata/a/b.txt", []string{"appliance/test/e2e/node", "base", "user"}},
 		{"base/x_test.go", []string{"base"}},
 		{"user/x.go", []string{"user"}},
-		{"ui/src/main.tsx", []string{"appliance/e2e"}},
+		{"ui/src/main.tsx", []string{"appliance/test/e2e/node"}},
 		{"docs/x.md", nil},
-		{"go.mod", []string{"appliance/e2e", "base", "user"}},
+		{"go.mod", []string{"appliance/test/e2e/node", "base", "user"}},
 	} {
 		var got []string
 		for _, p := range tree.affected([]string{c.file}) {

@@ -3,7 +3,7 @@
 //
 // node_test.go starts and stops a node and looks for what it left behind;
 // guest_test.go talks to its instances; the rest are the stories.
-package e2e_test
+package node_test
 
 import (
 	"os"
