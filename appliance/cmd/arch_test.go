@@ -49,7 +49,7 @@ var rules = []rule{
 	{"appliance/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
 	{"appliance/upgrade", []string{"api", "appliance/follow", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
 	{"appliance/network", []string{"api", "sdn", "appliance/follow", "appliance/atomicfile", "billing/meter"}, "follows what sdn decides, and records what leaves; main hands it the store and the wire"},
-	{"appliance/sim", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
+	{"appliance/test/simulation", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
 	{"appliance/services", []string{"api", "appliance/follow"}, "deletes what ended services had; main hands it the store"},
 	{"appliance/catalogue", []string{"api"}, "files"},
 	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/catalogue"}, "the CLI is a client of the API"},

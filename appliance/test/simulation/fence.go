@@ -1,0 +1,181 @@
+package simulation
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// Of appliance/fence, which keeps its state machine to itself.
+const (
+	fenceScan  = 200 * time.Millisecond
+	fenceCalm  = time.Second // between hunts when calmAfter nobody was found
+	calmAfter  = 15 * time.Second
+	fenceGrace = 3 * time.Second
+)
+
+// fence is basalt-fence: a process of its own that kills what is not kept when
+// there is no lease, and feeds the watchdog while it can. appliance/fence's
+// package comment draws it. Its state outlives it; a lease, and whom it killed,
+// only in the same boot.
+type fence struct {
+	m     *machine
+	life  int // counts its processes
+	up    bool
+	armed bool
+	until lease.Instant
+	boot  int // of the lease
+	keep  []api.InstanceID
+
+	clean  lease.Instant
+	fedAt  lease.Instant
+	next   uint64        // the turn that counts
+	stuck  bool          // a fault: SIGKILL does not work
+	caught lease.Instant // when somebody was found last
+	victim map[api.InstanceID]time.Time
+	killer int // the boot of the victims
+}
+
+func newFence(m *machine) *fence { return &fence{m: m, victim: map[api.InstanceID]time.Time{}} }
+
+func (f *fence) start() {
+	f.life++
+	f.up, f.fedAt, f.clean, f.caught = true, 0, 0, 0
+	if f.killer != f.m.boots {
+		f.victim, f.killer = map[api.InstanceID]time.Time{}, f.m.boots
+	}
+	if f.boot != f.m.boots {
+		f.until = 0
+	}
+	f.loop()
+}
+
+// kill the process. It is started again, unless the machine is off.
+func (f *fence) kill(again bool) {
+	f.up = false
+	life, boot := f.life, f.m.boots
+	if again {
+		f.m.w.say(f.m.name(), "basalt-fence is killed")
+		f.m.w.after(f.m.w.between(time.Second, 3*time.Second), "start fence", func() {
+			if f.m.up && f.m.boots == boot && f.life == life && !f.up {
+				f.start()
+			}
+		})
+	}
+}
+
+// set the lease; false: nobody hears it.
+func (f *fence) set(until lease.Instant) bool {
+	if !f.up || f.m.pause {
+		return false
+	}
+	now := f.m.clock()
+	if until <= now {
+		until = min(f.until, now)
+	}
+	f.armed, f.until, f.boot = true, until, f.m.boots
+	f.loop()
+	return true
+}
+
+// killed says whether it has ended a run that began at since.
+func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
+	if !f.up || f.m.pause {
+		return false, errors.New("basalt-fence does not answer")
+	}
+	return f.victim[id].After(since), nil
+}
+
+// covers says whether it has heard of a lease that holds so long.
+func (f *fence) covers(margin time.Duration) bool {
+	return f.up && f.armed && f.boot == f.m.boots && f.m.clock().Add(margin) < f.until
+}
+
+// loop is its next turn, and those after it.
+func (f *fence) loop() {
+	f.next++
+	f.turn(f.next)
+}
+
+func (f *fence) turn(n uint64) {
+	if n != f.next || !f.up || f.m.pause || !f.m.up || !f.armed {
+		return
+	}
+	now := f.m.clock()
+	holding := now < f.until
+	if !holding && f.m.w.o.Bug != FenceThatDoesNothing {
+		f.hunt(now)
+	}
+	if now >= f.fedAt.Add(time.Second) || f.fedAt == 0 {
+		if holding || now < max(f.clean, f.until).Add(fenceGrace) || f.m.w.o.Bug == FenceThatDoesNothing {
+			f.fedAt = now
+			f.m.feed()
+		}
+	}
+	wait := fenceScan
+	if now >= max(f.until, f.caught).Add(calmAfter) {
+		wait = fenceCalm
+	}
+	if holding {
+		wait = min(time.Second, f.m.when(f.until)-f.m.w.now)
+	}
+	life := f.life
+	f.m.w.after(wait, "fence", func() {
+		if f.life == life {
+			f.turn(n)
+		}
+	})
+}
+
+// hunt kills what is not kept.
+func (f *fence) hunt(now lease.Instant) {
+	for _, id := range sortedIDs(f.m.domains) {
+		if !f.m.domains[id].Active() || slices.Contains(f.keep, id) {
+			continue
+		}
+		if f.stuck {
+			return
+		}
+		f.m.w.say(f.m.name(), "basalt-fence kills %s", id)
+		f.m.w.stats.Kills++
+		f.m.murder(id)
+		f.victim[id], f.caught = f.m.wall(), now
+	}
+	f.clean = now
+}
+
+// murder is SIGKILL to a QEMU. One that has arrived and waits for its source is
+// defined here already, and nothing tells it from one that ran.
+func (m *machine) murder(id api.InstanceID) {
+	switch m.domains[id] {
+	case hypervisor.Incoming:
+		_ = m.machines.FinishMigration(forever, id)
+	case hypervisor.Outgoing:
+		_ = m.machines.AbortMigration(forever, id)
+	case hypervisor.Paused:
+		_ = m.machines.Start(forever, id)
+	}
+	if s := m.moves[id]; s != nil {
+		s.stop = "the machine was killed"
+	}
+	m.machines.Crash(id, "killed")
+	m.look(id)
+}
+
+// plug is the end of a domain with its machine.
+func (m *machine) plug(id api.InstanceID) {
+	switch m.domains[id] {
+	case hypervisor.Incoming:
+		_ = m.machines.FinishMigration(forever, id)
+	case hypervisor.Outgoing:
+		_ = m.machines.AbortMigration(forever, id)
+	case hypervisor.Paused:
+		_ = m.machines.Start(forever, id)
+	}
+	m.machines.PowerOff(id)
+	m.look(id)
+}

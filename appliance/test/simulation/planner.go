@@ -1,0 +1,76 @@
+package simulation
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/plan"
+)
+
+// How appliance/leader plans.
+const (
+	planListen = 500 * time.Millisecond
+	planTick   = 5 * time.Second
+)
+
+// plan is appliance/leader's loop in virtual time, for one term.
+func (p *proc) plan(t *thread, term uint64) {
+	store := view{m: p.m, p: p, term: term}
+	if p.m.store == nil || !p.w.raft.apply(p.m) {
+		return
+	}
+	state, pos := plan.NewState(), p.w.raft.heard(p.m)
+	for _, e := range p.w.raft.snapshot(p.m, plan.Kinds) {
+		_, _ = state.Apply(e)
+	}
+	listen, tick := p.w.now, p.w.now
+	for p.term == term {
+		due := false
+		for heard := p.w.raft.heard(p.m); pos < heard; pos++ {
+			if e := p.w.raft.log[pos]; slices.Contains(plan.Kinds, e.Object.Kind) {
+				_, _ = state.Apply(e)
+				due = true
+			}
+		}
+		if p.w.now >= listen {
+			listen = p.w.now + planListen
+			p.book.Members(p.m.clock(), p.members())
+			if now := p.health(term); state.Self == "" || !maps.Equal(now, state.Health) || state.Health == nil {
+				state.Self, state.Health, due = string(p.m.id), now, true
+			}
+		}
+		if p.w.now >= tick {
+			due = true
+		}
+		if due && state.Health != nil {
+			tick = p.w.now + planTick
+			p.commit(store, plan.Next(state, p.m.wall()))
+		}
+		t.sleep(p.w.between(20*time.Millisecond, 150*time.Millisecond))
+	}
+}
+
+// commit what was planned, as appliance/leader does.
+func (p *proc) commit(store view, cmds []api.Command) {
+	if len(cmds) == 0 {
+		return
+	}
+	apply := func(cmds ...api.Command) error {
+		_, err := store.Apply(context.Background(), api.Batch{At: p.m.wall().UTC(), Commands: cmds})
+		return err
+	}
+	if apply(cmds...) == nil {
+		return
+	}
+	for _, g := range plan.Groups(cmds) {
+		if err := apply(g...); err != nil && api.CodeOf(err) != api.CodeConflict && api.CodeOf(err) != api.CodeNotFound {
+			p.w.say(p.m.name(), "planned and refused: %v", err)
+			if api.CodeOf(err) == api.CodeUnavailable {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// view is the store as one process has it: agent.Store, and what the planner
+// writes in one term.
+type view struct {
+	m    *machine
+	p    *proc
+	term uint64 // 0: any
+}
+
+var errUnavailable = api.Errorf(api.CodeUnavailable, "this node cannot reach most of the cluster")
+
+// ask the leader something that holds there at one moment in between.
+func (v view) ask(ctx context.Context, f func() error) error {
+	w := v.m.w
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w.wait(w.between(100*time.Microsecond, 3*time.Millisecond))
+	if v.m.store == nil { // it serves nobody
+		return errUnavailable
+	}
+	for try := 0; ; try++ {
+		l := v.p.leader
+		if l == nil {
+			w.wait(w.between(200*time.Millisecond, time.Second))
+			if try < 2 {
+				continue
+			}
+			return errUnavailable
+		}
+		path := w.net.way(v.m, l)
+		if path < 0 || w.net.lost() {
+			w.wait(w.between(time.Second, 3*time.Second))
+			return errUnavailable
+		}
+		if l != v.m {
+			w.wait(w.net.delay())
+		}
+		if !l.alive() || !w.raft.leads(l) || !w.net.open(v.m, l, path) || v.term != 0 && v.term != w.raft.term {
+			w.wait(w.between(100*time.Millisecond, 2*time.Second))
+			return errUnavailable
+		}
+		err := f()
+		if l != v.m {
+			w.wait(w.net.delay())
+		}
+		// The answer may be lost, and what was done is done.
+		if !w.net.open(l, v.m, path) || !l.alive() || w.chance(w.acts.lostAnswers) {
+			w.wait(w.between(time.Second, 3*time.Second))
+			return errUnavailable
+		}
+		return err
+	}
+}
+
+func (v view) Apply(ctx context.Context, b api.Batch) (objects []api.Object, err error) {
+	err = v.ask(ctx, func() error {
+		objects, err = v.m.w.raft.commit(v.term, b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return objects, nil
+}
+
+func (v view) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, err error) {
+	err = v.ask(ctx, func() error {
+		o, err = v.m.w.raft.leader.store.Get(kind, id)
+		return err
+	})
+	return o, err
+}
+
+func (v view) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err error) {
+	err = v.ask(ctx, func() error {
+		page, err = v.m.w.raft.leader.store.List(q)
+		return err
+	})
+	return page, err
+}
+
+func (v view) Watch(context.Context, int64) (<-chan api.Event, error) {
+	return nil, errors.New("a stepped agent is delivered to")
+}
+
+// snapshot is every object of the kinds that a node's tables have, and then a sync.
+func (r *raft) snapshot(m *machine, kinds []api.Kind) (events []api.Event) {
+	for _, k := range kinds {
+		page, err := m.store.List(api.ListQuery{Kind: k, Limit: 1000})
+		r.check(m, err)
+		for _, o := range page.Items {
+			events = append(events, api.Event{Type: api.EventPut, Object: o})
+		}
+	}
+	return append(events, api.Event{Type: api.EventSync, Revision: m.store.Revision()})
+}
