@@ -54,7 +54,7 @@ var rules = []rule{
 	{"appliance/catalogue", []string{"api"}, "files"},
 	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/catalogue"}, "the CLI is a client of the API"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},
-	{"appliance/month", nil, "tests of money through a whole cluster: no package of ours is built on them"},
+	{"appliance/test/billingmonth", nil, "tests of money through a whole cluster: no package of ours is built on them"},
 	{"appliance/test/e2e/node", nil, "tests of whole nodes, from outside: no package of ours is built on them"},
 	{"hypervisor/vhostuser", []string{"api", "hypervisor/virtio"}, "a protocol package"},
 	{"hypervisor/virtio", []string{"api"}, "a protocol package"},

@@ -1,4 +1,4 @@
-// Package month lives through a provider's month in virtual time, and holds the
+// Package billingmonth lives through a provider's month in virtual time, and holds the
 // invoices against what has happened. It has tests only.
 //
 //	story ─HTTP─► api/server ─► storetest.Memory ◄─ appliance/books (invoices, dunning)
@@ -10,4 +10,4 @@
 //
 // API server, planner, agents and books are the real ones. The story is told by
 // the API, and again by the WHMCS module.
-package month
+package billingmonth
