@@ -28,7 +28,7 @@ var rules = []rule{
 	{"api", nil, "the kinds are a leaf: everybody imports them"},
 	{"appliance/bell", nil, "a channel that is closed"},
 	{"appliance/store", []string{"api", "appliance/atomicfile", "appliance/bell"}, "the store keeps objects; it does not know what they mean"},
-	{"appliance/books", []string{"api", "billing"}, "reads and writes what billing decides; main hands it the store"},
+	{"appliance/controlplane/invoicing", []string{"api", "billing"}, "reads and writes what billing decides; main hands it the store"},
 	{"appliance/leader", []string{"api", "appliance/plan"}, "a thin shell around the planners"},
 	{"appliance/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
 	{"appliance/agent", []string{"api", "appliance/atomicfile", "appliance/reconcile", "appliance/samples", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/books"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/billing"
 )
@@ -19,13 +19,13 @@ import (
 type debtor struct {
 	*storetest.Memory
 	t   *testing.T
-	job *books.Job
+	job *invoicing.Job
 	now time.Time
 }
 
 func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
 	d := &debtor{Memory: storetest.NewMemory(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
-	d.job = &books.Job{Books: books.Books{Store: d.Memory}, Store: d.Memory, Changes: d.Memory, Log: slog.New(slog.DiscardHandler)}
+	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Memory}, Store: d.Memory, Changes: d.Memory, Log: slog.New(slog.DiscardHandler)}
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
 	d.put(api.KindPriceBook, "pb-1", "", "", billing.DefaultPriceBook())
 	for _, org := range []string{"org-1", "org-2"} { // the other one has paid

@@ -21,11 +21,11 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/agent"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/auditor"
-	"github.com/basalt-gpu/basalt/appliance/books"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/leader"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
@@ -171,7 +171,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 	if err != nil {
 		return n, err
 	}
-	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: books.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
+	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages
@@ -378,9 +378,11 @@ func (n *node) plan(ctx context.Context) error {
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
 		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {
-			(&books.Job{Books: books.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
+			(&invoicing.Job{Books: invoicing.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
-		wg.Go(func() { books.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx) })
+		wg.Go(func() {
+			invoicing.Retention{Records: n.store, Store: term{n.store, in}, Keep: n.keep, Log: n.log}.Run(ctx)
+		})
 		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
 		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
 		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term

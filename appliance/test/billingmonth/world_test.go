@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
-	"github.com/basalt-gpu/basalt/appliance/books"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/billing"
@@ -34,7 +34,7 @@ type world struct {
 	shared *sdsfake.Store
 	houses []*house
 	health map[string]plan.Health
-	job    *books.Job
+	job    *invoicing.Job
 	truth  truth
 
 	planned   time.Time // when there was last nothing, or something, to plan
@@ -53,7 +53,7 @@ func (w *world) Now() time.Time {
 func newWorld(t *testing.T, store kept) *world {
 	w := &world{t: t, store: store, now: begin, health: map[string]plan.Health{}, truth: truth{}}
 	env := servertest.StartWith(t, func(o *server.Options) {
-		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, books.Books{Store: store}, runtime{o.Runtime, w}
+		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, invoicing.Books{Store: store}, runtime{o.Runtime, w}
 	})
 	cmd, token := server.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
 	if _, err := store.Apply(t.Context(), api.Batch{At: begin, Commands: []api.Command{cmd}}); err != nil {
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, store kept) *world {
 
 // lead the cluster: a new leader knows nothing of what the one before did.
 func (w *world) lead() {
-	w.job = &books.Job{Books: books.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
+	w.job = &invoicing.Job{Books: invoicing.Books{Store: w.store}, Store: w.store, Changes: w.store, Log: slog.New(slog.DiscardHandler)}
 }
 
 // kill -9 of every basaltd, and their start; machines run on.

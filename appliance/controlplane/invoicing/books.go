@@ -1,7 +1,7 @@
-// Package books answers what was used and what that costs, over the store, and
+// Package invoicing answers what was used and what that costs, over the store, and
 // closes the books of each month on the leader (job.go). Package billing decides;
 // this one reads and writes.
-package books
+package invoicing
 
 import (
 	"context"
