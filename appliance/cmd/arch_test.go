@@ -29,7 +29,7 @@ var rules = []rule{
 	{"appliance/bell", nil, "a channel that is closed"},
 	{"appliance/store", []string{"api", "appliance/atomicfile", "appliance/bell"}, "the store keeps objects; it does not know what they mean"},
 	{"appliance/controlplane/invoicing", []string{"api", "billing"}, "reads and writes what billing decides; main hands it the store"},
-	{"appliance/leader", []string{"api", "appliance/plan"}, "a thin shell around the planners"},
+	{"appliance/controlplane/planner", []string{"api", "appliance/plan"}, "a thin shell around the planners"},
 	{"appliance/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
 	{"appliance/agent", []string{"api", "appliance/atomicfile", "appliance/reconcile", "appliance/samples", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/samples", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},

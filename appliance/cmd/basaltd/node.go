@@ -26,7 +26,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
-	"github.com/basalt-gpu/basalt/appliance/leader"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
@@ -362,7 +362,7 @@ func (n *node) plan(ctx context.Context) error {
 				}
 			}
 		}()
-		var health leader.Health
+		var health planner.Health
 		if n.cluster != nil {
 			health = func() (string, map[string]plan.Health) { return n.cluster.health(in) }
 		}
@@ -385,7 +385,7 @@ func (n *node) plan(ctx context.Context) error {
 		})
 		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
 		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
-		_ = leader.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
+		_ = planner.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()
 	}

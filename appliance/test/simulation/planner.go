@@ -10,13 +10,13 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/plan"
 )
 
-// How appliance/leader plans.
+// How appliance/controlplane/planner plans.
 const (
 	planListen = 500 * time.Millisecond
 	planTick   = 5 * time.Second
 )
 
-// plan is appliance/leader's loop in virtual time, for one term.
+// plan is appliance/controlplane/planner's loop in virtual time, for one term.
 func (p *proc) plan(t *thread, term uint64) {
 	store := view{m: p.m, p: p, term: term}
 	if p.m.store == nil || !p.w.raft.apply(p.m) {
@@ -53,7 +53,7 @@ func (p *proc) plan(t *thread, term uint64) {
 	}
 }
 
-// commit what was planned, as appliance/leader does.
+// commit what was planned, as appliance/controlplane/planner does.
 func (p *proc) commit(store view, cmds []api.Command) {
 	if len(cmds) == 0 {
 		return

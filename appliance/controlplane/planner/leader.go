@@ -1,4 +1,4 @@
-// Package leader runs the planners on the leader: it follows the store, asks
+// Package planner runs the planners on the leader: it follows the store, asks
 // appliance/plan what follows, and commits it. It decides nothing itself.
 //
 //	watch ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
@@ -6,7 +6,7 @@
 // A plan looks at everything that there is. In a large cluster that takes a
 // while, and something always changes: so planning rests for twice as long as it
 // took, and leaves most of a processor to those who ask this node.
-package leader
+package planner
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package leader_test
+package planner_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/leader"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
@@ -40,7 +40,7 @@ func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
 	ended := make(chan struct{}, 2)
 	for range 2 {
 		go func() {
-			_ = leader.Run(ctx, s, nil, slog.New(slog.DiscardHandler))
+			_ = planner.Run(ctx, s, nil, slog.New(slog.DiscardHandler))
 			ended <- struct{}{}
 		}()
 	}
