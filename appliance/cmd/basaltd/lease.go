@@ -10,8 +10,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/fence"
-	"github.com/basalt-gpu/basalt/appliance/plan"
 )
 
 // openLease wires the lease: this node's own, its eyes as a witness, and its

@@ -1,5 +1,5 @@
 // Package planner runs the planners on the leader: it follows the store, asks
-// appliance/plan what follows, and commits it. It decides nothing itself.
+// appliance/controlplane/plan what follows, and commits it. It decides nothing itself.
 //
 //	watch ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
 //
@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 )
 
 // Store is what the leader needs of the cluster's state.

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
-	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/billing"
 	"github.com/basalt-gpu/basalt/sds"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
 
