@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/sdn"
 )
@@ -49,7 +49,7 @@ func (e *Egress) Run(ctx context.Context) error {
 	if e.Every <= 0 {
 		e.Every = 5 * time.Minute
 	}
-	return follow.Run(ctx, e.Store, e.Log, "network", newState, e.step)
+	return watchcache.Run(ctx, e.Store, e.Log, "network", newState, e.step)
 }
 
 func (e *Egress) step(ctx context.Context, s *state) time.Duration {

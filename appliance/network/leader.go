@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -44,7 +44,7 @@ type target struct {
 func (l *Leader) Run(ctx context.Context) error {
 	l.settled = time.Now()
 	defer func() { l.close() }()
-	return follow.Run(ctx, l.Store, l.Log, "network", newState, l.step)
+	return watchcache.Run(ctx, l.Store, l.Log, "network", newState, l.step)
 }
 
 func (l *Leader) close() {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
@@ -43,7 +43,7 @@ type guest struct {
 
 // Run until ctx ends.
 func (m *Metadata) Run(ctx context.Context) error {
-	return follow.Run(ctx, m.Store, m.Log, "network", newState, m.step)
+	return watchcache.Run(ctx, m.Store, m.Log, "network", newState, m.step)
 }
 
 // Lookup implements metadata.Source.

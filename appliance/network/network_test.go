@@ -15,7 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
@@ -230,7 +230,7 @@ func TestRefusedIsTriedAgain(t *testing.T) {
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
 	h.until("the founding is decided", func() bool { return h.step.last().Founding.NB != "" })
-	time.Sleep(5 * follow.Settle)
+	time.Sleep(5 * watchcache.Settle)
 	if p := h.network().Status.Phase; p == api.NetworkReady {
 		t.Fatal("ready, though the database refused it")
 	}

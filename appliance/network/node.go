@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
@@ -54,7 +54,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return follow.Run(ctx, n.Store, n.Log, "network", newState, n.step)
+	return watchcache.Run(ctx, n.Store, n.Log, "network", newState, n.step)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {

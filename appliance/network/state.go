@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -54,31 +54,31 @@ func (s *state) Apply(e api.Event) (bool, error) { return true, s.apply(e) }
 func (s *state) apply(e api.Event) error {
 	switch e.Object.Kind {
 	case api.KindNode:
-		return follow.Apply(s.nodes, e)
+		return watchcache.Apply(s.nodes, e)
 	case api.KindOVN:
-		return follow.Apply(s.ovn, e)
+		return watchcache.Apply(s.ovn, e)
 	case api.KindChassis:
-		return follow.Apply(s.chassis, e)
+		return watchcache.Apply(s.chassis, e)
 	case api.KindProject:
-		return follow.Apply(s.projects, e)
+		return watchcache.Apply(s.projects, e)
 	case api.KindNetwork:
-		return follow.Apply(s.networks, e)
+		return watchcache.Apply(s.networks, e)
 	case api.KindSecurityGroup:
-		return follow.Apply(s.groups, e)
+		return watchcache.Apply(s.groups, e)
 	case api.KindExternalNetwork:
-		return follow.Apply(s.external, e)
+		return watchcache.Apply(s.external, e)
 	case api.KindRouter:
-		return follow.Apply(s.routers, e)
+		return watchcache.Apply(s.routers, e)
 	case api.KindFloatingIP:
-		return follow.Apply(s.floating, e)
+		return watchcache.Apply(s.floating, e)
 	case api.KindLoadBalancer:
-		return follow.Apply(s.balancers, e)
+		return watchcache.Apply(s.balancers, e)
 	case api.KindInstance:
-		return follow.Apply(s.instances, e)
+		return watchcache.Apply(s.instances, e)
 	case api.KindMigration:
-		return follow.Apply(s.migrations, e)
+		return watchcache.Apply(s.migrations, e)
 	case api.KindFlavor:
-		return follow.Apply(s.flavors, e)
+		return watchcache.Apply(s.flavors, e)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // Store is what this needs of the cluster's state.
@@ -78,7 +78,7 @@ func (e ending) Apply(ev api.Event) (changed bool, err error) {
 
 // Run looks until ctx ends, as long as there is something to delete.
 func Run(ctx context.Context, s Store, log *slog.Logger) {
-	_ = follow.Run(ctx, s, log, "services", nothing, func(ctx context.Context, e ending) time.Duration {
+	_ = watchcache.Run(ctx, s, log, "services", nothing, func(ctx context.Context, e ending) time.Duration {
 		if len(e.services)+len(e.unpaid) == 0 {
 			return idle
 		}

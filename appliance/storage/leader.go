@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
@@ -44,7 +44,7 @@ type Cluster interface {
 func (l *Leader) Run(ctx context.Context) error {
 	l.Node.leads.Store(true)
 	defer l.Node.leads.Store(false)
-	return follow.Run(ctx, l.Store, l.Log, "storage", newState, l.step)
+	return watchcache.Run(ctx, l.Store, l.Log, "storage", newState, l.step)
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {

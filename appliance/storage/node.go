@@ -21,7 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
 
@@ -77,7 +77,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return follow.Run(ctx, n.Store, n.Log, "storage", newState, n.step)
+	return watchcache.Run(ctx, n.Store, n.Log, "storage", newState, n.step)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // NodeKinds are what every node follows, LeaderKinds what the leader does.
@@ -30,13 +30,13 @@ func newState() *state {
 func (s *state) apply(e api.Event) error {
 	switch e.Object.Kind {
 	case api.KindNode:
-		return follow.Apply(s.nodes, e)
+		return watchcache.Apply(s.nodes, e)
 	case api.KindDisk:
-		return follow.Apply(s.disks, e)
+		return watchcache.Apply(s.disks, e)
 	case api.KindCephKeys:
-		return follow.Apply(s.ceph, e)
+		return watchcache.Apply(s.ceph, e)
 	case api.KindCephCluster:
-		return follow.Apply(s.clusters, e)
+		return watchcache.Apply(s.clusters, e)
 	}
 	return nil
 }

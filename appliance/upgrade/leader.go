@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // every is how often an upgrade that goes on is looked at.
@@ -48,7 +48,7 @@ type Leader struct {
 // Run until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.quiet = map[api.NodeID]time.Time{}
-	return follow.Run(ctx, l.Store, l.Log, "upgrade", newPicture, l.step)
+	return watchcache.Run(ctx, l.Store, l.Log, "upgrade", newPicture, l.step)
 }
 
 // picture is the upgrades that there are: one, or none.
@@ -58,7 +58,7 @@ func newPicture() picture { return picture{} }
 
 // Apply implements follow.Picture.
 func (p picture) Apply(e api.Event) (bool, error) {
-	return true, follow.Apply(p, e)
+	return true, watchcache.Apply(p, e)
 }
 
 // upgrade is the one there is; nil: there is none.

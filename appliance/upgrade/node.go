@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/follow"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // Peers are the cluster's nodes.
@@ -85,7 +85,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return err
 	}
-	return follow.Run(ctx, a.Store, a.Log, "upgrade", newPicture, a.step)
+	return watchcache.Run(ctx, a.Store, a.Log, "upgrade", newPicture, a.step)
 }
 
 func (a *Agent) step(ctx context.Context, p picture) time.Duration {

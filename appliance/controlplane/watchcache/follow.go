@@ -1,6 +1,6 @@
-// Package follow keeps a part's picture of the store's objects up to date and
+// Package watchcache keeps a part's picture of the store's objects up to date and
 // has it looked at when it has changed.
-package follow
+package watchcache
 
 import (
 	"context"
