@@ -11,7 +11,7 @@ import (
 // A service is what an outside billing system has sold: an organization with a
 // project, a user, and perhaps a machine. The organization stays when the
 // service ends, suspended: what was used, and invoices of it, lead there. All
-// that a call writes is one batch; appliance/services deletes what has ended.
+// that a call writes is one batch; appliance/controlplane/offboarding deletes what has ended.
 
 // serviceTries is how often a call looks anew when somebody (a second call, the
 // planner, an agent) was quicker.

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
-	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/billing"
 )
 
@@ -226,7 +226,7 @@ func TestServiceEnds(t *testing.T) {
 		t.Errorf("made again while it is deleted: %v", err)
 	}
 	for i := 0; ; i++ {
-		if err := services.Sweep(t.Context(), s.Store, time.Now()); err != nil || i > 20 {
+		if err := offboarding.Sweep(t.Context(), s.Store, time.Now()); err != nil || i > 20 {
 			t.Fatal(i, err)
 		}
 		for _, kind := range []api.Kind{api.KindInstance, api.KindVolume} {

@@ -50,7 +50,7 @@ var rules = []rule{
 	{"appliance/upgrade", []string{"api", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
 	{"appliance/network", []string{"api", "sdn", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "follows what sdn decides, and records what leaves; main hands it the store and the wire"},
 	{"appliance/test/simulation", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
-	{"appliance/services", []string{"api", "appliance/controlplane/watchcache"}, "deletes what ended services had; main hands it the store"},
+	{"appliance/controlplane/offboarding", []string{"api", "appliance/controlplane/watchcache"}, "deletes what ended services had; main hands it the store"},
 	{"appliance/catalogue", []string{"api"}, "files"},
 	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/catalogue"}, "the CLI is a client of the API"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},

@@ -26,9 +26,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
-	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/appliance/store"
 	"github.com/basalt-gpu/basalt/gpu/gpud/backend"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
@@ -376,7 +376,7 @@ func (n *node) plan(ctx context.Context) error {
 			wg.Go(func() { n.upgrade.lead(ctx, in) })
 		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
-		wg.Go(func() { services.Run(ctx, ending{n.store, in}, n.log) })
+		wg.Go(func() { offboarding.Run(ctx, ending{n.store, in}, n.log) })
 		wg.Go(func() {
 			(&invoicing.Job{Books: invoicing.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})

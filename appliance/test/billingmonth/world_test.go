@@ -15,8 +15,8 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
-	"github.com/basalt-gpu/basalt/appliance/services"
 	"github.com/basalt-gpu/basalt/billing"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
@@ -148,7 +148,7 @@ func (w *world) turn() {
 		for _, h := range w.houses {
 			did = h.work() || did
 		}
-		if err := services.Sweep(w.t.Context(), w.store, w.Now()); err != nil {
+		if err := offboarding.Sweep(w.t.Context(), w.store, w.Now()); err != nil {
 			w.t.Fatal(err)
 		}
 		if !did {

@@ -1,4 +1,4 @@
-package services_test
+package offboarding_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
@@ -63,7 +63,7 @@ func benchmarkRun(b *testing.B, n int) {
 		b.ReportMetric(float64(after.Utime.Nano()+after.Stime.Nano()-before.Utime.Nano()-before.Stime.Nano())/1e6, name+"-cpu-ms")
 	}
 	measure("list", func() {
-		if err := services.Sweep(b.Context(), s, time.Now()); err != nil {
+		if err := offboarding.Sweep(b.Context(), s, time.Now()); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -72,7 +72,7 @@ func benchmarkRun(b *testing.B, n int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
 	measure("begin", func() {
-		go func() { services.Run(ctx, s, slog.New(slog.DiscardHandler)); close(done) }()
+		go func() { offboarding.Run(ctx, s, slog.New(slog.DiscardHandler)); close(done) }()
 		time.Sleep(period)
 	})
 	measure("idle", func() { time.Sleep(period) })

@@ -1,4 +1,4 @@
-package services_test
+package offboarding_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 )
 
 // counting is a store that counts lists.
@@ -66,7 +66,7 @@ func runWaitsForAnEnd(t *testing.T) {
 	put("svc-2", false)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { services.Run(ctx, store, slog.New(slog.DiscardHandler)); close(done) }()
+	go func() { offboarding.Run(ctx, store, slog.New(slog.DiscardHandler)); close(done) }()
 	gone("svc-1")
 	time.Sleep(3 * time.Second) // the next looks are over
 	before := store.lists.Load()

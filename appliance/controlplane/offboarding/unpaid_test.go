@@ -1,4 +1,4 @@
-package services_test
+package offboarding_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
-	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/billing"
 )
 
@@ -63,7 +63,7 @@ func (d *debtor) until(day int) {
 	for end := time.Date(2026, 3, day, 1, 0, 0, 0, time.UTC); d.now.Before(end); d.now = d.now.Add(6 * time.Hour) {
 		d.job.Step(d.t.Context(), d.now)
 		for range 6 {
-			if err := services.Sweep(d.t.Context(), d.Memory, d.now); err != nil {
+			if err := offboarding.Sweep(d.t.Context(), d.Memory, d.now); err != nil {
 				d.t.Fatal(err)
 			}
 		}
@@ -198,7 +198,7 @@ func TestDoomed(t *testing.T) {
 		return api.Organization{Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{DeleteAfterDays: 1}},
 			Status: api.OrganizationStatus{Billing: &api.BillingStatus{State: api.BillingDeleteDue, DeleteWarnedAt: &past, DeleteAt: &past}}}
 	}
-	if !services.Doomed(good(), now) {
+	if !offboarding.Doomed(good(), now) {
 		t.Error("it is kept")
 	}
 	for name, change := range map[string]func(o *api.Organization){
@@ -214,7 +214,7 @@ func TestDoomed(t *testing.T) {
 	} {
 		o := good()
 		change(&o)
-		if services.Doomed(o, now) {
+		if offboarding.Doomed(o, now) {
 			t.Errorf("%s: it is deleted", name)
 		}
 	}
@@ -233,7 +233,7 @@ func TestUnpaidIsRefusedWhenItChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmds, _ := services.Unpaid(o, []api.Object{in})
+	cmds, _ := offboarding.Unpaid(o, []api.Object{in})
 	d.put(api.KindOrganization, "org-1", "", "", api.OrganizationSpec{})
 	if _, err := d.Apply(t.Context(), api.Batch{At: d.now, Commands: cmds}); api.CodeOf(err) != api.CodeConflict {
 		t.Errorf("%v", err)

@@ -1,4 +1,4 @@
-// Package services deletes what a service had that has ended, in the
+// Package offboarding deletes what a service had that has ended, in the
 // background, while this node leads. The API server marks the service and
 // suspends its organization, so that nothing new comes; Next says what follows
 // of what there is:
@@ -12,7 +12,7 @@
 //
 // It also deletes what an organization runs that has not paid for so long that
 // its terms say so (unpaid.go).
-package services
+package offboarding
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package services_test
+package offboarding_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/services"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 )
 
 // An ended service loses what its organization has, in an order that agents can
@@ -81,7 +81,7 @@ func TestEndedServiceLosesAll(t *testing.T) {
 		}
 	}
 	for round := range 12 {
-		if err := services.Sweep(t.Context(), store, at); err != nil {
+		if err := offboarding.Sweep(t.Context(), store, at); err != nil {
 			t.Fatal(err)
 		}
 		if count(api.KindInstance, "a") > 0 && count(api.KindSnapshot, "a") == 0 || count(api.KindSnapshot, "a") > 0 && count(api.KindVolume, "a") == 0 ||
@@ -107,7 +107,7 @@ func TestEndedServiceLosesAll(t *testing.T) {
 	if count(api.KindOrganization, "") != 2 || phase().Phase != api.ServiceTerminated {
 		t.Errorf("%d organizations, %+v", count(api.KindOrganization, ""), phase())
 	}
-	if before := store.Revision(); services.Sweep(t.Context(), store, at) != nil || store.Revision() != before {
+	if before := store.Revision(); offboarding.Sweep(t.Context(), store, at) != nil || store.Revision() != before {
 		t.Error("it goes on writing")
 	}
 }
