@@ -9,7 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/appliance/auditor"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 )
 
 // From the flag to the alert, with a real file: without --audit-anchor the operator is

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/auditor"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 )
 
 // audit verifies the audit trail in a term in which this node leads, once the
