@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/appliance/catalogue"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/catalogue"
 )
 
 func (a *App) apps() *kind[api.App] {
