@@ -144,7 +144,7 @@ type KindInfo struct {
 	// an organization may have that does not say so itself, its customers' ones not
 	// counted: enough for everybody, and few enough that nobody's make the cluster
 	// slow for others. Empty: none. Both belong to the state machine: a change needs
-	// a feature level (appliance/store/level.go).
+	// a feature level (appliance/controlplane/store/level.go).
 	Quota string
 	Most  int64
 	// Finalizers of a new object.

@@ -27,7 +27,7 @@ var rules = []rule{
 	{"api/storetest", []string{"api"}, "one conformance suite for every store"},
 	{"api", nil, "the kinds are a leaf: everybody imports them"},
 	{"appliance/bell", nil, "a channel that is closed"},
-	{"appliance/store", []string{"api", "appliance/atomicfile", "appliance/bell"}, "the store keeps objects; it does not know what they mean"},
+	{"appliance/controlplane/store", []string{"api", "appliance/atomicfile", "appliance/bell"}, "the store keeps objects; it does not know what they mean"},
 	{"appliance/controlplane/invoicing", []string{"api", "billing"}, "reads and writes what billing decides; main hands it the store"},
 	{"appliance/controlplane/planner", []string{"api", "appliance/controlplane/plan"}, "a thin shell around the planners"},
 	{"appliance/controlplane/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
@@ -41,7 +41,7 @@ var rules = []rule{
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
 	{"appliance/daemon", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/cluster/seal", []string{"api"}, "keys, and where they are kept"},
-	{"appliance/cluster/member", []string{"api", "appliance/bell", "appliance/cluster", "appliance/store", "appliance/atomicfile"}, "how a node becomes and stays a member"},
+	{"appliance/cluster/member", []string{"api", "appliance/bell", "appliance/cluster", "appliance/controlplane/store", "appliance/atomicfile"}, "how a node becomes and stays a member"},
 	{"appliance/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/controlplane/watchcache", []string{"api"}, "a watch, and not what is made of it"},
 	{"appliance/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
@@ -167,8 +167,8 @@ func TestImportArrows(t *testing.T) {
 // A rule that catches nothing protects nothing.
 func TestArrowsCatchAnOffender(t *testing.T) {
 	r, _ := ruleFor("api/server")
-	if allowed(r, "appliance/store") {
-		t.Error("api/server may import appliance/store")
+	if allowed(r, "appliance/controlplane/store") {
+		t.Error("api/server may import appliance/controlplane/store")
 	}
 	if r, _ := ruleFor("gpu/vhostgpu/x"); !allowed(r, "gpu/abi") || allowed(r, "gpu/gpud") {
 		t.Errorf("gpu/vhostgpu's rule is %v", r)

@@ -23,7 +23,7 @@ esac
 echo "bench: building"
 go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
-go test -c -o "$out/store.test" ./appliance/store
+go test -c -o "$out/store.test" ./appliance/controlplane/store
 go test -c -o "$out/ovn.test" ./sdn/ovn
 go test -c -o "$out/e2e.test" ./appliance/test/e2e/node
 go test -c -o "$out/ui.test" ./ui
@@ -53,8 +53,8 @@ for round in $(seq "$rounds"); do
 	take busy "$build/bin/benchreport" busy
 	take guest env BASALT_GPU="unix:$sockets/gpu" LD_LIBRARY_PATH="$build/guest/lib" timeout 120 "$build/obj/guest/bench" 1
 	take soft go_bench soft gpu/soft '^Benchmark(Kernels|Waits|NoWaits|Launch|HandOver)'
-	take store go_bench store appliance/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
-	take store go_bench store appliance/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
+	take store go_bench store appliance/controlplane/store '^(BenchmarkCommit|BenchmarkList|BenchmarkAlerts)$'
+	take store go_bench store appliance/controlplane/store '^BenchmarkClusterCommit$' 1s # a thousand clients take time to begin
 	take network go_bench ovn sdn/ovn '^BenchmarkThroughput$'
 	take portal go_bench ui ui '^BenchmarkPortal$' 1x # in Chromium
 done

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // have writes Raft's members as "a* b+ c": * leads, + votes.

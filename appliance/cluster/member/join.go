@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // Request of a node that wants to join: POST /join on a member's peer port.

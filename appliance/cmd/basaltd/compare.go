@@ -9,7 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 const (

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // A node is told that its copy is wrong when the others can go on without its vote.

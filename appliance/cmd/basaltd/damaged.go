@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // A member whose store is lost or damaged has no say in the cluster and shows

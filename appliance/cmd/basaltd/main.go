@@ -18,8 +18,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/debugserver"
-	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // version is set by the linker.

@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // Cluster answers server.Membership: as this node knows it, so that a minority

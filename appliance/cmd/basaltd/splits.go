@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 // splitKept is how long a part without a majority is reported after it was last

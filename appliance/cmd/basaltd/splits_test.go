@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
 func TestParties(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/network"
-	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // openURLs decides which addresses that tenants choose may be reached.

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/webhook"
-	"github.com/basalt-gpu/basalt/appliance/store"
 )
 
 // webhooks is what delivers events in a term in which this node leads.

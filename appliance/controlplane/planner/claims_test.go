@@ -8,7 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/installer/dev/memory"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"

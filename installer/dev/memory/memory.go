@@ -1,7 +1,7 @@
 // Package memory is for tests that wait for a disk at every write: what they write
 // lies in memory where the machine has a place for that. A process that is killed
 // leaves the same files there as on a disk; what a power cut leaves is
-// appliance/store's to test.
+// appliance/controlplane/store's to test.
 package memory
 
 import (

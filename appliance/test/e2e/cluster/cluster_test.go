@@ -26,18 +26,18 @@ var stories = []story{
 	{"Moves", moves, ""},
 	{"NodeFrozen", nodeFrozen, "appliance/test/simulation TestStories/NodeFrozen"},
 	{"DaemonFrozen", daemonFrozen, "appliance/test/simulation TestStories/DaemonFrozen"},
-	{"Partition", partition, "appliance/test/simulation TestStories/Partition, appliance/store TestMinority"},
+	{"Partition", partition, "appliance/test/simulation TestStories/Partition, appliance/controlplane/store TestMinority"},
 	{"OneOfTwoPaths", oneOfTwoPaths, "appliance/test/simulation TestStories/OneOfTwoPaths"},
 	{"OneWay", oneWay, "appliance/test/simulation TestStories/OneWay"},
 	{"PacketLoss", packetLoss, "appliance/test/simulation TestStories/PacketLoss"},
-	{"DiskFull", diskFull, "appliance/store TestDiskFull"},
+	{"DiskFull", diskFull, "appliance/controlplane/store TestDiskFull"},
 	{"StoreLost", storeLost, "appliance/cmd/basaltd TestRebuild"},
 	{"ClockOff", clockOff, "appliance/test/simulation TestStories/ClockOff"},
 	{"Drain", drain, "appliance/test/simulation TestStories/Drain"},
 	{"RandomFaults", randomFaults, "appliance/test/simulation TestSeeds"},
 	{"Joining", joining, "appliance/cluster/member TestAdmit, appliance/cluster/peer TestRemovedNodeIsCutOff"},
-	{"BackedUp", backedUp, "appliance/store TestRestoreInto"},
-	{last, quorumLost, "appliance/store TestRecover"},
+	{"BackedUp", backedUp, "appliance/controlplane/store TestRestoreInto"},
+	{last, quorumLost, "appliance/controlplane/store TestRecover"},
 }
 
 // last of the stories.

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 )
 

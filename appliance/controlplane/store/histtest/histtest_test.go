@@ -9,7 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 )
 
 func run(target histtest.Target, forTime time.Duration) *histtest.Recorder {

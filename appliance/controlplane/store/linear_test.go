@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/store/histtest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"

@@ -17,7 +17,7 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/appliance/store/pages"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/pages"
 )
 
 // guarded runs what reads or writes a bbolt file. A damaged page makes bbolt
