@@ -130,7 +130,7 @@ const (
 	VolumeFailed   VolumePhase = "Failed"
 )
 
-// Instance phases. DESIGN of the life cycle: appliance/agent/instance.go.
+// Instance phases. DESIGN of the life cycle: appliance/node/agent/instance.go.
 const (
 	InstancePending  InstancePhase = "Pending"
 	InstanceCreating InstancePhase = "Creating"

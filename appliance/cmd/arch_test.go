@@ -31,7 +31,7 @@ var rules = []rule{
 	{"appliance/controlplane/invoicing", []string{"api", "billing"}, "reads and writes what billing decides; main hands it the store"},
 	{"appliance/controlplane/planner", []string{"api", "appliance/controlplane/plan"}, "a thin shell around the planners"},
 	{"appliance/controlplane/plan", []string{"api", "gpu/sched", "billing"}, "planners are pure functions of objects"},
-	{"appliance/agent", []string{"api", "appliance/atomicfile", "appliance/reconcile", "appliance/samples", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/reconcile", "appliance/samples", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/samples", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/cluster/pki", []string{"api", "appliance/atomicfile"}, "certificates know names, not who uses them"},

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 )
 

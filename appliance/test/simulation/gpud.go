@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/agent"
 )
 
 const vramBytes = 8 << 30

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
