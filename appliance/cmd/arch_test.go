@@ -39,7 +39,7 @@ var rules = []rule{
 	{"appliance/cluster/lease", []string{"api"}, "leases and witnesses are pure decisions with a thin shell; main hands it peers"},
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
-	{"appliance/daemon", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
+	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/cluster/seal", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/member", []string{"api", "appliance/bell", "appliance/cluster", "appliance/controlplane/store", "appliance/atomicfile"}, "how a node becomes and stays a member"},
 	{"appliance/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},

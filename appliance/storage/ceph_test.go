@@ -21,7 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/installer/dev/failed"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
@@ -78,7 +78,7 @@ func newReal(t *testing.T) *real {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	daemons, err := daemon.NewProcesses(filepath.Join(dir, "run"), filepath.Join(dir, "log"))
+	daemons, err := supervisor.NewProcesses(filepath.Join(dir, "run"), filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/appliance/daemon"
 	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
@@ -142,13 +142,13 @@ const installed = "/run/basalt"
 // daemonsOf is who runs the network's programs, and whether the distribution's
 // service runs Open vSwitch. A node with a run folder of its own is a demo or a
 // test beside whatever else its machine does: it keeps to itself.
-func daemonsOf(c config) (d daemon.Daemons, foreign bool, err error) {
+func daemonsOf(c config) (d supervisor.Daemons, foreign bool, err error) {
 	state, logs := filepath.Join(c.run, "daemons"), filepath.Join(c.data, "log")
 	if c.run != installed {
-		d, err = daemon.NewProcesses(state, logs)
+		d, err = supervisor.NewProcesses(state, logs)
 		return d, false, err
 	}
-	d, err = daemon.New(state, logs)
+	d, err = supervisor.New(state, logs)
 	return d, deploy.Foreign(), err
 }
 

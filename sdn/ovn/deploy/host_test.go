@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 )
 
 func needHost(t *testing.T) {
@@ -60,7 +60,7 @@ func forgotten() {
 		}
 		nodes, _ := filepath.Glob(path + "/*/daemons")
 		for _, node := range nodes {
-			if p, err := daemon.NewProcesses(node, filepath.Join(filepath.Dir(node), "log")); err == nil {
+			if p, err := supervisor.NewProcesses(node, filepath.Join(filepath.Dir(node), "log")); err == nil {
 				for _, name := range []string{"ovn-controller", "ovn-northd", "ovn-sb", "ovn-nb", "ovs-vswitchd", "ovs-db"} {
 					_ = p.Stop(context.Background(), name)
 				}

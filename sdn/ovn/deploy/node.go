@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Daemons runs programs that outlive this one; appliance/daemon does.
+// Daemons runs programs that outlive this one; appliance/node/supervisor does.
 type Daemons interface {
 	Run(ctx context.Context, name string, argv []string) error
 	Stop(ctx context.Context, name string) error

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/appliance/daemon"
+	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
@@ -25,7 +25,7 @@ type testNode struct {
 	id      string
 	address netip.Addr
 	ns, dir string
-	daemons *daemon.Processes
+	daemons *supervisor.Processes
 	tls     TLS
 	work    chan func() // runs on a thread that is in the namespace
 }
@@ -47,7 +47,7 @@ func (s *site) node(i int) *testNode {
 	command(t, "ip", "-n", n.ns, "link", "set", "eth0", "up")
 
 	var err error
-	if n.daemons, err = daemon.NewProcesses(filepath.Join(n.dir, "daemons"), filepath.Join(n.dir, "log")); err != nil {
+	if n.daemons, err = supervisor.NewProcesses(filepath.Join(n.dir, "daemons"), filepath.Join(n.dir, "log")); err != nil {
 		t.Fatal(err)
 	}
 	if s.tls {

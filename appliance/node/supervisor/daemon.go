@@ -1,4 +1,4 @@
-// Package daemon runs the long-lived programs of others that a node needs
+// Package supervisor runs the long-lived programs of others that a node needs
 // (ovsdb-server, ovn-controller, ceph-osd, …). They outlive basaltd: it finds
 // them again and leaves them alone.
 //
@@ -14,7 +14,7 @@
 // One name is one program, whatever happens: Processes takes a lock per name,
 // and whoever is killed between any two steps leaves what the next Run
 // understands. Callers call Run again and again.
-package daemon
+package supervisor
 
 import (
 	"context"
