@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/appliance/node/fence"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
 
 // cluster is a member's part of the cluster: the wire, who is on it, the lease.

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
-	"github.com/basalt-gpu/basalt/appliance/fence"
+	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
 
 // openLease wires the lease: this node's own, its eyes as a witness, and its

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
-	"github.com/basalt-gpu/basalt/appliance/fence"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/node/fence"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Of appliance/fence, which keeps its state machine to itself.
+// Of appliance/node/fence, which keeps its state machine to itself.
 const (
 	fenceScan  = 200 * time.Millisecond
 	fenceCalm  = time.Second // between hunts when calmAfter nobody was found
@@ -19,7 +19,7 @@ const (
 )
 
 // fence is basalt-fence: a process of its own that kills what is not kept when
-// there is no lease, and feeds the watchdog while it can. appliance/fence's
+// there is no lease, and feeds the watchdog while it can. appliance/node/fence's
 // package comment draws it. Its state outlives it; a lease, and whom it killed,
 // only in the same boot.
 type fence struct {
