@@ -28,8 +28,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 	"github.com/basalt-gpu/basalt/appliance/reconcile"
-	"github.com/basalt-gpu/basalt/appliance/samples"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
@@ -176,7 +176,7 @@ type Agent struct {
 
 	unknown *unknown
 
-	book *samples.Book // charts
+	book *metrics.Book // charts
 
 	accelerator atomic.Value // accelerated
 	pools       atomic.Pointer[map[string]sds.Driver]
@@ -232,7 +232,7 @@ func New(o Options) *Agent {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
-	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), news: make(chan struct{}, 1), cache: newCache(o.NodeID), book: samples.NewBook(o.Now()),
+	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), news: make(chan struct{}, 1), cache: newCache(o.NodeID), book: metrics.NewBook(o.Now()),
 		stopping: map[string]stopping{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
 	a.jobs.init(a)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/samples"
-	"github.com/basalt-gpu/basalt/appliance/samples/host"
+	"github.com/basalt-gpu/basalt/appliance/node/metrics"
+	"github.com/basalt-gpu/basalt/appliance/node/metrics/host"
 )
 
 // Cards tells what the node's cards do now.
@@ -90,15 +90,15 @@ func (a *Agent) sampleMachines(ctx context.Context) error {
 			continue
 		}
 		a.book.Note(string(u.ID), now,
-			samples.Counter(api.SampleCPU, u.CPUNanos, 100/(1e9*float64(in.Assignment.Vcpus))),
-			samples.Level(api.SampleMemory, float64(u.ResidentBytes)),
-			samples.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
-			samples.Counter(api.SampleDiskRead, u.ReadBytes, 1),
-			samples.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
-			samples.Counter(api.SampleDiskReads, u.ReadOps, 1),
-			samples.Counter(api.SampleDiskWrites, u.WriteOps, 1),
-			samples.Counter(api.SampleReceived, u.ReceivedBytes, 1),
-			samples.Counter(api.SampleSent, u.SentBytes, 1))
+			metrics.Counter(api.SampleCPU, u.CPUNanos, 100/(1e9*float64(in.Assignment.Vcpus))),
+			metrics.Level(api.SampleMemory, float64(u.ResidentBytes)),
+			metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
+			metrics.Counter(api.SampleDiskRead, u.ReadBytes, 1),
+			metrics.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
+			metrics.Counter(api.SampleDiskReads, u.ReadOps, 1),
+			metrics.Counter(api.SampleDiskWrites, u.WriteOps, 1),
+			metrics.Counter(api.SampleReceived, u.ReceivedBytes, 1),
+			metrics.Counter(api.SampleSent, u.SentBytes, 1))
 	}
 	return nil
 }
@@ -127,13 +127,13 @@ func (a *Agent) sampleHost(context.Context) error {
 		return err
 	}
 	a.book.Note(string(a.o.NodeID), a.o.Now(),
-		samples.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
-		samples.Level(api.SampleMemory, float64(u.UsedBytes)),
-		samples.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
-		samples.Counter(api.SampleDiskRead, u.ReadBytes, 1),
-		samples.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
-		samples.Counter(api.SampleReceived, u.ReceivedBytes, 1),
-		samples.Counter(api.SampleSent, u.SentBytes, 1))
+		metrics.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
+		metrics.Level(api.SampleMemory, float64(u.UsedBytes)),
+		metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
+		metrics.Counter(api.SampleDiskRead, u.ReadBytes, 1),
+		metrics.Counter(api.SampleDiskWrite, u.WriteBytes, 1),
+		metrics.Counter(api.SampleReceived, u.ReceivedBytes, 1),
+		metrics.Counter(api.SampleSent, u.SentBytes, 1))
 	return nil
 }
 
@@ -154,17 +154,17 @@ func (a *Agent) sampleCards(ctx context.Context) error {
 				continue
 			}
 			a.book.Note(string(t.Instance), now,
-				samples.Counter(api.SampleGPU, t.GPUNanos, 100/1e9),
-				samples.Level(api.SampleVRAM, float64(t.VRAMResidentBytes)),
-				samples.Level(api.SampleVRAMLimit, float64(t.VRAMLimitBytes)))
-			if v := a.book.Last(string(t.Instance), api.SampleGPU, samples.Fine, now); !math.IsNaN(v) {
+				metrics.Counter(api.SampleGPU, t.GPUNanos, 100/1e9),
+				metrics.Level(api.SampleVRAM, float64(t.VRAMResidentBytes)),
+				metrics.Level(api.SampleVRAMLimit, float64(t.VRAMLimitBytes)))
+			if v := a.book.Last(string(t.Instance), api.SampleGPU, metrics.Fine, now); !math.IsNaN(v) {
 				busy += v
 			}
 		}
 		a.book.Note(gpuID(a.o.NodeID, c.Device), now,
-			samples.Level(api.SampleGPU, busy),
-			samples.Level(api.SampleVRAM, float64(c.VRAMResidentBytes)),
-			samples.Level(api.SampleVRAMLimit, float64(c.VRAMBytes)))
+			metrics.Level(api.SampleGPU, busy),
+			metrics.Level(api.SampleVRAM, float64(c.VRAMResidentBytes)),
+			metrics.Level(api.SampleVRAMLimit, float64(c.VRAMBytes)))
 	}
 	return nil
 }
@@ -185,9 +185,9 @@ func (a *Agent) Samples(_ context.Context, of api.Kind, id string, q api.SampleQ
 			return api.Samples{}, err
 		}
 	}
-	c, err := a.book.Read(id, samples.Span{From: q.From, Step: q.Step}, a.o.Now())
+	c, err := a.book.Read(id, metrics.Span{From: q.From, Step: q.Step}, a.o.Now())
 	switch {
-	case errors.Is(err, samples.ErrMany):
+	case errors.Is(err, metrics.ErrMany):
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("longer steps, or a later from")
 	case err != nil:
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
-	"github.com/basalt-gpu/basalt/appliance/samples"
+	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 )
 
 // cards is a gpud with one card, as charts see it.
@@ -46,12 +46,12 @@ func (w *town) sampled(h *house, c *cards, slots int) (failed int) {
 	w.t.Helper()
 	for range slots {
 		if c != nil {
-			c.use.Tenants[1].GPUNanos += uint64(samples.Fine / 4)
+			c.use.Tenants[1].GPUNanos += uint64(metrics.Fine / 4)
 		}
 		if err := h.Sample(h.ctx); err != nil {
 			failed++
 		}
-		w.pass(samples.Fine)
+		w.pass(metrics.Fine)
 	}
 	return failed
 }

@@ -1,4 +1,4 @@
-// Package samples keeps what was measured on one node for charts: of each
+// Package metrics keeps what was measured on one node for charts: of each
 // resource (an instance, the node, a card) some series, each as a bounded ring
 // in two resolutions. It is in memory alone and leaves the node only when it is
 // asked for: a restart of its process is a gap at the beginning, and nothing is
@@ -7,7 +7,7 @@
 // Time is what has passed on the monotonic clock since the book was begun; UTC
 // is what the wall clock says when it is asked, so that setting the clock moves
 // the whole chart and tears no hole.
-package samples
+package metrics
 
 import (
 	"errors"
