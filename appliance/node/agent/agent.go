@@ -29,7 +29,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/node/metrics"
-	"github.com/basalt-gpu/basalt/appliance/reconcile"
+	"github.com/basalt-gpu/basalt/appliance/node/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
