@@ -35,7 +35,7 @@ var rules = []rule{
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/cluster/pki", []string{"api", "appliance/atomicfile"}, "certificates know names, not who uses them"},
-	{"appliance/cluster/peer", []string{"api", "appliance/cluster/pki"}, "the wire between nodes carries calls and does not know what they mean"},
+	{"appliance/cluster/transport", []string{"api", "appliance/cluster/pki"}, "the wire between nodes carries calls and does not know what they mean"},
 	{"appliance/cluster/lease", []string{"api"}, "leases and witnesses are pure decisions with a thin shell; main hands it peers"},
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
@@ -47,7 +47,7 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 		return err
 	}
 	var w Welcome
-	err = peer.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.Level,
+	err = transport.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.Level,
 		Node: self.Node, Name: self.Name, Version: self.Version,
 		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
 	if err != nil {

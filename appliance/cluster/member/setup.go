@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 )
 
 // Setup is what the setup calls do; basaltd has one for a node without a
@@ -65,7 +65,7 @@ func with[In any](do func(context.Context, In) error) func(*http.Request) error 
 
 func answer(w http.ResponseWriter, v any, err error) {
 	if err != nil {
-		_ = api.WriteProblem(w, peer.Domain(err)) // who has gone needs no answer
+		_ = api.WriteProblem(w, transport.Domain(err)) // who has gone needs no answer
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

@@ -19,8 +19,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
@@ -40,10 +40,10 @@ type cluster struct {
 	rec member.Record
 
 	keeper    *pki.Keeper
-	client    *peer.Client
-	server    *peer.Server
+	client    *transport.Client
+	server    *transport.Server
 	directory *member.Directory
-	prober    *peer.Prober
+	prober    *transport.Prober
 	store     *store.Store
 
 	guide   *guide        // who leads
@@ -64,9 +64,9 @@ func openWire(c config, rec member.Record, self member.Self, log *slog.Logger) (
 	if cl.keeper, err = pki.Open(cl.dir); err != nil {
 		return nil, err
 	}
-	book := new(peer.Book)
-	cl.client = peer.NewClient(cl.keeper, book, log)
-	var server atomic.Pointer[peer.Server]
+	book := new(transport.Book)
+	cl.client = transport.NewClient(cl.keeper, book, log)
+	var server atomic.Pointer[transport.Server]
 	cl.directory = member.NewDirectory(member.DirectoryOptions{
 		Self: self, Known: rec.Peers, Publish: book.Replace, Save: cl.savePeers, Log: log,
 		Kick: func(id api.NodeID) {
@@ -75,12 +75,12 @@ func openWire(c config, rec member.Record, self member.Self, log *slog.Logger) (
 			}
 		},
 	})
-	cl.server, err = peer.NewServer(peer.Options{Keeper: cl.keeper, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
+	cl.server, err = transport.NewServer(transport.Options{Keeper: cl.keeper, Client: cl.client, Listen: c.peerListen, Member: cl.directory.Member, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	server.Store(cl.server)
-	cl.prober = peer.NewProber(cl.client)
+	cl.prober = transport.NewProber(cl.client)
 	if c.fence != "none" {
 		cl.fence = fence.Dial(c.fence)
 	}
@@ -122,7 +122,7 @@ func afterBroken(why error) error {
 }
 
 // remote is store.Remote over the wire.
-type remote struct{ client *peer.Client }
+type remote struct{ client *transport.Client }
 
 func (r remote) call(ctx context.Context, leader, path string, in, out any) error {
 	sent := false
@@ -153,26 +153,26 @@ func (r remote) ReadIndex(ctx context.Context, leader string) (index uint64, err
 // openStore takes the store in and mounts what members ask of each other.
 func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.store = s
-	cl.server.Handle("POST /store/apply", peer.JSON(func(ctx context.Context, _ api.NodeID, b api.Batch) ([]api.Object, error) {
+	cl.server.Handle("POST /store/apply", transport.JSON(func(ctx context.Context, _ api.NodeID, b api.Batch) ([]api.Object, error) {
 		return s.ApplyLocal(ctx, b)
 	}))
-	cl.server.Handle("POST /store/index", peer.JSON(func(ctx context.Context, _ api.NodeID, _ struct{}) (uint64, error) {
+	cl.server.Handle("POST /store/index", transport.JSON(func(ctx context.Context, _ api.NodeID, _ struct{}) (uint64, error) {
 		return s.ReadIndex(ctx)
 	}))
-	cl.server.Handle("POST /certificate", peer.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
+	cl.server.Handle("POST /certificate", transport.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
 		return member.Sign(ctx, s, caller, csr, time.Now())
 	}))
-	cl.server.HandleJoin(peer.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
+	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
 		level, id, err := s.Settled()
 		if err != nil {
 			return member.Welcome{}, err
 		}
 		return member.Admit(ctx, s, member.Cluster{Level: level, ID: id}, r, time.Now())
 	}))
-	cl.server.Handle("POST "+reachesPath, peer.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
+	cl.server.Handle("POST "+reachesPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
 		return struct{}{}, s.Reaches(ctx, index)
 	}))
-	cl.server.Handle("POST "+levelPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return store.Level, nil }))
+	cl.server.Handle("POST "+levelPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return store.Level, nil }))
 	cl.serveDamaged(s)
 	cl.serveCompare(s)
 	epoch := int64(0)

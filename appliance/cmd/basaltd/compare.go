@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
@@ -22,10 +22,10 @@ const (
 
 // serveCompare answers the leader that compares.
 func (cl *cluster) serveCompare(s *store.Store) {
-	cl.server.Handle("POST "+partPath, peer.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (store.Part, error) {
+	cl.server.Handle("POST "+partPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (store.Part, error) {
 		return s.Part(ctx, index)
 	}))
-	cl.server.Handle("POST "+differsPath, peer.JSON(func(_ context.Context, caller api.NodeID, p store.Part) (struct{}, error) {
+	cl.server.Handle("POST "+differsPath, transport.JSON(func(_ context.Context, caller api.NodeID, p store.Part) (struct{}, error) {
 		cl.log.Error("this node's tables are not what most nodes have", "from", p.From.String(), "entry", p.Index, "says", caller)
 		return struct{}{}, cl.differs(p)
 	}))

@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
 
@@ -238,17 +238,17 @@ func (p *patient) standing(ctx context.Context) stand {
 
 // serveDamaged answers what members without a store ask.
 func (cl *cluster) serveDamaged(s *store.Store) {
-	cl.server.Handle("POST "+ownNodePath, peer.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (n api.Node, err error) {
+	cl.server.Handle("POST "+ownNodePath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (n api.Node, err error) {
 		o, err := s.Get(ctx, api.KindNode, string(caller))
 		if err != nil {
 			return n, err
 		}
 		return api.Decode[api.Node](o)
 	}))
-	cl.server.Handle("POST "+rebuildPath, peer.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
+	cl.server.Handle("POST "+rebuildPath, transport.JSON(func(ctx context.Context, caller api.NodeID, _ struct{}) (struct{}, error) {
 		return struct{}{}, s.RemoveMember(ctx, string(caller)) // the council adds it again, without a vote
 	}))
-	cl.server.Handle("POST "+standPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
+	cl.server.Handle("POST "+standPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (standing, error) {
 		return standing{cl.self.Name, s.Members()}, nil
 	}))
 }

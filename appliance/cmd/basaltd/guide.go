@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 )
 
 // guide knows who leads, also where Raft does not: a node that does not hear
@@ -128,7 +128,7 @@ func (cl *cluster) openGuide(raft elector) {
 			return leader, cl.client.Call(ctx, member, http.MethodPost, leaderPath, struct{}{}, &leader)
 		},
 	}
-	cl.server.Handle("POST "+leaderPath, peer.JSON(func(context.Context, api.NodeID, struct{}) (api.NodeID, error) {
+	cl.server.Handle("POST "+leaderPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (api.NodeID, error) {
 		return api.NodeID(raft.LeaderID()), nil
 	}))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
@@ -71,8 +71,8 @@ func (f fenceKeeper) Keep(ids []api.InstanceID) error {
 
 // eyes is lease.Reach over the prober's standing connections.
 type eyes struct {
-	prober *peer.Prober
-	book   *peer.Book
+	prober *transport.Prober
+	book   *transport.Book
 	self   api.NodeID
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -31,7 +31,7 @@ const (
 )
 
 // neighbours is agent.Peers and agent.Remote.
-type neighbours struct{ client *peer.Client }
+type neighbours struct{ client *transport.Client }
 
 func (n neighbours) PrepareMigration(ctx context.Context, target api.NodeID, r agent.PrepareRequest) (out agent.PrepareReply, err error) {
 	return out, n.client.Call(ctx, target, http.MethodPost, pathPrepare, r, &out)
@@ -72,8 +72,8 @@ func (n neighbours) FetchImage(ctx context.Context, from api.NodeID, id api.Imag
 
 // serveAgent mounts this node's agent for the others.
 func (cl *cluster) serveAgent(a *agent.Agent) {
-	cl.server.Handle("POST "+pathPrepare, peer.JSON(a.HandlePrepareMigration))
-	cl.server.Handle("POST "+pathFinish, peer.JSON(a.HandleFinish))
+	cl.server.Handle("POST "+pathPrepare, transport.JSON(a.HandlePrepareMigration))
+	cl.server.Handle("POST "+pathFinish, transport.JSON(a.HandleFinish))
 	cl.server.HandleStream(streamTunnel, func(ctx context.Context, node api.NodeID, header http.Header, c net.Conn) {
 		var r agent.TunnelRequest
 		if err := json.Unmarshal([]byte(header.Get(tunnelHeader)), &r); err != nil {
@@ -87,13 +87,13 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 	cl.server.Handle("GET "+pathImage+"{id}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, img, err := a.ExportImage(r.Context(), api.ImageID(r.PathValue("id")))
 		if err != nil {
-			peer.WriteError(w, err)
+			transport.WriteError(w, err)
 			return
 		}
 		defer content.Close()
 		raw, err := json.Marshal(img)
 		if err != nil {
-			peer.WriteError(w, err)
+			transport.WriteError(w, err)
 			return
 		}
 		w.Header().Set(imageHeader, string(raw))

@@ -20,9 +20,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/member"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
@@ -454,7 +454,7 @@ func checkListen(c config) error {
 // listen opens the API's port: with TLS by a given certificate, else by the
 // cluster's, else, on a loopback address, without.
 func (n *node) listen(c config) (net.Listener, error) {
-	l, err := peer.Listen(net.ListenConfig{}, c.listen)
+	l, err := transport.Listen(net.ListenConfig{}, c.listen)
 	switch {
 	case err != nil:
 		return nil, err

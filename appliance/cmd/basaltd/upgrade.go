@@ -13,7 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/cluster/peer"
+	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/appliance/upgrade"
 )
@@ -41,7 +41,7 @@ func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 	n.cluster.server.Handle("GET "+pathPackage+"{sum}", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f, err := a.Packages.Open(r.PathValue("sum"))
 		if err != nil {
-			peer.WriteError(w, err)
+			transport.WriteError(w, err)
 			return
 		}
 		defer f.Close()

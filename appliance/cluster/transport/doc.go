@@ -1,4 +1,4 @@
-// Package peer is the wire between the nodes of a cluster. It carries calls and
+// Package transport is the wire between the nodes of a cluster. It carries calls and
 // streams and does not know what they mean.
 //
 // A node listens on one TCP port for each of its network paths. All is TLS 1.3;
@@ -44,4 +44,4 @@
 //
 // Locks: Book.mu, conns.mu and Prober.mu are leaves: nothing is called while
 // they are held.
-package peer
+package transport
