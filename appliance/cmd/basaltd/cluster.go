@@ -18,7 +18,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
@@ -33,16 +33,16 @@ import (
 //	prober ─► leases (witness, heartbeats) ─► fence
 type cluster struct {
 	dir  string
-	self member.Self
+	self membership.Self
 	log  *slog.Logger
 
 	mu  sync.Mutex // guards rec
-	rec member.Record
+	rec membership.Record
 
 	keeper    *pki.Keeper
 	client    *transport.Client
 	server    *transport.Server
-	directory *member.Directory
+	directory *membership.Directory
 	prober    *transport.Prober
 	store     *store.Store
 
@@ -59,15 +59,15 @@ type cluster struct {
 
 // openWire opens what a member needs before its store: its identity and the
 // peer port, which is served from here on, because Raft needs it.
-func openWire(c config, rec member.Record, self member.Self, log *slog.Logger) (cl *cluster, err error) {
-	cl = &cluster{dir: member.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
+func openWire(c config, rec membership.Record, self membership.Self, log *slog.Logger) (cl *cluster, err error) {
+	cl = &cluster{dir: membership.Dir(c.data), self: self, log: log, rec: rec, restart: make(chan error, 1)}
 	if cl.keeper, err = pki.Open(cl.dir); err != nil {
 		return nil, err
 	}
 	book := new(transport.Book)
 	cl.client = transport.NewClient(cl.keeper, book, log)
 	var server atomic.Pointer[transport.Server]
-	cl.directory = member.NewDirectory(member.DirectoryOptions{
+	cl.directory = membership.NewDirectory(membership.DirectoryOptions{
 		Self: self, Known: rec.Peers, Publish: book.Replace, Save: cl.savePeers, Log: log,
 		Kick: func(id api.NodeID) {
 			if s := server.Load(); s != nil {
@@ -88,11 +88,11 @@ func openWire(c config, rec member.Record, self member.Self, log *slog.Logger) (
 }
 
 func (cl *cluster) savePeers(peers map[api.NodeID][]string) error {
-	return cl.change(func(r *member.Record) { r.Peers = maps.Clone(peers) })
+	return cl.change(func(r *membership.Record) { r.Peers = maps.Clone(peers) })
 }
 
 // change the record on the disk.
-func (cl *cluster) change(f func(*member.Record)) error {
+func (cl *cluster) change(f func(*membership.Record)) error {
 	cl.mu.Lock()
 	defer cl.mu.Unlock()
 	f(&cl.rec)
@@ -104,8 +104,8 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 	o.Transport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: cl.server.Raft(), MaxPool: 3, Timeout: 10 * time.Second, Logger: store.RaftLogger(cl.log),
 	})
-	o.Bootstrap = cl.rec.Founder && member.Founding(cl.dir)
-	o.Promise = member.PromiseFile(cl.dir)
+	o.Bootstrap = cl.rec.Founder && membership.Founding(cl.dir)
+	o.Promise = membership.PromiseFile(cl.dir)
 	o.Broken = func(why error) { cl.begin(afterBroken(why)) }
 	o.Remote = remote{cl.client}
 	return o
@@ -160,14 +160,14 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 		return s.ReadIndex(ctx)
 	}))
 	cl.server.Handle("POST /certificate", transport.JSON(func(ctx context.Context, caller api.NodeID, csr []byte) (pki.Issued, error) {
-		return member.Sign(ctx, s, caller, csr, time.Now())
+		return membership.Sign(ctx, s, caller, csr, time.Now())
 	}))
-	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r member.Request) (member.Welcome, error) {
+	cl.server.HandleJoin(transport.JSON(func(ctx context.Context, _ api.NodeID, r membership.Request) (membership.Welcome, error) {
 		level, id, err := s.Settled()
 		if err != nil {
-			return member.Welcome{}, err
+			return membership.Welcome{}, err
 		}
-		return member.Admit(ctx, s, member.Cluster{Level: level, ID: id}, r, time.Now())
+		return membership.Admit(ctx, s, membership.Cluster{Level: level, ID: id}, r, time.Now())
 	}))
 	cl.server.Handle("POST "+reachesPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
 		return struct{}{}, s.Reaches(ctx, index)
@@ -211,7 +211,7 @@ func (cl *cluster) begin(why error) {
 
 // sign asks a member for a new certificate: itself can, when its store answers.
 func (cl *cluster) sign(ctx context.Context, csr []byte) (pki.Issued, error) {
-	return member.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
+	return membership.Sign(ctx, cl.store, cl.self.Node, csr, time.Now())
 }
 
 // run is everything that goes on while the node is a member.
@@ -223,7 +223,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 			})
 		},
 		"council": func(ctx context.Context) error {
-			return member.Council(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
+			return membership.Council(ctx, cl.self.Node, cl.store, cl.directory, cl.caughtUp, cl.log)
 		},
 		"certificate": func(ctx context.Context) error { cl.keeper.Run(ctx, cl.sign, cl.log); return ctx.Err() },
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
@@ -242,9 +242,9 @@ func (cl *cluster) present(ctx context.Context) error {
 	for ctx.Err() == nil {
 		var err error
 		if cl.rec.Founder {
-			err = member.Establish(ctx, cl.store, cl.dir, cl.rec, cl.self)
+			err = membership.Establish(ctx, cl.store, cl.dir, cl.rec, cl.self)
 		} else {
-			err = member.Present(ctx, cl.store, cl.self)
+			err = membership.Present(ctx, cl.store, cl.self)
 		}
 		if err == nil {
 			<-ctx.Done()
@@ -276,7 +276,7 @@ func (cl *cluster) stay(ctx context.Context) error {
 // left ends membership.
 func (cl *cluster) left(why string) error {
 	cl.log.Warn(why)
-	if err := cl.change(func(r *member.Record) { r.State = api.SetupLeft }); err != nil {
+	if err := cl.change(func(r *membership.Record) { r.State = api.SetupLeft }); err != nil {
 		return err
 	}
 	cl.begin(errBeginAnew)
@@ -297,7 +297,7 @@ func (cl *cluster) close() error {
 }
 
 // restore makes a store of a backup and this node the founder of a new cluster.
-func restore(c config, dir string, self member.Self, backup io.Reader) error {
+func restore(c config, dir string, self membership.Self, backup io.Reader) error {
 	path := filepath.Join(c.data, "store")
 	info, err := store.RestoreInto(path, string(self.Node), backup)
 	if err != nil {
@@ -307,5 +307,5 @@ func restore(c config, dir string, self member.Self, backup io.Reader) error {
 	if err := m.decode(info.Cluster); err != nil {
 		return err
 	}
-	return member.Found(dir, m.Cluster, self, &m.CA, time.Now())
+	return membership.Found(dir, m.Cluster, self, &m.CA, time.Now())
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
@@ -38,7 +38,7 @@ type patient struct {
 
 // mend is the life of such a node. why is what is wrong; nil: it was told to
 // rebuild already.
-func mend(ctx context.Context, c config, rec member.Record, why error, log *slog.Logger) (err error) {
+func mend(ctx context.Context, c config, rec membership.Record, why error, log *slog.Logger) (err error) {
 	id, err := nodeID(filepath.Join(c.data, "node-id"))
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func mend(ctx context.Context, c config, rec member.Record, why error, log *slog
 	} else {
 		p.order()
 	}
-	srv := &http.Server{Handler: member.Handler(p), ConnContext: member.WithPeer, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: membership.Handler(p), ConnContext: membership.WithPeer, ReadHeaderTimeout: 10 * time.Second}
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -314,10 +314,10 @@ func (p *patient) rebuild(ctx context.Context) error {
 	if err := atomicfile.Sync(p.c.data); err != nil {
 		return err
 	}
-	if err := store.NewPromise(member.PromiseFile(p.dir), string(p.self.Node), ""); err != nil {
+	if err := store.NewPromise(membership.PromiseFile(p.dir), string(p.self.Node), ""); err != nil {
 		return err
 	}
-	return p.change(func(r *member.Record) { r.Rebuild = false })
+	return p.change(func(r *membership.Record) { r.Rebuild = false })
 }
 
 func (p *patient) say(message string) {
@@ -345,7 +345,7 @@ func (p *patient) Setup(context.Context) api.Setup {
 
 // Rebuild makes the store anew.
 func (p *patient) Rebuild(context.Context) error {
-	if err := p.change(func(r *member.Record) { r.Rebuild = true }); err != nil {
+	if err := p.change(func(r *membership.Record) { r.Rebuild = true }); err != nil {
 		return err
 	}
 	p.order()

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/debugserver"
 )
@@ -159,10 +159,10 @@ func live(ctx context.Context, c config, log *slog.Logger) error {
 	if err := makeFolders(c); err != nil {
 		return err
 	}
-	rec := member.Record{}
+	rec := membership.Record{}
 	if c.clustered() {
 		var err error
-		if rec, err = member.Load(member.Dir(c.data)); err != nil {
+		if rec, err = membership.Load(membership.Dir(c.data)); err != nil {
 			return err
 		}
 		if rec.State != api.SetupMember {

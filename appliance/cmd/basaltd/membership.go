@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
@@ -63,7 +63,7 @@ func (cl *cluster) Cluster(context.Context) (api.Cluster, error) {
 
 // NewJoinToken makes a token.
 func (cl *cluster) NewJoinToken(ctx context.Context, id api.JoinTokenID) (token, hash string, err error) {
-	return member.NewToken(ctx, cl.store, id)
+	return membership.NewToken(ctx, cl.store, id)
 }
 
 // backupMeta goes with a backup: what a new cluster needs before its store is
@@ -85,7 +85,7 @@ func (m *backupMeta) decode(raw []byte) error {
 
 // Backup writes the state, as it is when it begins.
 func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
-	ca, err := member.Authority(ctx, cl.store)
+	ca, err := membership.Authority(ctx, cl.store)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (cl *cluster) Recover(_ context.Context, confirm string) error {
 		return api.Errorf(api.CodeInvalid, "to confirm, name this node: %s", cl.self.Name).At("confirm").
 			WithHint("every other node must be switched off, and joins anew with an empty data directory")
 	}
-	if err := cl.change(func(r *member.Record) { r.Recover, r.Founder, r.Rebuild = true, true, false }); err != nil {
+	if err := cl.change(func(r *membership.Record) { r.Recover, r.Founder, r.Rebuild = true, true, false }); err != nil {
 		return err
 	}
 	cl.begin(errBeginAnew)
@@ -200,7 +200,7 @@ func (cl *cluster) Rebuild(context.Context) error {
 		return api.Errorf(api.CodeState, "this node is the cluster's only voter: nobody else has what it has").
 			WithHint("basalt cluster backup FILE keeps it")
 	}
-	if err := cl.change(func(r *member.Record) { r.Rebuild = true }); err != nil {
+	if err := cl.change(func(r *membership.Record) { r.Rebuild = true }); err != nil {
 		return err
 	}
 	cl.begin(errBeginAnew)
@@ -219,7 +219,7 @@ func (cl *cluster) recoverAlone(dir string) error {
 	if !cl.rec.Recover {
 		return nil
 	}
-	return store.Recover(dir, member.PromiseFile(cl.dir), string(cl.self.Node))
+	return store.Recover(dir, membership.PromiseFile(cl.dir), string(cl.self.Node))
 }
 
 // removeOthers ends a recovery: the other nodes' objects go, so that their
@@ -243,5 +243,5 @@ func (cl *cluster) removeOthers(ctx context.Context) error {
 			return err
 		}
 	}
-	return cl.change(func(r *member.Record) { r.Recover, r.Peers = false, nil })
+	return cl.change(func(r *membership.Record) { r.Recover, r.Peers = false, nil })
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/network"
@@ -109,7 +109,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	}
 	if n.cluster != nil {
 		f.tls = n.cluster.keeper.AnyNodeConfig()
-		f.node.TLS.Bundle, f.node.TLS.Cert, f.node.TLS.Key = pki.Files(member.Dir(c.data))
+		f.node.TLS.Bundle, f.node.TLS.Cert, f.node.TLS.Key = pki.Files(membership.Dir(c.data))
 	}
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
 	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})

@@ -19,7 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
@@ -68,7 +68,7 @@ type node struct {
 }
 
 // open wires the node: nothing runs yet.
-func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n *node, err error) {
+func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger) (n *node, err error) {
 	n = &node{log: log, compareEvery: c.compareEvery, broken: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -104,7 +104,7 @@ func open(ctx context.Context, c config, rec member.Record, log *slog.Logger) (n
 		return n, err
 	}
 	// The store is open: no other process writes here.
-	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), member.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
+	if err := atomicfile.Sweep(began, c.data, filepath.Join(c.data, "store"), membership.Dir(c.data), filepath.Join(c.data, "usage"), filepath.Join(c.data, "ceph")); err != nil {
 		return n, fmt.Errorf("remove half-written files: %w", err)
 	}
 	n.pools, err = openPools(c, n.imageURLs())
@@ -202,7 +202,7 @@ func keepRecords(days int) (time.Duration, error) {
 }
 
 // openStore opens the store, and with it the wire to the other nodes.
-func (n *node) openStore(ctx context.Context, c config, rec member.Record, id api.NodeID) (err error) {
+func (n *node) openStore(ctx context.Context, c config, rec membership.Record, id api.NodeID) (err error) {
 	o := store.Options{Dir: filepath.Join(c.data, "store"), NodeID: string(id), Log: n.log, Broken: func(why error) { n.broken <- afterBroken(why) }}
 	founder := true
 	if c.clustered() {
@@ -327,11 +327,11 @@ func (n *node) serveLocal(ctx context.Context) error {
 		return n.api.Serve(ctx, n.local)
 	}
 	mux := http.NewServeMux()
-	setup := member.Handler(n.cluster)
+	setup := membership.Handler(n.cluster)
 	mux.Handle("/v1/setup", setup)
 	mux.Handle("/v1/setup/", setup)
 	mux.Handle("/", n.api)
-	return n.api.ServeWith(ctx, n.local, mux, member.WithPeer)
+	return n.api.ServeWith(ctx, n.local, mux, membership.WithPeer)
 }
 
 // plan runs the planner whenever this node leads, for one term at a time: what

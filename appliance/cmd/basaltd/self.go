@@ -9,15 +9,15 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 )
 
 // clustered says whether the node may belong to a cluster of several.
 func (c config) clustered() bool { return len(c.peerListen) > 0 }
 
 // selfOf is this node as the others are told of it.
-func selfOf(c config, id api.NodeID) (member.Self, error) {
-	self := member.Self{Node: id, Name: c.nodeName, Version: version, PeerAddresses: c.peerListen}
+func selfOf(c config, id api.NodeID) (membership.Self, error) {
+	self := membership.Self{Node: id, Name: c.nodeName, Version: version, PeerAddresses: c.peerListen}
 	for _, a := range c.peerListen {
 		host, _, err := net.SplitHostPort(a)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/cluster/member"
+	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 )
 
 // applicant is a node without a cluster: it serves the setup calls on its own
@@ -32,13 +32,13 @@ type applicant struct {
 }
 
 // apply waits until the node is a member.
-func apply(ctx context.Context, c config, rec member.Record, log *slog.Logger) error {
+func apply(ctx context.Context, c config, rec membership.Record, log *slog.Logger) error {
 	a := &applicant{c: c, log: log, done: make(chan struct{}), state: rec.State}
 	l, err := listenLocal(filepath.Join(c.run, "api.sock"))
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: member.Handler(a), ConnContext: member.WithPeer, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: membership.Handler(a), ConnContext: membership.WithPeer, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(l) }()
 	if c.setup != "" && rec.State == api.SetupUnconfigured {
@@ -138,7 +138,7 @@ func (a *applicant) Setup(context.Context) api.Setup {
 }
 
 // become does one attempt. A node that has left a cluster begins as another.
-func (a *applicant) become(what string, do func(dir string, self member.Self) error) error {
+func (a *applicant) become(what string, do func(dir string, self membership.Self) error) error {
 	if !a.mu.TryLock() {
 		return api.Errorf(api.CodeState, "another setup call is under way").WithHint("basalt cluster status shows how it goes")
 	}
@@ -158,7 +158,7 @@ func (a *applicant) become(what string, do func(dir string, self member.Self) er
 	}
 	self, err := selfOf(a.c, id)
 	if err == nil {
-		err = do(member.Dir(a.c.data), self)
+		err = do(membership.Dir(a.c.data), self)
 	}
 	if err != nil {
 		a.message = what + ": " + err.Error()
@@ -171,19 +171,19 @@ func (a *applicant) become(what string, do func(dir string, self member.Self) er
 
 // Init makes a new cluster.
 func (a *applicant) Init(_ context.Context, cluster string) error {
-	return a.become("making the cluster", func(dir string, self member.Self) error {
-		return member.Found(dir, cluster, self, nil, time.Now())
+	return a.become("making the cluster", func(dir string, self membership.Self) error {
+		return membership.Found(dir, cluster, self, nil, time.Now())
 	})
 }
 
 // Join makes the node a member of a cluster.
 func (a *applicant) Join(ctx context.Context, token string) error {
-	return a.become("joining", func(dir string, self member.Self) error {
+	return a.become("joining", func(dir string, self membership.Self) error {
 		if entries, err := os.ReadDir(filepath.Join(a.c.data, "store")); err == nil && len(entries) > 0 {
 			return api.Errorf(api.CodeState, "this node has a state of its own").
 				WithHint("move %s away: what it knows does not come along", filepath.Join(a.c.data, "store"))
 		}
-		return member.Join(ctx, dir, token, self)
+		return membership.Join(ctx, dir, token, self)
 	})
 }
 
@@ -202,7 +202,7 @@ func notMember() error {
 
 // Restore makes a new cluster with a backup's content.
 func (a *applicant) Restore(_ context.Context, backup io.Reader) error {
-	return a.become("restoring", func(dir string, self member.Self) error {
+	return a.become("restoring", func(dir string, self membership.Self) error {
 		return restore(a.c, dir, self, backup)
 	})
 }

@@ -35,7 +35,7 @@ var stories = []story{
 	{"ClockOff", clockOff, "appliance/test/simulation TestStories/ClockOff"},
 	{"Drain", drain, "appliance/test/simulation TestStories/Drain"},
 	{"RandomFaults", randomFaults, "appliance/test/simulation TestSeeds"},
-	{"Joining", joining, "appliance/cluster/member TestAdmit, appliance/cluster/transport TestRemovedNodeIsCutOff"},
+	{"Joining", joining, "appliance/cluster/membership TestAdmit, appliance/cluster/transport TestRemovedNodeIsCutOff"},
 	{"BackedUp", backedUp, "appliance/controlplane/store TestRestoreInto"},
 	{last, quorumLost, "appliance/controlplane/store TestRecover"},
 }

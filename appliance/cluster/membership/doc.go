@@ -1,4 +1,4 @@
-// Package member is how a node becomes, stays and ceases to be a member of a
+// Package membership is how a node becomes, stays and ceases to be a member of a
 // cluster.
 //
 //	Unconfigured ──Found, restore──────────────► Member ──removed, leaves──► Left
@@ -12,4 +12,4 @@
 // Who is a member is decided by the Node objects in the store: Directory
 // follows them (whom to talk to, whom to listen to), Council makes Raft's
 // configuration follow them (on the leader).
-package member
+package membership
