@@ -40,7 +40,7 @@ var rules = []rule{
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
-	{"appliance/cluster/seal", []string{"api"}, "keys, and where they are kept"},
+	{"appliance/cluster/secrets", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/membership", []string{"api", "appliance/bell", "appliance/cluster", "appliance/controlplane/store", "appliance/atomicfile"}, "how a node becomes and stays a member"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/controlplane/watchcache", []string{"api"}, "a watch, and not what is made of it"},

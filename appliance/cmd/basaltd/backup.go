@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
@@ -13,11 +13,11 @@ import (
 // the store seals.
 type backups struct {
 	tool    *backup.Tool
-	secrets *seal.Keep
+	secrets *secrets.Keep
 }
 
 // openBackups also takes away what an earlier life of the process has mounted.
-func openBackups(c config, secrets *seal.Keep) (backups, error) {
+func openBackups(c config, secrets *secrets.Keep) (backups, error) {
 	tool, err := backup.Open(backup.Tool{Dir: filepath.Join(c.run, "backup"), Cache: filepath.Join(c.data, "backup-cache")})
 	return backups{tool, secrets}, err
 }

@@ -23,7 +23,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
@@ -89,7 +89,7 @@ func openArchive(dir string, store *storetest.Memory, stall time.Duration, befor
 	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
 		return nil, err
 	}
-	if a.kept, err = openBackups(config{run: filepath.Join(dir, "run"), data: dir}, seal.NewKeep(a.store)); err != nil {
+	if a.kept, err = openBackups(config{run: filepath.Join(dir, "run"), data: dir}, secrets.NewKeep(a.store)); err != nil {
 		return nil, err
 	}
 	a.kept.tool.Stall = stall

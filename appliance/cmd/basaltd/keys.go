@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 
-	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/storage"
 )
 
 // keys are what the agent opens disks with: those of encrypted volumes, which
 // the cluster's ring in the store seals, and that of the pool ceph.
 type keys struct {
-	*seal.Keep
+	*secrets.Keep
 	storage *storage.Node
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/cluster/seal"
+	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
@@ -57,7 +57,7 @@ type node struct {
 	compareEvery time.Duration   // the nodes' tables
 	proxies      []netip.Prefix  // before the API
 	urls         outbound.Policy // that tenants choose
-	sealed       *seal.Keep
+	sealed       *secrets.Keep
 	anchors      []auditor.Anchor // of the audit trail
 	agent        *agent.Agent
 	api          *server.Server
@@ -134,7 +134,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if err != nil {
 		return n, err
 	}
-	sealed := seal.NewKeep(n.store)
+	sealed := secrets.NewKeep(n.store)
 	n.sealed = sealed
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{

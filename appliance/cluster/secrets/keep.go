@@ -1,4 +1,4 @@
-package seal
+package secrets
 
 import (
 	"context"

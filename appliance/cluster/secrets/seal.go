@@ -1,4 +1,4 @@
-// Package seal wraps the keys of volumes with keys of the cluster's, so that
+// Package secrets wraps the keys of volumes with keys of the cluster's, so that
 // what lies in the store's files and backups opens no disk by itself.
 //
 //	Ring (an internal object of the store) ── Seal ──► "basalt-seal:1:KEY-ID:BASE64"
@@ -7,7 +7,7 @@
 // AES-256-GCM with a random nonce (NIST SP 800-38D, section 8.2.2: not more
 // than 2^32 for one key, which no cluster has volumes). The text names the key
 // that it was sealed with, so a ring can get a new one and open what is old.
-package seal
+package secrets
 
 import (
 	"crypto/aes"
