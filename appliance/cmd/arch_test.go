@@ -47,7 +47,7 @@ var rules = []rule{
 	{"appliance/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
 	{"appliance/controlplane/auditor", []string{"api"}, "verifies the audit trail; main hands it the store of the leader's term"},
 	{"appliance/controlplane/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
-	{"appliance/upgrade", []string{"api", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
+	{"appliance/cluster/upgrade", []string{"api", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
 	{"appliance/network", []string{"api", "sdn", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "follows what sdn decides, and records what leaves; main hands it the store and the wire"},
 	{"appliance/test/simulation", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
 	{"appliance/controlplane/offboarding", []string{"api", "appliance/controlplane/watchcache"}, "deletes what ended services had; main hands it the store"},

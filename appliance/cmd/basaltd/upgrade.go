@@ -14,8 +14,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
+	"github.com/basalt-gpu/basalt/appliance/cluster/upgrade"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
-	"github.com/basalt-gpu/basalt/appliance/upgrade"
 )
 
 // upgrades is this node's part in upgrades of the cluster, and the leader's.
