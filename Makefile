@@ -96,7 +96,7 @@ test-long: test
 
 ## test-times: the last run's times into the tree, as what later runs are compared with
 test-times:
-	@$(GO) run ./installer/dev/testrun -record
+	@$(GO) run ./appliance/test/testrun -record
 
 ## planted: plants mistakes in copies of the tree and looks which test catches each
 planted: setup build

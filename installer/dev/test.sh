@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every test: what make prepares for them, lint, the portal's components, the
 # guest library's own, then all of Go's, on real libvirt and QEMU
-# (installer/dev/testrun). Called by "make check", "make test" and "make
+# (appliance/test/testrun). Called by "make check", "make test" and "make
 # test-long"; LAYER is check, test or long.
 #
 #   RUN=NAME        only tests and stories of that name (a regexp)
@@ -25,7 +25,7 @@ stage() {
 }
 make() { command make --no-print-directory "$@"; }
 
-go build -o "$BASALT_BUILD/bin/testrun" ./installer/dev/testrun
+go build -o "$BASALT_BUILD/bin/testrun" ./appliance/test/testrun
 choice=(-layer "${LAYER:-test}" -run "${RUN:-}" -changed "${CHANGED:-}")
 targets=$("$BASALT_BUILD/bin/testrun" -prepare "${choice[@]}")
 

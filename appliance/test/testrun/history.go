@@ -17,7 +17,7 @@ const (
 	// recent runs in which a test may have been unsteady once.
 	recent = 10
 	// mendedFile says for whom older runs count no more: "TEST UNTIL CAUSE".
-	mendedFile = "installer/dev/testrun/mended.txt"
+	mendedFile = "appliance/test/testrun/mended.txt"
 )
 
 // remember appends the run to the machine's history, and reports whether a test

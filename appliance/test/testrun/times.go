@@ -22,7 +22,7 @@ type times map[test]float64
 const (
 	// timesFile is what a run is compared with, and by which the longest begin
 	// first. "make test-times" writes it anew.
-	timesFile = "installer/dev/testrun/times.txt"
+	timesFile = "appliance/test/testrun/times.txt"
 	timesName = "times.txt" // of the last run, under build/test
 	stage     = "stage"
 

@@ -103,7 +103,7 @@ func TestAffected(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
-	p := pkgOf("installer/dev/testrun/testdata")
+	p := pkgOf("appliance/test/testrun/testdata")
 	p.Dir = t.TempDir()
 	source := "package x\nfunc TestCluster(t *testing.T) { stories(\"PowerLost\", \"Moves\") }\nfunc TestPower(t *testing.T) { tell(t, \"portal.mjs\") }\nfunc TestMain(m *testing.M) {}\n"
 	if err := os.WriteFile(filepath.Join(p.Dir, "x_test.go"), []byte(source), 0o600); err != nil {
