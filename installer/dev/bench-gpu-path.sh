@@ -15,7 +15,7 @@ mkdir -p "$out"
 echo "bench-gpu-path: building"
 make --no-print-directory -C gpu/guest BUILD="$build" all bench >"$out/path-build.log" 2>&1 ||
 	{ cat "$out/path-build.log" >&2; exit 1; }
-go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
+go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./appliance/test/benchreport
 
 . installer/dev/bench-gpud.sh
 start_gpud path-gpud.log --null-gpu name=null0,vram=4GiB

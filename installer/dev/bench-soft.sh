@@ -16,7 +16,7 @@ mkdir -p "$out"
 echo "bench-soft: building"
 make --no-print-directory -C gpu/guest BUILD="$build" all bench-soft >"$out/soft-build.log" 2>&1 ||
 	{ cat "$out/soft-build.log" >&2; exit 1; }
-go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./installer/dev/benchreport
+go build -o "$build/bin/" ./appliance/cmd/basalt-gpud ./appliance/cmd/basalt-worker ./appliance/test/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
 
 . installer/dev/bench-gpud.sh

@@ -21,7 +21,7 @@ esac
 . installer/dev/bench-gpud.sh
 
 echo "bench: building"
-go build -o "$build/bin/" ./appliance/cmd/... ./installer/dev/benchreport
+go build -o "$build/bin/" ./appliance/cmd/... ./appliance/test/benchreport
 go test -c -o "$out/soft.test" ./gpu/soft
 go test -c -o "$out/store.test" ./appliance/controlplane/store
 go test -c -o "$out/ovn.test" ./sdn/ovn

@@ -1,6 +1,6 @@
 /* What calls cost on the guest's side, each beside its baseline in the same
  * program: one sample of every row per round, in the form that "go test
- * -bench" prints, for installer/dev/benchreport. Wants BASALT_GPU=unix:SOCKET
+ * -bench" prints, for appliance/test/benchreport. Wants BASALT_GPU=unix:SOCKET
  * or a vGPU.
  *
  *   bench [ROUNDS]                   default 5

@@ -1,6 +1,6 @@
 // bench-soft times kernels on a soft GPU beside the same in C on the same
 // processors, compares what both compute, and prints samples in the form that
-// "go test -bench" prints, for installer/dev/benchreport.
+// "go test -bench" prints, for appliance/test/benchreport.
 //
 //   bench-soft          a sample of each row
 //   bench-soft KERNEL   of one kernel, again and again until it is stopped, for a profile
