@@ -27,7 +27,7 @@
 # userspace datapath: this machine's kernel needs no module for it.
 #
 # ACCELERATOR names a file with the answer to how guests run here, as basaltd keeps
-# it (installer/dev/accelerator): a node that has none boots a guest to find out.
+# it (appliance/test/kit/accelerator): a node that has none boots a guest to find out.
 #
 # A stand-in for the hardware's watchdog runs outside each node: when
 # basalt-fence stops feeding it, it pulls the plug.
