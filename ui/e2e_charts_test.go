@@ -10,10 +10,10 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	gpuclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/port"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
 // variant is what the guest's side is built for besides x86-64 with glibc.

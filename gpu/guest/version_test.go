@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/frame"
 )

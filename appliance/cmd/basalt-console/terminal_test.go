@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
 // pty is a terminal whose other end nobody answers on, as a serial line is.

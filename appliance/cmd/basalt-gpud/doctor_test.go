@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
 	"github.com/basalt-gpu/basalt/gpu/gpud"
 	"github.com/basalt-gpu/basalt/gpu/worker/sandbox"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // machine is a file system with a driver and a card, less what is named.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 )
 
 // BenchmarkPathInVM prints the samples of gpu/guest/bench's path, taken in a VM over

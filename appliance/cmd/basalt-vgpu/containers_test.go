@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 

@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/built"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
 // The guest tools register with Docker at their first installation, keep what the

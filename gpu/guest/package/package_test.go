@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 )
 
 const name = "basalt-vgpu-tools"

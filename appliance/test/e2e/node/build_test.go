@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
