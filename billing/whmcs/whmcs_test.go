@@ -22,7 +22,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/installer/dev/daemontest"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/daemontest"
 )
 
 const hint = `run "make setup", which installs what this needs`
