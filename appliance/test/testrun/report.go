@@ -100,7 +100,7 @@ func (r *report) fail(at test, took float64) {
 }
 
 // keep the output of what failed beside what the test itself has kept
-// (installer/dev/failed).
+// (appliance/test/kit/failed).
 func (r *report) keep(at test, lines []string) {
 	dir := filepath.Join(r.kept, strings.ReplaceAll(strings.TrimPrefix(at.pkg, module+"/"), "/", "_"), filepath.FromSlash(at.name))
 	err := os.MkdirAll(dir, 0o755)

@@ -3,7 +3,7 @@ package deploy
 import (
 	"path/filepath"
 
-	"github.com/basalt-gpu/basalt/installer/dev/failed"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 )
 
 // evidence is what explains a failure of the cluster: each node's links, its
