@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/installer/dev/layer"
 )
 
 // The first library, and a host of version 1.1, the oldest that today's works with.

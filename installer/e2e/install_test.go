@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
 // What is said: the start of each line of the installer, and while it copies.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	testlayer "github.com/basalt-gpu/basalt/installer/dev/layer"
+	testlayer "github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/drivertest"
 )

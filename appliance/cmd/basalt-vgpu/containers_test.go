@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/layer"
 	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 

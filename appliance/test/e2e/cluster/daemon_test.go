@@ -10,7 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
 // daemon is the process id of a node's daemon, as this machine sees it; 0: none.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 )
 
 // randomFaults does one fault after the other, to one node at a time, in an
