@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/memory"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 )
 
 // children are what this test binary does when it is started by a test.

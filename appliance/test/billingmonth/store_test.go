@@ -7,7 +7,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/installer/dev/memory"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 )
 
 // kept is a store that can be killed.

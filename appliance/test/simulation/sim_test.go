@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 	"github.com/basalt-gpu/basalt/appliance/test/simulation"
-	"github.com/basalt-gpu/basalt/installer/dev/memory"
 )
 
 var (

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/memory"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 	"github.com/basalt-gpu/basalt/installer/dev/port"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"

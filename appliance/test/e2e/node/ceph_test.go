@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/memory"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
