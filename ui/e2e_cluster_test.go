@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // TestOperatorCluster is the operator's technical side, with a card made of the

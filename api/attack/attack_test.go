@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // own is the address of the hostile server, which basaltd may fetch from; what

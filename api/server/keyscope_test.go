@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // scopesOf is testdata/scopes.txt: the scope that an operation takes.

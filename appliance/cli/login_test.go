@@ -13,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/api/server/totp"
 	"github.com/basalt-gpu/basalt/appliance/cli"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // A person at a terminal: sets a password, logs in, turns one-time codes on,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/cli"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // Viewers that connect to what the command says see the screen, one after the

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/gpud"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const gib = 1 << 30

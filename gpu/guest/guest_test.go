@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // The C tests run against real processes: basalt-gpud --standalone with a soft

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // The C tests call every function; here one end of the channel is killed at any

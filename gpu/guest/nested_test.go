@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/conformance/nested"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // What the library's tests need and a nested card has not. The card is without

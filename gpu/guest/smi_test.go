@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // holding starts a program that has 16 MiB of the vGPU until its input ends, and

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/fatbin/fatbintest"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const source = `.version 6.0

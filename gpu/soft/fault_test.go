@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/soft/model"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // faulty is a rig on a device with a fault, and a word that a kernel can set.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/soft/exec"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // testWindow is where the tests' contexts have their device memory.

@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/drivertest"
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // touch has generic and global accesses of every width to one address.

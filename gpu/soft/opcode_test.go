@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/soft/compile"
 	"github.com/basalt-gpu/basalt/gpu/soft/device"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const ptxHead = ".version 8.4\n.target sm_90\n.address_size 64\n"

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // CUarray_format.

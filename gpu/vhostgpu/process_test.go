@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // recording notes the processes that it spawns.

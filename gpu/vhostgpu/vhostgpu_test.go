@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/hypervisor/vhostuser"
 	"github.com/basalt-gpu/basalt/hypervisor/vhostuser/fronttest"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio"
 	"github.com/basalt-gpu/basalt/hypervisor/virtio/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // guest is a guest kernel's driver, reduced to its commands.

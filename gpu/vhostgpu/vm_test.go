@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 const probe = "github.com/basalt-gpu/basalt/gpu/vhostgpu/testguest/probe"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // leaser grants short leases one at a time and notices misuse.

@@ -13,13 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/abi/carrier"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
 	"github.com/basalt-gpu/basalt/gpu/worker/shm"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // protection is what this process may do at an address, as in /proc/PID/maps;

@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // keep writes what the guest keeps, as its library does, and ends the free words.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // put writes a number to the device, get reads it.

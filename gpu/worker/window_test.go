@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker"
 	"github.com/basalt-gpu/basalt/gpu/worker/fakedriver"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // taken maps a page of this process at an address, until the test ends.

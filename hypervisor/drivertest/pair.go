@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TargetNode is the other node of a Pair.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // Guest is the boot sector: it says "ready\r\n", echoes its serial console,

@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestMain lets this binary be a source's agent, to be killed.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // sockets is a connection over a unix socket, both ends.

@@ -10,8 +10,8 @@ import (
 	"github.com/digitalocean/go-qemu/qmp"
 	lv "libvirt.org/go/libvirt"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestState(t *testing.T) {

@@ -88,7 +88,7 @@ show() {
 	on "$@" 2>&1 | sed -u 's/^/  /' || fail "basalt ${*:2}: exit code $?"
 }
 # Seconds as this machine gave them: of those in which something waited for a
-# processor a quarter counts, as in installer/dev/patience.
+# processor a quarter counts, as in appliance/test/kit/patience.
 given() {
 	local waited
 	waited=$(sed -n 's/^some .*total=//p' /proc/pressure/cpu 2>/dev/null) || true

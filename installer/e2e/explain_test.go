@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // What a computer that is on, and does not go on, says of itself: its screen, its

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // serves starts the installed disk and waits for the node's login on the serial

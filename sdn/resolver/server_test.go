@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/api"
 	"github.com/miekg/dns"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/api"
+
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // book is a Source with one network, whose guests are on the loopback.

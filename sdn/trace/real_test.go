@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // What sdn/ovn makes of the topology, ovn-northd of that, and ovn-trace of

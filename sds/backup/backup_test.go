@@ -24,7 +24,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/backup/backuptest"
 	"github.com/basalt-gpu/basalt/sds/luks"

@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 var quick = Cost{MemoryKiB: 64, Passes: 1, Lanes: 1}

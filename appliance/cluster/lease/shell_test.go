@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 func eventually(t *testing.T, what string, f func() bool) {

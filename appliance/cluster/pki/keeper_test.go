@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 func newKeeper(t *testing.T, ca CA, node api.NodeID, when time.Time, life time.Duration, options ...Option) *Keeper {

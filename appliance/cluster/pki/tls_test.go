@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // shake hands over loopback; node is whom the server saw.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 const nodeA, nodeB, nodeC = api.NodeID("node-00000000000a"), api.NodeID("node-00000000000b"), api.NodeID("node-00000000000c")

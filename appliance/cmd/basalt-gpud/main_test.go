@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/standalone"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 func TestParse(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // group is a control group for workers of a test.

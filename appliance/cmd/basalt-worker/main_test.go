@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/abi"
 	"github.com/basalt-gpu/basalt/gpu/worker/guesttest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // build makes the worker with the fake driver in it.

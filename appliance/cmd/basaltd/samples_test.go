@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	gpunode "github.com/basalt-gpu/basalt/gpu/gpud"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
 	"github.com/basalt-gpu/basalt/gpu/worker"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // softGPU is a gpud with one soft GPU.

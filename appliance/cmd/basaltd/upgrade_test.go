@@ -25,7 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 const (

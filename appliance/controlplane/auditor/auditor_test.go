@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/alerts"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // trail is a memory store whose audit trail the test writes.

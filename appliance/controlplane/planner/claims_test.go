@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // Two leaders that know nothing of each other plan over one real store, while

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // Nothing is planned before the nodes are watched, and everything as soon as

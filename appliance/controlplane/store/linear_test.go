@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // seed is BASALT_SEED or a new one; the log says which.

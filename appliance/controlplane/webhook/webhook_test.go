@@ -19,7 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/standardwebhook"
 	"github.com/basalt-gpu/basalt/api/storetest"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}

@@ -17,9 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )

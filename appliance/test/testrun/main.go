@@ -29,7 +29,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 type options struct {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 func TestTimesAreReadAsWritten(t *testing.T) {

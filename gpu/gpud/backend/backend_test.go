@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // script is a backend that makes its socket file and waits.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // TestMain: the test binary is also the worker, which echoes its arguments and

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // bundles are containers of a real runc, started by our runtime as Docker's shim

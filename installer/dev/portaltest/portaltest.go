@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/tree"
 )
 

@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn/link"
 )
 

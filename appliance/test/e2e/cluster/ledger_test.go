@@ -11,8 +11,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // ledger looks again and again at what the planner has given out.

@@ -24,7 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/accelerator"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // TestCeph: a node with three disks keeps two copies of everything. A small guest

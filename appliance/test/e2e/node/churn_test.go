@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // churn: instances are made and deleted, several at a time; the node has room for

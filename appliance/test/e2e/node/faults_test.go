@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // guestProcessKilled: the memory of a program that is killed in the guest is

@@ -10,8 +10,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // guest is an instance, as its tenant sees it.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 )
 
 // upload makes a public image from bytes and returns what came of it.

@@ -17,9 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/accelerator"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 

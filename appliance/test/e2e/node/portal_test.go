@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
 )
 
