@@ -91,7 +91,7 @@ var rules = []rule{
 	{"gpu/conformance", []string{"gpu"}, "the GPU tests in one folder"},
 	{"gpu/conformance/nested", []string{"appliance/test/kit/built", "appliance/test/kit/patience", "installer/dev/tree"}, "a card for tests, made of the tree's own programs"},
 	{"sds", []string{"api", "appliance/atomicfile", "sds"}, "storage knows nothing of the cluster"},
-	{"sds/ceph/cephtest", []string{"api", "sds", "appliance/test/kit/failed", "appliance/test/kit/memory", "installer/dev/port"}, "a cluster for tests, in memory, which explains their failures"},
+	{"sds/ceph/cephtest", []string{"api", "sds", "appliance/test/kit/failed", "appliance/test/kit/memory", "appliance/test/kit/port"}, "a cluster for tests, in memory, which explains their failures"},
 	{"sdn", []string{"api", "appliance/atomicfile", "sdn"}, "network knows nothing of the cluster"},
 	{"billing", []string{"api", "billing"}, "money is a function of records"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},

@@ -25,7 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/cephtest"

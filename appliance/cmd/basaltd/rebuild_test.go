@@ -20,7 +20,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
 // process is a basaltd of several, with machines in memory.

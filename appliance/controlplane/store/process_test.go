@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
 // processes are nodes that are processes of their own, to be killed. They talk

@@ -21,7 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )

@@ -18,9 +18,9 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/accelerator"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 	nodeclient "github.com/basalt-gpu/basalt/gpu/gpud/client"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
 )
 
 // node is one node's daemons and their places.

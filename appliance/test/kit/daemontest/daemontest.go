@@ -16,7 +16,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/port"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
 )
 
 // Daemon runs.
