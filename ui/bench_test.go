@@ -17,7 +17,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
 	"github.com/basalt-gpu/basalt/ui"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/daemontest"
-	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
 )
 
 // TestPortal drives the portal in a real browser against a real basaltd, whose

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/portaltest"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
 )
 
 // TestPortal is what a new tenant does, in a browser and nowhere else: from the
