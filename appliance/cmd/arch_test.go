@@ -89,7 +89,7 @@ var rules = []rule{
 	{"gpu/sched", nil, "pure"},
 	{"gpu/gpud", []string{"appliance/atomicfile", "gpu"}, "gpud"},
 	{"gpu/conformance", []string{"gpu"}, "the GPU tests in one folder"},
-	{"gpu/conformance/nested", []string{"appliance/test/kit/built", "appliance/test/kit/patience", "installer/dev/tree"}, "a card for tests, made of the tree's own programs"},
+	{"gpu/conformance/nested", []string{"appliance/test/kit/built", "appliance/test/kit/patience", "appliance/test/kit/tree"}, "a card for tests, made of the tree's own programs"},
 	{"sds", []string{"api", "appliance/atomicfile", "sds"}, "storage knows nothing of the cluster"},
 	{"sds/ceph/cephtest", []string{"api", "sds", "appliance/test/kit/failed", "appliance/test/kit/memory", "appliance/test/kit/port"}, "a cluster for tests, in memory, which explains their failures"},
 	{"sdn", []string{"api", "appliance/atomicfile", "sdn"}, "network knows nothing of the cluster"},

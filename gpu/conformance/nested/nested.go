@@ -28,7 +28,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/tree"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
 // Check is the value of BASALT_CHECK_CARD for tests that run on such a card.

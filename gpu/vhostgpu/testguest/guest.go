@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/tree"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 

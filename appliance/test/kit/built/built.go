@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/installer/dev/tree"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
 // made by this process: go need not look again. Guarded by the lock.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/installer/dev/tree"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
 // largest part of a file that is kept, its end, in bytes.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/installer/dev/tree"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
 )
 
 const hint = `run "make setup ui", which installs and builds what this needs`

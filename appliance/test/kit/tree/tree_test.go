@@ -8,7 +8,7 @@ import (
 
 func TestTop(t *testing.T) {
 	t.Chdir(t.TempDir()) // where the test goes later does not matter
-	if _, err := os.Stat(filepath.Join(Top(), "installer/dev/tree/tree_test.go")); err != nil {
+	if _, err := os.Stat(filepath.Join(Top(), "appliance/test/kit/tree/tree_test.go")); err != nil {
 		t.Error(err)
 	}
 }
