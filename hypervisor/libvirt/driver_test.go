@@ -17,9 +17,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // open needs a libvirtd, and starts it as the Makefile does when there is none.

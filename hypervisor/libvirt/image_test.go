@@ -17,10 +17,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // image is a guest's disk of installer/guest, and what only it does.

@@ -12,8 +12,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 	"github.com/basalt-gpu/basalt/hypervisor/drivertest"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 // nodeScript is the first process of a node of its own on this machine: it has

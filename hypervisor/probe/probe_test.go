@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
 )
 
 func TestBootsForReal(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
 const hint = "run make iso"

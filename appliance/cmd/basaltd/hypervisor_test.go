@@ -18,7 +18,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/port"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
 // alone makes a node of its own: the real basaltd, not started yet.

@@ -53,7 +53,7 @@ func explained(err error) error {
 }
 
 // lanes of the packages whose tests boot virtual machines. Those of a lane take
-// turns by a lock (installer/dev/turn), so they run one after the other, or they
+// turns by a lock (appliance/test/kit/turn), so they run one after the other, or they
 // would wait for each other in places where others could run.
 var lanes = map[string]string{
 	"appliance/test/e2e/node": "libvirt",

@@ -23,7 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/tree"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
 // Patience is how long Expect waits. Software emulation on a busy machine is

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
-	"github.com/basalt-gpu/basalt/installer/dev/turn"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/turn"
 )
 
 const hint = `run "make test", which prepares what this needs`
