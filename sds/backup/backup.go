@@ -26,7 +26,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
-	"github.com/basalt-gpu/basalt/sds/qsd"
+	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
 // Tool makes backups on this node.
@@ -70,7 +70,7 @@ func Open(t Tool) (*Tool, error) {
 	}
 	err = nil
 	for _, e := range entries {
-		err = errors.Join(err, qsd.Sweep(filepath.Join(t.Dir, e.Name())))
+		err = errors.Join(err, storagedaemon.Sweep(filepath.Join(t.Dir, e.Name())))
 	}
 	return &t, errors.Join(err, os.MkdirAll(t.Dir, 0o700), os.MkdirAll(t.Cache, 0o700))
 }
@@ -318,7 +318,7 @@ func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx cont
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, qsd.Sweep(dir)) }()
+	defer func() { err = errors.Join(err, storagedaemon.Sweep(dir)) }()
 	secrets := map[string][]byte{}
 	if d.Encryption != nil {
 		secrets[diskSecret] = d.Encryption.Passphrase
@@ -327,7 +327,7 @@ func (t *Tool) show(ctx context.Context, d Disk, writable bool, do func(ctx cont
 	if d.CephKey != nil {
 		key, secrets[ceph] = ceph, d.CephKey
 	}
-	q, err := qsd.Start(ctx, dir, secrets)
+	q, err := storagedaemon.Start(ctx, dir, secrets)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/sds"
-	"github.com/basalt-gpu/basalt/sds/qsd"
+	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
 // QEMU is a Bench's disks by QEMU's own tools.
@@ -44,7 +44,7 @@ func (q QEMU) io(src sds.Source, key *sds.Encryption, readOnly bool, commands ..
 	if err != nil {
 		return err
 	}
-	files, args, err := qsd.Secrets(q.secrets(key))
+	files, args, err := storagedaemon.Secrets(q.secrets(key))
 	defer func() {
 		for _, f := range files {
 			_ = f.Close()
@@ -86,7 +86,7 @@ func (q QEMU) Holds(src sds.Source, key *sds.Encryption, patterns []byte, at, by
 // merges disks with the code that QEMU has.
 type machine struct {
 	q     QEMU
-	d     *qsd.Daemon
+	d     *storagedaemon.Daemon
 	ctx   context.Context
 	now   sds.Source        // that it writes to
 	nodes map[string]string // by path
@@ -99,7 +99,7 @@ type machine struct {
 func (q QEMU) Start(t *testing.T, v sds.Volume, key *sds.Encryption) Machine {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	d, err := qsd.Start(ctx, t.TempDir(), q.secrets(key))
+	d, err := storagedaemon.Start(ctx, t.TempDir(), q.secrets(key))
 	if err != nil {
 		t.Fatal(err)
 	}

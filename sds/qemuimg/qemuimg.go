@@ -17,7 +17,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds"
-	"github.com/basalt-gpu/basalt/sds/qsd"
+	"github.com/basalt-gpu/basalt/sds/storagedaemon"
 )
 
 // Limits for qemu-img on files that tenants sent: address space, processor
@@ -41,7 +41,7 @@ func Run(ctx context.Context, args ...string) ([]byte, error) {
 // Own runs qemu-img on disks of our own making, for as long as it takes, with
 // secret objects by id.
 func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte, error) {
-	files, objects, err := qsd.Secrets(secrets)
+	files, objects, err := storagedaemon.Secrets(secrets)
 	defer func() {
 		for _, f := range files {
 			_ = f.Close()

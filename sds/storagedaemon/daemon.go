@@ -1,10 +1,10 @@
-// Package qsd runs QEMU's storage daemon, which opens disks as QEMU does and
+// Package storagedaemon runs QEMU's storage daemon, which opens disks as QEMU does and
 // shows them to other programs, and speaks QMP with it.
 //
 //	Start ─► running ─Close─► gone
 //	            └─(it or this process dies)─► gone; what it had mounted is swept
 //	                                          by the next Sweep of its directory
-package qsd
+package storagedaemon
 
 import (
 	"bufio"

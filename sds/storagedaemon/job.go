@@ -1,4 +1,4 @@
-package qsd
+package storagedaemon
 
 import (
 	"context"
