@@ -21,7 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sdn"
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
 // Network whose guests are answered on this node.
@@ -219,13 +219,13 @@ func (s *Service) start(ctx context.Context, n Network) (_ *running, err error) 
 				return err
 			}
 		}
-		if err := link.SetOffload("eth0", false); err != nil {
+		if err := ethtool.SetOffload("eth0", false); err != nil {
 			return err
 		}
 		return at.open(s.config.Names != nil)
 	})
 	if err == nil {
-		err = link.SetOffload(device, false)
+		err = ethtool.SetOffload(device, false)
 	}
 	if err == nil {
 		_, err = command(ctx, "ip", "link", "set", "dev", device, "up")

@@ -18,7 +18,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
@@ -126,11 +126,11 @@ func TestService(t *testing.T) {
 					return err
 				}
 			}
-			return link.SetOffload("eth0", false)
+			return ethtool.SetOffload("eth0", false)
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if err := home.inside(func() error { return link.SetOffload("g"+name, false) }); err != nil {
+		if err := home.inside(func() error { return ethtool.SetOffload("g"+name, false) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 	"github.com/basalt-gpu/basalt/sdn/ovn"
 )
 
@@ -149,7 +149,7 @@ func (w *world) link(ns, name string, addresses ...string) {
 // plain: the device leaves nothing for others to complete.
 func (w *world) plain(ns, device string) {
 	w.t.Helper()
-	if err := inside(ns, func() error { return link.SetOffload(device, false) }); err != nil {
+	if err := inside(ns, func() error { return ethtool.SetOffload(device, false) }); err != nil {
 		w.t.Fatalf("%s: %v", device, err)
 	}
 }

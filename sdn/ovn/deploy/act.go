@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
 func (n *Node) act(ctx context.Context, a Action) error {
@@ -59,7 +59,7 @@ func (n *Node) act(ctx context.Context, a Action) error {
 	case Move:
 		return n.move(ctx, a.ID, a.Addr)
 	case Plain:
-		return link.SetOffload(a.ID, false)
+		return ethtool.SetOffload(a.ID, false)
 	case DropChassis:
 		return run("ovn-sbctl", "--db=unix:"+socket(n.config.Paths.Run, SB), "--timeout=10",
 			"--if-exists", "chassis-del", a.ID, "--", "--if-exists", "destroy", "Chassis_Private", a.ID)

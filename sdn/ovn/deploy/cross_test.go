@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
 // cross between two nodes through a logical switch.
@@ -29,7 +29,7 @@ func (s *site) cross(a, b *testNode) {
 	// With TCP: a checksum that nobody made is lost only there.
 	var listener net.Listener
 	b.inside(func() {
-		if err = link.SetOffload("pb", false); err == nil {
+		if err = ethtool.SetOffload("pb", false); err == nil {
 			listener, err = net.Listen("tcp", "10.98.0.2:0")
 		}
 	})
@@ -37,7 +37,7 @@ func (s *site) cross(a, b *testNode) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	a.inside(func() { err = link.SetOffload("pa", false) })
+	a.inside(func() { err = ethtool.SetOffload("pa", false) })
 	if err != nil {
 		t.Fatal(err)
 	}

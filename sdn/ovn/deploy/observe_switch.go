@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
 const localSchema = "/usr/share/openvswitch/vswitch.ovsschema"
@@ -90,7 +90,7 @@ func (n *Node) observeLinks(ctx context.Context, in Intent) (map[string]Link, er
 			delete(all, name)
 			continue
 		}
-		l.Offload = link.Offload(name)
+		l.Offload = ethtool.Offload(name)
 		all[name] = l
 	}
 	for _, family := range []string{"-4", "-6"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/sdn/link"
+	"github.com/basalt-gpu/basalt/sdn/ethtool"
 )
 
 // outside is the world beyond the node: a network namespace on a cable that
@@ -54,7 +54,7 @@ func newOutside(t *testing.T) *outside {
 	}
 	var web net.Listener
 	o.inside(t, func() (err error) {
-		if err = link.SetOffload("out0", false); err != nil { // a userspace switch completes nobody's checksums
+		if err = ethtool.SetOffload("out0", false); err != nil { // a userspace switch completes nobody's checksums
 			return err
 		}
 		web, err = net.Listen("tcp4", outsideAddress+":80")

@@ -1,6 +1,6 @@
-// Package link turns a network interface's checksum offload off and on: what
+// Package ethtool turns a network interface's checksum offload off and on: what
 // an userspace switch is behind must make its checksums itself.
-package link
+package ethtool
 
 import (
 	"fmt"
