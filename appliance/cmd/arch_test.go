@@ -96,7 +96,7 @@ var rules = []rule{
 	{"billing", []string{"api", "billing"}, "money is a function of records"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
 	{"installer", []string{"api", "installer"}, "the installer runs before there is a cluster"},
-	{"appliance/test/kit/accelerator", []string{"hypervisor/probe"}, "for tests, and the answer is the product's"},
+	{"appliance/test/kit/accelerator", []string{"hypervisor/capability"}, "for tests, and the answer is the product's"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

@@ -11,9 +11,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/capability"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/hypervisor/libvirt"
-	"github.com/basalt-gpu/basalt/hypervisor/probe"
 	"github.com/basalt-gpu/basalt/sds"
 	"github.com/basalt-gpu/basalt/sds/local"
 )
@@ -41,7 +41,7 @@ func openPools(c config, urls outbound.Options) (map[string]sds.Driver, error) {
 // hypervisors that --libvirt may name besides libvirt's own; see drivers_fake.go.
 var hypervisors = map[string]func() hypervisor.Driver{}
 
-func sayAccelerator(log *slog.Logger, how probe.Result) {
+func sayAccelerator(log *slog.Logger, how capability.Result) {
 	switch {
 	case how.Why == "":
 		log.Info("guests run with KVM")
@@ -65,10 +65,10 @@ func (n *node) watchAccelerator(ctx context.Context) error {
 	}
 	said := ""
 	for {
-		how, err := probe.Accelerator(ctx, n.probed)
+		how, err := capability.Accelerator(ctx, n.probed)
 		if err == nil {
 			n.tellAccelerator(how)
-			err = probe.Watch(ctx, n.probed, how, n.tellAccelerator)
+			err = capability.Watch(ctx, n.probed, how, n.tellAccelerator)
 			if err == nil {
 				return nil
 			}
@@ -87,7 +87,7 @@ func (n *node) watchAccelerator(ctx context.Context) error {
 	}
 }
 
-func (n *node) tellAccelerator(how probe.Result) {
+func (n *node) tellAccelerator(how capability.Result) {
 	sayAccelerator(n.log, how)
 	n.agent.SetAccelerator(how.Accelerator)
 }
@@ -111,7 +111,7 @@ func (n *node) openMachines(ctx context.Context, c config, id api.NodeID) error 
 		return nil
 	}
 	n.probed = filepath.Join(c.data, "accelerator.json")
-	n.accelerator = probe.Cached(n.probed)
+	n.accelerator = capability.Cached(n.probed)
 	return nil
 }
 

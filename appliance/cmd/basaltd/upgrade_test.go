@@ -236,7 +236,7 @@ func TestUpgradeFromPreviousRelease(t *testing.T) {
 func qemuPretended(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
-	const booted = "#!/bin/sh\nexit 85\n" // as hypervisor/probe's guest ends QEMU
+	const booted = "#!/bin/sh\nexit 85\n" // as hypervisor/capability's guest ends QEMU
 	if err := os.WriteFile(filepath.Join(dir, "qemu-system-x86_64"), []byte(booted), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ var lanes = map[string]string{
 
 	"appliance/cmd/basalt-vgpu": "qemu",
 	"gpu/vhostgpu":              "qemu",
-	"hypervisor/probe":          "qemu",
+	"hypervisor/capability":     "qemu",
 	"installer/e2e":             "qemu",
 }
 
@@ -73,7 +73,7 @@ var prepared = map[string][]string{
 	"appliance/test/e2e/cluster": {"testguest"},
 	"gpu/vhostgpu":               {"testguest"},
 	"hypervisor/libvirt":         {"testguest", "images", "libvirtd"},
-	"hypervisor/probe":           {"libvirtd"},
+	"hypervisor/capability":      {"libvirtd"},
 	"installer/e2e":              {"iso"},
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/basalt-gpu/basalt/hypervisor/probe"
+	"github.com/basalt-gpu/basalt/hypervisor/capability"
 )
 
 // answer is the file with the answer, in the folder for temporary files.
@@ -35,7 +35,7 @@ func File(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("how guests run: lock %s: %v", lock.Name(), err)
 	}
-	if _, err := probe.Accelerator(t.Context(), path); err != nil {
+	if _, err := capability.Accelerator(t.Context(), path); err != nil {
 		t.Fatalf("how guests run: %v", err)
 	}
 	return path

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/basalt-gpu/basalt/hypervisor/probe"
+	"github.com/basalt-gpu/basalt/hypervisor/capability"
 )
 
 // The computer is asked once; a node takes what it is given for its own answer.
@@ -17,7 +17,7 @@ func TestAskedOnce(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Skip("QEMU is not installed: installer/dev/setup.sh installs it")
 	}
-	want := probe.Cached(File(t))
+	want := capability.Cached(File(t))
 	if want == "" {
 		t.Fatal("the probe does not take its own answer")
 	}
@@ -28,7 +28,7 @@ func TestAskedOnce(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	Known(t, data)
 	own := filepath.Join(data, "accelerator.json")
-	if got := probe.Cached(own); got != want {
+	if got := capability.Cached(own); got != want {
 		t.Errorf("a node has the answer %q, want %q", got, want)
 	}
 	if after, err := os.Stat(File(t)); err != nil || !os.SameFile(before, after) {

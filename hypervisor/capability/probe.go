@@ -1,7 +1,7 @@
-// Package probe finds out how guests can run on this machine, by booting one.
+// Package capability finds out how guests can run on this machine, by booting one.
 // /dev/kvm may open, and libvirt may promise KVM, where no guest starts: in
 // nested machines, in containers, under some cloud hypervisors.
-package probe
+package capability
 
 import (
 	"bytes"
