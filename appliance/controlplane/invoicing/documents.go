@@ -8,7 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing"
-	"github.com/basalt-gpu/basalt/billing/paper"
+	"github.com/basalt-gpu/basalt/billing/pdf"
 )
 
 // documents of an organization.
@@ -165,7 +165,7 @@ func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices api.Pr
 
 // InvoicePDF prints an invoice.
 func (b Books) InvoicePDF(_ context.Context, inv api.Invoice) ([]byte, error) {
-	return paper.Invoice(inv)
+	return pdf.Invoice(inv)
 }
 
 // CreditNotePDF prints a credit note.
@@ -178,5 +178,5 @@ func (b Books) CreditNotePDF(ctx context.Context, note api.CreditNote) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return paper.CreditNote(note, inv)
+	return pdf.CreditNote(note, inv)
 }

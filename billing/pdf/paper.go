@@ -1,7 +1,7 @@
-// Package paper prints invoices and credit notes as PDF. It is pure: the same
+// Package pdf prints invoices and credit notes as PDF. It is pure: the same
 // document gives the same bytes. The fonts are Go's: Latin, Greek and Cyrillic;
 // what they do not have is printed as a question mark.
-package paper
+package pdf
 
 import (
 	"bytes"
