@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/standardwebhook"
+	"github.com/basalt-gpu/basalt/api/webhooksig"
 )
 
 // maxKeys that sign at a time: a receiver looks at few.
@@ -15,7 +15,7 @@ const maxKeys = 4
 
 // webhookKey is a new secret, and its sealed form.
 func (h *handlers) webhookKey(ctx context.Context) (plain string, key api.WebhookKey, err error) {
-	plain = standardwebhook.NewSecret()
+	plain = webhooksig.NewSecret()
 	key.Secret = plain
 	if h.opts.Secrets != nil {
 		key.Secret, err = h.opts.Secrets.Seal(ctx, plain)

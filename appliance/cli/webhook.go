@@ -13,7 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/api/standardwebhook"
+	"github.com/basalt-gpu/basalt/api/webhooksig"
 )
 
 func (a *App) webhooks() *kind[api.Webhook] {
@@ -161,7 +161,7 @@ func (a *App) webhookVerify() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := standardwebhook.Verify(secret, *id, *timestamp, *signature, body, a.Now(), *tolerance); err != nil {
+		if err := webhooksig.Verify(secret, *id, *timestamp, *signature, body, a.Now(), *tolerance); err != nil {
 			return err
 		}
 		fmt.Fprintln(a.Out, "The signature is right.")

@@ -12,7 +12,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/api/standardwebhook"
+	"github.com/basalt-gpu/basalt/api/webhooksig"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // of the answer's body, which may be somebody else's.
 func send(ctx context.Context, c *http.Client, to string, secrets []string, e api.WebhookEvent, now time.Time) error {
 	body := e.Body()
-	signature, err := standardwebhook.Sign(secrets, e.ID, now, body)
+	signature, err := webhooksig.Sign(secrets, e.ID, now, body)
 	if err != nil {
 		return err
 	}
@@ -34,9 +34,9 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Basalt-Webhook/1")
-	req.Header.Set(standardwebhook.HeaderID, e.ID)
-	req.Header.Set(standardwebhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set(standardwebhook.HeaderSignature, signature)
+	req.Header.Set(webhooksig.HeaderID, e.ID)
+	req.Header.Set(webhooksig.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(webhooksig.HeaderSignature, signature)
 	resp, err := c.Do(req)
 	if err != nil {
 		return outbound.Outward(err)

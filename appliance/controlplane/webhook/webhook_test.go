@@ -17,8 +17,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/api/standardwebhook"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/webhooksig"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -35,7 +35,7 @@ type house struct {
 }
 
 func newHouse(t *testing.T) *house {
-	return &house{T: t, store: storetest.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), secret: standardwebhook.NewSecret()}
+	return &house{T: t, store: storetest.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), secret: webhooksig.NewSecret()}
 }
 
 func (h *house) clock() time.Time {
@@ -141,8 +141,8 @@ func (h *house) receiver(behave func(n int, w http.ResponseWriter, r *http.Reque
 func (rec *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	head := r.Header
-	if err := standardwebhook.Verify(rec.h.secret, head.Get(standardwebhook.HeaderID), head.Get(standardwebhook.HeaderTimestamp),
-		head.Get(standardwebhook.HeaderSignature), body, rec.h.clock(), 0); err != nil {
+	if err := webhooksig.Verify(rec.h.secret, head.Get(webhooksig.HeaderID), head.Get(webhooksig.HeaderTimestamp),
+		head.Get(webhooksig.HeaderSignature), body, rec.h.clock(), 0); err != nil {
 		rec.h.Errorf("%s: %v", body, err)
 	}
 	rec.mu.Lock()
@@ -155,7 +155,7 @@ func (rec *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
-	rec.got = append(rec.got, head.Get(standardwebhook.HeaderID))
+	rec.got = append(rec.got, head.Get(webhooksig.HeaderID))
 }
 
 func (rec *receiver) taken() []string {
@@ -357,7 +357,7 @@ func TestPauseRotateAndFix(t *testing.T) {
 	}
 	old := h.clock().Add(time.Hour)
 	h.hook("hook-1", "org-1", rec.URL, func(s *api.WebhookSpec) {
-		s.Paused, s.Keys = false, []api.WebhookKey{{Secret: standardwebhook.NewSecret()}, {Secret: h.secret, ExpiresAt: &old}}
+		s.Paused, s.Keys = false, []api.WebhookKey{{Secret: webhooksig.NewSecret()}, {Secret: h.secret, ExpiresAt: &old}}
 	})
 	h.until("resumed", func() bool { return len(rec.taken()) == 1 }) // which verifies by the old secret
 	if st := h.status("hook-1"); st.GivenUp != 0 {

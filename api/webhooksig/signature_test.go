@@ -1,4 +1,4 @@
-package standardwebhook
+package webhooksig
 
 import (
 	"strconv"

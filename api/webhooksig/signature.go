@@ -1,7 +1,7 @@
-// Package standardwebhook signs and checks requests as Standard Webhooks says
+// Package webhooksig signs and checks requests as Standard Webhooks says
 // (https://www.standardwebhooks.com, version 1): HMAC-SHA256 over id, timestamp
 // and body. Receivers written in Go may use it as it is.
-package standardwebhook
+package webhooksig
 
 import (
 	"crypto/hmac"
