@@ -48,7 +48,7 @@ func newState() *state {
 	}
 }
 
-// Apply implements follow.Picture.
+// Apply implements watchcache.Picture.
 func (s *state) Apply(e api.Event) (bool, error) { return true, s.apply(e) }
 
 func (s *state) apply(e api.Event) error {

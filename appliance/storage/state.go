@@ -52,7 +52,7 @@ func (s *state) cluster() *api.CephCluster {
 	return nil
 }
 
-// Apply implements follow.Picture: nodes report that they live all the time.
+// Apply implements watchcache.Picture: nodes report that they live all the time.
 func (s *state) Apply(e api.Event) (bool, error) {
 	was, known := s.nodes[e.Object.Meta.ID]
 	if err := s.apply(e); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Peers calls other members (peer.Client). in and out are JSON documents.
+// Peers calls other members (transport.Client). in and out are JSON documents.
 type Peers interface {
 	Call(ctx context.Context, node api.NodeID, method, path string, in, out any) error
 	// CallVia has a member pass the call on.

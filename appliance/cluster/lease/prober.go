@@ -10,7 +10,7 @@ import (
 )
 
 // Reach knows the ways to the other members, and somebody pings each of them
-// every second (peer.Prober).
+// every second (transport.Prober).
 type Reach interface {
 	// Paths of each other member ("host:port").
 	Paths() map[api.NodeID][]string

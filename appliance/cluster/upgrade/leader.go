@@ -56,7 +56,7 @@ type picture map[string]api.Upgrade
 
 func newPicture() picture { return picture{} }
 
-// Apply implements follow.Picture.
+// Apply implements watchcache.Picture.
 func (p picture) Apply(e api.Event) (bool, error) {
 	return true, watchcache.Apply(p, e)
 }

@@ -96,7 +96,7 @@ func (cl *cluster) Backup(ctx context.Context, w io.Writer) error {
 	return cl.store.Backup(ctx, w, meta)
 }
 
-// Setup says what the node is, member.Setup.
+// Setup says what the node is, membership.Setup.
 func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	c, _ := cl.Cluster(ctx)
 	s := api.Setup{State: api.SetupMember, Node: cl.self.Name, NodeID: cl.self.Node, Cluster: c.Name,

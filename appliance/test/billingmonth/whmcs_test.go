@@ -40,7 +40,7 @@ func (s shop) ask(function string, change map[string]any, answer any) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(s.t.Context(), "php", "../../billing/whmcs/tests/call.php", function)
+	cmd := exec.CommandContext(s.t.Context(), "php", "../../../billing/whmcs/tests/call.php", function)
 	cmd.Stdin = bytes.NewReader(raw)
 	cmd.Env = append(os.Environ(), "BASALT_TIME_ZONE=Europe/Berlin")
 	var out, wrong bytes.Buffer

@@ -121,7 +121,7 @@ func outputs(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("BASALT_BUILD")
 	if dir == "" {
-		dir = "../../../build"
+		dir = "../../../../build"
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *cluster) nodes(args ...string) string {
 }
 
 func (c *cluster) try(args ...string) (string, error) {
-	cmd := exec.Command("../../../installer/dev/nodes.sh", append([]string{c.short}, args...)...)
+	cmd := exec.Command("../../../../installer/dev/nodes.sh", append([]string{c.short}, args...)...)
 	cmd.Env = append(os.Environ(), "DIR="+c.home, "SUBNET="+strconv.Itoa(c.subnet), "BASALT_BIN="+c.bin, "BASALT_TOOLS="+filepath.Join(outputs(c.t), "guest"), "ACCELERATOR="+c.guests, "ELECTION=2s")
 	cmd.Env = append(cmd.Env, c.extra...) // the last one counts
 	out, err := cmd.CombinedOutput()
@@ -501,7 +501,7 @@ func (c *cluster) keep(f failed.Folder) {
 		if !c.on(n) {
 			continue
 		}
-		nodes := []string{"env", "DIR=" + c.home, "../../../installer/dev/nodes.sh", c.short, "exec", strconv.Itoa(n)}
+		nodes := []string{"env", "DIR=" + c.home, "../../../../installer/dev/nodes.sh", c.short, "exec", strconv.Itoa(n)}
 		f.Output(name(n)+"-domains.xml", append(nodes, "sh", "-c", "virsh -q list --all; for d in $(virsh -q list --all --name); do virsh dumpxml $d; done")...)
 		f.Output(name(n)+"-network.txt", append(nodes, "sh", "-c", "ip -statistics address; nft list ruleset")...)
 	}

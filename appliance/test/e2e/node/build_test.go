@@ -1,4 +1,4 @@
-// Package e2e_test runs whole nodes: real basaltd, gpud, libvirtd and QEMU, a
+// Package node_test runs whole nodes: real basaltd, gpud, libvirtd and QEMU, a
 // real Debian guest, the CLI and the API's client, and kills them one by one.
 //
 // node_test.go starts and stops a node and looks for what it left behind;
@@ -24,7 +24,7 @@ func outputs(t *testing.T) string {
 	dir := os.Getenv("BASALT_BUILD")
 	if dir == "" {
 		var err error
-		if dir, err = filepath.Abs("../../build"); err != nil {
+		if dir, err = filepath.Abs("../../../../build"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func loopProgram(t *testing.T) []byte {
 	t.Helper()
 	b, out := outputs(t), filepath.Join(t.TempDir(), "loop")
 	cmd := exec.Command("gcc", "-std=gnu11", "-O2", "-Wall", "-o", out, "testdata/loop.c", b+"/obj/guest/kernels_ptx.c",
-		"-I../../gpu/guest/demo", "-I../../gpu/guest/include", "-L"+b+"/guest/lib", "-lcuda")
+		"-I../../../../gpu/guest/demo", "-I../../../../gpu/guest/include", "-L"+b+"/guest/lib", "-lcuda")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, text)
 	}

@@ -25,7 +25,7 @@ func churn(t *testing.T, w *world) {
 	if layer.Long() {
 		at, rounds = 20, 5
 	}
-	boot, err := os.ReadFile("../../hypervisor/drivertest/guest.bin") // switches off when it is told to
+	boot, err := os.ReadFile("../../../../hypervisor/drivertest/guest.bin") // switches off when it is told to
 	if err != nil {
 		t.Fatal(err)
 	}

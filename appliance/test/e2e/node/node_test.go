@@ -222,7 +222,7 @@ func (n *node) stop() {
 
 // endOVN ends what outlives basaltd by design.
 func (n *node) endOVN() {
-	if out, err := exec.Command("../../installer/dev/ovn.sh", "stop", n.run).CombinedOutput(); err != nil {
+	if out, err := exec.Command("../../../../installer/dev/ovn.sh", "stop", n.run).CombinedOutput(); err != nil {
 		n.t.Errorf("ovn.sh stop: %v\n%s", err, out)
 	}
 }

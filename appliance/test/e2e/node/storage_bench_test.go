@@ -50,7 +50,7 @@ func buildDir() string {
 	if dir := os.Getenv("BASALT_BUILD"); dir != "" {
 		return dir
 	}
-	return "../../build"
+	return "../../../../build"
 }
 
 func sample(name string, value float64, unit string) {
