@@ -59,7 +59,7 @@ var rules = []rule{
 
 	{"appliance/test/kit", []string{"appliance/test/kit"}, "what tests share: a kit explains, waits and builds, and knows no part of the product"},
 	{"appliance/test/kit/accelerator", []string{"hypervisor/capability"}, "for tests, and the answer is the product's"},
-	{"appliance/test/testrun", nil, "it runs go and reads what it writes"},
+	{"appliance/test/testrun", []string{"appliance/test/kit/patience"}, "it runs go and reads what it writes"},
 	{"appliance/test/benchreport", nil, "it reads what benchmarks write"},
 	{"appliance/test/simulation", []string{"api", "appliance", "hypervisor", "sds", "billing/meter"}, "a cluster of real agents and planners over fakes, in virtual time"},
 	{"appliance/test/billingmonth", nil, "tests of money through a whole cluster: no package of ours is built on them"},

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/bell"
+	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
 // Directory follows the Node objects: where each member is, and who is one.
@@ -20,7 +20,7 @@ type Directory struct {
 	kick    func(api.NodeID)              // a member that is none any more
 	save    func(map[api.NodeID][]string) error
 	log     *slog.Logger
-	changed *bell.Bell
+	changed *broadcast.Broadcaster
 
 	mu              sync.Mutex // guards what is below
 	synced, removed bool
@@ -40,7 +40,7 @@ type DirectoryOptions struct {
 
 // NewDirectory makes a directory and publishes what the record knows.
 func NewDirectory(o DirectoryOptions) *Directory {
-	d := &Directory{self: o.Self, publish: o.Publish, kick: o.Kick, save: o.Save, log: o.Log, changed: bell.New(),
+	d := &Directory{self: o.Self, publish: o.Publish, kick: o.Kick, save: o.Save, log: o.Log, changed: broadcast.New(),
 		nodes: map[api.NodeID]api.Node{}, peers: maps.Clone(o.Known)}
 	if d.peers == nil {
 		d.peers = map[api.NodeID][]string{}
@@ -83,7 +83,7 @@ func (d *Directory) Removed() bool {
 
 // Changed is closed when what Nodes and Removed say may have changed: take it
 // before asking them.
-func (d *Directory) Changed() <-chan struct{} { return d.changed.Wait() }
+func (d *Directory) Changed() <-chan struct{} { return d.changed.Next() }
 
 // Run follows the store until ctx ends. ctx must make reads stale: a minority's
 // nodes must go on talking to each other.
@@ -131,7 +131,7 @@ func (d *Directory) follow(events <-chan api.Event) {
 // member's, which has not been told all yet, or the last that a removed one
 // hears: both go on with what they know.
 func (d *Directory) replace(nodes map[api.NodeID]api.Node) {
-	defer d.changed.Ring()
+	defer d.changed.Broadcast()
 	d.mu.Lock()
 	if _, self := nodes[d.self.Node]; !self {
 		d.removed = d.synced

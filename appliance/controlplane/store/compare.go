@@ -18,7 +18,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
-	"github.com/basalt-gpu/basalt/appliance/bell"
+	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
 // Nodes compare their tables part by part: a disk that has changed what it was
@@ -74,8 +74,8 @@ type parts struct {
 
 	mu   sync.Mutex // guards made and next
 	made []Part
-	next Place      // follows the newest
-	bell *bell.Bell // rings when there is another
+	next Place                  // follows the newest
+	news *broadcast.Broadcaster // when there is another
 }
 
 // recall how far the tables were compared. A file that is not there, or that cannot
@@ -93,7 +93,7 @@ func (p *parts) add(part Part) {
 	p.made = p.made[max(0, len(p.made)-keptParts):]
 	p.next = part.Next
 	p.mu.Unlock()
-	p.bell.Ring()
+	p.news.Broadcast()
 }
 
 // keep writes the place down, without fsync: what is lost is compared again.
@@ -228,7 +228,7 @@ func (s *Store) Compare(ctx context.Context, term uint64, from Place) (index uin
 // applied the entry in another life, or got it in a snapshot, never makes it.
 func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
 	for {
-		wait := s.fsm.parts.bell.Wait()
+		wait := s.fsm.parts.news.Next()
 		if p, ok := s.fsm.parts.at(index); ok {
 			return p, nil
 		}

@@ -7,7 +7,7 @@
 // to the leader (Remote), and asks it how far its tables must be for the latter.
 //
 //	Apply ─► Raft log (log.db, fsync) ─► fsm ─► tables.db (fsync) ─► answer
-//	                                             └─► bell ─► watches
+//	                                             └─► news ─► watches
 //
 // Files named fsm* are a function of the log alone: no clock, no randomness
 // (the linter holds them to it).

@@ -145,7 +145,7 @@ func (s *Store) whileLeads(ctx context.Context, leader string) (context.Context,
 	ctx, cancel := context.WithCancel(ctx)
 	s.run(func() {
 		for {
-			wait := s.changed.Wait()
+			wait := s.changed.Next()
 			if now := s.LeaderID(); now != "" && now != leader {
 				select {
 				case <-time.After(changeGrace):
@@ -182,7 +182,7 @@ func (s *Store) newSearch() *search {
 func (l *search) leader(ctx context.Context) (string, error) {
 	s := l.s
 	for {
-		wait := s.changed.Wait()
+		wait := s.changed.Next()
 		if s.IsLeader() {
 			return s.options.NodeID, nil
 		}
@@ -211,7 +211,7 @@ func (l *search) leader(ctx context.Context) (string, error) {
 
 // failed waits before the next attempt, until something changes or a while.
 func (l *search) failed(ctx context.Context, leader string) {
-	wait := l.s.changed.Wait()
+	wait := l.s.changed.Next()
 	if now := l.s.LeaderID(); now != leader && now != "" {
 		return
 	}

@@ -10,19 +10,19 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"github.com/basalt-gpu/basalt/appliance/bell"
+	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
 // fsm hands the log's entries to the tables: Raft's view of them.
 type fsm struct {
 	tables   *tables
-	revision atomic.Int64  // of what is committed
-	applied  atomic.Uint64 // log index of the last command in it
-	bell     *bell.Bell    // rings when it moves
-	closing  chan struct{} // ends the wait for space
-	full     atomic.Bool   // an entry waits for space on the disk
-	halted   bool          // closed while one waited: later ones must not overtake it
-	fail     func(error)   // ends the store's life; nil: the process's
+	revision atomic.Int64           // of what is committed
+	applied  atomic.Uint64          // log index of the last command in it
+	news     *broadcast.Broadcaster // when revision moves
+	closing  chan struct{}          // ends the wait for space
+	full     atomic.Bool            // an entry waits for space on the disk
+	halted   bool                   // closed while one waited: later ones must not overtake it
+	fail     func(error)            // ends the store's life; nil: the process's
 
 	unrestored error // why a snapshot could not be restored; written by Restore, which Raft calls alone
 
@@ -34,8 +34,8 @@ type fsm struct {
 var _ raft.BatchingFSM = (*fsm)(nil)
 
 func newFSM(t *tables) (*fsm, error) {
-	f := &fsm{tables: t, closing: make(chan struct{}), bell: bell.New(),
-		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), bell: bell.New()}}
+	f := &fsm{tables: t, closing: make(chan struct{}), news: broadcast.New(),
+		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), news: broadcast.New()}}
 	f.parts.recall()
 	return f, t.read(func(v view) error {
 		f.moved(v.revision(), v.applied())
@@ -128,7 +128,7 @@ func (f *fsm) giveUp(why error) {
 func (f *fsm) moved(revision int64, applied uint64) {
 	f.revision.Store(revision)
 	f.applied.Store(max(applied, f.applied.Load())) // replayed entries are skipped
-	f.bell.Ring()
+	f.news.Broadcast()
 }
 
 // Snapshot takes hold of the present state, to be copied while the tables go on.

@@ -19,7 +19,7 @@ func (s *Store) Leader() <-chan bool { return s.leaders.subscribe(s.IsLeader) }
 
 // LeadChange is closed when what LeadTerm and LeaderID say may have changed, and on
 // the leader when there is another member or one less: take it before asking.
-func (s *Store) LeadChange() <-chan struct{} { return s.changed.Wait() }
+func (s *Store) LeadChange() <-chan struct{} { return s.changed.Next() }
 
 // followLeadership turns Raft's leadership into the store's: it begins when
 // the tables have caught up.
@@ -44,7 +44,7 @@ func (s *Store) followLeadership() {
 			}
 			s.setLeading(term)
 		case <-seen:
-			s.changed.Ring()
+			s.changed.Broadcast()
 		case <-s.closing:
 			s.setLeading(0)
 			return
@@ -91,7 +91,7 @@ func (s *Store) setLeading(term uint64) {
 	if before := s.term.Swap(term); (before != 0) != (term != 0) {
 		s.leaders.publish(term != 0)
 	}
-	s.changed.Ring()
+	s.changed.Broadcast()
 }
 
 // alone says whether this node is the only one that can write.
@@ -114,7 +114,7 @@ func (s *Store) await(ctx context.Context, ok func() bool) error {
 	deadline := time.NewTimer(s.options.LeaderWait)
 	defer deadline.Stop()
 	for {
-		wait := s.changed.Wait()
+		wait := s.changed.Next()
 		if ok() {
 			return nil
 		}

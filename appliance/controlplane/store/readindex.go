@@ -97,7 +97,7 @@ func (s *Store) awaitIndex(ctx context.Context, index uint64) error {
 	over := time.NewTimer(s.options.LeaderWait)
 	defer over.Stop()
 	for {
-		wait := s.fsm.bell.Wait()
+		wait := s.fsm.news.Next()
 		if s.fsm.applied.Load() >= index {
 			return nil
 		}
@@ -162,7 +162,7 @@ func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 // must not be missing here.
 func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 	for {
-		wait := s.fsm.bell.Wait()
+		wait := s.fsm.news.Next()
 		applied := max(s.fsm.applied.Load(), s.quiet.Load())
 		i := commit
 		for ; i > applied; i-- { // elections and barriers: the tables never get them

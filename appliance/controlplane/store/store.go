@@ -17,8 +17,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
-	"github.com/basalt-gpu/basalt/appliance/bell"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"github.com/basalt-gpu/basalt/appliance/broadcast"
 )
 
 // Options of a store.
@@ -77,7 +78,7 @@ type Store struct {
 	caughtUp atomic.Bool   // has been leading since Open, or since another led
 	quiet    atomic.Uint64 // log index up to which all commands were applied, as a reader found out
 	leaders  leaders
-	changed  *bell.Bell // rings when this node's leadership, the known leader or, on the leader, who is a member changes
+	changed  *broadcast.Broadcaster // when this node's leadership, the known leader or, on the leader, who is a member changes
 
 	pulse   *pulse
 	leads   *question[uint64]  // of the other voters: does this node lead? Its place in the log
@@ -123,7 +124,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: bell.New(),
+		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: broadcast.New(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
 	s.pulse = newPulse(o.Election)
@@ -421,7 +422,7 @@ func (o *Options) badSnapshots(err error) error {
 func (s *Store) awaitStart() {
 	deadline := time.After(s.options.StartTimeout)
 	for {
-		wait := s.changed.Wait()
+		wait := s.changed.Next()
 		if s.IsLeader() {
 			return
 		}

@@ -59,7 +59,7 @@ func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) 
 
 // watch is one reader of changes.
 //
-//	snapshot ─► sync ─► follow ⟲ bell      since in the change log: follow at once
+//	snapshot ─► sync ─► follow ⟲ news     since in the change log: follow at once
 type watch struct {
 	s     *Store
 	ctx   context.Context
@@ -114,7 +114,7 @@ func (w *watch) snapshot(v view) bool {
 // follow sends changes as they come.
 func (w *watch) follow() {
 	for {
-		more := w.s.fsm.bell.Wait()
+		more := w.s.fsm.news.Next()
 		events, last, ok := w.batch()
 		if !ok {
 			return

@@ -168,7 +168,7 @@ func (d *Deliverer) follow(ctx context.Context, o api.Object) {
 	w := d.workers[o.Meta.ID]
 	if w == nil {
 		ctx, cancel := context.WithCancel(ctx)
-		w = &worker{d: d, id: o.Meta.ID, organization: o.Meta.Organization, cancel: cancel, bell: make(chan struct{}, 1)}
+		w = &worker{d: d, id: o.Meta.ID, organization: o.Meta.Organization, cancel: cancel, woken: make(chan struct{}, 1)}
 		d.workers[w.id] = w
 		d.running.Go(func() { w.run(ctx) })
 	}

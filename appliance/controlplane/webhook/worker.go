@@ -22,7 +22,7 @@ type worker struct {
 	id, organization string
 	generation       int64 // of the last look: the deliverer's
 	cancel           context.CancelFunc
-	bell             chan struct{}
+	woken            chan struct{}
 
 	// The rest is run's own.
 	status  *api.WebhookStatus // ahead of the store's
@@ -34,7 +34,7 @@ type worker struct {
 
 func (w *worker) wake() {
 	select {
-	case w.bell <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default: // it will look anyway
 	}
 }
@@ -50,7 +50,7 @@ func (w *worker) run(ctx context.Context) {
 			again = sulk
 		}
 		if again != 0 && ctx.Err() == nil {
-			w.d.o.Wait(ctx, again, w.bell)
+			w.d.o.Wait(ctx, again, w.woken)
 		}
 	}
 }
