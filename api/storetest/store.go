@@ -92,7 +92,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Store is what the suite tests; the same methods as the API server needs.
+// Store is what the suite tests; the methods that the API server and the watch cache need.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
@@ -100,6 +100,7 @@ type Store interface {
 	Use(ctx context.Context, q api.UseQuery) (api.UsePage, error)
 	Records(ctx context.Context, q api.RecordQuery) (api.RecordPage, error)
 	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+	WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error)
 	Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error)
 	Audit(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 	Events(ctx context.Context, q api.EventQuery) (api.EventPage, error)

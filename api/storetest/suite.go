@@ -67,6 +67,7 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		{"WatchFromZero", testWatchFromZero},
 		{"WatchFromTheFuture", testWatchFromFuture},
 		{"WatchWithoutGaps", testWatchWithoutGaps},
+		{"WatchOfSomeKinds", testWatchKinds},
 		{"WatchEndsWithItsContext", testWatchEnds},
 		{"WatcherThatDoesNotRead", testDeafWatcher},
 		{"ConcurrentWriters", testConcurrentWriters},

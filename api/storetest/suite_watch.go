@@ -157,6 +157,25 @@ func testWatchWithoutGaps(t *tester) {
 	reading.Wait()
 }
 
+// A watch of some kinds has nothing of others, and its sync is of all.
+func testWatchKinds(t *tester) {
+	t.must(1, flavor("flv-1", "a", 1, 0))
+	t.must(2, api.Command{Op: api.OpPutSpec, Kind: api.KindNetwork, ID: "net-1", Name: "n", Data: api.Encode(api.NetworkSpec{Cidr4: "10.0.0.0/24"})})
+	at := t.s.Revision()
+	events, err := t.s.WatchKinds(t.ctx, 0, api.KindNetwork, api.KindVolume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, synced := t.snapshot(events); len(all) != 1 || all["net-1"].Kind != api.KindNetwork || synced != at {
+		t.Errorf("the snapshot has %v and is of revision %d, want net-1 and %d", all, synced, at)
+	}
+	t.must(3, flavor("flv-1", "a", 2, api.AnyRevision))
+	gone := t.must(4, api.Command{Op: api.OpDelete, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision})
+	if e := t.next(events); e.Type != api.EventRemove || e.Object.Meta.ID != "net-1" || e.Revision <= at {
+		t.Errorf("after it comes %s of %s at %d, want the removal of net-1 (%+v)", e.Type, e.Object.Meta.ID, e.Revision, gone.Meta)
+	}
+}
+
 func testWatchEnds(t *tester) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	events, err := t.s.Watch(ctx, 0)

@@ -30,6 +30,11 @@ func (w *watcher) push(events []api.Event) bool {
 
 // Watch streams changes; the package comment says which.
 func (m *Memory) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+	return m.WatchKinds(ctx, since)
+}
+
+// WatchKinds is Watch for objects of these kinds only; none named: of all.
+func (m *Memory) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -44,6 +49,9 @@ func (m *Memory) Watch(ctx context.Context, since int64) (<-chan api.Event, erro
 		defer m.forget(w)
 		for events := first; ; {
 			for _, e := range events {
+				if e.Type != api.EventSync && len(kinds) > 0 && !slices.Contains(kinds, e.Object.Kind) {
+					continue
+				}
 				select {
 				case out <- e:
 				case <-ctx.Done():

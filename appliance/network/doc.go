@@ -2,7 +2,7 @@
 // node, and the Topology that the objects ask for in OVN. Decisions are made
 // elsewhere (sdn.Intent, deploy.Next, deploy.Decide); here they are followed.
 //
-//	objects ─watch─► State ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
+//	watchcache ─► state ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
 //	                        │                                          (Chassis) │
 //	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
 //	                                   Intent ─► Topology ─► Controller ─► statuses
@@ -39,10 +39,9 @@ type Chassis struct {
 // ovnID is the id of the only OVN object.
 const ovnID = "ovn"
 
-// Store is what both sides need of the cluster's state.
+// Store takes what both sides write.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
 // memberAddress is where a node's databases are reached: its first path.

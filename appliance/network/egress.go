@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/sdn"
 )
-
-// EgressKinds are what a node follows to know what leaves for whom.
-var EgressKinds = []api.Kind{api.KindRouter, api.KindFloatingIP}
 
 // Egress records what leaves this node into external networks. Every node that
 // leads there counts every project's, whether or not its router is there now:
@@ -24,6 +22,7 @@ var EgressKinds = []api.Kind{api.KindRouter, api.KindFloatingIP}
 // same ids. What a counter had when the switch itself died is charged up to the
 // last look at it.
 type Egress struct {
+	Cache   *watchcache.Cache
 	Store   Store
 	Node    api.NodeID
 	Counter interface {
@@ -49,7 +48,7 @@ func (e *Egress) Run(ctx context.Context) error {
 	if e.Every <= 0 {
 		e.Every = 5 * time.Minute
 	}
-	return watchcache.Run(ctx, e.Store, e.Log, "network", newState, e.step)
+	return watchcache.Run(ctx, e.Cache, watchcache.Every(objects.Of[api.Router](), objects.Of[api.FloatingIP]()), func(ctx context.Context, s *objects.Set) time.Duration { return e.step(ctx, stateOf(s)) })
 }
 
 func (e *Egress) step(ctx context.Context, s *state) time.Duration {
@@ -78,7 +77,7 @@ func (e *Egress) look(ctx context.Context, s *state) (err error) {
 			return err
 		}
 	}
-	routers, floating := values(s.routers), values(s.floating)
+	routers, floating := objects.Sorted(s.routers), objects.Sorted(s.floating)
 	seen, err := e.Counter.Egress(ctx, sdn.Exits(routers, floating))
 	if err != nil {
 		return err

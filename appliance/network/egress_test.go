@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/fake"
@@ -48,7 +49,7 @@ type wire struct {
 }
 
 func newWire(t *testing.T) *wire {
-	w := &wire{t: t, net: fake.New(), store: &flaky{Memory: storetest.NewMemory()}, state: newState(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
+	w := &wire{t: t, net: fake.New(), store: &flaky{Memory: storetest.NewMemory()}, state: emptyState(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
 	if err := w.net.Controller().Apply(t.Context(), sdn.Topology{Cluster: "c", External: []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("203.0.113.0/24"), Gateways: []api.NodeID{"node-1", "node-2"}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +262,11 @@ func TestEgressRuns(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	e.Cache = watchcache.New(w.store, e.Log, Kinds...)
 	done := make(chan error)
-	go func() { done <- e.Run(ctx) }()
+	for _, run := range []func(context.Context) error{e.Run, e.Cache.Run} {
+		go func() { done <- run(ctx) }()
+	}
 	w.net.Chassis("node-1").Leave("rtr-1", 5) // nobody counts yet
 	close(up)
 	var sent uint64
@@ -274,8 +278,10 @@ func TestEgressRuns(t *testing.T) {
 		return n > 3
 	})
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
+	for range 2 {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
 	}
 	if n, _ := w.recorded("rtr-1"); n > sent {
 		t.Errorf("%d of %d bytes are recorded", n, sent)

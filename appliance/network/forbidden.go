@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -57,7 +58,7 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 }
 
 // forbidden of all nodes, as they last reported, also of those that are down.
-func (s *state) forbidden() []netip.Prefix { return Forbidden(values(s.chassis)) }
+func (s *state) forbidden() []netip.Prefix { return Forbidden(objects.Sorted(s.chassis)) }
 
 // Forbidden is what these nodes have reported that guests must not reach, sorted:
 // the addresses of all their cards, and the ranges that their operators name.
@@ -79,7 +80,7 @@ func comparePrefixes(a, b netip.Prefix) int {
 
 // hosts are the addresses that guests must not reach, and the names of nodes.
 func (s *state) hosts() (addresses []netip.Prefix, names []string) {
-	addresses, names = sdn.Hosts(values(s.nodes))
+	addresses, names = sdn.Hosts(objects.Sorted(s.nodes))
 	return append(addresses, s.forbidden()...), names
 }
 

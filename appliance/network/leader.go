@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
@@ -19,6 +20,7 @@ const observe = 5 * time.Second
 // Leader makes the network of the cluster. Run it while this node leads, with a
 // store whose writes hold in that term only.
 type Leader struct {
+	Cache   *watchcache.Cache
 	Store   Store
 	Cluster string        // owns the rows
 	Self    deploy.Member // the only member of a node that is alone
@@ -44,7 +46,7 @@ type target struct {
 func (l *Leader) Run(ctx context.Context) error {
 	l.settled = time.Now()
 	defer func() { l.close() }()
-	return watchcache.Run(ctx, l.Store, l.Log, "network", newState, l.step)
+	return watchcache.Run(ctx, l.Cache, watchcache.Every(Kinds...), func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) })
 }
 
 func (l *Leader) close() {

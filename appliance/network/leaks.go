@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -12,7 +13,7 @@ import (
 // OVN's database anew each time: what the leader believes of them proves
 // nothing.
 type Sweeper struct {
-	Store   Store
+	Store   objects.Watcher
 	Cluster string
 	Self    deploy.Member
 	// Open connects to the northbound database.
@@ -27,10 +28,11 @@ type Rows interface {
 
 // Leaks of the whole cluster. Errors are *api.Error.
 func (w *Sweeper) Leaks(ctx context.Context) ([]api.Leak, error) {
-	s, err := snapshot(ctx, w.Store)
+	all, err := objects.Read(ctx, w.Store, Kinds...)
 	if err != nil {
 		return nil, err
 	}
+	s := stateOf(all)
 	f := s.founding()
 	if f.NB == "" {
 		return nil, nil // there is no database yet that could hold anything

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
@@ -17,12 +18,13 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// MetadataKinds are what a node follows to answer its guests.
-var MetadataKinds = []api.Kind{api.KindInstance, api.KindMigration, api.KindNetwork, api.KindFlavor, api.KindNode, api.KindProject, api.KindChassis}
+// guestInterests are what a node follows to answer its guests.
+var guestInterests = watchcache.Every(objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](), objects.Of[api.Flavor](),
+	nodeKind, objects.Of[api.Project](), chassisKind)
 
 // Metadata answers the guests of this node.
 type Metadata struct {
-	Store   Store
+	Cache   *watchcache.Cache
 	Node    api.NodeID
 	Cluster string
 	Service interface {
@@ -43,7 +45,7 @@ type guest struct {
 
 // Run until ctx ends.
 func (m *Metadata) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, m.Store, m.Log, "network", newState, m.step)
+	return watchcache.Run(ctx, m.Cache, guestInterests, func(ctx context.Context, s *objects.Set) time.Duration { return m.step(ctx, stateOf(s)) })
 }
 
 // Lookup implements metadata.Source.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
 	"github.com/basalt-gpu/basalt/sdn/resolver"
@@ -16,7 +17,7 @@ func names(s *state, networks []metadata.Network) map[api.NetworkID]*resolver.Zo
 	for _, x := range s.instances {
 		ofProject[x.Meta.Project] = append(ofProject[x.Meta.Project], x)
 	}
-	nodes := values(s.nodes)
+	nodes := objects.Sorted(s.nodes)
 	hosts, hostNames := s.hosts()
 	for _, n := range nodes {
 		hostNames = append(hostNames, n.Meta.Name)

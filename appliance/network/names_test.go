@@ -20,7 +20,7 @@ func TestServersOfAProject(t *testing.T) {
 
 // Who is asked by the guests of which network.
 func TestZones(t *testing.T) {
-	st := newState()
+	st := emptyState()
 	st.projects["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
 	for id, spec := range map[string]api.NetworkSpec{"net-1": {Cidr4: "10.0.0.0/24"}, "net-2": {Cidr4: "10.0.1.0/24", Isolated: true, DNSServers: []string{"9.9.9.9"}}} {
 		st.networks[id] = api.Network{Meta: api.Meta{ID: id, Project: "prj-1"}, Spec: spec}

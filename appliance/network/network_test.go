@@ -15,6 +15,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -82,6 +83,9 @@ func (c *controller) set(err error) {
 	c.fail = err
 }
 
+// emptyState has no objects.
+func emptyState() *state { return stateOf(objects.NewSet(Kinds...)) }
+
 type house struct {
 	t     *testing.T
 	store *storetest.Memory
@@ -94,7 +98,8 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, store: storetest.NewMemory(), step: &stepper{}, ctrl: &controller{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
-	h.node = &Node{Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
+	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), Kinds...)
+	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
 		Forbidden: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
 		Addresses: func() (all []net.Addr, err error) { // loopback, link, a card, a bridge
 			for _, s := range []string{"127.0.0.1/8", "::1/128", "fe80::1/64", "169.254.7.7/16", "192.0.2.7/24", "2001:db8::7/64", "10.1.0.5/16"} {
@@ -106,11 +111,11 @@ func newHouse(t *testing.T) *house {
 			}
 			return all, nil
 		}}
-	leader := &Leader{Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
+	leader := &Leader{Cache: cache, Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
 		Open: func(context.Context, []deploy.Member, deploy.Founding) (sdn.Controller, error) { return h.ctrl, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	for _, run := range []func(context.Context) error{h.node.Run, leader.Run} {
+	for _, run := range []func(context.Context) error{h.node.Run, leader.Run, cache.Run} {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
@@ -230,7 +235,7 @@ func TestRefusedIsTriedAgain(t *testing.T) {
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})
 	h.apply(api.Command{Op: api.OpAssign, Kind: api.KindNetwork, ID: "net-1", Expect: api.AnyRevision, Data: api.Encode(api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"})})
 	h.until("the founding is decided", func() bool { return h.step.last().Founding.NB != "" })
-	time.Sleep(5 * watchcache.Settle)
+	time.Sleep(100 * time.Millisecond)
 	if p := h.network().Status.Phase; p == api.NetworkReady {
 		t.Fatal("ready, though the database refused it")
 	}
@@ -264,7 +269,7 @@ func TestMemberOf(t *testing.T) {
 // A guest is known by its network and address together; one that moves here is
 // answered already, one elsewhere is not.
 func TestGuests(t *testing.T) {
-	st := newState()
+	st := emptyState()
 	put := func(id, node, network, address string) {
 		in := api.Instance{Meta: api.Meta{ID: id, Name: id, Project: "prj-1"}, Spec: api.InstanceSpec{UserData: "#!" + id}}
 		in.Assignment.Node = api.NodeID(node)
@@ -298,7 +303,7 @@ func TestGuests(t *testing.T) {
 
 // Only those who live are asked how the databases are.
 func TestTheDeadDoNotReport(t *testing.T) {
-	st := newState()
+	st := emptyState()
 	for id, state := range map[string]api.NodeState{"alone": "", "ready": api.NodeReady, "drained": api.NodeDrained, "suspect": api.NodeSuspect, "lost": api.NodeLost} {
 		st.nodes[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
 		st.chassis[id] = Chassis{Meta: api.Meta{ID: id}}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -31,6 +32,7 @@ const (
 
 // Node keeps OVN's daemons as they should be on this node.
 type Node struct {
+	Cache    *watchcache.Cache
 	Store    Store
 	Self     deploy.Member
 	Encap    netip.Addr // where tunnels end; Self's is where its databases are
@@ -54,7 +56,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Store, n.Log, "network", newState, n.step)
+	return watchcache.Run(ctx, n.Cache, watchcache.Every(nodeKind, ovnKind), func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) })
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {

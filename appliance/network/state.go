@@ -2,26 +2,28 @@ package network
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
-// NodeKinds are what every node follows, LeaderKinds what the leader does.
 var (
-	NodeKinds   = []api.Kind{api.KindNode, api.KindOVN}
-	LeaderKinds = []api.Kind{
-		api.KindNode, api.KindOVN, api.KindChassis,
-		api.KindProject, api.KindNetwork, api.KindSecurityGroup, api.KindExternalNetwork, api.KindRouter,
-		api.KindFloatingIP, api.KindLoadBalancer, api.KindInstance, api.KindMigration,
-	}
+	nodeKind    = objects.Of[api.Node]()
+	ovnKind     = objects.As[OVN](api.KindOVN)
+	chassisKind = objects.As[Chassis](api.KindChassis)
 )
 
-// state is the objects that matter here, by id.
+// Kinds are what the network is made of: what the cache must have.
+var Kinds = []objects.Kind{
+	nodeKind, ovnKind, chassisKind,
+	objects.Of[api.Project](), objects.Of[api.Network](), objects.Of[api.SecurityGroup](), objects.Of[api.ExternalNetwork](), objects.Of[api.Router](),
+	objects.Of[api.FloatingIP](), objects.Of[api.LoadBalancer](), objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Flavor](),
+}
+
+// state is the objects that matter here, by ID. It is read-only.
 type state struct {
 	nodes      map[string]api.Node
 	ovn        map[string]OVN
@@ -38,57 +40,22 @@ type state struct {
 	flavors    map[string]api.Flavor
 }
 
-func newState() *state {
+func stateOf(s *objects.Set) *state {
 	return &state{
-		nodes: map[string]api.Node{}, ovn: map[string]OVN{}, chassis: map[string]Chassis{},
-		projects: map[string]api.Project{}, networks: map[string]api.Network{}, groups: map[string]api.SecurityGroup{},
-		external: map[string]api.ExternalNetwork{}, routers: map[string]api.Router{}, floating: map[string]api.FloatingIP{},
-		balancers: map[string]api.LoadBalancer{}, instances: map[string]api.Instance{}, migrations: map[string]api.Migration{},
-		flavors: map[string]api.Flavor{},
+		nodes:      objects.Map[api.Node](s),
+		ovn:        objects.Map[OVN](s),
+		chassis:    objects.Map[Chassis](s),
+		projects:   objects.Map[api.Project](s),
+		networks:   objects.Map[api.Network](s),
+		groups:     objects.Map[api.SecurityGroup](s),
+		external:   objects.Map[api.ExternalNetwork](s),
+		routers:    objects.Map[api.Router](s),
+		floating:   objects.Map[api.FloatingIP](s),
+		balancers:  objects.Map[api.LoadBalancer](s),
+		instances:  objects.Map[api.Instance](s),
+		migrations: objects.Map[api.Migration](s),
+		flavors:    objects.Map[api.Flavor](s),
 	}
-}
-
-// Apply implements watchcache.Picture.
-func (s *state) Apply(e api.Event) (bool, error) { return true, s.apply(e) }
-
-func (s *state) apply(e api.Event) error {
-	switch e.Object.Kind {
-	case api.KindNode:
-		return watchcache.Apply(s.nodes, e)
-	case api.KindOVN:
-		return watchcache.Apply(s.ovn, e)
-	case api.KindChassis:
-		return watchcache.Apply(s.chassis, e)
-	case api.KindProject:
-		return watchcache.Apply(s.projects, e)
-	case api.KindNetwork:
-		return watchcache.Apply(s.networks, e)
-	case api.KindSecurityGroup:
-		return watchcache.Apply(s.groups, e)
-	case api.KindExternalNetwork:
-		return watchcache.Apply(s.external, e)
-	case api.KindRouter:
-		return watchcache.Apply(s.routers, e)
-	case api.KindFloatingIP:
-		return watchcache.Apply(s.floating, e)
-	case api.KindLoadBalancer:
-		return watchcache.Apply(s.balancers, e)
-	case api.KindInstance:
-		return watchcache.Apply(s.instances, e)
-	case api.KindMigration:
-		return watchcache.Apply(s.migrations, e)
-	case api.KindFlavor:
-		return watchcache.Apply(s.flavors, e)
-	}
-	return nil
-}
-
-func values[T any](m map[string]T) []T {
-	out := make([]T, 0, len(m))
-	for _, id := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, m[id])
-	}
-	return out
 }
 
 func (s *state) founding() deploy.Founding { return s.ovn[ovnID].Spec }
@@ -128,9 +95,9 @@ func (s *state) objects(cluster string) sdn.Objects {
 		physical[api.NodeID(id)] = c.Status.Physical
 	}
 	return sdn.Objects{
-		Cluster: cluster, Projects: values(s.projects), Networks: values(s.networks), SecurityGroups: values(s.groups),
-		ExternalNetworks: values(s.external), Routers: values(s.routers), FloatingIPs: values(s.floating),
-		LoadBalancers: values(s.balancers), Instances: values(s.instances), Migrations: values(s.migrations), Nodes: values(s.nodes), Physical: physical,
+		Cluster: cluster, Projects: objects.Sorted(s.projects), Networks: objects.Sorted(s.networks), SecurityGroups: objects.Sorted(s.groups),
+		ExternalNetworks: objects.Sorted(s.external), Routers: objects.Sorted(s.routers), FloatingIPs: objects.Sorted(s.floating),
+		LoadBalancers: objects.Sorted(s.balancers), Instances: objects.Sorted(s.instances), Migrations: objects.Sorted(s.migrations), Nodes: objects.Sorted(s.nodes), Physical: physical,
 		Forbidden: s.forbidden(),
 	}
 }

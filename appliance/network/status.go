@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 )
 
@@ -39,18 +40,18 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 	for _, x := range slices.Concat(t.Routers, t.Branches) {
 		out[way{x.Project, x.External}] = x.External != ""
 	}
-	for _, n := range values(s.networks) {
+	for _, n := range objects.Sorted(s.networks) {
 		phase, why := r.phase(n.Meta.ID)
 		report(&r, api.KindNetwork, n.Meta, n.Status, api.NetworkStatus{ObservedGeneration: n.Meta.Generation, Phase: phase, LastError: why})
 	}
-	for _, x := range values(s.external) {
+	for _, x := range objects.Sorted(s.external) {
 		phase, why := r.phase(x.Meta.ID)
 		if waits := cut[api.ExternalNetworkID(x.Meta.ID)]; waits != "" {
 			phase, why = api.NetworkPending, waits
 		}
 		report(&r, api.KindExternalNetwork, x.Meta, x.Status, api.ExternalNetworkStatus{ObservedGeneration: x.Meta.Generation, Phase: phase, LastError: why})
 	}
-	for _, x := range values(s.routers) {
+	for _, x := range objects.Sorted(s.routers) {
 		project := api.ProjectID(x.Meta.Project)
 		st := api.RouterStatus{Phase: api.NetworkPending, LastError: r.wrong[x.Meta.ID]}
 		if x.Meta.Name == api.MainRouter {
@@ -66,14 +67,14 @@ func statuses(s *state, t sdn.Topology, seen sdn.State, problems []sdn.Problem) 
 		}
 		report(&r, api.KindRouter, x.Meta, x.Status, st)
 	}
-	for _, f := range values(s.floating) {
+	for _, f := range objects.Sorted(s.floating) {
 		phase, why := r.phase(f.Meta.ID)
 		if f.Spec.Instance == "" && why == "" && f.Assignment.Address != "" {
 			phase = api.NetworkReady // nothing to make: it is kept for its project
 		}
 		report(&r, api.KindFloatingIP, f.Meta, f.Status, api.FloatingIPStatus{Phase: phase, LastError: why})
 	}
-	for _, b := range values(s.balancers) {
+	for _, b := range objects.Sorted(s.balancers) {
 		phase, why := r.phase(b.Meta.ID)
 		n := seen.Backends[api.LoadBalancerID(b.Meta.ID)]
 		report(&r, api.KindLoadBalancer, b.Meta, b.Status, api.LoadBalancerStatus{

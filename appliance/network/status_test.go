@@ -13,7 +13,7 @@ import (
 // An external network that no node has a cable to waits and says for what, and
 // its routers with it.
 func TestExternalNetworkWithoutACable(t *testing.T) {
-	s := newState()
+	s := emptyState()
 	s.projects["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
 	s.networks["net-1"] = api.Network{Meta: api.Meta{ID: "net-1", Project: "prj-1"}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24"}, Assignment: api.NetworkAssignment{Key: 1, Gateway4: "10.0.0.1"}}
 	s.external["ext-1"] = api.ExternalNetwork{Meta: api.Meta{ID: "ext-1"}, Spec: api.ExternalNetworkSpec{PhysicalNetwork: "campus", Cidr4: "203.0.113.0/24"}}

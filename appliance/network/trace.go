@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 	"github.com/basalt-gpu/basalt/sdn/trace"
@@ -24,7 +25,7 @@ const (
 // Tracer follows packets through the network: what the objects say, and what
 // OVN has made of them. Any node can.
 type Tracer struct {
-	Store   Store
+	Store   objects.Watcher
 	Cluster string
 	Self    deploy.Member
 	TLS     deploy.TLS
@@ -33,10 +34,11 @@ type Tracer struct {
 
 // Trace implements server.Tracer. Errors are *api.Error.
 func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.NetworkTrace, error) {
-	s, err := snapshot(ctx, r.Store)
+	all, err := objects.Read(ctx, r.Store, Kinds...) // what was just asked for counts
 	if err != nil {
 		return api.NetworkTrace{}, err
 	}
+	s := stateOf(all)
 	t, _ := sdn.Intent(s.objects(r.Cluster))
 	if asked.Project != "" {
 		t = trace.Own(t, asked.Project)
@@ -52,29 +54,6 @@ func (r *Tracer) Trace(ctx context.Context, asked api.TraceQuestion) (api.Networ
 	}
 	real, why := r.real(ctx, s, t, q, v, asked.Project == "")
 	return api.NetworkTrace{Passes: v.Passes, Lines: trace.Lines(q, v, real, why)}, nil
-}
-
-// snapshot is the objects as they are now.
-func snapshot(ctx context.Context, store Store) (*state, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	events, err := store.Watch(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	s := newState()
-	for e := range events {
-		if e.Type == api.EventSync {
-			return s, nil
-		}
-		if err := s.apply(e); err != nil {
-			return nil, err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return nil, api.Errorf(api.CodeUnavailable, "the cluster's state cannot be read now").WithHint("ask again")
 }
 
 // name of what has one.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
@@ -87,11 +88,12 @@ func newReal(t *testing.T) *real {
 	r := &real{t: t, ctx: ctx, store: storetest.NewMemory(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
+	cache := watchcache.New(r.store, log, Kinds...)
 	r.node = &Node{
-		Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
+		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
 		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
-	leader := &Leader{Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
+	leader := &Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
 	var wg sync.WaitGroup
 	t.Cleanup(func() { // first of all: nobody starts anything again
 		cancel()
@@ -108,7 +110,7 @@ func newReal(t *testing.T) *real {
 				append([]string{"ceph", "--conf", r.deploy.Conf(), "--connect-timeout", "20"}, strings.Fields(ask)...)...)
 		}
 	})
-	for _, run := range []func(context.Context) error{r.node.Run, leader.Run} {
+	for _, run := range []func(context.Context) error{r.node.Run, leader.Run, cache.Run} {
 		wg.Go(func() {
 			if err := run(ctx); ctx.Err() == nil {
 				t.Errorf("ended: %v", err)

@@ -92,10 +92,9 @@ func (f Founding) osd(disk api.DiskID) *OSD {
 	return nil
 }
 
-// Store is what both sides need of the cluster's state.
+// Store takes what both sides write.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
 // memberAddress is where a node's monitor is reached: its first path. One that

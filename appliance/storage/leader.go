@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -25,6 +26,7 @@ const (
 // Leader decides what Ceph is to be, and says how it is. Run it while this node
 // leads, with a store whose writes hold in that term only.
 type Leader struct {
+	Cache *watchcache.Cache
 	Store Store
 	Ceph  Cluster
 	Node  *Node  // of this machine: it does what is done once for all nodes
@@ -44,7 +46,7 @@ type Cluster interface {
 func (l *Leader) Run(ctx context.Context) error {
 	l.Node.leads.Store(true)
 	defer l.Node.leads.Store(false)
-	return watchcache.Run(ctx, l.Store, l.Log, "storage", newState, l.step)
+	return watchcache.Run(ctx, l.Cache, append(watchcache.Every(objects.Of[api.CephCluster]()), interests...), func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) })
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -48,6 +49,7 @@ type Access struct {
 // Node tells of this node's disks and keeps Ceph's daemons as they should be on
 // it.
 type Node struct {
+	Cache   *watchcache.Cache
 	Store   Store
 	Self    api.NodeID
 	Name    string
@@ -77,7 +79,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Store, n.Log, "storage", newState, n.step)
+	return watchcache.Run(ctx, n.Cache, interests, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) })
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {

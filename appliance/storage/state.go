@@ -5,16 +5,23 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// NodeKinds are what every node follows, LeaderKinds what the leader does.
-var (
-	NodeKinds   = []api.Kind{api.KindNode, api.KindDisk, api.KindCephKeys}
-	LeaderKinds = []api.Kind{api.KindNode, api.KindDisk, api.KindCephKeys, api.KindCephCluster}
-)
+var nodeKind, diskKind, cephKind = objects.Of[api.Node](), objects.Of[api.Disk](), objects.As[Ceph](api.KindCephKeys)
 
-// state is the objects that matter here, by id.
+// Kinds are what storage is made of: what the cache must have.
+var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, objects.Of[api.CephCluster]()}
+
+// interests are what both sides follow. Nodes report that they live all the time:
+// only where they are and how the cluster sees them matters here.
+var interests = append(watchcache.Every(diskKind, cephKind),
+	watchcache.When(nodeKind, func(was, now api.Node) bool {
+		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Assignment.State != now.Assignment.State
+	}))
+
+// state is the objects that matter here, by ID. It is read-only.
 type state struct {
 	nodes    map[string]api.Node
 	disks    map[string]api.Disk
@@ -22,23 +29,8 @@ type state struct {
 	clusters map[string]api.CephCluster
 }
 
-func newState() *state {
-	return &state{nodes: map[string]api.Node{}, disks: map[string]api.Disk{}, ceph: map[string]Ceph{}, clusters: map[string]api.CephCluster{}}
-}
-
-// apply takes in one change.
-func (s *state) apply(e api.Event) error {
-	switch e.Object.Kind {
-	case api.KindNode:
-		return watchcache.Apply(s.nodes, e)
-	case api.KindDisk:
-		return watchcache.Apply(s.disks, e)
-	case api.KindCephKeys:
-		return watchcache.Apply(s.ceph, e)
-	case api.KindCephCluster:
-		return watchcache.Apply(s.clusters, e)
-	}
-	return nil
+func stateOf(s *objects.Set) *state {
+	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), ceph: objects.Map[Ceph](s), clusters: objects.Map[api.CephCluster](s)}
 }
 
 func (s *state) founding() Founding { return s.ceph[cephID].Spec }
@@ -50,15 +42,4 @@ func (s *state) cluster() *api.CephCluster {
 		return &c
 	}
 	return nil
-}
-
-// Apply implements watchcache.Picture: nodes report that they live all the time.
-func (s *state) Apply(e api.Event) (bool, error) {
-	was, known := s.nodes[e.Object.Meta.ID]
-	if err := s.apply(e); err != nil {
-		return false, err
-	}
-	now, there := s.nodes[e.Object.Meta.ID]
-	same := known && there && slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) && was.Assignment.State == now.Assignment.State
-	return e.Object.Kind != api.KindNode || !same, nil
 }

@@ -4,25 +4,24 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // every is how often an upgrade that goes on is looked at.
 const every = time.Second
 
-// Store is what both sides need of the cluster's state.
+// Store takes what both sides write.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
-// Kinds are what both sides follow.
-var Kinds = []api.Kind{api.KindUpgrade}
+// Kinds are what both sides follow: what the cache must have.
+var Kinds = []objects.Kind{objects.Of[api.Upgrade]()}
 
 // Cluster is what the leader asks.
 type Cluster interface {
@@ -37,6 +36,7 @@ type Cluster interface {
 // Leader carries the upgrade on. Run it while this node leads, with a store
 // whose writes hold in that term only.
 type Leader struct {
+	Cache   *watchcache.Cache
 	Store   Store
 	Cluster Cluster
 	Log     *slog.Logger
@@ -48,23 +48,12 @@ type Leader struct {
 // Run until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.quiet = map[api.NodeID]time.Time{}
-	return watchcache.Run(ctx, l.Store, l.Log, "upgrade", newPicture, l.step)
+	return watchcache.Run(ctx, l.Cache, watchcache.Every(Kinds...), l.step)
 }
 
-// picture is the upgrades that there are: one, or none.
-type picture map[string]api.Upgrade
-
-func newPicture() picture { return picture{} }
-
-// Apply implements watchcache.Picture.
-func (p picture) Apply(e api.Event) (bool, error) {
-	return true, watchcache.Apply(p, e)
-}
-
-// upgrade is the one there is; nil: there is none.
-func (p picture) upgrade() *api.Upgrade {
-	for _, id := range slices.Sorted(maps.Keys(p)) {
-		u := p[id]
+// upgradeIn returns the upgrade that there is, or nil.
+func upgradeIn(s *objects.Set) *api.Upgrade {
+	for _, u := range objects.List[api.Upgrade](s) {
 		return &u
 	}
 	return nil
@@ -76,8 +65,8 @@ func over(u *api.Upgrade) bool {
 		!slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Drains })
 }
 
-func (l *Leader) step(ctx context.Context, p picture) time.Duration {
-	u := p.upgrade()
+func (l *Leader) step(ctx context.Context, s *objects.Set) time.Duration {
+	u := upgradeIn(s)
 	if over(u) {
 		return time.Hour // until something changes
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
@@ -32,6 +33,7 @@ type Peers interface {
 // it is its node's turn. It remembers nothing: the program writes what came of
 // it into a file.
 type Agent struct {
+	Cache    *watchcache.Cache
 	Store    Store
 	Self     api.NodeID
 	Version  string // that runs
@@ -85,11 +87,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return err
 	}
-	return watchcache.Run(ctx, a.Store, a.Log, "upgrade", newPicture, a.step)
+	return watchcache.Run(ctx, a.Cache, watchcache.Every(Kinds...), a.step)
 }
 
-func (a *Agent) step(ctx context.Context, p picture) time.Duration {
-	u := p.upgrade()
+func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {
+	u := upgradeIn(s)
 	var named []api.UpgradePackage
 	if u != nil {
 		named = u.Spec.Packages

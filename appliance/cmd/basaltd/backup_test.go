@@ -24,6 +24,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -98,14 +99,17 @@ func openArchive(dir string, store *storetest.Memory, stall time.Duration, befor
 			return nil, err
 		}
 	}
-	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: dir, RunDir: filepath.Join(dir, "i"), Store: a.store,
+	cache := watchcache.New(a.store, slog.New(slog.DiscardHandler), agent.Kinds...)
+	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: dir, RunDir: filepath.Join(dir, "i"), Changes: cache, Store: a.store,
 		Machines: hypfake.New(hypfake.Guest{}), Pools: map[string]sds.Driver{api.PoolLocal: a.pool}, Accelerator: hypervisor.TCG,
 		Backups: a.kept, ReportEvery: time.Second, Log: slog.New(slog.NewTextHandler(a.says, nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	ag := agent.New(o)
 	go func() { _ = ag.Run(ctx); close(done) }()
-	a.stop = sync.OnceFunc(func() { cancel(); <-done; _ = a.pool.Close() })
+	followed := make(chan struct{})
+	go func() { _ = cache.Run(ctx); close(followed) }()
+	a.stop = sync.OnceFunc(func() { cancel(); <-done; <-followed; _ = a.pool.Close() })
 	return a, nil
 }
 

@@ -104,7 +104,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		return err
 	}
 	f.node = &network.Node{
-		Store: only{n.store, network.NodeKinds}, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
+		Cache: n.cache, Store: n.store, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
 		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
 	if n.cluster != nil {
@@ -113,8 +113,8 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	}
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
 	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})
-	f.guests = &network.Metadata{Store: only{n.store, network.MetadataKinds}, Node: id, Cluster: n.clusterName(), Log: n.log}
-	f.egress = &network.Egress{Store: only{n.store, network.EgressKinds}, Node: id, Counter: f.chassis, Ready: f.Works,
+	f.guests = &network.Metadata{Cache: n.cache, Node: id, Cluster: n.clusterName(), Log: n.log}
+	f.egress = &network.Egress{Cache: n.cache, Store: n.store, Node: id, Counter: f.chassis, Ready: f.Works,
 		File: filepath.Join(c.data, "egress.json"), Every: c.meterEvery, Log: n.log}
 	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log,
 		Names: resolver.New(f.guests, resolver.NewForwarder(resolvers))})
@@ -132,7 +132,7 @@ func (n *node) pretendNetwork(id api.NodeID, p pretended) error {
 		return err
 	}
 	n.network = &fabric{self: self, store: n.store, chassis: p.chassis, pretended: p.controller,
-		node: &network.Node{Store: only{n.store, network.NodeKinds}, Self: self, Encap: self.Address, Deploy: p.stepper, Log: n.log}}
+		node: &network.Node{Cache: n.cache, Store: n.store, Self: self, Encap: self.Address, Deploy: p.stepper, Log: n.log}}
 	return nil
 }
 
@@ -240,7 +240,7 @@ func peerHost(c config) string {
 // lead makes the cluster's network while this node leads in that term.
 func (f *fabric) lead(ctx context.Context, n *node, in uint64) {
 	l := &network.Leader{
-		Store: networkTerm{term{n.store, in}}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
+		Cache: n.cache, Store: term{n.store, in}, Cluster: n.clusterName(), Self: f.self, TLS: f.tls != nil, Log: n.log,
 		Open: func(_ context.Context, members []deploy.Member, founding deploy.Founding) (sdn.Controller, error) {
 			if f.pretended != nil {
 				return f.pretended, nil
@@ -256,11 +256,4 @@ func (f *fabric) open(members []deploy.Member, founding deploy.Founding) *ovn.Co
 	i := deploy.Intent{Node: f.self.Node, Members: members, Founding: founding}
 	ends := func(d deploy.DB) []string { return strings.Split(i.Endpoint(d, f.paths.Run), ",") }
 	return ovn.New(ovn.Options{NB: ends(deploy.NB), SB: ends(deploy.SB), TLS: f.tls})
-}
-
-// networkTerm is the store of one term for the network's leader.
-type networkTerm struct{ term }
-
-func (t networkTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return t.store.WatchKinds(ctx, since, network.LeaderKinds...)
 }

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,13 +24,17 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
+	"github.com/basalt-gpu/basalt/appliance/cluster/upgrade"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/auditor"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
+	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	"github.com/basalt-gpu/basalt/appliance/storage"
 	"github.com/basalt-gpu/basalt/gpu/gpud/backend"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/client"
@@ -42,7 +47,8 @@ import (
 type node struct {
 	log      *slog.Logger
 	store    *store.Store
-	cluster  *cluster // nil: the node is alone
+	cache    *watchcache.Cache // what the parts of this node decide on
+	cluster  *cluster          // nil: the node is alone
 	machines hypervisor.Driver
 	probed   string // the cache of how machines run; empty: it is known
 	// accelerator is how they run, as far as that is known at the start.
@@ -139,7 +145,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	cards := newVGPUs(n.gpud, runner)
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
-		Store: only{n.store, agent.Kinds}, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
+		Changes: n.cache, Store: n.store, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
 		Accelerator: n.accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
@@ -225,6 +231,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		return err
 	}
 	n.closers = append(n.closers, n.store.Close)
+	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds)...)
 	if n.cluster != nil {
 		n.cluster.openStore(ctx, n.store)
 		if err := n.cluster.removeOthers(ctx); err != nil {
@@ -256,16 +263,6 @@ func forwarded(api http.Handler) http.Handler {
 	})
 }
 
-// only is the store for somebody who cares for some kinds.
-type only struct {
-	*store.Store
-	kinds []api.Kind
-}
-
-func (o only) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return o.WatchKinds(ctx, since, o.kinds...)
-}
-
 // Run serves until ctx ends. Instances run on.
 func (n *node) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -276,6 +273,7 @@ func (n *node) Run(ctx context.Context) error {
 			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(server.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
 		},
 		"socket":  n.serveLocal,
+		"cache":   n.cache.Run,
 		"planner": n.plan,
 		"agent":   n.agent.Run,
 		"KVM":     n.watchAccelerator,
@@ -376,7 +374,7 @@ func (n *node) plan(ctx context.Context) error {
 			wg.Go(func() { n.upgrade.lead(ctx, in) })
 		}
 		wg.Go(func() { n.storage.lead(ctx, n, in) })
-		wg.Go(func() { offboarding.Run(ctx, ending{n.store, in}, n.log) })
+		wg.Go(func() { offboarding.Run(ctx, n.cache, ending{n.store, in}, n.log) })
 		wg.Go(func() {
 			(&invoicing.Job{Books: invoicing.Books{Store: n.store}, Store: term{n.store, in}, Changes: n.store, Log: n.log}).Run(ctx)
 		})
@@ -385,7 +383,7 @@ func (n *node) plan(ctx context.Context) error {
 		})
 		wg.Go(func() { n.audit(ctx, term{n.store, in}) })
 		wg.Go(func() { _ = n.webhooks(term{n.store, in}).Run(ctx) })
-		_ = planner.Run(ctx, term{n.store, in}, health, n.log) // ends with the term
+		_ = planner.Run(ctx, n.cache, term{n.store, in}, health, n.log) // ends with the term
 		wg.Wait()
 		cancel()
 	}
@@ -402,10 +400,6 @@ func (t term) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return t.store.ApplyInTerm(ctx, t.in, b)
 }
 
-func (t term) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return t.store.WatchKinds(ctx, since, plan.Kinds...)
-}
-
 // ending is the store for what deletes ended services, in one term.
 type ending struct {
 	*store.Store
@@ -414,10 +408,6 @@ type ending struct {
 
 func (e ending) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return e.ApplyInTerm(ctx, e.in, b)
-}
-
-func (e ending) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return e.WatchKinds(ctx, since, api.KindService, api.KindOrganization)
 }
 
 // Close lets go of everything, last opened first.

@@ -22,7 +22,7 @@ type runtime struct {
 func (n *node) runtime() runtime {
 	r := runtime{Agent: n.agent, leads: func() bool { return n.store.LeadTerm() != 0 }}
 	if f := n.network; f != nil && f.pretended == nil {
-		r.network = &network.Sweeper{Store: only{n.store, network.LeaderKinds}, Cluster: n.clusterName(), Self: f.self,
+		r.network = &network.Sweeper{Store: n.store, Cluster: n.clusterName(), Self: f.self,
 			Open: func(members []deploy.Member, founding deploy.Founding) network.Rows { return f.open(members, founding) }}
 	}
 	return r

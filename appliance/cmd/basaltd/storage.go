@@ -52,7 +52,7 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
 	d.node = &storage.Node{
-		Store: only{n.store, storage.NodeKinds}, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: storage.Probe, Pool: d.pool, Log: n.log,
+		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: storage.Probe, Pool: d.pool, Log: n.log,
 		Look: func(ctx context.Context) ([]storage.Block, error) { return storage.Look(ctx, id, c.disks) },
 	}
 	n.storage = d
@@ -119,13 +119,6 @@ func (d *depot) run() map[string]func(context.Context) error {
 
 // lead decides about the cluster's storage while this node leads in that term.
 func (d *depot) lead(ctx context.Context, n *node, in uint64) {
-	l := &storage.Leader{Store: storageTerm{term{n.store, in}}, Ceph: d.deploy, Node: d.node, Log: n.log}
+	l := &storage.Leader{Cache: n.cache, Store: term{n.store, in}, Ceph: d.deploy, Node: d.node, Log: n.log}
 	_ = l.Run(ctx) // ends with the term
-}
-
-// storageTerm is the store of one term for the storage's leader.
-type storageTerm struct{ term }
-
-func (t storageTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return t.store.WatchKinds(ctx, since, storage.LeaderKinds...)
 }

@@ -11,5 +11,5 @@ func (n *node) tracer() server.Tracer {
 		return nil
 	}
 	f := n.network
-	return &network.Tracer{Store: only{n.store, network.LeaderKinds}, Cluster: n.clusterName(), Self: f.self, TLS: f.node.TLS, Run: f.paths.Run}
+	return &network.Tracer{Store: n.store, Cluster: n.clusterName(), Self: f.self, TLS: f.node.TLS, Run: f.paths.Run}
 }

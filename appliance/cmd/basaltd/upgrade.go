@@ -32,7 +32,7 @@ const pathPackage = "/upgrade/packages/"
 // nothing runs yet.
 func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 	a := &upgrade.Agent{
-		Store: only{n.store, upgrade.Kinds}, Self: id, Version: version, Packages: upgrade.Packages{Dir: filepath.Join(c.data, "packages")},
+		Cache: n.cache, Store: n.store, Self: id, Version: version, Packages: upgrade.Packages{Dir: filepath.Join(c.data, "packages")},
 		Peers: neighbours{n.cluster.client}, Program: c.upgradeProgram, Socket: filepath.Join(c.run, "api.sock"), Dir: filepath.Join(c.data, "upgrade"),
 		Told: func() { n.agent.ReportSoon() }, Log: n.log,
 	}
@@ -78,15 +78,8 @@ func (n neighbours) FetchPackage(ctx context.Context, from api.NodeID, sha256 st
 
 // lead carries an upgrade on while this node leads in that term.
 func (u *upgrades) lead(ctx context.Context, in uint64) {
-	l := &upgrade.Leader{Store: upgradeTerm{term{u.node.store, in}}, Cluster: u, Log: u.log}
+	l := &upgrade.Leader{Cache: u.node.cache, Store: term{u.node.store, in}, Cluster: u, Log: u.log}
 	_ = l.Run(ctx) // ends with the term
-}
-
-// upgradeTerm is the store of one term for the upgrade's leader.
-type upgradeTerm struct{ term }
-
-func (t upgradeTerm) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return t.store.WatchKinds(ctx, since, upgrade.Kinds...)
 }
 
 // caughtUpLimit is for a node to have what the leader had when it was asked.

@@ -11,14 +11,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
-
-// onlyServices is the store as basaltd hands it on.
-type onlyServices struct{ *store.Store }
-
-func (s onlyServices) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
-	return s.WatchKinds(ctx, since, api.KindService, api.KindOrganization)
-}
 
 // BenchmarkRun is what waiting for a service's end costs in processor time, on
 // the real store, with so many services of which none has ended.
@@ -43,7 +37,7 @@ func benchmarkRun(b *testing.B, n int) {
 		b.Fatal(err)
 	}
 	defer opened.Close()
-	s := onlyServices{opened}
+	s := opened
 	var cmds []api.Command
 	for i := range n {
 		cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindService, ID: fmt.Sprintf("svc-%012d", i), Name: fmt.Sprint("whmcs:", i),
@@ -72,7 +66,10 @@ func benchmarkRun(b *testing.B, n int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
 	measure("begin", func() {
-		go func() { offboarding.Run(ctx, s, slog.New(slog.DiscardHandler)); close(done) }()
+		log := slog.New(slog.DiscardHandler)
+		cache := watchcache.New(s, log, offboarding.Kinds...)
+		go func() { _ = cache.Run(ctx) }()
+		go func() { offboarding.Run(ctx, cache, s, log); close(done) }()
 		time.Sleep(period)
 	})
 	measure("idle", func() { time.Sleep(period) })

@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // counting is a store that counts lists.
@@ -66,7 +67,10 @@ func runWaitsForAnEnd(t *testing.T) {
 	put("svc-2", false)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { offboarding.Run(ctx, store, slog.New(slog.DiscardHandler)); close(done) }()
+	cache := watchcache.New(store, slog.New(slog.DiscardHandler), offboarding.Kinds...)
+	followed := make(chan struct{})
+	go func() { _ = cache.Run(ctx); close(followed) }()
+	go func() { offboarding.Run(ctx, cache, store, slog.New(slog.DiscardHandler)); close(done) }()
 	gone("svc-1")
 	time.Sleep(3 * time.Second) // the next looks are over
 	before := store.lists.Load()
@@ -78,4 +82,5 @@ func runWaitsForAnEnd(t *testing.T) {
 	gone("svc-2")
 	cancel()
 	<-done
+	<-followed
 }

@@ -18,11 +18,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
@@ -31,7 +30,7 @@ type Store interface {
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error) // of services and organizations at least
+	objects.Watcher
 }
 
 const (
@@ -41,70 +40,59 @@ const (
 	idle = time.Hour
 )
 
-// ending is what there is to do.
-type ending struct {
-	services map[string]api.Service // that have ended and are not through, by id
-	unpaid   map[string]bool        // organizations whose deletion is due
+// Kinds are what this looks at: what the cache must have.
+var Kinds = []objects.Kind{objects.Of[api.Service](), objects.Of[api.Organization]()}
+
+// interests are in a service that has ended, and in an organization whose deletion
+// is due.
+var interests = []watchcache.Interest{
+	watchcache.When(Kinds[0], func(was, now api.Service) bool { return ended(now) && !ended(was) }),
+	watchcache.When(Kinds[1], func(_, now api.Organization) bool { return due(now) }),
 }
 
-func nothing() ending { return ending{map[string]api.Service{}, map[string]bool{}} }
-
-// Apply takes in a change: there is something to do when a service has ended,
-// and when an organization's deletion is due.
-func (e ending) Apply(ev api.Event) (changed bool, err error) {
-	id, gone := ev.Object.Meta.ID, ev.Type == api.EventRemove
-	switch ev.Object.Kind {
-	case api.KindService:
-		_, known := e.services[id]
-		delete(e.services, id)
-		s, err := api.Decode[api.Service](ev.Object)
-		if gone || err != nil || s.Spec.TerminatedAt == nil || s.Status.Phase == api.ServiceTerminated {
-			return false, err
-		}
-		e.services[id] = s
-		return !known, nil
-	case api.KindOrganization:
-		known := e.unpaid[id]
-		delete(e.unpaid, id)
-		o, err := api.Decode[api.Organization](ev.Object)
-		if gone || err != nil || o.Status.Billing == nil || o.Status.Billing.State != api.BillingDeleteDue {
-			return false, err
-		}
-		e.unpaid[id] = true
-		return !known, nil
-	}
-	return false, nil
+// ended reports whether a service has ended and something may be left of it.
+func ended(s api.Service) bool {
+	return s.Spec.TerminatedAt != nil && s.Status.Phase != api.ServiceTerminated
 }
 
-// Run looks until ctx ends, as long as there is something to delete.
-func Run(ctx context.Context, s Store, log *slog.Logger) {
-	_ = watchcache.Run(ctx, s, log, "services", nothing, func(ctx context.Context, e ending) time.Duration {
-		if len(e.services)+len(e.unpaid) == 0 {
-			return idle
+// due reports whether billing wants what the organization runs deleted.
+func due(o api.Organization) bool {
+	return o.Status.Billing != nil && o.Status.Billing.State == api.BillingDeleteDue
+}
+
+// Run looks until ctx ends, as long as there is something to delete. The cache must
+// have Kinds.
+func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
+	done := doneWith{}
+	_ = watchcache.Run(ctx, c, interests, func(ctx context.Context, all *objects.Set) time.Duration {
+		left, err := sweep(ctx, s, all, done, time.Now())
+		if err != nil && ctx.Err() == nil {
+			log.Warn("delete what has ended or was not paid failed, retrying", "error", err)
 		}
-		if err := e.sweep(ctx, s, time.Now()); err != nil && ctx.Err() == nil {
-			log.Warn("what has ended, or was not paid, is not deleted yet", "error", err)
+		if left {
+			return every
 		}
-		return every
+		return idle
 	}) // ends with ctx
 }
 
 // Sweep takes everything that there is to do in a store one step on.
 func Sweep(ctx context.Context, s Store, now time.Time) error {
-	all := nothing()
-	for _, kind := range []api.Kind{api.KindService, api.KindOrganization} {
-		if err := api.Each(ctx, s, api.ListQuery{Kind: kind}, func(o api.Object) error {
-			_, err := all.Apply(api.Event{Type: api.EventPut, Object: o})
-			return err
-		}); err != nil {
-			return err
-		}
+	all, err := objects.Read(ctx, s, Kinds...)
+	if err != nil {
+		return err
 	}
-	return all.sweep(ctx, s, now)
+	_, err = sweep(ctx, s, all, doneWith{}, now)
+	return err
 }
 
-// sweep goes on with the others when one fails.
-func (e ending) sweep(ctx context.Context, s Store, now time.Time) error {
+// doneWith are the organizations of which nothing is left to delete, and the
+// revisions that they had then.
+type doneWith map[string]int64
+
+// sweep takes what there is to do one step on, and goes on with the others when one
+// fails. It returns whether there was anything.
+func sweep(ctx context.Context, s Store, all *objects.Set, done doneWith, now time.Time) (any bool, err error) {
 	var errs []error
 	// Somebody may have been quicker with an object: the next look sees it.
 	failed := func(err error) {
@@ -112,16 +100,24 @@ func (e ending) sweep(ctx context.Context, s Store, now time.Time) error {
 			errs = append(errs, err)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(e.services)) {
-		failed(end(ctx, s, e.services[id], now))
-	}
-	for _, id := range slices.Sorted(maps.Keys(e.unpaid)) {
-		done, err := e.delete(ctx, s, id, now)
-		if failed(err); done {
-			delete(e.unpaid, id)
+	for _, service := range objects.List[api.Service](all) {
+		if ended(service) {
+			any = true
+			failed(end(ctx, s, service, now))
 		}
 	}
-	return errors.Join(errs...)
+	for _, o := range objects.List[api.Organization](all) {
+		id := o.Meta.ID
+		if !due(o) || done[id] == o.Meta.Revision {
+			continue
+		}
+		any = true
+		nothing, err := deleteUnpaid(ctx, s, id, now)
+		if failed(err); nothing {
+			done[id] = o.Meta.Revision
+		}
+	}
+	return any, errors.Join(errs...)
 }
 
 // end a service, one step on.

@@ -34,8 +34,9 @@ func Unpaid(o api.Object, has []api.Object) (cmds []api.Command, left []api.Obje
 	return append([]api.Command{unchanged}, cmds...), left
 }
 
-// delete what a doomed organization runs one step on; done when nothing is left.
-func (e ending) delete(ctx context.Context, s Store, id string, now time.Time) (done bool, err error) {
+// deleteUnpaid takes the deletion of what a doomed organization runs one step on;
+// done: nothing is left.
+func deleteUnpaid(ctx context.Context, s Store, id string, now time.Time) (done bool, err error) {
 	o, err := s.Get(ctx, api.KindOrganization, id) // anew: it may have paid
 	if api.CodeOf(err) == api.CodeNotFound {
 		return true, nil

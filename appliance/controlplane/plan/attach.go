@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // A data volume goes where its instance goes, in the same batch, when its pool
@@ -47,7 +48,7 @@ func isClosed(s *State, v api.Volume) bool {
 func (u *used) volumesOf(id string) []api.Volume {
 	if u.volumes == nil {
 		u.volumes = map[string][]api.Volume{}
-		for _, v := range sorted(u.ips.s.Volumes) {
+		for _, v := range objects.Sorted(u.ips.s.Volumes) {
 			owner := v.Spec.Instance
 			if in, ok := holder(u.ips.s, v); ok && !v.Spec.Root {
 				owner = api.InstanceID(in.Meta.ID)

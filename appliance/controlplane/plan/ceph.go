@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 const wantManagers = 2 // one works, one waits
@@ -32,7 +33,7 @@ func planCeph(s *State, c api.CephCluster) []api.Command {
 // it had.
 func monitors(s *State, had []api.NodeID) []api.NodeID {
 	var voters []api.NodeID
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if n.Meta.DeletedAt == nil && (n.Assignment.Voter || s.Health == nil && len(voters) < wantVoters) {
 			voters = append(voters, api.NodeID(n.Meta.ID))
 		}

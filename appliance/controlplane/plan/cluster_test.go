@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 func decode[T any](t *testing.T, o api.Object) T {
@@ -202,7 +203,7 @@ func TestVoters(t *testing.T) {
 	voters := func(s *State) string {
 		settle(t, s)
 		var v []string
-		for _, n := range sorted(s.Nodes) {
+		for _, n := range objects.Sorted(s.Nodes) {
 			if n.Assignment.Voter {
 				v = append(v, n.Meta.ID)
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // movesAtOnce is how many instances leave a draining node at the same time.
@@ -63,7 +64,7 @@ func planDrains(s *State, u *used, now time.Time) (cmds []api.Command) {
 	}
 	busy := map[api.NodeID]int{}
 	tried := map[string]bool{}
-	for _, m := range sorted(s.Migrations) {
+	for _, m := range objects.Sorted(s.Migrations) {
 		if !m.Assignment.Phase.Ended() {
 			busy[s.Instances[string(m.Spec.Instance)].Assignment.Node]++
 		}

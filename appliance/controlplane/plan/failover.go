@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // urgent lists the instances in the order in which room is given out: what has
 // none first by priority, then by id.
 func urgent(s *State) []api.Instance {
-	list := sorted(s.Instances)
+	list := objects.Sorted(s.Instances)
 	slices.SortStableFunc(list, func(a, b api.Instance) int {
 		return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), strings.Compare(a.Meta.ID, b.Meta.ID))
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // used is what the assigned instances take of each node and GPU, and of addresses.
@@ -125,7 +126,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 	if in.Assignment.Node != "" {
 		w.has = takes(in.Assignment)
 	}
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		id := api.NodeID(n.Meta.ID)
 		if in.Assignment.Node != "" && in.Assignment.Node != id || !may(n) {
 			continue
@@ -250,7 +251,7 @@ func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) 
 	var best api.GPUID
 	var bestFree int64 = -1
 	var why []string
-	for _, g := range sorted(s.GPUs) {
+	for _, g := range objects.Sorted(s.GPUs) {
 		gid := api.GPUID(g.Meta.ID)
 		if g.Status.Node != id || poolOf(g) != w.pool || keep != "" && keep != gid {
 			continue
@@ -294,7 +295,7 @@ func gpuFits(u *used, g api.GPU, pool api.GPUPool, w want) string {
 }
 
 func poolNamed(s *State, name string) (api.GPUPool, bool) {
-	for _, p := range sorted(s.Pools) {
+	for _, p := range objects.Sorted(s.Pools) {
 		if p.Meta.Name == name {
 			return p, true
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // hold says why an instance is not to run although its owner wants it to: its
@@ -30,7 +31,7 @@ func planHolds(s *State, planned []api.Command) (cmds []api.Command) {
 	for _, c := range planned {
 		busy[c.ID] = true
 	}
-	for _, in := range sorted(s.Instances) {
+	for _, in := range objects.Sorted(s.Instances) {
 		a := in.Assignment
 		a.Hold = hold(s, in)
 		if a.Hold == in.Assignment.Hold || a.Node == "" || a.MigrateTo != "" || busy[in.Meta.ID] || in.Meta.DeletedAt != nil {

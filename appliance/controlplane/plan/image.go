@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // planImage chooses who fetches an image that has a URL.
@@ -15,7 +16,7 @@ func planImage(s *State, img api.Image, now time.Time) []api.Command {
 		return nil
 	}
 	var best api.Node
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if alive(s, n, now) == "" && (best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes) {
 			best = n
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // planInstance places an instance that has no node, follows a changed spec of
@@ -153,7 +154,7 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
 	without := false
 	pool := wantPool(s, v.Spec.Pool)
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if pool != "" && poolOfNode(n, pool) == nil || notThere(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
@@ -32,7 +33,7 @@ func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.C
 	for _, c := range planned {
 		busy[c.ID] = true
 	}
-	for _, f := range sorted(s.FloatingIPs) {
+	for _, f := range objects.Sorted(s.FloatingIPs) {
 		a, rate := f.Assignment, int64(0)
 		if a.Address != "" {
 			rate = 1
@@ -42,7 +43,7 @@ func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.C
 			return a
 		}}, now)...)
 	}
-	for _, x := range sorted(s.Snapshots) {
+	for _, x := range objects.Sorted(s.Snapshots) {
 		a, rate := x.Assignment, int64(0)
 		if x.Status.Phase == api.SnapshotReady || !a.MeteredTo.IsZero() {
 			rate = x.Status.SizeBytes

@@ -61,7 +61,7 @@ func (b *meterBook) apply(t *testing.T, group []api.Command) {
 func TestLifetimesAreRecordedOnce(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		b := &meterBook{NewState(), map[string]api.UsageRecordSpec{}}
+		b := &meterBook{emptyState(), map[string]api.UsageRecordSpec{}}
 		at := now.Add(time.Duration(r.Int64N(int64(time.Hour))))
 		meta := func(id string) api.Meta {
 			return api.Meta{ID: id, Name: id, Revision: 1, Organization: "org-1", Project: "prj-1", Finalizers: []string{api.FinalizerMeter}}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // planMigration takes one step with a move. The instance's assignment and the
@@ -146,7 +147,7 @@ func copying(m api.Migration) bool {
 // leaving is the migration by which the instance may be on another node than
 // its own already.
 func leaving(s *State, in api.Instance) (api.Migration, bool) {
-	for _, m := range sorted(s.Migrations) {
+	for _, m := range objects.Sorted(s.Migrations) {
 		arrived := m.Assignment.Phase == api.MigrationPreparing && m.Status.Phase == api.MigrationSucceeded
 		if string(m.Spec.Instance) == in.Meta.ID && m.Assignment.Source == in.Assignment.Node && (copying(m) || arrived) {
 			return m, true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 var netNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -67,19 +68,11 @@ func (w *netWorld) remove(kind api.Kind, id string) {
 
 // state is what a planner that has read everything knows.
 func (w *netWorld) state() *State {
-	s := NewState()
-	for _, kind := range Kinds {
-		page, err := w.store.List(w.t.Context(), api.ListQuery{Kind: kind, Limit: 1000})
-		if err != nil || page.Continue != "" {
-			w.t.Fatal("too much for one page", err)
-		}
-		for _, o := range page.Items {
-			if _, err := s.Apply(api.Event{Type: api.EventPut, Object: o}); err != nil {
-				w.t.Fatal(err)
-			}
-		}
+	all, err := objects.Read(w.t.Context(), w.store, Kinds...)
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	return s
+	return StateOf(all)
 }
 
 // plan does as the leader does: what fails is planned again.
@@ -326,7 +319,7 @@ func TestAddressesOfARange(t *testing.T) {
 		first, last string
 		n           int
 	}{{"10.0.0.250", "10.0.1.5", 12}, {"10.0.0.1", "10.0.0.1", 1}, {"2001:db8::ffff:ffff:ffff:fffe", "2001:db8:0:1::2", 5}} {
-		p := &addresses{s: NewState()}
+		p := &addresses{s: emptyState()}
 		r := api.AddressRange{First: netip.MustParseAddr(c.first), Last: netip.MustParseAddr(c.last)}
 		if !r.First.Is4() { // as wide as can be: the seed may fall outside of so small a range
 			r.First = netip.MustParseAddr("2001:db8:0:1::")
@@ -348,7 +341,7 @@ func TestAddressesOfARange(t *testing.T) {
 }
 
 func BenchmarkPlan20000(b *testing.B) {
-	s := NewState()
+	s := emptyState()
 	s.Nodes["node-1"] = api.Node{Meta: api.Meta{ID: "node-1"}, Status: api.NodeStatus{Vcpus: 1 << 40, MemoryBytes: 1 << 60, SeenAt: netNow, Chassis: true}}
 	s.Flavors["flv-1"] = api.Flavor{Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30}}
 	s.Images["img-1"] = api.Image{Status: api.ImageStatus{Phase: api.ImageReady}}
@@ -425,7 +418,7 @@ func TestCephIsTheFirstPool(t *testing.T) {
 
 // Monitors follow the voters one at a time.
 func TestMonitorsFollowVoters(t *testing.T) {
-	s := NewState()
+	s := emptyState()
 	s.Health = map[string]Health{}
 	voters := func(ids ...string) {
 		s.Nodes = map[string]api.Node{}

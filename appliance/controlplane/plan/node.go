@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // wantVoters is how many nodes vote where there are enough: one can be lost.
@@ -24,7 +25,7 @@ func planNodes(s *State, u *used, now time.Time) (cmds []api.Command) {
 		return nil
 	}
 	voters := chooseVoters(s)
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if n.Meta.DeletedAt != nil {
 			continue
 		}
@@ -73,7 +74,7 @@ func nextNode(s *State, u *used, n api.Node) api.NodeAssignment {
 // what they wait for.
 func stuckOn(s *State, u *used, node api.NodeID) string {
 	var left []string
-	for _, in := range sorted(s.Instances) {
+	for _, in := range objects.Sorted(s.Instances) {
 		if in.Assignment.Node == node {
 			left = append(left, in.Meta.Name+": "+drainStep(s, u, in).why)
 		}
@@ -89,7 +90,7 @@ func stuckOn(s *State, u *used, node api.NodeID) string {
 // long as possible; a lost one is replaced when there is somebody to replace it.
 func chooseVoters(s *State) map[string]bool {
 	var nodes []api.Node
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if n.Meta.DeletedAt == nil {
 			nodes = append(nodes, n)
 		}

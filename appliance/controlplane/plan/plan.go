@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // NodeTimeout is how long after its last report a node still takes new work,
@@ -19,43 +20,43 @@ func Next(s *State, now time.Time) []api.Command {
 	u := usage(s)
 	var cmds []api.Command
 	cmds = append(cmds, planNodes(s, u, now)...)
-	for _, img := range sorted(s.Images) {
+	for _, img := range objects.Sorted(s.Images) {
 		cmds = append(cmds, planImage(s, img, now)...)
 	}
 	ips := &u.ips
-	for _, n := range sorted(s.Networks) {
+	for _, n := range objects.Sorted(s.Networks) {
 		cmds = append(cmds, planNetwork(ips, n)...)
 	}
 	for _, in := range urgent(s) {
 		cmds = append(cmds, u.together(in, planInstance(s, u, in, now))...)
 	}
-	for _, m := range sorted(s.Migrations) {
+	for _, m := range objects.Sorted(s.Migrations) {
 		cmds = append(cmds, u.together(s.Instances[string(m.Spec.Instance)], planMigration(s, u, m, now))...)
 	}
 	cmds = append(cmds, planDrains(s, u, now)...)
 	cmds = append(cmds, planHolds(s, cmds)...)
-	for _, v := range sorted(s.Volumes) {
+	for _, v := range objects.Sorted(s.Volumes) {
 		if !u.gone[v.Meta.ID] {
 			cmds = append(cmds, planVolume(s, v, now)...)
 		}
 	}
-	for _, l := range sorted(s.LoadBalancers) {
+	for _, l := range objects.Sorted(s.LoadBalancers) {
 		cmds = append(cmds, planLoadBalancer(ips, l)...)
 	}
 	cmds = append(cmds, planRouters(ips)...)
-	for _, f := range sorted(s.FloatingIPs) {
+	for _, f := range objects.Sorted(s.FloatingIPs) {
 		cmds = append(cmds, planFloatingIP(ips, f)...)
 	}
-	for _, x := range sorted(s.Snapshots) {
+	for _, x := range objects.Sorted(s.Snapshots) {
 		cmds = append(cmds, planSnapshot(s, x, now)...)
 	}
-	for _, b := range sorted(s.Backups) {
+	for _, b := range objects.Sorted(s.Backups) {
 		cmds = append(cmds, planBackup(s, b, now)...)
 	}
-	for _, c := range sorted(s.Ceph) {
+	for _, c := range objects.Sorted(s.Ceph) {
 		cmds = append(cmds, planCeph(s, c)...)
 	}
-	for _, d := range sorted(s.Disks) {
+	for _, d := range objects.Sorted(s.Disks) {
 		cmds = append(cmds, planDisk(s, d)...)
 	}
 	return append(cmds, planLifetimes(s, cmds, now)...)

@@ -7,15 +7,19 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const gib = 1 << 30
 
+// emptyState has nothing.
+func emptyState() *State { return StateOf(objects.NewSet(Kinds...)) }
+
 // cluster is a state with one flavor, one ready image and one pool.
 func cluster() *State {
-	s := NewState()
+	s := emptyState()
 	s.Flavors["flv-1"] = api.Flavor{Meta: api.Meta{ID: "flv-1", Name: "small"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: gib}}
 	s.Flavors["flv-2"] = api.Flavor{Meta: api.Meta{ID: "flv-2", Name: "huge"}, Spec: api.FlavorSpec{Vcpus: 2, MemoryBytes: 900 * gib}}
 	s.Images["img-1"] = api.Image{Meta: api.Meta{ID: "img-1", Name: "debian"}, Status: api.ImageStatus{Phase: api.ImageReady}}

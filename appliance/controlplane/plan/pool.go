@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // poolOfNode is the node's storage pool of that name; nil: it has none. Every
@@ -105,7 +106,7 @@ func follow(s *State, v api.Volume, in api.Instance) api.VolumeAssignment {
 func endLostVolume(s *State, v api.Volume, now time.Time) []api.Command {
 	a := v.Assignment
 	if api.SharedPool(a.Pool) {
-		for _, n := range sorted(s.Nodes) {
+		for _, n := range objects.Sorted(s.Nodes) {
 			if alive(s, n, now) == "" && poolOfNode(n, a.Pool) != nil {
 				a.Node = api.NodeID(n.Meta.ID)
 				return assign(api.KindVolume, v.Meta, a)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // planRouters makes one router for each project that has a network which is not
@@ -27,7 +28,7 @@ func planRouters(p *addresses) (cmds []api.Command) {
 		}
 	}
 	branches := p.branches(wanted, out, hasDefault)
-	for _, r := range sorted(s.Routers) {
+	for _, r := range objects.Sorted(s.Routers) {
 		_, there := s.ExternalNetworks[string(r.Spec.ExternalNetwork)]
 		_, branch := branches[r.Meta.ID]
 		switch {
@@ -53,7 +54,7 @@ func planRouters(p *addresses) (cmds []api.Command) {
 	if !hasDefault {
 		return cmds
 	}
-	for _, n := range sorted(s.Networks) {
+	for _, n := range objects.Sorted(s.Networks) {
 		id := routerID(n.Meta.Project)
 		if _, there := s.Routers[id]; there || wanted[id].Meta.ID != n.Meta.ID {
 			continue
@@ -124,7 +125,7 @@ func routerID(project string) string {
 }
 
 func defaultExternal(s *State) (api.ExternalNetwork, bool) {
-	for _, n := range sorted(s.ExternalNetworks) {
+	for _, n := range objects.Sorted(s.ExternalNetworks) {
 		if n.Spec.Default && n.Meta.DeletedAt == nil {
 			return n, true
 		}

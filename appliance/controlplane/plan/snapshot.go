@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // planSnapshot keeps a snapshot where its volume is: both are one thing to the
@@ -44,7 +45,7 @@ func planSnapshot(s *State, x api.Snapshot, now time.Time) []api.Command {
 
 // anyNode is one that takes work and has the pool.
 func anyNode(s *State, pool string, now time.Time) (api.NodeID, bool) {
-	for _, n := range sorted(s.Nodes) {
+	for _, n := range objects.Sorted(s.Nodes) {
 		if alive(s, n, now) == "" && (pool == "" || poolOfNode(n, pool) != nil) {
 			return api.NodeID(n.Meta.ID), true
 		}

@@ -3,12 +3,15 @@ package planner_test
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/planner"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -37,18 +40,15 @@ func TestTwoLeadersGiveNoAddressTwice(t *testing.T) {
 		api.Command{Op: api.OpReport, Kind: api.KindImage, ID: "img-1", Expect: api.AnyRevision, Data: api.Encode(api.ImageStatus{Phase: api.ImageReady})},
 		api.Command{Op: api.OpReport, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeStatus{
 			Vcpus: 100, MemoryBytes: 1 << 40, SeenAt: time.Now().Add(time.Hour), Chassis: true})})
-	ended := make(chan struct{}, 2)
+	var leaders sync.WaitGroup
 	for range 2 {
-		go func() {
-			_ = planner.Run(ctx, s, nil, slog.New(slog.DiscardHandler))
-			ended <- struct{}{}
-		}()
+		log := slog.New(slog.DiscardHandler)
+		cache := watchcache.New(s, log, plan.Kinds...)
+		leaders.Go(func() { _ = cache.Run(ctx) })
+		leaders.Go(func() { _ = planner.Run(ctx, cache, s, nil, log) })
 	}
-	defer func() {
-		cancel()
-		<-ended
-		<-ended
-	}()
+	defer leaders.Wait()
+	defer cancel()
 	const instances, room = 16, 12 // of a /28: not the network, its broadcast, its gateway, the health checks
 	for i := range instances {
 		put(made(api.KindInstance, fmt.Sprint("ins-", i), api.InstanceSpec{Flavor: "flv-1", Image: "img-1", Networks: []api.InstanceNetwork{{Network: "net-1"}}}))

@@ -29,8 +29,7 @@ func TestWaitsForTheNodesHealth(t *testing.T) {
 		{Op: api.OpPutSpec, Kind: api.KindNode, ID: "node-1", Name: "n1", Data: api.Encode(api.NodeSpec{})}}}); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() { _ = Run(ctx, s, health, slog.Default()); close(done) }()
+	done := run(ctx, s, health, slog.Default())
 	defer func() { cancel(); <-done }()
 	state := func() api.NodeState {
 		o, err := s.Get(ctx, api.KindNode, "node-1")

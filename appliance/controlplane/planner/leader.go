@@ -1,7 +1,8 @@
-// Package planner runs the planners on the leader: it follows the store, asks
-// appliance/controlplane/plan what follows, and commits it. It decides nothing itself.
+// Package planner runs the planners on the leader: it looks at the node's watch
+// cache, asks appliance/controlplane/plan what follows, and commits it. It decides
+// nothing itself.
 //
-//	watch ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
+//	watchcache ─► plan.State ─(a moment later, or a tick)─► plan.Next ─► Apply
 //
 // A plan looks at everything that there is. In a large cluster that takes a
 // while, and something always changes: so planning rests for twice as long as it
@@ -16,13 +17,14 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Store is what the leader needs of the cluster's state.
+// Store takes what is planned.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
 }
 
 // Health is what the leader hears of the nodes, and its own id; nil: nobody
@@ -40,82 +42,82 @@ const (
 	maxCommands = 256
 )
 
-// Run plans until ctx ends. Call it while this node is the leader, with a store
-// whose writes hold in that term only.
-func Run(ctx context.Context, s Store, health Health, log *slog.Logger) error {
-	for ctx.Err() == nil {
-		if err := follow(ctx, s, health, log); err != nil && ctx.Err() == nil {
-			log.Warn("planner", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
-	return ctx.Err()
-}
-
-// follow builds the state anew and plans until the watch breaks.
-func follow(ctx context.Context, s Store, health Health, log *slog.Logger) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	events, err := s.Watch(ctx, 0)
-	if err != nil {
-		return err
-	}
-	state := plan.NewState()
-	synced := false
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	due := false        // the timer runs for a change
-	var ready time.Time // to plan again, not before
-	soon := func(d time.Duration) {
-		if !due { // a change after the first does not put it off
-			due = true
-			timer.Reset(max(d, time.Until(ready)))
-		}
-	}
-	ears := time.NewTicker(listen)
-	defer ears.Stop()
+// Run plans from what the cache has until ctx ends, and returns its error. Call it
+// while this node is the leader, with a store whose writes hold in that term only.
+// The cache must have plan.Kinds.
+func Run(ctx context.Context, c *watchcache.Cache, s Store, health Health, log *slog.Logger) error {
+	changes := c.Subscribe(watchcache.Every(plan.Kinds...)...)
+	defer changes.Close()
+	l := loop{store: s, health: health, log: log, timer: time.NewTimer(tick)}
+	defer l.timer.Stop()
+	listener := time.NewTicker(listen)
+	defer listener.Stop()
 	for {
 		select {
-		case <-ears.C:
-			if health == nil {
-				continue
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-listener.C:
+			if l.listen() {
+				l.soon(0)
 			}
-			self, now := health()
-			// An empty map is news after nil: now somebody watches.
-			if self != state.Self || (now == nil) != (state.Health == nil) || !maps.Equal(now, state.Health) {
-				state.Self, state.Health = self, now
-				soon(0)
-			}
-		case e, ok := <-events:
-			if !ok {
-				return ctx.Err() // too slow: start anew
-			}
-			if e.Type == api.EventSync {
-				synced = true
-				soon(0)
-				continue
-			}
-			cares, err := state.Apply(e)
-			if err != nil {
-				log.Error("an object that cannot be read is not planned for", "error", err)
-			}
-			if cares && synced {
-				soon(settle)
-			}
-		case <-timer.C:
-			due = false
-			timer.Reset(tick)
-			if synced && (health == nil || state.Health != nil) {
-				began := time.Now()
-				cmds := plan.Next(state, began)
-				ready = time.Now().Add(min(rest*time.Since(began), maxRest))
-				commit(ctx, s, cmds, log)
-			}
+		case <-changes.Ready():
+			l.soon(settle)
+		case <-l.timer.C:
+			l.plan(ctx, changes.View())
 		}
 	}
+}
+
+// loop is what Run remembers between plans.
+type loop struct {
+	store  Store
+	health Health
+	log    *slog.Logger
+
+	self   string                 // this node
+	nodes  map[string]plan.Health // as last heard; nil: nobody watches them
+	timer  *time.Timer
+	due    bool      // the timer runs for a change
+	rested time.Time // to plan again, not before
+}
+
+// soon plans in d, or when it has rested. A change after the first does not put
+// planning off.
+func (l *loop) soon(d time.Duration) {
+	if !l.due {
+		l.due = true
+		l.timer.Reset(max(d, time.Until(l.rested)))
+	}
+}
+
+// listen asks for the nodes' health, and reports whether it has changed. An empty
+// map is news after nil: now somebody watches.
+func (l *loop) listen() (changed bool) {
+	if l.health == nil {
+		return false
+	}
+	self, now := l.health()
+	if self == l.self && (now == nil) == (l.nodes == nil) && maps.Equal(now, l.nodes) {
+		return false
+	}
+	l.self, l.nodes = self, now
+	return true
+}
+
+// plan once, if the objects (nil: they have not come yet) and the nodes' health are
+// known.
+func (l *loop) plan(ctx context.Context, all *objects.Set) {
+	l.due = false
+	l.timer.Reset(tick)
+	if all == nil || l.health != nil && l.nodes == nil {
+		return
+	}
+	state := plan.StateOf(all)
+	state.Self, state.Health = l.self, l.nodes
+	began := time.Now()
+	cmds := plan.Next(state, began)
+	l.rested = time.Now().Add(min(rest*time.Since(began), maxRest))
+	commit(ctx, l.store, cmds, l.log)
 }
 
 // commit applies the plan in batches of what belongs together or less: one

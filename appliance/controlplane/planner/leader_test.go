@@ -9,14 +9,32 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
+
+// run plans from a store of its own until the test cancels ctx; wait for done.
+func run(ctx context.Context, s watched, health Health, log *slog.Logger) (done chan struct{}) {
+	cache := watchcache.New(s, log, plan.Kinds...)
+	done = make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = cache.Run(ctx) })
+	wg.Go(func() { _ = Run(ctx, cache, s, health, log) })
+	go func() { wg.Wait(); close(done) }()
+	return done
+}
+
+type watched interface {
+	Store
+	objects.Watcher
+}
 
 func TestPlacesWhatComes(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
 	s := storetest.NewMemory()
-	done := make(chan struct{})
-	go func() { _ = Run(ctx, s, nil, slog.Default()); close(done) }()
+	done := run(ctx, s, nil, slog.Default())
 	defer func() { cancel(); <-done }()
 
 	put := func(c api.Command) {
@@ -58,11 +76,10 @@ func TestPlansWhileEverythingChanges(t *testing.T) {
 	defer cancel()
 	events := make(chan api.Event)
 	s := &stream{events: events, planned: make(chan struct{})}
-	done := make(chan struct{})
-	go func() { _ = Run(ctx, s, nil, slog.New(slog.DiscardHandler)); close(done) }()
+	done := run(ctx, s, nil, slog.New(slog.DiscardHandler))
 	defer func() { cancel(); close(events); <-done }()
 	put := func(kind api.Kind, id string, spec, status any) api.Event {
-		return api.Event{Type: api.EventPut, Object: api.Object{Kind: kind, Meta: api.Meta{ID: id, Name: id, Revision: 1}, Spec: api.Encode(spec), Status: api.Encode(status)}}
+		return api.Event{Type: api.EventPut, Revision: 1, Object: api.Object{Kind: kind, Meta: api.Meta{ID: id, Name: id, Revision: 1}, Spec: api.Encode(spec), Status: api.Encode(status)}}
 	}
 	send := func(e api.Event) bool {
 		select {
@@ -90,7 +107,9 @@ type stream struct {
 	once    sync.Once
 }
 
-func (s *stream) Watch(context.Context, int64) (<-chan api.Event, error) { return s.events, nil }
+func (s *stream) WatchKinds(context.Context, int64, ...api.Kind) (<-chan api.Event, error) {
+	return s.events, nil
+}
 
 func (s *stream) Apply(context.Context, api.Batch) ([]api.Object, error) {
 	s.once.Do(func() { close(s.planned) })

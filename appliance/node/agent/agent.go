@@ -28,6 +28,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 	"github.com/basalt-gpu/basalt/appliance/node/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -40,7 +42,11 @@ type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
-	Watch(ctx context.Context, since int64) (<-chan api.Event, error)
+}
+
+// Changes tells the agent what changes in the cluster (watchcache.Cache).
+type Changes interface {
+	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.News)) error
 }
 
 // VGPUs runs the vGPU backends of this node's instances.
@@ -111,6 +117,7 @@ type Options struct {
 	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
 	Version  string
 
+	Changes  Changes
 	Store    Store
 	Machines hypervisor.Driver
 	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
@@ -272,23 +279,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// watch follows the store, from the last revision seen on after an
-// interruption.
 func (a *Agent) watch(ctx context.Context) {
-	var since int64
-	for ctx.Err() == nil {
-		a.cache.begin()
-		events, err := a.o.Store.Watch(ctx, since)
-		if err != nil {
-			a.log.Warn("watch", "error", err)
-			sleep(ctx, time.Second)
-			continue
-		}
-		for e := range events {
-			since = max(since, e.Revision)
-			a.take(e)
-		}
-	}
+	_ = a.o.Changes.Follow(ctx, Kinds, a.take) // ends with ctx
 }
 
 func (a *Agent) machineEvents(ctx context.Context) {
@@ -315,10 +307,22 @@ func (a *Agent) machineEvent(e hypervisor.Event) {
 	}
 }
 
-// take in a change of the store: the fence hears of it before anything is done
-// about it.
-func (a *Agent) take(e api.Event) {
-	keys := a.cache.apply(e)
+// take in what has changed in the store: the fence hears of it before anything is
+// done about it.
+func (a *Agent) take(n watchcache.News) { a.heard(a.cache.take(n)) }
+
+// takeChange takes in an object that the store has answered, or (Now is nil) that it has
+// not any more.
+func (a *Agent) takeChange(c objects.Change) { a.heard(a.cache.apply(c)) }
+
+// takeObject takes in an object that the store has answered.
+func (a *Agent) takeObject(o api.Object) {
+	if c, ok := decoded(o); ok {
+		a.takeChange(c)
+	}
+}
+
+func (a *Agent) heard(keys []string) {
 	if len(keys) == 0 {
 		return
 	}
@@ -408,12 +412,11 @@ func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
 		return err
 	}
 	for _, o := range objects {
-		e := api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o}
 		if o.Kind == api.KindNode {
-			a.take(e) // written on any revision: it may bring what others decided
-			continue
+			a.takeObject(o) // written on any revision: it may bring what others decided
+		} else if c, ok := decoded(o); ok {
+			a.cache.apply(c) // what this node just said is no news
 		}
-		a.cache.apply(e) // what this node just said is no news
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -105,6 +106,7 @@ type node struct {
 	dir      string
 	opts     func(*agent.Options)
 
+	cache *watchcache.Cache
 	agent *agent.Agent
 	kill  func()
 }
@@ -121,7 +123,8 @@ func newNode(t *testing.T, g hypfake.Guest) *node {
 
 // prepare an agent that does nothing yet.
 func (n *node) prepare() {
-	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: n.dir, RunDir: filepath.Join(n.dir, "run"), Store: n.store,
+	n.cache = watchcache.New(n.store, slog.New(slog.DiscardHandler), agent.Kinds...)
+	o := agent.Options{NodeID: "node-1", NodeName: "n1", DataDir: n.dir, RunDir: filepath.Join(n.dir, "run"), Changes: n.cache, Store: n.store,
 		Machines: n.machines, Pools: map[string]sds.Driver{api.PoolLocal: n.volumes}, VGPUs: n.vgpus, Accelerator: hypervisor.TCG,
 		StopGrace: 50 * time.Millisecond, ReportEvery: 50 * time.Millisecond, MeterEvery: 20 * time.Millisecond,
 		Log: slog.New(slog.DiscardHandler)}
@@ -136,7 +139,9 @@ func (n *node) start() {
 	n.prepare()
 	done := make(chan struct{})
 	go func() { _ = n.agent.Run(ctx); close(done) }()
-	n.kill = func() { cancel(); <-done; n.kill = nil }
+	followed := make(chan struct{})
+	go func() { _ = n.cache.Run(ctx); close(followed) }()
+	n.kill = func() { cancel(); <-done; <-followed; n.kill = nil }
 }
 
 func (n *node) apply(cmds ...api.Command) {

@@ -10,11 +10,28 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// Kinds that an agent looks at.
-var Kinds = []api.Kind{api.KindInstance, api.KindVolume, api.KindImage, api.KindGPU, api.KindNode, api.KindMigration, api.KindSnapshot,
-	api.KindBackup, api.KindBackupTarget, api.KindGPUPool}
+// Kinds that an agent looks at: what the cache must have.
+var Kinds = []objects.Kind{
+	objects.Of[api.Instance](), objects.Of[api.Volume](), objects.Of[api.Image](), objects.Of[api.GPU](), objects.Of[api.Node](),
+	objects.Of[api.Migration](), objects.Of[api.Snapshot](), objects.Of[api.Backup](), objects.Of[api.BackupTarget](), objects.Of[api.GPUPool](),
+}
+
+// decoded returns the change that an object is which the store has just answered;
+// not ok: it is of no kind that matters here. The store holds only what our own
+// code encoded, so it can be decoded.
+func decoded(o api.Object) (c objects.Change, ok bool) {
+	for _, k := range Kinds {
+		if k.Kind == o.Kind {
+			c, err := k.Put(o)
+			return c, err == nil
+		}
+	}
+	return c, false
+}
 
 // cache is this node's part of the store: its instances, volumes, snapshots,
 // backups, GPUs and migrations, and every image, node, GPU pool and backup target. What it returns is read-only.
@@ -22,8 +39,7 @@ type cache struct {
 	node api.NodeID
 
 	mu         sync.Mutex
-	synced     bool            // the first snapshot is complete
-	fresh      map[string]bool // keys of the snapshot that is coming in
+	synced     bool            // everything has come
 	removed    map[string]bool // ids are never reused: an answer that comes late must not bring one back
 	left       map[string]leaving
 	instances  map[string]api.Instance
@@ -63,24 +79,33 @@ func splitKey(k string) (api.Kind, string) {
 	return api.Kind(kind), id
 }
 
-// begin is called before each watch: it may start with a snapshot, and what is
-// not in that is gone.
-func (c *cache) begin() {
+// take in what has changed, and return the keys to look at.
+func (c *cache) take(n watchcache.News) (keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fresh = map[string]bool{}
+	for _, change := range n.Changes {
+		keys = append(keys, c.put(change)...)
+	}
+	if n.All {
+		keys = append(keys, c.dropMissing(n.Changes)...)
+	}
+	if n.All && !c.synced { // nothing was decided until now
+		c.synced = true
+		keys = append(keys, key(api.KindNode, string(c.node)))
+	}
+	return keys
 }
 
-// apply takes in a change and returns the keys to look at.
-func (c *cache) apply(e api.Event) []string {
+// apply takes in one change that came another way than by the watch.
+func (c *cache) apply(change objects.Change) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.Type == api.EventSync {
-		return c.endSnapshot()
-	}
-	kind, id := e.Object.Kind, e.Object.Meta.ID
-	k := key(kind, id)
-	if e.Type == api.EventRemove {
+	return c.put(change)
+}
+
+func (c *cache) put(change objects.Change) []string {
+	id, k := change.ID, key(change.Kind, change.ID)
+	if change.Now == nil {
 		if len(c.removed) >= maxRemoved {
 			clear(c.removed)
 		}
@@ -88,37 +113,34 @@ func (c *cache) apply(e api.Event) []string {
 	} else if c.removed[k] {
 		return nil
 	}
-	if c.fresh != nil {
-		c.fresh[k] = true
-	}
 	changed := false
 	keys := []string{k}
-	switch kind {
+	switch change.Kind {
 	case api.KindInstance:
-		changed = put(c, c.instances, e, func(i api.Instance) (bool, int64) { return i.Assignment.Node == c.node, i.Meta.Revision })
+		changed = put(c, c.instances, change, func(i api.Instance) (bool, api.Meta) { return i.Assignment.Node == c.node, i.Meta })
 	case api.KindVolume:
 		was := c.volumes[id].Spec.Instance
-		changed = put(c, c.volumes, e, func(v api.Volume) (bool, int64) { return v.Assignment.Node == c.node, v.Meta.Revision })
+		changed = put(c, c.volumes, change, func(v api.Volume) (bool, api.Meta) { return v.Assignment.Node == c.node, v.Meta })
 		for _, in := range []api.InstanceID{c.volumes[id].Spec.Instance, was} {
 			if in != "" && !slices.Contains(keys, key(api.KindInstance, string(in))) {
 				keys = append(keys, key(api.KindInstance, string(in)))
 			}
 		}
 	case api.KindSnapshot:
-		changed = put(c, c.snapshots, e, func(s api.Snapshot) (bool, int64) { return s.Assignment.Node == c.node, s.Meta.Revision })
+		changed = put(c, c.snapshots, change, func(s api.Snapshot) (bool, api.Meta) { return s.Assignment.Node == c.node, s.Meta })
 	case api.KindBackup:
-		changed = put(c, c.backups, e, func(b api.Backup) (bool, int64) { return b.Assignment.Node == c.node, b.Meta.Revision })
+		changed = put(c, c.backups, change, func(b api.Backup) (bool, api.Meta) { return b.Assignment.Node == c.node, b.Meta })
 	case api.KindBackupTarget:
-		changed = put(c, c.targets, e, func(t api.BackupTarget) (bool, int64) { return true, t.Meta.Revision })
+		changed = put(c, c.targets, change, func(t api.BackupTarget) (bool, api.Meta) { return true, t.Meta })
 	case api.KindImage:
-		changed = put(c, c.images, e, func(i api.Image) (bool, int64) { return true, i.Meta.Revision })
+		changed = put(c, c.images, change, func(i api.Image) (bool, api.Meta) { return true, i.Meta })
 	case api.KindGPU:
-		put(c, c.gpus, e, func(g api.GPU) (bool, int64) { return g.Status.Node == c.node, g.Meta.Revision })
+		put(c, c.gpus, change, func(g api.GPU) (bool, api.Meta) { return g.Status.Node == c.node, g.Meta })
 	case api.KindGPUPool:
-		put(c, c.gpuPools, e, func(p api.GPUPool) (bool, int64) { return true, p.Meta.Revision })
+		put(c, c.gpuPools, change, func(p api.GPUPool) (bool, api.Meta) { return true, p.Meta })
 	case api.KindNode:
 		was := c.nodes[id].Assignment
-		put(c, c.nodes, e, func(n api.Node) (bool, int64) { return true, n.Meta.Revision })
+		put(c, c.nodes, change, func(n api.Node) (bool, api.Meta) { return true, n.Meta })
 		// Nodes report all the time; what the cluster thinks of them is news.
 		if changed = !reflect.DeepEqual(was, c.nodes[id].Assignment); changed {
 			keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
@@ -126,8 +148,8 @@ func (c *cache) apply(e api.Event) []string {
 			keys = append(keys, sortedKeys(api.KindBackupTarget, c.targets)...)
 		}
 	case api.KindMigration:
-		changed = put(c, c.migrations, e, func(m api.Migration) (bool, int64) {
-			return m.Assignment.Source == c.node || m.Assignment.Target == c.node, m.Meta.Revision
+		changed = put(c, c.migrations, change, func(m api.Migration) (bool, api.Meta) {
+			return m.Assignment.Source == c.node || m.Assignment.Target == c.node, m.Meta
 		})
 		if in := c.migrations[id].Spec.Instance; in != "" {
 			keys = append(keys, key(api.KindInstance, string(in)))
@@ -161,39 +183,29 @@ func (c *cache) card(g api.GPU) (decided Card) {
 	return decided
 }
 
-func (c *cache) endSnapshot() (keys []string) {
-	if !c.synced { // nothing was decided until now
-		c.synced = true
-		keys = append(keys, key(api.KindNode, string(c.node)))
-		keys = append(keys, sortedKeys(api.KindInstance, c.instances)...)
-		keys = append(keys, sortedKeys(api.KindVolume, c.volumes)...)
-		keys = append(keys, sortedKeys(api.KindImage, c.images)...)
-		keys = append(keys, sortedKeys(api.KindMigration, c.migrations)...)
-		keys = append(keys, sortedKeys(api.KindSnapshot, c.snapshots)...)
-		keys = append(keys, sortedKeys(api.KindBackup, c.backups)...)
-		keys = append(keys, sortedKeys(api.KindBackupTarget, c.targets)...)
+// dropMissing forgets what is known here and not among all objects that there are:
+// an answer of the store may have brought it.
+func (c *cache) dropMissing(all []objects.Change) (keys []string) {
+	there := map[string]bool{}
+	for _, change := range all {
+		there[key(change.Kind, change.ID)] = change.Now != nil
 	}
-	if c.fresh == nil {
-		return keys
-	}
-	keys = append(keys, drop(c, api.KindInstance, c.instances)...)
-	keys = append(keys, drop(c, api.KindVolume, c.volumes)...)
-	keys = append(keys, drop(c, api.KindImage, c.images)...)
-	drop(c, api.KindGPU, c.gpus)
-	drop(c, api.KindGPUPool, c.gpuPools)
-	drop(c, api.KindNode, c.nodes)
-	keys = append(keys, drop(c, api.KindMigration, c.migrations)...)
-	keys = append(keys, drop(c, api.KindSnapshot, c.snapshots)...)
-	keys = append(keys, drop(c, api.KindBackup, c.backups)...)
-	drop(c, api.KindBackupTarget, c.targets)
-	c.fresh = nil
+	keys = append(keys, drop(there, api.KindInstance, c.instances)...)
+	keys = append(keys, drop(there, api.KindVolume, c.volumes)...)
+	keys = append(keys, drop(there, api.KindImage, c.images)...)
+	drop(there, api.KindGPU, c.gpus)
+	drop(there, api.KindGPUPool, c.gpuPools)
+	drop(there, api.KindNode, c.nodes)
+	keys = append(keys, drop(there, api.KindMigration, c.migrations)...)
+	keys = append(keys, drop(there, api.KindSnapshot, c.snapshots)...)
+	keys = append(keys, drop(there, api.KindBackup, c.backups)...)
+	drop(there, api.KindBackupTarget, c.targets)
 	return keys
 }
 
-// drop forgets what the snapshot did not hold.
-func drop[T any](c *cache, kind api.Kind, m map[string]T) (keys []string) {
+func drop[T any](there map[string]bool, kind api.Kind, m map[string]T) (keys []string) {
 	for _, k := range sortedKeys(kind, m) {
-		if _, id := splitKey(k); !c.fresh[k] {
+		if _, id := splitKey(k); !there[k] {
 			delete(m, id)
 			keys = append(keys, k)
 		}
@@ -203,25 +215,22 @@ func drop[T any](c *cache, kind api.Kind, m map[string]T) (keys []string) {
 
 // put keeps the object if it is this node's and newer than what is known, and
 // says whether anything of this node's changed.
-func put[T any](c *cache, m map[string]T, e api.Event, mine func(T) (mine bool, revision int64)) bool {
-	id := e.Object.Meta.ID
+func put[T any](c *cache, m map[string]T, change objects.Change, mine func(T) (mine bool, meta api.Meta)) bool {
+	id := change.ID
 	old, known := m[id]
-	if e.Type == api.EventRemove {
+	if change.Now == nil {
 		delete(m, id)
 		return known
 	}
-	t, err := api.Decode[T](e.Object)
-	if err != nil {
-		return false // the store holds only what our own code encoded
-	}
-	is, revision := mine(t)
+	t := change.Now.(T)
+	is, meta := mine(t)
 	if known {
-		if _, have := mine(old); have >= revision {
+		if _, have := mine(old); have.Revision >= meta.Revision {
 			return false
 		}
 	}
-	k := key(e.Object.Kind, id)
-	if l, ok := c.left[k]; ok && revision <= l.revision {
+	k := key(change.Kind, id)
+	if l, ok := c.left[k]; ok && meta.Revision <= l.revision {
 		return false
 	}
 	if !is {
@@ -229,7 +238,7 @@ func put[T any](c *cache, m map[string]T, e api.Event, mine func(T) (mine bool, 
 			if len(c.left) >= maxRemoved {
 				clear(c.left)
 			}
-			c.left[k] = leaving{e.Object.Meta.UpdatedAt, revision}
+			c.left[k] = leaving{meta.UpdatedAt, meta.Revision}
 		}
 		delete(m, id)
 		return known

@@ -210,7 +210,7 @@ func (a *Agent) confirmVolume(ctx context.Context, v api.Volume) error {
 		return err
 	}
 	if now.Assignment != v.Assignment || now.Spec.Instance != v.Spec.Instance || now.Status.Attached != v.Status.Attached || now.Meta.DeletedAt != nil {
-		a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+		a.takeObject(o)
 		return errStale
 	}
 	return nil

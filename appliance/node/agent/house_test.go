@@ -1,20 +1,23 @@
 package agent_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
@@ -46,8 +49,8 @@ type house struct {
 	cards    agent.Cards       // nil: no charts of them
 	step     func(what string) // called around what the agent does
 
-	*agent.Stepper // nil: its agent is dead
-	seen           map[string]int64
+	*agent.Stepper              // nil: its agent is dead
+	seen           *objects.Set // what the agent was told
 	cancel         context.CancelFunc
 	ctx            context.Context
 }
@@ -83,10 +86,6 @@ func (h *house) Get(ctx context.Context, k api.Kind, id string) (api.Object, err
 
 func (h *house) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	return h.store.List(ctx, q)
-}
-
-func (h *house) Watch(context.Context, int64) (<-chan api.Event, error) {
-	return nil, errors.New("stepped agents are delivered to")
 }
 
 // Valid implements agent.Lease.
@@ -170,10 +169,8 @@ func (h *house) start() {
 	if os.Getenv("AGENT_LOG") != "" {
 		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("at", h.now.Format("05.000"))
 	}
-	h.Stepper, h.seen = agent.NewStepper(o), map[string]int64{}
-	h.BeginWatch()
-	h.hear()
-	h.Deliver(api.Event{Type: api.EventSync})
+	h.Stepper, h.seen = agent.NewStepper(o), h.stored()
+	h.Deliver(watchcache.News{Changes: h.seen.All(), All: true})
 	h.try(h.Sweep(h.ctx))
 	h.try(h.Report(h.ctx))
 }
@@ -192,47 +189,39 @@ func (h *house) try(err error) {
 	}
 }
 
-// news are the changes that the agent has not heard of.
-func (h *house) news() (events []api.Event) {
-	there := map[string]bool{}
-	for _, k := range agent.Kinds {
-		page, err := h.store.List(context.Background(), api.ListQuery{Kind: k, Limit: 1000})
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		for _, o := range page.Items {
-			key := string(k) + "/" + o.Meta.ID
-			there[key] = true
-			if h.seen[key] != o.Meta.Revision {
-				events = append(events, api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
-			}
-		}
+// stored is everything that the store has of what agents look at.
+func (h *house) stored() *objects.Set {
+	all, err := objects.Read(context.Background(), h.store, agent.Kinds...)
+	if err != nil {
+		h.t.Fatal(err)
 	}
-	slices.SortFunc(events, func(a, b api.Event) int { return int(a.Revision - b.Revision) })
-	for _, key := range slices.Sorted(maps.Keys(h.seen)) {
-		if !there[key] {
-			kind, id, _ := strings.Cut(key, "/")
-			events = append(events, api.Event{Type: api.EventRemove, Object: api.Object{Kind: api.Kind(kind), Meta: api.Meta{ID: id}}})
-		}
-	}
-	return events
+	return all
 }
 
-func (h *house) tell(e api.Event) {
-	key := string(e.Object.Kind) + "/" + e.Object.Meta.ID
-	h.seen[key] = e.Object.Meta.Revision
-	if e.Type == api.EventRemove {
-		delete(h.seen, key)
+// news are the changes that the agent was not told of, in their order, and at last
+// what is gone.
+func (h *house) news() []objects.Change {
+	now := h.stored()
+	changes := h.seen.Diff(now)
+	h.seen = now
+	at := func(c objects.Change) int64 {
+		if c.Now == nil {
+			return math.MaxInt64
+		}
+		return reflect.ValueOf(c.Now).FieldByName("Meta").Interface().(api.Meta).Revision
 	}
-	h.Deliver(e)
+	slices.SortStableFunc(changes, func(a, b objects.Change) int { return cmp.Compare(at(a), at(b)) })
+	return changes
 }
+
+func (h *house) tell(c objects.Change) { h.Deliver(watchcache.News{Changes: []objects.Change{c}}) }
 
 func (h *house) hear() {
 	if h.cut {
 		return
 	}
-	for _, e := range h.news() {
-		h.tell(e)
+	for _, c := range h.news() {
+		h.tell(c)
 	}
 }
 

@@ -144,7 +144,7 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	if err != nil {
 		return err
 	}
-	a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	a.takeObject(o)
 	img, err := api.Decode[api.Image](o)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func (a *Agent) arriving(ctx context.Context, from api.NodeID, id api.MigrationI
 	if err != nil {
 		return m, in, err
 	}
-	a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	a.takeObject(o)
 	if m, err = api.Decode[api.Migration](o); err != nil {
 		return m, in, err
 	}

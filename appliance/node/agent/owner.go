@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
@@ -33,13 +34,13 @@ func (a *Agent) report(ctx context.Context, kind api.Kind, id string, revision i
 func (a *Agent) refresh(ctx context.Context, kind api.Kind, id string) error {
 	o, err := a.o.Store.Get(ctx, kind, id)
 	if api.CodeOf(err) == api.CodeNotFound {
-		a.take(api.Event{Type: api.EventRemove, Object: api.Object{Kind: kind, Meta: api.Meta{ID: id}}})
+		a.takeChange(objects.Change{Kind: kind, ID: id})
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	a.take(api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
+	a.takeObject(o)
 	return nil
 }
 

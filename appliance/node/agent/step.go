@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
@@ -40,16 +41,8 @@ func (s *Stepper) at(k string, t time.Time) {
 	}
 }
 
-// BeginWatch comes before the first event of each watch: it may begin with a
-// snapshot, and what is not in that is gone.
-func (s *Stepper) BeginWatch() { s.a.cache.begin() }
-
-// Deliver changes of the store, in their order.
-func (s *Stepper) Deliver(events ...api.Event) {
-	for _, e := range events {
-		s.a.take(e)
-	}
-}
+// Deliver what has changed in the store.
+func (s *Stepper) Deliver(n watchcache.News) { s.a.take(n) }
 
 // MachineEvent is one of the hypervisor's.
 func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.machineEvent(e) }

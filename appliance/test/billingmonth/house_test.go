@@ -6,12 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
@@ -33,8 +34,8 @@ type house struct {
 	cut      bool  // from the store
 	heard    int64 // revision
 
-	*agent.Stepper // nil: its agent is dead
-	seen           map[string]int64
+	*agent.Stepper              // nil: its agent is dead
+	seen           *objects.Set // what the agent was told
 	cancel         context.CancelFunc
 	ctx            context.Context
 }
@@ -59,11 +60,10 @@ func (h *house) start() {
 		Go:        func(f func()) { f() },
 		WriteSeed: func(path string, s cloudinit.Seed) error { return os.WriteFile(path, []byte(s.Instance), 0o600) },
 		Fenced:    func(api.InstanceID, time.Time) (bool, error) { return false, nil },
-	}), map[string]int64{}
-	h.BeginWatch()
+	}), objects.NewSet(agent.Kinds...)
 	h.heard = 0
 	h.hear()
-	h.Deliver(api.Event{Type: api.EventSync})
+	h.Deliver(watchcache.News{Changes: h.seen.All(), All: true})
 	h.try(h.Sweep(h.ctx))
 	h.try(h.Report(h.ctx))
 }
@@ -119,10 +119,6 @@ func (h *house) List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 	return h.w.store.List(ctx, q)
 }
 
-func (h *house) Watch(context.Context, int64) (<-chan api.Event, error) {
-	return nil, errors.New("stepped agents are delivered to")
-}
-
 func (h *house) try(err error) {
 	if err != nil && !h.cut {
 		h.w.t.Logf("%s %s: %v", h.w.Now().Format(time.RFC3339), h.id, err)
@@ -135,27 +131,12 @@ func (h *house) hear() {
 		return
 	}
 	h.heard = h.w.store.Revision()
-	there := map[string]bool{}
-	var news []api.Event
-	for _, k := range agent.Kinds {
-		for _, o := range h.w.list(k) {
-			key := string(k) + "/" + o.Meta.ID
-			there[key] = true
-			if h.seen[key] != o.Meta.Revision {
-				h.seen[key] = o.Meta.Revision
-				news = append(news, api.Event{Type: api.EventPut, Revision: o.Meta.Revision, Object: o})
-			}
-		}
+	now, err := objects.Read(context.Background(), h.w.store, agent.Kinds...)
+	if err != nil {
+		h.w.t.Fatal(err)
 	}
-	slices.SortFunc(news, func(a, b api.Event) int { return int(a.Revision - b.Revision) })
-	for key := range h.seen {
-		if !there[key] {
-			kind, id, _ := strings.Cut(key, "/")
-			delete(h.seen, key)
-			news = append(news, api.Event{Type: api.EventRemove, Object: api.Object{Kind: api.Kind(kind), Meta: api.Meta{ID: id}}})
-		}
-	}
-	h.Deliver(news...)
+	h.Deliver(watchcache.News{Changes: h.seen.Diff(now)})
+	h.seen = now
 }
 
 // work does everything that is due.

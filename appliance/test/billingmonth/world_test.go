@@ -15,6 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/billing"
@@ -166,15 +167,12 @@ func (w *world) plan() (did bool) {
 			return did
 		}
 		w.planned, w.plannedAt = w.Now(), w.store.Revision()
-		s := plan.NewState()
-		s.Self, s.Health = "node-000000000001", w.health
-		for _, kind := range plan.Kinds {
-			for _, o := range w.list(kind) {
-				if _, err := s.Apply(api.Event{Type: api.EventPut, Object: o}); err != nil {
-					w.t.Fatal(err)
-				}
-			}
+		all, err := objects.Read(ctx, w.store, plan.Kinds...)
+		if err != nil {
+			w.t.Fatal(err)
 		}
+		s := plan.StateOf(all)
+		s.Self, s.Health = "node-000000000001", w.health
 		cmds := plan.Next(s, w.Now())
 		if len(cmds) == 0 {
 			return did

@@ -8,7 +8,7 @@ import (
 
 // committed takes in a change of the store.
 func (w *world) committed(e api.Event) {
-	if _, err := w.truth.Apply(e); err != nil {
+	if _, _, err := w.all.Apply(e); err != nil {
 		w.broken("the store holds what cannot be read: %v", err)
 	}
 	w.trackNode(e)

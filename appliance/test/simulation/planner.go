@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -22,18 +21,14 @@ func (p *proc) plan(t *thread, term uint64) {
 	if p.m.store == nil || !p.w.raft.apply(p.m) {
 		return
 	}
-	state, pos := plan.NewState(), p.w.raft.heard(p.m)
-	for _, e := range p.w.raft.snapshot(p.m, plan.Kinds) {
-		_, _ = state.Apply(e)
-	}
+	all, pos := p.w.raft.snapshot(p.m, plan.Kinds), p.w.raft.heard(p.m)
+	state := plan.StateOf(all)
 	listen, tick := p.w.now, p.w.now
 	for p.term == term {
 		due := false
 		for heard := p.w.raft.heard(p.m); pos < heard; pos++ {
-			if e := p.w.raft.log[pos]; slices.Contains(plan.Kinds, e.Object.Kind) {
-				_, _ = state.Apply(e)
-				due = true
-			}
+			_, changed, _ := all.Apply(p.w.raft.log[pos]) // committed looks whether it can be read
+			due = due || changed
 		}
 		if p.w.now >= listen {
 			listen = p.w.now + planListen

@@ -9,6 +9,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
@@ -30,7 +32,8 @@ type proc struct {
 	main    *thread
 	idle    uint64 // the nap from which it may be woken; 0: it works
 	synced  bool
-	pos     int // of the log, that the agent has heard
+	pos     int          // of the log, that the agent has heard
+	seen    *objects.Set // what that has led to
 	broken  bool
 
 	leader *machine // as it thinks; nil: it knows none
@@ -149,7 +152,6 @@ func (p *proc) pump() {
 	if p.broken {
 		if p.w.chance(0.2) { // the watch comes back
 			p.broken = false
-			p.stepper.BeginWatch()
 			if p.w.chance(0.5) { // too late to resume
 				p.later(p.w.between(0, time.Second), "snapshot", func() { p.snapshot() })
 			}
@@ -160,18 +162,19 @@ func (p *proc) pump() {
 		return
 	}
 	for heard := p.w.raft.heard(p.m); p.pos < heard; p.pos++ {
-		e := p.w.raft.log[p.pos]
-		if slices.Contains(agent.Kinds, e.Object.Kind) {
-			p.deliver(e)
+		if c, changed, err := p.seen.Apply(p.w.raft.log[p.pos]); err != nil {
+			p.w.broken("the log holds what cannot be read: %v", err)
+		} else if changed {
+			p.deliver(watchcache.News{Changes: []objects.Change{c}})
 		}
 	}
 }
 
-func (p *proc) deliver(e api.Event) {
-	p.stepper.Deliver(e)
-	if e.Object.Kind == api.KindNode && e.Object.Meta.ID == string(p.m.id) && e.Type == api.EventPut {
-		if n, err := api.Decode[api.Node](e.Object); err == nil && n.Status.ObservedEpoch > p.holder.Epoch() {
-			p.holder.Adopt(n.Status.ObservedEpoch)
+func (p *proc) deliver(n watchcache.News) {
+	p.stepper.Deliver(n)
+	for _, c := range n.Changes {
+		if self, ok := c.Now.(api.Node); ok && c.ID == string(p.m.id) && self.Status.ObservedEpoch > p.holder.Epoch() {
+			p.holder.Adopt(self.Status.ObservedEpoch)
 		}
 	}
 	p.nudge()
@@ -184,10 +187,8 @@ func (p *proc) snapshot() bool {
 	if l == nil || p.w.net.way(p.m, l) < 0 || !r.leads(l) || !r.persist(p.m) || !r.apply(p.m) {
 		return false
 	}
-	p.stepper.BeginWatch()
-	for _, e := range r.snapshot(p.m, agent.Kinds) {
-		p.deliver(e)
-	}
+	p.seen = r.snapshot(p.m, agent.Kinds)
+	p.deliver(watchcache.News{Changes: p.seen.All(), All: true})
 	p.pos, p.synced = r.heard(p.m), true
 	return true
 }

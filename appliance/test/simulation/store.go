@@ -2,10 +2,10 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // view is the store as one process has it: agent.Store, and what the planner
@@ -89,18 +89,16 @@ func (v view) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err
 	return page, err
 }
 
-func (v view) Watch(context.Context, int64) (<-chan api.Event, error) {
-	return nil, errors.New("a stepped agent is delivered to")
-}
-
-// snapshot is every object of the kinds that a node's tables have, and then a sync.
-func (r *raft) snapshot(m *machine, kinds []api.Kind) (events []api.Event) {
-	for _, k := range kinds {
+// snapshot is every object of the kinds that a node's tables have.
+func (r *raft) snapshot(m *machine, kinds []objects.Kind) *objects.Set {
+	all := objects.NewSet(kinds...)
+	for _, k := range all.Kinds() {
 		page, err := m.store.List(api.ListQuery{Kind: k, Limit: 1000})
 		r.check(m, err)
 		for _, o := range page.Items {
-			events = append(events, api.Event{Type: api.EventPut, Object: o})
+			_, _, err := all.Apply(api.Event{Type: api.EventPut, Object: o})
+			r.check(m, err)
 		}
 	}
-	return append(events, api.Event{Type: api.EventSync, Revision: m.store.Revision()})
+	return all
 }

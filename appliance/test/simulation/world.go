@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
@@ -71,7 +72,8 @@ type world struct {
 	stats Stats
 
 	raft   raft
-	truth  *plan.State // what is committed, decoded
+	all    *objects.Set
+	truth  *plan.State // what is committed: it shows all
 	nodes  []*machine
 	shared *sdsfake.Store
 	net    network
@@ -203,7 +205,8 @@ func newWorld(o Options) *world {
 	if o.Tail == 0 {
 		o.Tail = 200
 	}
-	return &world{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x5eed)), hash: fnv.New64a(), truth: plan.NewState()}
+	all := objects.NewSet(plan.Kinds...)
+	return &world{o: o, rng: rand.New(rand.NewPCG(o.Seed, 0x5eed)), hash: fnv.New64a(), all: all, truth: plan.StateOf(all)}
 }
 
 // close ends every thread.

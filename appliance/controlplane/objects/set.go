@@ -1,0 +1,157 @@
+// Package objects holds the cluster's objects decoded, by kind and ID.
+//
+// A Set has one table for each Go type. What a Set returns is shared by all its
+// readers and is read-only; a Snapshot never changes, and costs nothing until the
+// Set that it was taken of does.
+package objects
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Kind says which Go type the objects of a kind are decoded into.
+type Kind struct {
+	Kind   api.Kind
+	typ    reflect.Type
+	empty  func() table
+	decode func(api.Object) (any, error)
+}
+
+// Of returns the kind whose type is T in the registry (api.Kinds).
+func Of[T any]() Kind { return As[T](api.KindOf[T]()) }
+
+// As returns a kind that the registry has no type for, decoded into T.
+func As[T any](kind api.Kind) Kind {
+	return Kind{
+		Kind: kind, typ: reflect.TypeFor[T](),
+		empty:  func() table { return (&tableOf[T]{}).empty() },
+		decode: func(o api.Object) (any, error) { return api.Decode[T](o) },
+	}
+}
+
+// Put returns the change that an object of the kind is which has just been read or
+// written, without what was there before.
+func (k Kind) Put(o api.Object) (Change, error) {
+	now, err := k.decode(o)
+	return Change{Kind: o.Kind, ID: o.Meta.ID, Now: now}, err
+}
+
+// Set is objects of some kinds. It is not safe for concurrent use while it
+// changes; its snapshots are.
+type Set struct {
+	tables map[api.Kind]table
+	kinds  map[reflect.Type]api.Kind
+}
+
+// NewSet returns an empty Set of the kinds. A kind may be named several times, with
+// one type: two are a mistake in the program, for which it panics.
+func NewSet(kinds ...Kind) *Set {
+	s := &Set{tables: map[api.Kind]table{}, kinds: map[reflect.Type]api.Kind{}}
+	for _, k := range kinds {
+		if had, ok := s.kinds[k.typ]; ok && had != k.Kind {
+			panic(fmt.Sprintf("objects: %v is the type of %s and %s", k.typ, had, k.Kind))
+		}
+		if _, ok := s.tables[k.Kind]; ok {
+			if s.kinds[k.typ] != k.Kind {
+				panic(fmt.Sprintf("objects: kind %s has two types, one is %v", k.Kind, k.typ))
+			}
+			continue
+		}
+		s.tables[k.Kind], s.kinds[k.typ] = k.empty(), k.Kind
+	}
+	return s
+}
+
+// Kinds returns the names of the Set's kinds, sorted.
+func (s *Set) Kinds() []api.Kind { return slices.Sorted(maps.Keys(s.tables)) }
+
+// Change is what has become of one object.
+type Change struct {
+	Kind api.Kind
+	ID   string
+	// Was and Now are the object as the kind's type; nil: it was or is not there.
+	Was, Now any
+}
+
+// Apply takes in an event of a watch. It returns false for a kind that the Set
+// does not have and for what is no news (the removal of what is not there). The
+// error of an object that cannot be decoded names it; such an object is left out.
+func (s *Set) Apply(e api.Event) (c Change, changed bool, err error) {
+	t, ok := s.tables[e.Object.Kind]
+	if !ok || e.Type == api.EventSync {
+		return Change{}, false, nil
+	}
+	c = Change{Kind: e.Object.Kind, ID: e.Object.Meta.ID}
+	if e.Type == api.EventRemove {
+		c.Was = t.remove(c.ID)
+		return c, c.Was != nil, nil
+	}
+	c.Was, c.Now, err = t.put(e.Object)
+	if err != nil {
+		c.Was = t.remove(c.ID)
+		return c, c.Was != nil, err
+	}
+	return c, true, nil
+}
+
+// Snapshot returns the Set as it is now, which later changes of s leave alone.
+func (s *Set) Snapshot() *Set {
+	out := &Set{tables: make(map[api.Kind]table, len(s.tables)), kinds: s.kinds}
+	for k, t := range s.tables {
+		out.tables[k] = t.share()
+	}
+	return out
+}
+
+// All returns a Change for every object, as if each had just come, in the order of
+// kinds and IDs.
+func (s *Set) All() []Change { return NewSet().Diff(s) }
+
+// Diff returns what leads from s to another Set: changes of revision, what came
+// and what is gone, in the order of kinds and IDs.
+func (s *Set) Diff(to *Set) (out []Change) {
+	for _, kind := range slices.Sorted(maps.Keys(to.tables)) {
+		from, ok := s.tables[kind]
+		if !ok {
+			from = to.tables[kind].empty()
+		}
+		for _, c := range from.diff(to.tables[kind]) {
+			c.Kind = kind
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Map returns the objects of a type by ID. The map is read-only. It panics where the
+// Set has no such kind, which is a mistake in the program.
+func Map[T any](s *Set) map[string]T {
+	kind, ok := s.kinds[reflect.TypeFor[T]()]
+	if !ok {
+		panic(fmt.Sprintf("objects: the set has no objects of type %v", reflect.TypeFor[T]()))
+	}
+	return s.tables[kind].(*tableOf[T]).objects
+}
+
+// Get returns one object.
+func Get[T any](s *Set, id string) (T, bool) {
+	t, ok := Map[T](s)[id]
+	return t, ok
+}
+
+// List returns the objects of a type in the order of their IDs.
+func List[T any](s *Set) []T { return Sorted(Map[T](s)) }
+
+// Sorted returns a map's values in the order of its keys.
+func Sorted[T any](m map[string]T) []T {
+	out := make([]T, 0, len(m))
+	for _, id := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[id])
+	}
+	return out
+}

@@ -1,0 +1,260 @@
+package watchcache_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
+)
+
+var kinds = []objects.Kind{objects.Of[api.Flavor](), objects.Of[api.Image](), objects.Of[api.Flavor]()}
+
+// unsteady is a store whose watches break after some events, and that counts them.
+type unsteady struct {
+	*storetest.Memory
+	breakAfter func() int // events of the next watch; negative: it lasts
+
+	mu      sync.Mutex
+	watches []int64 // since when
+}
+
+func (u *unsteady) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
+	u.mu.Lock()
+	u.watches = append(u.watches, since)
+	n := u.breakAfter()
+	u.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	events, err := u.Memory.WatchKinds(ctx, since, kinds...)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	out := make(chan api.Event)
+	go func() {
+		defer close(out)
+		defer cancel()
+		for ; n != 0; n-- {
+			e, ok := <-events
+			if !ok {
+				return
+			}
+			select {
+			case out <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, nil
+}
+
+func run(t *testing.T, s objects.Watcher) (context.Context, *watchcache.Cache) {
+	ctx, cancel := patience.Context(t.Context(), time.Minute)
+	c := watchcache.New(s, slog.New(slog.DiscardHandler), kinds...)
+	done := make(chan struct{})
+	go func() { _ = c.Run(ctx); close(done) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return ctx, c
+}
+
+// filled waits until all objects have come.
+func filled(ctx context.Context, t *testing.T, c *watchcache.Cache) *objects.Set {
+	t.Helper()
+	s := c.Subscribe()
+	defer s.Close()
+	select {
+	case <-s.Ready():
+	case <-ctx.Done():
+		t.Fatal("the objects never came")
+	}
+	return s.View()
+}
+
+func flavor(id string, vcpus int64) api.Command {
+	return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Expect: api.AnyRevision,
+		Data: api.Encode(api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 1 << 30})}
+}
+
+func apply(t *testing.T, s *storetest.Memory, cmds ...api.Command) {
+	t.Helper()
+	if _, err := s.Apply(t.Context(), api.Batch{At: time.Now().UTC(), Commands: cmds}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A view is all objects of the cache's kinds at one moment, and stays as it is.
+func TestViewStaysAsItIs(t *testing.T) {
+	s := storetest.NewMemory()
+	apply(t, s, flavor("flv-1", 1))
+	apply(t, s, api.Command{Op: api.OpPutSpec, Kind: api.KindNetwork, ID: "net-1", Name: "n", Data: api.Encode(api.NetworkSpec{Cidr4: "10.0.0.0/24"})})
+	ctx, c := run(t, s)
+	before := filled(ctx, t, c)
+	changes := c.Subscribe(watchcache.Every(kinds...)...)
+	defer changes.Close()
+	<-changes.Ready()
+	apply(t, s, flavor("flv-1", 2))
+	apply(t, s, flavor("flv-2", 3))
+	for {
+		select {
+		case <-changes.Ready():
+		case <-ctx.Done():
+			t.Fatal("the changes never came")
+		}
+		if len(objects.Map[api.Flavor](c.View())) == 2 {
+			break
+		}
+	}
+	if got := objects.Map[api.Flavor](before); len(got) != 1 || got["flv-1"].Spec.Vcpus != 1 {
+		t.Errorf("the view from before the changes has %v", got)
+	}
+	if got, _ := objects.Get[api.Flavor](c.View(), "flv-1"); got.Spec.Vcpus != 2 {
+		t.Errorf("flv-1 has %d vCPUs after the change, want 2", got.Spec.Vcpus)
+	}
+}
+
+// Whatever breaks, who follows hears of everything: applied in their order, the
+// changes lead to what the store has.
+func TestFollowersMissNothing(t *testing.T) {
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			s := &unsteady{Memory: storetest.NewMemory(), breakAfter: func() int { return r.IntN(40) }}
+			apply(t, s.Memory, flavor("flv-0", 1), flavor("flv-1", 1))
+			ctx, c := run(t, s)
+			heard := make(chan map[string]api.Flavor)
+			go func() {
+				known := map[string]api.Flavor{}
+				_ = c.Follow(ctx, kinds, func(n watchcache.News) {
+					if n.All {
+						clear(known)
+					}
+					for _, ch := range n.Changes {
+						if ch.Now == nil {
+							delete(known, ch.ID)
+						} else {
+							known[ch.ID] = ch.Now.(api.Flavor)
+						}
+					}
+					copied := map[string]api.Flavor{}
+					for id, f := range known {
+						copied[id] = f
+					}
+					select {
+					case heard <- copied:
+					case <-ctx.Done():
+					}
+				})
+			}()
+			write := rand.New(rand.NewPCG(seed, 2))
+			for i := range 300 {
+				id := fmt.Sprint("flv-", write.IntN(20))
+				if _, err := s.Get(ctx, api.KindFlavor, id); err == nil && write.IntN(3) == 0 {
+					apply(t, s.Memory, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision})
+				} else {
+					apply(t, s.Memory, flavor(id, int64(i+1)))
+				}
+			}
+			s.mu.Lock()
+			s.breakAfter = func() int { return -1 }
+			s.mu.Unlock()
+			want, err := objects.Read(ctx, s, kinds...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for got := map[string]api.Flavor(nil); !cmp.Equal(got, objects.Map[api.Flavor](want)); {
+				select {
+				case got = <-heard:
+				case <-ctx.Done():
+					t.Fatalf("the follower's objects, and the store's: %s", cmp.Diff(got, objects.Map[api.Flavor](want)))
+				}
+			}
+		})
+	}
+}
+
+// A watch that breaks goes on where it was.
+func TestResumes(t *testing.T) {
+	s := &unsteady{Memory: storetest.NewMemory(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
+	apply(t, s.Memory, flavor("flv-1", 1))
+	ctx, c := run(t, s)
+	filled(ctx, t, c)
+	changes := c.Subscribe(watchcache.Every(kinds...)...)
+	defer changes.Close()
+	for i := range int64(5) {
+		apply(t, s.Memory, flavor("flv-1", i+2))
+	}
+	for {
+		if f, _ := objects.Get[api.Flavor](c.View(), "flv-1"); f.Spec.Vcpus == 6 {
+			break
+		}
+		select {
+		case <-changes.Ready():
+		case <-ctx.Done():
+			t.Fatal("the last change never came")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := []int64{0, 1, 3, 5}; !cmp.Equal(s.watches, want) {
+		t.Errorf("watches began at revisions %v, want %v", s.watches, want)
+	}
+}
+
+// Only what a subscriber is interested in wakes it.
+func TestInterests(t *testing.T) {
+	s := storetest.NewMemory()
+	ctx, c := run(t, s)
+	image := api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "i", Data: api.Encode(api.ImageSpec{Format: "raw"})}
+	fewer := c.Subscribe(watchcache.When(kinds[0], func(was, now api.Flavor) bool { return now.Spec.Vcpus < was.Spec.Vcpus }))
+	defer fewer.Close()
+	all := c.Subscribe(watchcache.Every(kinds...)...)
+	defer all.Close()
+	steps := []struct {
+		what  string
+		do    api.Command
+		wakes bool
+	}{
+		{"another kind", image, false},
+		{"it comes", flavor("flv-1", 4), true},
+		{"it gets more", flavor("flv-1", 5), false},
+		{"it gets fewer", flavor("flv-1", 3), true},
+		{"it goes", api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: "flv-1", Expect: api.AnyRevision}, true},
+	}
+	wait := func(what string, s *watchcache.Subscription) {
+		t.Helper()
+		select {
+		case <-s.Ready():
+		case <-ctx.Done():
+			t.Fatalf("%s: nobody was told", what)
+		}
+	}
+	wait("the beginning", all)
+	wait("the beginning", fewer)
+	for _, step := range steps {
+		apply(t, s, step.do)
+		wait(step.what, all)
+		c.View() // waits until all are told
+		select {
+		case <-fewer.Ready():
+			if !step.wakes {
+				t.Errorf("%s: it wakes who is not interested", step.what)
+			}
+		default:
+			if step.wakes {
+				t.Errorf("%s: it does not wake who is interested", step.what)
+			}
+		}
+	}
+}
