@@ -41,6 +41,7 @@ var rules = []rule{
 	{"appliance/controlplane/offboarding", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "deletes what ended services had; main hands it the store"},
 	{"appliance/controlplane/auditor", []string{"api"}, "verifies the audit trail; main hands it the store of the leader's term"},
 	{"appliance/controlplane/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
+	{"appliance/controlplane/network", []string{"api", "sdn", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sdn decides; main hands it the store of the leader's term"},
 	{"appliance/controlplane/catalogue", []string{"api"}, "files"},
 
 	{"appliance/cluster/pki", []string{"api", "appliance/atomicfile"}, "certificates know names, not who uses them"},
@@ -56,7 +57,7 @@ var rules = []rule{
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
-	{"appliance/network", []string{"api", "sdn", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "follows what sdn decides, and records what leaves; main hands it the store and the wire"},
+	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
 
 	{"appliance/test/kit", []string{"appliance/test/kit"}, "what tests share: a kit explains, waits and builds, and knows no part of the product"},
 	{"appliance/test/kit/accelerator", []string{"hypervisor/capability"}, "for tests, and the answer is the product's"},

@@ -26,7 +26,7 @@ func init() {
 // works is a node's OVN that is always in order.
 type works struct{}
 
-// Step implements network.Stepper.
+// Step implements nodenetwork.Stepper.
 func (works) Step(_ context.Context, i deploy.Intent) (deploy.Report, error) {
 	db := deploy.DatabaseReport{Cluster: "pretended", Settled: true, Leads: true}
 	return deploy.Report{Generation: i.Founding.Generation, NB: db, SB: db, Chassis: true, Datapath: deploy.Netdev, Physical: []string{"external"}}, nil

@@ -12,9 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
@@ -28,9 +29,9 @@ type fabric struct {
 	self    deploy.Member
 	paths   deploy.Paths
 	tls     *tls.Config // of the wire to other nodes' databases
-	node    *network.Node
-	guests  *network.Metadata
-	egress  *network.Egress
+	node    *nodenetwork.Node
+	guests  *nodenetwork.Metadata
+	egress  *nodenetwork.Egress
 	chassis sdn.Chassis
 	store   *store.Store
 
@@ -39,7 +40,7 @@ type fabric struct {
 
 // pretended is what a network that carries nothing is made of.
 type pretended struct {
-	stepper    network.Stepper
+	stepper    nodenetwork.Stepper
 	chassis    sdn.Chassis
 	controller sdn.Controller
 }
@@ -59,21 +60,21 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		}
 		return fmt.Errorf("--network %s: ovn or none", c.network)
 	}
-	tunnels, err := network.MemberOf(id, encap(c))
+	tunnels, err := nodenetwork.MemberOf(id, encap(c))
 	if err != nil {
 		return fmt.Errorf("--encap: %w", err)
 	}
 	// Where the others will reach its databases, also while there are no others
 	// yet: founded under another address, they would have to be founded again.
-	self, err := network.MemberOf(id, peerHost(c))
+	self, err := nodenetwork.MemberOf(id, peerHost(c))
 	if err != nil {
 		return fmt.Errorf("--peer-listen: %w", err)
 	}
-	external, err := network.ParseExternal(c.external)
+	external, err := nodenetwork.ParseExternal(c.external)
 	if err != nil {
 		return fmt.Errorf("--external: %w", err)
 	}
-	forbidden, err := network.ParseForbidden(c.forbidden)
+	forbidden, err := nodenetwork.ParseForbidden(c.forbidden)
 	if err != nil {
 		return fmt.Errorf("--forbid: %w", err)
 	}
@@ -82,7 +83,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	default:
 		return fmt.Errorf("--datapath %s: auto, system or netdev", c.datapath)
 	}
-	resolvers, err := network.ParseResolvers(c.resolvers)
+	resolvers, err := nodenetwork.ParseResolvers(c.resolvers)
 	if err != nil {
 		return fmt.Errorf("--resolver: %w", err)
 	}
@@ -103,7 +104,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	if err != nil {
 		return err
 	}
-	f.node = &network.Node{
+	f.node = &nodenetwork.Node{
 		Cache: n.cache, Store: n.store, Self: self, Encap: tunnels.Address, Datapath: deploy.Datapath(c.datapath), External: external,
 		Underlay: c.underlay, Forbidden: forbidden, Deploy: stepper, Log: n.log,
 	}
@@ -113,8 +114,8 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 	}
 	db := "unix:" + filepath.Join(f.paths.OVSRun, "db.sock")
 	f.chassis = ovn.NewChassis(ovn.ChassisOptions{DB: db})
-	f.guests = &network.Metadata{Cache: n.cache, Node: id, Cluster: n.clusterName(), Log: n.log}
-	f.egress = &network.Egress{Cache: n.cache, Store: n.store, Node: id, Counter: f.chassis, Ready: f.Works,
+	f.guests = &nodenetwork.Metadata{Cache: n.cache, Node: id, Cluster: n.clusterName(), Log: n.log}
+	f.egress = &nodenetwork.Egress{Cache: n.cache, Store: n.store, Node: id, Counter: f.chassis, Ready: f.Works,
 		File: filepath.Join(c.data, "egress.json"), Every: c.meterEvery, Log: n.log}
 	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log,
 		Names: resolver.New(f.guests, resolver.NewForwarder(resolvers))})
@@ -127,12 +128,12 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 // pretendNetwork is openNetwork for one that carries nothing: no guest asks for
 // metadata, and nothing leaves.
 func (n *node) pretendNetwork(id api.NodeID, p pretended) error {
-	self, err := network.MemberOf(id, "127.0.0.1")
+	self, err := nodenetwork.MemberOf(id, "127.0.0.1")
 	if err != nil {
 		return err
 	}
 	n.network = &fabric{self: self, store: n.store, chassis: p.chassis, pretended: p.controller,
-		node: &network.Node{Cache: n.cache, Store: n.store, Self: self, Encap: self.Address, Deploy: p.stepper, Log: n.log}}
+		node: &nodenetwork.Node{Cache: n.cache, Store: n.store, Self: self, Encap: self.Address, Deploy: p.stepper, Log: n.log}}
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/network"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"

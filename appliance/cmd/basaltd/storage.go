@@ -11,8 +11,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/appliance/network"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 	"github.com/basalt-gpu/basalt/appliance/storage"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
@@ -36,7 +36,7 @@ var cephPrograms = []string{"ceph", "ceph-mon", "ceph-mgr", "ceph-osd", "ceph-bl
 // openStorage prepares it; nothing runs yet. Ceph's daemons run on the network
 // of the nodes' main path.
 func (n *node) openStorage(c config, id api.NodeID) error {
-	self, err := network.MemberOf(id, peerHost(c))
+	self, err := nodenetwork.MemberOf(id, peerHost(c))
 	if err != nil {
 		return fmt.Errorf("--peer-listen: %w", err)
 	}

@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/basalt-gpu/basalt/api/server"
-	"github.com/basalt-gpu/basalt/appliance/network"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 )
 
 // tracer follows packets through the network; nil: there is none.

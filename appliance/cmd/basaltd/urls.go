@@ -10,8 +10,9 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/appliance/network"
+	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
 )
 
 // openURLs decides which addresses that tenants choose may be reached.
@@ -22,7 +23,7 @@ func (n *node) openURLs(c config) (err error) {
 	if n.urls.Refuse, err = prefixes("--no-url-network", c.noURLNetworks); err != nil {
 		return err
 	}
-	forbidden, err := network.ParseForbidden(c.forbidden)
+	forbidden, err := nodenetwork.ParseForbidden(c.forbidden)
 	if err != nil {
 		return fmt.Errorf("--forbid: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
@@ -83,8 +83,8 @@ func (c *controller) set(err error) {
 	c.fail = err
 }
 
-// emptyState has no objects.
-func emptyState() *state { return stateOf(objects.NewSet(Kinds...)) }
+// empty has no objects; what is put into its maps is there.
+func empty() *objects.Set { return objects.NewSet(network.Kinds...) }
 
 type house struct {
 	t     *testing.T
@@ -98,7 +98,7 @@ type house struct {
 func newHouse(t *testing.T) *house {
 	h := &house{t: t, store: storetest.NewMemory(), step: &stepper{}, ctrl: &controller{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
-	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), Kinds...)
+	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), network.Kinds...)
 	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),
 		Forbidden: []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")},
 		Addresses: func() (all []net.Addr, err error) { // loopback, link, a card, a bridge
@@ -111,7 +111,7 @@ func newHouse(t *testing.T) *house {
 			}
 			return all, nil
 		}}
-	leader := &Leader{Cache: cache, Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
+	leader := &network.Leader{Cache: cache, Store: h.store, Cluster: "c", Self: self, Log: slog.New(slog.DiscardHandler),
 		Open: func(context.Context, []deploy.Member, deploy.Founding) (sdn.Controller, error) { return h.ctrl, nil }}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -269,21 +269,21 @@ func TestMemberOf(t *testing.T) {
 // A guest is known by its network and address together; one that moves here is
 // answered already, one elsewhere is not.
 func TestGuests(t *testing.T) {
-	st := emptyState()
+	st := empty()
 	put := func(id, node, network, address string) {
 		in := api.Instance{Meta: api.Meta{ID: id, Name: id, Project: "prj-1"}, Spec: api.InstanceSpec{UserData: "#!" + id}}
 		in.Assignment.Node = api.NodeID(node)
 		in.Assignment.Ports = []api.InstancePort{{Network: api.NetworkID(network), Mac: "0a:00:00:00:00:01", Address4: address}}
-		st.instances[id] = in
+		objects.Map[api.Instance](st)[id] = in
 	}
 	for _, id := range []string{"net-1", "net-2", "net-3"} {
-		st.networks[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24"}}
+		objects.Map[api.Network](st)[id] = api.Network{Meta: api.Meta{ID: id}, Spec: api.NetworkSpec{Cidr4: "10.0.0.0/24"}}
 	}
 	put("ins-1", "node-1", "net-1", "10.0.0.2")
 	put("ins-2", "node-1", "net-2", "10.0.0.2")
 	put("ins-3", "node-2", "net-3", "10.0.0.2")
 	put("ins-4", "node-2", "net-1", "10.0.0.4")
-	st.migrations["mig-1"] = api.Migration{Spec: api.MigrationSpec{Instance: "ins-4"}, Assignment: api.MigrationAssignment{Target: "node-1"}}
+	objects.Map[api.Migration](st)["mig-1"] = api.Migration{Spec: api.MigrationSpec{Instance: "ins-4"}, Assignment: api.MigrationAssignment{Target: "node-1"}}
 	m := &Metadata{Node: "node-1"}
 	networks, book := m.guests(st)
 	m.book.Store(&book)
@@ -298,19 +298,5 @@ func TestGuests(t *testing.T) {
 		if ok != (c.want != "") || string(in.ID) != c.want || ok && string(in.UserData) != "#!"+c.want {
 			t.Errorf("%s in %s: %+v, want %s", c.address, c.network, in, c.want)
 		}
-	}
-}
-
-// Only those who live are asked how the databases are.
-func TestTheDeadDoNotReport(t *testing.T) {
-	st := emptyState()
-	for id, state := range map[string]api.NodeState{"alone": "", "ready": api.NodeReady, "drained": api.NodeDrained, "suspect": api.NodeSuspect, "lost": api.NodeLost} {
-		st.nodes[id] = api.Node{Meta: api.Meta{ID: id}, Assignment: api.NodeAssignment{State: state}}
-		st.chassis[id] = Chassis{Meta: api.Meta{ID: id}}
-	}
-	st.chassis["removed"] = Chassis{}
-	got := slices.Sorted(maps.Keys(st.reports()))
-	if want := []string{"alone", "drained", "ready"}; !slices.Equal(got, want) {
-		t.Errorf("%v report, want %v", got, want)
 	}
 }

@@ -1,15 +1,12 @@
 package network
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 
-	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
-	"github.com/basalt-gpu/basalt/sdn"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 )
 
 // maxForbidden ranges of one node: what it reports is an object of the store and
@@ -45,43 +42,16 @@ func (n *Node) forbidden() ([]netip.Prefix, error) {
 			}
 		}
 	}
-	slices.SortFunc(all, comparePrefixes)
+	slices.SortFunc(all, network.ComparePrefixes)
 	all = slices.Compact(all)
 	if len(all) > maxForbidden {
 		err = fmt.Errorf("%d addresses and ranges that guests must not reach, and at most %d are kept from them: name the ranges with basaltd --forbid", len(all), maxForbidden)
 		// The widest first: one range stands for many addresses.
 		slices.SortStableFunc(all, func(a, b netip.Prefix) int { return a.Bits() - b.Bits() })
 		all = all[:maxForbidden]
-		slices.SortFunc(all, comparePrefixes)
+		slices.SortFunc(all, network.ComparePrefixes)
 	}
 	return all, err
-}
-
-// forbidden of all nodes, as they last reported, also of those that are down.
-func (s *state) forbidden() []netip.Prefix { return Forbidden(objects.Sorted(s.chassis)) }
-
-// Forbidden is what these nodes have reported that guests must not reach, sorted:
-// the addresses of all their cards, and the ranges that their operators name.
-func Forbidden(chassis []Chassis) (all []netip.Prefix) {
-	for _, c := range chassis {
-		for _, p := range c.Status.Forbidden {
-			if allowable(p) == nil { // another node's word
-				all = append(all, p)
-			}
-		}
-	}
-	slices.SortFunc(all, comparePrefixes)
-	return slices.Compact(all)
-}
-
-func comparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
-}
-
-// hosts are the addresses that guests must not reach, and the names of nodes.
-func (s *state) hosts() (addresses []netip.Prefix, names []string) {
-	addresses, names = sdn.Hosts(objects.Sorted(s.nodes))
-	return append(addresses, s.forbidden()...), names
 }
 
 // ParseForbidden reads ranges of addresses, or single ones, that guests must not
@@ -93,7 +63,7 @@ func ParseForbidden(all []string) (out []netip.Prefix, err error) {
 			p, err = netip.PrefixFrom(a, a.BitLen()), nil
 		}
 		if err == nil {
-			err = allowable(p)
+			err = network.CheckForbidden(p)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", s, err)
@@ -104,17 +74,4 @@ func ParseForbidden(all []string) (out []netip.Prefix, err error) {
 		return nil, fmt.Errorf("%d ranges, at most %d", len(out), maxForbidden)
 	}
 	return out, nil
-}
-
-// allowable refuses ranges without which no guest works.
-func allowable(p netip.Prefix) error {
-	switch {
-	case !p.IsValid() || p.Addr().Is4In6() || p.Addr().Zone() != "":
-		return api.Errorf(api.CodeInvalid, "%s is not a range of addresses", p)
-	case p.Bits() == 0:
-		return api.Errorf(api.CodeInvalid, "%s is every address", p)
-	case p.Contains(sdn.MetadataAddress):
-		return api.Errorf(api.CodeInvalid, "%s contains %s, where guests ask for metadata and names", p, sdn.MetadataAddress)
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
@@ -56,11 +57,11 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, watchcache.Every(nodeKind, ovnKind), func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, n.Cache, watchcache.Every(network.NodeKinds...), n.step)
 }
 
-func (n *Node) step(ctx context.Context, s *state) time.Duration {
-	if s.founding().Generation == 0 {
+func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
+	if network.Founding(s).Generation == 0 {
 		return lookBusy // the leader decides first
 	}
 	r, err := n.Deploy.Step(ctx, n.intent(s))
@@ -81,11 +82,11 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 	return lookIdle
 }
 
-func (n *Node) intent(s *state) deploy.Intent {
+func (n *Node) intent(s *objects.Set) deploy.Intent {
 	return deploy.Intent{
 		Node: n.Self.Node, Encap: n.Encap, Datapath: n.Datapath, External: n.External, Underlay: n.Underlay,
-		Members: s.members(n.Self), Founding: s.founding(), TLS: n.TLS,
-		Nodes: slices.Sorted(maps.Keys(s.nodes)),
+		Members: network.Members(s, n.Self), Founding: network.Founding(s), TLS: n.TLS,
+		Nodes: slices.Sorted(maps.Keys(objects.Map[api.Node](s))),
 	}
 }
 

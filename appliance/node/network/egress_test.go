@@ -14,6 +14,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -43,18 +45,18 @@ type wire struct {
 	t     *testing.T
 	net   *fake.Network
 	store *flaky
-	state *state
+	state *objects.Set
 	now   time.Time
 	dir   string
 }
 
 func newWire(t *testing.T) *wire {
-	w := &wire{t: t, net: fake.New(), store: &flaky{Memory: storetest.NewMemory()}, state: emptyState(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
+	w := &wire{t: t, net: fake.New(), store: &flaky{Memory: storetest.NewMemory()}, state: empty(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
 	if err := w.net.Controller().Apply(t.Context(), sdn.Topology{Cluster: "c", External: []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("203.0.113.0/24"), Gateways: []api.NodeID{"node-1", "node-2"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	w.state.routers["rtr-1"] = api.Router{Meta: meta("rtr-1"), Spec: api.RouterSpec{ExternalNetwork: "ext-1"}, Assignment: api.RouterAssignment{Address4: "203.0.113.10"}}
-	w.state.floating["fip-1"] = api.FloatingIP{Meta: meta("fip-1"), Spec: api.FloatingIPSpec{ExternalNetwork: "ext-1"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.50"}}
+	objects.Map[api.Router](w.state)["rtr-1"] = api.Router{Meta: meta("rtr-1"), Spec: api.RouterSpec{ExternalNetwork: "ext-1"}, Assignment: api.RouterAssignment{Address4: "203.0.113.10"}}
+	objects.Map[api.FloatingIP](w.state)["fip-1"] = api.FloatingIP{Meta: meta("fip-1"), Spec: api.FloatingIPSpec{ExternalNetwork: "ext-1"}, Assignment: api.FloatingIPAssignment{Address: "203.0.113.50"}}
 	return w
 }
 
@@ -186,7 +188,7 @@ func TestEgressOfAFloatingIPThatIsDeleted(t *testing.T) {
 	c.Leave("fip-1", 100)
 	w.now = w.now.Add(time.Minute)
 	w.look(e)
-	delete(w.state.floating, "fip-1")
+	delete(objects.Map[api.FloatingIP](w.state), "fip-1")
 	c.Leave("fip-1", 11)
 	e = w.start("node-1")
 	w.look(e)
@@ -249,7 +251,7 @@ func TestEgressRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put(api.KindRouter, "rtr-1", w.state.routers["rtr-1"].Spec, w.state.routers["rtr-1"].Assignment)
+	put(api.KindRouter, "rtr-1", objects.Map[api.Router](w.state)["rtr-1"].Spec, objects.Map[api.Router](w.state)["rtr-1"].Assignment)
 	e := w.start("node-1")
 	e.Now, e.Every = nil, 10*time.Millisecond
 	up := make(chan struct{})
@@ -262,7 +264,7 @@ func TestEgressRuns(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	e.Cache = watchcache.New(w.store, e.Log, Kinds...)
+	e.Cache = watchcache.New(w.store, e.Log, network.Kinds...)
 	done := make(chan error)
 	for _, run := range []func(context.Context) error{e.Run, e.Cache.Run} {
 		go func() { done <- run(ctx) }()

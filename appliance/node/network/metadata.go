@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sdn"
@@ -19,8 +20,8 @@ import (
 )
 
 // guestInterests are what a node follows to answer its guests.
-var guestInterests = watchcache.Every(objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](), objects.Of[api.Flavor](),
-	nodeKind, objects.Of[api.Project](), chassisKind)
+var guestInterests = watchcache.Every(append(network.HostKinds, objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](),
+	objects.Of[api.Flavor](), objects.Of[api.Project]())...)
 
 // Metadata answers the guests of this node.
 type Metadata struct {
@@ -45,7 +46,7 @@ type guest struct {
 
 // Run until ctx ends.
 func (m *Metadata) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, m.Cache, guestInterests, func(ctx context.Context, s *objects.Set) time.Duration { return m.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, m.Cache, guestInterests, m.step)
 }
 
 // Lookup implements metadata.Source.
@@ -73,7 +74,7 @@ func (m *Metadata) Zone(network api.NetworkID) *resolver.Zone {
 	return (*zones)[network]
 }
 
-func (m *Metadata) step(ctx context.Context, s *state) time.Duration {
+func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
 	networks, book := m.guests(s)
 	zones := names(s, networks)
 	m.zones.Store(&zones)
@@ -92,15 +93,15 @@ func (m *Metadata) step(ctx context.Context, s *state) time.Duration {
 }
 
 // guests of this node, and those that are moving here.
-func (m *Metadata) guests(s *state) ([]metadata.Network, map[guest]metadata.Instance) {
+func (m *Metadata) guests(s *objects.Set) ([]metadata.Network, map[guest]metadata.Instance) {
 	coming := map[api.InstanceID]bool{}
-	for _, x := range s.migrations {
+	for _, x := range objects.Map[api.Migration](s) {
 		if x.Assignment.Target == m.Node && !x.Status.Phase.Ended() {
 			coming[x.Spec.Instance] = true
 		}
 	}
 	used, book := map[api.NetworkID]bool{}, map[guest]metadata.Instance{}
-	for _, in := range s.instances {
+	for _, in := range objects.Map[api.Instance](s) {
 		id := api.InstanceID(in.Meta.ID)
 		if in.Assignment.Node != m.Node && !coming[id] {
 			continue
@@ -109,7 +110,7 @@ func (m *Metadata) guests(s *state) ([]metadata.Network, map[guest]metadata.Inst
 			used[p.Network] = true
 			x := metadata.Instance{
 				ID: id, Name: in.Meta.Name, Project: api.ProjectID(in.Meta.Project), MAC: p.Mac,
-				Flavor: s.flavors[string(in.Spec.Flavor)].Meta.Name, Node: s.nodes[string(m.Node)].Meta.Name, Cluster: m.Cluster,
+				Flavor: objects.Map[api.Flavor](s)[string(in.Spec.Flavor)].Meta.Name, Node: objects.Map[api.Node](s)[string(m.Node)].Meta.Name, Cluster: m.Cluster,
 				Keys: in.Spec.SSHKeys, UserData: []byte(in.Spec.UserData),
 			}
 			x.Address4, _ = netip.ParseAddr(p.Address4) // the zero Addr: it has none
@@ -123,7 +124,7 @@ func (m *Metadata) guests(s *state) ([]metadata.Network, map[guest]metadata.Inst
 	}
 	var networks []metadata.Network
 	for id := range used {
-		n, ok := s.networks[string(id)]
+		n, ok := objects.Map[api.Network](s)[string(id)]
 		if !ok {
 			continue
 		}

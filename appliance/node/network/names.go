@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/metadata"
@@ -12,21 +13,21 @@ import (
 )
 
 // names that are answered in each network of this node.
-func names(s *state, networks []metadata.Network) map[api.NetworkID]*resolver.Zone {
+func names(s *objects.Set, networks []metadata.Network) map[api.NetworkID]*resolver.Zone {
 	ofProject := map[string][]api.Instance{}
-	for _, x := range s.instances {
+	for _, x := range objects.Map[api.Instance](s) {
 		ofProject[x.Meta.Project] = append(ofProject[x.Meta.Project], x)
 	}
-	nodes := objects.Sorted(s.nodes)
-	hosts, hostNames := s.hosts()
+	nodes := objects.List[api.Node](s)
+	hosts, hostNames := network.Hosts(s)
 	for _, n := range nodes {
 		hostNames = append(hostNames, n.Meta.Name)
 	}
 	zones := map[api.NetworkID]*resolver.Zone{}
 	for _, of := range networks {
-		n := s.networks[string(of.ID)]
+		n := objects.Map[api.Network](s)[string(of.ID)]
 		f := resolver.Facts{
-			Domain: sdn.Domain(s.projects[n.Meta.Project]), Names: sdn.Names(n, s.networks, ofProject[n.Meta.Project]),
+			Domain: sdn.Domain(objects.Map[api.Project](s)[n.Meta.Project]), Names: sdn.Names(n, objects.Map[api.Network](s), ofProject[n.Meta.Project]),
 			Hosts: hosts, HostNames: hostNames,
 		}
 		for _, text := range []string{n.Spec.Cidr4, n.Spec.Cidr6} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
 // Nodes ask public resolvers for a project, and no other: not those of the
@@ -20,13 +21,13 @@ func TestServersOfAProject(t *testing.T) {
 
 // Who is asked by the guests of which network.
 func TestZones(t *testing.T) {
-	st := emptyState()
-	st.projects["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
+	st := empty()
+	objects.Map[api.Project](st)["prj-1"] = api.Project{Meta: api.Meta{ID: "prj-1", Name: "shop"}}
 	for id, spec := range map[string]api.NetworkSpec{"net-1": {Cidr4: "10.0.0.0/24"}, "net-2": {Cidr4: "10.0.1.0/24", Isolated: true, DNSServers: []string{"9.9.9.9"}}} {
-		st.networks[id] = api.Network{Meta: api.Meta{ID: id, Project: "prj-1"}, Spec: spec}
+		objects.Map[api.Network](st)[id] = api.Network{Meta: api.Meta{ID: id, Project: "prj-1"}, Spec: spec}
 		in := api.Instance{Meta: api.Meta{ID: "ins-" + id, Name: "web-" + id, Project: "prj-1"}}
 		in.Assignment.Node, in.Assignment.Ports = "node-1", []api.InstancePort{{Network: api.NetworkID(id), Mac: "06:00:00:00:00:01", Address4: spec.Cidr4[:7] + "5"}}
-		st.instances[in.Meta.ID] = in
+		objects.Map[api.Instance](st)[in.Meta.ID] = in
 	}
 	m := &Metadata{Node: "node-1"}
 	networks, book := m.guests(st)

@@ -48,10 +48,10 @@ func (e *Egress) Run(ctx context.Context) error {
 	if e.Every <= 0 {
 		e.Every = 5 * time.Minute
 	}
-	return watchcache.Run(ctx, e.Cache, watchcache.Every(objects.Of[api.Router](), objects.Of[api.FloatingIP]()), func(ctx context.Context, s *objects.Set) time.Duration { return e.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, e.Cache, watchcache.Every(objects.Of[api.Router](), objects.Of[api.FloatingIP]()), e.step)
 }
 
-func (e *Egress) step(ctx context.Context, s *state) time.Duration {
+func (e *Egress) step(ctx context.Context, s *objects.Set) time.Duration {
 	if e.Ready != nil && e.Ready(ctx) != nil {
 		return lookBusy // which the node says itself
 	}
@@ -71,13 +71,13 @@ func (e *Egress) step(ctx context.Context, s *state) time.Duration {
 }
 
 // look at the counters, and record what they say when it is time to.
-func (e *Egress) look(ctx context.Context, s *state) (err error) {
+func (e *Egress) look(ctx context.Context, s *objects.Set) (err error) {
 	if e.book == nil {
 		if e.book, err = readEgressBook(e.File); err != nil {
 			return err
 		}
 	}
-	routers, floating := objects.Sorted(s.routers), objects.Sorted(s.floating)
+	routers, floating := objects.List[api.Router](s), objects.List[api.FloatingIP](s)
 	seen, err := e.Counter.Egress(ctx, sdn.Exits(routers, floating))
 	if err != nil {
 		return err

@@ -1,14 +1,15 @@
-// Package network brings the cluster's network to life: OVN's daemons on every
-// node, and the Topology that the objects ask for in OVN. Decisions are made
-// elsewhere (sdn.Intent, deploy.Next, deploy.Decide); here they are followed.
+// Package network is the leader's part in the cluster's network: it decides about
+// OVN's databases, puts the Topology that the objects ask for into OVN, and says
+// what has become of them. The nodes' part is appliance/node/network. Decisions are
+// made elsewhere (sdn.Intent, deploy.Decide); here they are followed.
 //
 //	watchcache ─► state ─┬─ every node: intent ─► deploy.Node.Step ─► report ─┐
 //	                        │                                          (Chassis) │
 //	                        └─ leader: Decide ─► founding (OVN) ◄────────────────┘
 //	                                   Intent ─► Topology ─► Controller ─► statuses
 //
-// Every node also answers its guests (Metadata), and counts and records what
-// leaves there (Egress).
+// It also explains a packet's way (Tracer) and finds what lies in OVN and is of no
+// object (Sweeper).
 //
 // Two internal kinds, which the API neither shows nor takes: one OVN object
 // holds what was decided about OVN's databases, one Chassis per node what the
@@ -39,7 +40,7 @@ type Chassis struct {
 // ovnID is the id of the only OVN object.
 const ovnID = "ovn"
 
-// Store takes what both sides write.
+// Store takes what the leader writes.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }

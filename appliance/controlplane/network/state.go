@@ -11,14 +11,13 @@ import (
 )
 
 var (
-	nodeKind    = objects.Of[api.Node]()
 	ovnKind     = objects.As[OVN](api.KindOVN)
 	chassisKind = objects.As[Chassis](api.KindChassis)
 )
 
 // Kinds are what the network is made of: what the cache must have.
 var Kinds = []objects.Kind{
-	nodeKind, ovnKind, chassisKind,
+	objects.Of[api.Node](), ovnKind, chassisKind,
 	objects.Of[api.Project](), objects.Of[api.Network](), objects.Of[api.SecurityGroup](), objects.Of[api.ExternalNetwork](), objects.Of[api.Router](),
 	objects.Of[api.FloatingIP](), objects.Of[api.LoadBalancer](), objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Flavor](),
 }
@@ -57,6 +56,19 @@ func stateOf(s *objects.Set) *state {
 		flavors:    objects.Map[api.Flavor](s),
 	}
 }
+
+// NodeKinds are what a node's daemons depend on, HostKinds what Hosts does.
+var (
+	NodeKinds = []objects.Kind{objects.Of[api.Node](), ovnKind}
+	HostKinds = []objects.Kind{objects.Of[api.Node](), chassisKind}
+)
+
+// Founding returns what was decided about OVN's databases.
+func Founding(s *objects.Set) deploy.Founding { return stateOf(s).founding() }
+
+// Members returns the nodes that have databases: those that vote, or alone when
+// nobody does.
+func Members(s *objects.Set, alone deploy.Member) []deploy.Member { return stateOf(s).members(alone) }
 
 func (s *state) founding() deploy.Founding { return s.ovn[ovnID].Spec }
 
