@@ -50,13 +50,13 @@ var rules = []rule{
 	{"appliance/cluster/secrets", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/membership", []string{"api", "appliance/atomicfile", "appliance/broadcast", "appliance/cluster", "appliance/controlplane/store"}, "how a node becomes and stays a member"},
 	{"appliance/cluster/upgrade", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
+	{"appliance/cluster/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
 
 	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
-	{"appliance/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
 
 	{"appliance/test/kit", []string{"appliance/test/kit"}, "what tests share: a kit explains, waits and builds, and knows no part of the product"},

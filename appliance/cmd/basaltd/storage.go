@@ -11,9 +11,9 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/appliance/cluster/storage"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
-	"github.com/basalt-gpu/basalt/appliance/storage"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
