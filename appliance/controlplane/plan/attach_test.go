@@ -39,7 +39,7 @@ func TestVolumesGoWithTheirInstance(t *testing.T) {
 	s.data("other", "shared", "n2", "")
 	s.fence("n2")
 	for {
-		groups := Groups(Next(s, now))
+		groups := Groups(next(t, s, now))
 		if len(groups) == 0 {
 			break
 		}
@@ -272,7 +272,7 @@ func volumesAreOpenOnce(t *testing.T, r *rand.Rand) {
 			}
 		}
 		for range 1 + r.IntN(4) {
-			for _, g := range Groups(Next(s, now)) {
+			for _, g := range Groups(next(t, s, now)) {
 				if r.IntN(4) == 0 {
 					continue // refused: it is planned again
 				}

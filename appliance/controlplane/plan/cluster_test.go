@@ -310,7 +310,7 @@ func TestMigrationOneCommandAtATime(t *testing.T) {
 			s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 			step := func() {
 				for range 50 {
-					cmds := Next(s, now)
+					cmds := next(t, s, now)
 					if len(cmds) == 0 {
 						return
 					}

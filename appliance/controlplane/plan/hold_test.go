@@ -44,7 +44,7 @@ func TestSuspendedIsHeld(t *testing.T) {
 
 	s.instance("d", "flv-1", 0, 0) // its first assignment says so already
 	of("d", "org-customer")
-	for _, c := range Next(s, now) {
+	for _, c := range next(t, s, now) {
 		if commit(t, s, c); c.ID == "d" && s.Instances["d"].Assignment.Hold == "" {
 			t.Error("it could have run for a moment")
 		}

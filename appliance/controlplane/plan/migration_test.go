@@ -76,7 +76,7 @@ func TestAnInstanceThatStopsAsItsMoveBegins(t *testing.T) {
 	s.on(t, "n2")
 	s.Migrations["m"] = api.Migration{Meta: api.Meta{ID: "m"}, Spec: api.MigrationSpec{Instance: "a", Target: "n3"}}
 	for s.Instances["a"].Assignment.MigrateTo == "" {
-		cmds := Next(s, now)
+		cmds := next(t, s, now)
 		if len(cmds) == 0 {
 			t.Fatal("it does not begin")
 		}

@@ -77,7 +77,7 @@ func (w *netWorld) state() *State {
 
 // plan does as the leader does: what fails is planned again.
 func (w *netWorld) plan(s *State) (refused int) {
-	for _, c := range Next(s, netNow) {
+	for _, c := range next(w.t, s, netNow) {
 		if err := w.apply(c); err != nil {
 			if code := api.CodeOf(err); code != api.CodeConflict && code != api.CodeNotFound && code != api.CodeExists {
 				w.t.Fatalf("%d %s %s: %v", c.Op, c.Kind, c.ID, err)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +17,17 @@ const gib = 1 << 30
 
 // emptyState has nothing.
 func emptyState() *State { return StateOf(objects.NewSet(Kinds...)) }
+
+// next is Next, which must leave alone what it looks at: others look at it too.
+func next(t *testing.T, s *State, at time.Time) []api.Command {
+	t.Helper()
+	before := api.Encode(s)
+	cmds := Next(s, at)
+	if after := api.Encode(s); !bytes.Equal(before, after) {
+		t.Fatalf("planning changed the objects: before %s, after %s", before, after)
+	}
+	return cmds
+}
 
 // cluster is a state with one flavor, one ready image and one pool.
 func cluster() *State {
@@ -51,7 +63,7 @@ func (s *State) instance(id string, flavor api.FlavorID, vram, share int64) *Sta
 func settle(t *testing.T, s *State) (steps []string) {
 	t.Helper()
 	for round := 0; ; round++ {
-		cmds := Next(s, now)
+		cmds := next(t, s, now)
 		if len(cmds) == 0 {
 			return steps
 		}
