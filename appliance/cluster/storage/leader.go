@@ -46,7 +46,7 @@ type Cluster interface {
 func (l *Leader) Run(ctx context.Context) error {
 	l.Node.leads.Store(true)
 	defer l.Node.leads.Store(false)
-	return watchcache.Run(ctx, l.Cache, append(watchcache.Every(objects.Of[api.CephCluster]()), interests...), func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) }, append(watchcache.Every(clusterKind), interests...)...)
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {

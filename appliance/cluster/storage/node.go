@@ -79,7 +79,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, interests, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, interests...)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {

@@ -9,10 +9,15 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-var nodeKind, diskKind, cephKind = objects.Of[api.Node](), objects.Of[api.Disk](), objects.As[Ceph](api.KindCephKeys)
+var (
+	nodeKind    = objects.Of[api.Node]()
+	diskKind    = objects.Of[api.Disk]()
+	cephKind    = objects.As[Ceph](api.KindCephKeys)
+	clusterKind = objects.Of[api.CephCluster]()
+)
 
 // Kinds are what storage is made of: what the cache must have.
-var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, objects.Of[api.CephCluster]()}
+var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, clusterKind}
 
 // interests are what both sides follow. Nodes report that they live all the time:
 // only where they are and how the cluster sees them matters here.

@@ -48,7 +48,7 @@ type Leader struct {
 // Run until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
 	l.quiet = map[api.NodeID]time.Time{}
-	return watchcache.Run(ctx, l.Cache, watchcache.Every(Kinds...), l.step)
+	return watchcache.Run(ctx, l.Cache, Kinds, l.step)
 }
 
 // upgradeIn returns the upgrade that there is, or nil.

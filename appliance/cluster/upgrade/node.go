@@ -87,7 +87,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return err
 	}
-	return watchcache.Run(ctx, a.Cache, watchcache.Every(Kinds...), a.step)
+	return watchcache.Run(ctx, a.Cache, Kinds, a.step)
 }
 
 func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {

@@ -34,9 +34,8 @@ func ComparePrefixes(a, b netip.Prefix) int {
 
 // Hosts returns the addresses that guests must not reach, and the names of nodes.
 func Hosts(all *objects.Set) (addresses []netip.Prefix, names []string) {
-	s := stateOf(all)
-	addresses, names = sdn.Hosts(objects.Sorted(s.nodes))
-	return append(addresses, s.forbidden()...), names
+	addresses, names = sdn.Hosts(objects.List[api.Node](all))
+	return append(addresses, Forbidden(objects.List[Chassis](all))...), names
 }
 
 // CheckForbidden refuses ranges without which no guest works.

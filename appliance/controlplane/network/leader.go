@@ -46,7 +46,7 @@ type target struct {
 func (l *Leader) Run(ctx context.Context) error {
 	l.settled = time.Now()
 	defer func() { l.close() }()
-	return watchcache.Run(ctx, l.Cache, watchcache.Every(Kinds...), func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) })
+	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) })
 }
 
 func (l *Leader) close() {

@@ -64,18 +64,21 @@ var (
 )
 
 // Founding returns what was decided about OVN's databases.
-func Founding(s *objects.Set) deploy.Founding { return stateOf(s).founding() }
+func Founding(s *objects.Set) deploy.Founding { return objects.Map[OVN](s)[ovnID].Spec }
 
 // Members returns the nodes that have databases: those that vote, or alone when
 // nobody does.
-func Members(s *objects.Set, alone deploy.Member) []deploy.Member { return stateOf(s).members(alone) }
+func Members(s *objects.Set, alone deploy.Member) []deploy.Member {
+	return members(objects.Map[api.Node](s), alone)
+}
 
 func (s *state) founding() deploy.Founding { return s.ovn[ovnID].Spec }
 
-// members are the nodes that vote; alone is this node when nobody does.
-func (s *state) members(alone deploy.Member) []deploy.Member {
+func (s *state) members(alone deploy.Member) []deploy.Member { return members(s.nodes, alone) }
+
+func members(nodes map[string]api.Node, alone deploy.Member) []deploy.Member {
 	var all []deploy.Member
-	for id, n := range s.nodes {
+	for id, n := range nodes {
 		if a, ok := memberAddress(n); ok && n.Assignment.Voter && n.Meta.DeletedAt == nil {
 			all = append(all, deploy.Member{Node: id, Address: a})
 		}

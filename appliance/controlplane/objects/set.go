@@ -1,8 +1,8 @@
 // Package objects holds the cluster's objects decoded, by kind and ID.
 //
-// A Set has one table for each Go type. What a Set returns is shared by all its
-// readers and is read-only; a Snapshot never changes, and costs nothing until the
-// Set that it was taken of does.
+// A Set has one table for each Go type. What its objects hold (slices, maps,
+// pointers) is shared with other Sets that have taken in the same change, so all of
+// it is read-only.
 package objects
 
 import (
@@ -41,8 +41,7 @@ func (k Kind) Put(o api.Object) (Change, error) {
 	return Change{Kind: o.Kind, ID: o.Meta.ID, Now: now}, err
 }
 
-// Set is objects of some kinds. It is not safe for concurrent use while it
-// changes; its snapshots are.
+// Set is objects of some kinds. It is not safe for concurrent use.
 type Set struct {
 	tables map[api.Kind]table
 	kinds  map[reflect.Type]api.Kind
@@ -69,6 +68,15 @@ func NewSet(kinds ...Kind) *Set {
 
 // Kinds returns the names of the Set's kinds, sorted.
 func (s *Set) Kinds() []api.Kind { return slices.Sorted(maps.Keys(s.tables)) }
+
+// Empty returns a Set of the same kinds without objects.
+func (s *Set) Empty() *Set {
+	out := &Set{tables: make(map[api.Kind]table, len(s.tables)), kinds: s.kinds}
+	for k, t := range s.tables {
+		out.tables[k] = t.empty()
+	}
+	return out
+}
 
 // Change is what has become of one object.
 type Change struct {
@@ -99,21 +107,20 @@ func (s *Set) Apply(e api.Event) (c Change, changed bool, err error) {
 	return c, true, nil
 }
 
-// Snapshot returns the Set as it is now, which later changes of s leave alone.
-func (s *Set) Snapshot() *Set {
-	out := &Set{tables: make(map[api.Kind]table, len(s.tables)), kinds: s.kinds}
-	for k, t := range s.tables {
-		out.tables[k] = t.share()
+// Accept takes in a change that another Set has gone through. A kind that this Set
+// does not have is left out.
+func (s *Set) Accept(c Change) {
+	if t, ok := s.tables[c.Kind]; ok {
+		t.accept(c.ID, c.Now)
 	}
-	return out
 }
 
 // All returns a Change for every object, as if each had just come, in the order of
 // kinds and IDs.
 func (s *Set) All() []Change { return NewSet().Diff(s) }
 
-// Diff returns what leads from s to another Set: changes of revision, what came
-// and what is gone, in the order of kinds and IDs.
+// Diff returns what leads from s to another Set, both made by Apply: changes of
+// revision, what came and what is gone, in the order of kinds and IDs.
 func (s *Set) Diff(to *Set) (out []Change) {
 	for _, kind := range slices.Sorted(maps.Keys(to.tables)) {
 		from, ok := s.tables[kind]

@@ -10,33 +10,20 @@ import (
 // table is the objects of one kind, whatever their type.
 type table interface {
 	put(o api.Object) (was, now any, err error)
+	accept(id string, now any)
 	remove(id string) (was any)
-	share() table
 	empty() table
 	diff(to table) []Change
 }
 
-// tableOf has objects of type T by ID, and the revision of each. Both maps may be
-// those of snapshots too: then they are copied before they are changed.
+// tableOf has objects of type T by ID, and the revisions of those that were put.
 type tableOf[T any] struct {
 	objects   map[string]T
 	revisions map[string]int64
-	shared    bool
 }
 
 func (t *tableOf[T]) empty() table {
 	return &tableOf[T]{objects: map[string]T{}, revisions: map[string]int64{}}
-}
-
-func (t *tableOf[T]) share() table {
-	t.shared = true
-	return &tableOf[T]{objects: t.objects, revisions: t.revisions, shared: true}
-}
-
-func (t *tableOf[T]) own() {
-	if t.shared {
-		t.objects, t.revisions, t.shared = maps.Clone(t.objects), maps.Clone(t.revisions), false
-	}
 }
 
 func (t *tableOf[T]) put(o api.Object) (was, now any, err error) {
@@ -44,18 +31,24 @@ func (t *tableOf[T]) put(o api.Object) (was, now any, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.own()
 	was = t.get(o.Meta.ID)
 	t.objects[o.Meta.ID], t.revisions[o.Meta.ID] = v, o.Meta.Revision
 	return was, v, nil
 }
 
-func (t *tableOf[T]) remove(id string) (was any) {
-	if was = t.get(id); was != nil {
-		t.own()
+// accept an object that was decoded elsewhere; nil: it is gone.
+func (t *tableOf[T]) accept(id string, now any) {
+	if now == nil {
 		delete(t.objects, id)
-		delete(t.revisions, id)
+		return
 	}
+	t.objects[id] = now.(T)
+}
+
+func (t *tableOf[T]) remove(id string) (was any) {
+	was = t.get(id)
+	delete(t.objects, id)
+	delete(t.revisions, id)
 	return was
 }
 

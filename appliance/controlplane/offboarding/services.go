@@ -64,7 +64,7 @@ func due(o api.Organization) bool {
 // have Kinds.
 func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 	done := doneWith{}
-	_ = watchcache.Run(ctx, c, interests, func(ctx context.Context, all *objects.Set) time.Duration {
+	_ = watchcache.Run(ctx, c, Kinds, func(ctx context.Context, all *objects.Set) time.Duration {
 		left, err := sweep(ctx, s, all, done, time.Now())
 		if err != nil && ctx.Err() == nil {
 			log.Warn("delete what has ended or was not paid failed, retrying", "error", err)
@@ -73,7 +73,7 @@ func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 			return every
 		}
 		return idle
-	}) // ends with ctx
+	}, interests...) // ends with ctx
 }
 
 // Sweep takes everything that there is to do in a store one step on.

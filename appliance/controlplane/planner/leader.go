@@ -46,7 +46,7 @@ const (
 // while this node is the leader, with a store whose writes hold in that term only.
 // The cache must have plan.Kinds.
 func Run(ctx context.Context, c *watchcache.Cache, s Store, health Health, log *slog.Logger) error {
-	changes := c.Subscribe(watchcache.Every(plan.Kinds...)...)
+	changes := c.Subscribe(plan.Kinds)
 	defer changes.Close()
 	l := loop{store: s, health: health, log: log, timer: time.NewTimer(tick)}
 	defer l.timer.Stop()

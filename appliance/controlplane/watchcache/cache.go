@@ -2,12 +2,11 @@
 // followed by one watch of the store, decoded once, shared by planner, agent and
 // jobs.
 //
-//	store ─watch─► Cache ─┬─ View: all objects, as of one revision (planner, network, storage, …)
+//	store ─watch─► Cache ─┬─ Subscribe: all objects as they are (planner, network, storage, …)
 //	                      └─ Follow: what has changed since the last look (agent)
 //
 // A watch that breaks goes on from the last revision that came. If the store no
-// longer knows what changed since then, everything comes anew, and the difference
-// is what subscribers hear of.
+// longer knows what changed since then, everything comes anew.
 package watchcache
 
 import (
@@ -93,18 +92,12 @@ func (c *Cache) apply(s *objects.Set, e api.Event) (objects.Change, bool) {
 	return change, changed
 }
 
-// replace all objects, and tell what that changes.
+// replace all objects.
 func (c *Cache) replace(now *objects.Set) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, first := c.set, c.set == nil
-	if first {
-		was = objects.NewSet(c.kinds...)
-	}
 	c.set = now
-	changes := was.Diff(now)
 	for s := range c.subscriptions {
-		s.note(changes, first)
 		s.begin(now)
 	}
 }
@@ -115,7 +108,7 @@ func (c *Cache) change(e api.Event) {
 	defer c.mu.Unlock()
 	if change, changed := c.apply(c.set, e); changed {
 		for s := range c.subscriptions {
-			s.note([]objects.Change{change}, false)
+			s.note(change)
 		}
 	}
 }

@@ -68,19 +68,6 @@ func run(t *testing.T, s objects.Watcher) (context.Context, *watchcache.Cache) {
 	return ctx, c
 }
 
-// filled waits until all objects have come.
-func filled(ctx context.Context, t *testing.T, c *watchcache.Cache) *objects.Set {
-	t.Helper()
-	s := c.Subscribe()
-	defer s.Close()
-	select {
-	case <-s.Ready():
-	case <-ctx.Done():
-		t.Fatal("the objects never came")
-	}
-	return s.View()
-}
-
 func flavor(id string, vcpus int64) api.Command {
 	return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Expect: api.AnyRevision,
 		Data: api.Encode(api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 1 << 30})}
@@ -93,33 +80,41 @@ func apply(t *testing.T, s *storetest.Memory, cmds ...api.Command) {
 	}
 }
 
-// A view is all objects of the cache's kinds at one moment, and stays as it is.
+// until waits for a view in which ok holds.
+func until(ctx context.Context, t *testing.T, s *watchcache.Subscription, what string, ok func(flavors map[string]api.Flavor) bool) {
+	t.Helper()
+	for {
+		select {
+		case <-s.Ready():
+		case <-ctx.Done():
+			t.Fatalf("%s: it never came", what)
+		}
+		if ok(objects.Map[api.Flavor](s.View())) {
+			return
+		}
+	}
+}
+
+// A view is all objects of the subscription's kinds, and stays as it is until the
+// next is taken.
 func TestViewStaysAsItIs(t *testing.T) {
 	s := storetest.NewMemory()
 	apply(t, s, flavor("flv-1", 1))
 	apply(t, s, api.Command{Op: api.OpPutSpec, Kind: api.KindNetwork, ID: "net-1", Name: "n", Data: api.Encode(api.NetworkSpec{Cidr4: "10.0.0.0/24"})})
 	ctx, c := run(t, s)
-	before := filled(ctx, t, c)
-	changes := c.Subscribe(watchcache.Every(kinds...)...)
-	defer changes.Close()
-	<-changes.Ready()
+	early, late := c.Subscribe(kinds), c.Subscribe(kinds)
+	defer early.Close()
+	defer late.Close()
+	<-early.Ready()
+	before := early.View()
 	apply(t, s, flavor("flv-1", 2))
 	apply(t, s, flavor("flv-2", 3))
-	for {
-		select {
-		case <-changes.Ready():
-		case <-ctx.Done():
-			t.Fatal("the changes never came")
-		}
-		if len(objects.Map[api.Flavor](c.View())) == 2 {
-			break
-		}
-	}
+	until(ctx, t, late, "the changes", func(f map[string]api.Flavor) bool { return len(f) == 2 && f["flv-1"].Spec.Vcpus == 2 })
 	if got := objects.Map[api.Flavor](before); len(got) != 1 || got["flv-1"].Spec.Vcpus != 1 {
 		t.Errorf("the view from before the changes has %v", got)
 	}
-	if got, _ := objects.Get[api.Flavor](c.View(), "flv-1"); got.Spec.Vcpus != 2 {
-		t.Errorf("flv-1 has %d vCPUs after the change, want 2", got.Spec.Vcpus)
+	if got := objects.Map[api.Flavor](early.View()); len(got) != 2 || got["flv-1"].Spec.Vcpus != 2 {
+		t.Errorf("the next view has %v", got)
 	}
 }
 
@@ -189,22 +184,13 @@ func TestResumes(t *testing.T) {
 	s := &unsteady{Memory: storetest.NewMemory(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
 	apply(t, s.Memory, flavor("flv-1", 1))
 	ctx, c := run(t, s)
-	filled(ctx, t, c)
-	changes := c.Subscribe(watchcache.Every(kinds...)...)
+	changes := c.Subscribe(kinds)
 	defer changes.Close()
+	until(ctx, t, changes, "the first", func(f map[string]api.Flavor) bool { return len(f) == 1 })
 	for i := range int64(5) {
 		apply(t, s.Memory, flavor("flv-1", i+2))
 	}
-	for {
-		if f, _ := objects.Get[api.Flavor](c.View(), "flv-1"); f.Spec.Vcpus == 6 {
-			break
-		}
-		select {
-		case <-changes.Ready():
-		case <-ctx.Done():
-			t.Fatal("the last change never came")
-		}
-	}
+	until(ctx, t, changes, "the last change", func(f map[string]api.Flavor) bool { return f["flv-1"].Spec.Vcpus == 6 })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if want := []int64{0, 1, 3, 5}; !cmp.Equal(s.watches, want) {
@@ -217,9 +203,9 @@ func TestInterests(t *testing.T) {
 	s := storetest.NewMemory()
 	ctx, c := run(t, s)
 	image := api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "i", Data: api.Encode(api.ImageSpec{Format: "raw"})}
-	fewer := c.Subscribe(watchcache.When(kinds[0], func(was, now api.Flavor) bool { return now.Spec.Vcpus < was.Spec.Vcpus }))
+	fewer := c.Subscribe(kinds, watchcache.When(kinds[0], func(was, now api.Flavor) bool { return now.Spec.Vcpus < was.Spec.Vcpus }))
 	defer fewer.Close()
-	all := c.Subscribe(watchcache.Every(kinds...)...)
+	all := c.Subscribe(kinds)
 	defer all.Close()
 	steps := []struct {
 		what  string
@@ -245,7 +231,7 @@ func TestInterests(t *testing.T) {
 	for _, step := range steps {
 		apply(t, s, step.do)
 		wait(step.what, all)
-		c.View() // waits until all are told
+		all.View() // waits until all are told
 		select {
 		case <-fewer.Ready():
 			if !step.wakes {

@@ -8,16 +8,19 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
-// Interest says which changes a subscriber wants to hear of.
+// Interest says which changes wake a subscriber.
 type Interest struct {
-	kind    api.Kind
-	matters func(was, now any) bool // nil: all; both are there
+	kind  api.Kind
+	wakes func(objects.Change) bool
 }
+
+func always(objects.Change) bool { return true }
+func never(objects.Change) bool  { return false }
 
 // Every returns an interest in all changes of these kinds.
 func Every(kinds ...objects.Kind) (out []Interest) {
 	for _, k := range kinds {
-		out = append(out, Interest{kind: k.Kind})
+		out = append(out, Interest{k.Kind, always})
 	}
 	return out
 }
@@ -25,24 +28,35 @@ func Every(kinds ...objects.Kind) (out []Interest) {
 // When returns an interest in the objects of a type that come and go, and in those
 // changes that matters says yes to. It must not keep or change what it gets.
 func When[T any](kind objects.Kind, matters func(was, now T) bool) Interest {
-	return Interest{kind.Kind, func(was, now any) bool { return matters(was.(T), now.(T)) }}
+	return Interest{kind.Kind, func(c objects.Change) bool {
+		return c.Was == nil || c.Now == nil || matters(c.Was.(T), c.Now.(T))
+	}}
 }
 
-// Subscription hears of changes. The first is that all objects have come.
+// Subscription is one subscriber's picture of the objects.
 type Subscription struct {
 	cache     *Cache
 	interests map[api.Kind]Interest
 	ready     chan struct{}
-	pending   *pending // nil: changes are not asked for, only that there are some
+
+	pending pending      // since it last looked; guarded by the cache's mu
+	view    *objects.Set // the subscriber's own; nil: it wants the changes only
 }
 
-// Subscribe returns a subscription that says when something has changed. Close it.
-func (c *Cache) Subscribe(interests ...Interest) *Subscription {
-	return c.subscribe(nil, interests)
+// Subscribe returns a subscription to the objects of these kinds, which is woken by
+// the changes of the interests (none: by all). Close it.
+func (c *Cache) Subscribe(kinds []objects.Kind, interests ...Interest) *Subscription {
+	return c.subscribe(objects.NewSet(kinds...), kinds, interests)
 }
 
-func (c *Cache) subscribe(p *pending, interests []Interest) *Subscription {
-	s := &Subscription{cache: c, interests: map[api.Kind]Interest{}, ready: make(chan struct{}, 1), pending: p}
+func (c *Cache) subscribe(view *objects.Set, kinds []objects.Kind, interests []Interest) *Subscription {
+	if len(interests) == 0 {
+		interests = Every(kinds...)
+	}
+	s := &Subscription{cache: c, interests: map[api.Kind]Interest{}, ready: make(chan struct{}, 1), view: view}
+	for _, k := range kinds {
+		s.interests[k.Kind] = Interest{k.Kind, never}
+	}
 	for _, i := range interests {
 		s.interests[i.kind] = i
 	}
@@ -50,7 +64,6 @@ func (c *Cache) subscribe(p *pending, interests []Interest) *Subscription {
 	defer c.mu.Unlock()
 	c.subscriptions[s] = struct{}{}
 	if c.set != nil {
-		s.note(nil, true)
 		s.begin(c.set)
 	}
 	return s
@@ -63,39 +76,56 @@ func (s *Subscription) Close() {
 	delete(s.cache.subscriptions, s)
 }
 
-// Ready returns a channel that holds a value while View would show something new.
+// Ready returns a channel that holds a value while there is something new of
+// interest. The first is that all objects have come, though there be none.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// View is the cache's.
-func (s *Subscription) View() *objects.Set { return s.cache.View() }
-
-// View returns the objects as they are now; nil while not all have come yet.
-func (c *Cache) View() *objects.Set {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.set == nil {
+// View returns the objects of the subscription's kinds as they are now, or nil while
+// not all have come yet. It stays as it is until the next call.
+func (s *Subscription) View() *objects.Set {
+	n, ok := s.take()
+	if !ok {
 		return nil
 	}
-	return c.set.Snapshot()
+	if n.All {
+		s.view = s.view.Empty()
+	}
+	for _, c := range n.Changes {
+		s.view.Accept(c)
+	}
+	return s.view
 }
 
-// note changes; the cache's mu is held. First: all objects have come for the first
-// time, which is news though there be none.
-func (s *Subscription) note(changes []objects.Change, first bool) {
-	news := first
-	for _, c := range changes {
-		i, ok := s.interests[c.Kind]
-		if !ok || i.matters != nil && c.Was != nil && c.Now != nil && !i.matters(c.Was, c.Now) {
-			continue
-		}
-		news = true
-		if s.pending != nil {
+// take what has changed since the last call; not ok: not all objects have come yet.
+func (s *Subscription) take() (n News, ok bool) {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	n = News{Changes: s.pending.changes, All: s.pending.all}
+	s.pending = pending{}
+	return n, s.cache.set != nil
+}
+
+// note a change; the cache's mu is held.
+func (s *Subscription) note(c objects.Change) {
+	i, ok := s.interests[c.Kind]
+	if !ok {
+		return
+	}
+	s.pending.add(c)
+	if i.wakes(c) {
+		s.wake()
+	}
+}
+
+// begin anew with all objects; the cache's mu is held.
+func (s *Subscription) begin(all *objects.Set) {
+	s.pending = pending{all: true}
+	for _, c := range all.All() {
+		if _, ok := s.interests[c.Kind]; ok {
 			s.pending.add(c)
 		}
 	}
-	if news {
-		s.wake()
-	}
+	s.wake()
 }
 
 func (s *Subscription) wake() {
@@ -105,21 +135,7 @@ func (s *Subscription) wake() {
 	}
 }
 
-// begin anew with all objects, for who follows changes; the cache's mu is held.
-func (s *Subscription) begin(all *objects.Set) {
-	if s.pending == nil {
-		return
-	}
-	*s.pending = pending{all: true, at: map[object]int{}}
-	for _, c := range all.All() {
-		if _, ok := s.interests[c.Kind]; ok {
-			s.pending.add(c)
-		}
-	}
-	s.wake()
-}
-
-// News is what has changed since a follower last looked.
+// News is what has changed since a subscriber last looked.
 type News struct {
 	// Changes has one for each object, however often it changed, in the order of
 	// the first. One that came and went since the last look has neither Was nor Now.
@@ -132,29 +148,21 @@ type News struct {
 // error. The first call has All, even when there is nothing, and so has one after
 // the cache began anew. A slow take costs no more memory than there are objects.
 func (c *Cache) Follow(ctx context.Context, kinds []objects.Kind, take func(News)) error {
-	s := c.subscribe(&pending{at: map[object]int{}}, Every(kinds...))
+	s := c.subscribe(nil, kinds, nil)
 	defer s.Close()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-s.ready:
-			if n := s.take(); n.All || len(n.Changes) > 0 {
+			if n, ok := s.take(); ok && (n.All || len(n.Changes) > 0) {
 				take(n)
 			}
 		}
 	}
 }
 
-func (s *Subscription) take() News {
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
-	out := News{Changes: s.pending.changes, All: s.pending.all}
-	*s.pending = pending{at: map[object]int{}}
-	return out
-}
-
-// pending is what a follower has not heard of.
+// pending is what a subscriber has not heard of.
 type pending struct {
 	all     bool
 	changes []objects.Change
@@ -172,6 +180,9 @@ func (p *pending) add(c objects.Change) {
 		p.changes[i].Now = c.Now
 		return
 	}
+	if p.at == nil {
+		p.at = map[object]int{}
+	}
 	p.at[key] = len(p.changes)
 	p.changes = append(p.changes, c)
 }
@@ -179,11 +190,12 @@ func (p *pending) add(c objects.Change) {
 // settle is how long a change waits for others: they come in groups.
 const settle = 20 * time.Millisecond
 
-// Run calls step with the objects as they are until ctx ends, and returns its error:
-// when all have come, a moment after a change of interest, and after as long as step
-// said last.
-func Run(ctx context.Context, c *Cache, interests []Interest, step func(context.Context, *objects.Set) time.Duration) error {
-	s := c.Subscribe(interests...)
+// Run calls step with the objects of these kinds as they are until ctx ends, and
+// returns its error: when all have come, a moment after a change of the interests
+// (none: any change), and after as long as step said last. Step must not keep what
+// it gets.
+func Run(ctx context.Context, c *Cache, kinds []objects.Kind, step func(context.Context, *objects.Set) time.Duration, interests ...Interest) error {
+	s := c.Subscribe(kinds, interests...)
 	defer s.Close()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

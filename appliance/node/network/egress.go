@@ -48,7 +48,7 @@ func (e *Egress) Run(ctx context.Context) error {
 	if e.Every <= 0 {
 		e.Every = 5 * time.Minute
 	}
-	return watchcache.Run(ctx, e.Cache, watchcache.Every(objects.Of[api.Router](), objects.Of[api.FloatingIP]()), e.step)
+	return watchcache.Run(ctx, e.Cache, []objects.Kind{objects.Of[api.Router](), objects.Of[api.FloatingIP]()}, e.step)
 }
 
 func (e *Egress) step(ctx context.Context, s *objects.Set) time.Duration {

@@ -19,9 +19,9 @@ import (
 	"github.com/basalt-gpu/basalt/sdn/resolver"
 )
 
-// guestInterests are what a node follows to answer its guests.
-var guestInterests = watchcache.Every(append(network.HostKinds, objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](),
-	objects.Of[api.Flavor](), objects.Of[api.Project]())...)
+// guestKinds are what a node follows to answer its guests.
+var guestKinds = append(network.HostKinds, objects.Of[api.Instance](), objects.Of[api.Migration](), objects.Of[api.Network](),
+	objects.Of[api.Flavor](), objects.Of[api.Project]())
 
 // Metadata answers the guests of this node.
 type Metadata struct {
@@ -46,7 +46,7 @@ type guest struct {
 
 // Run until ctx ends.
 func (m *Metadata) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, m.Cache, guestInterests, m.step)
+	return watchcache.Run(ctx, m.Cache, guestKinds, m.step)
 }
 
 // Lookup implements metadata.Source.

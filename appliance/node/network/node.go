@@ -57,7 +57,7 @@ type Node struct {
 
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, watchcache.Every(network.NodeKinds...), n.step)
+	return watchcache.Run(ctx, n.Cache, network.NodeKinds, n.step)
 }
 
 func (n *Node) step(ctx context.Context, s *objects.Set) time.Duration {
