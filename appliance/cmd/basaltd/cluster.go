@@ -46,11 +46,11 @@ type cluster struct {
 	prober    *transport.Prober
 	store     *store.Store
 
-	guide   *guide        // who leads
-	leases  *lease.Server // of the leader
-	lease   *lease.Client // this node's own
-	witness *lease.Prober
-	fence   *fence.Client
+	leaderHint *leaderHint   // who leads
+	leases     *lease.Server // of the leader
+	lease      *lease.Client // this node's own
+	witness    *lease.Prober
+	fence      *fence.Client
 
 	splits splits // of the tables, while this node led
 
@@ -229,7 +229,7 @@ func (cl *cluster) run() map[string]func(context.Context) error {
 		"prober":      func(ctx context.Context) error { cl.prober.Run(ctx); return ctx.Err() },
 		"witness":     cl.witness.Run,
 		"lease":       cl.lease.Run,
-		"guide":       cl.guide.run,
+		"leader hint": cl.leaderHint.run,
 		"term":        cl.followTerm,
 		"presence":    cl.present,
 		"membership":  cl.stay,

@@ -111,7 +111,7 @@ func (p *patient) live(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { p.prober.Run(ctx) })
 	running.Go(func() { p.report(ctx) })
-	for _, run := range []func(context.Context) error{p.witness.Run, p.lease.Run, p.guide.run} {
+	for _, run := range []func(context.Context) error{p.witness.Run, p.lease.Run, p.leaderHint.run} {
 		running.Go(func() { _ = run(ctx) }) // ends with ctx
 	}
 	running.Wait()
@@ -129,7 +129,7 @@ func (p *patient) report(ctx context.Context) {
 			s := n.Status
 			s.SeenAt, s.Version = time.Now().UTC(), version
 			s.Conditions = []api.Condition{{Type: api.ConditionStore, Reason: "damaged", Message: p.Setup(ctx).Message, Since: began}}
-			_, err = remote{p.client}.Apply(ctx, string(p.guide.LeaderID()), api.Batch{Commands: []api.Command{
+			_, err = remote{p.client}.Apply(ctx, string(p.leaderHint.LeaderID()), api.Batch{Commands: []api.Command{
 				{Op: api.OpReport, Kind: api.KindNode, ID: n.Meta.ID, Name: n.Meta.Name, Expect: api.AnyRevision, Data: api.Encode(s)}}})
 		}
 		if err != nil && ctx.Err() == nil {

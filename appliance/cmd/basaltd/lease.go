@@ -18,12 +18,12 @@ import (
 // part when it leads.
 // epoch is the last for which the node has cleared up.
 func (cl *cluster) openLease(raft elector, epoch int64) {
-	cl.openGuide(raft)
-	cl.leases = lease.NewServer(cl.self.Node, cl.guide, nil)
+	cl.openLeaderHint(raft)
+	cl.leases = lease.NewServer(cl.self.Node, cl.leaderHint, nil)
 	cl.witness = lease.NewProber(eyes{cl.prober, cl.client.Book(), cl.self.Node}, cl.leases.Sights, nil)
 	cl.lease = lease.NewClient(lease.ClientOptions{
 		Self: cl.self.Node, BootID: lease.BootID(), Epoch: epoch,
-		Peers: cl.client, Leader: cl.guide, Local: cl.leases.Heartbeat,
+		Peers: cl.client, Leader: cl.leaderHint, Local: cl.leases.Heartbeat,
 		Sights: cl.witness.Sights, Relays: cl.witness.Relays,
 		OnLease: cl.tellFence,
 		OnRefused: func(epoch int64) {

@@ -113,7 +113,7 @@ func (cl *cluster) Setup(ctx context.Context) api.Setup {
 	s.Quorum = err == nil || api.CodeOf(err) == api.CodeNotFound
 	if !s.Quorum {
 		s.Message = err.Error()
-		if by := cl.guide.RefusedBy(); by != "" {
+		if by := cl.leaderHint.RefusedBy(); by != "" {
 			s.Message = cl.expelled(by, c.Members).Error()
 		}
 	}

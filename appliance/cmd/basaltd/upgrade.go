@@ -33,7 +33,7 @@ const pathPackage = "/upgrade/packages/"
 func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 	a := &upgrade.Agent{
 		Cache: n.cache, Store: n.store, Self: id, Version: version, Packages: upgrade.Packages{Dir: filepath.Join(c.data, "packages")},
-		Peers: neighbours{n.cluster.client}, Program: c.upgradeProgram, Socket: filepath.Join(c.run, "api.sock"), Dir: filepath.Join(c.data, "upgrade"),
+		Peers: agentRPC{n.cluster.client}, Program: c.upgradeProgram, Socket: filepath.Join(c.run, "api.sock"), Dir: filepath.Join(c.data, "upgrade"),
 		Told: func() { n.agent.ReportSoon() }, Log: n.log,
 	}
 	n.upgrade = &upgrades{node: n, agent: a, log: n.log}
@@ -53,10 +53,10 @@ func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 }
 
 // Nodes implements upgrade.Peers.
-func (n neighbours) Nodes() []api.NodeID { return n.client.Book().Nodes() }
+func (n agentRPC) Nodes() []api.NodeID { return n.client.Book().Nodes() }
 
 // FetchPackage implements upgrade.Peers.
-func (n neighbours) FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error) {
+func (n agentRPC) FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pathPackage+sha256, nil)
 	if err != nil {
 		return nil, err

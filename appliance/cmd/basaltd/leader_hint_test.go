@@ -22,7 +22,7 @@ func TestGuideAsksTheOthers(t *testing.T) {
 	raft := &fakeElector{}
 	var knows, expelled atomic.Bool
 	knows.Store(true)
-	g := &guide{store: raft, peers: func() []api.NodeID { return []api.NodeID{"b", "c", "d"} },
+	g := &leaderHint{store: raft, peers: func() []api.NodeID { return []api.NodeID{"b", "c", "d"} },
 		ask: func(_ context.Context, member api.NodeID) (api.NodeID, error) {
 			switch {
 			case member == "c": // it leads, and is not heard

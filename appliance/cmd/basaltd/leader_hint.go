@@ -10,10 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 )
 
-// guide knows who leads, also where Raft does not: a node that does not hear
+// leaderHint knows who leads, also where Raft does not: a node that does not hear
 // the leader forgets it, while another member hears both and relays its
 // heartbeats. Whom it names wrongly grants nothing.
-type guide struct {
+type leaderHint struct {
 	store elector
 	peers func() []api.NodeID // the other members
 	ask   func(ctx context.Context, member api.NodeID) (leader api.NodeID, err error)
@@ -37,11 +37,11 @@ const (
 	guideLimit = 2 * time.Second        // for a member's answer
 )
 
-func (g *guide) Verify(ctx context.Context) (uint64, error) { return g.store.Verify(ctx) }
-func (g *guide) IsLeader() bool                             { return g.store.IsLeader() }
+func (g *leaderHint) Verify(ctx context.Context) (uint64, error) { return g.store.Verify(ctx) }
+func (g *leaderHint) IsLeader() bool                             { return g.store.IsLeader() }
 
 // LeaderID is empty where nobody ever said.
-func (g *guide) LeaderID() api.NodeID {
+func (g *leaderHint) LeaderID() api.NodeID {
 	if id := api.NodeID(g.store.LeaderID()); id != "" {
 		return id
 	}
@@ -52,14 +52,14 @@ func (g *guide) LeaderID() api.NodeID {
 
 // RefusedBy is a member that does not take this node for one any more; empty:
 // none.
-func (g *guide) RefusedBy() api.NodeID {
+func (g *leaderHint) RefusedBy() api.NodeID {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refused
 }
 
 // run follows Raft, and asks the others while it knows of no leader.
-func (g *guide) run(ctx context.Context) error {
+func (g *leaderHint) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := g.store.LeadChange()
 		var again <-chan time.Time
@@ -78,7 +78,7 @@ func (g *guide) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (g *guide) hear(leader, refused api.NodeID) {
+func (g *leaderHint) hear(leader, refused api.NodeID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.refused = refused; leader != "" {
@@ -87,7 +87,7 @@ func (g *guide) hear(leader, refused api.NodeID) {
 }
 
 // askAll takes the first answer: members that hear each other agree.
-func (g *guide) askAll(ctx context.Context) (leader, refused api.NodeID) {
+func (g *leaderHint) askAll(ctx context.Context) (leader, refused api.NodeID) {
 	ctx, cancel := context.WithTimeout(ctx, guideLimit)
 	defer cancel()
 	type answer struct {
@@ -113,9 +113,9 @@ func (g *guide) askAll(ctx context.Context) (leader, refused api.NodeID) {
 	return "", refused
 }
 
-// openGuide also answers the others' questions.
-func (cl *cluster) openGuide(raft elector) {
-	cl.guide = &guide{store: raft,
+// openLeaderHint also answers the others' questions.
+func (cl *cluster) openLeaderHint(raft elector) {
+	cl.leaderHint = &leaderHint{store: raft,
 		peers: func() (others []api.NodeID) {
 			for _, n := range cl.client.Book().Nodes() {
 				if n != cl.self.Node {

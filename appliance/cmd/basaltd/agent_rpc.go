@@ -30,18 +30,18 @@ const (
 	tunnelHeader = "Basalt-Tunnel"
 )
 
-// neighbours is agent.Peers and agent.Remote.
-type neighbours struct{ client *transport.Client }
+// agentRPC is agent.Peers and agent.Remote.
+type agentRPC struct{ client *transport.Client }
 
-func (n neighbours) PrepareMigration(ctx context.Context, target api.NodeID, r agent.PrepareRequest) (out agent.PrepareReply, err error) {
+func (n agentRPC) PrepareMigration(ctx context.Context, target api.NodeID, r agent.PrepareRequest) (out agent.PrepareReply, err error) {
 	return out, n.client.Call(ctx, target, http.MethodPost, pathPrepare, r, &out)
 }
 
-func (n neighbours) FinishMigration(ctx context.Context, target api.NodeID, r agent.FinishRequest) (out agent.FinishReply, err error) {
+func (n agentRPC) FinishMigration(ctx context.Context, target api.NodeID, r agent.FinishRequest) (out agent.FinishReply, err error) {
 	return out, n.client.Call(ctx, target, http.MethodPost, pathFinish, r, &out)
 }
 
-func (n neighbours) OpenTunnel(ctx context.Context, target api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
+func (n agentRPC) OpenTunnel(ctx context.Context, target api.NodeID, r agent.TunnelRequest) (net.Conn, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (n neighbours) OpenTunnel(ctx context.Context, target api.NodeID, r agent.T
 	return n.client.Stream(ctx, target, streamTunnel, http.Header{tunnelHeader: {string(raw)}})
 }
 
-func (n neighbours) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+func (n agentRPC) FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pathImage+string(id), nil)
 	if err != nil {
 		return nil, sds.Image{}, err
@@ -125,7 +125,7 @@ func fenced(f *fence.Client) func(api.InstanceID, time.Time) (bool, error) {
 // agentOptions are what an agent needs in a cluster.
 func (cl *cluster) agentOptions(o *agent.Options) {
 	o.Lease = leaseHolder{cl.lease, cl.fence}
-	o.Peers, o.Remote = neighbours{cl.client}, neighbours{cl.client}
+	o.Peers, o.Remote = agentRPC{cl.client}, agentRPC{cl.client}
 	o.Migrator, _ = o.Machines.(hypervisor.Migrator)
 	o.BootID = lease.BootID()
 	o.Agreement = cl.agreement
