@@ -19,12 +19,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -120,7 +118,7 @@ type Options struct {
 	Changes  Changes
 	Store    Store
 	Machines hypervisor.Driver
-	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
+	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by set
 	VGPUs    VGPUs
 	Cards    Cards // nil: no charts of cards
 
@@ -147,7 +145,7 @@ type Options struct {
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
 
-	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
+	Accelerator hypervisor.Accelerator // until set; empty: no machine starts until then
 	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
 	ToolsDisc   string                 // ISO with the guest tools; empty: none
@@ -169,15 +167,10 @@ type Options struct {
 
 // Agent of one node.
 type Agent struct {
-	o    Options
-	log  *slog.Logger
+	*core
 	loop *reconcile.Loop
 
-	kick func(key string) // asks for a key to be reconciled soon
-	news chan struct{}    // there is something to report
-
-	cache *cache
-	jobs  jobs
+	news chan struct{} // there is something to report
 
 	backups, restores, targets *copies
 
@@ -185,8 +178,8 @@ type Agent struct {
 
 	book *metrics.Book // charts
 
-	accelerator atomic.Value // accelerated
-	pools       atomic.Pointer[map[string]sds.Driver]
+	accelerator *acceleration
+	epoch       *observedEpoch
 
 	mu       sync.Mutex
 	stopping map[string]stopping  // instance → since it is being stopped here
@@ -199,7 +192,6 @@ type Agent struct {
 	disksHeld map[api.InstanceID]bool
 	lastNode  api.NodeStatus
 	metered   time.Time // begin of the last round that recorded everything
-	observed  int64     // epoch given up for
 
 	keepMu sync.Mutex
 	kept   []api.InstanceID // what the fence has; nil: unknown
@@ -239,19 +231,17 @@ func New(o Options) *Agent {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
-	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), news: make(chan struct{}, 1), cache: newCache(o.NodeID), book: metrics.NewBook(o.Now()),
+	co := newCore(o)
+	a := &Agent{core: co, news: make(chan struct{}, 1), accelerator: &acceleration{}, epoch: &observedEpoch{cache: co.cache}, book: metrics.NewBook(o.Now()),
 		stopping: map[string]stopping{}, running: map[string]bool{},
 		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
-	a.jobs.init(a)
-	a.unknown = &unknown{path: filepath.Join(o.DataDir, "unknown.json"), store: a.writeFile}
-	pools := maps.Clone(o.Pools)
-	a.pools.Store(&pools)
-	a.backups, a.restores, a.targets = newCopies(a, maxBackups), newCopies(a, maxRestores), newCopies(a, maxTargets)
-	a.SetAccelerator(o.Accelerator)
+	a.unknown = &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
+	a.backups, a.restores, a.targets = newCopies(co, maxBackups), newCopies(co, maxRestores), newCopies(co, maxTargets)
+	a.accelerator.set(o.Accelerator)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
-	a.kick = a.loop.Kick
+	a.kick, a.changed = a.loop.Kick, a.heard
 	return a
 }
 
@@ -263,6 +253,17 @@ func bootID() string {
 	}
 	return strings.TrimSpace(string(raw))
 }
+
+// SetPool takes a pool in that can be used from now on, instead of one of that
+// name; nil: it cannot any more.
+func (a *Agent) SetPool(name string, d sds.Driver) { a.pools.set(name, d) }
+
+// SetAccelerator changes how machines run that are started from now on, and what
+// the node's status says of it.
+func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.set(x) }
+
+// NoAccelerator says that no machine starts here now, and why. What runs goes on.
+func (a *Agent) NoAccelerator(why error) { a.accelerator.unset(why) }
 
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
@@ -310,17 +311,6 @@ func (a *Agent) machineEvent(e hypervisor.Event) {
 // take in what has changed in the store: the fence hears of it before anything is
 // done about it.
 func (a *Agent) take(n watchcache.News) { a.heard(a.cache.take(n)) }
-
-// takeChange takes in an object that the store has answered, or (Now is nil) that it has
-// not any more.
-func (a *Agent) takeChange(c objects.Change) { a.heard(a.cache.apply(c)) }
-
-// takeObject takes in an object that the store has answered.
-func (a *Agent) takeObject(o api.Object) {
-	if c, ok := decoded(o); ok {
-		a.takeChange(c)
-	}
-}
 
 func (a *Agent) heard(keys []string) {
 	if len(keys) == 0 {
@@ -402,33 +392,6 @@ func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, err
 		return a.reconcileMigration(ctx, id)
 	}
 	return 0, nil
-}
-
-// apply commits commands and takes their outcome into the cache at once, so
-// that the next step does not decide on old news.
-func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
-	objects, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: cmds})
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if o.Kind == api.KindNode {
-			a.takeObject(o) // written on any revision: it may bring what others decided
-		} else if c, ok := decoded(o); ok {
-			a.cache.apply(c) // what this node just said is no news
-		}
-	}
-	return nil
-}
-
-// forget takes the agent's finalizer off: nothing of the object is left here.
-func (a *Agent) forget(ctx context.Context, kind api.Kind, id string) error {
-	_, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpForget, Kind: kind, ID: id, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}}})
-	if api.CodeOf(err) == api.CodeNotFound {
-		return nil
-	}
-	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -77,7 +77,7 @@ func (a *Agent) lookBackup(ctx context.Context, b api.Backup) (v api.Volume, s b
 	}
 	s.gone = !there || v.Meta.DeletedAt != nil
 	if p := a.reaches(v); p != nil {
-		s.volume, s.able = v.Status.Phase == api.VolumeReady && a.hasVolume(ctx, v), p.Capabilities().Snapshots
+		s.volume, s.able = v.Status.Phase == api.VolumeReady && a.pools.hasVolume(ctx, v), p.Capabilities().Snapshots
 	}
 	t, known := get(a.cache, a.cache.targets, string(b.Spec.Target))
 	switch {
@@ -93,7 +93,7 @@ func (a *Agent) lookBackup(ctx context.Context, b api.Backup) (v api.Volume, s b
 
 // reaches is the pool in which this node can read the volume; nil: it cannot.
 func (a *Agent) reaches(v api.Volume) sds.Driver {
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil || v.Assignment.Node == "" || v.Assignment.Node != a.o.NodeID && !p.Capabilities().Shared {
 		return nil
 	}
@@ -139,7 +139,7 @@ func reads(id string) api.SnapshotID { return api.SnapshotID(id) }
 // copyVolume into the target, from a snapshot that is made for it, or was by an
 // earlier try.
 func (a *Agent) copyVolume(ctx context.Context, b api.Backup, v api.Volume, t api.BackupTarget, progress func(backup.Progress)) (done backup.Result, err error) {
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return done, err
 	}

@@ -55,7 +55,7 @@ func (a *Agent) reconcileTarget(ctx context.Context, id string) (time.Duration, 
 	if !ok || a.o.Backups == nil {
 		return 0, nil
 	}
-	if !a.onDuty() {
+	if !a.members.onDuty() {
 		return targetLook, nil
 	}
 	k, spec := key(api.KindBackupTarget, id), fmt.Sprintf("generation %d", t.Meta.Generation)

@@ -89,7 +89,7 @@ type disk struct {
 
 // findDisk of the volume in its pool.
 func (a *Agent) findDisk(ctx context.Context, v api.Volume) (disk, error) {
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return disk{}, err
 	}
@@ -218,7 +218,7 @@ func (a *Agent) confirmVolume(ctx context.Context, v api.Volume) error {
 
 // claimVolume for what this node does with it.
 func (a *Agent) claimVolume(ctx context.Context, v api.Volume) error {
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser,
 
 // findImage on this node.
 func (a *Agent) findImage(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
-	for _, p := range a.inOrder() {
+	for _, p := range a.pools.inOrder() {
 		img, err := p.Image(ctx, id)
 		if err == nil {
 			return img, p, nil
@@ -51,7 +51,7 @@ func (a *Agent) copyImage(ctx context.Context, img api.Image) (time.Duration, er
 	if _, _, err := a.findImage(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
 		return copyEvery, err
 	}
-	_, err := a.needImage(ctx, a.homePool(), img, key(api.KindImage, img.Meta.ID))
+	_, err := a.needImage(ctx, a.pools.home(), img, key(api.KindImage, img.Meta.ID))
 	return time.Second, err
 }
 
@@ -59,7 +59,7 @@ func (a *Agent) copyImage(ctx context.Context, img api.Image) (time.Duration, er
 // fetched; the key is kicked when it is there.
 func (a *Agent) needImage(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)
-	p, err := a.pool(pool)
+	p, err := a.pools.driver(pool)
 	if err != nil {
 		return false, err
 	}
@@ -90,7 +90,7 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 		}
 		return err == nil
 	}
-	for other, p := range a.inOrder() {
+	for other, p := range a.pools.inOrder() {
 		if other == cmp.Or(name, api.PoolLocal) {
 			continue
 		}
@@ -104,7 +104,7 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 	}
 	for _, n := range all(a.cache, a.cache.nodes) {
 		from := api.NodeID(n.Meta.ID)
-		if from == a.o.NodeID || a.away(from) || !slices.Contains(n.Status.Images, id) || a.o.Remote == nil {
+		if from == a.o.NodeID || a.members.away(from) || !slices.Contains(n.Status.Images, id) || a.o.Remote == nil {
 			continue
 		}
 		if content, have, err := a.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {

@@ -32,7 +32,7 @@ func (a *Agent) reconcileImage(ctx context.Context, id string) (time.Duration, e
 	if img.Status.Phase == api.ImageReady {
 		return a.copyImage(ctx, img)
 	}
-	mine := img.Assignment.Node == a.o.NodeID || img.Assignment.Node == "" && a.alone()
+	mine := img.Assignment.Node == a.o.NodeID || img.Assignment.Node == "" && a.members.alone()
 	if img.Spec.URL == "" {
 		return 0, a.awaitUpload(ctx, img)
 	}
@@ -101,8 +101,8 @@ func (a *Agent) awaitUpload(ctx context.Context, img api.Image) error {
 		if have, _, err := a.findImage(ctx, id); err == nil {
 			return a.sayImage(ctx, img, ready(have, a.o.NodeID))
 		}
-	case began && a.away(st.Node), st.Phase == "":
-		if !a.onDuty() {
+	case began && a.members.away(st.Node), st.Phase == "":
+		if !a.members.onDuty() {
 			return nil
 		}
 	default:
@@ -119,7 +119,7 @@ func (a *Agent) endImage(ctx context.Context, img api.Image) (time.Duration, err
 	if a.jobs.stop("import " + img.Meta.ID) {
 		return time.Second, nil
 	}
-	for _, p := range a.inOrder() {
+	for _, p := range a.pools.inOrder() {
 		err := p.DeleteImage(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
 			return time.Second, nil
@@ -128,11 +128,11 @@ func (a *Agent) endImage(ctx context.Context, img api.Image) (time.Duration, err
 			return 0, err
 		}
 	}
-	if img.Status.Node != "" && !a.away(img.Status.Node) {
+	if img.Status.Node != "" && !a.members.away(img.Status.Node) {
 		if img.Status.Node != a.o.NodeID {
 			return 0, nil
 		}
-	} else if !a.onDuty() {
+	} else if !a.members.onDuty() {
 		return 0, nil
 	}
 	return 0, a.forget(ctx, api.KindImage, img.Meta.ID)
@@ -152,7 +152,7 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	switch {
 	case img.Status.Phase == api.ImageReady:
 		return api.Errorf(api.CodeState, "image %s has its content already", img.Meta.Name).WithHint("import it under another name")
-	case img.Status.Phase == api.ImageImporting && img.Status.Node != a.o.NodeID && !a.away(img.Status.Node):
+	case img.Status.Phase == api.ImageImporting && img.Status.Node != a.o.NodeID && !a.members.away(img.Status.Node):
 		return api.Errorf(api.CodeState, "image %s is being sent to another node", img.Meta.Name)
 	}
 	err = a.importImage(ctx, img, sds.ImageImport{Content: content})
@@ -200,7 +200,7 @@ func (a *Agent) importImage(ctx context.Context, img api.Image, in sds.ImageImpo
 			}
 		}
 	}
-	pool, err := a.pool(a.homePool())
+	pool, err := a.pools.driver(a.pools.home())
 	if err != nil {
 		return err
 	}

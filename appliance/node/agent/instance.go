@@ -117,7 +117,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 		return seen{}, err
 	}
 	s := seen{domain: status.State, reason: status.Reason, node: a.o.NodeID, boot: a.o.BootID, blocked: a.blocked(in)}
-	r, err := a.readRun(id)
+	r, err := a.files.readRun(id)
 	if err != nil {
 		return seen{}, err
 	}
@@ -131,10 +131,10 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 		}
 	}
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.hasVolume(ctx, v) && !needsRollback(v))
+		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.pools.hasVolume(ctx, v) && !needsRollback(v))
 		s.noVolume = v.Status.LastError
 	}
-	if _, err := os.Stat(a.seedPath(id)); err == nil {
+	if _, err := os.Stat(a.files.seedPath(id)); err == nil {
 		s.media = true
 	}
 	ports, err := a.plugged(ctx, id)
@@ -144,7 +144,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	s.ports = len(ports) > 0
 	if a.o.VGPUs != nil {
 		s.vgpu = a.o.VGPUs.Alive(id)
-		s.slice = s.vgpu || exists(a.vgpuMark(id))
+		s.slice = s.vgpu || exists(a.files.vgpuMark(id))
 	}
 	a.mu.Lock()
 	claimed, ok := a.claimed[in.Meta.ID]
@@ -174,7 +174,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	id := api.InstanceID(in.Meta.ID)
 	switch s {
 	case stepMedia:
-		return a.writeSeed(in)
+		return a.files.writeSeed(in)
 	case stepVGPU:
 		_, err := a.ensureVGPU(ctx, in)
 		return err
@@ -192,7 +192,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	case stepEndMove:
 		return a.endMove(ctx, id)
 	case stepShutdown:
-		if err := a.endRun(id); err != nil {
+		if err := a.files.endRun(id); err != nil {
 			return err
 		}
 		if err := a.o.Machines.Shutdown(ctx, id); err != nil {
@@ -211,7 +211,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	case stepDestroy:
 		s, err := a.o.Machines.Status(ctx, id)
 		if err == nil {
-			err = a.endRun(id)
+			err = a.files.endRun(id)
 		}
 		if err != nil {
 			return err
@@ -231,11 +231,11 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		if err := a.o.VGPUs.Remove(ctx, id); err != nil {
 			return err
 		}
-		return remove(a.vgpuMark(id))
+		return remove(a.files.vgpuMark(id))
 	case stepUnplug:
 		return a.unplug(ctx, id)
 	case stepDropFiles:
-		return a.dropFiles(id)
+		return a.files.drop(id)
 	case stepForget:
 		if err := a.endMetering(in.Meta.ID); err != nil {
 			return err
@@ -249,7 +249,7 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // cluster says so: the claim comes first, then the store's word, then the
 // lease, and then nothing that takes long.
 func (a *Agent) begin(ctx context.Context, in api.Instance) error {
-	if err := a.machinesStart(); err != nil {
+	if err := a.accelerator.ready(); err != nil {
 		return err
 	}
 	id := api.InstanceID(in.Meta.ID)
@@ -282,7 +282,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.o.Machines.Define(ctx, d); err != nil {
 		return err
 	}
-	if err := a.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: a.o.BootID, Since: a.o.Now().UTC()}); err != nil {
+	if err := a.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: a.o.BootID, Since: a.o.Now().UTC()}); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, in); err != nil {
@@ -319,7 +319,7 @@ func (a *Agent) claim(ctx context.Context, in api.Instance) error {
 	if !ok {
 		return errStale
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
@@ -336,7 +336,7 @@ func (a *Agent) claim(ctx context.Context, in api.Instance) error {
 // process.
 func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
-	r, err := a.readRun(id)
+	r, err := a.files.readRun(id)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 		if r.Since.IsZero() {
 			r.Since = a.o.Now().UTC()
 		}
-		if err := a.writeRun(id, r); err != nil {
+		if err := a.files.writeRun(id, r); err != nil {
 			return err
 		}
 	}
@@ -386,7 +386,7 @@ func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error)
 	if !ok {
 		return "", api.Errorf(api.CodeUnavailable, "GPU %s is not on this node", in.Assignment.Gpu)
 	}
-	if err := os.WriteFile(a.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
+	if err := os.WriteFile(a.files.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
 		return "", err
 	}
 	if err := a.o.VGPUs.SetCard(ctx, gpu.Status.Device, a.cache.card(gpu)); err != nil {
@@ -423,16 +423,16 @@ func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volu
 // domainOn is the machine with those disks and cards.
 func (a *Agent) domainOn(ctx context.Context, in api.Instance, disks []disk, nics []hypervisor.NIC) (hypervisor.Domain, error) {
 	id := api.InstanceID(in.Meta.ID)
-	if err := os.MkdirAll(a.runOf(id), 0o755); err != nil {
+	if err := os.MkdirAll(a.files.runDir(id), 0o755); err != nil {
 		return hypervisor.Domain{}, err
 	}
 	d := hypervisor.Domain{
 		ID: id, Node: a.o.NodeID, Name: in.Meta.Name,
-		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.howMachinesRun(),
+		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.accelerator.how(),
 		NICs:         nics,
-		CDROMs:       []hypervisor.CDROM{{Path: a.seedPath(id), Serial: "seed"}},
-		SerialSocket: filepath.Join(a.runOf(id), "serial"), SerialLog: filepath.Join(a.filesOf(id), "console.log"),
-		VNCSocket: filepath.Join(a.runOf(id), "vnc"),
+		CDROMs:       []hypervisor.CDROM{{Path: a.files.seedPath(id), Serial: "seed"}},
+		SerialSocket: filepath.Join(a.files.runDir(id), "serial"), SerialLog: filepath.Join(a.files.dir(id), "console.log"),
+		VNCSocket: filepath.Join(a.files.runDir(id), "vnc"),
 	}
 	for _, k := range disks {
 		d.Disks = append(d.Disks, k.Disk)
@@ -448,15 +448,3 @@ func (a *Agent) domainOn(ctx context.Context, in api.Instance, disks []disk, nic
 	}
 	return d, nil
 }
-
-// filesOf is where an instance's own files lie; they go with it.
-func (a *Agent) filesOf(id api.InstanceID) string {
-	return filepath.Join(a.o.DataDir, "instances", string(id))
-}
-
-// vgpuMark is there while gpud may hold a slice for the instance.
-func (a *Agent) vgpuMark(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "vgpu") }
-
-func (a *Agent) runOf(id api.InstanceID) string { return filepath.Join(a.o.RunDir, string(id)) }
-
-func (a *Agent) seedPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "seed.iso") }

@@ -19,7 +19,7 @@ const (
 // images. There is one of a name at a time; its end kicks a key, and a failure
 // is that reconcile's, so that it is tried again with growing waits.
 type jobs struct {
-	a *Agent
+	c *core
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
@@ -34,8 +34,8 @@ type job struct {
 	cancel       context.CancelFunc
 }
 
-func (j *jobs) init(a *Agent) {
-	j.a, j.running, j.failed = a, map[string]job{}, map[string]error{}
+func newJobs(c *core) *jobs {
+	return &jobs{c: c, running: map[string]job{}, failed: map[string]error{}}
 }
 
 func (j *jobs) wait() { j.wg.Wait() }
@@ -67,7 +67,7 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 	j.running[name] = next
 	j.wg.Add(1)
 	j.mu.Unlock()
-	j.a.o.Go(func() {
+	j.c.o.Go(func() {
 		defer j.wg.Done()
 		err := f(own)
 		stopped := own.Err() != nil && ctx.Err() == nil
@@ -79,7 +79,7 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 		}
 		j.mu.Unlock()
 		if ctx.Err() == nil {
-			j.a.kick(kick)
+			j.c.kick(kick)
 		}
 	})
 	return nil

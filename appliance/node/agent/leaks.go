@@ -48,8 +48,8 @@ func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) 
 			leak(api.KindInstance, id, strings.Join(runs[id], ", "))
 		}
 	}
-	for name, p := range a.inOrder() {
-		if a.shared(name) && !a.onDutyFor(name, p) {
+	for name, p := range a.pools.inOrder() {
+		if a.pools.shared(name) && !a.members.onDutyFor(name, p) {
 			continue // one node speaks for all
 		}
 		errs = append(errs, a.poolLeaks(ctx, name, p, leak))
@@ -64,9 +64,9 @@ func (a *Agent) poolLeaks(ctx context.Context, name string, p sds.Driver, leak f
 		gone, o, err := a.notMine(ctx, api.KindVolume, string(v.ID))
 		errs = append(errs, err)
 		switch {
-		case gone && (o == nil || a.noted(name, api.KindVolume, string(v.ID))):
-			leak(api.KindVolume, string(v.ID), a.leftIn(name, api.KindVolume, string(v.ID)))
-		case gone && !a.shared(name):
+		case gone && (o == nil || a.unknown.noted(name, api.KindVolume, string(v.ID))):
+			leak(api.KindVolume, string(v.ID), a.unknown.leftIn(name, api.KindVolume, string(v.ID)))
+		case gone && !a.pools.shared(name):
 			leak(api.KindVolume, string(v.ID), "in pool "+name)
 		}
 	}
@@ -76,7 +76,7 @@ func (a *Agent) poolLeaks(ctx context.Context, name string, p sds.Driver, leak f
 		_, err := a.o.Store.Get(ctx, api.KindImage, string(i.ID))
 		switch {
 		case api.CodeOf(err) == api.CodeNotFound:
-			leak(api.KindImage, string(i.ID), a.leftIn(name, api.KindImage, string(i.ID)))
+			leak(api.KindImage, string(i.ID), a.unknown.leftIn(name, api.KindImage, string(i.ID)))
 		case err != nil:
 			errs = append(errs, err)
 		}

@@ -69,7 +69,7 @@ const (
 
 // blocked says why the instance must not start or go on now; empty: it may.
 func (a *Agent) blocked(in api.Instance) string {
-	if n, ok := a.cache.self(); ok && n.Assignment.Epoch > a.gaveUp() {
+	if n, ok := a.cache.self(); ok && n.Assignment.Epoch > a.epoch.get() {
 		return waitsForReturn
 	}
 	if a.movable(in) && !a.leased() {
@@ -118,5 +118,5 @@ func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (boo
 		}
 	}
 	r.Interrupted = true
-	return true, a.writeRun(id, r)
+	return true, a.files.writeRun(id, r)
 }

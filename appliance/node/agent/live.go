@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -107,7 +106,7 @@ func (a *Agent) frozen(ctx context.Context, id api.InstanceID, f func() error) e
 		a.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
 		return f()
 	}
-	if err := a.writeFile(a.frozenMark(id), nil); err != nil {
+	if err := a.o.writeFile(a.files.frozenMark(id), nil); err != nil {
 		return err
 	}
 	if _, err := a.o.Machines.Freeze(freezing, id); err != nil {
@@ -129,14 +128,12 @@ func (a *Agent) thaw(ctx context.Context, id api.InstanceID) error {
 	if err := a.o.Machines.Thaw(ctx, id); err != nil {
 		return err
 	}
-	return remove(a.frozenMark(id))
+	return remove(a.files.frozenMark(id))
 }
-
-func (a *Agent) frozenMark(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "frozen") }
 
 // thawLeft thaws a guest that an earlier life of this process has frozen.
 func (a *Agent) thawLeft(ctx context.Context, id api.InstanceID) {
-	if _, err := os.Stat(a.frozenMark(id)); err != nil {
+	if _, err := os.Stat(a.files.frozenMark(id)); err != nil {
 		return
 	}
 	release, err := a.holdDisks(id)

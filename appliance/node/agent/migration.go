@@ -97,7 +97,7 @@ func (a *Agent) whileMoving(ctx context.Context, in api.Instance, m api.Migratio
 	}
 	a.sawRun(id, s.State)
 	if s.State == hypervisor.Crashed {
-		r, err := a.readRun(id)
+		r, err := a.files.readRun(id)
 		if err == nil {
 			_, err = a.interrupted(in, r, s.State)
 		}
@@ -209,7 +209,7 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 		s.unable = "an instance with a virtual GPU does not move while it runs"
 	}
 	for _, v := range a.attachedTo(in) {
-		if !a.shared(v.Assignment.Pool) {
+		if !a.pools.shared(v.Assignment.Pool) {
 			s.unable = notShared(v).Error()
 		}
 	}
@@ -220,9 +220,9 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 	}
 	s.domain = status.State
 	a.sawRun(id, s.domain)
-	s.targetLost = a.away(m.Assignment.Target)
+	s.targetLost = a.members.away(m.Assignment.Target)
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.copied = !a.shared(v.Assignment.Pool)
+		s.copied = !a.pools.shared(v.Assignment.Pool)
 	}
 	if a.o.Migrator != nil && !s.copying {
 		ms, err := a.o.Migrator.MigrationStatus(ctx, id)
@@ -294,12 +294,12 @@ func (a *Agent) doMove(ctx context.Context, m api.Migration, in api.Instance, s 
 	case moveSettle:
 		return a.settleMove(ctx, m, in)
 	case moveLost:
-		r, err := a.readRun(id)
+		r, err := a.files.readRun(id)
 		if err != nil {
 			return err
 		}
 		r.Interrupted = true
-		return a.writeRun(id, r)
+		return a.files.writeRun(id, r)
 	}
 	return fmt.Errorf("unknown step %q", s)
 }
@@ -309,7 +309,7 @@ func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instanc
 	if !ok {
 		return errStale
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
@@ -401,13 +401,13 @@ func (t tunnel) Open(ctx context.Context, s hypervisor.Stream) (net.Conn, error)
 // let it run.
 func (a *Agent) settleMove(ctx context.Context, m api.Migration, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
-	r, err := a.readRun(id)
+	r, err := a.files.readRun(id)
 	if err != nil {
 		return err
 	}
 	if !r.Over {
 		r.Over = true
-		if err := a.writeRun(id, r); err != nil {
+		if err := a.files.writeRun(id, r); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ const surely = 2 * time.Second
 // that, and only when it has let go.
 func (a *Agent) noteArrival(ctx context.Context, m api.Migration) (again time.Duration, err error) {
 	id := m.Spec.Instance
-	run, err := a.readRun(id)
+	run, err := a.files.readRun(id)
 	if err != nil || run.Left || run.Incoming != api.MigrationID(m.Meta.ID) {
 		return 0, err
 	}
@@ -42,7 +42,7 @@ func (a *Agent) noteArrival(ctx context.Context, m api.Migration) (again time.Du
 		return surely / 2, nil
 	}
 	run.Left = true
-	return 0, a.writeRun(id, run)
+	return 0, a.files.writeRun(id, run)
 }
 
 // arrivalHere is what a target knows of a machine whose source is lost.
@@ -83,11 +83,11 @@ func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Du
 	if again, err := a.noteArrival(ctx, m); again > 0 || err != nil {
 		return again, err
 	}
-	if !a.away(m.Assignment.Source) {
+	if !a.members.away(m.Assignment.Source) {
 		return 10 * time.Second, nil
 	}
 	n, ok := a.cache.self()
-	if !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+	if !ok || n.Assignment.Epoch > a.epoch.get() || !a.leased() {
 		return time.Second, nil
 	}
 	what, err := a.decideArrival(ctx, m)
@@ -102,7 +102,7 @@ func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Du
 	case arrivedNot:
 		st.Phase, st.LastError, st.EndedAt = api.MigrationFailed, "the source was lost", &now
 	case arrivalUnknown:
-		st.LastError = "its disk has arrived there, and only node " + a.nameOf(m.Assignment.Source) + " knows whether it has let go of the machine: waits for that one"
+		st.LastError = "its disk has arrived there, and only node " + a.members.nameOf(m.Assignment.Source) + " knows whether it has let go of the machine: waits for that one"
 		return 10 * time.Second, a.sayMove(ctx, m, st)
 	}
 	if err := a.sayMove(ctx, m, st); err != nil {
@@ -118,7 +118,7 @@ func (a *Agent) decideArrival(ctx context.Context, m api.Migration) (arrival, er
 	if a.o.Migrator == nil {
 		return arrivedNot, nil
 	}
-	run, err := a.readRun(id)
+	run, err := a.files.readRun(id)
 	if err != nil {
 		return arrivalUnknown, err
 	}
@@ -129,7 +129,7 @@ func (a *Agent) decideArrival(ctx context.Context, m api.Migration) (arrival, er
 	if err != nil {
 		return arrivalUnknown, err
 	}
-	what := arrivalHere(run, s, a.removed(m.Assignment.Source))
+	what := arrivalHere(run, s, a.members.removed(m.Assignment.Source))
 	if what == arrivedNot {
 		err = a.o.Migrator.DiscardMigration(ctx, id)
 	}

@@ -53,7 +53,7 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 	if a.o.Migrator == nil {
 		return none, api.Errorf(api.CodeState, "this node cannot take machines while they run")
 	}
-	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.epoch.get() || !a.leased() {
 		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
 	}
 	id := api.InstanceID(in.Meta.ID)
@@ -61,7 +61,7 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 	if err != nil {
 		return none, err
 	}
-	if err := a.writeSeed(in); err != nil {
+	if err := a.files.writeSeed(in); err != nil {
 		return none, err
 	}
 	nics, err := a.plug(ctx, in, true)
@@ -101,7 +101,7 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 		if err != nil {
 			return nil, false, err
 		}
-		p, err := a.pool(v.Assignment.Pool)
+		p, err := a.pools.driver(v.Assignment.Pool)
 		if err != nil {
 			return nil, false, err
 		}
@@ -119,7 +119,7 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 			r.Opens = append(r.Opens, id)
 		}
 		if root || v.Spec.Encrypted {
-			if err := a.writeRun(m.Spec.Instance, r); err != nil {
+			if err := a.files.writeRun(m.Spec.Instance, r); err != nil {
 				return nil, false, err
 			}
 		}
@@ -182,7 +182,7 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 		return FinishReply{}, err
 	}
 	id := m.Spec.Instance
-	run, err := a.readRun(id)
+	run, err := a.files.readRun(id)
 	if err != nil {
 		return FinishReply{}, err
 	}
@@ -197,7 +197,7 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 	}
 	if !run.Left {
 		run.Left = true
-		if err := a.writeRun(id, run); err != nil {
+		if err := a.files.writeRun(id, run); err != nil {
 			return FinishReply{}, err
 		}
 	}
@@ -218,7 +218,7 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 	}
 	if run.Since.IsZero() {
 		run.Since = a.o.Now().UTC()
-		if err := a.writeRun(id, run); err != nil {
+		if err := a.files.writeRun(id, run); err != nil {
 			return FinishReply{}, err
 		}
 	}

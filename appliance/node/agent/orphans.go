@@ -102,7 +102,7 @@ func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
 // leaveVGPU gives back a slice that gpud has and of which nothing else on the
 // node knows.
 func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
-	if a.o.VGPUs == nil || exists(a.vgpuMark(id)) {
+	if a.o.VGPUs == nil || exists(a.files.vgpuMark(id)) {
 		return nil
 	}
 	gone, _, err := a.notMine(ctx, api.KindInstance, string(id))
@@ -116,13 +116,13 @@ func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
 // what lies in a shared one and is nobody's.
 func (a *Agent) sweepVolumes(ctx context.Context) error {
 	var errs []error
-	for name, p := range a.inOrder() {
+	for name, p := range a.pools.inOrder() {
 		volumes, err := p.Volumes(ctx)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if a.shared(name) {
+		if a.pools.shared(name) {
 			errs = append(errs, a.sweepShared(ctx, name, p, volumes))
 			continue
 		}
@@ -146,7 +146,7 @@ func (a *Agent) sweepVolumes(ctx context.Context) error {
 // sweepShared deletes volumes that the store does not know, whoever had them:
 // one node does that, and not to young ones.
 func (a *Agent) sweepShared(ctx context.Context, name string, p sds.Driver, volumes []sds.Volume) error {
-	if !a.onDutyFor(name, p) {
+	if !a.members.onDutyFor(name, p) {
 		return nil
 	}
 	var errs []error
@@ -155,7 +155,7 @@ func (a *Agent) sweepShared(ctx context.Context, name string, p sds.Driver, volu
 		return api.CodeOf(err) != api.CodeNotFound
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
-		if a.stays(name, api.KindVolume, string(v.ID)) {
+		if a.unknown.stays(name, api.KindVolume, string(v.ID)) {
 			continue
 		}
 		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
@@ -168,8 +168,8 @@ func (a *Agent) sweepShared(ctx context.Context, name string, p sds.Driver, volu
 // away.
 func (a *Agent) sweepImages(ctx context.Context) error {
 	var errs []error
-	for name, p := range a.inOrder() {
-		if a.shared(name) && !a.onDutyFor(name, p) {
+	for name, p := range a.pools.inOrder() {
+		if a.pools.shared(name) && !a.members.onDutyFor(name, p) {
 			continue
 		}
 		images, err := p.Images(ctx)
@@ -181,7 +181,7 @@ func (a *Agent) sweepImages(ctx context.Context) error {
 			if _, err := a.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
 				continue
 			}
-			if a.stays(name, api.KindImage, string(img.ID)) {
+			if a.unknown.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
 			a.log.Warn("removing an image that the cluster does not know", "id", img.ID)

@@ -3,11 +3,9 @@ package agent
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
@@ -17,68 +15,6 @@ import (
 // new, decide again.
 var errStale = errors.New("decided on old news")
 
-// report writes a status on the revision that it was decided on: what another
-// node says of what is its own now is never overwritten.
-func (a *Agent) report(ctx context.Context, kind api.Kind, id string, revision int64, status any) error {
-	err := a.apply(ctx, api.Command{Op: api.OpReport, Kind: kind, ID: id, Expect: revision, Data: api.Encode(status)})
-	if c := api.CodeOf(err); c == api.CodeConflict || c == api.CodeNotFound {
-		if err := a.refresh(ctx, kind, id); err != nil {
-			return err
-		}
-		return errStale
-	}
-	return err
-}
-
-// refresh the cache from the store.
-func (a *Agent) refresh(ctx context.Context, kind api.Kind, id string) error {
-	o, err := a.o.Store.Get(ctx, kind, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		a.takeChange(objects.Change{Kind: kind, ID: id})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	a.takeObject(o)
-	return nil
-}
-
-// notMine is true when the store says that the object does not exist or is
-// another node's, and that it does not come here by a migration. Nothing is
-// given up on the cache's word alone.
-func (a *Agent) notMine(ctx context.Context, kind api.Kind, id string) (bool, *api.Object, error) {
-	o, err := a.o.Store.Get(ctx, kind, id)
-	if api.CodeOf(err) == api.CodeNotFound {
-		return true, nil, nil
-	}
-	if err != nil {
-		return false, nil, err
-	}
-	switch kind {
-	case api.KindInstance:
-		in, err := api.Decode[api.Instance](o)
-		return err == nil && in.Assignment.Node != a.o.NodeID && !a.incoming(api.InstanceID(id)), &o, err
-	default:
-		v, err := api.Decode[api.Volume](o)
-		if _, mine := get(a.cache, a.cache.instances, string(v.Spec.Instance)); mine || a.incoming(v.Spec.Instance) {
-			return false, &o, err // it follows its instance
-		}
-		if err != nil || v.Assignment.Node == "" || v.Assignment.Node == a.o.NodeID || v.Spec.Instance == "" {
-			return err == nil && v.Assignment.Node != "" && v.Assignment.Node != a.o.NodeID, &o, err
-		}
-		// Its instance is given to a node before it is.
-		gone, _, err := a.notMine(ctx, api.KindInstance, string(v.Spec.Instance))
-		return gone && err == nil, &o, err
-	}
-}
-
-// incoming says whether the instance is on its way here.
-func (a *Agent) incoming(id api.InstanceID) bool {
-	m, ok := a.cache.migrationOf(id)
-	return ok && m.Assignment.Target == a.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted
-}
-
 // leaveInstance gives up what is here of an instance that is not this node's:
 // it was given to another, has moved, or is unknown to the cluster.
 func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
@@ -86,7 +22,7 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err != nil {
 		return err
 	}
-	if s.State == hypervisor.Missing && !exists(a.filesOf(id)) && !exists(a.usagePath(string(id))) {
+	if s.State == hypervisor.Missing && !exists(a.files.dir(id)) && !exists(a.usagePath(string(id))) {
 		return nil
 	}
 	gone, o, err := a.notMine(ctx, api.KindInstance, string(id))
@@ -106,12 +42,12 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err := a.leaveUsage(ctx, api.KindInstance, string(id), o); err != nil {
 		return err
 	}
-	if a.o.VGPUs != nil && exists(a.vgpuMark(id)) {
+	if a.o.VGPUs != nil && exists(a.files.vgpuMark(id)) {
 		if err := a.o.VGPUs.Remove(ctx, id); err != nil {
 			return err
 		}
 	}
-	r, err := a.readRun(id)
+	r, err := a.files.readRun(id)
 	a.forgetKeys(ctx, r.Opens)
 	if err == nil && r.Volume != "" { // made for a migration that came to nothing
 		err = a.leaveVolume(ctx, string(r.Volume))
@@ -119,7 +55,7 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err != nil {
 		return err
 	}
-	return a.dropFiles(id)
+	return a.files.drop(id)
 }
 
 // destroy ends the domain, whatever it is doing.
@@ -135,15 +71,11 @@ func (a *Agent) destroy(ctx context.Context, id api.InstanceID, s hypervisor.Sta
 	return a.o.Machines.Destroy(ctx, id)
 }
 
-func (a *Agent) dropFiles(id api.InstanceID) error {
-	return errors.Join(os.RemoveAll(a.runOf(id)), os.RemoveAll(a.filesOf(id)))
-}
-
 // leaveVolume deletes a volume of this node's own that another node has now, and
 // after a while one that the store does not know. A shared one is left to its
 // new owner.
 func (a *Agent) leaveVolume(ctx context.Context, id string) error {
-	local := a.drivers()[api.PoolLocal]
+	local := a.pools.drivers()[api.PoolLocal]
 	_, err := local.Volume(ctx, api.VolumeID(id))
 	here := err == nil
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
@@ -168,7 +100,7 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 	if err := a.leaveUsage(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
-	if !here || a.perhapsOnly(o, v) && a.stays(api.PoolLocal, api.KindVolume, id) {
+	if !here || a.perhapsOnly(o, v) && a.unknown.stays(api.PoolLocal, api.KindVolume, id) {
 		return nil
 	}
 	a.log.Warn("removing a volume that is not this node's", "id", id)
@@ -182,7 +114,7 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 // the only one: the store does not know the volume, or has it on a node that is
 // not there any more. v is what o holds.
 func (a *Agent) perhapsOnly(o *api.Object, v api.Volume) bool {
-	return o == nil || v.Meta.DeletedAt == nil && a.removed(v.Assignment.Node)
+	return o == nil || v.Meta.DeletedAt == nil && a.members.removed(v.Assignment.Node)
 }
 
 // dropVolume deletes a volume that is nobody's here any more, with its

@@ -90,7 +90,7 @@ func (a *Agent) hypervisor(ctx context.Context) (hypervisor.Info, error) {
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		err = api.Errorf(api.CodeUnavailable, "the hypervisor has not answered within %s", infoTime)
 	}
-	return info, errors.Join(err, a.machinesStart())
+	return info, errors.Join(err, a.accelerator.ready())
 }
 
 func (a *Agent) reportAll(ctx context.Context) error {
@@ -115,8 +115,8 @@ const (
 
 func (a *Agent) reportNode(ctx context.Context) error {
 	now := a.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.howMachinesRun()), Version: a.o.Version, SeenAt: now,
-		BootID: a.o.BootID, ObservedEpoch: a.gaveUp(), MeteredAt: a.meteredUntil(now)}
+	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.accelerator.how()), Version: a.o.Version, SeenAt: now,
+		BootID: a.o.BootID, ObservedEpoch: a.epoch.get(), MeteredAt: a.meteredUntil(now)}
 	info, err := a.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
 	if self, ok := a.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
@@ -135,7 +135,7 @@ func (a *Agent) reportNode(ctx context.Context) error {
 	if a.o.Upgrade != nil {
 		st.Upgrade = a.o.Upgrade()
 	}
-	a.reportPools(ctx, &st, now)
+	a.pools.report(ctx, &st, now)
 	if a.o.Ports != nil {
 		err := a.o.Ports.Works(ctx)
 		st.Chassis = err == nil

@@ -89,11 +89,11 @@ func (a *Agent) reconcileSnapshot(ctx context.Context, id string) (time.Duration
 		return 0, nil // another node's, or gone; its data goes by the volume
 	}
 	v, mine := get(a.cache, a.cache.volumes, string(s.Spec.Volume))
-	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && a.hasVolume(ctx, v)}
+	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && a.pools.hasVolume(ctx, v)}
 	var p sds.Driver
 	if mine {
 		var err error
-		if p, err = a.pool(v.Assignment.Pool); err != nil {
+		if p, err = a.pools.driver(v.Assignment.Pool); err != nil {
 			return 0, err
 		}
 		seen.able = p.Capabilities().Snapshots

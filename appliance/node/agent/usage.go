@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -100,7 +99,7 @@ func (a *Agent) ranUntil(id api.InstanceID) time.Time {
 // run is the one that its status says, under this assignment: what it used on
 // another node is counted there.
 func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
-	r, err := a.readRun(api.InstanceID(in.Meta.ID))
+	r, err := a.files.readRun(api.InstanceID(in.Meta.ID))
 	if err != nil {
 		return err
 	}
@@ -126,7 +125,7 @@ func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
 
 // totals of the instance's vGPU; nil: it has none here.
 func (a *Agent) totals(ctx context.Context, id api.InstanceID) (*meter.Totals, error) {
-	if a.o.VGPUs == nil || !exists(a.vgpuMark(id)) {
+	if a.o.VGPUs == nil || !exists(a.files.vgpuMark(id)) {
 		return nil, nil
 	}
 	t, err := a.o.VGPUs.Totals(ctx, id)
@@ -298,13 +297,5 @@ func (a *Agent) writeUsage(path string, f usageFile) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return a.writeFile(path, raw)
-}
-
-// writeFile replaces the file whole, on the disk when it returns.
-func (a *Agent) writeFile(path string, raw []byte) error {
-	if a.o.NoSync {
-		return os.WriteFile(path, raw, 0o600)
-	}
-	return atomicfile.WriteFile(path, raw, 0o600)
+	return a.o.writeFile(path, raw)
 }

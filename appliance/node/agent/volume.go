@@ -93,7 +93,7 @@ func (a *Agent) volumeFailed(ctx context.Context, v api.Volume, st api.VolumeSta
 // makeVolume says what it waits for when it cannot go on now.
 func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
 	id := api.VolumeID(v.Meta.ID)
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return have, "", err
 	}
@@ -197,17 +197,6 @@ func (a *Agent) imageFor(ctx context.Context, v api.Volume) (wait string, err er
 	return "fetching image " + img.Meta.Name, nil
 }
 
-// hasVolume says whether the volume is on this node, made when the assignment
-// says: its status may be what another node said.
-func (a *Agent) hasVolume(ctx context.Context, v api.Volume) bool {
-	p, err := a.pool(v.Assignment.Pool)
-	if err != nil {
-		return false
-	}
-	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
-	return err == nil && have.Epoch >= v.Assignment.Recreate
-}
-
 func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
 	// What is allocated changes all the time; a percent is worth a write.
 	was := v.Status
@@ -262,7 +251,7 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if err := a.meterVolume(ctx, v); err != nil {
 		return 0, err
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return a.volumeFailed(ctx, v, v.Status, err)
 	}

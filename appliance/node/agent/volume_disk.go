@@ -155,7 +155,7 @@ func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID)
 
 // rollback the volume, which nobody has open and nobody opens meanwhile.
 func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus) error {
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
