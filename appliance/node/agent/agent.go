@@ -11,7 +11,7 @@
 // migration's, return.go the return of a lost node. DESIGN.md says why an
 // instance never runs twice.
 //
-// Locks: keepMu or usageMu before mu before the cache's; no driver, store or
+// Locks: mu or recordMu before mu before the cache's; no driver, store or
 // fence is called with mu held.
 package agent
 
@@ -28,7 +28,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
-	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 	"github.com/basalt-gpu/basalt/appliance/node/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
@@ -170,36 +169,27 @@ type Agent struct {
 	*core
 	loop *reconcile.Loop
 
-	news chan struct{} // there is something to report
-
 	backups, restores, targets *copies
 
 	unknown *unknown
 
-	book *metrics.Book // charts
-
 	accelerator *acceleration
 	epoch       *observedEpoch
+	fence       *fenceKeeper
+	vgpus       *vgpuSlices
+	ports       *portSet
+	meter       *usageMeter
+	sampler     *sampler
+	reporter    *reporter
 
 	mu       sync.Mutex
 	stopping map[string]stopping  // instance → since it is being stopped here
 	running  map[string]bool      // images being imported
-	ran      map[string]time.Time // instance → when it was last seen to run here
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
 	arrived  map[string]time.Time // instance → when it was first seen to run here, while it came
 	moves    map[string]*move     // migrations from here, by id
 	// disksHeld are instances whose disks somebody changes, or starts with.
 	disksHeld map[api.InstanceID]bool
-	lastNode  api.NodeStatus
-	metered   time.Time // begin of the last round that recorded everything
-
-	keepMu sync.Mutex
-	kept   []api.InstanceID // what the fence has; nil: unknown
-
-	usageMu sync.Mutex
-	watched map[string]bool  // resources metered since this process started
-	ended   map[string]bool  // resources whose metering is over
-	closed  map[string]int64 // … here, up to this epoch
 }
 
 // New makes an agent; Run starts it.
@@ -232,9 +222,13 @@ func New(o Options) *Agent {
 		o.BootID = bootID()
 	}
 	co := newCore(o)
-	a := &Agent{core: co, news: make(chan struct{}, 1), accelerator: &acceleration{}, epoch: &observedEpoch{cache: co.cache}, book: metrics.NewBook(o.Now()),
+	a := &Agent{core: co, accelerator: &acceleration{}, epoch: &observedEpoch{cache: co.cache},
+		vgpus: &vgpuSlices{core: co}, ports: &portSet{core: co}, sampler: newSampler(co),
 		stopping: map[string]stopping{}, running: map[string]bool{},
-		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
+		claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}}
+	a.fence = &fenceKeeper{core: co, epoch: a.epoch}
+	a.meter = newUsageMeter(co, a.vgpus)
+	a.reporter = &reporter{core: co, epoch: a.epoch, accelerator: a.accelerator, fence: a.fence, meter: a.meter, news: make(chan struct{}, 1)}
 	a.unknown = &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
 	a.backups, a.restores, a.targets = newCopies(co, maxBackups), newCopies(co, maxRestores), newCopies(co, maxTargets)
 	a.accelerator.set(o.Accelerator)
@@ -265,10 +259,24 @@ func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.set(x) 
 // NoAccelerator says that no machine starts here now, and why. What runs goes on.
 func (a *Agent) NoAccelerator(why error) { a.accelerator.unset(why) }
 
+// ReportSoon has the node reported now, and not when it is time to. It does not
+// wait for that.
+func (a *Agent) ReportSoon() { a.reporter.soon() }
+
+// Samples of an instance, of this node or of one of its cards.
+func (a *Agent) Samples(ctx context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
+	return a.sampler.samples(ctx, of, id, q)
+}
+
+// GPUTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
+	return a.sampler.gpuTenants(ctx, gpu)
+}
+
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meters, a.sampling, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reporter.run, a.orphans, a.meter.run, a.sampler.run, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}
@@ -316,7 +324,7 @@ func (a *Agent) heard(keys []string) {
 	if len(keys) == 0 {
 		return
 	}
-	if err := a.keep(false); err != nil {
+	if err := a.fence.keep(false); err != nil {
 		a.log.Warn("telling the fence what to keep", "error", err) // each start and report tries again
 	}
 	for _, key := range keys {

@@ -109,7 +109,7 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 		}
 		if content, have, err := a.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
 			a.log.Info("fetched an image", "id", id, "from", from)
-			return a.reportNode(ctx) // others may fetch it from here
+			return a.reporter.reportNode(ctx) // others may fetch it from here
 		}
 	}
 	if len(errs) == 0 {

@@ -33,7 +33,7 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 	if m, ok := a.moving(api.InstanceID(id)); ok {
 		return a.whileMoving(ctx, in, m)
 	}
-	if err := a.keep(false); err != nil {
+	if err := a.fence.keep(false); err != nil {
 		return 0, fmt.Errorf("telling the fence what to keep: %w", err)
 	}
 	s, err := a.look(ctx, in)
@@ -91,16 +91,16 @@ func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus)
 	}
 	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) || in.Status.Epoch != st.Epoch { // a run has begun, or is over
 		in.Status = st
-		return a.meterInstance(ctx, in)
+		return a.meter.recordInstance(ctx, in)
 	}
 	return nil
 }
 
 // forgetRun drops what this process remembers of an instance.
 func (a *Agent) forgetRun(id string) {
+	a.meter.forgetRun(id)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.ran, id)
 	delete(a.claimed, id)
 	delete(a.stopping, id)
 	delete(a.arrived, id)
@@ -116,17 +116,17 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{domain: status.State, reason: status.Reason, node: a.o.NodeID, boot: a.o.BootID, blocked: a.blocked(in)}
+	s := seen{domain: status.State, reason: status.Reason, node: a.o.NodeID, boot: a.o.BootID, blocked: a.fence.blocked(in)}
 	r, err := a.files.readRun(id)
 	if err != nil {
 		return seen{}, err
 	}
 	s.epoch = r.Epoch
 	if s.epoch == in.Assignment.Epoch {
-		a.sawRun(id, s.domain)
+		a.meter.sawRun(id, s.domain)
 	}
 	if !s.domain.Active() && in.Status.StartedAt != nil && r.Epoch == in.Assignment.Epoch {
-		if s.interrupted, err = a.interrupted(in, r, s.domain); err != nil {
+		if s.interrupted, err = a.fence.interrupted(in, r, s.domain); err != nil {
 			return seen{}, err
 		}
 	}
@@ -137,7 +137,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	if _, err := os.Stat(a.files.seedPath(id)); err == nil {
 		s.media = true
 	}
-	ports, err := a.plugged(ctx, id)
+	ports, err := a.ports.plugged(ctx, id)
 	if err != nil && !s.domain.Active() && len(in.Assignment.Ports) > 0 {
 		return seen{}, err // what runs goes on
 	}
@@ -176,12 +176,12 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 	case stepMedia:
 		return a.files.writeSeed(in)
 	case stepVGPU:
-		_, err := a.ensureVGPU(ctx, in)
+		_, err := a.vgpus.ensure(ctx, in)
 		return err
 	case stepStart:
 		return a.begin(ctx, in)
 	case stepResume:
-		if err := a.confirm(ctx, in); err != nil {
+		if err := a.fence.confirm(ctx, in); err != nil {
 			return err
 		}
 		return a.o.Machines.Resume(ctx, id)
@@ -218,14 +218,14 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		}
 		return a.destroy(ctx, id, s.State)
 	case stepUndefine:
-		if err := a.meterInstance(ctx, in); err != nil {
+		if err := a.meter.recordInstance(ctx, in); err != nil {
 			return err
 		}
 		return a.o.Machines.Undefine(ctx, id)
 	case stepStopVGPU:
 		return a.o.VGPUs.Stop(ctx, id)
 	case stepDropVGPU:
-		if err := a.meterInstance(ctx, in); err != nil { // what it used must be known before its totals go
+		if err := a.meter.recordInstance(ctx, in); err != nil { // what it used must be known before its totals go
 			return err
 		}
 		if err := a.o.VGPUs.Remove(ctx, id); err != nil {
@@ -233,11 +233,11 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 		}
 		return remove(a.files.vgpuMark(id))
 	case stepUnplug:
-		return a.unplug(ctx, id)
+		return a.ports.unplug(ctx, id)
 	case stepDropFiles:
 		return a.files.drop(id)
 	case stepForget:
-		if err := a.endMetering(in.Meta.ID); err != nil {
+		if err := a.meter.end(in.Meta.ID); err != nil {
 			return err
 		}
 		return a.forget(ctx, api.KindInstance, in.Meta.ID)
@@ -263,7 +263,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	// seen to run again.
 	over := in
 	over.Status.StartedAt = nil
-	if err := a.meterInstance(ctx, over); err != nil {
+	if err := a.meter.recordInstance(ctx, over); err != nil {
 		return err
 	}
 	if err := a.claim(ctx, in); err != nil {
@@ -285,7 +285,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: a.o.BootID, Since: a.o.Now().UTC()}); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, in); err != nil {
+	if err := a.fence.confirm(ctx, in); err != nil {
 		return err
 	}
 	for _, v := range attached {
@@ -305,7 +305,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 		err = errors.Join(err, a.claimVolume(ctx, v))
 	}
 	if err == nil {
-		err = a.confirm(ctx, in)
+		err = a.fence.confirm(ctx, in)
 	}
 	if err != nil {
 		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
@@ -378,25 +378,6 @@ func remove(path string) error {
 	return nil
 }
 
-// ensureVGPU marks that the instance has a slice, so that it is found and
-// given back whatever happens, then makes slice and backend.
-func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error) {
-	id := api.InstanceID(in.Meta.ID)
-	gpu, ok := get(a.cache, a.cache.gpus, string(in.Assignment.Gpu))
-	if !ok {
-		return "", api.Errorf(api.CodeUnavailable, "GPU %s is not on this node", in.Assignment.Gpu)
-	}
-	if err := os.WriteFile(a.files.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
-		return "", err
-	}
-	if err := a.o.VGPUs.SetCard(ctx, gpu.Status.Device, a.cache.card(gpu)); err != nil {
-		return "", err
-	}
-	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
-		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
-}
-
 // domain is the machine that the instance's assignment asks for, with its root
 // volume and those that are attached to it.
 func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volume) (hypervisor.Domain, []disk, error) {
@@ -412,7 +393,7 @@ func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volu
 		}
 		disks = append(disks, k)
 	}
-	nics, err := a.plug(ctx, in, false)
+	nics, err := a.ports.plug(ctx, in, false)
 	if err != nil {
 		return hypervisor.Domain{}, nil, err
 	}
@@ -442,7 +423,7 @@ func (a *Agent) domainOn(ctx context.Context, in api.Instance, disks []disk, nic
 	}
 	if in.Assignment.Gpu != "" {
 		var err error
-		if d.VGPUSocket, err = a.ensureVGPU(ctx, in); err != nil {
+		if d.VGPUSocket, err = a.vgpus.ensure(ctx, in); err != nil {
 			return hypervisor.Domain{}, err
 		}
 	}

@@ -95,11 +95,11 @@ func (a *Agent) whileMoving(ctx context.Context, in api.Instance, m api.Migratio
 	if err != nil {
 		return 0, err
 	}
-	a.sawRun(id, s.State)
+	a.meter.sawRun(id, s.State)
 	if s.State == hypervisor.Crashed {
 		r, err := a.files.readRun(id)
 		if err == nil {
-			_, err = a.interrupted(in, r, s.State)
+			_, err = a.fence.interrupted(in, r, s.State)
 		}
 		if err != nil {
 			return 0, err
@@ -219,7 +219,7 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 		return s, err
 	}
 	s.domain = status.State
-	a.sawRun(id, s.domain)
+	a.meter.sawRun(id, s.domain)
 	s.targetLost = a.members.away(m.Assignment.Target)
 	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
 		s.copied = !a.pools.shared(v.Assignment.Pool)
@@ -378,7 +378,7 @@ func (a *Agent) copyMove(ctx context.Context, m api.Migration, in api.Instance) 
 
 // confirmMove asks the store whether the instance is still this node's to send.
 func (a *Agent) confirmMove(ctx context.Context, in api.Instance) error {
-	if err := a.confirm(ctx, in); errors.Is(err, errStale) {
+	if err := a.fence.confirm(ctx, in); errors.Is(err, errStale) {
 		return api.Errorf(api.CodeState, "the instance was given to another node, or is to end")
 	} else if err != nil {
 		return err
@@ -411,7 +411,7 @@ func (a *Agent) settleMove(ctx context.Context, m api.Migration, in api.Instance
 			return err
 		}
 	}
-	if err := a.meterInstance(ctx, in); err != nil {
+	if err := a.meter.recordInstance(ctx, in); err != nil {
 		return err
 	}
 	done := a.known(m).done

@@ -87,7 +87,7 @@ func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Du
 		return 10 * time.Second, nil
 	}
 	n, ok := a.cache.self()
-	if !ok || n.Assignment.Epoch > a.epoch.get() || !a.leased() {
+	if !ok || n.Assignment.Epoch > a.epoch.get() || !a.fence.leased() {
 		return time.Second, nil
 	}
 	what, err := a.decideArrival(ctx, m)

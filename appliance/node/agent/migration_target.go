@@ -53,7 +53,7 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 	if a.o.Migrator == nil {
 		return none, api.Errorf(api.CodeState, "this node cannot take machines while they run")
 	}
-	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.epoch.get() || !a.leased() {
+	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.epoch.get() || !a.fence.leased() {
 		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
 	}
 	id := api.InstanceID(in.Meta.ID)
@@ -64,7 +64,7 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 	if err := a.files.writeSeed(in); err != nil {
 		return none, err
 	}
-	nics, err := a.plug(ctx, in, true)
+	nics, err := a.ports.plug(ctx, in, true)
 	if err != nil {
 		return none, err
 	}
@@ -192,7 +192,7 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 	if r.Discard {
 		return FinishReply{}, a.o.Migrator.DiscardMigration(ctx, id)
 	}
-	if !a.leased() {
+	if !a.fence.leased() {
 		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target has no lease now")
 	}
 	if !run.Left {

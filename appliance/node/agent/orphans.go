@@ -41,7 +41,7 @@ func (a *Agent) sweep(ctx context.Context) error {
 	if !a.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(a.sweepRuns(ctx), a.sweepPorts(ctx), a.sweepVolumes(ctx), a.sweepReadings(ctx), a.sweepImages(ctx))
+	return errors.Join(a.sweepRuns(ctx), a.ports.sweep(ctx), a.sweepVolumes(ctx), a.sweepReadings(ctx), a.sweepImages(ctx))
 }
 
 // sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When
@@ -56,7 +56,7 @@ func (a *Agent) sweepRuns(ctx context.Context) error {
 		if _, mine := get(a.cache, a.cache.instances, id); mine {
 			continue // its own reconcile follows its assignment
 		}
-		errs = append(errs, a.leaveInstance(ctx, api.InstanceID(id)), a.leaveVGPU(ctx, api.InstanceID(id)))
+		errs = append(errs, a.leaveInstance(ctx, api.InstanceID(id)), a.vgpus.leave(ctx, api.InstanceID(id)))
 	}
 	return errors.Join(errs...)
 }
@@ -97,19 +97,6 @@ func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
 		}
 	}
 	return ids, nil
-}
-
-// leaveVGPU gives back a slice that gpud has and of which nothing else on the
-// node knows.
-func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
-	if a.o.VGPUs == nil || exists(a.files.vgpuMark(id)) {
-		return nil
-	}
-	gone, _, err := a.notMine(ctx, api.KindInstance, string(id))
-	if err != nil || !gone {
-		return err
-	}
-	return a.o.VGPUs.Remove(ctx, id)
 }
 
 // sweepVolumes deletes what lies in the node's own pool and is not its own, and

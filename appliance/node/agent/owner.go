@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
 )
@@ -22,7 +21,7 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err != nil {
 		return err
 	}
-	if s.State == hypervisor.Missing && !exists(a.files.dir(id)) && !exists(a.usagePath(string(id))) {
+	if s.State == hypervisor.Missing && !exists(a.files.dir(id)) && !exists(a.meter.path(string(id))) {
 		return nil
 	}
 	gone, o, err := a.notMine(ctx, api.KindInstance, string(id))
@@ -36,10 +35,10 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 	if err := a.o.Machines.Undefine(ctx, id); err != nil {
 		return err
 	}
-	if err := a.unplug(ctx, id); err != nil {
+	if err := a.ports.unplug(ctx, id); err != nil {
 		return err
 	}
-	if err := a.leaveUsage(ctx, api.KindInstance, string(id), o); err != nil {
+	if err := a.meter.leave(ctx, api.KindInstance, string(id), o); err != nil {
 		return err
 	}
 	if a.o.VGPUs != nil && exists(a.files.vgpuMark(id)) {
@@ -81,7 +80,7 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
-	if !here && !exists(a.usagePath(id)) {
+	if !here && !exists(a.meter.path(id)) {
 		return nil
 	}
 	gone, o, err := a.notMine(ctx, api.KindVolume, id)
@@ -97,7 +96,7 @@ func (a *Agent) leaveVolume(ctx context.Context, id string) error {
 			return api.Errorf(api.CodeInUse, "volume %s is still open here", id)
 		}
 	}
-	if err := a.leaveUsage(ctx, api.KindVolume, id, o); err != nil {
+	if err := a.meter.leave(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
 	if !here || a.perhapsOnly(o, v) && a.unknown.stays(api.PoolLocal, api.KindVolume, id) {
@@ -136,27 +135,4 @@ func (a *Agent) dropVolume(ctx context.Context, p sds.Driver, id api.VolumeID, v
 		}
 	}
 	return p.DeleteVolume(ctx, id)
-}
-
-// leaveUsage records the last use here of what is another's: until it was
-// given to it, if this node was there to see that, else until last time.
-func (a *Agent) leaveUsage(ctx context.Context, kind api.Kind, id string, o *api.Object) error {
-	if !exists(a.usagePath(id)) {
-		return nil
-	}
-	last := meter.Observation{At: a.cache.leftAt(key(kind, id))}
-	if o == nil { // nobody would pay: only what was counted before
-		return a.closeUsage(ctx, meter.Resource{ID: id}, nil)
-	}
-	if kind == api.KindInstance {
-		if ran := a.ranUntil(api.InstanceID(id)); ran.IsZero() || ran.Before(last.At) {
-			last.At = ran
-		}
-		totals, err := a.totals(ctx, api.InstanceID(id))
-		if err != nil {
-			return err
-		}
-		last.Totals = totals
-	}
-	return a.closeUsage(ctx, a.resource(o.Meta), &last)
 }

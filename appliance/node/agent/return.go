@@ -35,7 +35,7 @@ func (a *Agent) reconcileNode(ctx context.Context) (time.Duration, error) {
 		a.log.Warn("giving up volumes", "error", err)
 	}
 	a.epoch.raise(n.Assignment.Epoch)
-	if err := a.reportNode(ctx); err != nil {
+	if err := a.reporter.reportNode(ctx); err != nil {
 		return 0, err
 	}
 	for _, k := range a.cache.instanceKeys() {

@@ -27,7 +27,7 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	if v.Meta.DeletedAt != nil {
 		return a.endVolume(ctx, v)
 	}
-	if err := a.keep(false); err != nil {
+	if err := a.fence.keep(false); err != nil {
 		return 0, err
 	}
 	of := api.Tried(v.Meta, v.Assignment)
@@ -70,9 +70,9 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	if v.Spec.Instance != "" && v.Status.Phase != api.VolumeReady {
 		a.kick(key(api.KindInstance, string(v.Spec.Instance)))
 	}
-	if v.Status.Phase != api.VolumeReady || !a.isWatched(id) {
+	if v.Status.Phase != api.VolumeReady || !a.meter.isWatched(id) {
 		v.Status = st
-		return cmp.Or(again, time.Minute), a.meterVolume(ctx, v)
+		return cmp.Or(again, time.Minute), a.meter.recordVolume(ctx, v)
 	}
 	return cmp.Or(again, time.Minute), nil
 }
@@ -248,7 +248,7 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if wait, held := a.hold(v.Status.Retry, api.Tried(v.Meta, v.Assignment), retryHere); held {
 		return wait, nil
 	}
-	if err := a.meterVolume(ctx, v); err != nil {
+	if err := a.meter.recordVolume(ctx, v); err != nil {
 		return 0, err
 	}
 	p, err := a.pools.driver(v.Assignment.Pool)
@@ -267,7 +267,7 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return a.volumeFailed(ctx, v, v.Status, err)
 	}
-	if err := a.endMetering(v.Meta.ID); err != nil {
+	if err := a.meter.end(v.Meta.ID); err != nil {
 		return 0, err
 	}
 	return 0, a.forget(ctx, api.KindVolume, v.Meta.ID)

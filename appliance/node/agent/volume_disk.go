@@ -140,7 +140,7 @@ func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID)
 		return err
 	}
 	if err := a.withSecrets(ctx, []disk{k}, func() error {
-		if err := a.confirm(ctx, in); err != nil {
+		if err := a.fence.confirm(ctx, in); err != nil {
 			return err
 		}
 		if err := a.confirmVolume(ctx, v); err != nil {
