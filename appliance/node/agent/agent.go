@@ -18,6 +18,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -144,7 +145,7 @@ type Options struct {
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's
 
-	Accelerator hypervisor.Accelerator // until set; empty: no machine starts until then
+	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
 	ToolsDisc   string                 // ISO with the guest tools; empty: none
@@ -169,10 +170,9 @@ type Agent struct {
 	*core
 	loop *reconcile.Loop
 
-	backups, restores, targets *copies
+	restores *copies
 
-	unknown *unknown
-
+	unknown     *unknown
 	accelerator *acceleration
 	epoch       *observedEpoch
 	fence       *fenceKeeper
@@ -181,15 +181,18 @@ type Agent struct {
 	meter       *usageMeter
 	sampler     *sampler
 	reporter    *reporter
+	disks       *diskSet
+
+	images    *imageReconciler
+	snapshots *snapshotReconciler
+	backups   *backupReconciler
+	targets   *backupTargetReconciler
 
 	mu       sync.Mutex
 	stopping map[string]stopping  // instance → since it is being stopped here
-	running  map[string]bool      // images being imported
 	claimed  map[string]int64     // instance → epoch in which its volume was claimed
 	arrived  map[string]time.Time // instance → when it was first seen to run here, while it came
 	moves    map[string]*move     // migrations from here, by id
-	// disksHeld are instances whose disks somebody changes, or starts with.
-	disksHeld map[api.InstanceID]bool
 }
 
 // New makes an agent; Run starts it.
@@ -224,13 +227,19 @@ func New(o Options) *Agent {
 	co := newCore(o)
 	a := &Agent{core: co, accelerator: &acceleration{}, epoch: &observedEpoch{cache: co.cache},
 		vgpus: &vgpuSlices{core: co}, ports: &portSet{core: co}, sampler: newSampler(co),
-		stopping: map[string]stopping{}, running: map[string]bool{},
-		claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}}
+		stopping: map[string]stopping{},
+		claimed:  map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}}
 	a.fence = &fenceKeeper{core: co, epoch: a.epoch}
 	a.meter = newUsageMeter(co, a.vgpus)
 	a.reporter = &reporter{core: co, epoch: a.epoch, accelerator: a.accelerator, fence: a.fence, meter: a.meter, news: make(chan struct{}, 1)}
 	a.unknown = &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
-	a.backups, a.restores, a.targets = newCopies(co, maxBackups), newCopies(co, maxRestores), newCopies(co, maxTargets)
+	a.restores = newCopies(co, maxRestores)
+	a.disks = newDiskSet(co)
+	a.disks.moving = a.moving
+	a.images = newImageReconciler(co, a.reporter)
+	a.snapshots = &snapshotReconciler{core: co, disks: a.disks}
+	a.backups = &backupReconciler{core: co, disks: a.disks, copies: newCopies(co, maxBackups)}
+	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
 	a.accelerator.set(o.Accelerator)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
@@ -273,6 +282,16 @@ func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant,
 	return a.sampler.gpuTenants(ctx, gpu)
 }
 
+// ExportImage gives another node an image, whichever pool it lies in.
+func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	return a.images.export(ctx, id)
+}
+
+// PutImage takes an image's bytes from a client.
+func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader) error {
+	return a.images.put(ctx, id, content)
+}
+
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
@@ -282,7 +301,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	wg.Wait()
 	a.jobs.wait()
-	for _, c := range []*copies{a.backups, a.restores, a.targets} {
+	for _, c := range []*copies{a.backups.copies, a.restores, a.targets.copies} {
 		c.wait()
 	}
 	return ctx.Err()
@@ -385,13 +404,13 @@ func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, err
 	case api.KindVolume:
 		return a.reconcileVolume(ctx, id)
 	case api.KindSnapshot:
-		return a.reconcileSnapshot(ctx, id)
+		return a.snapshots.reconcile(ctx, id)
 	case api.KindBackup:
-		return a.reconcileBackup(ctx, id)
+		return a.backups.reconcile(ctx, id)
 	case api.KindBackupTarget:
-		return a.reconcileTarget(ctx, id)
+		return a.targets.reconcile(ctx, id)
 	case api.KindImage:
-		return a.reconcileImage(ctx, id)
+		return a.images.reconcile(ctx, id)
 	case api.KindNode:
 		if id == string(a.o.NodeID) {
 			return a.reconcileNode(ctx)

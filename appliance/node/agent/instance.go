@@ -156,7 +156,7 @@ func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
 	}
 	a.mu.Unlock()
 	if s.domain == hypervisor.Running {
-		a.thawLeft(ctx, id)
+		a.disks.freezer.thawLeft(ctx, id)
 		s.tools = a.toolsVersion(ctx, id, in.Status.GuestTools)
 		if s.tools != "" && setupOpen(in.Status, a.o.Now()) {
 			s.setup = a.guestSetup(ctx, id)
@@ -253,7 +253,7 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	id := api.InstanceID(in.Meta.ID)
-	release, err := a.holdDisks(id) // and so the list of its volumes
+	release, err := a.disks.acquire(id) // and so the list of its volumes
 	if err != nil {
 		return err
 	}
@@ -269,9 +269,9 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	if err := a.claim(ctx, in); err != nil {
 		return err
 	}
-	attached := a.attachedTo(in)
+	attached := a.disks.attachedTo(in)
 	for _, v := range attached {
-		if err := a.claimVolume(ctx, v); err != nil {
+		if err := a.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -289,20 +289,20 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	for _, v := range attached {
-		if err := a.confirmVolume(ctx, v); err != nil {
+		if err := a.disks.confirmVolume(ctx, v); err != nil {
 			return err
 		}
 	}
 	// However long QEMU takes to start, or this process to go on: the guest
 	// runs only if it still may.
-	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
+	if err := a.disks.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
 	// Claimed again, now that its disks are open and nothing is written: the pool
 	// learns whom to shut out when another node takes over.
 	err = a.claim(ctx, in)
 	for _, v := range attached {
-		err = errors.Join(err, a.claimVolume(ctx, v))
+		err = errors.Join(err, a.disks.claimVolume(ctx, v))
 	}
 	if err == nil {
 		err = a.fence.confirm(ctx, in)
@@ -341,7 +341,7 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 		return err
 	}
 	if r.Incoming != "" {
-		a.forgetKeys(ctx, r.Opens)
+		a.disks.forgetKeys(ctx, r.Opens)
 		r.Incoming, r.Volume, r.Left, r.Opens = "", "", false, nil
 		if r.Since.IsZero() {
 			r.Since = a.o.Now().UTC()
@@ -353,8 +353,8 @@ func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
 	if err := a.claim(ctx, in); err != nil {
 		return err
 	}
-	for _, v := range a.attachedTo(in) {
-		if err := a.claimVolume(ctx, v); err != nil {
+	for _, v := range a.disks.attachedTo(in) {
+		if err := a.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -387,7 +387,7 @@ func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volu
 	}
 	var disks []disk
 	for _, v := range append([]api.Volume{v}, attached...) {
-		k, err := a.findDisk(ctx, v)
+		k, err := a.disks.find(ctx, v)
 		if err != nil {
 			return hypervisor.Domain{}, nil, err
 		}

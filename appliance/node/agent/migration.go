@@ -208,7 +208,7 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 	} else if in.Assignment.Gpu != "" {
 		s.unable = "an instance with a virtual GPU does not move while it runs"
 	}
-	for _, v := range a.attachedTo(in) {
+	for _, v := range a.disks.attachedTo(in) {
 		if !a.pools.shared(v.Assignment.Pool) {
 			s.unable = notShared(v).Error()
 		}
@@ -328,7 +328,7 @@ func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instanc
 	if err != nil {
 		return err
 	}
-	for _, v := range a.attachedTo(in) {
+	for _, v := range a.disks.attachedTo(in) {
 		if hasDisk(open, serialOf(v)) != nil { // one that is not yet attached is so when it has arrived
 			ask.Volumes = append(ask.Volumes, api.VolumeID(v.Meta.ID))
 		}

@@ -73,7 +73,7 @@ func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r P
 		return none, err
 	}
 	// They stay until it has come, or does not come (adopt, leaveInstance).
-	if err := a.setSecrets(ctx, disks); err != nil {
+	if err := a.disks.setSecrets(ctx, disks); err != nil {
 		return none, err
 	}
 	if err := a.o.Migrator.PrepareMigration(ctx, d); err != nil {
@@ -127,7 +127,7 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 		if err != nil {
 			return nil, false, err
 		}
-		k, err := a.openable(ctx, v, have, p)
+		k, err := a.disks.openable(ctx, v, have, p)
 		if err != nil {
 			return nil, false, err
 		}
@@ -145,7 +145,7 @@ func (a *Agent) targetVolume(ctx context.Context, v api.Volume, p sds.Driver, bl
 	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return sds.Volume{}, err
 	}
-	e, err := a.encryption(ctx, v)
+	e, err := a.disks.encryption(ctx, v)
 	if err != nil {
 		return sds.Volume{}, err
 	}

@@ -41,7 +41,7 @@ func (a *Agent) sweep(ctx context.Context) error {
 	if !a.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(a.sweepRuns(ctx), a.ports.sweep(ctx), a.sweepVolumes(ctx), a.sweepReadings(ctx), a.sweepImages(ctx))
+	return errors.Join(a.sweepRuns(ctx), a.ports.sweep(ctx), a.sweepVolumes(ctx), a.backups.sweepReadings(ctx), a.sweepImages(ctx))
 }
 
 // sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When

@@ -47,7 +47,7 @@ func (a *Agent) leaveInstance(ctx context.Context, id api.InstanceID) error {
 		}
 	}
 	r, err := a.files.readRun(id)
-	a.forgetKeys(ctx, r.Opens)
+	a.disks.forgetKeys(ctx, r.Opens)
 	if err == nil && r.Volume != "" { // made for a migration that came to nothing
 		err = a.leaveVolume(ctx, string(r.Volume))
 	}
@@ -124,7 +124,7 @@ func (a *Agent) dropVolume(ctx context.Context, p sds.Driver, id api.VolumeID, v
 		if err != nil {
 			return err
 		}
-		e, err := a.encryption(ctx, v)
+		e, err := a.disks.encryption(ctx, v)
 		if err != nil {
 			return err
 		}

@@ -98,7 +98,7 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 		return have, "", err
 	}
 	want := sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes, Epoch: v.Assignment.Recreate}
-	if want.Encryption, err = a.encryption(ctx, v); err != nil {
+	if want.Encryption, err = a.disks.encryption(ctx, v); err != nil {
 		return have, "", err
 	}
 	if v.Spec.Snapshot != "" {
@@ -142,7 +142,7 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 // growVolume to the size that is asked for: at once where the pool can, else
 // when nobody has it open.
 func (a *Agent) growVolume(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (sds.Volume, error) {
-	open, holder, err := a.opener(ctx, v)
+	open, holder, err := a.disks.opener(ctx, v)
 	if err != nil || open && !p.Capabilities().ResizeOnline {
 		return have, err
 	}
@@ -150,13 +150,13 @@ func (a *Agent) growVolume(ctx context.Context, v api.Volume, have sds.Volume, p
 		if _, moving := a.moving(holder); moving {
 			return have, nil
 		}
-		release, err := a.holdDisks(holder)
+		release, err := a.disks.acquire(holder)
 		if err != nil {
 			return have, err
 		}
 		defer release()
 	}
-	access, err := a.access(ctx, v)
+	access, err := a.disks.access(ctx, v)
 	if err != nil {
 		return have, err
 	}
@@ -187,7 +187,7 @@ func (a *Agent) imageFor(ctx context.Context, v api.Volume) (wait string, err er
 	if !ok {
 		return "", nil // the driver may still have it; it says if not
 	}
-	there, err := a.needImage(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
+	there, err := a.images.need(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
 	if there || err != nil {
 		return "", err
 	}
@@ -257,7 +257,7 @@ func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, err
 	}
 	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
 	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
-		if err := a.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
+		if err := a.backups.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
 			return 0, err
 		}
 		st := v.Status

@@ -35,7 +35,7 @@ func (a *Agent) reconcileDisk(ctx context.Context, v api.Volume, st api.VolumeSt
 		holder = v.Spec.Instance
 	}
 	if holder != "" {
-		release, err := a.holdDisks(holder)
+		release, err := a.disks.acquire(holder)
 		if err != nil {
 			return st, 0, err
 		}
@@ -132,25 +132,25 @@ func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID)
 	if !ok {
 		return errStale
 	}
-	if err := a.claimVolume(ctx, v); err != nil {
+	if err := a.disks.claimVolume(ctx, v); err != nil {
 		return err
 	}
-	k, err := a.findDisk(ctx, v)
+	k, err := a.disks.find(ctx, v)
 	if err != nil {
 		return err
 	}
-	if err := a.withSecrets(ctx, []disk{k}, func() error {
+	if err := a.disks.withSecrets(ctx, []disk{k}, func() error {
 		if err := a.fence.confirm(ctx, in); err != nil {
 			return err
 		}
-		if err := a.confirmVolume(ctx, v); err != nil {
+		if err := a.disks.confirmVolume(ctx, v); err != nil {
 			return err
 		}
 		return a.o.Machines.AttachDisk(ctx, holder, k.Disk)
 	}); err != nil {
 		return err
 	}
-	return a.claimVolume(ctx, v) // the pool learns who has it open
+	return a.disks.claimVolume(ctx, v) // the pool learns who has it open
 }
 
 // rollback the volume, which nobody has open and nobody opens meanwhile.
@@ -159,7 +159,7 @@ func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus
 	if err != nil {
 		return err
 	}
-	access, err := a.access(ctx, v)
+	access, err := a.disks.access(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus
 		return api.Errorf(api.CodeInUse, "volume %s is open", v.Meta.ID)
 	}
 	if !v.Spec.Root { // a root volume is claimed by its instance's epoch, when that starts
-		if err := a.claimVolume(ctx, v); err != nil {
+		if err := a.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}
