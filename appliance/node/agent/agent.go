@@ -20,6 +20,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,38 +166,8 @@ type Options struct {
 	Go func(func())
 }
 
-// Agent of one node.
-type Agent struct {
-	*core
-	loop *reconcile.Loop
-
-	restores *copies
-
-	unknown     *unknown
-	accelerator *acceleration
-	epoch       *observedEpoch
-	fence       *fenceKeeper
-	vgpus       *vgpuSlices
-	ports       *portSet
-	meter       *usageMeter
-	sampler     *sampler
-	reporter    *reporter
-	disks       *diskSet
-
-	images    *imageReconciler
-	snapshots *snapshotReconciler
-	backups   *backupReconciler
-	targets   *backupTargetReconciler
-
-	mu       sync.Mutex
-	stopping map[string]stopping  // instance → since it is being stopped here
-	claimed  map[string]int64     // instance → epoch in which its volume was claimed
-	arrived  map[string]time.Time // instance → when it was first seen to run here, while it came
-	moves    map[string]*move     // migrations from here, by id
-}
-
-// New makes an agent; Run starts it.
-func New(o Options) *Agent {
+// setDefaults fills in what was left out.
+func (o *Options) setDefaults() {
 	if o.StopGrace == 0 {
 		o.StopGrace = time.Minute
 	}
@@ -224,27 +195,78 @@ func New(o Options) *Agent {
 	if o.BootID == "" {
 		o.BootID = bootID()
 	}
+}
+
+// reconciler makes the objects of one kind so, by one step at a time: it is
+// called with an object's id when something about it has changed, and again
+// after the time that it returns; 0: when something changes. It owns what this
+// process remembers of the kind.
+type reconciler interface {
+	reconcile(ctx context.Context, id string) (again time.Duration, err error)
+}
+
+// Agent of one node: a reconciler for each kind, and what is done periodically.
+type Agent struct {
+	*core
+	loop  *reconcile.Loop
+	kinds map[api.Kind]reconciler
+
+	accelerator *acceleration
+	images      *imageReconciler
+	volumes     *volumeReconciler
+	backups     *backupReconciler
+	targets     *backupTargetReconciler
+	incoming    *migrationTarget
+
+	watcher  *watcher
+	meter    *usageMeter
+	sampler  *sampler
+	reporter *reporter
+	sweeper  *orphanSweeper
+}
+
+// New makes an agent; Run starts it.
+func New(o Options) *Agent {
+	o.setDefaults()
 	co := newCore(o)
-	a := &Agent{core: co, accelerator: &acceleration{}, epoch: &observedEpoch{cache: co.cache},
-		vgpus: &vgpuSlices{core: co}, ports: &portSet{core: co}, sampler: newSampler(co),
-		stopping: map[string]stopping{},
-		claimed:  map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}}
-	a.fence = &fenceKeeper{core: co, epoch: a.epoch}
-	a.meter = newUsageMeter(co, a.vgpus)
-	a.reporter = &reporter{core: co, epoch: a.epoch, accelerator: a.accelerator, fence: a.fence, meter: a.meter, news: make(chan struct{}, 1)}
-	a.unknown = &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
-	a.restores = newCopies(co, maxRestores)
-	a.disks = newDiskSet(co)
-	a.disks.moving = a.moving
-	a.images = newImageReconciler(co, a.reporter)
-	a.snapshots = &snapshotReconciler{core: co, disks: a.disks}
-	a.backups = &backupReconciler{core: co, disks: a.disks, copies: newCopies(co, maxBackups)}
-	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
+	a := &Agent{core: co, accelerator: &acceleration{}, sampler: newSampler(co)}
 	a.accelerator.set(o.Accelerator)
+	epoch := &observedEpoch{cache: co.cache}
+	fence := &fenceKeeper{core: co, epoch: epoch}
+	vgpus, ports, disks := &vgpuSlices{core: co}, &portSet{core: co}, newDiskSet(co)
+	unknown := &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
+	a.meter = newUsageMeter(co, vgpus)
+	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, news: make(chan struct{}, 1)}
+	a.watcher = &watcher{core: co, fence: fence}
+
+	domains := &domainBuilder{core: co, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
+	a.images = &imageReconciler{core: co, reporter: a.reporter, running: map[string]bool{}}
+	a.backups = &backupReconciler{core: co, disks: disks, copies: newCopies(co, maxBackups)}
+	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
+	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, arrived: map[string]time.Time{}}
+	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
+	a.incoming.migrations, disks.migrations = migrations, migrations
+	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, migrations: migrations}
+	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
+		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
+	attacher.volumes = a.volumes
+	instances := &instanceReconciler{core: co, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
+		domains: domains, migrations: migrations, incoming: a.incoming, volumes: a.volumes, stopping: map[string]stopping{}, claimed: map[string]int64{}}
+	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
+	a.kinds = map[api.Kind]reconciler{
+		api.KindInstance:     instances,
+		api.KindVolume:       a.volumes,
+		api.KindSnapshot:     &snapshotReconciler{core: co, disks: disks},
+		api.KindBackup:       a.backups,
+		api.KindBackupTarget: a.targets,
+		api.KindImage:        a.images,
+		api.KindMigration:    migrations,
+		api.KindNode:         &nodeReconciler{core: co, epoch: epoch, reporter: a.reporter, sweeper: a.sweeper},
+	}
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
-	a.kick, a.changed = a.loop.Kick, a.heard
+	co.kick, co.changed = a.loop.Kick, a.watcher.heard
 	return a
 }
 
@@ -292,86 +314,40 @@ func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader)
 	return a.images.put(ctx, id, content)
 }
 
+// Leaks is what lies on the node and belongs to nobody (orphanSweeper.leaks).
+func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
+	return a.sweeper.leaks(ctx, node)
+}
+
+// HandlePrepareMigration makes this node ready for a machine from another.
+func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
+	return a.incoming.prepare(ctx, from, r)
+}
+
+// HandleTunnel is this node's end of one stream; it closes conn.
+func (a *Agent) HandleTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
+	return a.incoming.acceptTunnel(ctx, from, r, conn)
+}
+
+// HandleFinish ends a migration here: the machine runs if all of it has
+// arrived, or is thrown away.
+func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
+	return a.incoming.finish(ctx, from, r)
+}
+
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reporter.run, a.orphans, a.meter.run, a.sampler.run, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watcher.watch, a.watcher.machineEvents, a.watcher.backendExits, a.reporter.run, a.sweeper.run, a.meter.run, a.sampler.run, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}
 	wg.Wait()
 	a.jobs.wait()
-	for _, c := range []*copies{a.backups.copies, a.restores, a.targets.copies} {
+	for _, c := range []*copies{a.backups.copies, a.volumes.restores, a.targets.copies} {
 		c.wait()
 	}
 	return ctx.Err()
-}
-
-func (a *Agent) watch(ctx context.Context) {
-	_ = a.o.Changes.Follow(ctx, Kinds, a.take) // ends with ctx
-}
-
-func (a *Agent) machineEvents(ctx context.Context) {
-	for ctx.Err() == nil {
-		events, err := a.o.Machines.Events(ctx)
-		if err != nil {
-			a.log.Warn("hypervisor events", "error", err)
-			sleep(ctx, time.Second)
-			continue
-		}
-		for e := range events {
-			a.machineEvent(e)
-		}
-	}
-}
-
-func (a *Agent) machineEvent(e hypervisor.Event) {
-	if e.Type != hypervisor.EventResync {
-		a.kick(key(api.KindInstance, string(e.ID)))
-		return
-	}
-	for _, key := range a.cache.instanceKeys() {
-		a.kick(key)
-	}
-}
-
-// take in what has changed in the store: the fence hears of it before anything is
-// done about it.
-func (a *Agent) take(n watchcache.News) { a.heard(a.cache.take(n)) }
-
-func (a *Agent) heard(keys []string) {
-	if len(keys) == 0 {
-		return
-	}
-	if err := a.fence.keep(false); err != nil {
-		a.log.Warn("telling the fence what to keep", "error", err) // each start and report tries again
-	}
-	for _, key := range keys {
-		a.kick(key)
-	}
-}
-
-func (a *Agent) backendExits(ctx context.Context) {
-	if a.o.VGPUs == nil {
-		return
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-a.o.VGPUs.Exits():
-			a.backendExit(id)
-		}
-	}
-}
-
-// backendExit looks at a running instance. One that ends while it is being
-// started is the start's failure: that is tried again with growing waits,
-// which a kick would cut short.
-func (a *Agent) backendExit(id api.InstanceID) {
-	if in, ok := get(a.cache, a.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
-		a.kick(key(api.KindInstance, string(id)))
-	}
 }
 
 // syncLook is how often a key waits for the first snapshot; staleLook is when
@@ -382,11 +358,17 @@ const (
 	laterLook = time.Second
 )
 
+// reconcile one key: what Loop and Stepper call.
 func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
 	if !a.cache.isSynced() {
 		return syncLook, nil
 	}
-	again, err := a.reconcileKind(ctx, k)
+	kind, id := splitKey(k)
+	r, ok := a.kinds[kind]
+	if !ok {
+		return 0, nil
+	}
+	again, err := r.reconcile(ctx, id)
 	switch {
 	case errors.Is(err, errStale):
 		return staleLook, nil
@@ -394,31 +376,6 @@ func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) 
 		return laterLook, nil
 	}
 	return again, err
-}
-
-func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, error) {
-	kind, id := splitKey(k)
-	switch kind {
-	case api.KindInstance:
-		return a.reconcileInstance(ctx, id)
-	case api.KindVolume:
-		return a.reconcileVolume(ctx, id)
-	case api.KindSnapshot:
-		return a.snapshots.reconcile(ctx, id)
-	case api.KindBackup:
-		return a.backups.reconcile(ctx, id)
-	case api.KindBackupTarget:
-		return a.targets.reconcile(ctx, id)
-	case api.KindImage:
-		return a.images.reconcile(ctx, id)
-	case api.KindNode:
-		if id == string(a.o.NodeID) {
-			return a.reconcileNode(ctx)
-		}
-	case api.KindMigration:
-		return a.reconcileMigration(ctx, id)
-	}
-	return 0, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 
@@ -9,6 +10,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
+
+// errStale ends a reconcile that was decided on old news: the cache has the
+// new, decide again.
+var errStale = errors.New("decided on old news")
 
 // core is what every reconciler and every periodic duty of the agent needs: the
 // options, the cache of the store, the pools, and the ways to write to the store.
@@ -114,10 +119,10 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 	switch kind {
 	case api.KindInstance:
 		in, err := api.Decode[api.Instance](o)
-		return err == nil && in.Assignment.Node != co.o.NodeID && !co.incoming(api.InstanceID(id)), &o, err
+		return err == nil && in.Assignment.Node != co.o.NodeID && !co.comesHere(api.InstanceID(id)), &o, err
 	default:
 		v, err := api.Decode[api.Volume](o)
-		if _, mine := get(co.cache, co.cache.instances, string(v.Spec.Instance)); mine || co.incoming(v.Spec.Instance) {
+		if _, mine := get(co.cache, co.cache.instances, string(v.Spec.Instance)); mine || co.comesHere(v.Spec.Instance) {
 			return false, &o, err // it follows its instance
 		}
 		if err != nil || v.Assignment.Node == "" || v.Assignment.Node == co.o.NodeID || v.Spec.Instance == "" {
@@ -129,8 +134,8 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 	}
 }
 
-// incoming says whether the instance is on its way here.
-func (co *core) incoming(id api.InstanceID) bool {
+// comesHere says whether the instance is on its way here.
+func (co *core) comesHere(id api.InstanceID) bool {
 	m, ok := co.cache.migrationOf(id)
 	return ok && m.Assignment.Target == co.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted
 }

@@ -31,12 +31,17 @@ func serialOf(v api.Volume) string {
 	return v.Meta.ID
 }
 
+// mover knows the migration that an instance is in the hands of.
+type mover interface {
+	moving(id api.InstanceID) (api.Migration, bool)
+}
+
 // diskSet opens volumes for this node's instances: who holds an instance's disks,
 // the keys that open them, and the claims on volumes.
 type diskSet struct {
 	*core
-	freezer *freezer
-	moving  func(api.InstanceID) (api.Migration, bool) // the migration that the instance is in the hands of
+	freezer    *freezer
+	migrations mover
 
 	mu sync.Mutex
 	// held are instances whose disks somebody changes, or starts with.

@@ -21,10 +21,6 @@ type imageReconciler struct {
 	running map[string]bool // images being imported
 }
 
-func newImageReconciler(co *core, r *reporter) *imageReconciler {
-	return &imageReconciler{core: co, reporter: r, running: map[string]bool{}}
-}
-
 // reconcile brings an image into the cluster, if that is this node's to
 // do: one with a URL is fetched by the node that it is assigned to, one without
 // waits for its bytes to be sent to any node (put). Then voters fetch a

@@ -160,7 +160,7 @@ func (ds *diskSet) withVolume(ctx context.Context, v api.Volume, f func(sds.Acce
 		return err
 	}
 	if holder != "" {
-		if _, moving := ds.moving(holder); moving {
+		if _, moving := ds.migrations.moving(holder); moving {
 			return errLater
 		}
 		release, err := ds.acquire(holder)
