@@ -11,8 +11,14 @@
 // migration's, return.go the return of a lost node. DESIGN.md says why an
 // instance never runs twice.
 //
-// Locks: mu or recordMu before mu before the cache's; no driver, store or
-// fence is called with mu held.
+// Each kind has a reconciler, found in one table; what is done periodically is a
+// type of its own too (usageMeter, sampler, reporter, orphanSweeper). Each owns
+// its state, and embeds core for what all need.
+//
+// Locks: every type's mu guards that type's state only, and no other type's mu is
+// taken, and no driver, store or fence called, while it is held; the cache's may
+// be. Exceptions are fenceKeeper.mu, held while the fence is told, and
+// usageMeter.recordMu, held while use is recorded.
 package agent
 
 import (
@@ -119,7 +125,7 @@ type Options struct {
 	Changes  Changes
 	Store    Store
 	Machines hypervisor.Driver
-	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by set
+	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
 	VGPUs    VGPUs
 	Cards    Cards // nil: no charts of cards
 

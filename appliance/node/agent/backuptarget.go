@@ -56,40 +56,40 @@ type backupTargetReconciler struct {
 
 // reconcile asks a target whether it answers. One node does that for all,
 // the one on duty: two that make one repository at once would spoil it.
-func (r *backupTargetReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
-	t, ok := get(r.cache, r.cache.targets, id)
-	if !ok || r.o.Backups == nil {
+func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	t, ok := get(rec.cache, rec.cache.targets, id)
+	if !ok || rec.o.Backups == nil {
 		return 0, nil
 	}
-	if !r.members.onDuty() {
+	if !rec.members.onDuty() {
 		return targetLook, nil
 	}
 	k, spec := key(api.KindBackupTarget, id), fmt.Sprintf("generation %d", t.Meta.Generation)
-	switch c := r.copies.look(k); {
+	switch c := rec.copies.look(k); {
 	case c.running:
 		return time.Second, nil
 	case c.ended && c.what != spec: // it is another now
-		r.copies.take(k)
+		rec.copies.take(k)
 	case c.ended:
 		if c.err != nil {
-			r.log.Warn("a backup target does not answer", "id", id, "error", c.err)
+			rec.log.Warn("a backup target does not answer", "id", id, "error", c.err)
 		}
 		if st := nextTarget(t, c.err); st != t.Status {
-			if err := r.report(ctx, api.KindBackupTarget, id, t.Meta.Revision, st); err != nil {
+			if err := rec.report(ctx, api.KindBackupTarget, id, t.Meta.Revision, st); err != nil {
 				return 0, err
 			}
 		}
-		r.copies.take(k)
+		rec.copies.take(k)
 		if c.err != nil {
 			return targetAgain, nil
 		}
 		return targetEvery, nil
 	}
-	r.copies.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
+	rec.copies.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
 		if prepared(t) {
-			return none, r.o.Backups.Answers(ctx, t)
+			return none, rec.o.Backups.Answers(ctx, t)
 		}
-		return none, r.o.Backups.Prepare(ctx, t)
+		return none, rec.o.Backups.Prepare(ctx, t)
 	})
 	return time.Second, nil
 }

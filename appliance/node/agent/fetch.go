@@ -18,8 +18,8 @@ type Remote interface {
 }
 
 // export gives another node an image, whichever pool it lies in.
-func (r *imageReconciler) export(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
-	_, pool, err := r.find(ctx, id)
+func (rec *imageReconciler) export(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	_, pool, err := rec.find(ctx, id)
 	if err != nil {
 		return nil, sds.Image{}, err
 	}
@@ -27,8 +27,8 @@ func (r *imageReconciler) export(ctx context.Context, id api.ImageID) (io.ReadCl
 }
 
 // find on this node.
-func (r *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
-	for _, p := range r.pools.inOrder() {
+func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
+	for _, p := range rec.pools.inOrder() {
 		img, err := p.Image(ctx, id)
 		if err == nil {
 			return img, p, nil
@@ -43,23 +43,23 @@ func (r *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, 
 const copyEvery = 5 * time.Minute
 
 // copyToVoter fetches a ready image for a node that votes.
-func (r *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (time.Duration, error) {
-	n, ok := r.cache.self()
-	if !ok || !n.Assignment.Voter || r.o.Remote == nil {
+func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (time.Duration, error) {
+	n, ok := rec.cache.self()
+	if !ok || !n.Assignment.Voter || rec.o.Remote == nil {
 		return 0, nil
 	}
-	if _, _, err := r.find(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
+	if _, _, err := rec.find(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
 		return copyEvery, err
 	}
-	_, err := r.need(ctx, r.pools.home(), img, key(api.KindImage, img.Meta.ID))
+	_, err := rec.need(ctx, rec.pools.home(), img, key(api.KindImage, img.Meta.ID))
 	return time.Second, err
 }
 
 // need says whether the image is in the pool, and otherwise has it
 // fetched; the key is kicked when it is there.
-func (r *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
+func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)
-	p, err := r.pools.driver(pool)
+	p, err := rec.pools.driver(pool)
 	if err != nil {
 		return false, err
 	}
@@ -69,14 +69,14 @@ func (r *imageReconciler) need(ctx context.Context, pool string, img api.Image, 
 	if img.Status.Phase != api.ImageReady {
 		return false, nil
 	}
-	return false, r.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
-		return r.fetch(ctx, pool, p, img)
+	return false, rec.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
+		return rec.fetch(ctx, pool, p, img)
 	})
 }
 
 // fetch copies an image from another pool of this node, or from another
 // node, into the pool.
-func (r *imageReconciler) fetch(ctx context.Context, name string, into sds.Driver, img api.Image) error {
+func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Driver, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	var errs []error
 	try := func(content io.ReadCloser, have sds.Image, err error) bool {
@@ -90,7 +90,7 @@ func (r *imageReconciler) fetch(ctx context.Context, name string, into sds.Drive
 		}
 		return err == nil
 	}
-	for other, p := range r.pools.inOrder() {
+	for other, p := range rec.pools.inOrder() {
 		if other == cmp.Or(name, api.PoolLocal) {
 			continue
 		}
@@ -102,14 +102,14 @@ func (r *imageReconciler) fetch(ctx context.Context, name string, into sds.Drive
 			return nil
 		}
 	}
-	for _, n := range all(r.cache, r.cache.nodes) {
+	for _, n := range all(rec.cache, rec.cache.nodes) {
 		from := api.NodeID(n.Meta.ID)
-		if from == r.o.NodeID || r.members.away(from) || !slices.Contains(n.Status.Images, id) || r.o.Remote == nil {
+		if from == rec.o.NodeID || rec.members.away(from) || !slices.Contains(n.Status.Images, id) || rec.o.Remote == nil {
 			continue
 		}
-		if content, have, err := r.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
-			r.log.Info("fetched an image", "id", id, "from", from)
-			return r.reporter.reportNode(ctx) // others may fetch it from here
+		if content, have, err := rec.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
+			rec.log.Info("fetched an image", "id", id, "from", from)
+			return rec.reporter.reportNode(ctx) // others may fetch it from here
 		}
 	}
 	if len(errs) == 0 {

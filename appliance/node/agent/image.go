@@ -31,35 +31,35 @@ type imageReconciler struct {
 //	               │          ▲     that brought it in takes the finalizer off,
 //	               ▼          │     or when it is lost the one on duty
 //	             Failed ──────┘ tried again (retry.go)
-func (r *imageReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
-	img, ok := get(r.cache, r.cache.images, id)
+func (rec *imageReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	img, ok := get(rec.cache, rec.cache.images, id)
 	if !ok {
 		return 0, nil
 	}
 	if img.Meta.DeletedAt != nil {
-		return r.end(ctx, img)
+		return rec.end(ctx, img)
 	}
 	if img.Status.Phase == api.ImageReady {
-		return r.copyToVoter(ctx, img)
+		return rec.copyToVoter(ctx, img)
 	}
-	mine := img.Assignment.Node == r.o.NodeID || img.Assignment.Node == "" && r.members.alone()
+	mine := img.Assignment.Node == rec.o.NodeID || img.Assignment.Node == "" && rec.members.alone()
 	if img.Spec.URL == "" {
-		return 0, r.awaitUpload(ctx, img)
+		return 0, rec.awaitUpload(ctx, img)
 	}
 	if !mine {
 		return 0, nil
 	}
-	if have, _, err := r.find(ctx, api.ImageID(id)); err == nil {
-		return 0, r.writeStatus(ctx, img, ready(have, r.o.NodeID))
+	if have, _, err := rec.find(ctx, api.ImageID(id)); err == nil {
+		return 0, rec.writeStatus(ctx, img, ready(have, rec.o.NodeID))
 	}
-	if wait, held := r.hold(img.Status.Retry, r.triedImport(img), retryThere); held {
+	if wait, held := rec.hold(img.Status.Retry, rec.triedImport(img), retryThere); held {
 		return wait, nil
 	}
-	err := r.jobs.startImport(ctx, img.Meta.Organization, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
-		err := r.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
+	err := rec.jobs.startImport(ctx, img.Meta.Organization, "import "+id, key(api.KindImage, id), func(ctx context.Context) error {
+		err := rec.importImage(ctx, img, sds.ImageImport{URL: img.Spec.URL})
 		var f *importFailed
 		if errors.As(err, &f) { // the status says it, and when it is tried again
-			r.log.Warn("import image failed", "id", id, "error", err)
+			rec.log.Warn("import image failed", "id", id, "error", err)
 			return nil
 		}
 		return err
@@ -74,13 +74,13 @@ func (f *importFailed) Unwrap() error { return f.error }
 
 // failedImport is the status after an import has failed. What failed at a URL is
 // tried again, unless it would give the same answer.
-func (r *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus {
-	st := api.ImageStatus{Phase: api.ImageFailed, Node: r.o.NodeID, LastError: err.Error()}
-	of := r.triedImport(img)
+func (rec *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus {
+	st := api.ImageStatus{Phase: api.ImageFailed, Node: rec.o.NodeID, LastError: err.Error()}
+	of := rec.triedImport(img)
 	switch code := api.CodeOf(err); {
 	case img.Spec.URL == "": // the bytes have to be sent again
 	case code == api.CodeUnavailable || code == api.CodeInternal:
-		st.Retry = img.Status.Retry.After(img.Meta.ID, of, r.o.Now(), retryThere)
+		st.Retry = img.Status.Retry.After(img.Meta.ID, of, rec.o.Now(), retryThere)
 	default:
 		st.Retry = img.Status.Retry.Last(of)
 	}
@@ -89,30 +89,30 @@ func (r *imageReconciler) failedImport(img api.Image, err error) api.ImageStatus
 
 // triedImport is what a try of the import is of. A node that is alone begins before
 // the planner says that it is to: that is the same try.
-func (r *imageReconciler) triedImport(img api.Image) string {
+func (rec *imageReconciler) triedImport(img api.Image) string {
 	as := img.Assignment
 	if as.Node == "" {
-		as.Node = r.o.NodeID
+		as.Node = rec.o.NodeID
 	}
 	return api.Tried(img.Meta, as)
 }
 
 // awaitUpload says what became of an upload that a restart has ended, or of one
 // whose node is lost: the bytes must come again.
-func (r *imageReconciler) awaitUpload(ctx context.Context, img api.Image) error {
+func (rec *imageReconciler) awaitUpload(ctx context.Context, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	st := img.Status
 	began := st.Phase == api.ImageImporting
 	switch {
-	case began && st.Node == r.o.NodeID:
-		if r.importing(img.Meta.ID) {
+	case began && st.Node == rec.o.NodeID:
+		if rec.importing(img.Meta.ID) {
 			return nil
 		}
-		if have, _, err := r.find(ctx, id); err == nil {
-			return r.writeStatus(ctx, img, ready(have, r.o.NodeID))
+		if have, _, err := rec.find(ctx, id); err == nil {
+			return rec.writeStatus(ctx, img, ready(have, rec.o.NodeID))
 		}
-	case began && r.members.away(st.Node), st.Phase == "":
-		if !r.members.onDuty() {
+	case began && rec.members.away(st.Node), st.Phase == "":
+		if !rec.members.onDuty() {
 			return nil
 		}
 	default:
@@ -120,16 +120,16 @@ func (r *imageReconciler) awaitUpload(ctx context.Context, img api.Image) error 
 	}
 	// Of the image as it was seen, and not once more (writeStatus): meanwhile another
 	// node may have been sent the bytes.
-	return r.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, api.ImageStatus{Phase: api.ImagePending})
+	return rec.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, api.ImageStatus{Phase: api.ImagePending})
 }
 
 // end deletes this node's copies.
-func (r *imageReconciler) end(ctx context.Context, img api.Image) (time.Duration, error) {
+func (rec *imageReconciler) end(ctx context.Context, img api.Image) (time.Duration, error) {
 	id := api.ImageID(img.Meta.ID)
-	if r.jobs.stop("import " + img.Meta.ID) {
+	if rec.jobs.stop("import " + img.Meta.ID) {
 		return time.Second, nil
 	}
-	for _, p := range r.pools.inOrder() {
+	for _, p := range rec.pools.inOrder() {
 		err := p.DeleteImage(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse { // volumes of it are being deleted
 			return time.Second, nil
@@ -138,23 +138,23 @@ func (r *imageReconciler) end(ctx context.Context, img api.Image) (time.Duration
 			return 0, err
 		}
 	}
-	if img.Status.Node != "" && !r.members.away(img.Status.Node) {
-		if img.Status.Node != r.o.NodeID {
+	if img.Status.Node != "" && !rec.members.away(img.Status.Node) {
+		if img.Status.Node != rec.o.NodeID {
 			return 0, nil
 		}
-	} else if !r.members.onDuty() {
+	} else if !rec.members.onDuty() {
 		return 0, nil
 	}
-	return 0, r.forget(ctx, api.KindImage, img.Meta.ID)
+	return 0, rec.forget(ctx, api.KindImage, img.Meta.ID)
 }
 
 // put takes an image's bytes from a client.
-func (r *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Reader) error {
-	o, err := r.o.Store.Get(ctx, api.KindImage, string(id))
+func (rec *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Reader) error {
+	o, err := rec.o.Store.Get(ctx, api.KindImage, string(id))
 	if err != nil {
 		return err
 	}
-	r.takeObject(o)
+	rec.takeObject(o)
 	img, err := api.Decode[api.Image](o)
 	if err != nil {
 		return err
@@ -162,10 +162,10 @@ func (r *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Re
 	switch {
 	case img.Status.Phase == api.ImageReady:
 		return api.Errorf(api.CodeState, "image %s has its content already", img.Meta.Name).WithHint("import it under another name")
-	case img.Status.Phase == api.ImageImporting && img.Status.Node != r.o.NodeID && !r.members.away(img.Status.Node):
+	case img.Status.Phase == api.ImageImporting && img.Status.Node != rec.o.NodeID && !rec.members.away(img.Status.Node):
 		return api.Errorf(api.CodeState, "image %s is being sent to another node", img.Meta.Name)
 	}
-	err = r.importImage(ctx, img, sds.ImageImport{Content: content})
+	err = rec.importImage(ctx, img, sds.ImageImport{Content: content})
 	var f *importFailed
 	if errors.As(err, &f) {
 		return f.error
@@ -173,44 +173,44 @@ func (r *imageReconciler) put(ctx context.Context, id api.ImageID, content io.Re
 	return err
 }
 
-func (r *imageReconciler) importing(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.running[id]
+func (rec *imageReconciler) importing(id string) bool {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return rec.running[id]
 }
 
-func (r *imageReconciler) importImage(ctx context.Context, img api.Image, in sds.ImageImport) error {
+func (rec *imageReconciler) importImage(ctx context.Context, img api.Image, in sds.ImageImport) error {
 	id := img.Meta.ID
-	r.mu.Lock()
-	if r.running[id] {
-		r.mu.Unlock()
+	rec.mu.Lock()
+	if rec.running[id] {
+		rec.mu.Unlock()
 		return api.Errorf(api.CodeState, "image %s is being imported already", img.Meta.Name)
 	}
-	r.running[id] = true
-	r.mu.Unlock()
+	rec.running[id] = true
+	rec.mu.Unlock()
 	defer func() {
-		r.mu.Lock()
-		delete(r.running, id)
-		r.mu.Unlock()
+		rec.mu.Lock()
+		delete(rec.running, id)
+		rec.mu.Unlock()
 	}()
 
-	again := img.Spec.URL != "" && img.Status.Retry.Stands(r.triedImport(img)) // it stays Failed until it is there
+	again := img.Spec.URL != "" && img.Status.Retry.Stands(rec.triedImport(img)) // it stays Failed until it is there
 	if !again {
-		if err := r.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: r.o.NodeID}); err != nil {
+		if err := rec.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: rec.o.NodeID}); err != nil {
 			return err
 		}
 	}
-	last := r.o.Now()
+	last := rec.o.Now()
 	in.ID, in.Format, in.SHA256 = api.ImageID(id), sds.Format(img.Spec.Format), img.Spec.Sha256
 	in.Progress = func(n int64) {
-		if now := r.o.Now(); !again && now.Sub(last) >= 2*time.Second {
+		if now := rec.o.Now(); !again && now.Sub(last) >= 2*time.Second {
 			last = now
-			if err := r.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: r.o.NodeID, ProgressBytes: n}); err != nil {
-				r.log.Warn("report", "id", id, "error", err)
+			if err := rec.writeStatus(ctx, img, api.ImageStatus{Phase: api.ImageImporting, Node: rec.o.NodeID, ProgressBytes: n}); err != nil {
+				rec.log.Warn("report", "id", id, "error", err)
 			}
 		}
 	}
-	pool, err := r.pools.driver(r.pools.home())
+	pool, err := rec.pools.driver(rec.pools.home())
 	if err != nil {
 		return err
 	}
@@ -219,13 +219,13 @@ func (r *imageReconciler) importImage(ctx context.Context, img api.Image, in sds
 		// The caller may be gone; the status must still tell the truth.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		if said := r.writeStatus(ctx, img, r.failedImport(img, err)); said != nil {
-			r.log.Warn("report", "id", id, "error", said)
+		if said := rec.writeStatus(ctx, img, rec.failedImport(img, err)); said != nil {
+			rec.log.Warn("report", "id", id, "error", said)
 			return err
 		}
 		return &importFailed{err}
 	}
-	return r.writeStatus(ctx, img, ready(have, r.o.NodeID))
+	return rec.writeStatus(ctx, img, ready(have, rec.o.NodeID))
 }
 
 func ready(have sds.Image, node api.NodeID) api.ImageStatus {
@@ -236,16 +236,16 @@ func ready(have sds.Image, node api.NodeID) api.ImageStatus {
 // writeStatus reports a status for whoever brings an image in: a conflict is a
 // change of something else, or another's word that it waits for its bytes: once
 // more.
-func (r *imageReconciler) writeStatus(ctx context.Context, img api.Image, st api.ImageStatus) error {
+func (rec *imageReconciler) writeStatus(ctx context.Context, img api.Image, st api.ImageStatus) error {
 	var err error
 	for range 3 {
-		if now, ok := get(r.cache, r.cache.images, img.Meta.ID); ok {
+		if now, ok := get(rec.cache, rec.cache.images, img.Meta.ID); ok {
 			img = now
 		}
 		if reflect.DeepEqual(img.Status, st) {
 			return nil
 		}
-		if err = r.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, st); !errors.Is(err, errStale) {
+		if err = rec.report(ctx, api.KindImage, img.Meta.ID, img.Meta.Revision, st); !errors.Is(err, errStale) {
 			return err
 		}
 	}

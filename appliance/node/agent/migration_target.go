@@ -65,7 +65,7 @@ func active(m api.Migration, in api.Instance) error {
 }
 
 // prepare makes this node ready for a machine from another. It
-// is undone when the migration ends otherwise than here (leave).
+// is undone when the migration ends otherwise than here (instanceReconciler.leave).
 func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
 	var none PrepareReply
 	m, in, err := t.arriving(ctx, from, r.Migration)
@@ -97,7 +97,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if err != nil {
 		return none, err
 	}
-	// They stay until it has come, or does not come (adopt, leave).
+	// They stay until it has come, or does not come (instanceReconciler.adopt, leave).
 	if err := t.disks.setSecrets(ctx, disks); err != nil {
 		return none, err
 	}

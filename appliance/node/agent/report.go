@@ -70,7 +70,7 @@ func (r *reporter) untilNextReport(ctx context.Context) {
 	}
 }
 
-// sleepOrNews reports whether soon has ended it.
+// sleepOrNews reports whether soon has ended the wait.
 func (r *reporter) sleepOrNews(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -22,32 +22,32 @@ type nodeReconciler struct {
 //	          │ give up: domains, vGPUs, files, local volumes that the store
 //	          ▼          gives to others or does not know
 //	status.observedEpoch = 5 ─► the planner makes the node Ready
-func (r *nodeReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
-	n, ok := r.cache.self()
-	if id != string(r.o.NodeID) || !ok || n.Assignment.Epoch <= r.epoch.get() {
+func (rec *nodeReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	n, ok := rec.cache.self()
+	if id != string(rec.o.NodeID) || !ok || n.Assignment.Epoch <= rec.epoch.get() {
 		return 0, nil
 	}
-	r.log.Warn("this node was declared lost: giving up what is no longer its own", "epoch", n.Assignment.Epoch)
+	rec.log.Warn("this node was declared lost: giving up what is no longer its own", "epoch", n.Assignment.Epoch)
 	// What this node still believes to be its own is asked about too.
-	for _, in := range all(r.cache, r.cache.instances) {
-		if err := r.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
+	for _, in := range all(rec.cache, rec.cache.instances) {
+		if err := rec.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
 			return 0, err
 		}
 	}
-	if err := r.sweeper.sweepRuns(ctx); err != nil {
+	if err := rec.sweeper.sweepRuns(ctx); err != nil {
 		return 0, err
 	}
 	// A volume in the way does not keep the node from working: nobody else has
 	// it, and the next sweep tries again.
-	if err := r.sweeper.sweepVolumes(ctx); err != nil {
-		r.log.Warn("giving up volumes", "error", err)
+	if err := rec.sweeper.sweepVolumes(ctx); err != nil {
+		rec.log.Warn("giving up volumes", "error", err)
 	}
-	r.epoch.raise(n.Assignment.Epoch)
-	if err := r.reporter.reportNode(ctx); err != nil {
+	rec.epoch.raise(n.Assignment.Epoch)
+	if err := rec.reporter.reportNode(ctx); err != nil {
 		return 0, err
 	}
-	for _, k := range r.cache.instanceKeys() {
-		r.kick(k)
+	for _, k := range rec.cache.instanceKeys() {
+		rec.kick(k)
 	}
 	return 0, nil
 }

@@ -11,17 +11,17 @@ import (
 // leave deletes a volume of this node's own that another node has now, and
 // after a while one that the store does not know. A shared one is left to its
 // new owner.
-func (r *volumeReconciler) leave(ctx context.Context, id string) error {
-	local := r.pools.drivers()[api.PoolLocal]
+func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
+	local := rec.pools.drivers()[api.PoolLocal]
 	_, err := local.Volume(ctx, api.VolumeID(id))
 	here := err == nil
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
-	if !here && !exists(r.meter.path(id)) {
+	if !here && !exists(rec.meter.path(id)) {
 		return nil
 	}
-	gone, o, err := r.notMine(ctx, api.KindVolume, id)
+	gone, o, err := rec.notMine(ctx, api.KindVolume, id)
 	if err != nil || !gone {
 		return err
 	}
@@ -30,18 +30,18 @@ func (r *volumeReconciler) leave(ctx context.Context, id string) error {
 		if v, err = api.Decode[api.Volume](*o); err != nil {
 			return err
 		}
-		if r.inUse(ctx, v) {
+		if rec.inUse(ctx, v) {
 			return api.Errorf(api.CodeInUse, "volume %s is still open here", id)
 		}
 	}
-	if err := r.meter.leave(ctx, api.KindVolume, id, o); err != nil {
+	if err := rec.meter.leave(ctx, api.KindVolume, id, o); err != nil {
 		return err
 	}
-	if !here || r.perhapsOnly(o, v) && r.unknown.stays(api.PoolLocal, api.KindVolume, id) {
+	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(api.PoolLocal, api.KindVolume, id) {
 		return nil
 	}
-	r.log.Warn("removing a volume that is not this node's", "id", id)
-	if err := r.drop(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
+	rec.log.Warn("removing a volume that is not this node's", "id", id)
+	if err := rec.drop(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return err
 	}
 	return nil
@@ -50,19 +50,19 @@ func (r *volumeReconciler) leave(ctx context.Context, id string) error {
 // perhapsOnly says whether the copy of the volume in this node's own pool may be
 // the only one: the store does not know the volume, or has it on a node that is
 // not there any more. v is what o holds.
-func (r *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {
-	return o == nil || v.Meta.DeletedAt == nil && r.members.removed(v.Assignment.Node)
+func (rec *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {
+	return o == nil || v.Meta.DeletedAt == nil && rec.members.removed(v.Assignment.Node)
 }
 
 // drop deletes a volume that is nobody's here any more, with its
 // snapshots. v is what is known of it.
-func (r *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
+func (rec *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
 	if p.Capabilities().Snapshots {
 		snapshots, err := p.Snapshots(ctx, id)
 		if err != nil {
 			return err
 		}
-		e, err := r.disks.encryption(ctx, v)
+		e, err := rec.disks.encryption(ctx, v)
 		if err != nil {
 			return err
 		}
