@@ -8,7 +8,7 @@
 //	libvirt events ─kick─┘        ▲──────────────────────────────────┘
 //
 // instance_next.go draws the instance's life cycle, migration_next.go a
-// migration's, return.go the return of a lost node. DESIGN.md says why an
+// migration's, node.go the return of a lost node. DESIGN.md says why an
 // instance never runs twice.
 //
 // Each kind has a reconciler, found in one table; what is done periodically is a
@@ -25,11 +25,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +35,6 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -52,155 +48,6 @@ type Store interface {
 // Changes tells the agent what changes in the cluster (watchcache.Cache).
 type Changes interface {
 	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.News)) error
-}
-
-// VGPUs runs the vGPU backends of this node's instances.
-type VGPUs interface {
-	// GPUs of the node.
-	GPUs(ctx context.Context) ([]GPU, error)
-	// SetCard decides about a card of the node.
-	SetCard(ctx context.Context, device string, c Card) error
-	// Ensure that the instance has its slice and a backend that listens on
-	// the socket it returns.
-	Ensure(ctx context.Context, v VGPU) (socket string, err error)
-	// Alive says whether the instance's backend runs.
-	Alive(id api.InstanceID) bool
-	// Stop ends the backend; the slice and its totals stay.
-	Stop(ctx context.Context, id api.InstanceID) error
-	// Remove ends the backend and gives the slice back; nothing to do if there is none.
-	Remove(ctx context.Context, id api.InstanceID) error
-	// List the instances that have a backend or a slice.
-	List(ctx context.Context) ([]api.InstanceID, error)
-	// Totals of the instance's vGPU since its slice was first made: they only
-	// grow. None yet: zero.
-	Totals(ctx context.Context, id api.InstanceID) (Totals, error)
-	// Exits delivers an instance's id when its backend has ended.
-	Exits() <-chan api.InstanceID
-}
-
-// GPU of this node, as gpud sees it.
-type GPU struct {
-	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
-	VRAMBytes, VRAMUsedBytes      int64
-	VRAMSwappedBytes              int64 // of VRAMUsedBytes
-	Multiprocessors, VGPUs        int64
-	Failed                        string // why it does not work; empty: it works
-	Throttled                     bool   // hot, and slower by it
-	Card
-}
-
-// Card is what the card's pool decides about it.
-type Card struct {
-	// SwapBytes of this node's memory back what the card is promised beyond its
-	// own.
-	SwapBytes int64
-	// Interop: guests may answer the vendor runtime's authenticity query.
-	Interop bool
-}
-
-// VGPU that an instance should have. Device is gpud's name of the card.
-type VGPU struct {
-	Instance                api.InstanceID
-	Device                  string
-	VRAMBytes, SharePercent int64
-	Tier                    api.GPUTier
-	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
-	VCPUs, MemoryBytes int64
-}
-
-// Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos
-// were executed in these tiers.
-type Totals struct {
-	GPUNanos, PremiumNanos, BasicNanos, VRAMByteSeconds, CopyBytes, Launches uint64
-}
-
-// Options of an agent.
-type Options struct {
-	NodeID   api.NodeID
-	NodeName string
-	DataDir  string // instances' files
-	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
-	Version  string
-
-	Changes  Changes
-	Store    Store
-	Machines hypervisor.Driver
-	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
-	VGPUs    VGPUs
-	Cards    Cards // nil: no charts of cards
-
-	// In a cluster; nil on a node alone.
-	Lease    Lease               // nil: always valid
-	Fence    Fence               // nil: nobody kills
-	Migrator hypervisor.Migrator // nil: machines do not move while they run
-	Remote   Remote              // nil: there is nobody to fetch images from
-	Peers    Peers               // nil: nobody to move to
-	Keys     Keys                // nil: no disk is encrypted or in Ceph
-	Ports    Ports               // nil: no networks
-	Ceph     Storage             // nil: this node runs no Ceph
-	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
-	// node, or nil. nil: there is nothing to bound.
-	WorkerLimits func() error
-	// Agreement returns which nodes' copies of the cluster's state differ without a
-	// majority, as far as this node has found out, or nil. nil: it never does.
-	Agreement func() error
-	Backups   Backups // nil: no backups
-	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
-	Upgrade func() api.NodeUpgrade
-	// Fenced says whether the fence has ended a run of the instance that began
-	// at since; an error: it does not answer now. nil: it does not say.
-	Fenced func(id api.InstanceID, since time.Time) (bool, error)
-	BootID string // of the machine's present boot; empty: the kernel's
-
-	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
-	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
-	ToolsDisc   string                 // ISO with the guest tools; empty: none
-
-	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
-	ReportEvery time.Duration // node and GPU reports, 0: 10 s
-	MeterEvery  time.Duration // usage records, 0: 5 min
-	KeepUnknown time.Duration // what a pool has and the store does not know (unknown.go), 0: a week
-	Log         *slog.Logger
-	Now         func() time.Time // nil: time.Now
-	// NoSync: what the agent writes need not outlive a power cut. For
-	// simulations, which write much.
-	NoSync bool
-	// WriteSeed writes an instance's cloud-init disc; nil: cloudinit.WriteSeed.
-	WriteSeed func(path string, s cloudinit.Seed) error
-	// Go runs what takes long beside everything else; nil: a goroutine.
-	Go func(func())
-}
-
-// setDefaults fills in what was left out.
-func (o *Options) setDefaults() {
-	if o.StopGrace == 0 {
-		o.StopGrace = time.Minute
-	}
-	if o.ReportEvery == 0 {
-		o.ReportEvery = 10 * time.Second
-	}
-	if o.MeterEvery == 0 {
-		o.MeterEvery = 5 * time.Minute
-	}
-	if o.KeepUnknown == 0 {
-		o.KeepUnknown = keepUnknown
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	if o.Go == nil {
-		o.Go = func(f func()) { go f() }
-	}
-	if o.WriteSeed == nil {
-		o.WriteSeed = cloudinit.WriteSeed
-	}
-	if o.BootID == "" {
-		o.BootID = bootID()
-	}
 }
 
 // reconciler makes the objects of one kind so, by one step at a time: it is
@@ -274,15 +121,6 @@ func New(o Options) *Agent {
 	}})
 	co.kick, co.changed = a.loop.Kick, a.watcher.heard
 	return a
-}
-
-// bootID is the kernel's name of the present boot.
-func bootID() string {
-	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(raw))
 }
 
 // SetPool takes a pool in that can be used from now on, instead of one of that

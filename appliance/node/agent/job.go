@@ -38,6 +38,16 @@ func newJobs(c *core) *jobs {
 	return &jobs{c: c, running: map[string]job{}, failed: map[string]error{}}
 }
 
+// spawn runs f beside everything else; wait waits for it.
+func (j *jobs) spawn(f func()) {
+	j.wg.Add(1)
+	j.c.o.Go(func() {
+		defer j.wg.Done()
+		f()
+	})
+}
+
+// wait until all have ended.
 func (j *jobs) wait() { j.wg.Wait() }
 
 // start f unless it runs or there is no room, and return the error of the last
@@ -65,10 +75,8 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 	own, cancel := context.WithCancel(ctx)
 	next.cancel = cancel
 	j.running[name] = next
-	j.wg.Add(1)
 	j.mu.Unlock()
-	j.c.o.Go(func() {
-		defer j.wg.Done()
+	j.spawn(func() {
 		err := f(own)
 		stopped := own.Err() != nil && ctx.Err() == nil
 		cancel()

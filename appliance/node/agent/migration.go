@@ -343,9 +343,7 @@ func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, i
 	rec.learn(m, func(mv *move) { mv.seen.copying, reply = true, mv.reply })
 	o := hypervisor.MigrateOptions{Target: reply.Target, CopyDisks: reply.CopyDisks, Tunnel: tunnel{rec.o.Peers, m},
 		Progress: func(p hypervisor.MigrationProgress) { rec.learn(m, func(mv *move) { mv.seen.progress = p }) }}
-	rec.jobs.wg.Add(1)
-	rec.o.Go(func() {
-		defer rec.jobs.wg.Done()
+	rec.jobs.spawn(func() {
 		result, err := hypervisor.MigrationResult{}, rec.confirm(ctx, in)
 		if err == nil {
 			result, err = rec.o.Migrator.Migrate(ctx, api.InstanceID(in.Meta.ID), o)

@@ -8,6 +8,66 @@ import (
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
+// VGPUs runs the vGPU backends of this node's instances.
+type VGPUs interface {
+	// GPUs of the node.
+	GPUs(ctx context.Context) ([]GPU, error)
+	// SetCard decides about a card of the node.
+	SetCard(ctx context.Context, device string, c Card) error
+	// Ensure that the instance has its slice and a backend that listens on
+	// the socket it returns.
+	Ensure(ctx context.Context, v VGPU) (socket string, err error)
+	// Alive says whether the instance's backend runs.
+	Alive(id api.InstanceID) bool
+	// Stop ends the backend; the slice and its totals stay.
+	Stop(ctx context.Context, id api.InstanceID) error
+	// Remove ends the backend and gives the slice back; nothing to do if there is none.
+	Remove(ctx context.Context, id api.InstanceID) error
+	// List the instances that have a backend or a slice.
+	List(ctx context.Context) ([]api.InstanceID, error)
+	// Totals of the instance's vGPU since its slice was first made: they only
+	// grow. None yet: zero.
+	Totals(ctx context.Context, id api.InstanceID) (Totals, error)
+	// Exits delivers an instance's id when its backend has ended.
+	Exits() <-chan api.InstanceID
+}
+
+// GPU of this node, as gpud sees it.
+type GPU struct {
+	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
+	VRAMBytes, VRAMUsedBytes      int64
+	VRAMSwappedBytes              int64 // of VRAMUsedBytes
+	Multiprocessors, VGPUs        int64
+	Failed                        string // why it does not work; empty: it works
+	Throttled                     bool   // hot, and slower by it
+	Card
+}
+
+// Card is what the card's pool decides about it.
+type Card struct {
+	// SwapBytes of this node's memory back what the card is promised beyond its
+	// own.
+	SwapBytes int64
+	// Interop: guests may answer the vendor runtime's authenticity query.
+	Interop bool
+}
+
+// VGPU that an instance should have. Device is gpud's name of the card.
+type VGPU struct {
+	Instance                api.InstanceID
+	Device                  string
+	VRAMBytes, SharePercent int64
+	Tier                    api.GPUTier
+	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
+	VCPUs, MemoryBytes int64
+}
+
+// Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos
+// were executed in these tiers.
+type Totals struct {
+	GPUNanos, PremiumNanos, BasicNanos, VRAMByteSeconds, CopyBytes, Launches uint64
+}
+
 // vgpuSlices are what gpud holds for this node's instances.
 type vgpuSlices struct{ *core }
 
