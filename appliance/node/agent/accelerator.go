@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"sync/atomic"
+
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -11,21 +13,24 @@ type accelerated struct {
 	why error                  // it is not known
 }
 
-// SetAccelerator changes how machines run that are started from now on, and what
+// acceleration is how this node's machines run.
+type acceleration struct{ value atomic.Value } // accelerated
+
+// set changes how machines run that are started from now on, and what
 // the node's status says of it.
-func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.Store(accelerated{how: x}) }
+func (ac *acceleration) set(x hypervisor.Accelerator) { ac.value.Store(accelerated{how: x}) }
 
-// NoAccelerator says that no machine starts here now, and why. What runs goes on.
-func (a *Agent) NoAccelerator(why error) { a.accelerator.Store(accelerated{why: why}) }
+// unset says that no machine starts here now, and why. What runs goes on.
+func (ac *acceleration) unset(why error) { ac.value.Store(accelerated{why: why}) }
 
-func (a *Agent) howMachinesRun() hypervisor.Accelerator {
-	return a.accelerator.Load().(accelerated).how
+func (ac *acceleration) how() hypervisor.Accelerator {
+	return ac.value.Load().(accelerated).how
 }
 
-// machinesStart returns why no machine can be started here whatever the
+// ready returns why no machine can be started here whatever the
 // hypervisor says, or nil.
-func (a *Agent) machinesStart() error {
-	x := a.accelerator.Load().(accelerated)
+func (ac *acceleration) ready() error {
+	x := ac.value.Load().(accelerated)
 	switch {
 	case x.why != nil:
 		return x.why

@@ -8,32 +8,33 @@
 //	libvirt events ─kick─┘        ▲──────────────────────────────────┘
 //
 // instance_next.go draws the instance's life cycle, migration_next.go a
-// migration's, return.go the return of a lost node. DESIGN.md says why an
+// migration's, node.go the return of a lost node. DESIGN.md says why an
 // instance never runs twice.
 //
-// Locks: keepMu or usageMu before mu before the cache's; no driver, store or
-// fence is called with mu held.
+// Each kind has a reconciler, found in one table; what is done periodically is a
+// type of its own too (usageMeter, sampler, reporter, orphanSweeper). Each owns
+// its state, and embeds core for what all need.
+//
+// Locks: every type's mu guards that type's state only, and no other type's mu is
+// taken, and no driver, store or fence called, while it is held; the cache's may
+// be. Exceptions are fenceKeeper.mu, held while the fence is told, and
+// usageMeter.recordMu, held while use is recorded.
 package agent
 
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"maps"
-	"os"
+	"io"
+	"net"
 	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
-	"github.com/basalt-gpu/basalt/appliance/node/metrics"
 	"github.com/basalt-gpu/basalt/appliance/node/reconcile"
 	"github.com/basalt-gpu/basalt/hypervisor"
-	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
@@ -49,312 +50,148 @@ type Changes interface {
 	Follow(ctx context.Context, kinds []objects.Kind, take func(watchcache.News)) error
 }
 
-// VGPUs runs the vGPU backends of this node's instances.
-type VGPUs interface {
-	// GPUs of the node.
-	GPUs(ctx context.Context) ([]GPU, error)
-	// SetCard decides about a card of the node.
-	SetCard(ctx context.Context, device string, c Card) error
-	// Ensure that the instance has its slice and a backend that listens on
-	// the socket it returns.
-	Ensure(ctx context.Context, v VGPU) (socket string, err error)
-	// Alive says whether the instance's backend runs.
-	Alive(id api.InstanceID) bool
-	// Stop ends the backend; the slice and its totals stay.
-	Stop(ctx context.Context, id api.InstanceID) error
-	// Remove ends the backend and gives the slice back; nothing to do if there is none.
-	Remove(ctx context.Context, id api.InstanceID) error
-	// List the instances that have a backend or a slice.
-	List(ctx context.Context) ([]api.InstanceID, error)
-	// Totals of the instance's vGPU since its slice was first made: they only
-	// grow. None yet: zero.
-	Totals(ctx context.Context, id api.InstanceID) (Totals, error)
-	// Exits delivers an instance's id when its backend has ended.
-	Exits() <-chan api.InstanceID
+// reconciler makes the objects of one kind so, by one step at a time: it is
+// called with an object's id when something about it has changed, and again
+// after the time that it returns; 0: when something changes. It owns what this
+// process remembers of the kind.
+type reconciler interface {
+	reconcile(ctx context.Context, id string) (again time.Duration, err error)
 }
 
-// GPU of this node, as gpud sees it.
-type GPU struct {
-	ID, Name, Model, UUID, Driver string // ID is gpud's name of the device
-	VRAMBytes, VRAMUsedBytes      int64
-	VRAMSwappedBytes              int64 // of VRAMUsedBytes
-	Multiprocessors, VGPUs        int64
-	Failed                        string // why it does not work; empty: it works
-	Throttled                     bool   // hot, and slower by it
-	Card
-}
-
-// Card is what the card's pool decides about it.
-type Card struct {
-	// SwapBytes of this node's memory back what the card is promised beyond its
-	// own.
-	SwapBytes int64
-	// Interop: guests may answer the vendor runtime's authenticity query.
-	Interop bool
-}
-
-// VGPU that an instance should have. Device is gpud's name of the card.
-type VGPU struct {
-	Instance                api.InstanceID
-	Device                  string
-	VRAMBytes, SharePercent int64
-	Tier                    api.GPUTier
-	// VCPUs and MemoryBytes of the instance: what it pays for of the node, besides.
-	VCPUs, MemoryBytes int64
-}
-
-// Totals of a vGPU: exact, cumulative. Of GPUNanos, PremiumNanos and BasicNanos
-// were executed in these tiers.
-type Totals struct {
-	GPUNanos, PremiumNanos, BasicNanos, VRAMByteSeconds, CopyBytes, Launches uint64
-}
-
-// Options of an agent.
-type Options struct {
-	NodeID   api.NodeID
-	NodeName string
-	DataDir  string // instances' files
-	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
-	Version  string
-
-	Changes  Changes
-	Store    Store
-	Machines hypervisor.Driver
-	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
-	VGPUs    VGPUs
-	Cards    Cards // nil: no charts of cards
-
-	// In a cluster; nil on a node alone.
-	Lease    Lease               // nil: always valid
-	Fence    Fence               // nil: nobody kills
-	Migrator hypervisor.Migrator // nil: machines do not move while they run
-	Remote   Remote              // nil: there is nobody to fetch images from
-	Peers    Peers               // nil: nobody to move to
-	Keys     Keys                // nil: no disk is encrypted or in Ceph
-	Ports    Ports               // nil: no networks
-	Ceph     Storage             // nil: this node runs no Ceph
-	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
-	// node, or nil. nil: there is nothing to bound.
-	WorkerLimits func() error
-	// Agreement returns which nodes' copies of the cluster's state differ without a
-	// majority, as far as this node has found out, or nil. nil: it never does.
-	Agreement func() error
-	Backups   Backups // nil: no backups
-	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
-	Upgrade func() api.NodeUpgrade
-	// Fenced says whether the fence has ended a run of the instance that began
-	// at since; an error: it does not answer now. nil: it does not say.
-	Fenced func(id api.InstanceID, since time.Time) (bool, error)
-	BootID string // of the machine's present boot; empty: the kernel's
-
-	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
-	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
-	ToolsDisc   string                 // ISO with the guest tools; empty: none
-
-	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
-	ReportEvery time.Duration // node and GPU reports, 0: 10 s
-	MeterEvery  time.Duration // usage records, 0: 5 min
-	KeepUnknown time.Duration // what a pool has and the store does not know (unknown.go), 0: a week
-	Log         *slog.Logger
-	Now         func() time.Time // nil: time.Now
-	// NoSync: what the agent writes need not outlive a power cut. For
-	// simulations, which write much.
-	NoSync bool
-	// WriteSeed writes an instance's cloud-init disc; nil: cloudinit.WriteSeed.
-	WriteSeed func(path string, s cloudinit.Seed) error
-	// Go runs what takes long beside everything else; nil: a goroutine.
-	Go func(func())
-}
-
-// Agent of one node.
+// Agent of one node: a reconciler for each kind, and what is done periodically.
 type Agent struct {
-	o    Options
-	log  *slog.Logger
-	loop *reconcile.Loop
+	*core
+	loop  *reconcile.Loop
+	kinds map[api.Kind]reconciler
 
-	kick func(key string) // asks for a key to be reconciled soon
-	news chan struct{}    // there is something to report
+	accelerator *acceleration
+	images      *imageReconciler
+	volumes     *volumeReconciler
+	backups     *backupReconciler
+	targets     *backupTargetReconciler
+	incoming    *migrationTarget
 
-	cache *cache
-	jobs  jobs
-
-	backups, restores, targets *copies
-
-	unknown *unknown
-
-	book *metrics.Book // charts
-
-	accelerator atomic.Value // accelerated
-	pools       atomic.Pointer[map[string]sds.Driver]
-
-	mu       sync.Mutex
-	stopping map[string]stopping  // instance → since it is being stopped here
-	running  map[string]bool      // images being imported
-	ran      map[string]time.Time // instance → when it was last seen to run here
-	claimed  map[string]int64     // instance → epoch in which its volume was claimed
-	arrived  map[string]time.Time // instance → when it was first seen to run here, while it came
-	moves    map[string]*move     // migrations from here, by id
-	// disksHeld are instances whose disks somebody changes, or starts with.
-	disksHeld map[api.InstanceID]bool
-	lastNode  api.NodeStatus
-	metered   time.Time // begin of the last round that recorded everything
-	observed  int64     // epoch given up for
-
-	keepMu sync.Mutex
-	kept   []api.InstanceID // what the fence has; nil: unknown
-
-	usageMu sync.Mutex
-	watched map[string]bool  // resources metered since this process started
-	ended   map[string]bool  // resources whose metering is over
-	closed  map[string]int64 // … here, up to this epoch
+	watcher  *watcher
+	meter    *usageMeter
+	sampler  *sampler
+	reporter *reporter
+	sweeper  *orphanSweeper
 }
 
 // New makes an agent; Run starts it.
 func New(o Options) *Agent {
-	if o.StopGrace == 0 {
-		o.StopGrace = time.Minute
+	o.setDefaults()
+	co := newCore(o)
+	a := &Agent{core: co, accelerator: &acceleration{}, sampler: newSampler(co)}
+	a.accelerator.set(o.Accelerator)
+	epoch := &observedEpoch{cache: co.cache}
+	fence := &fenceKeeper{core: co, epoch: epoch}
+	vgpus, ports, disks := &vgpuSlices{core: co}, &portSet{core: co}, newDiskSet(co)
+	unknown := &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
+	a.meter = newUsageMeter(co, vgpus)
+	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, news: make(chan struct{}, 1)}
+	a.watcher = &watcher{core: co, fence: fence}
+
+	domains := &domainBuilder{core: co, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
+	a.images = &imageReconciler{core: co, reporter: a.reporter, running: map[string]bool{}}
+	a.backups = &backupReconciler{core: co, disks: disks, copies: newCopies(co, maxBackups)}
+	a.targets = &backupTargetReconciler{core: co, copies: newCopies(co, maxTargets)}
+	a.incoming = &migrationTarget{core: co, epoch: epoch, fence: fence, disks: disks, ports: ports, domains: domains, arrived: map[string]time.Time{}}
+	migrations := &migrationReconciler{core: co, fence: fence, disks: disks, meter: a.meter, target: a.incoming, moves: map[string]*move{}}
+	a.incoming.migrations, disks.migrations = migrations, migrations
+	attacher := &volumeAttacher{core: co, fence: fence, disks: disks, migrations: migrations}
+	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
+		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
+	attacher.volumes = a.volumes
+	instances := &instanceReconciler{core: co, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
+		domains: domains, migrations: migrations, incoming: a.incoming, volumes: a.volumes, stopping: map[string]stopping{}, claimed: map[string]int64{}}
+	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
+	a.kinds = map[api.Kind]reconciler{
+		api.KindInstance:     instances,
+		api.KindVolume:       a.volumes,
+		api.KindSnapshot:     &snapshotReconciler{core: co, disks: disks},
+		api.KindBackup:       a.backups,
+		api.KindBackupTarget: a.targets,
+		api.KindImage:        a.images,
+		api.KindMigration:    migrations,
+		api.KindNode:         &nodeReconciler{core: co, epoch: epoch, reporter: a.reporter, sweeper: a.sweeper},
 	}
-	if o.ReportEvery == 0 {
-		o.ReportEvery = 10 * time.Second
-	}
-	if o.MeterEvery == 0 {
-		o.MeterEvery = 5 * time.Minute
-	}
-	if o.KeepUnknown == 0 {
-		o.KeepUnknown = keepUnknown
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	if o.Go == nil {
-		o.Go = func(f func()) { go f() }
-	}
-	if o.WriteSeed == nil {
-		o.WriteSeed = cloudinit.WriteSeed
-	}
-	if o.BootID == "" {
-		o.BootID = bootID()
-	}
-	a := &Agent{o: o, log: o.Log.With("node", o.NodeName), news: make(chan struct{}, 1), cache: newCache(o.NodeID), book: metrics.NewBook(o.Now()),
-		stopping: map[string]stopping{}, running: map[string]bool{},
-		ran: map[string]time.Time{}, claimed: map[string]int64{}, arrived: map[string]time.Time{}, moves: map[string]*move{}, disksHeld: map[api.InstanceID]bool{}, watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
-	a.jobs.init(a)
-	a.unknown = &unknown{path: filepath.Join(o.DataDir, "unknown.json"), store: a.writeFile}
-	pools := maps.Clone(o.Pools)
-	a.pools.Store(&pools)
-	a.backups, a.restores, a.targets = newCopies(a, maxBackups), newCopies(a, maxRestores), newCopies(a, maxTargets)
-	a.SetAccelerator(o.Accelerator)
 	a.loop = reconcile.New(reconcile.Options{Reconcile: a.reconcile, OnError: func(key string, err error) {
 		a.log.Warn("step failed, will try again", "key", key, "error", err)
 	}})
-	a.kick = a.loop.Kick
+	co.kick, co.changed = a.loop.Kick, a.watcher.heard
 	return a
 }
 
-// bootID is the kernel's name of the present boot.
-func bootID() string {
-	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(raw))
+// SetPool takes a pool in that can be used from now on, instead of one of that
+// name; nil: it cannot any more.
+func (a *Agent) SetPool(name string, d sds.Driver) { a.pools.set(name, d) }
+
+// SetAccelerator changes how machines run that are started from now on, and what
+// the node's status says of it.
+func (a *Agent) SetAccelerator(x hypervisor.Accelerator) { a.accelerator.set(x) }
+
+// NoAccelerator says that no machine starts here now, and why. What runs goes on.
+func (a *Agent) NoAccelerator(why error) { a.accelerator.unset(why) }
+
+// ReportSoon has the node reported now, and not when it is time to. It does not
+// wait for that.
+func (a *Agent) ReportSoon() { a.reporter.soon() }
+
+// Samples of an instance, of this node or of one of its cards.
+func (a *Agent) Samples(ctx context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
+	return a.sampler.samples(ctx, of, id, q)
+}
+
+// GPUTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
+	return a.sampler.gpuTenants(ctx, gpu)
+}
+
+// ExportImage gives another node an image, whichever pool it lies in.
+func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	return a.images.export(ctx, id)
+}
+
+// PutImage takes an image's bytes from a client.
+func (a *Agent) PutImage(ctx context.Context, id api.ImageID, content io.Reader) error {
+	return a.images.put(ctx, id, content)
+}
+
+// Leaks is what lies on the node and belongs to nobody (orphanSweeper.leaks).
+func (a *Agent) Leaks(ctx context.Context, node api.NodeID) ([]api.Leak, error) {
+	return a.sweeper.leaks(ctx, node)
+}
+
+// HandlePrepareMigration makes this node ready for a machine from another.
+func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
+	return a.incoming.prepare(ctx, from, r)
+}
+
+// HandleTunnel is this node's end of one stream; it closes conn.
+func (a *Agent) HandleTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
+	return a.incoming.acceptTunnel(ctx, from, r, conn)
+}
+
+// HandleFinish ends a migration here: the machine runs if all of it has
+// arrived, or is thrown away.
+func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
+	return a.incoming.finish(ctx, from, r)
 }
 
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watch, a.machineEvents, a.backendExits, a.reports, a.orphans, a.meters, a.sampling, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watcher.watch, a.watcher.machineEvents, a.watcher.backendExits, a.reporter.run, a.sweeper.run, a.meter.run, a.sampler.run, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}
 	wg.Wait()
 	a.jobs.wait()
-	for _, c := range []*copies{a.backups, a.restores, a.targets} {
+	for _, c := range []*copies{a.backups.copies, a.volumes.restores, a.targets.copies} {
 		c.wait()
 	}
 	return ctx.Err()
-}
-
-func (a *Agent) watch(ctx context.Context) {
-	_ = a.o.Changes.Follow(ctx, Kinds, a.take) // ends with ctx
-}
-
-func (a *Agent) machineEvents(ctx context.Context) {
-	for ctx.Err() == nil {
-		events, err := a.o.Machines.Events(ctx)
-		if err != nil {
-			a.log.Warn("hypervisor events", "error", err)
-			sleep(ctx, time.Second)
-			continue
-		}
-		for e := range events {
-			a.machineEvent(e)
-		}
-	}
-}
-
-func (a *Agent) machineEvent(e hypervisor.Event) {
-	if e.Type != hypervisor.EventResync {
-		a.kick(key(api.KindInstance, string(e.ID)))
-		return
-	}
-	for _, key := range a.cache.instanceKeys() {
-		a.kick(key)
-	}
-}
-
-// take in what has changed in the store: the fence hears of it before anything is
-// done about it.
-func (a *Agent) take(n watchcache.News) { a.heard(a.cache.take(n)) }
-
-// takeChange takes in an object that the store has answered, or (Now is nil) that it has
-// not any more.
-func (a *Agent) takeChange(c objects.Change) { a.heard(a.cache.apply(c)) }
-
-// takeObject takes in an object that the store has answered.
-func (a *Agent) takeObject(o api.Object) {
-	if c, ok := decoded(o); ok {
-		a.takeChange(c)
-	}
-}
-
-func (a *Agent) heard(keys []string) {
-	if len(keys) == 0 {
-		return
-	}
-	if err := a.keep(false); err != nil {
-		a.log.Warn("telling the fence what to keep", "error", err) // each start and report tries again
-	}
-	for _, key := range keys {
-		a.kick(key)
-	}
-}
-
-func (a *Agent) backendExits(ctx context.Context) {
-	if a.o.VGPUs == nil {
-		return
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case id := <-a.o.VGPUs.Exits():
-			a.backendExit(id)
-		}
-	}
-}
-
-// backendExit looks at a running instance. One that ends while it is being
-// started is the start's failure: that is tried again with growing waits,
-// which a kick would cut short.
-func (a *Agent) backendExit(id api.InstanceID) {
-	if in, ok := get(a.cache, a.cache.instances, string(id)); ok && in.Status.Phase == api.InstanceRunning {
-		a.kick(key(api.KindInstance, string(id)))
-	}
 }
 
 // syncLook is how often a key waits for the first snapshot; staleLook is when
@@ -365,11 +202,17 @@ const (
 	laterLook = time.Second
 )
 
+// reconcile one key: what Loop and Stepper call.
 func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) {
 	if !a.cache.isSynced() {
 		return syncLook, nil
 	}
-	again, err := a.reconcileKind(ctx, k)
+	kind, id := splitKey(k)
+	r, ok := a.kinds[kind]
+	if !ok {
+		return 0, nil
+	}
+	again, err := r.reconcile(ctx, id)
 	switch {
 	case errors.Is(err, errStale):
 		return staleLook, nil
@@ -377,58 +220,6 @@ func (a *Agent) reconcile(ctx context.Context, k string) (time.Duration, error) 
 		return laterLook, nil
 	}
 	return again, err
-}
-
-func (a *Agent) reconcileKind(ctx context.Context, k string) (time.Duration, error) {
-	kind, id := splitKey(k)
-	switch kind {
-	case api.KindInstance:
-		return a.reconcileInstance(ctx, id)
-	case api.KindVolume:
-		return a.reconcileVolume(ctx, id)
-	case api.KindSnapshot:
-		return a.reconcileSnapshot(ctx, id)
-	case api.KindBackup:
-		return a.reconcileBackup(ctx, id)
-	case api.KindBackupTarget:
-		return a.reconcileTarget(ctx, id)
-	case api.KindImage:
-		return a.reconcileImage(ctx, id)
-	case api.KindNode:
-		if id == string(a.o.NodeID) {
-			return a.reconcileNode(ctx)
-		}
-	case api.KindMigration:
-		return a.reconcileMigration(ctx, id)
-	}
-	return 0, nil
-}
-
-// apply commits commands and takes their outcome into the cache at once, so
-// that the next step does not decide on old news.
-func (a *Agent) apply(ctx context.Context, cmds ...api.Command) error {
-	objects, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: cmds})
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		if o.Kind == api.KindNode {
-			a.takeObject(o) // written on any revision: it may bring what others decided
-		} else if c, ok := decoded(o); ok {
-			a.cache.apply(c) // what this node just said is no news
-		}
-	}
-	return nil
-}
-
-// forget takes the agent's finalizer off: nothing of the object is left here.
-func (a *Agent) forget(ctx context.Context, kind api.Kind, id string) error {
-	_, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: []api.Command{
-		{Op: api.OpForget, Kind: kind, ID: id, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}}})
-	if api.CodeOf(err) == api.CodeNotFound {
-		return nil
-	}
-	return err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -79,8 +79,8 @@ func TestNextTarget(t *testing.T) {
 // Copies keep to their limit, keep what became of them, and let go when told.
 func TestCopies(t *testing.T) {
 	kicked := make(chan string, 10)
-	a := &Agent{o: Options{Go: func(f func()) { go f() }}, kick: func(k string) { kicked <- k }}
-	c := newCopies(a, 1)
+	co := &core{o: Options{Go: func(f func()) { go f() }}, kick: func(k string) { kicked <- k }}
+	c := newCopies(co, 1)
 	begin := func(key string, f func(ctx context.Context) error) bool {
 		return c.begin(t.Context(), key, "x", func(ctx context.Context, p func(backup.Progress)) (backup.Result, error) {
 			p(backup.Progress{DoneBytes: 1, TotalBytes: 2})

@@ -48,42 +48,48 @@ func nextTarget(t api.BackupTarget, err error) api.BackupTargetStatus {
 // prepared says whether the target has had its repository.
 func prepared(t api.BackupTarget) bool { return t.Status.ObservedGeneration > 0 }
 
-// reconcileTarget asks a target whether it answers. One node does that for all,
+// backupTargetReconciler prepares backup targets and asks whether they answer.
+type backupTargetReconciler struct {
+	*core
+	copies *copies
+}
+
+// reconcile asks a target whether it answers. One node does that for all,
 // the one on duty: two that make one repository at once would spoil it.
-func (a *Agent) reconcileTarget(ctx context.Context, id string) (time.Duration, error) {
-	t, ok := get(a.cache, a.cache.targets, id)
-	if !ok || a.o.Backups == nil {
+func (rec *backupTargetReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	t, ok := get(rec.cache, rec.cache.targets, id)
+	if !ok || rec.o.Backups == nil {
 		return 0, nil
 	}
-	if !a.onDuty() {
+	if !rec.members.onDuty() {
 		return targetLook, nil
 	}
 	k, spec := key(api.KindBackupTarget, id), fmt.Sprintf("generation %d", t.Meta.Generation)
-	switch c := a.targets.look(k); {
+	switch c := rec.copies.look(k); {
 	case c.running:
 		return time.Second, nil
 	case c.ended && c.what != spec: // it is another now
-		a.targets.take(k)
+		rec.copies.take(k)
 	case c.ended:
 		if c.err != nil {
-			a.log.Warn("a backup target does not answer", "id", id, "error", c.err)
+			rec.log.Warn("a backup target does not answer", "id", id, "error", c.err)
 		}
 		if st := nextTarget(t, c.err); st != t.Status {
-			if err := a.report(ctx, api.KindBackupTarget, id, t.Meta.Revision, st); err != nil {
+			if err := rec.report(ctx, api.KindBackupTarget, id, t.Meta.Revision, st); err != nil {
 				return 0, err
 			}
 		}
-		a.targets.take(k)
+		rec.copies.take(k)
 		if c.err != nil {
 			return targetAgain, nil
 		}
 		return targetEvery, nil
 	}
-	a.targets.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
+	rec.copies.begin(ctx, k, spec, func(ctx context.Context, _ func(backup.Progress)) (none backup.Result, err error) {
 		if prepared(t) {
-			return none, a.o.Backups.Answers(ctx, t)
+			return none, rec.o.Backups.Answers(ctx, t)
 		}
-		return none, a.o.Backups.Prepare(ctx, t)
+		return none, rec.o.Backups.Prepare(ctx, t)
 	})
 	return time.Second, nil
 }

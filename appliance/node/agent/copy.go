@@ -23,7 +23,7 @@ const (
 //	nothing ─begin─► running ─► ended ─take─► nothing
 //	                    └─cancel─► (its end) ─► nothing
 type copies struct {
-	a    *Agent
+	core *core
 	most int
 
 	mu  sync.Mutex
@@ -53,8 +53,8 @@ type copySeen struct {
 	err            error
 }
 
-func newCopies(a *Agent, most int) *copies {
-	return &copies{a: a, most: most, all: map[string]*copying{}}
+func newCopies(co *core, most int) *copies {
+	return &copies{core: co, most: most, all: map[string]*copying{}}
 }
 
 func (c *copies) wait() { c.wg.Wait() }
@@ -72,7 +72,7 @@ func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context
 	c.all[key] = x
 	c.wg.Add(1)
 	c.mu.Unlock()
-	c.a.o.Go(func() {
+	c.core.o.Go(func() {
 		defer c.wg.Done()
 		defer cancel()
 		result, err := f(ctx, func(p backup.Progress) {
@@ -85,7 +85,7 @@ func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context
 			delete(c.all, key)
 		}
 		c.mu.Unlock()
-		c.a.kick(key)
+		c.core.kick(key)
 	})
 	return true
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/backup"
 )
 
 // Keys are what disks are opened with.
@@ -29,15 +31,38 @@ func serialOf(v api.Volume) string {
 	return v.Meta.ID
 }
 
+// mover knows the migration that an instance is in the hands of.
+type mover interface {
+	moving(id api.InstanceID) (api.Migration, bool)
+}
+
+// diskSet opens volumes for this node's instances: who holds an instance's disks,
+// the keys that open them, and the claims on volumes.
+type diskSet struct {
+	*core
+	freezer    *freezer
+	migrations mover
+
+	mu sync.Mutex
+	// held are instances whose disks somebody changes, or starts with.
+	held map[api.InstanceID]bool
+}
+
+func newDiskSet(co *core) *diskSet {
+	d := &diskSet{core: co, held: map[api.InstanceID]bool{}}
+	d.freezer = &freezer{core: co, disks: d}
+	return d
+}
+
 // encryption of the volume; nil: it is not encrypted.
-func (a *Agent) encryption(ctx context.Context, v api.Volume) (*sds.Encryption, error) {
+func (ds *diskSet) encryption(ctx context.Context, v api.Volume) (*sds.Encryption, error) {
 	if !v.Spec.Encrypted {
 		return nil, nil
 	}
-	if a.o.Keys == nil {
+	if ds.o.Keys == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this node has no key of encrypted volumes")
 	}
-	pass, err := a.o.Keys.Unwrap(ctx, v)
+	pass, err := ds.o.Keys.Unwrap(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +112,9 @@ type disk struct {
 	secrets []hypervisor.Secret
 }
 
-// findDisk of the volume in its pool.
-func (a *Agent) findDisk(ctx context.Context, v api.Volume) (disk, error) {
-	p, err := a.pool(v.Assignment.Pool)
+// find of the volume in its pool.
+func (ds *diskSet) find(ctx context.Context, v api.Volume) (disk, error) {
+	p, err := ds.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return disk{}, err
 	}
@@ -97,13 +122,13 @@ func (a *Agent) findDisk(ctx context.Context, v api.Volume) (disk, error) {
 	if err != nil {
 		return disk{}, err
 	}
-	return a.openable(ctx, v, have, p)
+	return ds.openable(ctx, v, have, p)
 }
 
 // openable is the disk with the keys that open it.
-func (a *Agent) openable(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (disk, error) {
+func (ds *diskSet) openable(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (disk, error) {
 	k := disk{Disk: diskOf(v, have, p.PoolID())}
-	e, err := a.encryption(ctx, v)
+	e, err := ds.encryption(ctx, v)
 	if err != nil {
 		return disk{}, err
 	}
@@ -111,10 +136,10 @@ func (a *Agent) openable(ctx context.Context, v api.Volume, have sds.Volume, p s
 		k.secrets = append(k.secrets, hypervisor.NewSecret(hypervisor.SecretDisk, diskSecret(api.VolumeID(v.Meta.ID)), e.Passphrase))
 	}
 	if r := have.Source.RBD; r != nil && r.User != "" {
-		if a.o.Keys == nil {
+		if ds.o.Keys == nil {
 			return disk{}, api.Errorf(api.CodeUnavailable, "this node has no key of the Ceph cluster")
 		}
-		key, err := a.o.Keys.Ceph(ctx, r.User)
+		key, err := ds.o.Keys.Ceph(ctx, r.User)
 		if err != nil {
 			return disk{}, err
 		}
@@ -126,18 +151,18 @@ func (a *Agent) openable(ctx context.Context, v api.Volume, have sds.Volume, p s
 // withSecrets lets the hypervisor open the disks while f runs. QEMU then has
 // the passphrases itself, and they are forgotten; Ceph's key stays, for it is
 // of all disks.
-func (a *Agent) withSecrets(ctx context.Context, disks []disk, f func() error) error {
-	defer a.unsetSecrets(context.WithoutCancel(ctx), disks)
-	if err := a.setSecrets(ctx, disks); err != nil {
+func (ds *diskSet) withSecrets(ctx context.Context, disks []disk, f func() error) error {
+	defer ds.unsetSecrets(context.WithoutCancel(ctx), disks)
+	if err := ds.setSecrets(ctx, disks); err != nil {
 		return err
 	}
 	return f()
 }
 
-func (a *Agent) setSecrets(ctx context.Context, disks []disk) error {
+func (ds *diskSet) setSecrets(ctx context.Context, disks []disk) error {
 	for _, k := range disks {
 		for _, s := range k.secrets {
-			if err := a.o.Machines.SetSecret(ctx, s); err != nil {
+			if err := ds.o.Machines.SetSecret(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -145,32 +170,32 @@ func (a *Agent) setSecrets(ctx context.Context, disks []disk) error {
 	return nil
 }
 
-func (a *Agent) unsetSecrets(ctx context.Context, disks []disk) {
+func (ds *diskSet) unsetSecrets(ctx context.Context, disks []disk) {
 	for _, k := range disks {
 		for _, s := range k.secrets {
 			if s.Use != hypervisor.SecretDisk {
 				continue
 			}
-			if err := a.o.Machines.UnsetSecret(ctx, s.UUID); err != nil {
-				a.log.Warn("a passphrase is left with the hypervisor", "name", s.Name, "error", err)
+			if err := ds.o.Machines.UnsetSecret(ctx, s.UUID); err != nil {
+				ds.log.Warn("a passphrase is left with the hypervisor", "name", s.Name, "error", err)
 			}
 		}
 	}
 }
 
 // forgetKeys of volumes that a machine has opened by now, or will not.
-func (a *Agent) forgetKeys(ctx context.Context, volumes []api.VolumeID) {
+func (ds *diskSet) forgetKeys(ctx context.Context, volumes []api.VolumeID) {
 	for _, id := range volumes {
-		if err := a.o.Machines.UnsetSecret(ctx, hypervisor.SecretUUID(diskSecret(id))); err != nil {
-			a.log.Warn("a passphrase is left with the hypervisor", "volume", id, "error", err)
+		if err := ds.o.Machines.UnsetSecret(ctx, hypervisor.SecretUUID(diskSecret(id))); err != nil {
+			ds.log.Warn("a passphrase is left with the hypervisor", "volume", id, "error", err)
 		}
 	}
 }
 
 // attachedTo are the volumes beside the root volume that the instance's machine
 // has open when it runs, in their order.
-func (a *Agent) attachedTo(in api.Instance) (attached []api.Volume) {
-	for _, v := range all(a.cache, a.cache.volumes) {
+func (ds *diskSet) attachedTo(in api.Instance) (attached []api.Volume) {
+	for _, v := range all(ds.cache, ds.cache.volumes) {
 		if !v.Spec.Root && v.Status.Attached == api.InstanceID(in.Meta.ID) && v.Spec.Instance == v.Status.Attached && v.Meta.DeletedAt == nil {
 			attached = append(attached, v)
 		}
@@ -181,27 +206,27 @@ func (a *Agent) attachedTo(in api.Instance) (attached []api.Volume) {
 // errLater ends a reconcile that has to wait for another's: soon again.
 var errLater = errors.New("another step about the same disks is under way")
 
-// holdDisks keeps others from starting the instance's machine, or changing its
+// acquire keeps others from starting the instance's machine, or changing its
 // disks, until release is called. It does not wait: a merge of layers may take
 // minutes.
-func (a *Agent) holdDisks(id api.InstanceID) (release func(), err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.disksHeld[id] {
+func (ds *diskSet) acquire(id api.InstanceID) (release func(), err error) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	if ds.held[id] {
 		return nil, errLater
 	}
-	a.disksHeld[id] = true
+	ds.held[id] = true
 	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.disksHeld, id)
+		ds.mu.Lock()
+		defer ds.mu.Unlock()
+		delete(ds.held, id)
 	}, nil
 }
 
 // confirmVolume asks the store whether the volume is still this node's and the
 // instance's: nothing is opened on the cache's word.
-func (a *Agent) confirmVolume(ctx context.Context, v api.Volume) error {
-	o, err := a.o.Store.Get(ctx, api.KindVolume, v.Meta.ID)
+func (ds *diskSet) confirmVolume(ctx context.Context, v api.Volume) error {
+	o, err := ds.o.Store.Get(ctx, api.KindVolume, v.Meta.ID)
 	if err != nil {
 		return err
 	}
@@ -210,17 +235,32 @@ func (a *Agent) confirmVolume(ctx context.Context, v api.Volume) error {
 		return err
 	}
 	if now.Assignment != v.Assignment || now.Spec.Instance != v.Spec.Instance || now.Status.Attached != v.Status.Attached || now.Meta.DeletedAt != nil {
-		a.takeObject(o)
+		ds.takeObject(o)
 		return errStale
 	}
 	return nil
 }
 
 // claimVolume for what this node does with it.
-func (a *Agent) claimVolume(ctx context.Context, v api.Volume) error {
-	p, err := a.pool(v.Assignment.Pool)
+func (ds *diskSet) claimVolume(ctx context.Context, v api.Volume) error {
+	p, err := ds.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
-	return p.ClaimVolume(ctx, api.VolumeID(v.Meta.ID), sds.Owner{Node: a.o.NodeID, Epoch: v.Assignment.Epoch})
+	return p.ClaimVolume(ctx, api.VolumeID(v.Meta.ID), sds.Owner{Node: ds.o.NodeID, Epoch: v.Assignment.Epoch})
+}
+
+// copied is a disk of the volume with the keys that open it.
+func (ds *diskSet) copied(ctx context.Context, v api.Volume, src sds.Source, bytes int64) (d backup.Disk, err error) {
+	d = backup.Disk{Source: src, SizeBytes: bytes}
+	if d.Encryption, err = ds.encryption(ctx, v); err != nil {
+		return d, err
+	}
+	if r := src.RBD; r != nil && r.User != "" {
+		if ds.o.Keys == nil {
+			return d, api.Errorf(api.CodeUnavailable, "this node has no key of the Ceph cluster")
+		}
+		d.CephKey, err = ds.o.Keys.Ceph(ctx, r.User)
+	}
+	return d, err
 }

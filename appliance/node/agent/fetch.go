@@ -17,18 +17,18 @@ type Remote interface {
 	FetchImage(ctx context.Context, from api.NodeID, id api.ImageID) (io.ReadCloser, sds.Image, error)
 }
 
-// ExportImage gives another node an image, whichever pool it lies in.
-func (a *Agent) ExportImage(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
-	_, pool, err := a.findImage(ctx, id)
+// export gives another node an image, whichever pool it lies in.
+func (rec *imageReconciler) export(ctx context.Context, id api.ImageID) (io.ReadCloser, sds.Image, error) {
+	_, pool, err := rec.find(ctx, id)
 	if err != nil {
 		return nil, sds.Image{}, err
 	}
 	return pool.ExportImage(ctx, id)
 }
 
-// findImage on this node.
-func (a *Agent) findImage(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
-	for _, p := range a.inOrder() {
+// find on this node.
+func (rec *imageReconciler) find(ctx context.Context, id api.ImageID) (sds.Image, sds.Driver, error) {
+	for _, p := range rec.pools.inOrder() {
 		img, err := p.Image(ctx, id)
 		if err == nil {
 			return img, p, nil
@@ -42,24 +42,24 @@ func (a *Agent) findImage(ctx context.Context, id api.ImageID) (sds.Image, sds.D
 
 const copyEvery = 5 * time.Minute
 
-// copyImage fetches a ready image for a node that votes.
-func (a *Agent) copyImage(ctx context.Context, img api.Image) (time.Duration, error) {
-	n, ok := a.cache.self()
-	if !ok || !n.Assignment.Voter || a.o.Remote == nil {
+// copyToVoter fetches a ready image for a node that votes.
+func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (time.Duration, error) {
+	n, ok := rec.cache.self()
+	if !ok || !n.Assignment.Voter || rec.o.Remote == nil {
 		return 0, nil
 	}
-	if _, _, err := a.findImage(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
+	if _, _, err := rec.find(ctx, api.ImageID(img.Meta.ID)); api.CodeOf(err) != api.CodeNotFound {
 		return copyEvery, err
 	}
-	_, err := a.needImage(ctx, a.homePool(), img, key(api.KindImage, img.Meta.ID))
+	_, err := rec.need(ctx, rec.pools.home(), img, key(api.KindImage, img.Meta.ID))
 	return time.Second, err
 }
 
-// needImage says whether the image is in the pool, and otherwise has it
+// need says whether the image is in the pool, and otherwise has it
 // fetched; the key is kicked when it is there.
-func (a *Agent) needImage(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
+func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)
-	p, err := a.pool(pool)
+	p, err := rec.pools.driver(pool)
 	if err != nil {
 		return false, err
 	}
@@ -69,14 +69,14 @@ func (a *Agent) needImage(ctx context.Context, pool string, img api.Image, kick 
 	if img.Status.Phase != api.ImageReady {
 		return false, nil
 	}
-	return false, a.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
-		return a.fetchImage(ctx, pool, p, img)
+	return false, rec.jobs.start(ctx, "fetch "+pool+" "+img.Meta.ID, kick, func(ctx context.Context) error {
+		return rec.fetch(ctx, pool, p, img)
 	})
 }
 
-// fetchImage copies an image from another pool of this node, or from another
+// fetch copies an image from another pool of this node, or from another
 // node, into the pool.
-func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, img api.Image) error {
+func (rec *imageReconciler) fetch(ctx context.Context, name string, into sds.Driver, img api.Image) error {
 	id := api.ImageID(img.Meta.ID)
 	var errs []error
 	try := func(content io.ReadCloser, have sds.Image, err error) bool {
@@ -90,7 +90,7 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 		}
 		return err == nil
 	}
-	for other, p := range a.inOrder() {
+	for other, p := range rec.pools.inOrder() {
 		if other == cmp.Or(name, api.PoolLocal) {
 			continue
 		}
@@ -102,14 +102,14 @@ func (a *Agent) fetchImage(ctx context.Context, name string, into sds.Driver, im
 			return nil
 		}
 	}
-	for _, n := range all(a.cache, a.cache.nodes) {
+	for _, n := range all(rec.cache, rec.cache.nodes) {
 		from := api.NodeID(n.Meta.ID)
-		if from == a.o.NodeID || a.away(from) || !slices.Contains(n.Status.Images, id) || a.o.Remote == nil {
+		if from == rec.o.NodeID || rec.members.away(from) || !slices.Contains(n.Status.Images, id) || rec.o.Remote == nil {
 			continue
 		}
-		if content, have, err := a.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
-			a.log.Info("fetched an image", "id", id, "from", from)
-			return a.reportNode(ctx) // others may fetch it from here
+		if content, have, err := rec.o.Remote.FetchImage(ctx, from, id); try(content, have, err) {
+			rec.log.Info("fetched an image", "id", id, "from", from)
+			return rec.reporter.reportNode(ctx) // others may fetch it from here
 		}
 	}
 	if len(errs) == 0 {

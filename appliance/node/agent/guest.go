@@ -15,16 +15,16 @@ import (
 // shown to whoever owns it, and decides nothing.
 
 // toolsVersion asks the guest once for the version that its installer left.
-func (a *Agent) toolsVersion(ctx context.Context, id api.InstanceID, known string) string {
+func (rec *instanceReconciler) toolsVersion(ctx context.Context, id api.InstanceID, known string) string {
 	if known != "" {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if a.o.Machines.AgentPing(ctx, id) != nil {
+	if rec.o.Machines.AgentPing(ctx, id) != nil {
 		return ""
 	}
-	r, err := a.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"cat", "/etc/basalt-guest-tools-version"}, MaxOutput: 64})
+	r, err := rec.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"cat", "/etc/basalt-guest-tools-version"}, MaxOutput: 64})
 	if err != nil || r.ExitCode != 0 {
 		return ""
 	}
@@ -74,10 +74,10 @@ func setupOpen(st api.InstanceStatus, now time.Time) bool {
 // and is there once the last stage is over.
 const askSetup = `cat /run/cloud-init/result.json 2>/dev/null || { test -d /run/cloud-init && echo running; }`
 
-func (a *Agent) guestSetup(ctx context.Context, id api.InstanceID) setup {
+func (rec *instanceReconciler) guestSetup(ctx context.Context, id api.InstanceID) setup {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	r, err := a.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"sh", "-c", askSetup}, MaxOutput: 16 << 10})
+	r, err := rec.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"sh", "-c", askSetup}, MaxOutput: 16 << 10})
 	if err != nil || r.ExitCode != 0 {
 		return setup{}
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -14,59 +14,78 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// reconcileInstance looks at one instance, takes one step, and says what is so.
+// instanceReconciler runs the machines of this node's instances.
+type instanceReconciler struct {
+	*core
+	accelerator *acceleration
+	fence       *fenceKeeper
+	disks       *diskSet
+	ports       *portSet
+	vgpus       *vgpuSlices
+	meter       *usageMeter
+	domains     *domainBuilder
+	migrations  mover
+	incoming    *migrationTarget
+	volumes     *volumeReconciler
+
+	mu       sync.Mutex
+	stopping map[string]stopping // instance → since it is being stopped here
+	claimed  map[string]int64    // instance → epoch in which its volume was claimed
+}
+
+// reconcile looks at one instance, takes one step, and says what is so.
 // It is called again at once while there are steps to take.
-func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration, error) {
-	in, ok := get(a.cache, a.cache.instances, id)
+func (rec *instanceReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	in, ok := get(rec.cache, rec.cache.instances, id)
 	if !ok {
-		if m, comes := a.cache.migrationOf(api.InstanceID(id)); comes && m.Assignment.Target == a.o.NodeID {
-			if again, err := a.noteArrival(ctx, m); again > 0 || err != nil {
+		if m, comes := rec.cache.migrationOf(api.InstanceID(id)); comes && m.Assignment.Target == rec.o.NodeID {
+			if again, err := rec.incoming.noteArrival(ctx, m); again > 0 || err != nil {
 				return again, err
 			}
 		}
-		if err := a.leaveInstance(ctx, api.InstanceID(id)); err != nil { // another node's, or gone
+		if err := rec.leave(ctx, api.InstanceID(id)); err != nil { // another node's, or gone
 			return 0, err
 		}
-		a.forgetRun(id)
+		rec.forgetRun(id)
 		return 0, nil
 	}
-	if m, ok := a.moving(api.InstanceID(id)); ok {
-		return a.whileMoving(ctx, in, m)
+	if m, ok := rec.migrations.moving(api.InstanceID(id)); ok {
+		return rec.whileMoving(ctx, in, m)
 	}
-	if err := a.keep(false); err != nil {
+	if err := rec.fence.keep(false); err != nil {
 		return 0, fmt.Errorf("telling the fence what to keep: %w", err)
 	}
-	s, err := a.look(ctx, in)
+	s, err := rec.observe(ctx, in)
 	if err != nil {
 		return 0, err
 	}
-	d := next(in, s, a.o.Now(), a.o.StopGrace)
+	d := next(in, s, rec.o.Now(), rec.o.StopGrace)
 	idle := d.step == stepNone || d.step == stepWait
 	of := api.Tried(in.Meta, in.Assignment)
 	if !idle && in.Status.Retry.Stands(of) { // the reason stays until it works
 		d.status.LastError, d.status.Retry = in.Status.LastError, in.Status.Retry
 	}
-	if err := a.say(ctx, in, d.status); err != nil {
+	if err := rec.writeStatus(ctx, in, d.status); err != nil {
 		return 0, err
 	}
 	if idle {
 		return d.again, nil
 	}
-	if wait, held := a.hold(in.Status.Retry, of, retryHere); held && d.step.begins() {
+	if wait, held := rec.hold(in.Status.Retry, of, retryHere); held && d.step.begins() {
 		return wait, nil
 	}
-	a.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
-	if err := a.do(ctx, in, d.step); err != nil {
+	rec.log.Info("instance", "id", id, "name", in.Meta.Name, "step", string(d.step))
+	if err := rec.perform(ctx, in, d.step); err != nil {
 		if errors.Is(err, errStale) {
 			return 0, err
 		}
 		st := d.status
-		st.Retry = in.Status.Retry.After(id, of, a.o.Now(), retryHere)
+		st.Retry = in.Status.Retry.After(id, of, rec.o.Now(), retryHere)
 		if !reflect.DeepEqual(st.Retry, in.Status.Retry) { // what goes on failing is told as often as it is tried
 			st.LastError = err.Error()
 		}
-		if said := a.say(ctx, in, st); said != nil {
-			a.log.Warn("report", "id", id, "error", said)
+		if said := rec.writeStatus(ctx, in, st); said != nil {
+			rec.log.Warn("report", "id", id, "error", said)
 		}
 		return 0, fmt.Errorf("%s: %w", d.step, err)
 	}
@@ -76,90 +95,90 @@ func (a *Agent) reconcileInstance(ctx context.Context, id string) (time.Duration
 	return max(d.again, time.Millisecond), nil
 }
 
-// say reports a changed status, if the instance is still assigned as it was
+// writeStatus reports a changed status, if the instance is still assigned as it was
 // when that was decided.
-func (a *Agent) say(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
-	now, ok := get(a.cache, a.cache.instances, in.Meta.ID)
+func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance, st api.InstanceStatus) error {
+	now, ok := get(rec.cache, rec.cache.instances, in.Meta.ID)
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch {
 		return errStale
 	}
 	if reflect.DeepEqual(in.Status, st) || reflect.DeepEqual(now.Status, st) {
 		return nil
 	}
-	if err := a.report(ctx, api.KindInstance, in.Meta.ID, now.Meta.Revision, st); err != nil {
+	if err := rec.report(ctx, api.KindInstance, in.Meta.ID, now.Meta.Revision, st); err != nil {
 		return err
 	}
 	if (in.Status.StartedAt == nil) != (st.StartedAt == nil) || in.Status.Epoch != st.Epoch { // a run has begun, or is over
 		in.Status = st
-		return a.meterInstance(ctx, in)
+		return rec.meter.recordInstance(ctx, in)
 	}
 	return nil
 }
 
 // forgetRun drops what this process remembers of an instance.
-func (a *Agent) forgetRun(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.ran, id)
-	delete(a.claimed, id)
-	delete(a.stopping, id)
-	delete(a.arrived, id)
+func (rec *instanceReconciler) forgetRun(id string) {
+	rec.meter.forgetRun(id)
+	rec.incoming.forget(id)
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	delete(rec.claimed, id)
+	delete(rec.stopping, id)
 }
 
 // stopping is when the power button of an instance was pressed.
 type stopping struct{ first, last time.Time }
 
-// look finds out what there is on the node.
-func (a *Agent) look(ctx context.Context, in api.Instance) (seen, error) {
+// observe finds out what there is on the node.
+func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (seen, error) {
 	id := api.InstanceID(in.Meta.ID)
-	status, err := a.o.Machines.Status(ctx, id)
+	status, err := rec.o.Machines.Status(ctx, id)
 	if err != nil {
 		return seen{}, err
 	}
-	s := seen{domain: status.State, reason: status.Reason, node: a.o.NodeID, boot: a.o.BootID, blocked: a.blocked(in)}
-	r, err := a.readRun(id)
+	s := seen{domain: status.State, reason: status.Reason, node: rec.o.NodeID, boot: rec.o.BootID, blocked: rec.fence.blocked(in)}
+	r, err := rec.files.readRun(id)
 	if err != nil {
 		return seen{}, err
 	}
 	s.epoch = r.Epoch
 	if s.epoch == in.Assignment.Epoch {
-		a.sawRun(id, s.domain)
+		rec.meter.sawRun(id, s.domain)
 	}
 	if !s.domain.Active() && in.Status.StartedAt != nil && r.Epoch == in.Assignment.Epoch {
-		if s.interrupted, err = a.interrupted(in, r, s.domain); err != nil {
+		if s.interrupted, err = rec.fence.interrupted(in, r, s.domain); err != nil {
 			return seen{}, err
 		}
 	}
-	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || a.hasVolume(ctx, v) && !needsRollback(v))
+	if v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume)); ok {
+		s.volume = v.Status.Phase == api.VolumeReady && (s.domain.Active() || rec.pools.hasVolume(ctx, v) && !needsRollback(v))
 		s.noVolume = v.Status.LastError
 	}
-	if _, err := os.Stat(a.seedPath(id)); err == nil {
+	if _, err := os.Stat(rec.files.seedPath(id)); err == nil {
 		s.media = true
 	}
-	ports, err := a.plugged(ctx, id)
+	ports, err := rec.ports.plugged(ctx, id)
 	if err != nil && !s.domain.Active() && len(in.Assignment.Ports) > 0 {
 		return seen{}, err // what runs goes on
 	}
 	s.ports = len(ports) > 0
-	if a.o.VGPUs != nil {
-		s.vgpu = a.o.VGPUs.Alive(id)
-		s.slice = s.vgpu || exists(a.vgpuMark(id))
+	if rec.o.VGPUs != nil {
+		s.vgpu = rec.o.VGPUs.Alive(id)
+		s.slice = s.vgpu || exists(rec.files.vgpuMark(id))
 	}
-	a.mu.Lock()
-	claimed, ok := a.claimed[in.Meta.ID]
+	rec.mu.Lock()
+	claimed, ok := rec.claimed[in.Meta.ID]
 	s.unclaimed = !ok || claimed != in.Assignment.Epoch
-	s.stopping, s.pressed = a.stopping[in.Meta.ID].first, a.stopping[in.Meta.ID].last
+	s.stopping, s.pressed = rec.stopping[in.Meta.ID].first, rec.stopping[in.Meta.ID].last
 	if !s.domain.Active() {
-		delete(a.stopping, in.Meta.ID)
+		delete(rec.stopping, in.Meta.ID)
 		s.stopping, s.pressed = time.Time{}, time.Time{}
 	}
-	a.mu.Unlock()
+	rec.mu.Unlock()
 	if s.domain == hypervisor.Running {
-		a.thawLeft(ctx, id)
-		s.tools = a.toolsVersion(ctx, id, in.Status.GuestTools)
-		if s.tools != "" && setupOpen(in.Status, a.o.Now()) {
-			s.setup = a.guestSetup(ctx, id)
+		rec.disks.freezer.thawLeft(ctx, id)
+		s.tools = rec.toolsVersion(ctx, id, in.Status.GuestTools)
+		if s.tools != "" && setupOpen(in.Status, rec.o.Now()) {
+			s.setup = rec.guestSetup(ctx, id)
 		}
 	}
 	return s, nil
@@ -170,77 +189,77 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
+func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s step) error {
 	id := api.InstanceID(in.Meta.ID)
 	switch s {
 	case stepMedia:
-		return a.writeSeed(in)
+		return rec.files.writeSeed(in)
 	case stepVGPU:
-		_, err := a.ensureVGPU(ctx, in)
+		_, err := rec.vgpus.ensure(ctx, in)
 		return err
 	case stepStart:
-		return a.begin(ctx, in)
+		return rec.begin(ctx, in)
 	case stepResume:
-		if err := a.confirm(ctx, in); err != nil {
+		if err := rec.fence.confirm(ctx, in); err != nil {
 			return err
 		}
-		return a.o.Machines.Resume(ctx, id)
+		return rec.o.Machines.Resume(ctx, id)
 	case stepClaim:
-		return a.adopt(ctx, in)
+		return rec.adopt(ctx, in)
 	case stepAbortMove:
-		return a.o.Migrator.AbortMigration(ctx, id)
+		return rec.o.Migrator.AbortMigration(ctx, id)
 	case stepEndMove:
-		return a.endMove(ctx, id)
+		return rec.incoming.finishOrDiscard(ctx, id)
 	case stepShutdown:
-		if err := a.endRun(id); err != nil {
+		if err := rec.files.endRun(id); err != nil {
 			return err
 		}
-		if err := a.o.Machines.Shutdown(ctx, id); err != nil {
+		if err := rec.o.Machines.Shutdown(ctx, id); err != nil {
 			return err
 		}
-		a.mu.Lock()
-		now := a.o.Now()
-		p, again := a.stopping[in.Meta.ID]
+		rec.mu.Lock()
+		now := rec.o.Now()
+		p, again := rec.stopping[in.Meta.ID]
 		if !again {
 			p.first = now
 		}
 		p.last = now
-		a.stopping[in.Meta.ID] = p
-		a.mu.Unlock()
+		rec.stopping[in.Meta.ID] = p
+		rec.mu.Unlock()
 		return nil
 	case stepDestroy:
-		s, err := a.o.Machines.Status(ctx, id)
+		s, err := rec.o.Machines.Status(ctx, id)
 		if err == nil {
-			err = a.endRun(id)
+			err = rec.files.endRun(id)
 		}
 		if err != nil {
 			return err
 		}
-		return a.destroy(ctx, id, s.State)
+		return rec.destroy(ctx, id, s.State)
 	case stepUndefine:
-		if err := a.meterInstance(ctx, in); err != nil {
+		if err := rec.meter.recordInstance(ctx, in); err != nil {
 			return err
 		}
-		return a.o.Machines.Undefine(ctx, id)
+		return rec.o.Machines.Undefine(ctx, id)
 	case stepStopVGPU:
-		return a.o.VGPUs.Stop(ctx, id)
+		return rec.o.VGPUs.Stop(ctx, id)
 	case stepDropVGPU:
-		if err := a.meterInstance(ctx, in); err != nil { // what it used must be known before its totals go
+		if err := rec.meter.recordInstance(ctx, in); err != nil { // what it used must be known before its totals go
 			return err
 		}
-		if err := a.o.VGPUs.Remove(ctx, id); err != nil {
+		if err := rec.o.VGPUs.Remove(ctx, id); err != nil {
 			return err
 		}
-		return remove(a.vgpuMark(id))
+		return remove(rec.files.vgpuMark(id))
 	case stepUnplug:
-		return a.unplug(ctx, id)
+		return rec.ports.unplug(ctx, id)
 	case stepDropFiles:
-		return a.dropFiles(id)
+		return rec.files.drop(id)
 	case stepForget:
-		if err := a.endMetering(in.Meta.ID); err != nil {
+		if err := rec.meter.end(in.Meta.ID); err != nil {
 			return err
 		}
-		return a.forget(ctx, api.KindInstance, in.Meta.ID)
+		return rec.forget(ctx, api.KindInstance, in.Meta.ID)
 	}
 	return fmt.Errorf("unknown step %q", s)
 }
@@ -248,12 +267,12 @@ func (a *Agent) do(ctx context.Context, in api.Instance, s step) error {
 // begin a run. What could run elsewhere is this node's only as long as the
 // cluster says so: the claim comes first, then the store's word, then the
 // lease, and then nothing that takes long.
-func (a *Agent) begin(ctx context.Context, in api.Instance) error {
-	if err := a.machinesStart(); err != nil {
+func (rec *instanceReconciler) begin(ctx context.Context, in api.Instance) error {
+	if err := rec.accelerator.ready(); err != nil {
 		return err
 	}
 	id := api.InstanceID(in.Meta.ID)
-	release, err := a.holdDisks(id) // and so the list of its volumes
+	release, err := rec.disks.acquire(id) // and so the list of its volumes
 	if err != nil {
 		return err
 	}
@@ -263,112 +282,102 @@ func (a *Agent) begin(ctx context.Context, in api.Instance) error {
 	// seen to run again.
 	over := in
 	over.Status.StartedAt = nil
-	if err := a.meterInstance(ctx, over); err != nil {
+	if err := rec.meter.recordInstance(ctx, over); err != nil {
 		return err
 	}
-	if err := a.claim(ctx, in); err != nil {
+	if err := rec.claim(ctx, in); err != nil {
 		return err
 	}
-	attached := a.attachedTo(in)
+	attached := rec.disks.attachedTo(in)
 	for _, v := range attached {
-		if err := a.claimVolume(ctx, v); err != nil {
+		if err := rec.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}
-	d, disks, err := a.domain(ctx, in, attached)
+	d, disks, err := rec.domains.build(ctx, in, attached)
 	if err != nil {
 		return err
 	}
-	if err := a.o.Machines.Define(ctx, d); err != nil {
+	if err := rec.o.Machines.Define(ctx, d); err != nil {
 		return err
 	}
-	if err := a.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: a.o.BootID, Since: a.o.Now().UTC()}); err != nil {
+	if err := rec.files.writeRun(id, runFile{Epoch: in.Assignment.Epoch, Boot: rec.o.BootID, Since: rec.o.Now().UTC()}); err != nil {
 		return err
 	}
-	if err := a.confirm(ctx, in); err != nil {
+	if err := rec.fence.confirm(ctx, in); err != nil {
 		return err
 	}
 	for _, v := range attached {
-		if err := a.confirmVolume(ctx, v); err != nil {
+		if err := rec.disks.confirmVolume(ctx, v); err != nil {
 			return err
 		}
 	}
 	// However long QEMU takes to start, or this process to go on: the guest
 	// runs only if it still may.
-	if err := a.withSecrets(ctx, disks, func() error { return a.o.Machines.Load(ctx, id) }); err != nil {
+	if err := rec.disks.withSecrets(ctx, disks, func() error { return rec.o.Machines.Load(ctx, id) }); err != nil {
 		return err
 	}
 	// Claimed again, now that its disks are open and nothing is written: the pool
 	// learns whom to shut out when another node takes over.
-	err = a.claim(ctx, in)
+	err = rec.claim(ctx, in)
 	for _, v := range attached {
-		err = errors.Join(err, a.claimVolume(ctx, v))
+		err = errors.Join(err, rec.disks.claimVolume(ctx, v))
 	}
 	if err == nil {
-		err = a.confirm(ctx, in)
+		err = rec.fence.confirm(ctx, in)
 	}
 	if err != nil {
-		return errors.Join(err, a.o.Machines.Destroy(context.WithoutCancel(ctx), id))
+		return errors.Join(err, rec.o.Machines.Destroy(context.WithoutCancel(ctx), id))
 	}
-	return a.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
+	return rec.o.Machines.Resume(ctx, id) // which starts nothing if the fence was faster
 }
 
 // claim the root volume for this assignment.
-func (a *Agent) claim(ctx context.Context, in api.Instance) error {
-	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
+func (rec *instanceReconciler) claim(ctx context.Context, in api.Instance) error {
+	v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume))
 	if !ok {
 		return errStale
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
-	if err := p.ClaimVolume(ctx, in.Assignment.RootVolume, sds.Owner{Node: a.o.NodeID, Epoch: in.Assignment.Epoch}); err != nil {
+	if err := p.ClaimVolume(ctx, in.Assignment.RootVolume, sds.Owner{Node: rec.o.NodeID, Epoch: in.Assignment.Epoch}); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.claimed[in.Meta.ID] = in.Assignment.Epoch
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	rec.claimed[in.Meta.ID] = in.Assignment.Epoch
 	return nil
 }
 
 // adopt a domain that runs already: by a migration, or since before this
 // process.
-func (a *Agent) adopt(ctx context.Context, in api.Instance) error {
+func (rec *instanceReconciler) adopt(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
-	r, err := a.readRun(id)
+	r, err := rec.files.readRun(id)
 	if err != nil {
 		return err
 	}
 	if r.Incoming != "" {
-		a.forgetKeys(ctx, r.Opens)
+		rec.disks.forgetKeys(ctx, r.Opens)
 		r.Incoming, r.Volume, r.Left, r.Opens = "", "", false, nil
 		if r.Since.IsZero() {
-			r.Since = a.o.Now().UTC()
+			r.Since = rec.o.Now().UTC()
 		}
-		if err := a.writeRun(id, r); err != nil {
+		if err := rec.files.writeRun(id, r); err != nil {
 			return err
 		}
 	}
-	if err := a.claim(ctx, in); err != nil {
+	if err := rec.claim(ctx, in); err != nil {
 		return err
 	}
-	for _, v := range a.attachedTo(in) {
-		if err := a.claimVolume(ctx, v); err != nil {
+	for _, v := range rec.disks.attachedTo(in) {
+		if err := rec.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// endMove lets a machine run that has come here as a whole, and throws away
-// what has not.
-func (a *Agent) endMove(ctx context.Context, id api.InstanceID) error {
-	err := a.o.Migrator.FinishMigration(ctx, id)
-	if c := api.CodeOf(err); c != api.CodeState && c != api.CodeNotFound {
-		return err
-	}
-	return a.o.Migrator.DiscardMigration(ctx, id)
 }
 
 func remove(path string) error {
@@ -378,85 +387,28 @@ func remove(path string) error {
 	return nil
 }
 
-// ensureVGPU marks that the instance has a slice, so that it is found and
-// given back whatever happens, then makes slice and backend.
-func (a *Agent) ensureVGPU(ctx context.Context, in api.Instance) (string, error) {
+// whileMoving says only that it moves, and notes when the fence ends it: that
+// is seen only as long as there is no lease.
+func (rec *instanceReconciler) whileMoving(ctx context.Context, in api.Instance, m api.Migration) (time.Duration, error) {
 	id := api.InstanceID(in.Meta.ID)
-	gpu, ok := get(a.cache, a.cache.gpus, string(in.Assignment.Gpu))
-	if !ok {
-		return "", api.Errorf(api.CodeUnavailable, "GPU %s is not on this node", in.Assignment.Gpu)
-	}
-	if err := os.WriteFile(a.vgpuMark(id), []byte(gpu.Status.Device), 0o600); err != nil {
-		return "", err
-	}
-	if err := a.o.VGPUs.SetCard(ctx, gpu.Status.Device, a.cache.card(gpu)); err != nil {
-		return "", err
-	}
-	return a.o.VGPUs.Ensure(ctx, VGPU{Instance: id, Device: gpu.Status.Device,
-		VRAMBytes: in.Assignment.VgpuVramBytes, SharePercent: in.Assignment.VgpuSharePercent, Tier: in.Assignment.VgpuTier,
-		VCPUs: in.Assignment.Vcpus, MemoryBytes: in.Assignment.MemoryBytes})
-}
-
-// domain is the machine that the instance's assignment asks for, with its root
-// volume and those that are attached to it.
-func (a *Agent) domain(ctx context.Context, in api.Instance, attached []api.Volume) (hypervisor.Domain, []disk, error) {
-	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
-	if !ok {
-		return hypervisor.Domain{}, nil, errStale
-	}
-	var disks []disk
-	for _, v := range append([]api.Volume{v}, attached...) {
-		k, err := a.findDisk(ctx, v)
-		if err != nil {
-			return hypervisor.Domain{}, nil, err
-		}
-		disks = append(disks, k)
-	}
-	nics, err := a.plug(ctx, in, false)
+	s, err := rec.o.Machines.Status(ctx, id)
 	if err != nil {
-		return hypervisor.Domain{}, nil, err
+		return 0, err
 	}
-	d, err := a.domainOn(ctx, in, disks, nics)
-	return d, disks, err
-}
-
-// domainOn is the machine with those disks and cards.
-func (a *Agent) domainOn(ctx context.Context, in api.Instance, disks []disk, nics []hypervisor.NIC) (hypervisor.Domain, error) {
-	id := api.InstanceID(in.Meta.ID)
-	if err := os.MkdirAll(a.runOf(id), 0o755); err != nil {
-		return hypervisor.Domain{}, err
-	}
-	d := hypervisor.Domain{
-		ID: id, Node: a.o.NodeID, Name: in.Meta.Name,
-		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: a.howMachinesRun(),
-		NICs:         nics,
-		CDROMs:       []hypervisor.CDROM{{Path: a.seedPath(id), Serial: "seed"}},
-		SerialSocket: filepath.Join(a.runOf(id), "serial"), SerialLog: filepath.Join(a.filesOf(id), "console.log"),
-		VNCSocket: filepath.Join(a.runOf(id), "vnc"),
-	}
-	for _, k := range disks {
-		d.Disks = append(d.Disks, k.Disk)
-	}
-	if a.o.ToolsDisc != "" {
-		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: a.o.ToolsDisc, Serial: "tools"})
-	}
-	if in.Assignment.Gpu != "" {
-		var err error
-		if d.VGPUSocket, err = a.ensureVGPU(ctx, in); err != nil {
-			return hypervisor.Domain{}, err
+	rec.meter.sawRun(id, s.State)
+	if s.State == hypervisor.Crashed {
+		r, err := rec.files.readRun(id)
+		if err == nil {
+			_, err = rec.fence.interrupted(in, r, s.State)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
-	return d, nil
+	st := in.Status
+	st.Step = "moving to node " + string(m.Assignment.Target)
+	if n, ok := get(rec.cache, rec.cache.nodes, string(m.Assignment.Target)); ok {
+		st.Step = "moving to node " + n.Meta.Name
+	}
+	return 2 * time.Second, rec.writeStatus(ctx, in, st)
 }
-
-// filesOf is where an instance's own files lie; they go with it.
-func (a *Agent) filesOf(id api.InstanceID) string {
-	return filepath.Join(a.o.DataDir, "instances", string(id))
-}
-
-// vgpuMark is there while gpud may hold a slice for the instance.
-func (a *Agent) vgpuMark(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "vgpu") }
-
-func (a *Agent) runOf(id api.InstanceID) string { return filepath.Join(a.o.RunDir, string(id)) }
-
-func (a *Agent) seedPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "seed.iso") }

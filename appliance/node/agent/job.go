@@ -19,7 +19,7 @@ const (
 // images. There is one of a name at a time; its end kicks a key, and a failure
 // is that reconcile's, so that it is tried again with growing waits.
 type jobs struct {
-	a *Agent
+	c *core
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
@@ -34,10 +34,20 @@ type job struct {
 	cancel       context.CancelFunc
 }
 
-func (j *jobs) init(a *Agent) {
-	j.a, j.running, j.failed = a, map[string]job{}, map[string]error{}
+func newJobs(c *core) *jobs {
+	return &jobs{c: c, running: map[string]job{}, failed: map[string]error{}}
 }
 
+// spawn runs f beside everything else; wait waits for it.
+func (j *jobs) spawn(f func()) {
+	j.wg.Add(1)
+	j.c.o.Go(func() {
+		defer j.wg.Done()
+		f()
+	})
+}
+
+// wait until all have ended.
 func (j *jobs) wait() { j.wg.Wait() }
 
 // start f unless it runs or there is no room, and return the error of the last
@@ -65,10 +75,8 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 	own, cancel := context.WithCancel(ctx)
 	next.cancel = cancel
 	j.running[name] = next
-	j.wg.Add(1)
 	j.mu.Unlock()
-	j.a.o.Go(func() {
-		defer j.wg.Done()
+	j.spawn(func() {
 		err := f(own)
 		stopped := own.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -79,7 +87,7 @@ func (j *jobs) begin(ctx context.Context, next job, name, kick string, f func(co
 		}
 		j.mu.Unlock()
 		if ctx.Err() == nil {
-			j.a.kick(kick)
+			j.c.kick(kick)
 		}
 	})
 	return nil

@@ -15,8 +15,7 @@ import (
 // from running nor what the cluster does by itself; one that is stopped ends.
 func TestImportsHoldUpTheirOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var j jobs
-	j.init(&Agent{o: Options{Go: func(f func()) { go f() }}})
+	j := newJobs(&core{o: Options{Go: func(f func()) { go f() }}})
 	var began, ended atomic.Int64
 	silent := func(ctx context.Context) error {
 		began.Add(1)

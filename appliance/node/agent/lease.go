@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"reflect"
+	"sync"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
@@ -18,21 +19,31 @@ type Fence interface {
 	Keep(ids []api.InstanceID) error
 }
 
-func (a *Agent) leased() bool { return a.o.Lease == nil || a.o.Lease.Valid() }
+// fenceKeeper decides what may run here by the node's lease, and tells the
+// fence what it must leave alone.
+type fenceKeeper struct {
+	*core
+	epoch *observedEpoch
+
+	mu   sync.Mutex
+	kept []api.InstanceID // what the fence has; nil: unknown
+}
+
+func (k *fenceKeeper) leased() bool { return k.o.Lease == nil || k.o.Lease.Valid() }
 
 // movable says whether the instance may be running elsewhere by now, as far as
 // this node knows.
-func (a *Agent) movable(in api.Instance) bool {
-	root, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
+func (k *fenceKeeper) movable(in api.Instance) bool {
+	root, ok := get(k.cache, k.cache.volumes, string(in.Assignment.RootVolume))
 	return !ok || api.Movable(in, root)
 }
 
 // bound are the instances that can run here only. One whose root volume is not
 // known is not among them: killed in vain is better than run twice.
-func (a *Agent) bound() []api.InstanceID {
+func (k *fenceKeeper) bound() []api.InstanceID {
 	ids := []api.InstanceID{}
-	for _, in := range all(a.cache, a.cache.instances) {
-		if !a.movable(in) {
+	for _, in := range all(k.cache, k.cache.instances) {
+		if !k.movable(in) {
 			ids = append(ids, api.InstanceID(in.Meta.ID))
 		}
 	}
@@ -43,21 +54,21 @@ func (a *Agent) bound() []api.InstanceID {
 // called with every change, before anything of it is acted on or acknowledged:
 // an instance starts as bound only when the fence knows it, and one that has
 // become movable is not kept from the moment that its status says so.
-func (a *Agent) keep(force bool) error {
-	if a.o.Fence == nil || !a.cache.isSynced() {
+func (k *fenceKeeper) keep(force bool) error {
+	if k.o.Fence == nil || !k.cache.isSynced() {
 		return nil
 	}
-	a.keepMu.Lock()
-	defer a.keepMu.Unlock()
-	ids := a.bound()
-	if !force && reflect.DeepEqual(ids, a.kept) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	ids := k.bound()
+	if !force && reflect.DeepEqual(ids, k.kept) {
 		return nil
 	}
-	if err := a.o.Fence.Keep(ids); err != nil {
-		a.kept = nil // nobody knows what it has
+	if err := k.o.Fence.Keep(ids); err != nil {
+		k.kept = nil // nobody knows what it has
 		return err
 	}
-	a.kept = ids
+	k.kept = ids
 	return nil
 }
 
@@ -68,11 +79,11 @@ const (
 )
 
 // blocked says why the instance must not start or go on now; empty: it may.
-func (a *Agent) blocked(in api.Instance) string {
-	if n, ok := a.cache.self(); ok && n.Assignment.Epoch > a.gaveUp() {
+func (k *fenceKeeper) blocked(in api.Instance) string {
+	if n, ok := k.cache.self(); ok && n.Assignment.Epoch > k.epoch.get() {
 		return waitsForReturn
 	}
-	if a.movable(in) && !a.leased() {
+	if k.movable(in) && !k.leased() {
 		return waitsForLease
 	}
 	return ""
@@ -81,15 +92,15 @@ func (a *Agent) blocked(in api.Instance) string {
 // confirm asks the store, not the cache, whether the instance is still this
 // node's: a lease that was renewed a moment ago may come from after it was
 // given to another.
-func (a *Agent) confirm(ctx context.Context, in api.Instance) error {
-	if err := a.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
+func (k *fenceKeeper) confirm(ctx context.Context, in api.Instance) error {
+	if err := k.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
 		return err
 	}
-	now, ok := get(a.cache, a.cache.instances, in.Meta.ID)
+	now, ok := get(k.cache, k.cache.instances, in.Meta.ID)
 	if !ok || now.Assignment.Epoch != in.Assignment.Epoch || now.Assignment.Release || now.Meta.DeletedAt != nil {
 		return errStale
 	}
-	if why := a.blocked(now); why != "" {
+	if why := k.blocked(now); why != "" {
 		return api.Errorf(api.CodeUnavailable, "%s", why)
 	}
 	return nil
@@ -98,19 +109,19 @@ func (a *Agent) confirm(ctx context.Context, in api.Instance) error {
 // interrupted says whether the run that is gone did not end by itself: the
 // fence ended it, or the node lost it while it was on the move. The run's file
 // keeps what was found out.
-func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (bool, error) {
+func (k *fenceKeeper) interrupted(in api.Instance, r runFile, s hypervisor.State) (bool, error) {
 	id := api.InstanceID(in.Meta.ID)
 	killed := s == hypervisor.Crashed || s == hypervisor.Missing
 	switch {
 	case r.Interrupted:
 		return true, nil
 	case s == hypervisor.Missing && !r.Since.IsZero(), // a move lost it, which is over (moving): a crash leaves the domain
-		killed && a.movable(in) && !a.leased(): // nobody else would have
-	case a.o.Fenced == nil || r.Since.IsZero():
+		killed && k.movable(in) && !k.leased(): // nobody else would have
+	case k.o.Fenced == nil || r.Since.IsZero():
 		return false, nil
 	default:
-		fenced, err := a.o.Fenced(id, r.Since)
-		if err != nil && a.movable(in) {
+		fenced, err := k.o.Fenced(id, r.Since)
+		if err != nil && k.movable(in) {
 			return false, err // later: what cannot move it leaves alone
 		}
 		if err != nil || !fenced {
@@ -118,5 +129,5 @@ func (a *Agent) interrupted(in api.Instance, r runFile, s hypervisor.State) (boo
 		}
 	}
 	r.Interrupted = true
-	return true, a.writeRun(id, r)
+	return true, k.files.writeRun(id, r)
 }

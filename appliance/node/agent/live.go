@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -21,34 +20,34 @@ const thawTimeout = 10 * time.Second
 
 // live is a volume that a running machine has open. It implements sds.Live.
 type live struct {
-	a    *Agent
-	id   api.InstanceID
-	disk disk
+	disks *diskSet
+	id    api.InstanceID
+	disk  disk
 }
 
 // access to the volume for a storage driver. The caller holds the disks of the
 // instance that may have it open.
-func (a *Agent) access(ctx context.Context, v api.Volume) (sds.Access, error) {
-	e, err := a.encryption(ctx, v)
+func (ds *diskSet) access(ctx context.Context, v api.Volume) (sds.Access, error) {
+	e, err := ds.encryption(ctx, v)
 	if err != nil {
 		return sds.Access{}, err
 	}
 	access := sds.Access{Encryption: e}
-	open, id, err := a.opener(ctx, v)
+	open, id, err := ds.opener(ctx, v)
 	if err != nil || !open {
 		return access, err
 	}
-	k, err := a.findDisk(ctx, v)
+	k, err := ds.find(ctx, v)
 	if err != nil {
 		return access, err
 	}
-	access.Live = live{a, id, k}
+	access.Live = live{ds, id, k}
 	return access, nil
 }
 
 // opener says whether a running machine has the volume open, and which it is or
 // would be.
-func (a *Agent) opener(ctx context.Context, v api.Volume) (open bool, id api.InstanceID, err error) {
+func (ds *diskSet) opener(ctx context.Context, v api.Volume) (open bool, id api.InstanceID, err error) {
 	id = v.Status.Attached
 	if v.Spec.Root {
 		id = v.Spec.Instance
@@ -56,11 +55,11 @@ func (a *Agent) opener(ctx context.Context, v api.Volume) (open bool, id api.Ins
 	if id == "" {
 		return false, "", nil
 	}
-	s, err := a.o.Machines.Status(ctx, id)
+	s, err := ds.o.Machines.Status(ctx, id)
 	if err != nil || !s.State.Active() {
 		return false, id, err
 	}
-	disks, err := a.o.Machines.Disks(ctx, id)
+	disks, err := ds.o.Machines.Disks(ctx, id)
 	if err != nil {
 		return false, id, err
 	}
@@ -78,73 +77,101 @@ func hasDisk(disks []hypervisor.OpenDisk, serial string) *hypervisor.OpenDisk {
 
 // Overlay implements sds.Live.
 func (l live) Overlay(ctx context.Context, path string) error {
-	return l.a.frozen(ctx, l.id, func() error {
-		return l.a.withSecrets(ctx, []disk{l.disk}, func() error {
-			return l.a.o.Machines.SnapshotDisk(ctx, l.id, l.disk.Serial, path)
+	return l.disks.freezer.frozen(ctx, l.id, func() error {
+		return l.disks.withSecrets(ctx, []disk{l.disk}, func() error {
+			return l.disks.o.Machines.SnapshotDisk(ctx, l.id, l.disk.Serial, path)
 		})
 	})
 }
 
 // Commit implements sds.Live.
 func (l live) Commit(ctx context.Context, top, base string) error {
-	return l.a.withSecrets(ctx, []disk{l.disk}, func() error {
-		return l.a.o.Machines.CommitDisk(ctx, l.id, l.disk.Serial, top, base)
+	return l.disks.withSecrets(ctx, []disk{l.disk}, func() error {
+		return l.disks.o.Machines.CommitDisk(ctx, l.id, l.disk.Serial, top, base)
 	})
 }
 
 // Resize implements sds.Live.
 func (l live) Resize(ctx context.Context, bytes int64) error {
-	return l.a.o.Machines.ResizeDisk(ctx, l.id, l.disk.Serial, bytes)
+	return l.disks.o.Machines.ResizeDisk(ctx, l.id, l.disk.Serial, bytes)
+}
+
+// freezer freezes and thaws the file systems of guests.
+type freezer struct {
+	*core
+	disks *diskSet
 }
 
 // frozen runs f while the guest's file systems are frozen, if the guest has an
 // agent. A mark on the disk outlives this process: whatever happens, a guest
 // that may have been frozen is thawed, now or at the next look at it.
-func (a *Agent) frozen(ctx context.Context, id api.InstanceID, f func() error) error {
+func (z *freezer) frozen(ctx context.Context, id api.InstanceID, f func() error) error {
 	freezing, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
-	if err := a.o.Machines.AgentPing(freezing, id); err != nil {
-		a.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
+	if err := z.o.Machines.AgentPing(freezing, id); err != nil {
+		z.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
 		return f()
 	}
-	if err := a.writeFile(a.frozenMark(id), nil); err != nil {
+	if err := z.o.writeFile(z.files.frozenMark(id), nil); err != nil {
 		return err
 	}
-	if _, err := a.o.Machines.Freeze(freezing, id); err != nil {
-		a.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
+	if _, err := z.o.Machines.Freeze(freezing, id); err != nil {
+		z.log.Info("a snapshot without the guest's help", "instance", id, "error", err)
 	}
 	err := f()
 	// Also when it could not freeze: it may have done so later.
-	if thawed := a.thaw(context.WithoutCancel(ctx), id); thawed != nil {
-		a.log.Warn("a guest does not thaw, will try again", "instance", id, "error", thawed)
-		a.kick(key(api.KindInstance, string(id)))
+	if thawed := z.thaw(context.WithoutCancel(ctx), id); thawed != nil {
+		z.log.Warn("a guest does not thaw, will try again", "instance", id, "error", thawed)
+		z.kick(key(api.KindInstance, string(id)))
 	}
 	return err
 }
 
 // thaw a guest that may be frozen.
-func (a *Agent) thaw(ctx context.Context, id api.InstanceID) error {
+func (z *freezer) thaw(ctx context.Context, id api.InstanceID) error {
 	ctx, cancel := context.WithTimeout(ctx, thawTimeout)
 	defer cancel()
-	if err := a.o.Machines.Thaw(ctx, id); err != nil {
+	if err := z.o.Machines.Thaw(ctx, id); err != nil {
 		return err
 	}
-	return remove(a.frozenMark(id))
+	return remove(z.files.frozenMark(id))
 }
 
-func (a *Agent) frozenMark(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "frozen") }
-
 // thawLeft thaws a guest that an earlier life of this process has frozen.
-func (a *Agent) thawLeft(ctx context.Context, id api.InstanceID) {
-	if _, err := os.Stat(a.frozenMark(id)); err != nil {
+func (z *freezer) thawLeft(ctx context.Context, id api.InstanceID) {
+	if _, err := os.Stat(z.files.frozenMark(id)); err != nil {
 		return
 	}
-	release, err := a.holdDisks(id)
+	release, err := z.disks.acquire(id)
 	if err != nil {
 		return // a snapshot is being made
 	}
 	defer release()
-	if err := a.thaw(ctx, id); err != nil {
-		a.log.Warn("a guest does not thaw, will try again", "instance", id, "error", err)
+	if err := z.thaw(ctx, id); err != nil {
+		z.log.Warn("a guest does not thaw, will try again", "instance", id, "error", err)
 	}
+}
+
+// withVolume calls f while nobody starts, moves or changes the machine that may
+// have the volume open.
+func (ds *diskSet) withVolume(ctx context.Context, v api.Volume, f func(sds.Access) error) error {
+	_, holder, err := ds.opener(ctx, v)
+	if err != nil {
+		return err
+	}
+	if holder != "" {
+		if _, moving := ds.migrations.moving(holder); moving {
+			return errLater
+		}
+		release, err := ds.acquire(holder)
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	access, err := ds.access(ctx, v)
+	if err != nil {
+		return err
+	}
+	return f(access)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -59,7 +60,7 @@ const (
 )
 
 // move is what this process knows of a migration from here. Guarded by
-// Agent.mu.
+// migrationReconciler.mu.
 type move struct {
 	in    api.InstanceID
 	seen  moveSeen
@@ -67,13 +68,25 @@ type move struct {
 	said  time.Time
 }
 
+// migrationReconciler sends machines from here to other nodes.
+type migrationReconciler struct {
+	*core
+	fence  *fenceKeeper
+	disks  *diskSet
+	meter  *usageMeter
+	target *migrationTarget
+
+	mu    sync.Mutex
+	moves map[string]*move // migrations from here, by id
+}
+
 // moving is the migration that the instance is in the hands of.
-func (a *Agent) moving(id api.InstanceID) (api.Migration, bool) {
-	for _, m := range all(a.cache, a.cache.migrations) {
-		if m.Spec.Instance != id || m.Assignment.Source != a.o.NodeID {
+func (rec *migrationReconciler) moving(id api.InstanceID) (api.Migration, bool) {
+	for _, m := range all(rec.cache, rec.cache.migrations) {
+		if m.Spec.Instance != id || m.Assignment.Source != rec.o.NodeID {
 			continue
 		}
-		if a.known(m).copying {
+		if rec.known(m).copying {
 			return m, true
 		}
 		if m.Assignment.Phase.Ended() {
@@ -87,145 +100,119 @@ func (a *Agent) moving(id api.InstanceID) (api.Migration, bool) {
 	return api.Migration{}, false
 }
 
-// whileMoving says only that it moves, and notes when the fence ends it: that
-// is seen only as long as there is no lease.
-func (a *Agent) whileMoving(ctx context.Context, in api.Instance, m api.Migration) (time.Duration, error) {
-	id := api.InstanceID(in.Meta.ID)
-	s, err := a.o.Machines.Status(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	a.sawRun(id, s.State)
-	if s.State == hypervisor.Crashed {
-		r, err := a.readRun(id)
-		if err == nil {
-			_, err = a.interrupted(in, r, s.State)
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	st := in.Status
-	st.Step = "moving to node " + string(m.Assignment.Target)
-	if n, ok := get(a.cache, a.cache.nodes, string(m.Assignment.Target)); ok {
-		st.Step = "moving to node " + n.Meta.Name
-	}
-	return 2 * time.Second, a.say(ctx, in, st)
-}
-
-func (a *Agent) known(m api.Migration) moveSeen {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if mv := a.moves[m.Meta.ID]; mv != nil {
+func (rec *migrationReconciler) known(m api.Migration) moveSeen {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	if mv := rec.moves[m.Meta.ID]; mv != nil {
 		return mv.seen
 	}
 	return moveSeen{}
 }
 
 // learn changes what is known of a migration.
-func (a *Agent) learn(m api.Migration, f func(*move)) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	mv := a.moves[m.Meta.ID]
+func (rec *migrationReconciler) learn(m api.Migration, f func(*move)) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	mv := rec.moves[m.Meta.ID]
 	if mv == nil {
 		mv = &move{in: m.Spec.Instance}
-		a.moves[m.Meta.ID] = mv
+		rec.moves[m.Meta.ID] = mv
 	}
 	f(mv)
 }
 
-func (a *Agent) reconcileMigration(ctx context.Context, id string) (time.Duration, error) {
-	m, ok := get(a.cache, a.cache.migrations, id)
+func (rec *migrationReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	m, ok := get(rec.cache, rec.cache.migrations, id)
 	if !ok {
-		return 0, a.dropMove(ctx, id)
+		return 0, rec.drop(ctx, id)
 	}
 	switch {
 	case m.Assignment.Phase == "" || m.Assignment.Phase == api.MigrationPending:
 		return 0, nil
-	case m.Assignment.Target == a.o.NodeID:
-		return a.reconcileIncoming(ctx, m)
+	case m.Assignment.Target == rec.o.NodeID:
+		return rec.target.reconcile(ctx, m)
 	}
-	in, mine := get(a.cache, a.cache.instances, string(m.Spec.Instance))
+	in, mine := get(rec.cache, rec.cache.instances, string(m.Spec.Instance))
 	if m.Status.Phase.Ended() || !mine {
-		a.mu.Lock()
-		delete(a.moves, id)
-		a.mu.Unlock()
-		a.kick(key(api.KindInstance, string(m.Spec.Instance)))
+		rec.mu.Lock()
+		delete(rec.moves, id)
+		rec.mu.Unlock()
+		rec.kick(key(api.KindInstance, string(m.Spec.Instance)))
 		return 0, nil
 	}
-	return a.send(ctx, m, in)
+	return rec.send(ctx, m, in)
 }
 
-// dropMove ends what is under way for a migration that is gone.
-func (a *Agent) dropMove(ctx context.Context, id string) error {
-	a.mu.Lock()
-	mv := a.moves[id]
-	a.mu.Unlock()
-	if mv == nil || a.o.Migrator == nil {
+// drop ends what is under way for a migration that is gone.
+func (rec *migrationReconciler) drop(ctx context.Context, id string) error {
+	rec.mu.Lock()
+	mv := rec.moves[id]
+	rec.mu.Unlock()
+	if mv == nil || rec.o.Migrator == nil {
 		return nil
 	}
-	if err := a.o.Migrator.AbortMigration(ctx, mv.in); err != nil {
+	if err := rec.o.Migrator.AbortMigration(ctx, mv.in); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	delete(a.moves, id)
-	a.mu.Unlock()
-	a.kick(key(api.KindInstance, string(mv.in)))
+	rec.mu.Lock()
+	delete(rec.moves, id)
+	rec.mu.Unlock()
+	rec.kick(key(api.KindInstance, string(mv.in)))
 	return nil
 }
 
 // send takes one step of a migration from here.
-func (a *Agent) send(ctx context.Context, m api.Migration, in api.Instance) (time.Duration, error) {
-	s, err := a.lookMove(ctx, m, in)
+func (rec *migrationReconciler) send(ctx context.Context, m api.Migration, in api.Instance) (time.Duration, error) {
+	s, err := rec.observe(ctx, m, in)
 	if err != nil {
 		return 0, err
 	}
-	d := nextMove(m, in, s, a.o.Now())
-	if err := a.sayMove(ctx, m, d.status); err != nil {
+	d := nextMove(m, in, s, rec.o.Now())
+	if err := rec.writeStatus(ctx, m, d.status); err != nil {
 		return 0, err
 	}
 	if d.step != moveNone {
-		a.log.Info("migration", "id", m.Meta.ID, "instance", in.Meta.ID, "step", string(d.step))
-		if err := a.doMove(ctx, m, in, d.step); err != nil {
+		rec.log.Info("migration", "id", m.Meta.ID, "instance", in.Meta.ID, "step", string(d.step))
+		if err := rec.perform(ctx, m, in, d.step); err != nil {
 			return 0, fmt.Errorf("%s: %w", d.step, err)
 		}
 	}
 	if d.end != nil {
-		if err := a.sayMove(ctx, m, *d.end); err != nil {
+		if err := rec.writeStatus(ctx, m, *d.end); err != nil {
 			return 0, err
 		}
 	}
 	if d.end != nil || d.status.Phase.Ended() {
-		a.kick(key(api.KindMigration, m.Meta.ID))
+		rec.kick(key(api.KindMigration, m.Meta.ID))
 	}
 	return d.again, nil
 }
 
-func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) (moveSeen, error) {
-	s := a.known(m)
-	if a.o.Migrator == nil || a.o.Peers == nil {
+func (rec *migrationReconciler) observe(ctx context.Context, m api.Migration, in api.Instance) (moveSeen, error) {
+	s := rec.known(m)
+	if rec.o.Migrator == nil || rec.o.Peers == nil {
 		s.unable = "this node cannot move machines while they run"
 	} else if in.Assignment.Gpu != "" {
 		s.unable = "an instance with a virtual GPU does not move while it runs"
 	}
-	for _, v := range a.attachedTo(in) {
-		if !a.shared(v.Assignment.Pool) {
+	for _, v := range rec.disks.attachedTo(in) {
+		if !rec.pools.shared(v.Assignment.Pool) {
 			s.unable = notShared(v).Error()
 		}
 	}
 	id := api.InstanceID(in.Meta.ID)
-	status, err := a.o.Machines.Status(ctx, id)
+	status, err := rec.o.Machines.Status(ctx, id)
 	if err != nil {
 		return s, err
 	}
 	s.domain = status.State
-	a.sawRun(id, s.domain)
-	s.targetLost = a.away(m.Assignment.Target)
-	if v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume)); ok {
-		s.copied = !a.shared(v.Assignment.Pool)
+	rec.meter.sawRun(id, s.domain)
+	s.targetLost = rec.members.away(m.Assignment.Target)
+	if v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume)); ok {
+		s.copied = !rec.pools.shared(v.Assignment.Pool)
 	}
-	if a.o.Migrator != nil && !s.copying {
-		ms, err := a.o.Migrator.MigrationStatus(ctx, id)
+	if rec.o.Migrator != nil && !s.copying {
+		ms, err := rec.o.Migrator.MigrationStatus(ctx, id)
 		if err != nil {
 			return s, err
 		}
@@ -237,16 +224,16 @@ func (a *Agent) lookMove(ctx context.Context, m api.Migration, in api.Instance) 
 // sayEvery bounds how often progress is written.
 const sayEvery = time.Second
 
-func (a *Agent) sayMove(ctx context.Context, m api.Migration, st api.MigrationStatus) error {
-	now, ok := get(a.cache, a.cache.migrations, m.Meta.ID)
+func (rec *migrationReconciler) writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error {
+	now, ok := get(rec.cache, rec.cache.migrations, m.Meta.ID)
 	if !ok {
 		return errStale
 	}
 	if reflect.DeepEqual(now.Status, st) {
 		return nil
 	}
-	at, wait := a.o.Now(), false
-	a.learn(m, func(mv *move) {
+	at, wait := rec.o.Now(), false
+	rec.learn(m, func(mv *move) {
 		wait = now.Status.Phase == st.Phase && at.Sub(mv.said) < sayEvery
 		if !wait {
 			mv.said = at
@@ -255,61 +242,61 @@ func (a *Agent) sayMove(ctx context.Context, m api.Migration, st api.MigrationSt
 	if wait {
 		return nil
 	}
-	return a.report(ctx, api.KindMigration, m.Meta.ID, now.Meta.Revision, st)
+	return rec.report(ctx, api.KindMigration, m.Meta.ID, now.Meta.Revision, st)
 }
 
-func (a *Agent) doMove(ctx context.Context, m api.Migration, in api.Instance, s moveStep) error {
+func (rec *migrationReconciler) perform(ctx context.Context, m api.Migration, in api.Instance, s moveStep) error {
 	id := api.InstanceID(in.Meta.ID)
 	switch s {
 	case movePrepare:
-		return a.prepareMove(ctx, m, in)
+		return rec.prepare(ctx, m, in)
 	case moveCopy:
-		a.copyMove(ctx, m, in)
+		rec.transfer(ctx, m, in)
 		return nil
 	case moveAbort:
-		if a.o.Migrator == nil {
+		if rec.o.Migrator == nil {
 			return nil
 		}
-		err := a.o.Migrator.AbortMigration(ctx, id)
+		err := rec.o.Migrator.AbortMigration(ctx, id)
 		if api.CodeOf(err) == api.CodeUnavailable {
 			// A target that has received all of it holds the locks of its disks,
 			// and does not let it run while this node has the domain.
-			if err := a.doMove(ctx, m, in, moveDiscard); err != nil {
+			if err := rec.perform(ctx, m, in, moveDiscard); err != nil {
 				return err
 			}
-			err = a.o.Migrator.AbortMigration(ctx, id)
+			err = rec.o.Migrator.AbortMigration(ctx, id)
 		}
 		return err
 	case moveDiscard:
-		if a.o.Peers == nil {
+		if rec.o.Peers == nil {
 			return nil
 		}
 		ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 		defer cancel()
 		// Where this is not heard the end of the migration is.
-		if _, err := a.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID), Discard: true}); err != nil {
-			a.log.Warn("telling the target to discard", "id", m.Meta.ID, "error", err)
+		if _, err := rec.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID), Discard: true}); err != nil {
+			rec.log.Warn("telling the target to discard", "id", m.Meta.ID, "error", err)
 		}
 		return nil
 	case moveSettle:
-		return a.settleMove(ctx, m, in)
+		return rec.settle(ctx, m, in)
 	case moveLost:
-		r, err := a.readRun(id)
+		r, err := rec.files.readRun(id)
 		if err != nil {
 			return err
 		}
 		r.Interrupted = true
-		return a.writeRun(id, r)
+		return rec.files.writeRun(id, r)
 	}
 	return fmt.Errorf("unknown step %q", s)
 }
 
-func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instance) error {
-	v, ok := get(a.cache, a.cache.volumes, string(in.Assignment.RootVolume))
+func (rec *migrationReconciler) prepare(ctx context.Context, m api.Migration, in api.Instance) error {
+	v, ok := get(rec.cache, rec.cache.volumes, string(in.Assignment.RootVolume))
 	if !ok {
 		return errStale
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
@@ -319,28 +306,28 @@ func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instanc
 	}
 	if !p.Capabilities().Shared {
 		if err := p.Movable(ctx, in.Assignment.RootVolume); err != nil {
-			a.learn(m, func(mv *move) { mv.seen.refused = err.Error() })
+			rec.learn(m, func(mv *move) { mv.seen.refused = err.Error() })
 			return nil
 		}
 	}
 	ask := PrepareRequest{Migration: api.MigrationID(m.Meta.ID), RootBytes: root.SizeBytes}
-	open, err := a.o.Machines.Disks(ctx, m.Spec.Instance)
+	open, err := rec.o.Machines.Disks(ctx, m.Spec.Instance)
 	if err != nil {
 		return err
 	}
-	for _, v := range a.attachedTo(in) {
+	for _, v := range rec.disks.attachedTo(in) {
 		if hasDisk(open, serialOf(v)) != nil { // one that is not yet attached is so when it has arrived
 			ask.Volumes = append(ask.Volumes, api.VolumeID(v.Meta.ID))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	reply, err := a.o.Peers.PrepareMigration(ctx, m.Assignment.Target, ask)
+	reply, err := rec.o.Peers.PrepareMigration(ctx, m.Assignment.Target, ask)
 	code := api.CodeOf(err)
 	if err != nil && (code == api.CodeUnavailable || code == api.CodeInternal || code == api.CodeConflict) {
 		return err // later
 	}
-	a.learn(m, func(mv *move) {
+	rec.learn(m, func(mv *move) {
 		if err != nil {
 			mv.seen.refused = err.Error()
 			return
@@ -350,20 +337,18 @@ func (a *Agent) prepareMove(ctx context.Context, m api.Migration, in api.Instanc
 	return nil
 }
 
-// copyMove sends the machine, beside everything else.
-func (a *Agent) copyMove(ctx context.Context, m api.Migration, in api.Instance) {
+// transfer sends the machine, beside everything else.
+func (rec *migrationReconciler) transfer(ctx context.Context, m api.Migration, in api.Instance) {
 	var reply PrepareReply
-	a.learn(m, func(mv *move) { mv.seen.copying, reply = true, mv.reply })
-	o := hypervisor.MigrateOptions{Target: reply.Target, CopyDisks: reply.CopyDisks, Tunnel: tunnel{a, m},
-		Progress: func(p hypervisor.MigrationProgress) { a.learn(m, func(mv *move) { mv.seen.progress = p }) }}
-	a.jobs.wg.Add(1)
-	a.o.Go(func() {
-		defer a.jobs.wg.Done()
-		result, err := hypervisor.MigrationResult{}, a.confirmMove(ctx, in)
+	rec.learn(m, func(mv *move) { mv.seen.copying, reply = true, mv.reply })
+	o := hypervisor.MigrateOptions{Target: reply.Target, CopyDisks: reply.CopyDisks, Tunnel: tunnel{rec.o.Peers, m},
+		Progress: func(p hypervisor.MigrationProgress) { rec.learn(m, func(mv *move) { mv.seen.progress = p }) }}
+	rec.jobs.spawn(func() {
+		result, err := hypervisor.MigrationResult{}, rec.confirm(ctx, in)
 		if err == nil {
-			result, err = a.o.Migrator.Migrate(ctx, api.InstanceID(in.Meta.ID), o)
+			result, err = rec.o.Migrator.Migrate(ctx, api.InstanceID(in.Meta.ID), o)
 		}
-		a.learn(m, func(mv *move) {
+		rec.learn(m, func(mv *move) {
 			mv.seen.copying, mv.seen.prepared = false, false
 			mv.seen.done, mv.seen.downtime = err == nil, result.Downtime
 			if err != nil {
@@ -371,14 +356,14 @@ func (a *Agent) copyMove(ctx context.Context, m api.Migration, in api.Instance) 
 			}
 		})
 		if ctx.Err() == nil {
-			a.kick(key(api.KindMigration, m.Meta.ID))
+			rec.kick(key(api.KindMigration, m.Meta.ID))
 		}
 	})
 }
 
-// confirmMove asks the store whether the instance is still this node's to send.
-func (a *Agent) confirmMove(ctx context.Context, in api.Instance) error {
-	if err := a.confirm(ctx, in); errors.Is(err, errStale) {
+// confirm asks the store whether the instance is still this node's to send.
+func (rec *migrationReconciler) confirm(ctx context.Context, in api.Instance) error {
+	if err := rec.fence.confirm(ctx, in); errors.Is(err, errStale) {
 		return api.Errorf(api.CodeState, "the instance was given to another node, or is to end")
 	} else if err != nil {
 		return err
@@ -388,43 +373,43 @@ func (a *Agent) confirmMove(ctx context.Context, in api.Instance) error {
 
 // tunnel opens the streams of one migration.
 type tunnel struct {
-	a *Agent
-	m api.Migration
+	peers Peers
+	m     api.Migration
 }
 
 // Open implements hypervisor.Tunnel.
 func (t tunnel) Open(ctx context.Context, s hypervisor.Stream) (net.Conn, error) {
-	return t.a.o.Peers.OpenTunnel(ctx, t.m.Assignment.Target, TunnelRequest{Migration: api.MigrationID(t.m.Meta.ID), Stream: s})
+	return t.peers.OpenTunnel(ctx, t.m.Assignment.Target, TunnelRequest{Migration: api.MigrationID(t.m.Meta.ID), Stream: s})
 }
 
-// settleMove ends the count of the instance's use here, then has the target
+// settle ends the count of the instance's use here, then has the target
 // let it run.
-func (a *Agent) settleMove(ctx context.Context, m api.Migration, in api.Instance) error {
+func (rec *migrationReconciler) settle(ctx context.Context, m api.Migration, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
-	r, err := a.readRun(id)
+	r, err := rec.files.readRun(id)
 	if err != nil {
 		return err
 	}
 	if !r.Over {
 		r.Over = true
-		if err := a.writeRun(id, r); err != nil {
+		if err := rec.files.writeRun(id, r); err != nil {
 			return err
 		}
 	}
-	if err := a.meterInstance(ctx, in); err != nil {
+	if err := rec.meter.recordInstance(ctx, in); err != nil {
 		return err
 	}
-	done := a.known(m).done
+	done := rec.known(m).done
 	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()
-	reply, err := a.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID)})
+	reply, err := rec.o.Peers.FinishMigration(ctx, m.Assignment.Target, FinishRequest{Migration: api.MigrationID(m.Meta.ID)})
 	if err != nil {
 		if done {
 			return nil // it runs there; the target only counts its use from a little later
 		}
 		return err
 	}
-	a.learn(m, func(mv *move) {
+	rec.learn(m, func(mv *move) {
 		mv.seen.arrival = arrivedNot
 		if reply.Runs {
 			mv.seen.arrival = arrived

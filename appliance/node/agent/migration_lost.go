@@ -15,26 +15,26 @@ const surely = 2 * time.Second
 
 // noteArrival notes that a machine that came here was let run. Its source does
 // that, and only when it has let go.
-func (a *Agent) noteArrival(ctx context.Context, m api.Migration) (again time.Duration, err error) {
+func (t *migrationTarget) noteArrival(ctx context.Context, m api.Migration) (again time.Duration, err error) {
 	id := m.Spec.Instance
-	run, err := a.readRun(id)
+	run, err := t.files.readRun(id)
 	if err != nil || run.Left || run.Incoming != api.MigrationID(m.Meta.ID) {
 		return 0, err
 	}
-	s, err := a.o.Machines.Status(ctx, id)
+	s, err := t.o.Machines.Status(ctx, id)
 	if err != nil {
 		return 0, err
 	}
-	now := a.o.Now()
-	a.mu.Lock()
-	first, seen := a.arrived[string(id)]
+	now := t.o.Now()
+	t.mu.Lock()
+	first, seen := t.arrived[string(id)]
 	switch runs := s.State == hypervisor.Running || s.State == hypervisor.Paused; {
 	case !runs:
-		delete(a.arrived, string(id))
+		delete(t.arrived, string(id))
 	case !seen:
-		a.arrived[string(id)] = now
+		t.arrived[string(id)] = now
 	}
-	a.mu.Unlock()
+	t.mu.Unlock()
 	switch {
 	case s.State != hypervisor.Running && s.State != hypervisor.Paused:
 		return 0, nil
@@ -42,7 +42,7 @@ func (a *Agent) noteArrival(ctx context.Context, m api.Migration) (again time.Du
 		return surely / 2, nil
 	}
 	run.Left = true
-	return 0, a.writeRun(id, run)
+	return 0, t.files.writeRun(id, run)
 }
 
 // arrivalHere is what a target knows of a machine whose source is lost.
@@ -69,32 +69,32 @@ func arrivalHere(run runFile, s hypervisor.MigrationStatus, removed bool) arriva
 	return arrived
 }
 
-// reconcileIncoming is the target's part when nobody asks it: to clear up when
+// reconcile is the target's part when nobody asks it: to clear up when
 // a migration has ended otherwise, and to decide when the source is lost. It
 // does not let the machine run: it says that it has it, and runs it when the
 // instance is given to this node. What it says is the last word: what has not
 // arrived is thrown away before, and cannot arrive any more.
-func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Duration, error) {
+func (t *migrationTarget) reconcile(ctx context.Context, m api.Migration) (time.Duration, error) {
 	id := m.Spec.Instance
 	if m.Assignment.Phase.Ended() || m.Status.Phase.Ended() {
-		a.kick(key(api.KindInstance, string(id)))
+		t.kick(key(api.KindInstance, string(id)))
 		return 0, nil
 	}
-	if again, err := a.noteArrival(ctx, m); again > 0 || err != nil {
+	if again, err := t.noteArrival(ctx, m); again > 0 || err != nil {
 		return again, err
 	}
-	if !a.away(m.Assignment.Source) {
+	if !t.members.away(m.Assignment.Source) {
 		return 10 * time.Second, nil
 	}
-	n, ok := a.cache.self()
-	if !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+	n, ok := t.cache.self()
+	if !ok || n.Assignment.Epoch > t.epoch.get() || !t.fence.leased() {
 		return time.Second, nil
 	}
-	what, err := a.decideArrival(ctx, m)
+	what, err := t.decideArrival(ctx, m)
 	if err != nil {
 		return 0, err
 	}
-	now := a.o.Now().UTC()
+	now := t.o.Now().UTC()
 	st := m.Status
 	switch what {
 	case arrived:
@@ -102,36 +102,36 @@ func (a *Agent) reconcileIncoming(ctx context.Context, m api.Migration) (time.Du
 	case arrivedNot:
 		st.Phase, st.LastError, st.EndedAt = api.MigrationFailed, "the source was lost", &now
 	case arrivalUnknown:
-		st.LastError = "its disk has arrived there, and only node " + a.nameOf(m.Assignment.Source) + " knows whether it has let go of the machine: waits for that one"
-		return 10 * time.Second, a.sayMove(ctx, m, st)
+		st.LastError = "its disk has arrived there, and only node " + t.members.nameOf(m.Assignment.Source) + " knows whether it has let go of the machine: waits for that one"
+		return 10 * time.Second, t.migrations.writeStatus(ctx, m, st)
 	}
-	if err := a.sayMove(ctx, m, st); err != nil {
+	if err := t.migrations.writeStatus(ctx, m, st); err != nil {
 		return 0, err
 	}
-	a.kick(key(api.KindMigration, m.Meta.ID))
+	t.kick(key(api.KindMigration, m.Meta.ID))
 	return 0, nil
 }
 
 // decideArrival, and throw away what has not arrived.
-func (a *Agent) decideArrival(ctx context.Context, m api.Migration) (arrival, error) {
+func (t *migrationTarget) decideArrival(ctx context.Context, m api.Migration) (arrival, error) {
 	id := m.Spec.Instance
-	if a.o.Migrator == nil {
+	if t.o.Migrator == nil {
 		return arrivedNot, nil
 	}
-	run, err := a.readRun(id)
+	run, err := t.files.readRun(id)
 	if err != nil {
 		return arrivalUnknown, err
 	}
 	if run.Incoming != api.MigrationID(m.Meta.ID) { // nothing was made ready for this one
 		return arrivedNot, nil
 	}
-	s, err := a.o.Migrator.MigrationStatus(ctx, id)
+	s, err := t.o.Migrator.MigrationStatus(ctx, id)
 	if err != nil {
 		return arrivalUnknown, err
 	}
-	what := arrivalHere(run, s, a.removed(m.Assignment.Source))
+	what := arrivalHere(run, s, t.members.removed(m.Assignment.Source))
 	if what == arrivedNot {
-		err = a.o.Migrator.DiscardMigration(ctx, id)
+		err = t.o.Migrator.DiscardMigration(ctx, id)
 	}
 	return what, err
 }

@@ -77,7 +77,7 @@ const prepareTime = time.Minute
 //
 // The planner gives the instance to the target when it reads Succeeded; until
 // then the source does nothing else for it. When the source is lost the target
-// decides (reconcileIncoming).
+// decides (migrationTarget.reconcile).
 func nextMove(m api.Migration, in api.Instance, s moveSeen, now time.Time) moveDecision {
 	st := m.Status
 	stop, phase := stopMove(m, in)

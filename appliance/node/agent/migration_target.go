@@ -3,27 +3,52 @@ package agent
 import (
 	"context"
 	"net"
+	"sync"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	"github.com/basalt-gpu/basalt/sds"
 )
 
+// migrationTarget takes machines that come here from other nodes.
+type migrationTarget struct {
+	*core
+	epoch      *observedEpoch
+	fence      *fenceKeeper
+	disks      *diskSet
+	ports      *portSet
+	domains    *domainBuilder
+	migrations interface {
+		writeStatus(ctx context.Context, m api.Migration, st api.MigrationStatus) error
+	}
+
+	mu      sync.Mutex
+	arrived map[string]time.Time // instance → when it was first seen to run here, while it came
+}
+
+// forget an instance that has come, or does not come.
+func (t *migrationTarget) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.arrived, id)
+}
+
 // arriving is a migration from that node to this one, and its instance, as the
 // store has them now.
-func (a *Agent) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
-	o, err := a.o.Store.Get(ctx, api.KindMigration, string(id))
+func (t *migrationTarget) arriving(ctx context.Context, from api.NodeID, id api.MigrationID) (m api.Migration, in api.Instance, err error) {
+	o, err := t.o.Store.Get(ctx, api.KindMigration, string(id))
 	if err != nil {
 		return m, in, err
 	}
-	a.takeObject(o)
+	t.takeObject(o)
 	if m, err = api.Decode[api.Migration](o); err != nil {
 		return m, in, err
 	}
-	if m.Assignment.Target != a.o.NodeID || m.Assignment.Source != from {
+	if m.Assignment.Target != t.o.NodeID || m.Assignment.Source != from {
 		return m, in, api.Errorf(api.CodeForbidden, "migration %s is not from node %s to this one", id, from)
 	}
-	if o, err = a.o.Store.Get(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
+	if o, err = t.o.Store.Get(ctx, api.KindInstance, string(m.Spec.Instance)); err != nil {
 		return m, in, err
 	}
 	in, err = api.Decode[api.Instance](o)
@@ -39,61 +64,61 @@ func active(m api.Migration, in api.Instance) error {
 	return nil
 }
 
-// HandlePrepareMigration makes this node ready for a machine from another. It
-// is undone when the migration ends otherwise than here (leaveInstance).
-func (a *Agent) HandlePrepareMigration(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
+// prepare makes this node ready for a machine from another. It
+// is undone when the migration ends otherwise than here (instanceReconciler.leave).
+func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r PrepareRequest) (PrepareReply, error) {
 	var none PrepareReply
-	m, in, err := a.arriving(ctx, from, r.Migration)
+	m, in, err := t.arriving(ctx, from, r.Migration)
 	if err == nil {
 		err = active(m, in)
 	}
 	if err != nil {
 		return none, err
 	}
-	if a.o.Migrator == nil {
+	if t.o.Migrator == nil {
 		return none, api.Errorf(api.CodeState, "this node cannot take machines while they run")
 	}
-	if n, ok := a.cache.self(); !ok || n.Assignment.Epoch > a.gaveUp() || !a.leased() {
+	if n, ok := t.cache.self(); !ok || n.Assignment.Epoch > t.epoch.get() || !t.fence.leased() {
 		return none, api.Errorf(api.CodeUnavailable, "the target takes no work now").WithHint("it will try again")
 	}
 	id := api.InstanceID(in.Meta.ID)
-	disks, copied, err := a.makeTarget(ctx, m, in, r)
+	disks, copied, err := t.makeDisks(ctx, m, in, r)
 	if err != nil {
 		return none, err
 	}
-	if err := a.writeSeed(in); err != nil {
+	if err := t.files.writeSeed(in); err != nil {
 		return none, err
 	}
-	nics, err := a.plug(ctx, in, true)
+	nics, err := t.ports.plug(ctx, in, true)
 	if err != nil {
 		return none, err
 	}
-	d, err := a.domainOn(ctx, in, disks, nics)
+	d, err := t.domains.buildOn(ctx, in, disks, nics)
 	if err != nil {
 		return none, err
 	}
-	// They stay until it has come, or does not come (adopt, leaveInstance).
-	if err := a.setSecrets(ctx, disks); err != nil {
+	// They stay until it has come, or does not come (instanceReconciler.adopt, leave).
+	if err := t.disks.setSecrets(ctx, disks); err != nil {
 		return none, err
 	}
-	if err := a.o.Migrator.PrepareMigration(ctx, d); err != nil {
+	if err := t.o.Migrator.PrepareMigration(ctx, d); err != nil {
 		return none, err
 	}
 	reply := PrepareReply{Target: d}
 	if copied {
 		reply.CopyDisks = []string{d.Disks[0].Serial}
 	}
-	a.log.Info("ready for a migration", "id", m.Meta.ID, "instance", id, "from", from)
+	t.log.Info("ready for a migration", "id", m.Meta.ID, "instance", id, "from", from)
 	return reply, nil
 }
 
-// makeTarget are the disks that the machine will have here: the shared ones,
+// makeDisks are the disks that the machine will have here: the shared ones,
 // and in place of a root volume that is not shared a blank one. The run's file
 // says first what is made, so that it is found again.
-func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
-	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: a.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
+func (t *migrationTarget) makeDisks(ctx context.Context, m api.Migration, in api.Instance, req PrepareRequest) (disks []disk, copied bool, err error) {
+	r := runFile{Epoch: in.Assignment.Epoch + 1, Boot: t.o.BootID, Incoming: api.MigrationID(m.Meta.ID)}
 	for i, id := range append([]api.VolumeID{in.Assignment.RootVolume}, req.Volumes...) {
-		o, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
+		o, err := t.o.Store.Get(ctx, api.KindVolume, string(id))
 		if err != nil {
 			return nil, false, err
 		}
@@ -101,7 +126,7 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 		if err != nil {
 			return nil, false, err
 		}
-		p, err := a.pool(v.Assignment.Pool)
+		p, err := t.pools.driver(v.Assignment.Pool)
 		if err != nil {
 			return nil, false, err
 		}
@@ -119,15 +144,15 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 			r.Opens = append(r.Opens, id)
 		}
 		if root || v.Spec.Encrypted {
-			if err := a.writeRun(m.Spec.Instance, r); err != nil {
+			if err := t.files.writeRun(m.Spec.Instance, r); err != nil {
 				return nil, false, err
 			}
 		}
-		have, err := a.targetVolume(ctx, v, p, root && copied, req.RootBytes)
+		have, err := t.makeVolume(ctx, v, p, root && copied, req.RootBytes)
 		if err != nil {
 			return nil, false, err
 		}
-		k, err := a.openable(ctx, v, have, p)
+		k, err := t.disks.openable(ctx, v, have, p)
 		if err != nil {
 			return nil, false, err
 		}
@@ -136,7 +161,7 @@ func (a *Agent) makeTarget(ctx context.Context, m api.Migration, in api.Instance
 	return disks, copied, nil
 }
 
-func (a *Agent) targetVolume(ctx context.Context, v api.Volume, p sds.Driver, blank bool, bytes int64) (sds.Volume, error) {
+func (t *migrationTarget) makeVolume(ctx context.Context, v api.Volume, p sds.Driver, blank bool, bytes int64) (sds.Volume, error) {
 	id := api.VolumeID(v.Meta.ID)
 	if !blank {
 		return p.Volume(ctx, id)
@@ -145,7 +170,7 @@ func (a *Agent) targetVolume(ctx context.Context, v api.Volume, p sds.Driver, bl
 	if err := p.DeleteVolume(ctx, id); err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return sds.Volume{}, err
 	}
-	e, err := a.encryption(ctx, v)
+	e, err := t.disks.encryption(ctx, v)
 	if err != nil {
 		return sds.Volume{}, err
 	}
@@ -157,59 +182,59 @@ func notShared(v api.Volume) error {
 		WithHint("detach it, or stop the instance first")
 }
 
-// HandleTunnel is this node's end of one stream; it closes conn.
-func (a *Agent) HandleTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
-	m, in, err := a.arriving(ctx, from, r.Migration)
+// acceptTunnel is this node's end of one stream; it closes conn.
+func (t *migrationTarget) acceptTunnel(ctx context.Context, from api.NodeID, r TunnelRequest, conn net.Conn) error {
+	m, in, err := t.arriving(ctx, from, r.Migration)
 	if err == nil {
 		err = active(m, in)
 	}
-	if err == nil && (a.o.Migrator == nil || !r.Stream.Valid()) {
+	if err == nil && (t.o.Migrator == nil || !r.Stream.Valid()) {
 		err = api.Errorf(api.CodeInvalid, "no stream %q", r.Stream)
 	}
 	if err != nil {
 		_ = conn.Close() // its end is the answer
 		return err
 	}
-	return a.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn)
+	return t.o.Migrator.AcceptMigration(ctx, m.Spec.Instance, r.Stream, conn)
 }
 
-// HandleFinish ends a migration here: the machine runs if all of it has
+// finish ends a migration here: the machine runs if all of it has
 // arrived, or is thrown away. The source has made sure that it does not run
 // there, or that it does.
-func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
-	m, in, err := a.arriving(ctx, from, r.Migration)
+func (t *migrationTarget) finish(ctx context.Context, from api.NodeID, r FinishRequest) (FinishReply, error) {
+	m, in, err := t.arriving(ctx, from, r.Migration)
 	if err != nil {
 		return FinishReply{}, err
 	}
 	id := m.Spec.Instance
-	run, err := a.readRun(id)
+	run, err := t.files.readRun(id)
 	if err != nil {
 		return FinishReply{}, err
 	}
-	if a.o.Migrator == nil || run.Incoming != r.Migration { // of a migration that is not the one that came last
-		return FinishReply{Runs: in.Assignment.Node == a.o.NodeID}, nil
+	if t.o.Migrator == nil || run.Incoming != r.Migration { // of a migration that is not the one that came last
+		return FinishReply{Runs: in.Assignment.Node == t.o.NodeID}, nil
 	}
 	if r.Discard {
-		return FinishReply{}, a.o.Migrator.DiscardMigration(ctx, id)
+		return FinishReply{}, t.o.Migrator.DiscardMigration(ctx, id)
 	}
-	if !a.leased() {
+	if !t.fence.leased() {
 		return FinishReply{}, api.Errorf(api.CodeUnavailable, "the target has no lease now")
 	}
 	if !run.Left {
 		run.Left = true
-		if err := a.writeRun(id, run); err != nil {
+		if err := t.files.writeRun(id, run); err != nil {
 			return FinishReply{}, err
 		}
 	}
-	s, err := a.o.Machines.Status(ctx, id)
+	s, err := t.o.Machines.Status(ctx, id)
 	if err != nil {
 		return FinishReply{}, err
 	}
 	if s.State != hypervisor.Running && s.State != hypervisor.Paused {
-		if err := a.endMove(ctx, id); err != nil {
+		if err := t.finishOrDiscard(ctx, id); err != nil {
 			return FinishReply{}, err
 		}
-		if s, err = a.o.Machines.Status(ctx, id); err != nil {
+		if s, err = t.o.Machines.Status(ctx, id); err != nil {
 			return FinishReply{}, err
 		}
 	}
@@ -217,10 +242,20 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 		return FinishReply{}, nil
 	}
 	if run.Since.IsZero() {
-		run.Since = a.o.Now().UTC()
-		if err := a.writeRun(id, run); err != nil {
+		run.Since = t.o.Now().UTC()
+		if err := t.files.writeRun(id, run); err != nil {
 			return FinishReply{}, err
 		}
 	}
 	return FinishReply{Runs: true}, nil
+}
+
+// finishOrDiscard lets a machine run that has come here as a whole, and throws away
+// what has not.
+func (t *migrationTarget) finishOrDiscard(ctx context.Context, id api.InstanceID) error {
+	err := t.o.Migrator.FinishMigration(ctx, id)
+	if c := api.CodeOf(err); c != api.CodeState && c != api.CodeNotFound {
+		return err
+	}
+	return t.o.Migrator.DiscardMigration(ctx, id)
 }

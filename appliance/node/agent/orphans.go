@@ -19,16 +19,27 @@ const orphansEvery = time.Minute
 // youngVolume may be one that another node is making.
 const youngVolume = 10 * time.Minute
 
-// orphans removes what lies on the node and is not its own: what a restore or
+// orphanSweeper removes what lies on the node and is not its own.
+type orphanSweeper struct {
+	*core
+	vgpus     *vgpuSlices
+	ports     *portSet
+	unknown   *unknown
+	instances *instanceReconciler
+	volumes   *volumeReconciler
+	backups   *backupReconciler
+}
+
+// run removes what lies on the node and is not its own: what a restore or
 // a crash of the control plane left behind, and what was given to another node
 // meanwhile. Nothing is removed on the cache's word alone: the store is asked,
 // and only its clear "not found", or another node's name on it, counts. Volumes
 // and images that it does not know stay for a while even so (unknown.go).
-func (a *Agent) orphans(ctx context.Context) {
+func (s *orphanSweeper) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if a.cache.isSynced() {
-			if err := a.sweep(ctx); err != nil && ctx.Err() == nil {
-				a.log.Warn("looking for orphans", "error", err)
+		if s.cache.isSynced() {
+			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+				s.log.Warn("looking for orphans", "error", err)
 			}
 			sleep(ctx, orphansEvery)
 		} else {
@@ -37,42 +48,42 @@ func (a *Agent) orphans(ctx context.Context) {
 	}
 }
 
-func (a *Agent) sweep(ctx context.Context) error {
-	if !a.cache.isSynced() {
+func (s *orphanSweeper) sweep(ctx context.Context) error {
+	if !s.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(a.sweepRuns(ctx), a.sweepPorts(ctx), a.sweepVolumes(ctx), a.sweepReadings(ctx), a.sweepImages(ctx))
+	return errors.Join(s.sweepRuns(ctx), s.ports.sweep(ctx), s.sweepVolumes(ctx), s.backups.sweepReadings(ctx), s.sweepImages(ctx))
 }
 
 // sweepRuns gives up whatever can run, or has run: domains, vGPUs, files. When
 // it returns nil nothing is left of instances of others.
-func (a *Agent) sweepRuns(ctx context.Context) error {
-	ids, err := a.runs(ctx)
+func (s *orphanSweeper) sweepRuns(ctx context.Context) error {
+	ids, err := s.runs(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(ids)) {
-		if _, mine := get(a.cache, a.cache.instances, id); mine {
+		if _, mine := get(s.cache, s.cache.instances, id); mine {
 			continue // its own reconcile follows its assignment
 		}
-		errs = append(errs, a.leaveInstance(ctx, api.InstanceID(id)), a.leaveVGPU(ctx, api.InstanceID(id)))
+		errs = append(errs, s.instances.leave(ctx, api.InstanceID(id)), s.vgpus.leave(ctx, api.InstanceID(id)))
 	}
 	return errors.Join(errs...)
 }
 
 // runs are the instances of which something is on the node, and what.
-func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
+func (s *orphanSweeper) runs(ctx context.Context) (map[string][]string, error) {
 	ids := map[string][]string{}
-	domains, err := a.o.Machines.List(ctx)
+	domains, err := s.o.Machines.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range domains {
 		ids[string(d.ID)] = append(ids[string(d.ID)], "machine")
 	}
-	if a.o.VGPUs != nil {
-		vgpus, err := a.o.VGPUs.List(ctx)
+	if s.o.VGPUs != nil {
+		vgpus, err := s.o.VGPUs.List(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -80,14 +91,14 @@ func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
 			ids[string(id)] = append(ids[string(id)], "virtual GPU")
 		}
 	}
-	entries, err := os.ReadDir(filepath.Join(a.o.DataDir, "instances"))
+	entries, err := os.ReadDir(filepath.Join(s.o.DataDir, "instances"))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
 	for _, e := range entries {
 		ids[e.Name()] = append(ids[e.Name()], "files")
 	}
-	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
+	usage, err := os.ReadDir(filepath.Join(s.o.DataDir, "usage"))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
@@ -99,45 +110,32 @@ func (a *Agent) runs(ctx context.Context) (map[string][]string, error) {
 	return ids, nil
 }
 
-// leaveVGPU gives back a slice that gpud has and of which nothing else on the
-// node knows.
-func (a *Agent) leaveVGPU(ctx context.Context, id api.InstanceID) error {
-	if a.o.VGPUs == nil || exists(a.vgpuMark(id)) {
-		return nil
-	}
-	gone, _, err := a.notMine(ctx, api.KindInstance, string(id))
-	if err != nil || !gone {
-		return err
-	}
-	return a.o.VGPUs.Remove(ctx, id)
-}
-
 // sweepVolumes deletes what lies in the node's own pool and is not its own, and
 // what lies in a shared one and is nobody's.
-func (a *Agent) sweepVolumes(ctx context.Context) error {
+func (s *orphanSweeper) sweepVolumes(ctx context.Context) error {
 	var errs []error
-	for name, p := range a.inOrder() {
+	for name, p := range s.pools.inOrder() {
 		volumes, err := p.Volumes(ctx)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if a.shared(name) {
-			errs = append(errs, a.sweepShared(ctx, name, p, volumes))
+		if s.pools.shared(name) {
+			errs = append(errs, s.sweepShared(ctx, name, p, volumes))
 			continue
 		}
 		for _, v := range volumes {
-			errs = append(errs, ignoreInUse(a.leaveVolume(ctx, string(v.ID))))
+			errs = append(errs, ignoreInUse(s.volumes.leave(ctx, string(v.ID))))
 		}
 	}
-	usage, err := os.ReadDir(filepath.Join(a.o.DataDir, "usage"))
+	usage, err := os.ReadDir(filepath.Join(s.o.DataDir, "usage"))
 	if err != nil && !os.IsNotExist(err) {
 		return errors.Join(append(errs, err)...)
 	}
 	for _, e := range usage { // of shared volumes that others have now
 		id, ok := strings.CutSuffix(e.Name(), ".json")
-		if _, mine := get(a.cache, a.cache.volumes, id); ok && !mine && strings.HasPrefix(id, "vol-") {
-			errs = append(errs, ignoreInUse(a.leaveVolume(ctx, id)))
+		if _, mine := get(s.cache, s.cache.volumes, id); ok && !mine && strings.HasPrefix(id, "vol-") {
+			errs = append(errs, ignoreInUse(s.volumes.leave(ctx, id)))
 		}
 	}
 	return errors.Join(errs...)
@@ -145,46 +143,46 @@ func (a *Agent) sweepVolumes(ctx context.Context) error {
 
 // sweepShared deletes volumes that the store does not know, whoever had them:
 // one node does that, and not to young ones.
-func (a *Agent) sweepShared(ctx context.Context, name string, p sds.Driver, volumes []sds.Volume) error {
-	if !a.onDutyFor(name, p) {
+func (s *orphanSweeper) sweepShared(ctx context.Context, name string, p sds.Driver, volumes []sds.Volume) error {
+	if !s.members.onDutyFor(name, p) {
 		return nil
 	}
 	var errs []error
 	known := func(id api.VolumeID) bool { // the list came first
-		_, err := a.o.Store.Get(ctx, api.KindVolume, string(id))
+		_, err := s.o.Store.Get(ctx, api.KindVolume, string(id))
 		return api.CodeOf(err) != api.CodeNotFound
 	}
 	for _, v := range sds.Orphans(volumes, youngVolume, known) {
-		if a.stays(name, api.KindVolume, string(v.ID)) {
+		if s.unknown.stays(name, api.KindVolume, string(v.ID)) {
 			continue
 		}
-		a.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
-		errs = append(errs, ignoreInUse(a.dropVolume(ctx, p, v.ID, api.Volume{})))
+		s.log.Warn("removing a volume that the cluster does not know", "id", v.ID)
+		errs = append(errs, ignoreInUse(s.volumes.drop(ctx, p, v.ID, api.Volume{})))
 	}
 	return errors.Join(errs...)
 }
 
 // sweepImages deletes copies of images that were deleted while this node was
 // away.
-func (a *Agent) sweepImages(ctx context.Context) error {
+func (s *orphanSweeper) sweepImages(ctx context.Context) error {
 	var errs []error
-	for name, p := range a.inOrder() {
-		if a.shared(name) && !a.onDutyFor(name, p) {
+	for name, p := range s.pools.inOrder() {
+		if s.pools.shared(name) && !s.members.onDutyFor(name, p) {
 			continue
 		}
 		images, err := p.Images(ctx)
 		errs = append(errs, err)
 		for _, img := range images {
-			if _, ok := get(a.cache, a.cache.images, string(img.ID)); ok {
+			if _, ok := get(s.cache, s.cache.images, string(img.ID)); ok {
 				continue
 			}
-			if _, err := a.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
+			if _, err := s.o.Store.Get(ctx, api.KindImage, string(img.ID)); api.CodeOf(err) != api.CodeNotFound {
 				continue
 			}
-			if a.stays(name, api.KindImage, string(img.ID)) {
+			if s.unknown.stays(name, api.KindImage, string(img.ID)) {
 				continue
 			}
-			a.log.Warn("removing an image that the cluster does not know", "id", img.ID)
+			s.log.Warn("removing an image that the cluster does not know", "id", img.ID)
 			errs = append(errs, ignoreInUse(p.DeleteImage(ctx, img.ID)))
 		}
 	}

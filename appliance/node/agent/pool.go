@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -17,19 +18,31 @@ const (
 	condCeph    = "Ceph"
 )
 
-// drivers of the node's pools, by name. The map is not to be changed.
-func (a *Agent) drivers() map[string]sds.Driver { return *a.pools.Load() }
+// poolSet is the node's storage pools.
+type poolSet struct {
+	current atomic.Pointer[map[string]sds.Driver] // by name
+}
 
-// SetPool takes a pool in that can be used from now on, instead of one of that
+func newPoolSet(pools map[string]sds.Driver) *poolSet {
+	s := &poolSet{}
+	pools = maps.Clone(pools)
+	s.current.Store(&pools)
+	return s
+}
+
+// drivers of the node's pools, by name. The map is not to be changed.
+func (s *poolSet) drivers() map[string]sds.Driver { return *s.current.Load() }
+
+// set takes a pool in that can be used from now on, instead of one of that
 // name; nil: it cannot any more.
-func (a *Agent) SetPool(name string, d sds.Driver) {
+func (s *poolSet) set(name string, d sds.Driver) {
 	for {
-		old := a.pools.Load()
+		old := s.current.Load()
 		now := maps.Clone(*old)
 		if now[name] = d; d == nil {
 			delete(now, name)
 		}
-		if a.pools.CompareAndSwap(old, &now) {
+		if s.current.CompareAndSwap(old, &now) {
 			return
 		}
 	}
@@ -42,10 +55,10 @@ type Storage interface {
 	Works() (on bool, err error)
 }
 
-// pool of that name; empty: local, as in assignments of before there were
+// driver of that name; empty: local, as in assignments of before there were
 // pools.
-func (a *Agent) pool(name string) (sds.Driver, error) {
-	if p := a.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
+func (s *poolSet) driver(name string) (sds.Driver, error) {
+	if p := s.drivers()[cmp.Or(name, api.PoolLocal)]; p != nil {
 		return p, nil
 	}
 	return nil, api.Errorf(api.CodeUnavailable, "the node has no storage pool %s", name).
@@ -54,8 +67,8 @@ func (a *Agent) pool(name string) (sds.Driver, error) {
 
 // inOrder are the pools as they are now: what is shared first, since an image
 // there need not be fetched.
-func (a *Agent) inOrder() iter.Seq2[string, sds.Driver] {
-	all := a.drivers()
+func (s *poolSet) inOrder() iter.Seq2[string, sds.Driver] {
+	all := s.drivers()
 	names := slices.Sorted(maps.Keys(all))
 	slices.SortStableFunc(names, func(x, y string) int {
 		return cmp.Compare(b2i(all[y].Capabilities().Shared), b2i(all[x].Capabilities().Shared))
@@ -80,14 +93,14 @@ func b2i(b bool) int {
 	return 0
 }
 
-func (a *Agent) shared(name string) bool {
-	p := a.drivers()[name]
+func (s *poolSet) shared(name string) bool {
+	p := s.drivers()[name]
 	return p != nil && p.Capabilities().Shared
 }
 
-// homePool is where images go that come from outside.
-func (a *Agent) homePool() string {
-	for name, p := range a.inOrder() {
+// home is where images go that come from outside.
+func (s *poolSet) home() string {
+	for name, p := range s.inOrder() {
 		if p.Capabilities().Shared {
 			return name
 		}
@@ -95,23 +108,23 @@ func (a *Agent) homePool() string {
 	return api.PoolLocal
 }
 
-// reportPools fills in what the node's pools are and hold.
-func (a *Agent) reportPools(ctx context.Context, st *api.NodeStatus, now time.Time) {
+// report fills in what the node's pools are and hold.
+func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, now time.Time) {
 	var bad error
 	images := map[api.ImageID]bool{}
-	for name, p := range a.inOrder() {
+	for name, p := range s.inOrder() {
 		ctx, cancel := context.WithTimeout(ctx, poolAnswers)
 		space, err := p.Space(ctx)
 		bad = cmp.Or(bad, err)
 		if name == api.PoolLocal {
 			st.StorageBytes, st.StorageFreeBytes = space.TotalBytes, space.FreeBytes
 		}
-		if err != nil && a.shared(name) {
+		if err != nil && s.shared(name) {
 			cancel()
 			continue // its volumes cannot be had here now
 		}
 		st.Ceph = st.Ceph || name == api.PoolCeph && err == nil
-		st.Pools = append(st.Pools, api.StoragePool{Name: name, ID: p.PoolID(), Shared: a.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes})
+		st.Pools = append(st.Pools, api.StoragePool{Name: name, ID: p.PoolID(), Shared: s.shared(name), SizeBytes: space.TotalBytes, FreeBytes: space.FreeBytes})
 		held, err := p.Images(ctx)
 		cancel()
 		bad = cmp.Or(bad, err)
@@ -121,4 +134,15 @@ func (a *Agent) reportPools(ctx context.Context, st *api.NodeStatus, now time.Ti
 	}
 	st.Images = slices.Sorted(maps.Keys(images))
 	st.Conditions = append(st.Conditions, answer(condStorage, bad, now))
+}
+
+// hasVolume says whether the volume is on this node, made when the assignment
+// says: its status may be what another node said.
+func (s *poolSet) hasVolume(ctx context.Context, v api.Volume) bool {
+	p, err := s.driver(v.Assignment.Pool)
+	if err != nil {
+		return false
+	}
+	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
+	return err == nil && have.Epoch >= v.Assignment.Recreate
 }

@@ -37,19 +37,22 @@ type Tap struct {
 	NoOffload bool // the guest makes its checksums itself
 }
 
+// portSet plugs and unplugs the ports of this node's instances.
+type portSet struct{ *core }
+
 // plug the instance's ports: the network cards of its machine.
-func (a *Agent) plug(ctx context.Context, in api.Instance, now bool) ([]hypervisor.NIC, error) {
+func (ps *portSet) plug(ctx context.Context, in api.Instance, now bool) ([]hypervisor.NIC, error) {
 	ports := in.Assignment.Ports
 	if len(ports) == 0 {
 		return nil, nil
 	}
-	if a.o.Ports == nil {
+	if ps.o.Ports == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this node is not joined to the cluster's networks").
 			WithHint("is basaltd running with --network ovn?")
 	}
 	var nics []hypervisor.NIC
 	for n, p := range ports {
-		tap, err := a.o.Ports.Plug(ctx, Port{ID: api.PortName(api.InstanceID(in.Meta.ID), n), Network: p.Network, MAC: p.Mac}, now)
+		tap, err := ps.o.Ports.Plug(ctx, Port{ID: api.PortName(api.InstanceID(in.Meta.ID), n), Network: p.Network, MAC: p.Mac}, now)
 		if err != nil {
 			return nil, fmt.Errorf("network port %d: %w", n, err)
 		}
@@ -59,11 +62,11 @@ func (a *Agent) plug(ctx context.Context, in api.Instance, now bool) ([]hypervis
 }
 
 // plugged are the ports of the instance that are plugged here.
-func (a *Agent) plugged(ctx context.Context, id api.InstanceID) (ports []string, err error) {
-	if a.o.Ports == nil {
+func (ps *portSet) plugged(ctx context.Context, id api.InstanceID) (ports []string, err error) {
+	if ps.o.Ports == nil {
 		return nil, nil
 	}
-	all, err := a.o.Ports.Plugged(ctx)
+	all, err := ps.o.Ports.Plugged(ctx)
 	for _, p := range all {
 		if owner, ok := api.PortInstance(p); ok && strings.EqualFold(string(owner), string(id)) {
 			ports = append(ports, p)
@@ -73,38 +76,38 @@ func (a *Agent) plugged(ctx context.Context, id api.InstanceID) (ports []string,
 }
 
 // unplug the ports of an instance whose machine is no more.
-func (a *Agent) unplug(ctx context.Context, id api.InstanceID) error {
-	ports, err := a.plugged(ctx, id)
+func (ps *portSet) unplug(ctx context.Context, id api.InstanceID) error {
+	ports, err := ps.plugged(ctx, id)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, p := range ports {
-		errs = append(errs, a.o.Ports.Unplug(ctx, p))
+		errs = append(errs, ps.o.Ports.Unplug(ctx, p))
 	}
 	return errors.Join(errs...)
 }
 
-// sweepPorts unplugs those of instances that are not this node's and do not
+// sweep unplugs those of instances that are not this node's and do not
 // come here.
-func (a *Agent) sweepPorts(ctx context.Context) error {
-	if a.o.Ports == nil {
+func (ps *portSet) sweep(ctx context.Context) error {
+	if ps.o.Ports == nil {
 		return nil
 	}
-	all, err := a.o.Ports.Plugged(ctx)
+	all, err := ps.o.Ports.Plugged(ctx)
 	errs := []error{err}
 	for _, p := range all {
 		id, ok := api.PortInstance(p)
 		if !ok {
 			continue // somebody else's
 		}
-		if _, mine := get(a.cache, a.cache.instances, string(id)); mine {
+		if _, mine := get(ps.cache, ps.cache.instances, string(id)); mine {
 			continue // its own reconcile looks after it
 		}
-		gone, _, err := a.notMine(ctx, api.KindInstance, string(id))
+		gone, _, err := ps.notMine(ctx, api.KindInstance, string(id))
 		if err == nil && gone {
-			a.log.Warn("unplugging a port of an instance that is not this node's", "port", p)
-			err = a.o.Ports.Unplug(ctx, p)
+			ps.log.Warn("unplugging a port of an instance that is not this node's", "port", p)
+			err = ps.o.Ports.Unplug(ctx, p)
 		}
 		errs = append(errs, err)
 	}

@@ -6,24 +6,38 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// reports tells the store about the node and its GPUs. A report without news
+// reporter tells the store how this node and its GPUs are.
+type reporter struct {
+	*core
+	epoch       *observedEpoch
+	accelerator *acceleration
+	fence       *fenceKeeper
+	meter       *usageMeter
+	news        chan struct{} // there is something to report
+
+	mu       sync.Mutex
+	lastNode api.NodeStatus
+}
+
+// run tells the store about the node and its GPUs. A report without news
 // is still made every few rounds: SeenAt is how others know the node lives.
-func (a *Agent) reports(ctx context.Context) {
+func (r *reporter) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !a.cache.isSynced() { // what it said last is not known
+		if !r.cache.isSynced() { // what it said last is not known
 			sleep(ctx, 20*time.Millisecond)
 			continue
 		}
-		if err := a.reportAll(ctx); err != nil {
-			a.log.Warn("report", "error", err)
+		if err := r.reportAll(ctx); err != nil {
+			r.log.Warn("report", "error", err)
 		}
-		a.untilNextReport(ctx)
+		r.untilNextReport(ctx)
 	}
 }
 
@@ -34,46 +48,46 @@ const awaitEvery = 500 * time.Millisecond
 
 // untilNextReport waits for ReportEvery, until there is news, or until a network or
 // a hypervisor that did not work at the last report does.
-func (a *Agent) untilNextReport(ctx context.Context) {
-	a.mu.Lock()
-	last := a.lastNode
-	a.mu.Unlock()
-	network := a.o.Ports != nil && !last.Chassis
+func (r *reporter) untilNextReport(ctx context.Context) {
+	r.mu.Lock()
+	last := r.lastNode
+	r.mu.Unlock()
+	network := r.o.Ports != nil && !last.Chassis
 	machines := api.Node{Status: last}.WithoutHypervisor() != ""
 	if !network && !machines {
-		a.sleepOrNews(ctx, a.o.ReportEvery)
+		r.sleepOrNews(ctx, r.o.ReportEvery)
 		return
 	}
-	for left := a.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= awaitEvery {
-		if a.sleepOrNews(ctx, min(left, awaitEvery)) || network && a.o.Ports.Works(ctx) == nil {
+	for left := r.o.ReportEvery; left > 0 && ctx.Err() == nil; left -= awaitEvery {
+		if r.sleepOrNews(ctx, min(left, awaitEvery)) || network && r.o.Ports.Works(ctx) == nil {
 			return
 		}
 		if machines {
-			if _, err := a.hypervisor(ctx); err == nil {
+			if _, err := r.hypervisor(ctx); err == nil {
 				return
 			}
 		}
 	}
 }
 
-// sleepOrNews reports whether ReportSoon has ended it.
-func (a *Agent) sleepOrNews(ctx context.Context, d time.Duration) bool {
+// sleepOrNews reports whether soon has ended the wait.
+func (r *reporter) sleepOrNews(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
-	case <-a.news:
+	case <-r.news:
 		return true
 	case <-t.C:
 	}
 	return false
 }
 
-// ReportSoon has the node reported now, and not when it is time to. It does not
+// soon has the node reported now, and not when it is time to. It does not
 // wait for that.
-func (a *Agent) ReportSoon() {
+func (r *reporter) soon() {
 	select {
-	case a.news <- struct{}{}:
+	case r.news <- struct{}{}:
 	default: // it is to be reported already
 	}
 }
@@ -83,21 +97,21 @@ func (a *Agent) ReportSoon() {
 const infoTime = 5 * time.Second
 
 // hypervisor returns what runs this node's machines, or why none can be started.
-func (a *Agent) hypervisor(ctx context.Context) (hypervisor.Info, error) {
+func (r *reporter) hypervisor(ctx context.Context) (hypervisor.Info, error) {
 	within, cancel := context.WithTimeout(ctx, infoTime)
 	defer cancel()
-	info, err := a.o.Machines.Info(within)
+	info, err := r.o.Machines.Info(within)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		err = api.Errorf(api.CodeUnavailable, "the hypervisor has not answered within %s", infoTime)
 	}
-	return info, errors.Join(err, a.machinesStart())
+	return info, errors.Join(err, r.accelerator.ready())
 }
 
-func (a *Agent) reportAll(ctx context.Context) error {
-	if !a.cache.isSynced() {
+func (r *reporter) reportAll(ctx context.Context) error {
+	if !r.cache.isSynced() {
 		return nil
 	}
-	return errors.Join(a.keep(true), a.reportNode(ctx), a.reportGPUs(ctx))
+	return errors.Join(r.fence.keep(true), r.reportNode(ctx), r.reportGPUs(ctx))
 }
 
 const (
@@ -113,13 +127,13 @@ const (
 	vcpusPerCPU = 4
 )
 
-func (a *Agent) reportNode(ctx context.Context) error {
-	now := a.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: a.o.VCPUs, MemoryBytes: a.o.MemoryBytes, Accelerator: string(a.howMachinesRun()), Version: a.o.Version, SeenAt: now,
-		BootID: a.o.BootID, ObservedEpoch: a.gaveUp(), MeteredAt: a.meteredUntil(now)}
-	info, err := a.hypervisor(ctx)
+func (r *reporter) reportNode(ctx context.Context) error {
+	now := r.o.Now().UTC()
+	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), Version: r.o.Version, SeenAt: now,
+		BootID: r.o.BootID, ObservedEpoch: r.epoch.get(), MeteredAt: r.meter.meteredUntil(now)}
+	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
-	if self, ok := a.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
+	if self, ok := r.cache.self(); ok && info.VCPUs == 0 { // it has not become smaller
 		st.Hypervisor = self.Status.Hypervisor
 		st.Vcpus, st.MemoryBytes = cmp.Or(st.Vcpus, self.Status.Vcpus), cmp.Or(st.MemoryBytes, self.Status.MemoryBytes)
 	}
@@ -132,38 +146,38 @@ func (a *Agent) reportNode(ctx context.Context) error {
 			st.MemoryBytes = max(info.Memory-reservedMemory, 0)
 		}
 	}
-	if a.o.Upgrade != nil {
-		st.Upgrade = a.o.Upgrade()
+	if r.o.Upgrade != nil {
+		st.Upgrade = r.o.Upgrade()
 	}
-	a.reportPools(ctx, &st, now)
-	if a.o.Ports != nil {
-		err := a.o.Ports.Works(ctx)
+	r.pools.report(ctx, &st, now)
+	if r.o.Ports != nil {
+		err := r.o.Ports.Works(ctx)
 		st.Chassis = err == nil
 		st.Conditions = append(st.Conditions, answer(condNetwork, err, now))
 	}
-	if a.o.Ceph != nil {
-		if on, err := a.o.Ceph.Works(); on || err != nil {
+	if r.o.Ceph != nil {
+		if on, err := r.o.Ceph.Works(); on || err != nil {
 			st.Conditions = append(st.Conditions, answer(condCeph, err, now))
 		}
 	}
-	if a.o.VGPUs != nil {
-		cards, err := a.o.VGPUs.GPUs(ctx)
+	if r.o.VGPUs != nil {
+		cards, err := r.o.VGPUs.GPUs(ctx)
 		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))
-		if a.o.WorkerLimits != nil && len(cards) > 0 {
-			st.Conditions = append(st.Conditions, answer(condWorkers, a.o.WorkerLimits(), now))
+		if r.o.WorkerLimits != nil && len(cards) > 0 {
+			st.Conditions = append(st.Conditions, answer(condWorkers, r.o.WorkerLimits(), now))
 		}
 	}
-	if a.o.Agreement != nil {
-		if err := a.o.Agreement(); err != nil {
+	if r.o.Agreement != nil {
+		if err := r.o.Agreement(); err != nil {
 			st.Conditions = append(st.Conditions, answer(api.ConditionAgreement, err, now))
 		}
 	}
-	a.mu.Lock()
-	keepSince(st.Conditions, a.lastNode.Conditions)
-	a.lastNode = st
-	a.mu.Unlock()
-	return a.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(a.o.NodeID), Expect: api.AnyRevision,
-		Name: a.o.NodeName, Data: api.Encode(st)})
+	r.mu.Lock()
+	keepSince(st.Conditions, r.lastNode.Conditions)
+	r.lastNode = st
+	r.mu.Unlock()
+	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
+		Name: r.o.NodeName, Data: api.Encode(st)})
 }
 
 func answer(typ string, err error, now time.Time) api.Condition {
@@ -184,23 +198,23 @@ func keepSince(cs, old []api.Condition) {
 	}
 }
 
-func (a *Agent) reportGPUs(ctx context.Context) error {
-	if a.o.VGPUs == nil {
+func (r *reporter) reportGPUs(ctx context.Context) error {
+	if r.o.VGPUs == nil {
 		return nil
 	}
-	gpus, err := a.o.VGPUs.GPUs(ctx)
+	gpus, err := r.o.VGPUs.GPUs(ctx)
 	if err != nil {
 		return err
 	}
 	var cmds []api.Command
-	now := a.o.Now().UTC()
+	now := r.o.Now().UTC()
 	for _, g := range gpus {
-		id := gpuID(a.o.NodeID, g.ID)
-		st := api.GPUStatus{Node: a.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
+		id := gpuID(r.o.NodeID, g.ID)
+		st := api.GPUStatus{Node: r.o.NodeID, Device: g.ID, Model: g.Model, UUID: g.UUID, Driver: g.Driver,
 			VramBytes: g.VRAMBytes, VramUsedBytes: g.VRAMUsedBytes, VramSwappedBytes: g.VRAMSwappedBytes, Multiprocessors: g.Multiprocessors, Vgpus: g.VGPUs, Conditions: cardConditions(g, now)}
-		if have, ok := get(a.cache, a.cache.gpus, id); ok {
-			if card := a.cache.card(have); card != g.Card {
-				if err := a.o.VGPUs.SetCard(ctx, g.ID, card); err != nil {
+		if have, ok := get(r.cache, r.cache.gpus, id); ok {
+			if card := r.cache.card(have); card != g.Card {
+				if err := r.o.VGPUs.SetCard(ctx, g.ID, card); err != nil {
 					return err
 				}
 			}
@@ -212,12 +226,12 @@ func (a *Agent) reportGPUs(ctx context.Context) error {
 		}
 		st.SeenAt = now
 		cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindGPU, ID: id, Expect: api.AnyRevision,
-			Name: a.o.NodeName + "-" + g.Name, Data: api.Encode(st)})
+			Name: r.o.NodeName + "-" + g.Name, Data: api.Encode(st)})
 	}
 	if len(cmds) == 0 {
 		return nil
 	}
-	return a.apply(ctx, cmds...)
+	return r.apply(ctx, cmds...)
 }
 
 // cardConditions are there only while something is wrong: a condition that is

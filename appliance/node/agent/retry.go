@@ -19,7 +19,7 @@ var (
 
 // hold reports whether the next try has to wait, and how long; 0: until the object
 // is changed.
-func (a *Agent) hold(r *api.Retry, of string, b api.Backoff) (wait time.Duration, held bool) {
-	wait, never := r.Left(of, a.o.Now(), b)
+func (co *core) hold(r *api.Retry, of string, b api.Backoff) (wait time.Duration, held bool) {
+	wait, never := r.Left(of, co.o.Now(), b)
 	return wait, never || wait > 0
 }

@@ -33,11 +33,13 @@ type runFile struct {
 	Opens []api.VolumeID `json:"opens,omitempty"`
 }
 
-func (a *Agent) runPath(id api.InstanceID) string { return filepath.Join(a.filesOf(id), "run.json") }
+func (f *instanceFiles) runPath(id api.InstanceID) string {
+	return filepath.Join(f.dir(id), "run.json")
+}
 
 // readRun of an instance without one is zero: of before there were epochs.
-func (a *Agent) readRun(id api.InstanceID) (r runFile, err error) {
-	raw, err := os.ReadFile(a.runPath(id))
+func (f *instanceFiles) readRun(id api.InstanceID) (r runFile, err error) {
+	raw, err := os.ReadFile(f.runPath(id))
 	if errors.Is(err, os.ErrNotExist) {
 		return r, nil
 	}
@@ -47,25 +49,25 @@ func (a *Agent) readRun(id api.InstanceID) (r runFile, err error) {
 	return r, json.Unmarshal(raw, &r)
 }
 
-func (a *Agent) writeRun(id api.InstanceID, r runFile) error {
+func (f *instanceFiles) writeRun(id api.InstanceID, r runFile) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
+	if err := os.MkdirAll(f.dir(id), 0o755); err != nil {
 		return err
 	}
-	return a.writeFile(a.runPath(id), raw)
+	return f.o.writeFile(f.runPath(id), raw)
 }
 
 // endRun notes that this node is about to end a run. Should somebody want the
 // instance to run again before that has been said, it is started again: its
 // guest did not end it.
-func (a *Agent) endRun(id api.InstanceID) error {
-	r, err := a.readRun(id)
+func (f *instanceFiles) endRun(id api.InstanceID) error {
+	r, err := f.readRun(id)
 	if err != nil || r.Interrupted {
 		return err
 	}
 	r.Interrupted = true
-	return a.writeRun(id, r)
+	return f.writeRun(id, r)
 }

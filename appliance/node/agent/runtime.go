@@ -40,8 +40,8 @@ func (a *Agent) Exec(ctx context.Context, id api.InstanceID, e hypervisor.Exec) 
 	return a.o.Machines.AgentExec(ctx, id, e)
 }
 
-func (a *Agent) here(id api.InstanceID) error {
-	in, ok := get(a.cache, a.cache.instances, string(id))
+func (co *core) here(id api.InstanceID) error {
+	in, ok := get(co.cache, co.cache.instances, string(id))
 	if !ok {
 		return api.Errorf(api.CodeState, "the instance is not on a node yet").WithHint("wait until it is Running")
 	}

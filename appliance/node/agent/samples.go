@@ -34,22 +34,30 @@ type TenantUse struct {
 	VRAMLimitBytes, VRAMResidentBytes, VRAMSwappedBytes uint64
 }
 
+// sampler keeps the charts of what instances, the node and its cards use.
+type sampler struct {
+	*core
+	book *metrics.Book
+}
+
+func newSampler(co *core) *sampler { return &sampler{core: co, book: metrics.NewBook(co.o.Now())} }
+
 // sources of samples.
-func (a *Agent) sources() []func(context.Context) error {
-	all := []func(context.Context) error{a.sampleMachines, a.sampleHost}
-	if a.o.Cards != nil {
-		all = append(all, a.sampleCards)
+func (sp *sampler) sources() []func(context.Context) error {
+	all := []func(context.Context) error{sp.sampleMachines, sp.sampleHost}
+	if sp.o.Cards != nil {
+		all = append(all, sp.sampleCards)
 	}
 	return all
 }
 
-// sampling reads what instances, the node and its cards use, into a book in
+// run reads what instances, the node and its cards use, into a book in
 // memory (package samples). Each source has a goroutine of its own: one that
 // hangs leaves a gap in its own charts and stands in nobody's way.
-func (a *Agent) sampling(ctx context.Context) {
+func (sp *sampler) run(ctx context.Context) {
 	var wg sync.WaitGroup
-	for _, read := range a.sources() {
-		wg.Go(func() { a.sample(ctx, read) })
+	for _, read := range sp.sources() {
+		wg.Go(func() { sp.sample(ctx, read) })
 	}
 	wg.Wait()
 }
@@ -58,10 +66,10 @@ func (a *Agent) sampling(ctx context.Context) {
 const sampleTime = 4 * time.Second
 
 // sample a source at each slot's time. The first failure of several is told.
-func (a *Agent) sample(ctx context.Context, read func(context.Context) error) {
+func (sp *sampler) sample(ctx context.Context, read func(context.Context) error) {
 	failed := false
 	for {
-		sleep(ctx, a.book.Next(a.o.Now()))
+		sleep(ctx, sp.book.Next(sp.o.Now()))
 		if ctx.Err() != nil {
 			return
 		}
@@ -69,27 +77,27 @@ func (a *Agent) sample(ctx context.Context, read func(context.Context) error) {
 		err := read(within)
 		cancel()
 		if err != nil && !failed && ctx.Err() == nil {
-			a.log.Warn("charts have a gap", "error", err)
+			sp.log.Warn("charts have a gap", "error", err)
 		}
 		failed = err != nil
 	}
 }
 
-func (a *Agent) sampleMachines(ctx context.Context) error {
-	if !a.cache.isSynced() {
+func (sp *sampler) sampleMachines(ctx context.Context) error {
+	if !sp.cache.isSynced() {
 		return nil
 	}
-	all, err := a.o.Machines.Usage(ctx)
+	all, err := sp.o.Machines.Usage(ctx)
 	if err != nil {
 		return err
 	}
-	now := a.o.Now()
+	now := sp.o.Now()
 	for _, u := range all {
-		in, ok := get(a.cache, a.cache.instances, string(u.ID))
+		in, ok := get(sp.cache, sp.cache.instances, string(u.ID))
 		if !ok || in.Assignment.Vcpus == 0 {
 			continue
 		}
-		a.book.Note(string(u.ID), now,
+		sp.book.Note(string(u.ID), now,
 			metrics.Counter(api.SampleCPU, u.CPUNanos, 100/(1e9*float64(in.Assignment.Vcpus))),
 			metrics.Level(api.SampleMemory, float64(u.ResidentBytes)),
 			metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
@@ -105,28 +113,28 @@ func (a *Agent) sampleMachines(ctx context.Context) error {
 
 // forgetSamples of instances that are not here any more, and of cards that are
 // gone.
-func (a *Agent) forgetSamples() {
-	a.book.Keep(func(id string) bool {
-		if id == string(a.o.NodeID) {
+func (sp *sampler) forgetSamples() {
+	sp.book.Keep(func(id string) bool {
+		if id == string(sp.o.NodeID) {
 			return true
 		}
-		if _, ok := get(a.cache, a.cache.instances, id); ok {
+		if _, ok := get(sp.cache, sp.cache.instances, id); ok {
 			return true
 		}
-		_, ok := get(a.cache, a.cache.gpus, id)
+		_, ok := get(sp.cache, sp.cache.gpus, id)
 		return ok
 	})
 }
 
-func (a *Agent) sampleHost(context.Context) error {
-	if a.cache.isSynced() {
-		a.forgetSamples()
+func (sp *sampler) sampleHost(context.Context) error {
+	if sp.cache.isSynced() {
+		sp.forgetSamples()
 	}
 	u, err := host.Read("/")
 	if err != nil {
 		return err
 	}
-	a.book.Note(string(a.o.NodeID), a.o.Now(),
+	sp.book.Note(string(sp.o.NodeID), sp.o.Now(),
 		metrics.Counter(api.SampleCPU, u.BusyTicks, 100/(host.TicksPerSecond*float64(u.CPUs))),
 		metrics.Level(api.SampleMemory, float64(u.UsedBytes)),
 		metrics.Level(api.SampleMemoryLimit, float64(u.MemoryBytes)),
@@ -138,30 +146,30 @@ func (a *Agent) sampleHost(context.Context) error {
 }
 
 // sampleCards: a card's time is its tenants' together, so that the charts agree.
-func (a *Agent) sampleCards(ctx context.Context) error {
-	if !a.cache.isSynced() {
+func (sp *sampler) sampleCards(ctx context.Context) error {
+	if !sp.cache.isSynced() {
 		return nil
 	}
-	cards, err := a.o.Cards.Use(ctx)
+	cards, err := sp.o.Cards.Use(ctx)
 	if err != nil {
 		return err
 	}
-	now := a.o.Now()
+	now := sp.o.Now()
 	for _, c := range cards {
 		busy := 0.0
 		for _, t := range c.Tenants {
-			if _, ok := get(a.cache, a.cache.instances, string(t.Instance)); !ok {
+			if _, ok := get(sp.cache, sp.cache.instances, string(t.Instance)); !ok {
 				continue
 			}
-			a.book.Note(string(t.Instance), now,
+			sp.book.Note(string(t.Instance), now,
 				metrics.Counter(api.SampleGPU, t.GPUNanos, 100/1e9),
 				metrics.Level(api.SampleVRAM, float64(t.VRAMResidentBytes)),
 				metrics.Level(api.SampleVRAMLimit, float64(t.VRAMLimitBytes)))
-			if v := a.book.Last(string(t.Instance), api.SampleGPU, metrics.Fine, now); !math.IsNaN(v) {
+			if v := sp.book.Last(string(t.Instance), api.SampleGPU, metrics.Fine, now); !math.IsNaN(v) {
 				busy += v
 			}
 		}
-		a.book.Note(gpuID(a.o.NodeID, c.Device), now,
+		sp.book.Note(gpuID(sp.o.NodeID, c.Device), now,
 			metrics.Level(api.SampleGPU, busy),
 			metrics.Level(api.SampleVRAM, float64(c.VRAMResidentBytes)),
 			metrics.Level(api.SampleVRAMLimit, float64(c.VRAMBytes)))
@@ -169,23 +177,23 @@ func (a *Agent) sampleCards(ctx context.Context) error {
 	return nil
 }
 
-// Samples of an instance, of this node or of one of its cards.
-func (a *Agent) Samples(_ context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
+// samples of an instance, of this node or of one of its cards.
+func (sp *sampler) samples(_ context.Context, of api.Kind, id string, q api.SampleQuery) (api.Samples, error) {
 	switch of {
 	case api.KindInstance:
-		if err := a.here(api.InstanceID(id)); err != nil {
+		if err := sp.here(api.InstanceID(id)); err != nil {
 			return api.Samples{}, err
 		}
 	case api.KindNode:
-		if id != string(a.o.NodeID) {
+		if id != string(sp.o.NodeID) {
 			return api.Samples{}, notThisNode()
 		}
 	case api.KindGPU:
-		if _, err := a.card(id); err != nil {
+		if _, err := sp.card(id); err != nil {
 			return api.Samples{}, err
 		}
 	}
-	c, err := a.book.Read(id, metrics.Span{From: q.From, Step: q.Step}, a.o.Now())
+	c, err := sp.book.Read(id, metrics.Span{From: q.From, Step: q.Step}, sp.o.Now())
 	switch {
 	case errors.Is(err, metrics.ErrMany):
 		return api.Samples{}, api.Errorf(api.CodeInvalid, "%v", err).At("step").WithHint("longer steps, or a later from")
@@ -199,29 +207,29 @@ func (a *Agent) Samples(_ context.Context, of api.Kind, id string, q api.SampleQ
 	return out, nil
 }
 
-// GPUTenants are the vGPUs on one of this node's cards now, the most VRAM first.
-func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
-	g, err := a.card(string(gpu))
+// gpuTenants are the vGPUs on one of this node's cards now, the most VRAM first.
+func (sp *sampler) gpuTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant, error) {
+	g, err := sp.card(string(gpu))
 	if err != nil {
 		return nil, err
 	}
-	if a.o.Cards == nil {
+	if sp.o.Cards == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this node has no GPU scheduler")
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleTime)
 	defer cancel()
-	cards, err := a.o.Cards.Use(ctx)
+	cards, err := sp.o.Cards.Use(ctx)
 	if err != nil {
-		a.log.Warn("tenants of a card", "gpu", gpu, "error", err)
-		return nil, api.Errorf(api.CodeUnavailable, "basalt-gpud on node %s does not answer", a.o.NodeName).WithHint("systemctl status basalt-gpud on that node")
+		sp.log.Warn("tenants of a card", "gpu", gpu, "error", err)
+		return nil, api.Errorf(api.CodeUnavailable, "basalt-gpud on node %s does not answer", sp.o.NodeName).WithHint("systemctl status basalt-gpud on that node")
 	}
-	all, now := []api.GPUTenant{}, a.o.Now()
+	all, now := []api.GPUTenant{}, sp.o.Now()
 	for _, c := range cards {
 		if c.Device != g.Status.Device {
 			continue
 		}
 		for _, t := range c.Tenants {
-			used := a.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // per cent
+			used := sp.book.Last(string(t.Instance), api.SampleGPU, time.Minute, now) // per cent
 			if math.IsNaN(used) {
 				used = 0
 			}
@@ -234,9 +242,9 @@ func (a *Agent) GPUTenants(ctx context.Context, gpu api.GPUID) ([]api.GPUTenant,
 }
 
 // card of this node.
-func (a *Agent) card(id string) (api.GPU, error) {
-	g, ok := get(a.cache, a.cache.gpus, id)
-	if !ok || g.Status.Node != a.o.NodeID {
+func (sp *sampler) card(id string) (api.GPU, error) {
+	g, ok := get(sp.cache, sp.cache.gpus, id)
+	if !ok || g.Status.Node != sp.o.NodeID {
 		return g, notThisNode()
 	}
 	return g, nil

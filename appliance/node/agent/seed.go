@@ -8,16 +8,16 @@ import (
 )
 
 // writeSeed makes the instance's folder and its cloud-init disc.
-func (a *Agent) writeSeed(in api.Instance) error {
+func (f *instanceFiles) writeSeed(in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
-	if err := os.MkdirAll(a.filesOf(id), 0o755); err != nil {
+	if err := os.MkdirAll(f.dir(id), 0o755); err != nil {
 		return err
 	}
 	nics := make([]cloudinit.NIC, 0, len(in.Assignment.Ports))
 	for _, p := range in.Assignment.Ports {
 		nics = append(nics, cloudinit.NIC{MAC: p.Mac, IPv4: p.Address4 != "", IPv6: p.Address6 != ""})
 	}
-	return a.o.WriteSeed(a.seedPath(id), cloudinit.Seed{
+	return f.o.WriteSeed(f.seedPath(id), cloudinit.Seed{
 		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, UserData: in.Spec.UserData, NICs: nics,
 	})
 }

@@ -83,126 +83,108 @@ func triedSnapshot(s api.Snapshot) string {
 	return api.Tried(s.Meta, [2]string{string(s.Assignment.Node), s.Assignment.Pool})
 }
 
-func (a *Agent) reconcileSnapshot(ctx context.Context, id string) (time.Duration, error) {
-	s, ok := get(a.cache, a.cache.snapshots, id)
+// snapshotReconciler makes and deletes snapshots of this node's volumes.
+type snapshotReconciler struct {
+	*core
+	disks *diskSet
+}
+
+func (rec *snapshotReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	s, ok := get(rec.cache, rec.cache.snapshots, id)
 	if !ok {
 		return 0, nil // another node's, or gone; its data goes by the volume
 	}
-	v, mine := get(a.cache, a.cache.volumes, string(s.Spec.Volume))
-	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && a.hasVolume(ctx, v)}
+	v, mine := get(rec.cache, rec.cache.volumes, string(s.Spec.Volume))
+	seen := snapSeen{volume: mine && v.Status.Phase == api.VolumeReady && rec.pools.hasVolume(ctx, v)}
 	var p sds.Driver
 	if mine {
 		var err error
-		if p, err = a.pool(v.Assignment.Pool); err != nil {
+		if p, err = rec.pools.driver(v.Assignment.Pool); err != nil {
 			return 0, err
 		}
 		seen.able = p.Capabilities().Snapshots
 	} else {
-		_, err := a.o.Store.Get(ctx, api.KindVolume, string(s.Spec.Volume))
+		_, err := rec.o.Store.Get(ctx, api.KindVolume, string(s.Spec.Volume))
 		if seen.gone = api.CodeOf(err) == api.CodeNotFound; err != nil && !seen.gone {
 			return 0, err
 		}
 	}
 	d := nextSnapshot(s, seen)
-	if err := a.saySnapshot(ctx, s, d.status); err != nil {
+	if err := rec.writeStatus(ctx, s, d.status); err != nil {
 		return 0, err
 	}
 	switch d.step {
 	case snapWait:
 		return snapWaits, nil
 	case snapCreate, snapDelete:
-		if wait, held := a.hold(s.Status.Retry, triedSnapshot(s), retryHere); held {
+		if wait, held := rec.hold(s.Status.Retry, triedSnapshot(s), retryHere); held {
 			return wait, nil
 		}
-		return a.doSnapshot(ctx, s, v, p, d)
+		return rec.perform(ctx, s, v, p, d)
 	case snapForget:
-		return 0, a.forget(ctx, api.KindSnapshot, id)
+		return 0, rec.forget(ctx, api.KindSnapshot, id)
 	}
 	return 0, nil
 }
 
-// doSnapshot makes it or deletes it. To delete may mean to merge what a running
+// perform makes it or deletes it. To delete may mean to merge what a running
 // machine has written, which takes long: it is a job.
-func (a *Agent) doSnapshot(ctx context.Context, s api.Snapshot, v api.Volume, p sds.Driver, d snapDecision) (time.Duration, error) {
-	a.log.Info("snapshot", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
+func (rec *snapshotReconciler) perform(ctx context.Context, s api.Snapshot, v api.Volume, p sds.Driver, d snapDecision) (time.Duration, error) {
+	rec.log.Info("snapshot", "id", s.Meta.ID, "volume", v.Meta.ID, "step", string(d.step))
 	id := api.SnapshotID(s.Meta.ID)
 	if d.step == snapDelete {
 		_, err := p.Snapshot(ctx, s.Spec.Volume, id)
 		if api.CodeOf(err) == api.CodeNotFound {
-			return 0, a.forget(ctx, api.KindSnapshot, s.Meta.ID)
+			return 0, rec.forget(ctx, api.KindSnapshot, s.Meta.ID)
 		}
 		if err == nil {
 			k := key(api.KindSnapshot, s.Meta.ID)
-			err = a.jobs.start(ctx, k, k, func(ctx context.Context) error {
-				return a.withVolume(ctx, v, func(access sds.Access) error { return p.DeleteSnapshot(ctx, s.Spec.Volume, id, access) })
+			err = rec.jobs.start(ctx, k, k, func(ctx context.Context) error {
+				return rec.disks.withVolume(ctx, v, func(access sds.Access) error { return p.DeleteSnapshot(ctx, s.Spec.Volume, id, access) })
 			})
 		}
 		if err != nil {
-			return a.snapshotFailed(ctx, s, d.status, err)
+			return rec.failed(ctx, s, d.status, err)
 		}
 		return snapWaits, nil
 	}
 	var have sds.Snapshot
-	err := a.withVolume(ctx, v, func(access sds.Access) (err error) {
+	err := rec.disks.withVolume(ctx, v, func(access sds.Access) (err error) {
 		have, err = p.CreateSnapshot(ctx, sds.SnapshotCreate{ID: id, Volume: s.Spec.Volume}, access)
 		return err
 	})
 	if err != nil {
-		return a.snapshotFailed(ctx, s, d.status, err)
+		return rec.failed(ctx, s, d.status, err)
 	}
 	at := have.CreatedAt.UTC()
-	return 0, a.saySnapshot(ctx, s, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: have.SizeBytes, CreatedAt: &at})
+	return 0, rec.writeStatus(ctx, s, api.SnapshotStatus{Phase: api.SnapshotReady, SizeBytes: have.SizeBytes, CreatedAt: &at})
 }
 
-// withVolume calls f while nobody starts, moves or changes the machine that may
-// have the volume open.
-func (a *Agent) withVolume(ctx context.Context, v api.Volume, f func(sds.Access) error) error {
-	_, holder, err := a.opener(ctx, v)
-	if err != nil {
-		return err
-	}
-	if holder != "" {
-		if _, moving := a.moving(holder); moving {
-			return errLater
-		}
-		release, err := a.holdDisks(holder)
-		if err != nil {
-			return err
-		}
-		defer release()
-	}
-	access, err := a.access(ctx, v)
-	if err != nil {
-		return err
-	}
-	return f(access)
-}
-
-// snapshotFailed says why, and when it is tried again.
-func (a *Agent) snapshotFailed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
+// failed says why, and when it is tried again.
+func (rec *snapshotReconciler) failed(ctx context.Context, s api.Snapshot, st api.SnapshotStatus, err error) (time.Duration, error) {
 	if errors.Is(err, errLater) {
 		return 0, err
 	}
 	of := triedSnapshot(s)
-	st.LastError, st.Retry = err.Error(), st.Retry.After(s.Meta.ID, of, a.o.Now(), retryHere)
+	st.LastError, st.Retry = err.Error(), st.Retry.After(s.Meta.ID, of, rec.o.Now(), retryHere)
 	if st.Phase != api.SnapshotDeleting {
 		st.Phase = api.SnapshotFailed
 	}
-	if said := a.saySnapshot(ctx, s, st); said != nil {
+	if said := rec.writeStatus(ctx, s, st); said != nil {
 		return 0, errors.Join(err, said)
 	}
-	a.log.Warn("snapshot failed, will try again", "id", s.Meta.ID, "error", err)
-	wait, _ := a.hold(st.Retry, of, retryHere)
+	rec.log.Warn("snapshot failed, will try again", "id", s.Meta.ID, "error", err)
+	wait, _ := rec.hold(st.Retry, of, retryHere)
 	return wait, nil
 }
 
-func (a *Agent) saySnapshot(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {
-	now, ok := get(a.cache, a.cache.snapshots, s.Meta.ID)
+func (rec *snapshotReconciler) writeStatus(ctx context.Context, s api.Snapshot, st api.SnapshotStatus) error {
+	now, ok := get(rec.cache, rec.cache.snapshots, s.Meta.ID)
 	if !ok || now.Assignment != s.Assignment {
 		return errStale
 	}
 	if reflect.DeepEqual(now.Status, st) {
 		return nil
 	}
-	return a.report(ctx, api.KindSnapshot, s.Meta.ID, now.Meta.Revision, st)
+	return rec.report(ctx, api.KindSnapshot, s.Meta.ID, now.Meta.Revision, st)
 }

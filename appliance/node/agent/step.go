@@ -42,13 +42,13 @@ func (s *Stepper) at(k string, t time.Time) {
 }
 
 // Deliver what has changed in the store.
-func (s *Stepper) Deliver(n watchcache.News) { s.a.take(n) }
+func (s *Stepper) Deliver(n watchcache.News) { s.a.watcher.take(n) }
 
 // MachineEvent is one of the hypervisor's.
-func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.machineEvent(e) }
+func (s *Stepper) MachineEvent(e hypervisor.Event) { s.a.watcher.machineEvent(e) }
 
 // BackendExit says that the instance's vGPU backend has ended.
-func (s *Stepper) BackendExit(id api.InstanceID) { s.a.backendExit(id) }
+func (s *Stepper) BackendExit(id api.InstanceID) { s.a.watcher.backendExit(id) }
 
 // Due are the keys to reconcile now, in their order.
 func (s *Stepper) Due(now time.Time) (keys []string) {
@@ -100,17 +100,17 @@ func (s *Stepper) Reconcile(ctx context.Context, k string) (again time.Duration,
 }
 
 // Report says how the node is; Run does it every Options.ReportEvery.
-func (s *Stepper) Report(ctx context.Context) error { return s.a.reportAll(ctx) }
+func (s *Stepper) Report(ctx context.Context) error { return s.a.reporter.reportAll(ctx) }
 
 // Sweep removes what belongs to nobody; Run does it every minute.
-func (s *Stepper) Sweep(ctx context.Context) error { return s.a.sweep(ctx) }
+func (s *Stepper) Sweep(ctx context.Context) error { return s.a.sweeper.sweep(ctx) }
 
 // Meter records the use of everything; Run does it every Options.MeterEvery.
-func (s *Stepper) Meter(ctx context.Context) error { return s.a.meterAll(ctx) }
+func (s *Stepper) Meter(ctx context.Context) error { return s.a.meter.recordAll(ctx) }
 
 // Sample what is used; Run does it every few seconds, each source by itself.
 func (s *Stepper) Sample(ctx context.Context) (err error) {
-	for _, read := range s.a.sources() {
+	for _, read := range s.a.sampler.sources() {
 		err = errors.Join(err, read(ctx))
 	}
 	return err

@@ -41,8 +41,8 @@ func (s sighting) again(now time.Time) sighting {
 
 // unknown remembers, beyond the agent's life, what was seen.
 type unknown struct {
-	path  string
-	store func(path string, raw []byte) error
+	*core
+	path string
 
 	mu      sync.Mutex
 	seen    map[string]sighting // by pool, kind and id; nil: not read yet
@@ -104,7 +104,7 @@ func (u *unknown) write(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := u.store(u.path, raw); err != nil {
+	if err := u.o.writeFile(u.path, raw); err != nil {
 		return err
 	}
 	u.written = now
@@ -113,36 +113,36 @@ func (u *unknown) write(now time.Time) error {
 
 // stays notes that the store does not know what lies in the pool, and says
 // whether it stays there for now.
-func (a *Agent) stays(pool string, kind api.Kind, id string) bool {
-	if a.cache.sawRemoved(key(kind, id)) {
+func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
+	if u.cache.sawRemoved(key(kind, id)) {
 		return false
 	}
-	now := a.o.Now().UTC()
-	since, err := a.unknown.see(unknownKey(pool, kind, id), now)
+	now := u.o.Now().UTC()
+	since, err := u.see(unknownKey(pool, kind, id), now)
 	if err != nil {
-		a.log.Warn("noting what the cluster does not know", "error", err)
+		u.log.Warn("noting what the cluster does not know", "error", err)
 		return true
 	}
 	if since.Equal(now) {
-		a.log.Warn("the cluster does not know it: it is kept for a while", "pool", pool, "kind", kind, "id", id, "until", now.Add(a.o.KeepUnknown))
+		u.log.Warn("the cluster does not know it: it is kept for a while", "pool", pool, "kind", kind, "id", id, "until", now.Add(u.o.KeepUnknown))
 	}
-	return now.Sub(since) < a.o.KeepUnknown
+	return now.Sub(since) < u.o.KeepUnknown
 }
 
 // noted says whether stays was asked about it.
-func (a *Agent) noted(pool string, kind api.Kind, id string) bool {
-	return !a.unknown.since(unknownKey(pool, kind, id)).IsZero()
+func (u *unknown) noted(pool string, kind api.Kind, id string) bool {
+	return !u.since(unknownKey(pool, kind, id)).IsZero()
 }
 
 // leftIn the pool is what is said of something that the store does not know.
-func (a *Agent) leftIn(pool string, kind api.Kind, id string) string {
-	if a.cache.sawRemoved(key(kind, id)) {
+func (u *unknown) leftIn(pool string, kind api.Kind, id string) string {
+	if u.cache.sawRemoved(key(kind, id)) {
 		return "in pool " + pool
 	}
-	since := a.unknown.since(unknownKey(pool, kind, id))
+	since := u.since(unknownKey(pool, kind, id))
 	if since.IsZero() {
-		since = a.o.Now()
+		since = u.o.Now()
 	}
-	return "in pool " + pool + ", unknown to the cluster; kept until " + since.Add(a.o.KeepUnknown).UTC().Format(time.RFC3339) +
+	return "in pool " + pool + ", unknown to the cluster; kept until " + since.Add(u.o.KeepUnknown).UTC().Format(time.RFC3339) +
 		": see \"Backup, restore\" in the operations guide"
 }

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/billing/meter"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
@@ -23,88 +23,117 @@ type usageFile struct {
 	Pending []api.Command `json:"pending,omitempty"`
 }
 
-// meters records the use of everything on this node periodically. What begins
+// usageMeter records what instances and volumes use here. No store is called
+// with mu held; recordMu is held while a resource's records are written, and
+// comes before mu.
+type usageMeter struct {
+	*core
+	vgpus *vgpuSlices
+
+	mu      sync.Mutex
+	ran     map[string]time.Time // instance → when it was last seen to run here
+	metered time.Time            // begin of the last round that recorded everything
+
+	recordMu sync.Mutex
+	watched  map[string]bool  // resources metered since this process started
+	ended    map[string]bool  // resources whose metering is over
+	closed   map[string]int64 // … here, up to this epoch
+}
+
+func newUsageMeter(co *core, vgpus *vgpuSlices) *usageMeter {
+	return &usageMeter{core: co, vgpus: vgpus, ran: map[string]time.Time{},
+		watched: map[string]bool{}, ended: map[string]bool{}, closed: map[string]int64{}}
+}
+
+// run records the use of everything on this node periodically. What begins
 // and ends is recorded when it does.
-func (a *Agent) meters(ctx context.Context) {
+func (u *usageMeter) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		sleep(ctx, a.o.MeterEvery)
+		sleep(ctx, u.o.MeterEvery)
 		if ctx.Err() != nil {
 			return
 		}
-		if err := a.meterAll(ctx); err != nil {
-			a.log.Warn("meter", "error", err)
+		if err := u.recordAll(ctx); err != nil {
+			u.log.Warn("meter", "error", err)
 		}
 	}
 }
 
-func (a *Agent) meterAll(ctx context.Context) error {
-	if !a.cache.isSynced() {
+func (u *usageMeter) recordAll(ctx context.Context) error {
+	if !u.cache.isSynced() {
 		return nil
 	}
 	var errs []error
-	begun := a.o.Now().UTC()
-	for _, in := range all(a.cache, a.cache.instances) {
+	begun := u.o.Now().UTC()
+	for _, in := range all(u.cache, u.cache.instances) {
 		if in.Meta.DeletedAt == nil { // else its own steps record the last of it
-			errs = append(errs, a.meterInstance(ctx, in))
+			errs = append(errs, u.recordInstance(ctx, in))
 		}
 	}
-	for _, v := range all(a.cache, a.cache.volumes) {
+	for _, v := range all(u.cache, u.cache.volumes) {
 		if v.Meta.DeletedAt == nil {
-			errs = append(errs, a.meterVolume(ctx, v))
+			errs = append(errs, u.recordVolume(ctx, v))
 		}
 	}
 	err := errors.Join(errs...)
 	if err == nil {
-		a.mu.Lock()
-		a.metered = begun
-		a.mu.Unlock()
+		u.mu.Lock()
+		u.metered = begun
+		u.mu.Unlock()
 	}
 	return err
 }
 
 // meteredUntil is when all use was last looked at and recorded: by this process,
 // by the one before, or never; then from its first report on it is waited for.
-func (a *Agent) meteredUntil(now time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.metered.IsZero() {
-		a.metered = now
-		if self, ok := a.cache.self(); ok && !self.Status.MeteredAt.IsZero() {
-			a.metered = self.Status.MeteredAt
+func (u *usageMeter) meteredUntil(now time.Time) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.metered.IsZero() {
+		u.metered = now
+		if self, ok := u.cache.self(); ok && !self.Status.MeteredAt.IsZero() {
+			u.metered = self.Status.MeteredAt
 		}
 	}
-	return a.metered
+	return u.metered
 }
 
 // sawRun notes that the instance was seen to run. Its use is counted up to
 // such a moment: whoever looks late, because the agent was stopped or the store
 // away, must not charge for what did not run any more.
-func (a *Agent) sawRun(id api.InstanceID, s hypervisor.State) {
+func (u *usageMeter) sawRun(id api.InstanceID, s hypervisor.State) {
 	if s != hypervisor.Running && s != hypervisor.Paused {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ran[string(id)] = a.o.Now().UTC()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ran[string(id)] = u.o.Now().UTC()
+}
+
+// forgetRun drops when the instance was last seen to run here.
+func (u *usageMeter) forgetRun(id string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.ran, id)
 }
 
 // ranUntil is when the instance was last seen to run here; zero: not by this
 // process.
-func (a *Agent) ranUntil(id api.InstanceID) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ran[string(id)]
+func (u *usageMeter) ranUntil(id api.InstanceID) time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ran[string(id)]
 }
 
-// meterInstance records what an instance has used here since last time. Its
+// recordInstance records what an instance has used here since last time. Its
 // run is the one that its status says, under this assignment: what it used on
 // another node is counted there.
-func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
-	r, err := a.readRun(api.InstanceID(in.Meta.ID))
+func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error {
+	r, err := u.files.readRun(api.InstanceID(in.Meta.ID))
 	if err != nil {
 		return err
 	}
-	o := meter.Observation{At: a.ranUntil(api.InstanceID(in.Meta.ID)), Rates: meter.Rates{
+	o := meter.Observation{At: u.ranUntil(api.InstanceID(in.Meta.ID)), Rates: meter.Rates{
 		api.MeterVCPU:   uint64(in.Assignment.Vcpus),
 		api.MeterMemory: uint64(in.Assignment.MemoryBytes),
 	}}
@@ -113,41 +142,29 @@ func (a *Agent) meterInstance(ctx context.Context, in api.Instance) error {
 		if r.Epoch == in.Assignment.Epoch && r.Since.After(o.Since) {
 			o.Since = r.Since
 		}
-		o.Run = fmt.Sprintf("%s/%d/%s", a.o.NodeID, in.Assignment.Epoch, st.StartedAt.UTC().Format(time.RFC3339Nano))
+		o.Run = fmt.Sprintf("%s/%d/%s", u.o.NodeID, in.Assignment.Epoch, st.StartedAt.UTC().Format(time.RFC3339Nano))
 	}
 	if o.Run != "" && o.At.IsZero() {
 		return nil // it is looked at soon
 	}
-	if o.Totals, err = a.totals(ctx, api.InstanceID(in.Meta.ID)); err != nil {
+	if o.Totals, err = u.vgpus.totals(ctx, api.InstanceID(in.Meta.ID)); err != nil {
 		return err // its use is recorded once gpud answers
 	}
-	return a.observe(ctx, a.resource(in.Meta), in.Assignment.Epoch, o)
+	return u.observe(ctx, u.resource(in.Meta), in.Assignment.Epoch, o)
 }
 
-// totals of the instance's vGPU; nil: it has none here.
-func (a *Agent) totals(ctx context.Context, id api.InstanceID) (*meter.Totals, error) {
-	if a.o.VGPUs == nil || !exists(a.vgpuMark(id)) {
-		return nil, nil
-	}
-	t, err := a.o.VGPUs.Totals(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return &meter.Totals{GPUNanos: t.GPUNanos, PremiumNanos: t.PremiumNanos, BasicNanos: t.BasicNanos, VRAMByteSeconds: t.VRAMByteSeconds, CopyBytes: t.CopyBytes, Launches: t.Launches}, nil
-}
-
-// meterVolume records the storage that a volume has taken. A volume costs its
+// recordVolume records the storage that a volume has taken. A volume costs its
 // size from when it is ready until it is deleted.
-func (a *Agent) meterVolume(ctx context.Context, v api.Volume) error {
+func (u *usageMeter) recordVolume(ctx context.Context, v api.Volume) error {
 	o := meter.Observation{Rates: meter.Rates{api.MeterVolume: uint64(max(v.Status.SizeBytes, 0))}}
 	if v.Status.Phase == api.VolumeReady {
 		o.Run = v.Meta.ID
 	}
-	return a.observe(ctx, a.resource(v.Meta), v.Assignment.Epoch, o)
+	return u.observe(ctx, u.resource(v.Meta), v.Assignment.Epoch, o)
 }
 
-func (a *Agent) resource(m api.Meta) meter.Resource {
-	return meter.Resource{ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Node: a.o.NodeID}
+func (u *usageMeter) resource(m api.Meta) meter.Resource {
+	return meter.Resource{ID: m.ID, Name: m.Name, Organization: m.Organization, Project: m.Project, Node: u.o.NodeID}
 }
 
 // epochBits leave room for this many observations in an epoch.
@@ -156,94 +173,94 @@ const epochBits = 32
 // observe advances a resource's metering: first to the disk, then to the store.
 // The observations of each epoch have numbers of their own, so that the records
 // of two nodes never have the same id.
-func (a *Agent) observe(ctx context.Context, r meter.Resource, epoch int64, o meter.Observation) error {
-	a.usageMu.Lock()
-	defer a.usageMu.Unlock()
-	if a.ended[r.ID] {
+func (u *usageMeter) observe(ctx context.Context, r meter.Resource, epoch int64, o meter.Observation) error {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	if u.ended[r.ID] {
 		return nil // the caller's news are old
 	}
-	f, err := readUsage(a.usagePath(r.ID))
+	f, err := readUsage(u.path(r.ID))
 	if err != nil {
 		return err
 	}
-	if closed, ok := a.closed[r.ID]; ok && epoch <= closed {
+	if closed, ok := u.closed[r.ID]; ok && epoch <= closed {
 		return nil // … and another node's by now
 	}
 	f.State.Seq = max(f.State.Seq, uint64(max(epoch, 0))<<epochBits)
 	if o.At.IsZero() {
-		o.At = a.o.Now()
+		o.At = u.o.Now()
 	}
-	return a.advance(ctx, r, f, o)
+	return u.advance(ctx, r, f, o)
 }
 
 // advance with the lock held. What cannot be recorded now is kept, so that
 // what is seen while the store is away is not forgotten.
-func (a *Agent) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
-	failed := a.record(ctx, f.Pending) // of before a crash, or a failure
+func (u *usageMeter) advance(ctx context.Context, r meter.Resource, f usageFile, o meter.Observation) error {
+	failed := u.record(ctx, f.Pending) // of before a crash, or a failure
 	if failed != nil && len(f.Pending) > maxPending {
 		return failed
 	}
 	if failed == nil {
 		f.Pending = nil
 	}
-	o.Watched = a.watched[r.ID]
+	o.Watched = u.watched[r.ID]
 	if f.State.Run != "" && o.Run != "" && f.State.Run != o.Run { // nobody saw the one end
 		f.State.Run = ""
 	}
-	path := a.usagePath(r.ID)
+	path := u.path(r.ID)
 	next, records := meter.Advance(r, f.State, o)
 	f = usageFile{State: next, Pending: append(f.Pending, records...)}
-	if err := a.writeUsage(path, f); err != nil {
+	if err := u.write(path, f); err != nil {
 		return err
 	}
-	a.watched[r.ID] = true
+	u.watched[r.ID] = true
 	if failed != nil || len(f.Pending) == 0 {
 		return failed
 	}
-	if err := a.record(ctx, f.Pending); err != nil {
+	if err := u.record(ctx, f.Pending); err != nil {
 		return err
 	}
-	return a.writeUsage(path, usageFile{State: next})
+	return u.write(path, usageFile{State: next})
 }
 
-// closeUsage ends the metering here of what is another node's now: what was
+// close ends the metering here of what is another node's now: what was
 // counted is recorded, and with last what was used until last.At (zero: until
 // the last observation, because nobody saw the end).
-func (a *Agent) closeUsage(ctx context.Context, r meter.Resource, last *meter.Observation) error {
-	a.usageMu.Lock()
-	defer a.usageMu.Unlock()
-	f, err := readUsage(a.usagePath(r.ID))
+func (u *usageMeter) close(ctx context.Context, r meter.Resource, last *meter.Observation) error {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	f, err := readUsage(u.path(r.ID))
 	if err != nil {
 		return err
 	}
-	if err := a.record(ctx, f.Pending); err != nil {
+	if err := u.record(ctx, f.Pending); err != nil {
 		return err
 	}
 	f.Pending = nil
 	if last != nil {
 		if last.At.IsZero() {
 			last.At = f.State.At
-			a.watched[r.ID] = false
+			u.watched[r.ID] = false
 		}
-		if now := a.o.Now(); last.At.After(now) {
+		if now := u.o.Now(); last.At.After(now) {
 			last.At = now
 		}
-		if err := a.advance(ctx, r, f, *last); err != nil {
+		if err := u.advance(ctx, r, f, *last); err != nil {
 			return err
 		}
 	}
-	delete(a.watched, r.ID)
-	if len(a.closed) >= maxRemoved {
-		clear(a.closed)
+	delete(u.watched, r.ID)
+	if len(u.closed) >= maxRemoved {
+		clear(u.closed)
 	}
-	a.closed[r.ID] = max(a.closed[r.ID], int64(f.State.Seq>>epochBits))
-	return remove(a.usagePath(r.ID))
+	u.closed[r.ID] = max(u.closed[r.ID], int64(f.State.Seq>>epochBits))
+	return remove(u.path(r.ID))
 }
 
-func (a *Agent) isWatched(id string) bool {
-	a.usageMu.Lock()
-	defer a.usageMu.Unlock()
-	return a.watched[id]
+func (u *usageMeter) isWatched(id string) bool {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	return u.watched[id]
 }
 
 // maxPending records are kept of a resource while the store is away; then its
@@ -253,10 +270,10 @@ const maxPending = 1024
 // maxRecords in one batch keeps log entries small.
 const maxRecords = 256
 
-func (a *Agent) record(ctx context.Context, cmds []api.Command) error {
+func (u *usageMeter) record(ctx context.Context, cmds []api.Command) error {
 	for len(cmds) > 0 {
 		n := min(len(cmds), maxRecords)
-		if _, err := a.o.Store.Apply(ctx, api.Batch{At: a.o.Now().UTC(), Commands: cmds[:n]}); err != nil {
+		if _, err := u.o.Store.Apply(ctx, api.Batch{At: u.o.Now().UTC(), Commands: cmds[:n]}); err != nil {
 			return err
 		}
 		cmds = cmds[n:]
@@ -264,19 +281,19 @@ func (a *Agent) record(ctx context.Context, cmds []api.Command) error {
 	return nil
 }
 
-// endMetering forgets a resource whose last use has been recorded.
-func (a *Agent) endMetering(id string) error {
-	a.usageMu.Lock()
-	defer a.usageMu.Unlock()
-	delete(a.watched, id)
-	if len(a.ended) >= maxRemoved {
-		clear(a.ended)
+// end forgets a resource whose last use has been recorded.
+func (u *usageMeter) end(id string) error {
+	u.recordMu.Lock()
+	defer u.recordMu.Unlock()
+	delete(u.watched, id)
+	if len(u.ended) >= maxRemoved {
+		clear(u.ended)
 	}
-	a.ended[id] = true
-	return remove(a.usagePath(id))
+	u.ended[id] = true
+	return remove(u.path(id))
 }
 
-func (a *Agent) usagePath(id string) string { return filepath.Join(a.o.DataDir, "usage", id+".json") }
+func (u *usageMeter) path(id string) string { return filepath.Join(u.o.DataDir, "usage", id+".json") }
 
 func readUsage(path string) (usageFile, error) {
 	var f usageFile
@@ -290,7 +307,7 @@ func readUsage(path string) (usageFile, error) {
 	return f, json.Unmarshal(raw, &f)
 }
 
-func (a *Agent) writeUsage(path string, f usageFile) error {
+func (u *usageMeter) write(path string, f usageFile) error {
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return err
@@ -298,13 +315,28 @@ func (a *Agent) writeUsage(path string, f usageFile) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return a.writeFile(path, raw)
+	return u.o.writeFile(path, raw)
 }
 
-// writeFile replaces the file whole, on the disk when it returns.
-func (a *Agent) writeFile(path string, raw []byte) error {
-	if a.o.NoSync {
-		return os.WriteFile(path, raw, 0o600)
+// leave records the last use here of what is another's: until it was
+// given to it, if this node was there to see that, else until last time.
+func (u *usageMeter) leave(ctx context.Context, kind api.Kind, id string, o *api.Object) error {
+	if !exists(u.path(id)) {
+		return nil
 	}
-	return atomicfile.WriteFile(path, raw, 0o600)
+	last := meter.Observation{At: u.cache.leftAt(key(kind, id))}
+	if o == nil { // nobody would pay: only what was counted before
+		return u.close(ctx, meter.Resource{ID: id}, nil)
+	}
+	if kind == api.KindInstance {
+		if ran := u.ranUntil(api.InstanceID(id)); ran.IsZero() || ran.Before(last.At) {
+			last.At = ran
+		}
+		totals, err := u.vgpus.totals(ctx, api.InstanceID(id))
+		if err != nil {
+			return err
+		}
+		last.Totals = totals
+	}
+	return u.close(ctx, u.resource(o.Meta), &last)
 }

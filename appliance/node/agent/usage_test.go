@@ -19,7 +19,7 @@ func TestRecordsOfTwoNodesAreDifferent(t *testing.T) {
 		for _, at := range []time.Time{t0.Truncate(time.Hour), t0.Truncate(time.Hour).Add(time.Hour)} {
 			now = at
 			o := meter.Observation{Run: "run", Rates: meter.Rates{api.MeterVCPU: 1}}
-			if err := a.observe(context.Background(), meter.Resource{ID: "ins-1", Node: node}, int64(epoch+1), o); err != nil {
+			if err := a.meter.observe(context.Background(), meter.Resource{ID: "ins-1", Node: node}, int64(epoch+1), o); err != nil {
 				t.Fatal(err)
 			}
 		}

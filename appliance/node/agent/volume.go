@@ -11,27 +11,41 @@ import (
 	"github.com/basalt-gpu/basalt/sds"
 )
 
-// reconcileVolume makes the volume, makes it anew, grows it, or takes it away.
-func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, error) {
-	v, ok := get(a.cache, a.cache.volumes, id)
+// volumeReconciler makes, grows and deletes this node's volumes.
+type volumeReconciler struct {
+	*core
+	fence      *fenceKeeper
+	disks      *diskSet
+	meter      *usageMeter
+	unknown    *unknown
+	migrations mover
+	images     *imageReconciler
+	backups    *backupReconciler
+	attacher   *volumeAttacher
+	restores   *copies
+}
+
+// reconcile makes the volume, makes it anew, grows it, or takes it away.
+func (rec *volumeReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	v, ok := get(rec.cache, rec.cache.volumes, id)
 	if !ok {
-		if a.restores.cancel(key(api.KindVolume, id)) {
+		if rec.restores.cancel(key(api.KindVolume, id)) {
 			return time.Second, nil
 		}
-		err := a.leaveVolume(ctx, id)
+		err := rec.leave(ctx, id)
 		if api.CodeOf(err) == api.CodeInUse {
 			return time.Second, nil // its instance is being given up
 		}
 		return 0, err
 	}
 	if v.Meta.DeletedAt != nil {
-		return a.endVolume(ctx, v)
+		return rec.end(ctx, v)
 	}
-	if err := a.keep(false); err != nil {
+	if err := rec.fence.keep(false); err != nil {
 		return 0, err
 	}
 	of := api.Tried(v.Meta, v.Assignment)
-	if wait, held := a.hold(v.Status.Retry, of, retryHere); held {
+	if wait, held := rec.hold(v.Status.Retry, of, retryHere); held {
 		return wait, nil
 	}
 	st := v.Status
@@ -39,7 +53,7 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 	if st.Phase == "" || st.Phase == api.VolumePending || st.Phase == api.VolumeFailed {
 		st.Phase = api.VolumeCreating
 	}
-	have, wait, err := a.makeVolume(ctx, v)
+	have, wait, err := rec.ensure(ctx, v)
 	if errors.Is(err, errLater) || errors.Is(err, errStale) {
 		return 0, err
 	}
@@ -47,62 +61,62 @@ func (a *Agent) reconcileVolume(ctx context.Context, id string) (time.Duration, 
 		if api.CodeOf(err) != api.CodeUnavailable { // what does not answer may answer again
 			st.Phase = api.VolumeFailed
 		}
-		return a.volumeFailed(ctx, v, st, err)
+		return rec.failed(ctx, v, st, err)
 	}
 	if wait != "" && v.Status.Retry.Stands(of) {
 		return time.Second, nil // the reason stays until it works
 	}
 	if wait != "" {
 		st.Phase, st.LastError = api.VolumeCreating, wait
-		return time.Second, a.sayVolume(ctx, v, st)
+		return time.Second, rec.writeStatus(ctx, v, st)
 	}
 	st.Phase, st.LastError, st.SizeBytes, st.AllocatedBytes = api.VolumeReady, "", have.SizeBytes, have.AllocatedBytes
-	st, again, err := a.reconcileDisk(ctx, v, st)
+	st, again, err := rec.attacher.reconcile(ctx, v, st)
 	if err != nil {
 		if st.LastError != "" && !errors.Is(err, errStale) && !errors.Is(err, errLater) {
-			return a.volumeFailed(ctx, v, st, err)
+			return rec.failed(ctx, v, st, err)
 		}
 		return 0, err
 	}
-	if err := a.sayVolume(ctx, v, st); err != nil {
+	if err := rec.writeStatus(ctx, v, st); err != nil {
 		return 0, err
 	}
 	if v.Spec.Instance != "" && v.Status.Phase != api.VolumeReady {
-		a.kick(key(api.KindInstance, string(v.Spec.Instance)))
+		rec.kick(key(api.KindInstance, string(v.Spec.Instance)))
 	}
-	if v.Status.Phase != api.VolumeReady || !a.isWatched(id) {
+	if v.Status.Phase != api.VolumeReady || !rec.meter.isWatched(id) {
 		v.Status = st
-		return cmp.Or(again, time.Minute), a.meterVolume(ctx, v)
+		return cmp.Or(again, time.Minute), rec.meter.recordVolume(ctx, v)
 	}
 	return cmp.Or(again, time.Minute), nil
 }
 
-// volumeFailed reports why the volume could not be made, had where it should be, or
+// failed reports why the volume could not be made, had where it should be, or
 // deleted, and when that is tried again.
-func (a *Agent) volumeFailed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
+func (rec *volumeReconciler) failed(ctx context.Context, v api.Volume, st api.VolumeStatus, err error) (time.Duration, error) {
 	of := api.Tried(v.Meta, v.Assignment)
-	st.LastError, st.Retry = err.Error(), v.Status.Retry.After(v.Meta.ID, of, a.o.Now(), retryHere)
-	if said := a.sayVolume(ctx, v, st); said != nil {
+	st.LastError, st.Retry = err.Error(), v.Status.Retry.After(v.Meta.ID, of, rec.o.Now(), retryHere)
+	if said := rec.writeStatus(ctx, v, st); said != nil {
 		return 0, errors.Join(err, said)
 	}
-	a.log.Warn("volume failed, will try again", "id", v.Meta.ID, "error", err)
-	wait, _ := a.hold(st.Retry, of, retryHere)
+	rec.log.Warn("volume failed, will try again", "id", v.Meta.ID, "error", err)
+	wait, _ := rec.hold(st.Retry, of, retryHere)
 	return wait, nil
 }
 
-// makeVolume says what it waits for when it cannot go on now.
-func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
+// ensure says what it waits for when it cannot go on now.
+func (rec *volumeReconciler) ensure(ctx context.Context, v api.Volume) (have sds.Volume, wait string, err error) {
 	id := api.VolumeID(v.Meta.ID)
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return have, "", err
 	}
 	want := sds.VolumeCreate{ID: id, Image: v.Spec.Image, SizeBytes: v.Spec.SizeBytes, Epoch: v.Assignment.Recreate}
-	if want.Encryption, err = a.encryption(ctx, v); err != nil {
+	if want.Encryption, err = rec.disks.encryption(ctx, v); err != nil {
 		return have, "", err
 	}
 	if v.Spec.Snapshot != "" {
-		if want.Snapshot, wait, err = a.original(ctx, v); wait != "" || err != nil {
+		if want.Snapshot, wait, err = rec.original(ctx, v); wait != "" || err != nil {
 			return have, wait, err
 		}
 	}
@@ -112,16 +126,16 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 		return have, "", err
 	}
 	if missing && v.Spec.Backup != "" {
-		wait, err := a.restore(ctx, v, p, want)
+		wait, err := rec.restore(ctx, v, p, want)
 		return have, wait, err
 	}
-	a.restores.take(key(api.KindVolume, v.Meta.ID))
+	rec.restores.take(key(api.KindVolume, v.Meta.ID))
 	if missing || have.Epoch < want.Epoch {
-		if a.inUse(ctx, v) {
+		if rec.inUse(ctx, v) {
 			return have, "an earlier run has it open", nil
 		}
 		if v.Spec.Image != "" {
-			if wait, err := a.imageFor(ctx, v); wait != "" || err != nil {
+			if wait, err := rec.imageFor(ctx, v); wait != "" || err != nil {
 				return have, wait, err
 			}
 		}
@@ -134,29 +148,29 @@ func (a *Agent) makeVolume(ctx context.Context, v api.Volume) (have sds.Volume, 
 		have, err = p.CreateVolume(ctx, want) // is it what was asked for?
 	}
 	if err == nil && have.SizeBytes < v.Spec.SizeBytes {
-		have, err = a.growVolume(ctx, v, have, p)
+		have, err = rec.grow(ctx, v, have, p)
 	}
 	return have, "", err
 }
 
-// growVolume to the size that is asked for: at once where the pool can, else
+// grow to the size that is asked for: at once where the pool can, else
 // when nobody has it open.
-func (a *Agent) growVolume(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (sds.Volume, error) {
-	open, holder, err := a.opener(ctx, v)
+func (rec *volumeReconciler) grow(ctx context.Context, v api.Volume, have sds.Volume, p sds.Driver) (sds.Volume, error) {
+	open, holder, err := rec.disks.opener(ctx, v)
 	if err != nil || open && !p.Capabilities().ResizeOnline {
 		return have, err
 	}
 	if holder != "" {
-		if _, moving := a.moving(holder); moving {
+		if _, moving := rec.migrations.moving(holder); moving {
 			return have, nil
 		}
-		release, err := a.holdDisks(holder)
+		release, err := rec.disks.acquire(holder)
 		if err != nil {
 			return have, err
 		}
 		defer release()
 	}
-	access, err := a.access(ctx, v)
+	access, err := rec.disks.access(ctx, v)
 	if err != nil {
 		return have, err
 	}
@@ -164,8 +178,8 @@ func (a *Agent) growVolume(ctx context.Context, v api.Volume, have sds.Volume, p
 }
 
 // original is the snapshot that the volume is cloned from, when it is there.
-func (a *Agent) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
-	o, err := a.o.Store.Get(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
+func (rec *volumeReconciler) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef, wait string, err error) {
+	o, err := rec.o.Store.Get(ctx, api.KindSnapshot, string(v.Spec.Snapshot))
 	if api.CodeOf(err) == api.CodeNotFound && v.Status.Phase == api.VolumeReady {
 		return ref, "", nil // it is no clone any more
 	} else if err != nil {
@@ -182,12 +196,12 @@ func (a *Agent) original(ctx context.Context, v api.Volume) (ref sds.SnapshotRef
 }
 
 // imageFor has the volume's image fetched into the volume's pool.
-func (a *Agent) imageFor(ctx context.Context, v api.Volume) (wait string, err error) {
-	img, ok := get(a.cache, a.cache.images, string(v.Spec.Image))
+func (rec *volumeReconciler) imageFor(ctx context.Context, v api.Volume) (wait string, err error) {
+	img, ok := get(rec.cache, rec.cache.images, string(v.Spec.Image))
 	if !ok {
 		return "", nil // the driver may still have it; it says if not
 	}
-	there, err := a.needImage(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
+	there, err := rec.images.need(ctx, v.Assignment.Pool, img, key(api.KindVolume, v.Meta.ID))
 	if there || err != nil {
 		return "", err
 	}
@@ -197,18 +211,7 @@ func (a *Agent) imageFor(ctx context.Context, v api.Volume) (wait string, err er
 	return "fetching image " + img.Meta.Name, nil
 }
 
-// hasVolume says whether the volume is on this node, made when the assignment
-// says: its status may be what another node said.
-func (a *Agent) hasVolume(ctx context.Context, v api.Volume) bool {
-	p, err := a.pool(v.Assignment.Pool)
-	if err != nil {
-		return false
-	}
-	have, err := p.Volume(ctx, api.VolumeID(v.Meta.ID))
-	return err == nil && have.Epoch >= v.Assignment.Recreate
-}
-
-func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
+func (rec *volumeReconciler) writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error {
 	// What is allocated changes all the time; a percent is worth a write.
 	was := v.Status
 	if diff := st.AllocatedBytes - was.AllocatedBytes; diff > -st.SizeBytes/100 && diff < st.SizeBytes/100 {
@@ -217,15 +220,15 @@ func (a *Agent) sayVolume(ctx context.Context, v api.Volume, st api.VolumeStatus
 	if reflect.DeepEqual(was, st) {
 		return nil
 	}
-	now, ok := get(a.cache, a.cache.volumes, v.Meta.ID)
+	now, ok := get(rec.cache, rec.cache.volumes, v.Meta.ID)
 	if !ok || now.Assignment != v.Assignment {
 		return errStale
 	}
-	return a.report(ctx, api.KindVolume, v.Meta.ID, now.Meta.Revision, st)
+	return rec.report(ctx, api.KindVolume, v.Meta.ID, now.Meta.Revision, st)
 }
 
 // inUse: the hypervisor may have it open.
-func (a *Agent) inUse(ctx context.Context, v api.Volume) bool {
+func (rec *volumeReconciler) inUse(ctx context.Context, v api.Volume) bool {
 	holders := []api.InstanceID{v.Status.Attached}
 	if v.Spec.Root {
 		holders = append(holders, v.Spec.Instance)
@@ -234,52 +237,52 @@ func (a *Agent) inUse(ctx context.Context, v api.Volume) bool {
 		if id == "" {
 			continue
 		}
-		if s, err := a.o.Machines.Status(ctx, id); err != nil || s.State.Active() {
+		if s, err := rec.o.Machines.Status(ctx, id); err != nil || s.State.Active() {
 			return true
 		}
 	}
 	return false
 }
 
-func (a *Agent) endVolume(ctx context.Context, v api.Volume) (time.Duration, error) {
-	if a.restores.cancel(key(api.KindVolume, v.Meta.ID)) {
+func (rec *volumeReconciler) end(ctx context.Context, v api.Volume) (time.Duration, error) {
+	if rec.restores.cancel(key(api.KindVolume, v.Meta.ID)) {
 		return time.Second, nil // until it has let go
 	}
 	if v.Status.Attached != "" { // as if it were nobody's any more
 		v.Spec.Instance = ""
-		st, again, err := a.reconcileDisk(ctx, v, v.Status)
+		st, again, err := rec.attacher.reconcile(ctx, v, v.Status)
 		if err == nil {
-			err = a.sayVolume(ctx, v, st)
+			err = rec.writeStatus(ctx, v, st)
 		}
 		return again, err
 	}
-	if a.inUse(ctx, v) {
+	if rec.inUse(ctx, v) {
 		return time.Second, nil
 	}
-	if wait, held := a.hold(v.Status.Retry, api.Tried(v.Meta, v.Assignment), retryHere); held {
+	if wait, held := rec.hold(v.Status.Retry, api.Tried(v.Meta, v.Assignment), retryHere); held {
 		return wait, nil
 	}
-	if err := a.meterVolume(ctx, v); err != nil {
+	if err := rec.meter.recordVolume(ctx, v); err != nil {
 		return 0, err
 	}
-	p, err := a.pool(v.Assignment.Pool)
+	p, err := rec.pools.driver(v.Assignment.Pool)
 	if err != nil {
-		return a.volumeFailed(ctx, v, v.Status, err)
+		return rec.failed(ctx, v, v.Status, err)
 	}
 	err = p.DeleteVolume(ctx, api.VolumeID(v.Meta.ID))
 	if api.CodeOf(err) == api.CodeInUse { // its snapshots go first
-		if err := a.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
+		if err := rec.backups.dropReadings(ctx, v, p); err != nil { // of a backup that was forgotten
 			return 0, err
 		}
 		st := v.Status
 		st.LastError = err.Error()
-		return snapWaits, a.sayVolume(ctx, v, st)
+		return snapWaits, rec.writeStatus(ctx, v, st)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
-		return a.volumeFailed(ctx, v, v.Status, err)
+		return rec.failed(ctx, v, v.Status, err)
 	}
-	if err := a.endMetering(v.Meta.ID); err != nil {
+	if err := rec.meter.end(v.Meta.ID); err != nil {
 		return 0, err
 	}
-	return 0, a.forget(ctx, api.KindVolume, v.Meta.ID)
+	return 0, rec.forget(ctx, api.KindVolume, v.Meta.ID)
 }

@@ -10,10 +10,22 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// reconcileDisk has the volume, which is made, where it should be: one step. It
+// volumeAttacher has volumes that are made where they should be: attached to a
+// running machine, or to none.
+type volumeAttacher struct {
+	*core
+	fence      *fenceKeeper
+	disks      *diskSet
+	migrations mover
+	volumes    interface {
+		writeStatus(ctx context.Context, v api.Volume, st api.VolumeStatus) error
+	}
+}
+
+// reconcile has the volume, which is made, where it should be: one step. It
 // returns what to say of it.
-func (a *Agent) reconcileDisk(ctx context.Context, v api.Volume, st api.VolumeStatus) (api.VolumeStatus, time.Duration, error) {
-	s, err := a.lookDisk(ctx, v)
+func (a *volumeAttacher) reconcile(ctx context.Context, v api.Volume, st api.VolumeStatus) (api.VolumeStatus, time.Duration, error) {
+	s, err := a.observe(ctx, v)
 	if err != nil {
 		return st, 0, err
 	}
@@ -35,14 +47,14 @@ func (a *Agent) reconcileDisk(ctx context.Context, v api.Volume, st api.VolumeSt
 		holder = v.Spec.Instance
 	}
 	if holder != "" {
-		release, err := a.holdDisks(holder)
+		release, err := a.disks.acquire(holder)
 		if err != nil {
 			return st, 0, err
 		}
 		defer release()
 	}
 	a.log.Info("volume", "id", v.Meta.ID, "step", string(d.step), "instance", holder)
-	if err := a.doDisk(ctx, v, holder, d.step, &st); err != nil {
+	if err := a.perform(ctx, v, holder, d.step, &st); err != nil {
 		if errors.Is(err, errStale) {
 			return st, 0, err
 		}
@@ -53,17 +65,17 @@ func (a *Agent) reconcileDisk(ctx context.Context, v api.Volume, st api.VolumeSt
 		return st, 0, fmt.Errorf("%s: %w", d.step, err)
 	}
 	if d.step == diskDetach { // said while nobody can start it
-		return st, time.Millisecond, a.sayVolume(ctx, v, st)
+		return st, time.Millisecond, a.volumes.writeStatus(ctx, v, st)
 	}
 	return st, time.Millisecond, nil
 }
 
-func (a *Agent) lookDisk(ctx context.Context, v api.Volume) (s diskSeen, err error) {
-	if s.holder, err = a.lookHolder(ctx, v.Status.Attached); err != nil {
+func (a *volumeAttacher) observe(ctx context.Context, v api.Volume) (s diskSeen, err error) {
+	if s.holder, err = a.observeHolder(ctx, v.Status.Attached); err != nil {
 		return s, err
 	}
 	if s.wanted = s.holder; v.Spec.Instance != v.Status.Attached {
-		if s.wanted, err = a.lookHolder(ctx, v.Spec.Instance); err != nil {
+		if s.wanted, err = a.observeHolder(ctx, v.Spec.Instance); err != nil {
 			return s, err
 		}
 	}
@@ -88,7 +100,7 @@ func (a *Agent) lookDisk(ctx context.Context, v api.Volume) (s diskSeen, err err
 	return s, nil
 }
 
-func (a *Agent) lookHolder(ctx context.Context, id api.InstanceID) (h diskHolder, err error) {
+func (a *volumeAttacher) observeHolder(ctx context.Context, id api.InstanceID) (h diskHolder, err error) {
 	if id == "" {
 		return h, nil
 	}
@@ -99,7 +111,7 @@ func (a *Agent) lookHolder(ctx context.Context, id api.InstanceID) (h diskHolder
 			return h, err
 		}
 	}
-	if _, h.moving = a.moving(id); h.moving {
+	if _, h.moving = a.migrations.moving(id); h.moving {
 		return h, nil
 	}
 	s, err := a.o.Machines.Status(ctx, id)
@@ -107,7 +119,7 @@ func (a *Agent) lookHolder(ctx context.Context, id api.InstanceID) (h diskHolder
 	return h, err
 }
 
-func (a *Agent) doDisk(ctx context.Context, v api.Volume, holder api.InstanceID, step diskStep, st *api.VolumeStatus) error {
+func (a *volumeAttacher) perform(ctx context.Context, v api.Volume, holder api.InstanceID, step diskStep, st *api.VolumeStatus) error {
 	switch step {
 	case diskDetach:
 		if err := a.o.Machines.DetachDisk(ctx, holder, serialOf(v)); err != nil {
@@ -127,39 +139,39 @@ func (a *Agent) doDisk(ctx context.Context, v api.Volume, holder api.InstanceID,
 
 // attach the volume to a running machine: as for a start, the claim comes
 // first, then the store's word, then the lease.
-func (a *Agent) attach(ctx context.Context, v api.Volume, holder api.InstanceID) error {
+func (a *volumeAttacher) attach(ctx context.Context, v api.Volume, holder api.InstanceID) error {
 	in, ok := get(a.cache, a.cache.instances, string(holder))
 	if !ok {
 		return errStale
 	}
-	if err := a.claimVolume(ctx, v); err != nil {
+	if err := a.disks.claimVolume(ctx, v); err != nil {
 		return err
 	}
-	k, err := a.findDisk(ctx, v)
+	k, err := a.disks.find(ctx, v)
 	if err != nil {
 		return err
 	}
-	if err := a.withSecrets(ctx, []disk{k}, func() error {
-		if err := a.confirm(ctx, in); err != nil {
+	if err := a.disks.withSecrets(ctx, []disk{k}, func() error {
+		if err := a.fence.confirm(ctx, in); err != nil {
 			return err
 		}
-		if err := a.confirmVolume(ctx, v); err != nil {
+		if err := a.disks.confirmVolume(ctx, v); err != nil {
 			return err
 		}
 		return a.o.Machines.AttachDisk(ctx, holder, k.Disk)
 	}); err != nil {
 		return err
 	}
-	return a.claimVolume(ctx, v) // the pool learns who has it open
+	return a.disks.claimVolume(ctx, v) // the pool learns who has it open
 }
 
 // rollback the volume, which nobody has open and nobody opens meanwhile.
-func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus) error {
-	p, err := a.pool(v.Assignment.Pool)
+func (a *volumeAttacher) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus) error {
+	p, err := a.pools.driver(v.Assignment.Pool)
 	if err != nil {
 		return err
 	}
-	access, err := a.access(ctx, v)
+	access, err := a.disks.access(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -167,7 +179,7 @@ func (a *Agent) rollback(ctx context.Context, v api.Volume, st *api.VolumeStatus
 		return api.Errorf(api.CodeInUse, "volume %s is open", v.Meta.ID)
 	}
 	if !v.Spec.Root { // a root volume is claimed by its instance's epoch, when that starts
-		if err := a.claimVolume(ctx, v); err != nil {
+		if err := a.disks.claimVolume(ctx, v); err != nil {
 			return err
 		}
 	}

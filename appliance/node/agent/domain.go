@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// domainBuilder describes the machines of instances to the hypervisor, with what
+// they need made ready.
+type domainBuilder struct {
+	*core
+	disks       *diskSet
+	ports       *portSet
+	vgpus       *vgpuSlices
+	accelerator *acceleration
+}
+
+// build is the machine that the instance's assignment asks for, with its root
+// volume and those that are attached to it.
+func (b *domainBuilder) build(ctx context.Context, in api.Instance, attached []api.Volume) (hypervisor.Domain, []disk, error) {
+	v, ok := get(b.cache, b.cache.volumes, string(in.Assignment.RootVolume))
+	if !ok {
+		return hypervisor.Domain{}, nil, errStale
+	}
+	var disks []disk
+	for _, v := range append([]api.Volume{v}, attached...) {
+		k, err := b.disks.find(ctx, v)
+		if err != nil {
+			return hypervisor.Domain{}, nil, err
+		}
+		disks = append(disks, k)
+	}
+	nics, err := b.ports.plug(ctx, in, false)
+	if err != nil {
+		return hypervisor.Domain{}, nil, err
+	}
+	d, err := b.buildOn(ctx, in, disks, nics)
+	return d, disks, err
+}
+
+// buildOn is the machine with those disks and cards.
+func (b *domainBuilder) buildOn(ctx context.Context, in api.Instance, disks []disk, nics []hypervisor.NIC) (hypervisor.Domain, error) {
+	id := api.InstanceID(in.Meta.ID)
+	if err := os.MkdirAll(b.files.runDir(id), 0o755); err != nil {
+		return hypervisor.Domain{}, err
+	}
+	d := hypervisor.Domain{
+		ID: id, Node: b.o.NodeID, Name: in.Meta.Name,
+		VCPUs: int(in.Assignment.Vcpus), MemoryBytes: in.Assignment.MemoryBytes, Accelerator: b.accelerator.how(),
+		NICs:         nics,
+		CDROMs:       []hypervisor.CDROM{{Path: b.files.seedPath(id), Serial: "seed"}},
+		SerialSocket: filepath.Join(b.files.runDir(id), "serial"), SerialLog: filepath.Join(b.files.dir(id), "console.log"),
+		VNCSocket: filepath.Join(b.files.runDir(id), "vnc"),
+	}
+	for _, k := range disks {
+		d.Disks = append(d.Disks, k.Disk)
+	}
+	if b.o.ToolsDisc != "" {
+		d.CDROMs = append(d.CDROMs, hypervisor.CDROM{Path: b.o.ToolsDisc, Serial: "tools"})
+	}
+	if in.Assignment.Gpu != "" {
+		var err error
+		if d.VGPUSocket, err = b.vgpus.ensure(ctx, in); err != nil {
+			return hypervisor.Domain{}, err
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+)
+
+// leave gives up what is here of an instance that is not this node's:
+// it was given to another, has moved, or is unknown to the cluster.
+func (rec *instanceReconciler) leave(ctx context.Context, id api.InstanceID) error {
+	s, err := rec.o.Machines.Status(ctx, id)
+	if err != nil {
+		return err
+	}
+	if s.State == hypervisor.Missing && !exists(rec.files.dir(id)) && !exists(rec.meter.path(string(id))) {
+		return nil
+	}
+	gone, o, err := rec.notMine(ctx, api.KindInstance, string(id))
+	if err != nil || !gone {
+		return err
+	}
+	rec.log.Warn("giving up an instance that is not this node's", "id", id, "state", s.State)
+	if err := rec.destroy(ctx, id, s.State); err != nil {
+		return err
+	}
+	if err := rec.o.Machines.Undefine(ctx, id); err != nil {
+		return err
+	}
+	if err := rec.ports.unplug(ctx, id); err != nil {
+		return err
+	}
+	if err := rec.meter.leave(ctx, api.KindInstance, string(id), o); err != nil {
+		return err
+	}
+	if rec.o.VGPUs != nil && exists(rec.files.vgpuMark(id)) {
+		if err := rec.o.VGPUs.Remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	r, err := rec.files.readRun(id)
+	rec.disks.forgetKeys(ctx, r.Opens)
+	if err == nil && r.Volume != "" { // made for a migration that came to nothing
+		err = rec.volumes.leave(ctx, string(r.Volume))
+	}
+	if err != nil {
+		return err
+	}
+	return rec.files.drop(id)
+}
+
+// destroy ends the domain, whatever it is doing.
+func (rec *instanceReconciler) destroy(ctx context.Context, id api.InstanceID, s hypervisor.State) error {
+	if rec.o.Migrator != nil && (s == hypervisor.Incoming || s == hypervisor.Missing) {
+		if err := rec.o.Migrator.DiscardMigration(ctx, id); err != nil {
+			return err
+		}
+	}
+	if !s.Active() {
+		return nil
+	}
+	return rec.o.Machines.Destroy(ctx, id)
+}

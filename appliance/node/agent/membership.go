@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// membership is what this node knows of the cluster's nodes.
+type membership struct {
+	node  api.NodeID // this one
+	cache *cache
+}
+
+// onDuty says whether this node does what only one of all should: the voter
+// with the lowest id that is not lost, or where none votes the node itself.
+func (m *membership) onDuty() bool {
+	me, voters := false, false
+	for _, n := range all(m.cache, m.cache.nodes) {
+		if !n.Assignment.Voter || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil {
+			continue
+		}
+		if !voters {
+			me = api.NodeID(n.Meta.ID) == m.node
+		}
+		voters = true
+	}
+	if voters {
+		return me
+	}
+	nodes := all(m.cache, m.cache.nodes)
+	return len(nodes) == 0 || api.NodeID(nodes[0].Meta.ID) == m.node
+}
+
+// onDutyFor says whether this node does what one of those should that reach the
+// shared pool: not every node does, not even one that votes.
+func (m *membership) onDutyFor(name string, p sds.Driver) bool {
+	var on api.Node
+	for _, n := range all(m.cache, m.cache.nodes) {
+		reaches := slices.ContainsFunc(n.Status.Pools, func(s api.StoragePool) bool { return s.Name == name && s.ID == p.PoolID() })
+		if !reaches || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil {
+			continue
+		}
+		if on.Meta.ID == "" || n.Assignment.Voter && !on.Assignment.Voter {
+			on = n
+		}
+	}
+	return api.NodeID(on.Meta.ID) == m.node
+}
+
+// alone says whether there is no other node.
+func (m *membership) alone() bool {
+	for _, n := range all(m.cache, m.cache.nodes) {
+		if api.NodeID(n.Meta.ID) != m.node {
+			return false
+		}
+	}
+	return true
+}
+
+// away says whether the node is lost, or not one of the cluster any more.
+func (m *membership) away(id api.NodeID) bool {
+	n, ok := get(m.cache, m.cache.nodes, string(id))
+	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
+}
+
+// removed says whether the node is not one of the cluster any more, for good.
+func (m *membership) removed(id api.NodeID) bool {
+	n, ok := get(m.cache, m.cache.nodes, string(id))
+	return !ok || n.Meta.DeletedAt != nil
+}
+
+func (m *membership) nameOf(id api.NodeID) string {
+	if n, ok := get(m.cache, m.cache.nodes, string(id)); ok {
+		return n.Meta.Name
+	}
+	return string(id)
+}

@@ -1,0 +1,53 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// nodeReconciler follows what the cluster thinks of this node.
+type nodeReconciler struct {
+	*core
+	epoch    *observedEpoch
+	reporter *reporter
+	sweeper  *orphanSweeper
+}
+
+// reconcile is the return of a node that was declared lost: it destroys
+// what is no longer its own, says so, and only then takes work again.
+//
+//	assignment.epoch = 5, observed 4 ─► nothing is started
+//	          │ give up: domains, vGPUs, files, local volumes that the store
+//	          ▼          gives to others or does not know
+//	status.observedEpoch = 5 ─► the planner makes the node Ready
+func (rec *nodeReconciler) reconcile(ctx context.Context, id string) (time.Duration, error) {
+	n, ok := rec.cache.self()
+	if id != string(rec.o.NodeID) || !ok || n.Assignment.Epoch <= rec.epoch.get() {
+		return 0, nil
+	}
+	rec.log.Warn("this node was declared lost: giving up what is no longer its own", "epoch", n.Assignment.Epoch)
+	// What this node still believes to be its own is asked about too.
+	for _, in := range all(rec.cache, rec.cache.instances) {
+		if err := rec.refresh(ctx, api.KindInstance, in.Meta.ID); err != nil {
+			return 0, err
+		}
+	}
+	if err := rec.sweeper.sweepRuns(ctx); err != nil {
+		return 0, err
+	}
+	// A volume in the way does not keep the node from working: nobody else has
+	// it, and the next sweep tries again.
+	if err := rec.sweeper.sweepVolumes(ctx); err != nil {
+		rec.log.Warn("giving up volumes", "error", err)
+	}
+	rec.epoch.raise(n.Assignment.Epoch)
+	if err := rec.reporter.reportNode(ctx); err != nil {
+		return 0, err
+	}
+	for _, k := range rec.cache.instanceKeys() {
+		rec.kick(k)
+	}
+	return 0, nil
+}

@@ -1,0 +1,111 @@
+package agent
+
+import (
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/hypervisor"
+	"github.com/basalt-gpu/basalt/hypervisor/cloudinit"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// Options of an agent.
+type Options struct {
+	NodeID   api.NodeID
+	NodeName string
+	DataDir  string // instances' files
+	RunDir   string // sockets: a short path, because a socket's is at most 107 bytes
+	Version  string
+
+	Changes  Changes
+	Store    Store
+	Machines hypervisor.Driver
+	Pools    map[string]sds.Driver // by name: api.PoolLocal always, api.PoolShared where there is one; more by SetPool
+	VGPUs    VGPUs
+	Cards    Cards // nil: no charts of cards
+
+	// In a cluster; nil on a node alone.
+	Lease    Lease               // nil: always valid
+	Fence    Fence               // nil: nobody kills
+	Migrator hypervisor.Migrator // nil: machines do not move while they run
+	Remote   Remote              // nil: there is nobody to fetch images from
+	Peers    Peers               // nil: nobody to move to
+	Keys     Keys                // nil: no disk is encrypted or in Ceph
+	Ports    Ports               // nil: no networks
+	Ceph     Storage             // nil: this node runs no Ceph
+	// WorkerLimits returns why nothing bounds what vGPUs' workers take of this
+	// node, or nil. nil: there is nothing to bound.
+	WorkerLimits func() error
+	// Agreement returns which nodes' copies of the cluster's state differ without a
+	// majority, as far as this node has found out, or nil. nil: it never does.
+	Agreement func() error
+	Backups   Backups // nil: no backups
+	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
+	Upgrade func() api.NodeUpgrade
+	// Fenced says whether the fence has ended a run of the instance that began
+	// at since; an error: it does not answer now. nil: it does not say.
+	Fenced func(id api.InstanceID, since time.Time) (bool, error)
+	BootID string // of the machine's present boot; empty: the kernel's
+
+	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
+	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
+	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
+	ToolsDisc   string                 // ISO with the guest tools; empty: none
+
+	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
+	ReportEvery time.Duration // node and GPU reports, 0: 10 s
+	MeterEvery  time.Duration // usage records, 0: 5 min
+	KeepUnknown time.Duration // what a pool has and the store does not know (unknown.go), 0: a week
+	Log         *slog.Logger
+	Now         func() time.Time // nil: time.Now
+	// NoSync: what the agent writes need not outlive a power cut. For
+	// simulations, which write much.
+	NoSync bool
+	// WriteSeed writes an instance's cloud-init disc; nil: cloudinit.WriteSeed.
+	WriteSeed func(path string, s cloudinit.Seed) error
+	// Go runs what takes long beside everything else; nil: a goroutine.
+	Go func(func())
+}
+
+// setDefaults fills in what was left out.
+func (o *Options) setDefaults() {
+	if o.StopGrace == 0 {
+		o.StopGrace = time.Minute
+	}
+	if o.ReportEvery == 0 {
+		o.ReportEvery = 10 * time.Second
+	}
+	if o.MeterEvery == 0 {
+		o.MeterEvery = 5 * time.Minute
+	}
+	if o.KeepUnknown == 0 {
+		o.KeepUnknown = keepUnknown
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Go == nil {
+		o.Go = func(f func()) { go f() }
+	}
+	if o.WriteSeed == nil {
+		o.WriteSeed = cloudinit.WriteSeed
+	}
+	if o.BootID == "" {
+		o.BootID = bootID()
+	}
+}
+
+// bootID is the kernel's name of the present boot.
+func bootID() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+)
+
+// leave deletes a volume of this node's own that another node has now, and
+// after a while one that the store does not know. A shared one is left to its
+// new owner.
+func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
+	local := rec.pools.drivers()[api.PoolLocal]
+	_, err := local.Volume(ctx, api.VolumeID(id))
+	here := err == nil
+	if err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	if !here && !exists(rec.meter.path(id)) {
+		return nil
+	}
+	gone, o, err := rec.notMine(ctx, api.KindVolume, id)
+	if err != nil || !gone {
+		return err
+	}
+	var v api.Volume
+	if o != nil {
+		if v, err = api.Decode[api.Volume](*o); err != nil {
+			return err
+		}
+		if rec.inUse(ctx, v) {
+			return api.Errorf(api.CodeInUse, "volume %s is still open here", id)
+		}
+	}
+	if err := rec.meter.leave(ctx, api.KindVolume, id, o); err != nil {
+		return err
+	}
+	if !here || rec.perhapsOnly(o, v) && rec.unknown.stays(api.PoolLocal, api.KindVolume, id) {
+		return nil
+	}
+	rec.log.Warn("removing a volume that is not this node's", "id", id)
+	if err := rec.drop(ctx, local, api.VolumeID(id), v); err != nil && api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	return nil
+}
+
+// perhapsOnly says whether the copy of the volume in this node's own pool may be
+// the only one: the store does not know the volume, or has it on a node that is
+// not there any more. v is what o holds.
+func (rec *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {
+	return o == nil || v.Meta.DeletedAt == nil && rec.members.removed(v.Assignment.Node)
+}
+
+// drop deletes a volume that is nobody's here any more, with its
+// snapshots. v is what is known of it.
+func (rec *volumeReconciler) drop(ctx context.Context, p sds.Driver, id api.VolumeID, v api.Volume) error {
+	if p.Capabilities().Snapshots {
+		snapshots, err := p.Snapshots(ctx, id)
+		if err != nil {
+			return err
+		}
+		e, err := rec.disks.encryption(ctx, v)
+		if err != nil {
+			return err
+		}
+		for _, s := range slices.Backward(snapshots) {
+			if err := p.DeleteSnapshot(ctx, id, s.ID, sds.Access{Encryption: e}); err != nil {
+				return err
+			}
+		}
+	}
+	return p.DeleteVolume(ctx, id)
+}

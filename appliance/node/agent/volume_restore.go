@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds"
+	"github.com/basalt-gpu/basalt/sds/backup"
+)
+
+// restore makes the volume, which is not there, out of its backup: a copy that
+// takes long. It says what it waits for; nothing: it is made.
+func (rec *volumeReconciler) restore(ctx context.Context, v api.Volume, p sds.Driver, want sds.VolumeCreate) (wait string, err error) {
+	k := key(api.KindVolume, v.Meta.ID)
+	switch c := rec.restores.look(k); {
+	case c.running && c.progress.TotalBytes > 0:
+		return "restoring: " + percent(c.progress), nil
+	case c.running:
+		return "restoring", nil
+	case c.ended:
+		rec.restores.take(k)
+		if c.err != nil && !passes(c.err) {
+			rec.log.Warn("restore failed", "volume", v.Meta.ID, "backup", v.Spec.Backup, "error", c.err)
+			return "", api.Errorf(api.CodeOf(c.err), "%s", plainly(c.err))
+		}
+		return "waiting for the backup target", nil
+	}
+	if rec.o.Backups == nil {
+		return "", api.Errorf(api.CodeUnavailable, "this node cannot restore backups")
+	}
+	b, there, err := find[api.Backup](ctx, rec.o.Store, api.KindBackup, string(v.Spec.Backup))
+	if err != nil {
+		return "", err
+	}
+	t, known := get(rec.cache, rec.cache.targets, string(b.Spec.Target))
+	if !there || !known {
+		return "", api.Errorf(api.CodeNotFound, "backup %s is gone", v.Spec.Backup).WithHint("delete the volume and make another one")
+	}
+	rec.log.Info("restore", "volume", v.Meta.ID, "backup", b.Meta.ID, "target", t.Meta.ID)
+	rec.restores.begin(ctx, k, "restore", func(ctx context.Context, progress func(backup.Progress)) (none backup.Result, err error) {
+		want.Fill = func(ctx context.Context, into sds.Source) error {
+			d, err := rec.disks.copied(ctx, v, into, want.SizeBytes)
+			if err != nil {
+				return err
+			}
+			return rec.o.Backups.Restore(ctx, t, v.Spec.Backup, d, progress)
+		}
+		_, err = p.CreateVolume(ctx, want)
+		return none, err
+	})
+	return "waiting to be restored", nil
+}
