@@ -81,3 +81,12 @@ func ExternalIdentityID(issuer, subject string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{issuer, subject}, "\x00")))
 	return KindExternalIdentity.Info().IDPrefix + "-" + hex.EncodeToString(sum[:])
 }
+
+// ExternalIdentitySpec is a user as a provider knows it. It stays in the store: the API
+// does not show it.
+type ExternalIdentitySpec struct {
+	User     UserID `json:"user"`
+	Provider string `json:"provider"` // its id
+	Issuer   string `json:"issuer"`
+	Subject  string `json:"subject"` // of the user at the issuer (OpenID Connect Core, section 2: sub)
+}
