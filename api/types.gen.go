@@ -3304,8 +3304,38 @@ type QuerySearch = string
 // QuerySort defines model for QuerySort.
 type QuerySort = ListSort
 
-// Failure What went wrong, as a problem document (RFC 9457).
-type Failure = Problem
+// BadRequest What went wrong, as a problem document (RFC 9457).
+type BadRequest = Problem
+
+// Conflict What went wrong, as a problem document (RFC 9457).
+type Conflict = Problem
+
+// ContentTooLarge What went wrong, as a problem document (RFC 9457).
+type ContentTooLarge = Problem
+
+// Forbidden What went wrong, as a problem document (RFC 9457).
+type Forbidden = Problem
+
+// InsufficientStorage What went wrong, as a problem document (RFC 9457).
+type InsufficientStorage = Problem
+
+// InternalServerError What went wrong, as a problem document (RFC 9457).
+type InternalServerError = Problem
+
+// NotFound What went wrong, as a problem document (RFC 9457).
+type NotFound = Problem
+
+// PreconditionFailed What went wrong, as a problem document (RFC 9457).
+type PreconditionFailed = Problem
+
+// ServiceUnavailable What went wrong, as a problem document (RFC 9457).
+type ServiceUnavailable = Problem
+
+// TooManyRequests What went wrong, as a problem document (RFC 9457).
+type TooManyRequests = Problem
+
+// Unauthorized What went wrong, as a problem document (RFC 9457).
+type Unauthorized = Problem
 
 // MergePatch defines model for MergePatch.
 type MergePatch map[string]interface{}
@@ -3317,12 +3347,6 @@ type ListAlertsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-}
-
-// CreateAPIKeyParams defines parameters for CreateAPIKey.
-type CreateAPIKeyParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
@@ -3372,7 +3396,7 @@ type DeleteBackupParams struct {
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
 type CreateCreditNoteParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -3432,7 +3456,7 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -3508,12 +3532,6 @@ type GetInvoicePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
-// CreateJoinTokenParams defines parameters for CreateJoinToken.
-type CreateJoinTokenParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
 // GetLedgerParams defines parameters for GetLedger.
 type GetLedgerParams struct {
 	// Organization Id or name.
@@ -3555,13 +3573,7 @@ type GetNodeSamplesParams struct {
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// CreatePaymentParams defines parameters for CreatePayment.
-type CreatePaymentParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
