@@ -21,7 +21,7 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
 		bad.note(invalid("spec.clientId", "the client's id is needed").WithHint("the provider gives it when Basalt is registered there"))
 	}
-	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > maxGrants {
+	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > MaxGrants {
 		bad.note(invalid("spec", "it has too many redirects, scopes or grants"))
 		return bad.err()
 	}
