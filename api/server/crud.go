@@ -137,8 +137,8 @@ func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object)
 	}
 }
 
-// decode is the typed form of what leaves the server; what openapi.yaml marks as
-// secret is taken off last (secrets.go).
+// decode converts o to T for an answer. What openapi.yaml marks as secret is cleared
+// after that, when the answer is written (secrets.go).
 func decode[T any](o api.Object) (T, error) { return api.Decode[T](shown(o)) }
 
 // shown is an object as clients see it.
