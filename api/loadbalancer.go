@@ -5,6 +5,7 @@ import (
 	"slices"
 )
 
+// MaxBackends of a load balancer.
 const MaxBackends = 64
 
 // ValidateLoadBalancer checks a spec.

@@ -1,5 +1,6 @@
 package api
 
+// MaxOffers of a reseller.
 const MaxOffers = 64
 
 // ValidateOrganization checks a spec.

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// MaxRules of a security group.
 const MaxRules = 128
 
 // SelfGroup as a rule's group is the group that the rule stands in.

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
+// MaxGrants of a user or an identity provider.
+const MaxGrants = 64
+
 const (
 	maxLoginBytes = 100 // with its prefix it is a claim
-	MaxGrants     = 64
 	leastPassword = 10
 	mostPassword  = 256
 )
