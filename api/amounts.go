@@ -1,6 +1,9 @@
 package api
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Amounts by the name of a quota. What is not there is 0 of a use, and as limit
 // none, or DefaultQuota.
@@ -35,12 +38,14 @@ func CheckAmounts(c Command) error {
 }
 
 // QuotaExceeded is the error of an object that would take more of a quota of
-// its project or organization than is left.
-func QuotaExceeded(kind Kind, id, quota string, limit, used, more int64) *Error {
+// its project or organization, the holder, than is left.
+func QuotaExceeded(holder Object, quota string, limit, used, more int64) *Error {
+	whose := strings.ToLower(string(holder.Kind)) + " " + cmp.Or(holder.Meta.Name, holder.Meta.ID)
 	if quota == QuotaSpend {
-		return Errorf(CodeQuota, "nothing new may be made or started in %s %s", strings.ToLower(string(kind)), id).
+		return Errorf(CodeQuota, "nothing new can be created or started in %s", whose).
 			WithHint("its balance or budget is used up, an invoice is overdue, or it was suspended: `basalt wallet` and `basalt budget list` say which")
 	}
-	return Errorf(CodeQuota, "the quota of %s of %s %s is %d: %d in use, %d more wanted", quota, strings.ToLower(string(kind)), id, limit, used, more).
+	return Errorf(CodeQuota, "%s quota of %s exceeded: %s of %s used, %s requested",
+		QuotaNoun(quota), whose, QuotaText(quota, used), QuotaText(quota, limit), QuotaText(quota, more)).
 		At("quota." + quota).WithHint("delete something, or ask for a larger quota")
 }

@@ -90,6 +90,14 @@ func CheckClaims(c Command) error {
 	return nil
 }
 
+// Claimed returns the refusal of a claim to a name that another object has. Whose it
+// is, is only for those who may know.
+func Claimed(name string, by ObjectRef) *Error {
+	e := Errorf(CodeConflict, "%s is already claimed", name).WithHint("choose another, or delete that object")
+	e.By = &by
+	return e
+}
+
 // Batch is one log entry: all of its commands apply, or none.
 type Batch struct {
 	// ID makes a retry harmless: the store remembers recent IDs and answers

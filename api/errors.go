@@ -53,8 +53,9 @@ type Error struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 	Field   string `json:"field,omitempty"`
-	// By, of CodeInUse, is who refers to the object. Stores say it; the API server
-	// says it in words to those who may know, and leaves it out.
+	// By is who refers to the object (CodeInUse), or has what was asked for
+	// (CodeConflict). Stores say it; the API server says it in words to those who may
+	// know, and leaves it out.
 	By *ObjectRef `json:"by,omitempty"`
 	// Others are further fields at fault, each with its message.
 	Others []*Error `json:"others,omitempty"`

@@ -16,9 +16,15 @@ func (f *faults) note(errs ...error) {
 			continue
 		}
 		for _, one := range append([]*Error{e}, e.Others...) {
-			if len(*f) < maxFaults {
-				*f = append(*f, one)
+			if len(*f) >= maxFaults {
+				return
 			}
+			if len(one.Others) > 0 { // which follow by themselves
+				alone := *one
+				alone.Others = nil
+				one = &alone
+			}
+			*f = append(*f, one)
 		}
 	}
 }

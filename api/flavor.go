@@ -31,8 +31,7 @@ func mebibytes(field string, n, least, most int64) *Error {
 		return err
 	}
 	if n%(1<<20) != 0 {
-		return invalid(field, "%d bytes is no whole number of MiB", n).
-			WithHint("%s or %s", sizeText(n>>20<<20), sizeText((n>>20+1)<<20))
+		return invalid(field, "must be a whole number of MiB, e.g. %dMiB, and is %d bytes", n>>20, n)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
 		bad.note(invalid("spec.clientId", "the client's id is needed").WithHint("the provider gives it when Basalt is registered there"))
 	}
-	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > maxGrants {
+	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > MaxGrants {
 		bad.note(invalid("spec", "it has too many redirects, scopes or grants"))
 		return bad.err()
 	}
@@ -80,4 +80,13 @@ func claimHolds(claim any, value string) bool {
 func ExternalIdentityID(issuer, subject string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{issuer, subject}, "\x00")))
 	return KindExternalIdentity.Info().IDPrefix + "-" + hex.EncodeToString(sum[:])
+}
+
+// ExternalIdentitySpec is a user as a provider knows it. It stays in the store: the API
+// does not show it.
+type ExternalIdentitySpec struct {
+	User     UserID `json:"user"`
+	Provider string `json:"provider"` // its id
+	Issuer   string `json:"issuer"`
+	Subject  string `json:"subject"` // of the user at the issuer (OpenID Connect Core, section 2: sub)
 }

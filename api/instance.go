@@ -43,10 +43,10 @@ func DefaultInstance(s InstanceSpec) InstanceSpec {
 func ValidateInstance(s InstanceSpec) error {
 	var bad faults
 	if s.Flavor == "" {
-		bad.note(invalid("spec.flavor", "a flavor is needed").WithHint("basalt flavor list"))
+		bad.note(invalid("spec.flavor", "choose a flavor").WithHint("basalt flavor list"))
 	}
 	if s.Image == "" {
-		bad.note(invalid("spec.image", "an image is needed, or an app").WithHint("basalt image list, or basalt app list"))
+		bad.note(invalid("spec.image", "choose an image or an app").WithHint("basalt image list, or basalt app list"))
 	}
 	bad.note(
 		oneOf("spec.power", s.Power, PowerRunning, PowerStopped),

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-const maxBackends = 64
+// MaxBackends of a load balancer.
+const MaxBackends = 64
 
 // ValidateLoadBalancer checks a spec.
 func ValidateLoadBalancer(s LoadBalancerSpec) error {
@@ -15,8 +16,8 @@ func ValidateLoadBalancer(s LoadBalancerSpec) error {
 	}
 	bad.note(oneOf("spec.protocol", s.Protocol, ProtocolTCP, ProtocolUDP),
 		between("spec.port", s.Port, 1, 65535, ""))
-	if len(s.Backends) > maxBackends {
-		bad.note(invalid("spec.backends", "%d backends, at most %d", len(s.Backends), maxBackends))
+	if len(s.Backends) > MaxBackends {
+		bad.note(invalid("spec.backends", "%d backends, at most %d", len(s.Backends), MaxBackends))
 		return bad.err()
 	}
 	for i, b := range s.Backends {

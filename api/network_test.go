@@ -74,7 +74,7 @@ func TestSecurityGroups(t *testing.T) {
 	} {
 		refused(t, c.field, c.field, ValidateSecurityGroup(SecurityGroupSpec{Rules: []SecurityRule{c.rule}}))
 	}
-	refused(t, "many", "spec.rules", ValidateSecurityGroup(SecurityGroupSpec{Rules: make([]SecurityRule, maxRules+1)}))
+	refused(t, "many", "spec.rules", ValidateSecurityGroup(SecurityGroupSpec{Rules: make([]SecurityRule, MaxRules+1)}))
 	refused(t, "a project's", "", ValidateSecurityGroup(ProjectSecurityGroup("sg-1")))
 }
 

@@ -1,6 +1,7 @@
 package api
 
-const maxOffers = 64
+// MaxOffers of a reseller.
+const MaxOffers = 64
 
 // ValidateOrganization checks a spec.
 func ValidateOrganization(s OrganizationSpec) error {
@@ -9,8 +10,8 @@ func ValidateOrganization(s OrganizationSpec) error {
 	if s.Suspended != nil {
 		reason = s.Suspended.Reason
 	}
-	if len(s.Offers) > maxOffers {
-		bad.note(invalid("spec.offers", "%d price books, at most %d", len(s.Offers), maxOffers))
+	if len(s.Offers) > MaxOffers {
+		bad.note(invalid("spec.offers", "%d price books, at most %d", len(s.Offers), MaxOffers))
 		return bad.err()
 	}
 	bad.note(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))

@@ -53,8 +53,18 @@ func TestAllFaults(t *testing.T) {
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	rules := make([]SecurityRule, maxRules)
+	rules := make([]SecurityRule, MaxRules)
 	if errors.As(ValidateSecurityGroup(SecurityGroupSpec{Rules: rules}), &e); len(e.Others) != maxFaults-1 {
 		t.Errorf("%d faults of %d rules are named, want %d", len(e.Others)+1, len(rules), maxFaults)
+	}
+}
+
+// What was joined can be joined again: each fault is named once.
+func TestJoinedAgain(t *testing.T) {
+	at := func(field string) error { return Errorf(CodeInvalid, "bad").At(field) }
+	err := Join(at("a"), Join(at("b"), at("c")), Join(Join(at("d"), at("e")), at("f")))
+	err = Join(err, at("g"))
+	if got, want := err.Error(), "a: bad; b: bad; c: bad; d: bad; e: bad; f: bad; g: bad"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

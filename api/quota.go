@@ -3,7 +3,9 @@ package api
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // The quotas that there are.
@@ -23,6 +25,36 @@ const (
 
 // amountQuotas are those that objects say their amounts of (Command.Uses).
 var amountQuotas = []string{QuotaInstances, QuotaVCPUs, QuotaMemory, QuotaVRAM, QuotaGPUShare, QuotaVolumes, QuotaFloatingIPs}
+
+// quotaNouns are what amounts of quotas are of, in words.
+var quotaNouns = map[string]string{QuotaInstances: "instance", QuotaVCPUs: "vCPU", QuotaMemory: "memory", QuotaVRAM: "VRAM",
+	QuotaGPUShare: "GPU time", QuotaVolumes: "volume storage", QuotaFloatingIPs: "floating IP", "apiKeys": "API key"}
+
+// QuotaNoun returns what a quota is of, for people: "VRAM", "security group".
+func QuotaNoun(quota string) string {
+	if noun, ok := quotaNouns[quota]; ok {
+		return noun
+	}
+	var b strings.Builder
+	for _, r := range strings.TrimSuffix(quota, "s") {
+		if unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// QuotaText returns an amount of a quota with its unit: "18 GiB".
+func QuotaText(quota string, n int64) string {
+	switch quota {
+	case QuotaMemory, QuotaVRAM, QuotaVolumes:
+		return sizeText(n)
+	case QuotaGPUShare:
+		return strconv.FormatInt(n, 10) + "%"
+	}
+	return strconv.FormatInt(n, 10)
+}
 
 // CountQuota returns the quota of which every object of the kind takes one by being
 // there; empty: none.

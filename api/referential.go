@@ -149,6 +149,7 @@ func (x *referenceCheck) begun(c Change) (*Error, error) {
 			had[r.Target] = true
 		}
 	}
+	var bad faults
 	for _, r := range now {
 		if !r.Needs || had[r.Target] {
 			continue
@@ -158,11 +159,11 @@ func (x *referenceCheck) begun(c Change) (*Error, error) {
 			return nil, err
 		}
 		if !there {
-			return Errorf(CodeNotFound, "%s %s does not exist", r.Target.Kind, r.Target.ID+r.Target.Name).At(r.Field).
-				WithHint("it was deleted, or is being deleted: choose another"), nil
+			bad.note(Errorf(CodeNotFound, "%s %s does not exist", r.Target.Kind, r.Target.ID+r.Target.Name).At(r.Field).
+				WithHint("it was deleted, or is being deleted: choose another"))
 		}
 	}
-	return nil, nil
+	return bad.one(), nil
 }
 
 // reachable reports whether there is what the target says when the batch is done.

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-const maxRules = 128
+// MaxRules of a security group.
+const MaxRules = 128
 
 // SelfGroup as a rule's group is the group that the rule stands in.
 const SelfGroup SecurityGroupID = "self"
@@ -24,8 +25,8 @@ func ProjectSecurityGroup(self SecurityGroupID) SecurityGroupSpec {
 // ValidateSecurityGroup checks a spec.
 func ValidateSecurityGroup(s SecurityGroupSpec) error {
 	var bad faults
-	if len(s.Rules) > maxRules {
-		bad.note(invalid("spec.rules", "%d rules, at most %d", len(s.Rules), maxRules))
+	if len(s.Rules) > MaxRules {
+		bad.note(invalid("spec.rules", "%d rules, at most %d", len(s.Rules), MaxRules))
 		return bad.err()
 	}
 	for i, r := range s.Rules {

@@ -682,7 +682,7 @@ type DiskStatus struct {
 	// Osd Number of its Ceph OSD; -1: none.
 	Osd int64 `json:"osd,omitempty,omitzero"`
 
-	// Path Example: /dev/sdb
+	// Path Examples: /dev/sdb
 	Path       string `json:"path,omitempty,omitzero"`
 	Reason     string `json:"reason,omitempty,omitzero"`
 	Rotational bool   `json:"rotational,omitempty,omitzero"`
@@ -714,14 +714,6 @@ type ExecResult struct {
 	Truncated bool `json:"truncated,omitempty,omitzero"`
 }
 
-// ExternalIdentitySpec A user as a provider knows it. Never sent to clients.
-type ExternalIdentitySpec struct {
-	Issuer   string `json:"issuer"`
-	Provider string `json:"provider"`
-	Subject  string `json:"subject"`
-	User     UserID `json:"user"`
-}
-
 // ExternalNetwork defines model for ExternalNetwork.
 type ExternalNetwork struct {
 	Kind   Kind                  `json:"kind"`
@@ -745,14 +737,14 @@ type ExternalNetworkList struct {
 
 // ExternalNetworkSpec defines model for ExternalNetworkSpec.
 type ExternalNetworkSpec struct {
-	// Cidr4 Example: 203.0.113.0/24
+	// Cidr4 Examples: 203.0.113.0/24
 	Cidr4 string `json:"cidr4,omitempty,omitzero"`
 	Cidr6 string `json:"cidr6,omitempty,omitzero"`
 
 	// Default Routers go out here, and floating IPs come from here; one network has it.
 	Default bool `json:"default,omitempty,omitzero"`
 
-	// Gateway4 Example: 203.0.113.1
+	// Gateway4 Examples: 203.0.113.1
 	Gateway4 string `json:"gateway4,omitempty,omitzero"`
 	Gateway6 string `json:"gateway6,omitempty,omitzero"`
 
@@ -924,7 +916,7 @@ type GPUPoolSpec struct {
 	// Lowering it changes nothing for what has its place; only nothing new is promised beyond it.
 	//
 	//
-	// Example: 150
+	// Examples: 150
 	VramOvercommitPercent int64 `json:"vramOvercommitPercent,omitempty,omitzero"`
 }
 
@@ -1194,7 +1186,7 @@ type InstanceEvent struct {
 
 	// State Afterwards: a phase, NodeLost or Moving.
 	//
-	// Example: Running
+	// Examples: Running
 	State string `json:"state"`
 }
 
@@ -1433,9 +1425,11 @@ type InvoiceSpec struct {
 	Number string `json:"number"`
 
 	// PriceBook By which it was rated.
-	PriceBook         PriceBookID   `json:"priceBook,omitempty,omitzero"`
-	PriceBookRevision int64         `json:"priceBookRevision,omitempty,omitzero"`
-	Prices            PriceBookSpec `json:"prices,omitempty,omitzero"`
+	PriceBook         PriceBookID `json:"priceBook,omitempty,omitzero"`
+	PriceBookRevision int64       `json:"priceBookRevision,omitempty,omitzero"`
+
+	// Prices The price book as it was.
+	Prices PriceBookSpec `json:"prices,omitempty,omitzero"`
 
 	// Seller The reseller's organization; empty: the cluster's operator.
 	Seller OrganizationID `json:"seller,omitempty,omitzero"`
@@ -1658,7 +1652,7 @@ type Meta struct {
 
 	// ID Unique, never reused; made by the server, ignored when sent.
 	//
-	// Example: ins-4f9c2a7be01d
+	// Examples: ins-4f9c2a7be01d
 	ID     string            `json:"id,omitempty,omitzero"`
 	Labels map[string]string `json:"labels,omitempty,omitzero"`
 
@@ -1773,7 +1767,7 @@ type NetworkList struct {
 type NetworkSpec struct {
 	// Cidr4 IPv4 addresses, /8 to /29; empty: none.
 	//
-	// Example: 10.64.3.0/24
+	// Examples: 10.64.3.0/24
 	Cidr4 string `json:"cidr4,omitempty,omitzero"`
 
 	// Cidr6 IPv6 addresses, a /64; empty: none.
@@ -2003,7 +1997,7 @@ type OrganizationBilling struct {
 
 	// TimeZone IANA name of the time zone whose months it is invoiced by, as Europe/Berlin; UTC unless given.
 	//
-	// Example: Europe/Berlin
+	// Examples: Europe/Berlin
 	TimeZone string `json:"timeZone,omitempty,omitzero"`
 
 	// WarnMicros Prepaid: warns when less than this is left; 5000000 unless given, 0: not before it is used up.
@@ -2193,7 +2187,7 @@ type PriceBookSpec struct {
 	MinimumMicros int64   `json:"minimumMicros,omitempty,omitzero"`
 	Prices        []Price `json:"prices"`
 
-	// Seller Somebody on an invoice, as it was when that was issued.
+	// Seller Who sells, as invoices say.
 	Seller Party `json:"seller,omitempty,omitzero"`
 
 	// Taxes Each on all that a period costs.
@@ -2380,7 +2374,7 @@ type S3Target struct {
 	AccessKey string `json:"accessKey,omitempty,omitzero"`
 	Bucket    string `json:"bucket"`
 
-	// Endpoint Example: https://s3.example
+	// Endpoint Examples: https://s3.example
 	Endpoint string `json:"endpoint"`
 	Region   string `json:"region,omitempty,omitzero"`
 
@@ -2439,7 +2433,7 @@ type SecurityGroupSpec struct {
 type SecurityRule struct {
 	// Cidr From or to these addresses; empty, and no group: all of IPv4 and IPv6.
 	//
-	// Example: 0.0.0.0/0
+	// Examples: 0.0.0.0/0
 	Cidr      string    `json:"cidr,omitempty,omitzero"`
 	Direction Direction `json:"direction"`
 
@@ -2448,7 +2442,7 @@ type SecurityRule struct {
 
 	// Ports One port or a range, of tcp and udp; empty: all.
 	//
-	// Example: 8000-8080
+	// Examples: 8000-8080
 	Ports    string   `json:"ports,omitempty,omitzero"`
 	Protocol Protocol `json:"protocol"`
 }
@@ -2709,7 +2703,7 @@ type StoragePool struct {
 	// ID The same on every node that shares it.
 	ID string `json:"id,omitempty,omitzero"`
 
-	// Name Example: local
+	// Name Examples: local
 	Name      string `json:"name"`
 	Shared    bool   `json:"shared,omitempty,omitzero"`
 	SizeBytes int64  `json:"sizeBytes,omitempty,omitzero"`
@@ -2741,7 +2735,7 @@ type Tax struct {
 	// BasisPoints Hundredths of a per cent.
 	BasisPoints int64 `json:"basisPoints"`
 
-	// Name Example: VAT
+	// Name Examples: VAT
 	Name string `json:"name"`
 }
 
@@ -3310,8 +3304,38 @@ type QuerySearch = string
 // QuerySort defines model for QuerySort.
 type QuerySort = ListSort
 
-// Failure What went wrong, as a problem document (RFC 9457).
-type Failure = Problem
+// BadRequest What went wrong, as a problem document (RFC 9457).
+type BadRequest = Problem
+
+// Conflict What went wrong, as a problem document (RFC 9457).
+type Conflict = Problem
+
+// ContentTooLarge What went wrong, as a problem document (RFC 9457).
+type ContentTooLarge = Problem
+
+// Forbidden What went wrong, as a problem document (RFC 9457).
+type Forbidden = Problem
+
+// InsufficientStorage What went wrong, as a problem document (RFC 9457).
+type InsufficientStorage = Problem
+
+// InternalServerError What went wrong, as a problem document (RFC 9457).
+type InternalServerError = Problem
+
+// NotFound What went wrong, as a problem document (RFC 9457).
+type NotFound = Problem
+
+// PreconditionFailed What went wrong, as a problem document (RFC 9457).
+type PreconditionFailed = Problem
+
+// ServiceUnavailable What went wrong, as a problem document (RFC 9457).
+type ServiceUnavailable = Problem
+
+// TooManyRequests What went wrong, as a problem document (RFC 9457).
+type TooManyRequests = Problem
+
+// Unauthorized What went wrong, as a problem document (RFC 9457).
+type Unauthorized = Problem
 
 // MergePatch defines model for MergePatch.
 type MergePatch map[string]interface{}
@@ -3323,12 +3347,6 @@ type ListAlertsParams struct {
 
 	// Continue From the page before.
 	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
-}
-
-// CreateAPIKeyParams defines parameters for CreateAPIKey.
-type CreateAPIKeyParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
 // ListAuditEventsParams defines parameters for ListAuditEvents.
@@ -3378,7 +3396,7 @@ type DeleteBackupParams struct {
 
 // CreateCreditNoteParams defines parameters for CreateCreditNote.
 type CreateCreditNoteParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -3438,7 +3456,7 @@ type ListInstancesParams struct {
 
 // CreateInstanceParams defines parameters for CreateInstance.
 type CreateInstanceParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 
@@ -3514,12 +3532,6 @@ type GetInvoicePDFParams struct {
 	Organization QueryOrganization `form:"organization,omitempty" json:"organization,omitempty,omitzero"`
 }
 
-// CreateJoinTokenParams defines parameters for CreateJoinToken.
-type CreateJoinTokenParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
 // GetLedgerParams defines parameters for GetLedger.
 type GetLedgerParams struct {
 	// Organization Id or name.
@@ -3561,13 +3573,7 @@ type GetNodeSamplesParams struct {
 
 // CreateOrganizationParams defines parameters for CreateOrganization.
 type CreateOrganizationParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
-	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
-}
-
-// CreatePaymentParams defines parameters for CreatePayment.
-type CreatePaymentParams struct {
-	// IdempotencyKey Any text of your own; sent again, it makes nothing new.
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
 }
 

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
+// MaxGrants of a user or an identity provider.
+const MaxGrants = 64
+
 const (
 	maxLoginBytes = 100 // with its prefix it is a claim
-	maxGrants     = 64
 	leastPassword = 10
 	mostPassword  = 256
 )
@@ -38,8 +40,8 @@ func LoginClaim(name string) []string { return []string{"user/" + name} }
 func ValidateUser(s UserSpec) error {
 	var bad faults
 	bad.note(text("spec.displayName", s.DisplayName))
-	if len(s.Grants) > maxGrants {
-		bad.note(invalid("spec.grants", "%d grants, at most %d", len(s.Grants), maxGrants))
+	if len(s.Grants) > MaxGrants {
+		bad.note(invalid("spec.grants", "%d grants, at most %d", len(s.Grants), MaxGrants))
 		return bad.err()
 	}
 	for i, g := range s.Grants {

@@ -10,7 +10,7 @@ import (
 // CreateAPIKey makes a key no stronger and no wider than the caller's. The
 // answer holds the token, which is nowhere else, so this takes no
 // Idempotency-Key: a second answer could not hold it.
-func (h *handlers) CreateAPIKey(ctx context.Context, r in[api.CreateAPIKeyParams, api.APIKey]) (*api.APIKey, error) {
+func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
 	me, spec := who(ctx), r.Body.Spec
 	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.role, spec.Role).At("spec.role")
 	if roleBits[spec.Role] != 0 && !me.role.Grants(spec.Role) {

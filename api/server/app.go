@@ -29,13 +29,21 @@ func (h *handlers) fromApp(ctx context.Context, s api.InstanceSpec) (api.Instanc
 	return a.Spec.Fill(s), a.Spec.Needs, nil
 }
 
-// ofApp explains that an image which is not there is the app's.
-func ofApp(err error, asked, s api.InstanceSpec) error {
-	if e := domainError(err); e != nil && e.Field == "spec.image" && asked.Image == "" && s.Image != "" {
-		return api.Errorf(e.Code, "%s", e.Message).At("spec.app").
-			WithHint("the app is made from a public image of that name, which an operator imports: basalt app get says from where")
-	}
-	return err
+// ofApp explains that an image which is not there is the app's. Without its app
+// nothing is known of the image.
+func ofApp(err error, asked, s api.InstanceSpec, appless bool) error {
+	return eachFault(err, func(e *api.Error) error {
+		switch {
+		case e.Field != "spec.image" || asked.Image != "":
+			return e
+		case appless:
+			return nil
+		case s.Image != "":
+			return api.Errorf(e.Code, "%s", e.Message).At("spec.app").
+				WithHint("the app is made from a public image of that name, which an operator imports: basalt app get says from where")
+		}
+		return e
+	})
 }
 
 // sameApp is what a change of an instance says of its app: nothing, which leaves

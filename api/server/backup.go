@@ -14,12 +14,9 @@ func (h *handlers) backupSpec(ctx context.Context, m api.Meta, old *api.Backup, 
 	if err := api.ValidateBackup(s); err != nil {
 		return s, err
 	}
-	v, err := h.readyVolume(ctx, m, string(s.Volume))
-	if err != nil {
-		return s, err
-	}
-	target, _, err := clusterwide[api.BackupTarget](ctx, h, api.KindBackupTarget, "spec.target", string(s.Target))
-	if err != nil {
+	v, volumeErr := h.readyVolume(ctx, m, string(s.Volume))
+	target, _, targetErr := clusterwide[api.BackupTarget](ctx, h, api.KindBackupTarget, "spec.target", string(s.Target))
+	if err := api.Join(volumeErr, targetErr); err != nil {
 		return s, err
 	}
 	s.Volume, s.Target = api.VolumeID(v.Meta.ID), api.BackupTargetID(target.Meta.ID)

@@ -26,6 +26,9 @@ func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.Brandin
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
 	}})
+	if api.CodeOf(err) == api.CodeNotFound && err != nil {
+		err = api.Errorf(api.CodeConflict, "branding has revision 0, not %d", revision).At("revision").WithHint("GET it again")
+	}
 	if err != nil {
 		return api.Branding{}, err
 	}

@@ -55,6 +55,9 @@ func TestBranding(t *testing.T) {
 	if status, _, raw := call(t, "GET", at, "", ""); status != 200 || read(raw) != (api.Branding{}) {
 		t.Fatalf("%d %s", status, raw)
 	}
+	if status, _, raw := call(t, "PUT", at, e.Token, `{"revision":7,"productName":"Other"}`); status != 409 || !strings.Contains(string(raw), `"code":"conflict"`) {
+		t.Errorf("a change of revision 7 where nobody has changed it: %d %s, want 409", status, raw)
+	}
 	if status, _, _ := call(t, "GET", at+"/logo", "", ""); status != 404 {
 		t.Errorf("a logo before there is one: %d", status)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -74,9 +75,10 @@ func (b bridge) run(w http.ResponseWriter) error {
 		defer b.leave()
 		defer b.far.Close()
 	}
-	ws, err := websocket.Accept(w, b.request, &websocket.AcceptOptions{Subprotocols: []string{whyProtocol, binaryProtocol}})
+	h := &handshake{ResponseWriter: w}
+	ws, err := websocket.Accept(h, b.request, &websocket.AcceptOptions{Subprotocols: []string{whyProtocol, binaryProtocol}})
 	if err != nil {
-		return nil //nolint:nilerr // Accept has answered
+		return h.failure(b.request)
 	}
 	defer func() { _ = ws.CloseNow() }()
 	if b.failure != nil {
@@ -109,6 +111,48 @@ func (b bridge) run(w http.ResponseWriter) error {
 			return nil
 		}
 	}
+}
+
+// handshake answers a request for a websocket. A refusal is kept, to be answered as
+// every other error is.
+type handshake struct {
+	http.ResponseWriter
+	refused int // the status; 0: it was not refused
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (h *handshake) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		h.refused = status
+		return
+	}
+	h.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (h *handshake) Write(text []byte) (int, error) {
+	if h.refused != 0 {
+		return len(text), nil
+	}
+	return h.ResponseWriter.Write(text)
+}
+
+// Unwrap is for who looks for a http.Hijacker.
+func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// failure is why there is no websocket; nil: there is no connection any more either.
+func (h *handshake) failure(r *http.Request) error {
+	h.Header().Del("Connection")
+	h.Header().Del("Upgrade")
+	switch {
+	case h.refused == 0:
+		return nil
+	case h.refused == http.StatusForbidden:
+		return api.Errorf(api.CodeForbidden, "a page of %.128q may not open this websocket", r.Header.Get("Origin")).WithHint("only pages of this server may")
+	case h.refused >= http.StatusInternalServerError:
+		return fmt.Errorf("the connection does not become a websocket: status %d", h.refused)
+	}
+	return api.Errorf(api.CodeInvalid, "this is a websocket, and the request does not ask for one").WithHint("RFC 6455, section 4.1, says how")
 }
 
 // why there is no console, as a close frame says it.

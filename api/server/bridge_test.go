@@ -62,6 +62,43 @@ func TestScreen(t *testing.T) {
 
 // One instance has eight consoles and screens open at once, whoever has them;
 // one that closes makes room.
+// Who does not ask for a websocket, or may not, is told as everywhere else.
+func TestNoWebsocket(t *testing.T) {
+	w := newWorld(t)
+	in := must(t, ret(w.instance(w.op, "demo"))).v
+	for _, c := range []struct {
+		what   string
+		header http.Header
+		want   int
+	}{
+		{"a plain GET", http.Header{}, http.StatusBadRequest},
+		{"another version", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"8"}}, http.StatusBadRequest},
+		{"another's page", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"}, "Sec-Websocket-Key": {"MDEyMzQ1Njc4OWFiY2RlZg=="},
+			"Origin": {"https://evil.example"}}, http.StatusForbidden},
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/v1/instances/"+in.Meta.ID+"/console", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = c.header
+		r.Header.Set("Authorization", "Bearer "+w.Token)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != c.want || resp.Header.Get("Content-Type") != api.ProblemType || resp.Header.Get("Upgrade") != "" {
+			t.Errorf("%s: %d %s %s (%v), want %d and a problem document", c.what, resp.StatusCode, resp.Header, raw, err, c.want)
+		}
+	}
+	if conn, err := w.op.Screen(t.Context(), in.Meta.ID); err != nil {
+		t.Errorf("none of them is open, and another: %v", err)
+	} else {
+		_ = conn.Close()
+	}
+}
+
 func TestOpenConsolesAreLimited(t *testing.T) {
 	w := newWorld(t)
 	in, err := w.instance(w.op, "demo")

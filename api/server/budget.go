@@ -21,17 +21,15 @@ func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budge
 	if s.By = me; old.By != "" {
 		s.By = old.By
 	}
+	var projectErr error
 	if s.Project != "" {
 		p, err := h.find(ctx, api.KindProject, string(s.Project), org, "")
 		if err == nil && p.Meta.Organization != org {
 			err = notFound(api.KindProject, string(s.Project))
 		}
-		if err != nil {
-			return s, at(err, "spec.project")
-		}
-		s.Project = api.ProjectID(p.Meta.ID)
+		projectErr, s.Project = at(err, "spec.project"), api.ProjectID(p.Meta.ID)
 	}
-	if err := api.ValidateBudget(s); err != nil || before == nil {
+	if err := api.Join(api.ValidateBudget(s), projectErr); err != nil || before == nil {
 		return s, err
 	}
 	return s, api.ChangeBudget(old, s)

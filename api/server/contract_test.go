@@ -3,8 +3,10 @@ package server
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +113,64 @@ func answerOf(op *openapi3.Operation) string {
 }
 
 func schemaName(s *openapi3.SchemaRef) string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
+
+// Every operation declares, one by one, the errors that follow from its form, each by
+// the shared response of that status. servertest holds what tests see to what is
+// declared.
+func TestDeclaredErrors(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			name, responses := op.OperationID, op.Responses.Map()
+			for status, r := range responses {
+				code, err := strconv.Atoi(status)
+				if err != nil {
+					t.Errorf("%s declares %q, want each status by itself", name, status)
+				}
+				shared := strings.ReplaceAll(http.StatusText(code), " ", "")
+				if code == http.StatusRequestEntityTooLarge { // as RFC 9110 names it
+					shared = "ContentTooLarge"
+				}
+				if want := "#/components/responses/" + shared; code >= 400 && r.Ref != want {
+					t.Errorf("%s answers %d with %q, want %s", name, code, r.Ref, want)
+				}
+			}
+			for _, status := range errorsOfForm(method, item, op) {
+				if responses[strconv.Itoa(status)] == nil {
+					t.Errorf("%s does not declare %d", name, status)
+				}
+			}
+		}
+	}
+}
+
+// errorsOfForm are those that an operation of that form can give, whatever it does.
+func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation) []int {
+	all := []int{http.StatusInternalServerError}
+	if rights[op.OperationID] != everybody {
+		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
+	}
+	if len(wanted(item, op)) > 0 {
+		all = append(all, http.StatusBadRequest)
+	}
+	if contract[op.OperationID].conditional {
+		all = append(all, http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed)
+	}
+	switch {
+	case op.RequestBody == nil:
+	case op.OperationID == "PutUpgradePackage": // one that is too large is invalid
+		all = append(all, http.StatusBadRequest)
+	default:
+		all = append(all, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	}
+	if kind, ok := strings.CutPrefix(op.OperationID, "Create"); ok && method == http.MethodPost && api.Kind(kind).Public() {
+		all = append(all, http.StatusConflict, http.StatusInsufficientStorage)
+	}
+	return all
+}
 
 // answers is a type's schema: a page of flavors is a FlavorList.
 func answers(t reflect.Type) string {

@@ -137,8 +137,8 @@ func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object)
 	}
 }
 
-// decode is the typed form of what leaves the server; what openapi.yaml marks as
-// secret is taken off last (secrets.go).
+// decode converts o to T for an answer. What openapi.yaml marks as secret is cleared
+// after that, when the answer is written (secrets.go).
 func decode[T any](o api.Object) (T, error) { return api.Decode[T](shown(o)) }
 
 // shown is an object as clients see it.
@@ -233,16 +233,9 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	if m.Name == "" {
 		m.Name = o.Meta.Name
 	}
-	if m.Name != o.Meta.Name {
-		if err := validateName(kind, m.Name); err != nil {
-			return none, err
-		}
-	}
-	if err := api.ValidateLabels(m.Labels); err != nil {
-		return none, err
-	}
-	if err := h.sameScope(ctx, o.Meta, m); err != nil {
-		return none, err
+	metaErr := api.Join(newName(kind, o.Meta.Name, m.Name), api.ValidateLabels(m.Labels), h.sameScope(ctx, o.Meta, m))
+	if metaErr != nil && domainError(metaErr) == nil {
+		return none, metaErr
 	}
 	if of := kind.Info(); of.Scope == api.OfProject && !of.ScopeVaries {
 		if err := h.active(ctx, o.Meta.Organization); err != nil {
@@ -254,10 +247,18 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 		return none, err
 	}
 	next, err := spec(old)
-	if err != nil {
+	if err := api.Join(metaErr, err); err != nil {
 		return none, err
 	}
 	return put[T](ctx, h, o, m, next, with...)
+}
+
+// newName checks the name that an object is to have instead of another.
+func newName(kind api.Kind, was, name string) error {
+	if name == was {
+		return nil
+	}
+	return validateName(kind, name)
 }
 
 // put writes an object's spec at the revision in m.

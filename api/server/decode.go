@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,20 +33,16 @@ func (strictBinder) Bind(into any, c echo.Context) error {
 }
 
 // decodeStrict decodes one JSON value. Field names have to be exactly those of
-// the type; errors are *api.Error and name the field.
+// the type; errors are *api.Error and name the fields.
 func decodeStrict(raw []byte, into any) error {
-	if depth(raw) > maxDepth {
-		return api.Errorf(api.CodeInvalid, "the JSON is nested deeper than %d", maxDepth)
+	generic, err := document(raw)
+	if err != nil {
+		return err
 	}
-	var generic any
-	if err := json.Unmarshal(raw, &generic); err != nil {
-		return badJSON(err)
+	if err := misfitsOf(generic, reflect.TypeOf(into)); err != nil {
+		return err
 	}
-	if field := unknownField(generic, reflect.TypeOf(into), ""); field != "" {
-		return api.Errorf(api.CodeInvalid, "there is no such field").At(field).WithHint("GET /openapi.yaml lists the fields")
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if err := dec.Decode(into); err != nil {
+	if err := json.Unmarshal(raw, into); err != nil {
 		return badJSON(err)
 	}
 	return nil
@@ -64,20 +59,6 @@ func badJSON(err error) error {
 		return api.Errorf(api.CodeInvalid, "the JSON is broken at byte %d: %s", syntax.Offset, strings.TrimPrefix(syntax.Error(), "json: "))
 	}
 	return api.Errorf(api.CodeInvalid, "the JSON cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
-}
-
-func typeWords(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "text"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Slice:
-		return "a list"
-	}
-	return "an object"
 }
 
 // depth is how deep arrays and objects nest, whatever else is wrong.
@@ -98,53 +79,4 @@ func depth(raw []byte) int {
 		}
 	}
 	return most
-}
-
-// unknownField is the path of the first field of v that type t does not have.
-func unknownField(v any, t reflect.Type, path string) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return ""
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		for name, value := range v {
-			at := strings.TrimPrefix(path+"."+name, ".")
-			var sub reflect.Type
-			switch t.Kind() {
-			case reflect.Struct:
-				if sub = fieldType(t, name); sub == nil {
-					return at
-				}
-			case reflect.Map:
-				sub = t.Elem()
-			default:
-				return "" // the decoder says it better
-			}
-			if f := unknownField(value, sub, at); f != "" {
-				return f
-			}
-		}
-	case []any:
-		if t.Kind() != reflect.Slice {
-			return ""
-		}
-		for i, value := range v {
-			if f := unknownField(value, t.Elem(), fmt.Sprintf("%s[%d]", path, i)); f != "" {
-				return f
-			}
-		}
-	}
-	return ""
-}
-
-func fieldType(t reflect.Type, name string) reflect.Type {
-	for i := range t.NumField() {
-		if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == name {
-			return t.Field(i).Type
-		}
-	}
-	return nil
 }

@@ -42,6 +42,7 @@ type docsPage struct {
 	Title, Version string
 	About          []template.HTML
 	Codes          []docsCode
+	Statuses       []docsAnswer
 	Tags           []docsTag
 	Schemas        []docsSchema
 }
@@ -53,15 +54,17 @@ type docsTag struct {
 
 type docsOperation struct {
 	ID, Method, Path, Summary, Role string
+	About                           template.HTML
 	Parameters                      []docsField
 	Body                            template.HTML
 	Example                         string
 	Answers                         []docsAnswer
+	Errors                          []docsAnswer
 }
 
 type docsAnswer struct {
-	Status, About string
-	Type          template.HTML
+	Status      string
+	About, Type template.HTML
 }
 
 type docsField struct {
@@ -81,7 +84,7 @@ func renderDocs(spec []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Codes: errorCodes(doc)}
+	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Codes: errorCodes(doc), Statuses: errorStatuses(doc)}
 	for _, p := range strings.Split(strings.TrimSpace(doc.Info.Description), "\n\n") {
 		page.About = append(page.About, prose(p))
 	}
@@ -111,7 +114,7 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 			if !slices.Contains(op.Tags, tag) {
 				continue
 			}
-			o := docsOperation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Role: roleWords(op.OperationID)}
+			o := docsOperation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, Role: roleWords(op.OperationID), About: prose(op.Description)}
 			for _, p := range append(slices.Clone(item.Parameters), op.Parameters...) {
 				o.Parameters = append(o.Parameters, docsField{p.Value.Name + " (" + p.Value.In + ")", typeOf(p.Value.Schema), prose(p.Value.Description), p.Value.Required})
 			}
@@ -120,7 +123,12 @@ func operations(doc *openapi3.T, tag string) []docsOperation {
 			}
 			for _, status := range sortedKeys(op.Responses.Map()) {
 				r := op.Responses.Map()[status].Value
-				o.Answers = append(o.Answers, docsAnswer{status, *r.Description, content(r.Content)})
+				a := docsAnswer{status, prose(*r.Description), content(r.Content)}
+				if status >= "400" {
+					o.Errors = append(o.Errors, a)
+				} else {
+					o.Answers = append(o.Answers, a)
+				}
 			}
 			o.Example = example(method, path, item, op)
 			out = append(out, o)

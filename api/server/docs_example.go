@@ -26,6 +26,25 @@ func errorCodes(doc *openapi3.T) []docsCode {
 	return out
 }
 
+// errorStatuses are the statuses that operations fail with, and what each means.
+func errorStatuses(doc *openapi3.T) []docsAnswer {
+	found := map[string]docsAnswer{}
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			for status, r := range op.Responses.Map() {
+				if status >= "400" {
+					found[status] = docsAnswer{Status: status, About: prose(*r.Value.Description)}
+				}
+			}
+		}
+	}
+	var out []docsAnswer
+	for _, status := range sortedKeys(found) {
+		out = append(out, found[status])
+	}
+	return out
+}
+
 // example is an operation as a line of curl that runs as it stands, but for
 // names and secrets.
 func example(method, path string, item *openapi3.PathItem, op *openapi3.Operation) string {

@@ -36,10 +36,14 @@ func TestEveryOperationIsDocumented(t *testing.T) {
 	if strings.Contains(page, "`") || strings.Contains(page, "ZgotmplZ") {
 		t.Error("the page shows marks that it should have rendered")
 	}
+	may := matrix(t)
 	for path, item := range doc.Paths.Map() {
 		for method, op := range item.Operations() {
-			if op.Summary == "" || op.Responses.Default() == nil {
-				t.Errorf("%s %s: no summary, or no answer for failures", method, path)
+			if op.Summary == "" || len(op.Description) <= len(op.OperationID) {
+				t.Errorf("%s %s: no summary or description", method, path)
+			}
+			if words := accessWords(may[op.OperationID]); !strings.HasSuffix(op.Description, words) {
+				t.Errorf("the description of %s ends with %q, want %q", op.OperationID, op.Description[max(0, len(op.Description)-60):], words)
 			}
 			if !strings.Contains(page, `id="`+op.OperationID+`"`) {
 				t.Errorf("%s is not on the page", op.OperationID)
@@ -59,4 +63,22 @@ func TestEveryOperationIsDocumented(t *testing.T) {
 			t.Errorf("the page does not list the error code %s", code)
 		}
 	}
+}
+
+// accessWords are the end of an operation's description: who may call it.
+func accessWords(may map[api.Role]bool) string {
+	if may[everybody] {
+		return "No API key is needed."
+	}
+	var names []string
+	for _, role := range api.Roles() {
+		if may[role] {
+			names = append(names, string(role))
+		}
+	}
+	words := names[len(names)-1]
+	if len(names) > 1 {
+		words = strings.Join(names[:len(names)-1], ", ") + " or " + words
+	}
+	return "Requires role " + words + "."
 }

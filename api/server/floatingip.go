@@ -21,34 +21,21 @@ func (h *handlers) floatingIPSpec(ctx context.Context, m api.Meta, old *api.Floa
 // floats turns names into ids and validates: the instance has a port in the
 // network, and no other floating IP there.
 func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec) (api.FloatingIPSpec, error) {
-	if s.ExternalNetwork == "" {
-		out, err := h.defaultExternal(ctx)
-		if err == nil && out == nil {
-			err = api.Errorf(api.CodeInvalid, "the cluster has no default external network").At("spec.externalNetwork").
-				WithHint("name one; an operator makes them: basalt external-network create")
+	out, outErr := h.externalOf(ctx, s.ExternalNetwork)
+	s.ExternalNetwork = out
+	bad := []error{outErr, api.ValidateFloatingIP(s)}
+	var in api.Instance
+	if s.Instance != "" {
+		var err error
+		if in, _, err = sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance)); err == nil {
+			s.Network, err = h.portOf(ctx, m, in, "spec.network", s.Network)
 		}
-		if err != nil {
-			return s, err
-		}
-		s.ExternalNetwork = api.ExternalNetworkID(out.Meta.ID)
-	} else {
-		_, o, err := clusterwide[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, "spec.externalNetwork", string(s.ExternalNetwork))
-		if err != nil {
-			return s, err
-		}
-		s.ExternalNetwork = api.ExternalNetworkID(o.Meta.ID)
+		bad = append(bad, err)
 	}
-	if err := api.ValidateFloatingIP(s); err != nil || s.Instance == "" {
-		return s, err
-	}
-	in, _, err := sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance))
-	if err != nil {
+	if err := api.Join(bad...); err != nil || s.Instance == "" {
 		return s, err
 	}
 	s.Instance = api.InstanceID(in.Meta.ID)
-	if s.Network, err = h.portOf(ctx, m, in, "spec.network", s.Network); err != nil {
-		return s, err
-	}
 	others, err := all[api.FloatingIP](ctx, h, api.ListQuery{Kind: api.KindFloatingIP, Project: m.Project})
 	for _, o := range others {
 		if o.Spec.Instance == s.Instance && o.Spec.Network == s.Network && o.Meta.ID != m.ID {
@@ -60,6 +47,23 @@ func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec)
 		return s, err
 	}
 	return s, h.notBalanced(ctx, m)
+}
+
+// externalOf is the id of an external network, by name or id; empty: of the default one.
+func (h *handlers) externalOf(ctx context.Context, ref api.ExternalNetworkID) (api.ExternalNetworkID, error) {
+	if ref != "" {
+		_, o, err := clusterwide[api.ExternalNetwork](ctx, h, api.KindExternalNetwork, "spec.externalNetwork", string(ref))
+		return api.ExternalNetworkID(o.Meta.ID), err
+	}
+	out, err := h.defaultExternal(ctx)
+	if err == nil && out == nil {
+		err = api.Errorf(api.CodeInvalid, "the cluster has no default external network").At("spec.externalNetwork").
+			WithHint("name one; an operator makes them: basalt external-network create")
+	}
+	if err != nil {
+		return "", err
+	}
+	return api.ExternalNetworkID(out.Meta.ID), nil
 }
 
 // notBalanced refuses a floating IP that belongs to a load balancer: one address

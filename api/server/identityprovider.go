@@ -19,17 +19,21 @@ func (h *handlers) providerSpec(ctx context.Context, _ api.Meta, before *api.Ide
 		}
 	}
 	s.Grants = slices.Clone(s.Grants)
+	invalid := api.ValidateIdentityProvider(s)
+	if len(s.Grants) > api.MaxGrants {
+		return s, invalid
+	}
+	var bad []error
 	for i := range s.Grants {
-		if err := h.grantScope(ctx, &s.Grants[i].Grant, fmt.Sprintf("spec.grants[%d].grant.", i)); err != nil {
-			return s, err
-		}
+		bad = append(bad, h.grantScope(ctx, &s.Grants[i].Grant, fmt.Sprintf("spec.grants[%d].grant.", i)))
 	}
 	if s.Organization != "" {
 		o, err := h.find(ctx, api.KindOrganization, s.Organization, "", "")
-		if err != nil {
-			return s, at(err, "spec.organization")
-		}
+		bad = append(bad, at(err, "spec.organization"))
 		s.Organization = o.Meta.ID
+	}
+	if err := api.Join(bad...); err != nil {
+		return s, api.Join(invalid, err)
 	}
 	if err := api.ValidateIdentityProvider(s); err != nil {
 		return s, err

@@ -8,17 +8,14 @@ import (
 
 // CreateInstance makes the instance and its root volume in one batch.
 func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstanceParams, api.Instance]) (*api.Instance, error) {
-	m, err := h.place(ctx, api.KindInstance, r.Body.Meta)
-	if err != nil {
-		return nil, err
+	m, placeErr := h.place(ctx, api.KindInstance, r.Body.Meta)
+	if placeErr != nil && !ofMeta(placeErr) {
+		return nil, placeErr
 	}
-	want, needs, err := h.fromApp(ctx, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
+	want, needs, appErr := h.fromApp(ctx, r.Body.Spec)
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
-	if err != nil {
-		return nil, ofApp(err, r.Body.Spec, want)
+	if err := api.Join(placeErr, appErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
+		return nil, err
 	}
 	if err := needs.Met(spec, flavor.Spec); err != nil {
 		return nil, err
@@ -31,7 +28,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 			return nil, err
 		}
 	}
-	if err := h.freeAddresses(ctx, m, spec.Networks); err != nil {
+	if err = h.freeAddresses(ctx, m, spec.Networks); err != nil {
 		return nil, err
 	}
 	id := newID(api.KindInstance)
@@ -67,25 +64,23 @@ func (h *handlers) instanceSpec(ctx context.Context, m api.Meta, s api.InstanceS
 	var flavor api.Flavor
 	var image api.Image
 	s = api.DefaultInstance(s)
-	if err := api.ValidateInstance(s); err != nil {
-		return s, flavor, image, err
+	invalid := api.ValidateInstance(s)
+	var flavorErr, imageErr, poolErr, networkErr error
+	if s.Flavor != "" {
+		flavor, flavorErr = h.flavor(ctx, string(s.Flavor))
+		s.Flavor = api.FlavorID(flavor.Meta.ID)
 	}
-	flavor, err := h.flavor(ctx, string(s.Flavor))
-	if err != nil {
-		return s, flavor, image, err
+	if s.Image != "" {
+		image, imageErr = h.image(ctx, m, string(s.Image))
+		s.Image = api.ImageID(image.Meta.ID)
 	}
-	image, err = h.image(ctx, m, string(s.Image))
-	if err != nil {
-		return s, flavor, image, err
-	}
-	s.Flavor, s.Image = api.FlavorID(flavor.Meta.ID), api.ImageID(image.Meta.ID)
 	if s.Vgpu != nil {
-		if err = h.pool(ctx, "spec.vgpu.pool", s.Vgpu.Pool); err != nil {
-			return s, flavor, image, err
-		}
+		poolErr = h.pool(ctx, "spec.vgpu.pool", s.Vgpu.Pool)
 	}
-	s.Networks, err = h.networksOf(ctx, m, s.Networks)
-	return s, flavor, image, err
+	if !faulty(invalid, "spec.networks") {
+		s.Networks, networkErr = h.networksOf(ctx, m, s.Networks)
+	}
+	return s, flavor, image, api.Join(invalid, flavorErr, imageErr, poolErr, networkErr)
 }
 
 // changedInstance is what may change; a new flavor or vGPU takes effect while it is

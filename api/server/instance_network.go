@@ -12,47 +12,53 @@ import (
 // checks that the networks have the addresses.
 func (h *handlers) networksOf(ctx context.Context, m api.Meta, list []api.InstanceNetwork) ([]api.InstanceNetwork, error) {
 	list = slices.Clone(list)
+	var bad []error
 	for i := range list {
 		p, field := &list[i], fmt.Sprintf("spec.networks[%d]", i)
-		n, _, err := sibling[api.Network](ctx, h, api.KindNetwork, m, field+".network", string(p.Network))
-		if err != nil {
-			return nil, err
-		}
-		p.Network = api.NetworkID(n.Meta.ID)
-		if slices.ContainsFunc(list[:i], func(o api.InstanceNetwork) bool { return o.Network == p.Network }) {
-			return nil, api.Errorf(api.CodeInvalid, "it has a port in network %s already", n.Meta.Name).At(field + ".network")
-		}
-		if p.Address4 != "" {
-			if err := api.ValidateAddress(field+".address4", p.Address4, n.Spec.Cidr4); err != nil {
-				return nil, err
-			}
-		}
-		if p.Address6 != "" {
-			if err := api.ValidateAddress(field+".address6", p.Address6, n.Spec.Cidr6); err != nil {
-				return nil, err
-			}
-		}
-		if p.SecurityGroups, err = h.groupsOf(ctx, m, field+".securityGroups", p.SecurityGroups); err != nil {
-			return nil, err
-		}
+		bad = append(bad, h.inNetwork(ctx, m, field, p, list[:i]))
+		groups, err := h.groupsOf(ctx, m, field+".securityGroups", p.SecurityGroups)
+		p.SecurityGroups, bad = groups, append(bad, err)
 	}
-	return list, nil
+	return list, api.Join(bad...)
+}
+
+// inNetwork turns the name of a port's network into its id, and checks that it is
+// in no other port's, and has the addresses.
+func (h *handlers) inNetwork(ctx context.Context, m api.Meta, field string, p *api.InstanceNetwork, before []api.InstanceNetwork) error {
+	n, _, err := sibling[api.Network](ctx, h, api.KindNetwork, m, field+".network", string(p.Network))
+	if err != nil {
+		return err
+	}
+	p.Network = api.NetworkID(n.Meta.ID)
+	var bad []error
+	if slices.ContainsFunc(before, func(o api.InstanceNetwork) bool { return o.Network == p.Network }) {
+		bad = append(bad, api.Errorf(api.CodeInvalid, "it has a port in network %s already", n.Meta.Name).At(field+".network"))
+	}
+	if p.Address4 != "" {
+		bad = append(bad, api.ValidateAddress(field+".address4", p.Address4, n.Spec.Cidr4))
+	}
+	if p.Address6 != "" {
+		bad = append(bad, api.ValidateAddress(field+".address6", p.Address6, n.Spec.Cidr6))
+	}
+	return api.Join(bad...)
 }
 
 // groupsOf are the ids of security groups; of none, the project's default one.
 func (h *handlers) groupsOf(ctx context.Context, m api.Meta, field string, refs []api.SecurityGroupID) ([]api.SecurityGroupID, error) {
 	var ids []api.SecurityGroupID
+	var bad []error
 	for i, ref := range refs {
 		_, o, err := sibling[api.SecurityGroup](ctx, h, api.KindSecurityGroup, m, fmt.Sprintf("%s[%d]", field, i), string(ref))
 		if err != nil {
-			return nil, err
+			bad = append(bad, err)
+			continue
 		}
 		if id := api.SecurityGroupID(o.Meta.ID); !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
 	if len(refs) > 0 {
-		return ids, nil
+		return ids, api.Join(bad...)
 	}
 	// Without the default group nothing comes in and nothing goes out.
 	err := h.each(ctx, api.ListQuery{Kind: api.KindSecurityGroup, Project: m.Project, Name: api.DefaultName}, func(o api.Object) bool {

@@ -22,7 +22,7 @@ func (s referring) Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	case e.By != nil:
 		return nil, s.inUse(ctx, *e)
 	case e.Code == api.CodeNotFound && e.Field != "": // what it refers to was deleted since it was read
-		return nil, at(e, e.Field)
+		return nil, eachFault(e, func(one *api.Error) error { return at(one, one.Field) })
 	}
 	return out, err
 }

@@ -8,7 +8,7 @@ import (
 
 // CreateJoinToken makes a token. The answer holds it and nothing else does, so
 // this takes no Idempotency-Key: a second answer could not hold it.
-func (h *handlers) CreateJoinToken(ctx context.Context, r in[api.CreateJoinTokenParams, api.JoinToken]) (*api.JoinToken, error) {
+func (h *handlers) CreateJoinToken(ctx context.Context, r in[none, api.JoinToken]) (*api.JoinToken, error) {
 	if h.opts.Cluster == nil {
 		return nil, noCluster()
 	}

@@ -20,35 +20,56 @@ func (h *handlers) loadBalancerSpec(ctx context.Context, m api.Meta, old *api.Lo
 // network.
 func (h *handlers) balances(ctx context.Context, m api.Meta, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	s.Backends = slices.Clone(s.Backends)
-	if err := api.ValidateLoadBalancer(s); err != nil {
-		return s, err
-	}
-	n, _, err := sibling[api.Network](ctx, h, api.KindNetwork, m, "spec.network", string(s.Network))
-	if err != nil {
-		return s, err
+	bad := []error{api.ValidateLoadBalancer(s)}
+	n := api.Network{}
+	if s.Network != "" {
+		var err error
+		n, _, err = sibling[api.Network](ctx, h, api.KindNetwork, m, "spec.network", string(s.Network))
+		bad = append(bad, err)
 	}
 	s.Network = api.NetworkID(n.Meta.ID)
-	if n.Spec.Cidr4 == "" {
-		return s, api.Errorf(api.CodeInvalid, "network %s has no IPv4 addresses", n.Meta.Name).At("spec.network")
+	if n.Meta.ID != "" && n.Spec.Cidr4 == "" {
+		bad = append(bad, api.Errorf(api.CodeInvalid, "network %s has no IPv4 addresses", n.Meta.Name).At("spec.network"))
 	}
-	for i, b := range s.Backends {
+	if len(s.Backends) <= api.MaxBackends {
+		bad = append(bad, h.backends(ctx, m, n, s.Backends))
+	}
+	var fip api.FloatingIP
+	if s.FloatingIP != "" {
+		var err error
+		fip, _, err = sibling[api.FloatingIP](ctx, h, api.KindFloatingIP, m, "spec.floatingIP", string(s.FloatingIP))
+		bad = append(bad, err)
+	}
+	if err := api.Join(bad...); err != nil || s.FloatingIP == "" {
+		return s, err
+	}
+	return h.outside(ctx, m, n, fip, s)
+}
+
+// backends turns the names of instances into ids, and checks that each has a port in
+// the network; one that is not there has an empty id.
+func (h *handlers) backends(ctx context.Context, m api.Meta, n api.Network, all []api.LoadBalancerBackend) error {
+	var bad []error
+	for i, b := range all {
+		if b.Instance == "" {
+			continue
+		}
 		field := fmt.Sprintf("spec.backends[%d].instance", i)
 		in, _, err := sibling[api.Instance](ctx, h, api.KindInstance, m, field, string(b.Instance))
-		if err != nil {
-			return s, err
+		switch {
+		case err != nil:
+			bad = append(bad, err)
+		case n.Meta.ID != "" && !slices.ContainsFunc(in.Spec.Networks, func(p api.InstanceNetwork) bool { return string(p.Network) == n.Meta.ID }):
+			bad = append(bad, api.Errorf(api.CodeInvalid, "instance %s is not in network %s", in.Meta.Name, n.Meta.Name).At(field))
 		}
-		if !slices.ContainsFunc(in.Spec.Networks, func(p api.InstanceNetwork) bool { return p.Network == s.Network }) {
-			return s, api.Errorf(api.CodeInvalid, "instance %s is not in network %s", in.Meta.Name, n.Meta.Name).At(field)
-		}
-		s.Backends[i].Instance = api.InstanceID(in.Meta.ID)
+		all[i].Instance = api.InstanceID(in.Meta.ID)
 	}
-	if s.FloatingIP == "" {
-		return s, nil
-	}
-	fip, _, err := sibling[api.FloatingIP](ctx, h, api.KindFloatingIP, m, "spec.floatingIP", string(s.FloatingIP))
+	return api.Join(bad...)
+}
+
+// outside checks that a load balancer can have its floating IP.
+func (h *handlers) outside(ctx context.Context, m api.Meta, n api.Network, fip api.FloatingIP, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	switch {
-	case err != nil:
-		return s, err
 	case fip.Spec.Instance != "":
 		return s, api.Errorf(api.CodeInUse, "floating IP %s reaches an instance", fip.Meta.Name).At("spec.floatingIP").
 			WithHint("take it off first: basalt floating-ip set %s --free", fip.Meta.Name)

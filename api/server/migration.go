@@ -16,16 +16,15 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 		return s, err
 	}
 	in, err := get[api.Instance](ctx, h, api.KindInstance, string(s.Instance), "", "")
-	if err != nil {
-		return s, at(err, "spec.instance")
-	}
+	bad := []error{at(err, "spec.instance")}
 	s.Instance = api.InstanceID(in.Meta.ID)
 	if s.Target != "" {
 		n, err := h.find(ctx, api.KindNode, string(s.Target), "", "")
-		if err != nil {
-			return s, at(err, "spec.target")
-		}
+		bad = append(bad, at(err, "spec.target"))
 		s.Target = api.NodeID(n.Meta.ID)
+	}
+	if err := api.Join(bad...); err != nil {
+		return s, err
 	}
 	return s, migratable(in, s)
 }

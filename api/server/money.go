@@ -75,7 +75,7 @@ func (h *handlers) CreateCreditNote(ctx context.Context, r in[api.CreateCreditNo
 
 // CreatePayment notes one. The reference is claimed: sent again, at once or
 // later, it answers what was noted and makes nothing new.
-func (h *handlers) CreatePayment(ctx context.Context, r in[api.CreatePaymentParams, api.Payment]) (*api.Payment, error) {
+func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (*api.Payment, error) {
 	spec := api.DefaultPayment(r.Body.Spec)
 	if err := api.ValidatePayment(spec); err != nil {
 		return nil, err

@@ -12,19 +12,19 @@ import (
 // organizationSpec turns names into ids and validates. A change leaves out the
 // parent, or names the one that there is.
 func (h *handlers) organizationSpec(ctx context.Context, old, s api.OrganizationSpec) (api.OrganizationSpec, error) {
-	var err error
+	var err, bookErr, offersErr error
 	if s.Suspended, err = h.suspension(ctx, old.Suspended, s.Suspended); err != nil {
-		return s, err
-	}
-	if s.PriceBook, err = h.priceBook(ctx, s.PriceBook, old.PriceBook); err != nil {
-		return s, at(err, "spec.priceBook")
-	}
-	if s.Offers, err = h.offers(ctx, old.Offers, s.Offers); err != nil {
 		return s, err
 	}
 	s.Restricted = old.Restricted
 	s.Billing = api.DefaultBilling(old.Billing, s.Billing, h.opts.Now())
-	return s, api.ValidateOrganization(s)
+	invalid := api.ValidateOrganization(s)
+	if len(s.Offers) > api.MaxOffers {
+		return s, invalid
+	}
+	s.PriceBook, bookErr = h.priceBook(ctx, s.PriceBook, old.PriceBook)
+	s.Offers, offersErr = h.offers(ctx, old.Offers, s.Offers)
+	return s, api.Join(invalid, at(bookErr, "spec.priceBook"), offersErr)
 }
 
 // priceBook is the id of the one that is asked for, which the caller may give to
@@ -47,14 +47,13 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 		return nil, api.Errorf(api.CodeForbidden, "operators say which price books a reseller offers").At("spec.offers").WithHint("leave it as it was")
 	}
 	var out []api.PriceBookID
+	var bad []error
 	for i, ref := range refs {
 		id, err := h.priceBook(ctx, ref, "")
-		if err != nil {
-			return nil, at(err, fmt.Sprintf("spec.offers[%d]", i))
-		}
+		bad = append(bad, at(err, fmt.Sprintf("spec.offers[%d]", i)))
 		out = append(out, id)
 	}
-	return out, nil
+	return out, api.Join(bad...)
 }
 
 // CreateOrganization makes one.
@@ -63,17 +62,16 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 		r.Body.Spec.Parent = api.OrganizationID(r.Body.Meta.Organization)
 	}
 	r.Body.Meta.Organization = ""
-	m, err := h.place(ctx, api.KindOrganization, r.Body.Meta)
-	if err != nil {
+	m, placeErr := h.place(ctx, api.KindOrganization, r.Body.Meta)
+	if placeErr != nil && !ofMeta(placeErr) {
+		return nil, placeErr
+	}
+	spec, specErr := h.organizationSpec(ctx, api.OrganizationSpec{}, r.Body.Spec)
+	parent, err := h.parent(ctx, string(spec.Parent))
+	if err := api.Join(placeErr, specErr, err); err != nil {
 		return nil, err
 	}
-	spec, err := h.organizationSpec(ctx, api.OrganizationSpec{}, r.Body.Spec)
-	if err != nil {
-		return nil, err
-	}
-	if spec.Parent, err = h.parent(ctx, string(spec.Parent)); err != nil {
-		return nil, err
-	}
+	spec.Parent = parent
 	// It belongs to its reseller: names are unique among the customers of one.
 	if m.Organization = string(spec.Parent); m.Organization != "" {
 		if err := h.active(ctx, m.Organization); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -74,6 +75,9 @@ func document(raw []byte) (v any, err error) {
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {
 		return nil, badJSON(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, api.Errorf(api.CodeInvalid, "the JSON is broken at byte %d: there is more than one value", dec.InputOffset())
 	}
 	return v, nil
 }

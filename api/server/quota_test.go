@@ -31,8 +31,8 @@ func TestQuota(t *testing.T) {
 	must(t, ret(w.instance(w.op, "two")))
 	_, err := w.instance(w.op, "three")
 	wantCode(t, "a third instance", api.CodeQuota, err)
-	if err == nil || !strings.Contains(err.Error(), "instances") || !strings.Contains(err.Error(), "is 2: 2 in use, 1 more wanted") {
-		t.Errorf("%v", err)
+	if want := "instance quota of project web exceeded: 2 of 2 used, 1 requested"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 
 	volume := api.Volume{Meta: api.Meta{Name: "data", Project: w.web}, Spec: api.VolumeSpec{SizeBytes: 8 << 30}}

@@ -52,7 +52,7 @@ func TestStrictJSON(t *testing.T) {
 		`{"Spec":{}}`:                             "Spec",
 		`{"spec":{"vgpu":{"vram":1}}}`:            "spec.vgpu.vram",
 		`{"spec":{"vgpu":{"vramBytes":"1"}}}`:     "spec.vgpu.vramBytes",
-		`{"meta":{"labels":{"a":1}}}`:             "meta.labels",
+		`{"meta":{"labels":{"a":1}}}`:             "meta.labels.a",
 		`{"status":{"conditions":[{"typ":"x"}]}}`: "status.conditions[0].typ",
 		`{"spec":{"sshKeys":"x"}}`:                "spec.sshKeys",
 		`{"spec":{"flavor":"x"}`:                  "",

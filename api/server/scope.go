@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -189,6 +191,31 @@ func (h *handlers) sameScope(ctx context.Context, old, m api.Meta) error {
 		return err
 	}
 	return check(api.KindProject, m.Project, old.Project, old.Organization, "meta.project")
+}
+
+// eachFault is err with f applied to each of the faults that it names; those of which f
+// makes nil are left out.
+func eachFault(err error, f func(*api.Error) error) error {
+	e := domainError(err)
+	if e == nil || e.Field == "" {
+		return err
+	}
+	first := *e
+	first.Others = nil
+	var all []error
+	for _, one := range append([]*api.Error{&first}, e.Others...) {
+		all = append(all, f(one))
+	}
+	return api.Join(all...)
+}
+
+// faulty reports whether err names a field, or one within it.
+func faulty(err error, field string) bool {
+	e := domainError(err)
+	return e != nil && slices.ContainsFunc(append([]*api.Error{e}, e.Others...), func(one *api.Error) bool {
+		rest, ok := strings.CutPrefix(one.Field, field)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
 }
 
 // at names the field whose reference was at fault; a reference that leads

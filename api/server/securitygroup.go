@@ -11,8 +11,9 @@ import (
 // securityGroupSpec turns names of groups into ids and validates.
 func (h *handlers) securityGroupSpec(ctx context.Context, m api.Meta, _ *api.SecurityGroup, s api.SecurityGroupSpec) (api.SecurityGroupSpec, error) {
 	s.Rules = slices.Clone(s.Rules)
-	if err := api.ValidateSecurityGroup(s); err != nil {
-		return s, err
+	bad := []error{api.ValidateSecurityGroup(s)}
+	if len(s.Rules) > api.MaxRules {
+		return s, bad[0]
 	}
 	for i, r := range s.Rules {
 		switch r.Group {
@@ -21,11 +22,9 @@ func (h *handlers) securityGroupSpec(ctx context.Context, m api.Meta, _ *api.Sec
 			s.Rules[i].Group = api.SecurityGroupID(m.ID)
 		default:
 			_, o, err := sibling[api.SecurityGroup](ctx, h, api.KindSecurityGroup, m, fmt.Sprintf("spec.rules[%d].group", i), string(r.Group))
-			if err != nil {
-				return s, err
-			}
+			bad = append(bad, err)
 			s.Rules[i].Group = api.SecurityGroupID(o.Meta.ID)
 		}
 	}
-	return s, nil
+	return s, api.Join(bad...)
 }

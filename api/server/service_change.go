@@ -180,7 +180,7 @@ func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amount
 	}
 	for name, limit := range plan {
 		if will[name] > limit {
-			return api.Errorf(api.CodeQuota, "the plan has %d of %s, and %d would be in use", limit, name, will[name]).At("spec.quota." + name).
+			return api.Errorf(api.CodeQuota, "%s quota of the plan exceeded: %s of %s would be used", api.QuotaNoun(name), api.QuotaText(name, will[name]), api.QuotaText(name, limit)).At("spec.quota." + name).
 				WithHint("something has to be deleted first, or take a larger plan")
 		}
 	}

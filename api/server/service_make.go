@@ -22,15 +22,12 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	}
 	id := newID(api.KindOrganization)
 	want.Organization = api.OrganizationID(id)
-	org, err := h.soldTo(ctx, api.OrganizationSpec{}, want)
-	if err != nil {
-		return none, err
-	}
+	org, soldErr := h.soldTo(ctx, api.OrganizationSpec{}, want)
 	if who(ctx).role == api.RoleReseller {
 		org.Parent = api.OrganizationID(seller(ctx))
 	}
 	made, want, err := h.contents(ctx, want)
-	if err != nil {
+	if err := api.Join(soldErr, err); err != nil {
 		return none, err
 	}
 	org.Quota = h.plan(want, made)
@@ -143,11 +140,12 @@ func (h *handlers) machine(ctx context.Context, s api.ServiceSpec, networks []ap
 
 // ofMachine names the field of a service that an instance's field is.
 func ofMachine(err error) error {
-	e := domainError(err)
-	if e == nil || !strings.HasPrefix(e.Field, "spec.") {
-		return err
-	}
-	return api.Errorf(e.Code, "%s", e.Message).At("spec.machine."+strings.TrimPrefix(e.Field, "spec.")).WithHint("%s", e.Hint)
+	return eachFault(err, func(e *api.Error) error {
+		if field, ok := strings.CutPrefix(e.Field, "spec."); ok {
+			return api.Errorf(e.Code, "%s", e.Message).At("spec.machine."+field).WithHint("%s", e.Hint)
+		}
+		return e
+	})
 }
 
 // endedService suspends the organization, takes the user's grant away and marks

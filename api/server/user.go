@@ -20,17 +20,25 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 	}
 	s.Credentials = credentials
 	s.Grants = slices.Clone(s.Grants)
+	invalid := api.ValidateUser(s)
+	if len(s.Grants) > api.MaxGrants {
+		return s, invalid
+	}
+	var bad []error
 	for i := range s.Grants {
 		g, at := &s.Grants[i], fmt.Sprintf("spec.grants[%d].", i)
-		if err := h.grantScope(ctx, g, at); err != nil {
-			return s, err
-		}
-		if !who(ctx).grants(g.Role, g.Organization, g.Project) && roleBits[g.Role] != 0 {
+		err := h.grantScope(ctx, g, at)
+		switch {
+		case err != nil:
+		case !who(ctx).grants(g.Role, g.Organization, g.Project) && roleBits[g.Role] != 0:
 			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).role, g.Role).At(at + "role")
+		case g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "":
+			err = api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
 		}
-		if g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "" {
-			return s, api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
-		}
+		bad = append(bad, err)
+	}
+	if err := api.Join(bad...); err != nil {
+		return s, api.Join(invalid, err)
 	}
 	return s, api.ValidateUser(s)
 }
@@ -70,9 +78,9 @@ func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink 
 func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
 	in := *r.Body
 	in.Meta.Name = api.Login(in.Meta.Name)
-	m, err := h.place(ctx, api.KindUser, in.Meta)
-	if err != nil {
-		return nil, err
+	m, placeErr := h.place(ctx, api.KindUser, in.Meta)
+	if placeErr != nil && !ofMeta(placeErr) {
+		return nil, placeErr
 	}
 	if !who(ctx).reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "a user belongs to an organization that you manage").At("meta.organization")
@@ -80,7 +88,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
 	link := newLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
-	if err != nil {
+	if err := api.Join(placeErr, err); err != nil {
 		return nil, err
 	}
 	u, err := create[api.User](ctx, h, api.KindUser, id, m, spec, "")

@@ -13,29 +13,35 @@ func (h *handlers) volumeSpec(ctx context.Context, m api.Meta, old *api.Volume, 
 	return h.changedVolumeSpec(ctx, *old, s)
 }
 
-// volumeRefs turns names into ids and validates. A root volume is made with its
-// instance only.
+// volumeRefs turns the names of the image and the instance into ids. A root volume is
+// made with its instance only.
 func (h *handlers) volumeRefs(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
+	var imageErr, instanceErr error
 	if s.Image != "" {
-		image, err := h.image(ctx, m, string(s.Image))
-		if err != nil {
-			return s, err
-		}
-		s.Image = api.ImageID(image.Meta.ID)
-		if least := image.Status.VirtualBytes; s.SizeBytes == 0 {
-			s.SizeBytes = least
-		} else if s.SizeBytes < least {
-			return s, api.Errorf(api.CodeInvalid, "%d bytes are less than image %s has: %d", s.SizeBytes, image.Meta.Name, least).At("spec.sizeBytes")
-		}
+		s, imageErr = h.fromImage(ctx, m, s)
 	}
 	if s.Instance != "" && !s.Root {
-		_, o, err := sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance))
-		if err != nil {
-			return s, err
+		var o api.Object
+		if _, o, instanceErr = sibling[api.Instance](ctx, h, api.KindInstance, m, "spec.instance", string(s.Instance)); instanceErr == nil {
+			s.Instance = api.InstanceID(o.Meta.ID)
 		}
-		s.Instance = api.InstanceID(o.Meta.ID)
 	}
-	return s, api.ValidateVolume(s)
+	return s, api.Join(imageErr, instanceErr)
+}
+
+// fromImage turns the image's name into its id, and fills in its size.
+func (h *handlers) fromImage(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
+	image, err := h.image(ctx, m, string(s.Image))
+	if err != nil {
+		return s, err
+	}
+	s.Image = api.ImageID(image.Meta.ID)
+	if least := image.Status.VirtualBytes; s.SizeBytes == 0 {
+		s.SizeBytes = least
+	} else if s.SizeBytes < least {
+		return s, api.Errorf(api.CodeInvalid, "%d bytes are less than image %s has: %d", s.SizeBytes, image.Meta.Name, least).At("spec.sizeBytes")
+	}
+	return s, nil
 }
 
 // madeFrom fills in what a new volume has of the snapshot or backup that it is
@@ -80,16 +86,21 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 	if s.SizeBytes < least {
 		return s, api.Errorf(api.CodeInvalid, "%d bytes are less than what it is made from has: %d", s.SizeBytes, least).At("spec.sizeBytes")
 	}
-	if s.Encrypted && s.WrappedKey == "" {
-		if h.opts.NewVolumeKey == nil {
-			return s, api.Errorf(api.CodeUnavailable, "this cluster has no key to encrypt volumes with").At("spec.encrypted")
-		}
-		var err error
-		if s.WrappedKey, err = h.opts.NewVolumeKey(ctx); err != nil {
-			return s, err
-		}
-	}
 	return s, nil
+}
+
+// withKey gives a volume that is to be encrypted a key, unless it is a clone, which
+// has that of its source.
+func (h *handlers) withKey(ctx context.Context, s api.VolumeSpec) (api.VolumeSpec, error) {
+	if !s.Encrypted || s.WrappedKey != "" {
+		return s, nil
+	}
+	if h.opts.NewVolumeKey == nil {
+		return s, api.Errorf(api.CodeUnavailable, "this cluster has no key to encrypt volumes with").At("spec.encrypted")
+	}
+	var err error
+	s.WrappedKey, err = h.opts.NewVolumeKey(ctx)
+	return s, err
 }
 
 // changedVolume checks what depends on the volume's state: one instance at a
@@ -130,14 +141,16 @@ func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSp
 	if s.Rollback != nil {
 		return s, api.Errorf(api.CodeInvalid, "a new volume has no snapshots").At("spec.rollback")
 	}
-	if err := api.ValidateVolume(s); err != nil {
+	invalid := api.ValidateVolume(s)
+	s, sourceErr := h.madeFrom(ctx, m, s)
+	s, refErr := h.volumeRefs(ctx, m, s)
+	if err := api.Join(invalid, sourceErr, refErr); err != nil {
 		return s, err
 	}
-	s, err := h.madeFrom(ctx, m, s)
-	if err != nil {
+	if err := api.ValidateVolume(s); err != nil { // with the size that it has now
 		return s, err
 	}
-	return h.volumeRefs(ctx, m, s)
+	return h.withKey(ctx, s)
 }
 
 func (h *handlers) changedVolumeSpec(ctx context.Context, old api.Volume, s api.VolumeSpec) (api.VolumeSpec, error) {
@@ -153,7 +166,12 @@ func (h *handlers) changedVolumeSpec(ctx context.Context, old api.Volume, s api.
 	if err := api.ChangeVolume(old.Spec, s); err != nil && s.Image == old.Spec.Image {
 		return s, err
 	}
-	if s, err = h.volumeRefs(ctx, old.Meta, s); err != nil {
+	invalid := api.ValidateVolume(s)
+	s, refErr := h.volumeRefs(ctx, old.Meta, s)
+	if err := api.Join(invalid, refErr); err != nil {
+		return s, err
+	}
+	if err := api.ValidateVolume(s); err != nil {
 		return s, err
 	}
 	if err := api.ChangeVolume(old.Spec, s); err != nil {

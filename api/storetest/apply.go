@@ -140,7 +140,7 @@ func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
 			holder = t.held[name]
 		}
 		if holder != (key{}) && holder != me {
-			return false, api.Errorf(api.CodeConflict, "%s is taken", name)
+			return false, api.Claimed(name, api.ObjectRef{Kind: holder.kind, ID: holder.id})
 		}
 	}
 	for _, name := range o.Claims {

@@ -59,7 +59,7 @@ func (t *txn) fits(o api.Object, quota string, delta int64) error {
 			limit = math.MaxInt64
 		}
 		if used := t.used(holder, quota); delta > 0 && used > limit-delta {
-			return api.QuotaExceeded(holder.Kind, holder.Meta.ID, quota, limit, used, delta)
+			return api.QuotaExceeded(holder, quota, limit, used, delta)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -25,6 +26,11 @@ func testClaims(t *tester) {
 	same(t, "get", t.get(api.KindFlavor, "flv-1"), o)
 	t.fails(api.CodeConflict, claiming("flv-2", 0, []string{"ip/c", "mac/b"}))
 	t.gone(api.KindFlavor, "flv-2")
+	var e *api.Error
+	err := t.strict(claiming("flv-2", 0, []string{"mac/b"}))
+	if !errors.As(err, &e) || e.By == nil || *e.By != (api.ObjectRef{Kind: api.KindFlavor, ID: "flv-1"}) || e.Message != "mac/b is already claimed" {
+		t.Errorf("a name that flv-1 has: %v, want it to be named", err)
+	}
 	t.must(2, claiming("flv-2", 0, []string{"ip/c"}))
 
 	assign := func(id string, names []string) api.Command {

@@ -215,6 +215,11 @@ func testReferencesOfKinds(t *tester) {
 	}
 	t.wantCode(api.CodeTooLarge, t.strict(thing(api.KindSecurityGroup, "sg-many", api.SecurityGroupSpec{Rules: many})))
 	t.missing("spec.flavor", thing(api.KindInstance, "ins-3", api.InstanceSpec{Flavor: "a\x00b"}))
+	var e *api.Error
+	both := t.strict(thing(api.KindInstance, "ins-3", api.InstanceSpec{Flavor: "flv-none", Image: "img-none"}))
+	if !errors.As(both, &e) || e.Field != "spec.flavor" || len(e.Others) != 1 || e.Others[0].Field != "spec.image" {
+		t.Errorf("two that are not there: %v, want both", both)
+	}
 }
 
 // Whatever comes from several sides at once, nothing refers to what is not there.

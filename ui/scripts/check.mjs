@@ -1,4 +1,4 @@
-// Format, types, lint and component tests. That all have passed is noted in the folder
+// Format, the API's description, types, lint and component tests. That all have passed is noted in the folder
 // that is its argument, if there is one (installer/dev/cache.sh).
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -54,6 +54,7 @@ function run(name, ...args) {
 }
 
 run('prettier', '--check', '--log-level=warn', '.'); // npm run format
+run('spectral', 'lint', '--quiet', '--fail-severity=hint', '--ruleset=../api/.spectral.yaml', '../api/openapi.yaml');
 types();
 await lint(program());
 run('vitest', 'run', '--reporter=dot');

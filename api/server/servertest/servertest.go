@@ -26,7 +26,7 @@ import (
 type Env struct {
 	URL, Token string // of an operator
 	Store      *storetest.Memory
-	Server     *server.Server
+	Server     *Server
 	Node       *Node
 	Packages   *Packages
 }
@@ -49,12 +49,13 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	http := httptest.NewServer(s)
+	checked := declaring(t, s)
+	http := httptest.NewServer(checked)
 	t.Cleanup(func() {
 		http.CloseClientConnections()
 		http.Close()
 	})
-	e := &Env{URL: http.URL, Store: store, Server: s, Node: node, Packages: packages}
+	e := &Env{URL: http.URL, Store: store, Server: checked, Node: node, Packages: packages}
 	e.Token = e.Key(t, api.Meta{Name: "operator"}, api.RoleOperator)
 	return e
 }

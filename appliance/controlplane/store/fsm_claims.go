@@ -28,7 +28,7 @@ func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
 			return false, err
 		}
 		if holder != (key{}) && holder != me {
-			return false, api.Errorf(api.CodeConflict, "%s is taken", name).WithHint("somebody was quicker: choose another")
+			return false, api.Claimed(name, api.ObjectRef{Kind: holder.kind, ID: holder.id})
 		}
 	}
 	for _, name := range o.Claims {

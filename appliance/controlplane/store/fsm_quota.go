@@ -103,7 +103,7 @@ func (t *txn) add(o, holder api.Object, quota string, delta int64) error {
 		limit = math.MaxInt64
 	}
 	if delta > 0 && was > limit-delta {
-		return api.QuotaExceeded(holder.Kind, holder.Meta.ID, quota, limit, was, delta)
+		return api.QuotaExceeded(holder, quota, limit, was, delta)
 	}
 	t.sums[s] = was + delta
 	return nil

@@ -1,0 +1,147 @@
+package servertest
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+)
+
+// Server is a server whose test fails when an operation answers with a status that
+// openapi.yaml does not declare for it.
+type Server struct {
+	*server.Server
+
+	mu         sync.Mutex        // guards undeclared
+	undeclared map[string]string // operation and status, and what was answered
+}
+
+// declaring returns s with that check, which t makes when it ends.
+func declaring(t testing.TB, s *server.Server) *Server {
+	t.Helper()
+	d := &Server{Server: s, undeclared: map[string]string{}}
+	if _, err := declared(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, what := range slices.Sorted(maps.Keys(d.undeclared)) {
+			t.Errorf("%s, which openapi.yaml does not declare: %s", what, d.undeclared[what])
+		}
+	})
+	return d
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o := operationOf(r)
+	if o == nil {
+		s.Server.ServeHTTP(w, r)
+		return
+	}
+	n := &noted{ResponseWriter: w, status: http.StatusOK}
+	defer func() { // streams that break off panic
+		if slices.Contains(o.statuses, n.status) {
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.undeclared[fmt.Sprintf("%s answered %d", o.name, n.status)] = n.text
+	}()
+	s.Server.ServeHTTP(n, r)
+}
+
+// operation of openapi.yaml: the parts of its path, in which a parameter is empty,
+// and the statuses that it declares.
+type operation struct {
+	name, method string
+	path         []string
+	statuses     []int
+}
+
+// declared are all operations, those without parameters first.
+var declared = sync.OnceValues(func() ([]operation, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		return nil, fmt.Errorf("openapi.yaml: %w", err)
+	}
+	var all []operation
+	for _, path := range doc.Paths.InMatchingOrder() {
+		parts := strings.Split(path, "/")
+		for i := range parts {
+			if strings.HasPrefix(parts[i], "{") {
+				parts[i] = ""
+			}
+		}
+		for method, op := range doc.Paths.Find(path).Operations() {
+			o := operation{name: op.OperationID, method: method, path: parts[1:]}
+			for text := range op.Responses.Map() {
+				status, err := strconv.Atoi(text)
+				if err != nil {
+					return nil, fmt.Errorf("openapi.yaml: %s declares the status %q", op.OperationID, text)
+				}
+				o.statuses = append(o.statuses, status)
+			}
+			all = append(all, o)
+		}
+	}
+	return all, nil
+})
+
+// operationOf is what a request asks for; nil: no operation.
+func operationOf(r *http.Request) *operation {
+	all, _ := declared()
+	parts := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
+	for i := range all {
+		if o := &all[i]; o.method == r.Method && slices.EqualFunc(o.path, parts, func(want, got string) bool { return want == got || want == "" && got != "" }) {
+			return o
+		}
+	}
+	return nil
+}
+
+// noted is an answer whose status is noted, and the beginning of its text.
+type noted struct {
+	http.ResponseWriter
+	status int
+	text   string
+	begun  bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (n *noted) WriteHeader(status int) {
+	if !n.begun {
+		n.begun, n.status = true, status
+	}
+	n.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (n *noted) Write(b []byte) (int, error) {
+	n.begun = true
+	if n.text == "" {
+		n.text = string(b[:min(len(b), 500)])
+	}
+	return n.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
+// Hijack implements http.Hijacker, for what becomes a websocket.
+func (n *noted) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	n.begun, n.status = true, http.StatusSwitchingProtocols
+	return http.NewResponseController(n.ResponseWriter).Hijack()
+}
