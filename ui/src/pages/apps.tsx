@@ -5,7 +5,7 @@ import { useLocation } from 'wouter';
 import type { Schemas } from '../api/client';
 import { useApps, useImages } from '../api/queries';
 import { may, type Session } from '../api/session';
-import { Loading } from '../app';
+import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { imageOf } from '../lib/source';

@@ -37,7 +37,7 @@ import { Field } from '../parts/field';
 import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 /** The fields that show their own errors. */
 const shown = [

@@ -12,7 +12,7 @@ import { quotas } from '../lib/quota';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { WorstAlerts } from './dashboard-alerts';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 const SetupCard = lazy(() => import('../parts/setup-card').then((m) => ({ default: m.SetupCard })));
 

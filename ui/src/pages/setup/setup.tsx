@@ -4,12 +4,12 @@ import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/rea
 import { CheckCircleIcon } from '@patternfly/react-icons';
 import { lazy, useEffect, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useThere } from '../../api/setup';
+import { useThere, type There } from '../../api/setup';
 import type { Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { BrandingForm, LogoForm } from '../../forms/branding';
 import { useText } from '../../i18n';
-import { done, example, next, remember, remembered, steps, type Step, type There } from '../../lib/setup';
+import { done, example, next, remember, remembered, steps, type Step } from '../../lib/setup';
 import { ErrorAlert } from '../../parts/error';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';
