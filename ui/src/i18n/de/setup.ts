@@ -3,22 +3,22 @@ import type { setup as en } from '../en/setup';
 export const setup: Record<keyof typeof en, string> = {
   'setup.title': 'Cluster einrichten',
   'setup.help':
-    'Vom leeren Cluster zum ersten Kunden. Jeder Schritt lässt sich überspringen und später hier oder auf seiner eigenen Seite nachholen.',
+    'Richten Sie einen leeren Cluster für den ersten Kunden ein. Sie können jeden Schritt überspringen und später hier oder auf seiner eigenen Seite nachholen.',
   'setup.steps': 'Schritte',
-  'setup.done': 'erledigt',
-  'setup.there': 'Schon da: {what}',
-  'setup.nothing': 'Noch ist nichts da.',
+  'setup.done': 'Erledigt',
+  'setup.there': 'Vorhanden: {what}',
+  'setup.nothing': 'Noch keine.',
   'setup.skip': 'Überspringen',
   'setup.continue': 'Weiter',
   'setup.finish': 'Abschließen',
   'setup.finished': 'Der Cluster ist bereit für Kunden.',
   'setup.card': 'Cluster einrichten',
-  'setup.cardHelp': '{done} von {all} Schritten sind erledigt. Noch offen:',
-  'setup.dismiss': 'Nicht mehr zeigen',
+  'setup.cardHelp': '{done} von {all} Schritten erledigt. Noch offen:',
+  'setup.dismiss': 'Nicht mehr anzeigen',
 
-  'setup.you': 'Sie selbst',
+  'setup.you': 'Ihr Konto',
   'setup.youHelp':
-    'Der Betreiber eines Clusters darf alles: Wählen Sie ein Passwort, das nur Sie kennen, und schalten Sie Einmalcodes ein.',
+    'Ein Betreiber hat volle Kontrolle über den Cluster. Setzen Sie ein Passwort, das nur Sie kennen, und aktivieren Sie die Zwei-Faktor-Authentifizierung.',
   'setup.youTotp': 'Einmalcodes sind eingeschaltet.',
   'setup.youNoTotp': 'Einmalcodes sind ausgeschaltet. So schalten Sie sie im Terminal ein:',
   'setup.passwordOld': 'Jetziges Passwort',
@@ -27,35 +27,35 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.passwordChange': 'Passwort ändern',
   'setup.passwordChanged': 'Das Passwort ist geändert.',
 
-  'setup.brand': 'Name und Aussehen',
+  'setup.brand': 'Erscheinungsbild',
   'setup.brandHelp': 'Was Ihre Kunden sehen, wenn sie sich anmelden.',
 
   'setup.prices': 'Preise',
   'setup.pricesHelp':
-    'Die Preisliste default ist mit dem Cluster als Beispiel entstanden: Sehen Sie jeden Preis an, und speichern Sie sie, wenn es Ihre ist. Für eine andere Währung legen Sie eine andere Liste an.',
-  'setup.pricesExample': 'Die Preisliste default ist noch das Beispiel.',
+    'Die Preisliste „default“ enthält Beispielpreise. Prüfen Sie jeden Preis und speichern Sie dann. Für eine andere Währung erstellen Sie eine weitere Preisliste.',
+  'setup.pricesExample': 'Die Preisliste „default“ enthält noch die Beispielpreise.',
 
   'setup.images': 'Images und Apps',
-  'setup.imagesHelp':
-    'Instanzen starten von Images; die Apps des Katalogs holen ihres von der Adresse dessen, der es veröffentlicht.',
+  'setup.imagesHelp': 'Instanzen starten von Images. Die Images der Apps werden von ihrem Herausgeber heruntergeladen.',
   'setup.imagesApps': 'Apps: {apps}',
   'setup.import': 'Importieren',
   'setup.importOf': '{name} importieren',
   'setup.importing': '{name} wird importiert',
-  'setup.imageReady': 'Da',
-  'setup.imageMissing': 'Noch nicht da',
+  'setup.imageReady': 'Importiert',
+  'setup.imageMissing': 'Nicht importiert',
 
-  'setup.sizes': 'Größen und GPUs',
+  'setup.sizes': 'Flavors und GPUs',
   'setup.sizesHelp':
-    'Flavors sind die Größen, aus denen Kunden wählen; Pools sind GPUs, die auf eine Weise geteilt werden.',
+    'Flavors sind die Instanzgrößen, aus denen Kunden wählen. GPU-Pools sind Mengen von GPUs, die auf gleiche Weise geteilt werden.',
   'setup.sizesFlavors': 'Flavors',
   'setup.sizesPools': 'GPU-Pools',
-  'setup.sizesGpus': 'Gemeldete GPUs: {n}.',
-  'setup.sizesNoGpus': 'Keine GPU hat sich gemeldet. Instanzen laufen ohne; „Knoten und GPUs“ sagt, was fehlt.',
+  'setup.sizesGpus': 'Erkannte GPUs: {n}.',
+  'setup.sizesNoGpus': 'Keine GPUs erkannt. Instanzen laufen ohne GPU. Näheres unter „Knoten und GPUs“.',
 
   'setup.customer': 'Erster Kunde',
-  'setup.customerHelp': 'Eine Organisation, ein Projekt darin und ein Administrator, der einen Link bekommt.',
-  'setup.customerMake': 'Kunden anlegen',
-  'setup.customerProject': 'Sein erstes Projekt',
-  'setup.customerEmail': 'E-Mail-Adresse seines Administrators',
+  'setup.customerHelp':
+    'Erstellt eine Organisation, ein Projekt darin und einen Administrator, der einen Passwort-Link erhält.',
+  'setup.customerMake': 'Kunden erstellen',
+  'setup.customerProject': 'Erstes Projekt',
+  'setup.customerEmail': 'E-Mail-Adresse des Administrators',
 };
