@@ -14,7 +14,7 @@ export const charts: Record<keyof typeof en, string> = {
   'chart.memory': 'Arbeitsspeicher',
   'chart.disk': 'Festplatte',
   'chart.requests': 'Festplattenzugriffe',
-  'chart.network': 'Netz',
+  'chart.network': 'Netzwerk',
   'chart.resident': 'belegt',
   'chart.used': 'genutzt',
   'chart.limit': 'Limit',

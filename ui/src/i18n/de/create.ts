@@ -5,6 +5,8 @@ export const create: Record<keyof typeof en, string> = {
   'new.project': 'Projekt',
   'new.noProject': 'Noch keine Projekte',
   'new.noProjectHelp': 'Instanzen gehören zu einem Projekt. Erstellen Sie zuerst ein Projekt.',
+  'new.noProjectAsk':
+    'Instanzen gehören zu einem Projekt. Bitten Sie einen Administrator Ihrer Organisation, eines zu erstellen.',
   'new.name': 'Name',
   'new.nameHelp':
     'Kleinbuchstaben, Ziffern und Bindestriche; 1–63 Zeichen; muss mit einem Buchstaben oder einer Ziffer beginnen und enden.',
@@ -61,7 +63,7 @@ export const create: Record<keyof typeof en, string> = {
   'new.pickFlavor': 'Wählen Sie einen Flavor, um den Preis zu sehen.',
   'new.password': 'Konsolenpasswort',
   'new.passwordHelp':
-    'Für den Standardbenutzer des Images (z. B. debian, ubuntu) an der Konsole, nicht für SSH. Es wird in den User-Data gespeichert, die Projektmitglieder lesen können.',
+    'Für den Standardbenutzer des Images (z. B. debian, ubuntu) an der Konsole, nicht für SSH. Es wird der Instanz als User-Data übergeben, die Programme in der Instanz lesen können.',
   'new.passwordOwn': 'Ihre User-Data legen die Benutzer bereits fest.',
   'new.passwordMake': 'Generieren',
 };

@@ -16,7 +16,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.resellerNone': 'Keiner (direkter Kunde)',
   'cust.resellerHelp': 'Kann später nicht geändert werden.',
   'cust.unbilled': 'Verbrauch seit der letzten Rechnung',
-  'cust.balance': 'Guthaben',
+  'cust.balance': 'Saldo',
   'cust.owes': '{amount} offen',
   'cust.noMoney': 'Nicht verfügbar',
 
@@ -84,6 +84,7 @@ export const customers: Record<keyof typeof en, string> = {
   'cust.quotaSaved': 'Kontingent gespeichert.',
 
   'cust.wallet': 'Guthaben',
+  'cust.due': 'Offener Betrag',
   'cust.openInvoices': 'Offene Rechnungen',
   'cust.openInvoice': '{number}: {amount}, fällig {due}',
   'cust.payments': 'Zahlungen',

@@ -13,7 +13,6 @@ export const dashboard: Record<keyof typeof en, string> = {
   'dash.spend': 'Laufender Monat',
   'dash.spendHelp': 'Geschätzt nach Ihrer Preisliste, {from} bis jetzt. Die endgültige Rechnung kann abweichen.',
   'dash.spendWhy': 'Aufschlüsselung anzeigen',
-  'dash.balance': 'Guthaben',
   'dash.first': 'Erste Instanz erstellen',
 
   'quota.instances': 'Instanzen',

@@ -18,6 +18,7 @@ export const instances: Record<keyof typeof en, string> = {
   'inst.vcpus.other': '{n} vCPUs',
 
   'phase.Pending': 'Ausstehend',
+  'phase.pendingHelp': 'Wartet auf einen Knoten mit genug freier Kapazität.',
   'phase.Creating': 'Wird erstellt',
   'phase.Starting': 'Wird gestartet',
   'phase.Running': 'Läuft',
@@ -75,8 +76,11 @@ export const instances: Record<keyof typeof en, string> = {
   'one.networkNone': 'Mit keinem Netzwerk verbunden.',
 
   'next.title': 'Verbinden',
-  'next.console':
-    'Melden Sie sich an der Konsole als Standardbenutzer des Images (z. B. debian, ubuntu) mit dem gesetzten Passwort an.',
+  'next.console': 'Melden Sie sich an der Konsole als {user} mit dem gesetzten Passwort an.',
+  'next.consoleAny': 'Melden Sie sich an der Konsole als Standardbenutzer des Images mit dem gesetzten Passwort an.',
+  'next.ssh': 'Mit SSH verbinden',
+  'next.sshInside':
+    'Diese Adresse ist nur aus ihrem Netzwerk erreichbar. Um von außen zuzugreifen, ordnen Sie eine Floating IP zu.',
   'next.open': 'Konsole öffnen',
   'next.setUpRuns':
     'Die Ersteinrichtung läuft. Passwörter, Schlüssel und Programme sind möglicherweise noch nicht verfügbar.',

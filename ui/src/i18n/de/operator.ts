@@ -86,6 +86,7 @@ export const operator: Record<keyof typeof en, string> = {
   'pool.changeTitle': '{name} bearbeiten',
   'pool.formHelp': 'GPUs werden bei der jeweiligen GPU einem Pool zugeordnet.',
   'pool.most': 'Max. vGPUs pro GPU',
+  'pool.unlimited': 'Unbegrenzt',
   'pool.mostHelp': '0 = unbegrenzt (so viele, wie VRAM und GPU-Zeit erlauben).',
   'pool.cardPoolHelp': 'Instanzen, die diese GPU bereits nutzen, sind nicht betroffen.',
   'pool.close': 'Sperren',

@@ -19,13 +19,6 @@ export const setup: Record<keyof typeof en, string> = {
   'setup.you': 'Ihr Konto',
   'setup.youHelp':
     'Ein Betreiber hat volle Kontrolle über den Cluster. Setzen Sie ein Passwort, das nur Sie kennen, und aktivieren Sie die Zwei-Faktor-Authentifizierung.',
-  'setup.youTotp': 'Einmalcodes sind eingeschaltet.',
-  'setup.youNoTotp': 'Einmalcodes sind ausgeschaltet. So schalten Sie sie im Terminal ein:',
-  'setup.passwordOld': 'Jetziges Passwort',
-  'setup.passwordNew': 'Neues Passwort',
-  'setup.passwordNewHelp': '10 bis 256 Bytes. Ihre anderen Sitzungen enden.',
-  'setup.passwordChange': 'Passwort ändern',
-  'setup.passwordChanged': 'Das Passwort ist geändert.',
 
   'setup.brand': 'Erscheinungsbild',
   'setup.brandHelp': 'Was Ihre Kunden sehen, wenn sie sich anmelden.',

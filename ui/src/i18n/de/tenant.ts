@@ -129,6 +129,7 @@ export const tenant: Record<keyof typeof en, string> = {
   'app.catalogueHelp': 'Startbereite Images mit vorinstallierter Software.',
   'app.create': 'Instanz erstellen',
   'app.waits': 'Nicht verfügbar: Image {image} wurde nicht importiert.',
+  'app.import': 'Image importieren',
   'app.needs': 'Erfordert {what}',
   'app.serves': 'Ports: {ports}',
   'app.version': 'Version {version}',

@@ -1,6 +1,6 @@
 export const common = {
   'common.name': 'Name',
-  'common.state': 'Status',
+  'common.state': 'State',
   'common.created': 'Created',
   'common.cancel': 'Cancel',
   'common.delete': 'Delete',

@@ -17,7 +17,7 @@ export const consoles = {
   'console.serialHelp':
     'Ctrl+Shift+C copies and Ctrl+Shift+V pastes. A serial console does not report its size. To set it, run this in the instance:',
   'console.screenHelp': 'Pasting is not supported here. Use the serial console instead.',
-  'console.stopped': 'The console is available while the instance is running. Current status: {state}.',
+  'console.stopped': 'The console is available while the instance is running. Current state: {state}.',
   'console.viewer': 'You can view the console output. To use the console, you need the Member role.',
   'console.earlier': 'Earlier output',
 } as const;

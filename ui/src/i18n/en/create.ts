@@ -3,6 +3,7 @@ export const create = {
   'new.project': 'Project',
   'new.noProject': 'No projects yet',
   'new.noProjectHelp': 'Instances belong to a project. Create a project to get started.',
+  'new.noProjectAsk': 'Instances belong to a project. Ask an administrator of your organization to create one.',
   'new.name': 'Name',
   'new.nameHelp': 'Lowercase letters, digits and hyphens; 1–63 characters; must start and end with a letter or digit.',
   'new.source': 'Image or app',
@@ -56,7 +57,7 @@ export const create = {
   'new.pickFlavor': 'Choose a flavor to see the price.',
   'new.password': 'Console password',
   'new.passwordHelp':
-    'For the image’s default user (e.g. debian, ubuntu) on the console, not for SSH. It is stored in the user data, which project members can read.',
+    'For the image’s default user (e.g. debian, ubuntu) on the console, not for SSH. It is passed to the instance as user data, which programs in the instance can read.',
   'new.passwordOwn': 'Your user data already configures users.',
   'new.passwordMake': 'Generate',
 } as const;

@@ -81,6 +81,7 @@ export const customers = {
   'cust.quotaSaved': 'Quota saved.',
 
   'cust.wallet': 'Wallet',
+  'cust.due': 'Balance due',
   'cust.openInvoices': 'Open invoices',
   'cust.openInvoice': '{number}: {amount}, due {due}',
   'cust.payments': 'Payments',

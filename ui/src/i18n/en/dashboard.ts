@@ -11,7 +11,6 @@ export const dashboard = {
   'dash.spend': 'Month to date',
   'dash.spendHelp': 'Estimated with your price book from {from} to now. The final invoice may differ.',
   'dash.spendWhy': 'View breakdown',
-  'dash.balance': 'Balance',
   'dash.first': 'Create your first instance',
 
   'quota.instances': 'Instances',

@@ -15,6 +15,7 @@ export const instances = {
   'inst.vcpus.other': '{n} vCPUs',
 
   'phase.Pending': 'Pending',
+  'phase.pendingHelp': 'Waiting for a node with enough free capacity.',
   'phase.Creating': 'Creating',
   'phase.Starting': 'Starting',
   'phase.Running': 'Running',
@@ -72,7 +73,10 @@ export const instances = {
   'one.networkNone': 'Not connected to a network.',
 
   'next.title': 'Connect',
-  'next.console': 'Sign in on the console as the image’s default user (e.g. debian, ubuntu) with the password you set.',
+  'next.console': 'Sign in on the console as {user} with the password you set.',
+  'next.consoleAny': 'Sign in on the console as the image’s default user with the password you set.',
+  'next.ssh': 'Connect with SSH',
+  'next.sshInside': 'This address is only reachable from its network. To connect from outside, attach a floating IP.',
   'next.open': 'Open the console',
   'next.setUpRuns': 'First-boot setup is running. Passwords, keys and programs may not be available yet.',
   'next.setUpDone': 'First-boot setup is complete.',

@@ -17,13 +17,6 @@ export const setup = {
   'setup.you': 'Your account',
   'setup.youHelp':
     'An operator has full control of the cluster. Set a password that only you know, and turn on two-factor authentication.',
-  'setup.youTotp': 'One-time codes are on.',
-  'setup.youNoTotp': 'One-time codes are off. Turn them on from a terminal:',
-  'setup.passwordOld': 'Present password',
-  'setup.passwordNew': 'New password',
-  'setup.passwordNewHelp': '10 to 256 bytes. Your other sessions end.',
-  'setup.passwordChange': 'Change the password',
-  'setup.passwordChanged': 'The password is changed.',
 
   'setup.brand': 'Branding',
   'setup.brandHelp': 'What your customers see when they sign in.',

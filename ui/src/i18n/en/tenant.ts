@@ -126,6 +126,7 @@ export const tenant = {
   'app.catalogueHelp': 'Ready-to-run images with software preinstalled.',
   'app.create': 'Create instance',
   'app.waits': 'Unavailable: image {image} has not been imported.',
+  'app.import': 'Import image',
   'app.needs': 'Requires {what}',
   'app.serves': 'Ports: {ports}',
   'app.version': 'Version {version}',

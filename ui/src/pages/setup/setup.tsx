@@ -13,10 +13,10 @@ import { done, example, next, remember, remembered, steps, type Step } from '../
 import { ErrorAlert } from '../../parts/error';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';
+import { Credentials } from '../account/credentials';
 import { CustomerStep } from './customer';
 import { ImagesStep } from './images';
 import { SizesStep } from './sizes';
-import { YouStep } from './you';
 
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
@@ -43,7 +43,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
   const book = there.books.find((b) => b.meta.name === 'default') ?? there.books[0];
   switch (step) {
     case 'you':
-      return <YouStep totp={there.totp} email={session.name ?? ''} />;
+      return <Credentials session={session} />;
     case 'brand':
       return (
         <>
