@@ -32,7 +32,7 @@ func terminal(f any) (int, bool) {
 
 func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 	return &cobra.Command{
-		Use: "console NAME|ID", Short: "Use its serial console; Ctrl-] leaves", Args: cobra.ExactArgs(1),
+		Use: "console NAME|ID", Short: "Connect to the serial console; Ctrl-] disconnects", Args: cobra.ExactArgs(1),
 		Long: "Bridges this terminal and the instance's serial console. The terminal is in raw mode until Ctrl-]\n" +
 			"is pressed. A serial line has no size: after a resize, run `resize` or `stty` inside.",
 		RunE: func(cmd *cobra.Command, args []string) error {

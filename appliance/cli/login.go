@@ -17,14 +17,14 @@ import (
 
 func (a *App) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "login", Short: "Remember --server, --ca-file, --organization, --project, and a key or a session", Args: cobra.NoArgs,
+		Use: "login", Short: "Sign in, and save the server, defaults and credentials", Args: cobra.NoArgs,
 		Long: "With --email it asks for the password, and for a one-time code where they are on, and begins a session;\n" +
 			"with --oidc it prints an address for a browser on this machine, and waits until one has logged in there;\n" +
 			"else it checks the key of --token. It writes config.yaml in the user's configuration folder, readable by\n" +
 			"its owner only.",
 	}
-	email := cmd.Flags().String("email", "", "log in as this user; the password is asked for, or is a line of the input")
-	oidc := cmd.Flags().String("oidc", "", "log in with this identity provider, in a browser on this machine")
+	email := cmd.Flags().String("email", "", "sign in as this user; the password is prompted for, or read from standard input")
+	oidc := cmd.Flags().String("oidc", "", "sign in with this identity provider, in a browser on this computer")
 	cmd.MarkFlagsMutuallyExclusive("email", "oidc")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.ConfigDir == "" {
@@ -93,7 +93,7 @@ func (a *App) remember(ctx context.Context) error {
 
 func (a *App) logoutCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout", Short: "End the session of the last login, and forget it", Args: cobra.NoArgs,
+		Use: "logout", Short: "Sign out, and remove the saved session", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			saved, err := a.readConfig()
 			if err != nil {
@@ -118,9 +118,9 @@ func (a *App) logoutCommand() *cobra.Command {
 }
 
 func (a *App) passwordCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "password", Short: "Set or change your own password"}
+	cmd := &cobra.Command{Use: "password", Short: "Set or change your password"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "set TOKEN", Short: "Set it with the token that you were given", Args: cobra.ExactArgs(1),
+		Use: "set TOKEN", Short: "Set your password with the token you received", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			password, err := a.secret(bufio.NewReader(a.In), "New password: ")
 			if err != nil {
@@ -134,7 +134,7 @@ func (a *App) passwordCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "change", Short: "Change it; every other session ends", Args: cobra.NoArgs,
+		Use: "change", Short: "Change your password; all your other sessions end", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := bufio.NewReader(a.In)
 			old, err := a.secret(in, "Old password: ")

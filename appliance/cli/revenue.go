@@ -10,7 +10,7 @@ import (
 )
 
 func (a *App) revenueCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "revenue", Short: "Show what invoices earned", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "revenue", Short: "Show revenue from invoices", Args: cobra.NoArgs,
 		Long: "What invoices that were issued in a period earned, less what credit notes of the period took back, and what\n" +
 			"was paid in it. For operators; a reseller sees its own customers'."}
 	period := a.periodFlags(cmd)

@@ -8,9 +8,9 @@ import (
 )
 
 func (a *App) totpCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "totp", Short: "Turn your own one-time codes on or off"}
+	cmd := &cobra.Command{Use: "totp", Short: "Manage your two-factor authentication"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "enable", Short: "Ask for codes of an authenticator at each login", Args: cobra.NoArgs,
+		Use: "enable", Short: "Enable two-factor authentication with an authenticator app", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			secret, err := a.api.BeginTOTP(cmd.Context())
 			if err != nil {
@@ -32,7 +32,7 @@ func (a *App) totpCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "disable", Short: "Ask for the password alone", Args: cobra.NoArgs,
+		Use: "disable", Short: "Disable two-factor authentication", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := bufio.NewReader(a.In)
 			password, err := a.secret(in, "Password: ")
