@@ -49,7 +49,7 @@ func (a *App) apps() *kind[api.App] {
 func installAppCommand(k *kind[api.App]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "install [NAME…]", Short: "Install the apps included with this program, or their newer versions", Args: cobra.ArbitraryArgs,
-		Long: "What has the same version already stays as it is, with what was changed in it. All of them unless named.",
+		Long: "Apps that are already installed in the same version are left unchanged. Installs all apps if none is named.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		all, err := catalogue.Apps()

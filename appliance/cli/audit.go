@@ -76,8 +76,8 @@ func auditWords(e api.AuditEvent) string {
 func (a *App) auditVerify() *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Verify that no event was changed, added or removed", Args: cobra.NoArgs,
-		Long: "Reads the whole audit trail, and reckons each event's hash, which covers the one before. Compare the last\n" +
-			"hash with one that you have kept elsewhere: then the whole trail up to it is as it was. For operators.",
+		Long: "Reads the whole audit log and verifies the hash of each event, which covers the previous one. If the last hash\n" +
+			"equals one that you stored elsewhere, the log is unchanged up to that event. For operators.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			me, err := a.api.Whoami(cmd.Context())
 			if err != nil {

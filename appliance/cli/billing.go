@@ -74,7 +74,7 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 		},
 		flags: func(f *pflag.FlagSet) func(*api.PriceBook) error {
 			currency := f.String("currency", "", "ISO 4217 code, e.g. EUR")
-			prices := f.StringArray("price", nil, `one price as JSON, any number of times: {"meter":"gpu-nanoseconds","priceMicros":800000,"per":3600000000000,"unit":"GPU hour"}`)
+			prices := f.StringArray("price", nil, `a price as JSON, repeatable: {"meter":"gpu-nanoseconds","priceMicros":800000,"per":3600000000000,"unit":"GPU hour"}`)
 			seller := f.String("seller", "", "seller name on invoices")
 			address := f.StringArray("seller-address", nil, "line of the seller's address, repeatable")
 			taxID := f.String("seller-tax-id", "", "seller's tax ID")
@@ -126,7 +126,7 @@ func joinMeters(all []api.Meter) string {
 
 func (a *App) simulateCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "simulate NAME|ID", Short: "Simulate the cost of past usage with a price book", Args: cobra.ExactArgs(1),
-		Long: "For what was used in the period, by every organization or the one of --organization, beside what is paid by its own price book as that is now. Nothing is charged."}
+		Long: "Calculates the usage of the period for every organization, or for the one given by --organization, and compares it with the organization's current price book. Nothing is charged."}
 	period := a.periodFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, to, err := period()

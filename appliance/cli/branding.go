@@ -29,7 +29,7 @@ func (a *App) brandingSet() *cobra.Command {
 	f := cmd.Flags()
 	name := f.String("product", "", "product name; default: Basalt")
 	color := f.String("color", "", "accent colour, e.g. '#0b5cad'")
-	email := f.String("support-email", "", "support email")
+	email := f.String("support-email", "", "support e-mail")
 	url := f.String("support-url", "", "support URL")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b, err := a.api.Branding(cmd.Context())

@@ -27,7 +27,7 @@ func (a *App) disks() *kind[api.Disk] {
 	}
 	use := &cobra.Command{
 		Use: "use DISK ceph|nothing", Short: "Set what a disk is used for", Args: cobra.ExactArgs(2),
-		Long: "With nothing, what is on a disk of Ceph is first copied to others.\nA disk that holds something is refused, unless --wipe is given: then all that is on it is lost.",
+		Long: "USE is ceph or nothing. With nothing, the data of a disk in Ceph is first copied to other disks.\nA disk that contains data is refused unless --wipe is given, which erases it.",
 	}
 	wipe := use.Flags().Bool("wipe", false, "erase existing data on the disk")
 	w := waiting{}

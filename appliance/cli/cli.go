@@ -37,7 +37,7 @@ const exitCodes = `  0  done
   1  failed
   2  wrong usage or invalid input
   3  not found
-  4  conflict: exists already, in use, wrong state, changed meanwhile, no capacity
+  4  conflict: already exists, in use, wrong state, changed in the meantime, no capacity
   5  not authenticated, or not allowed
   6  the server or a node cannot be reached
   7  --wait took longer than --timeout

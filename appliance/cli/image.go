@@ -64,8 +64,8 @@ func imageReady(i api.Image) (bool, string, error) {
 func importCommand(k *kind[api.Image]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import NAME --file FILE | --url URL", Short: "Import a qcow2 or raw image", Args: cobra.ExactArgs(1),
-		Long: "Sends a file's bytes, or lets the nodes fetch a URL. A file's checksum is computed here unless it is\n" +
-			"given, so that what arrives is what was sent. Waits until the image is ready.",
+		Long: "Uploads a file, or lets the nodes download a URL. Unless given, the checksum of a file is computed before the\n" +
+			"upload and verified after it. Waits until the image is ready.",
 	}
 	f := cmd.Flags()
 	file := f.String("file", "", "file to send")

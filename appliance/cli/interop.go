@@ -10,11 +10,12 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-const interopAbout = `Programs that were linked with NVIDIA's own runtime library ask the driver to show
-that it is NVIDIA's, and stop when it does not answer. With interop on, Basalt's
-guest library answers. It is off until an operator turns it on, for GPU pools:
-whether the vendor's licence allows it is the operator's to check. Every change
-is in the audit trail. Everything else works without it (docs/vendor-interop.md).`
+const interopAbout = `Programs linked with NVIDIA's own runtime library ask the driver to prove that it
+is NVIDIA's, and stop if it does not answer. With interop enabled, Basalt's guest
+library answers. Interop is disabled until an operator enables it for GPU pools;
+the operator must check that the vendor's licence allows it. Every change is
+recorded in the audit log. All other programs work without it
+(docs/vendor-interop.md).`
 
 // interopCommand shows and changes which pools' guests may answer the vendor
 // runtime's authenticity query.

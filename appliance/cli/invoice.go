@@ -60,7 +60,7 @@ func (a *App) invoicePreviewCommand() *cobra.Command {
 
 func (a *App) invoiceExplainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "explain [INVOICE] LINE", Short: "Show the hourly breakdown of an invoice line item", Args: cobra.RangeArgs(1, 2),
-		Long: "LINE is the id that `basalt invoice show INVOICE` shows or, without INVOICE, `basalt invoice preview` of the same period. With --hour: the records of that hour."}
+		Long: "LINE is the ID of a line item as shown by `basalt invoice show INVOICE` or, without INVOICE, by `basalt invoice preview` for the same period. With --hour, shows the usage records of that hour."}
 	period := a.periodFlags(cmd)
 	hour := cmd.Flags().String("hour", "", "only this hour, with its records, e.g. 2026-03-01T12:00:00Z")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -18,10 +18,10 @@ import (
 func (a *App) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "login", Short: "Sign in, and save the server, defaults and credentials", Args: cobra.NoArgs,
-		Long: "With --email it asks for the password, and for a one-time code where they are on, and begins a session;\n" +
-			"with --oidc it prints an address for a browser on this machine, and waits until one has logged in there;\n" +
-			"else it checks the key of --token. It writes config.yaml in the user's configuration folder, readable by\n" +
-			"its owner only.",
+		Long: "With --email, prompts for the password, and for a one-time code if two-factor authentication is on. With --oidc,\n" +
+			"prints a URL to open in a browser on this computer, and waits until you have signed in there. Otherwise, verifies\n" +
+			"the API key given by --token. The configuration is saved as config.yaml in the user's configuration folder,\n" +
+			"readable only by its owner.",
 	}
 	email := cmd.Flags().String("email", "", "sign in as this user; the password is prompted for, or read from standard input")
 	oidc := cmd.Flags().String("oidc", "", "sign in with this identity provider, in a browser on this computer")

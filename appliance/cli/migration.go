@@ -82,7 +82,7 @@ func abortCommand(k *kind[api.Migration]) *cobra.Command {
 func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate NAME|ID", Short: "Live-migrate an instance to another node", Args: cobra.ExactArgs(1),
-		Long: "For instances without a virtual GPU. Its disk comes along when the nodes do not share it.",
+		Long: "Instances with a virtual GPU cannot be migrated. The disk is copied if the nodes do not share its storage.",
 	}
 	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
 	w := waiting{}

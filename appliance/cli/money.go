@@ -114,7 +114,7 @@ func (a *App) payments() *kind[api.Payment] {
 
 func (a *App) paymentAddCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "add AMOUNT CURRENCY", Short: "Record a payment", Args: cobra.ExactArgs(2),
-		Long:    "The reference makes it count once: noted again it changes nothing. A prepaid organization's payment tops up its wallet.",
+		Long:    "A payment recorded twice with the same reference counts once. Payments of a prepaid organization top up its wallet.",
 		Example: "basalt payment add 250 EUR --organization acme --reference bank-2026-0042"}
 	reference := cmd.Flags().String("reference", "", "reference, e.g. of the bank transaction")
 	refund := cmd.Flags().Bool("refund", false, "record a refund")
@@ -142,9 +142,9 @@ func (a *App) paymentAddCommand() *cobra.Command {
 
 func (a *App) invoiceCreditCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "credit INVOICE", Short: "Credit an invoice, or part of it", Args: cobra.ExactArgs(1),
-		Long:    "Without --line: all that is left of it. Taxes follow the lines that they are on.",
+		Long:    "Without --line, credits the remaining amount of the invoice. Taxes are credited with their line items.",
 		Example: "basalt invoice credit inv-000042 --line line-0123456789ab=1.50 --reason 'outage on Monday'"}
-	lines := cmd.Flags().StringArray("line", nil, "LINE=AMOUNT; may be repeated")
+	lines := cmd.Flags().StringArray("line", nil, "LINE=AMOUNT, repeatable")
 	reason := cmd.Flags().String("reason", "", "free text")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n := api.CreditNote{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.CreditNoteSpec{Invoice: api.InvoiceID(args[0]), Reason: *reason}}

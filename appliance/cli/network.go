@@ -54,7 +54,7 @@ func (a *App) networks() *kind[api.Network] {
 func (a *App) traceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "trace FROM TO PACKET", Short: "Trace a packet: where it goes, or what drops it",
-		Long: "FROM and TO are instances, or addresses; PACKET is the first of a connection:\ntcp/443, udp/53, icmp or icmp6.",
+		Long: "FROM and TO are instances or addresses. PACKET is the first packet of a connection:\ntcp/443, udp/53, icmp or icmp6.",
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := a.api.TraceNetwork(cmd.Context(), args[0], args[1], args[2], a.config.Project)

@@ -37,8 +37,8 @@ func (a *App) nodeCommands(k *kind[api.Node]) []*cobra.Command {
 func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove NAME|ID", Short: "Remove a node from the cluster", Args: cobra.ExactArgs(1),
-		Long: "For a node that is drained, or dead. With --force also for one with instances on it: they start\n" +
-			"elsewhere, or are lost with its disks. Say --force only when the node is certainly switched off.",
+		Long: "The node must be drained, or lost. With --force it may still have instances: they are started on other nodes, or\n" +
+			"lost with its disks. Use --force only if the node is permanently powered off.",
 	}
 	force := cmd.Flags().Bool("force", false, "the node is permanently powered off")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -115,7 +115,7 @@ func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
 	issuer, id := f.String("issuer", "", "as its tokens say: what stands before /.well-known/openid-configuration"), f.String("client-id", "", "Basalt's client ID at the provider")
 	secret := f.String("client-secret-file", "", "file with the client's secret")
 	redirects := f.StringSlice("redirect", nil, "portal URL that browsers return to; not needed for the CLI")
-	scopes := f.StringSlice("scopes", nil, "besides openid and email")
+	scopes := f.StringSlice("scopes", nil, "additional scopes to request")
 	makes := f.Bool("create-users", false, "create a user at first sign-in for anyone who has a grant by their claims")
 	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates")
 	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; replaces the previous ones; repeatable")

@@ -15,7 +15,7 @@ import (
 // samplesCommand shows what one object has used lately, a row a step.
 func samplesCommand[T any](k *kind[T], ask func(*client.API, context.Context, string, api.SampleQuery) (api.Samples, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: "samples NAME|ID", Short: "Show recent utilization", Args: cobra.ExactArgs(1),
-		Long: "Its node remembers a day: every 5 seconds for a quarter of an hour, every minute before that."}
+		Long: "The node keeps samples for one day: every 5 seconds for the last quarter of an hour, and every minute before that."}
 	since := cmd.Flags().Duration("since", 5*time.Minute, "how far back, up to 24h")
 	step := cmd.Flags().Duration("step", time.Minute, "time per row: a multiple of 5s, or of 1m from one minute on")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

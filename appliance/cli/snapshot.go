@@ -73,7 +73,7 @@ func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
 			v.Spec.Instance = ""
 			return nil
 		}),
-		changed("resize VOLUME SIZE", "Make a volume larger, even while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
+		changed("resize VOLUME SIZE", "Increase the size of a volume, even while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
 			v.Spec.SizeBytes, err = parseSize(args[0])
 			return err
 		}),

@@ -21,7 +21,7 @@ func (a *App) kinds() []anyKind {
 func (a *App) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [KIND…]", Short: "Watch changes until interrupted",
-		Long: "KIND is as in `kind:`, Instance for example; all unless given. -o json prints one object a line.",
+		Long: "KIND is the kind of an object, e.g. Instance; default: all. -o json prints one object per line.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKinds,
 	}
 	since := cmd.Flags().Int64("since", 0, "start after this revision; 0: start with all existing objects")

@@ -136,8 +136,8 @@ func (a *App) webhookDeliveries(k *kind[api.Webhook]) *cobra.Command {
 func (a *App) webhookVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Verify the signature of a request read from standard input", Args: cobra.NoArgs,
-		Long: "Reads the body as it was received, byte for byte, and the three headers from flags. The secret is in a file,\n" +
-			"or in BASALT_WEBHOOK_SECRET: a command line is seen by others.",
+		Long: "Reads the request body from standard input exactly as received, and its three headers from flags. The secret is\n" +
+			"read from a file or from BASALT_WEBHOOK_SECRET, as other users can see command lines.",
 		Example: "  basalt webhook verify --secret-file secret --id evt-00000000002a --timestamp 1614265330 --signature v1,g0hM… < body",
 	}
 	f := cmd.Flags()

@@ -280,10 +280,10 @@ step('webhooks: who is told, and whether he takes it', async () => {
   await heading(page, 'billing');
   await button(page, 'Send test event').click();
   await page.getByText('webhook.test').first().waitFor({ timeout: 30_000 });
-  await page.getByText(/^Refused \d+ times$/).waitFor({ timeout: 60_000 });
+  await page.getByText(/^\d+ failed attempts$/).waitFor({ timeout: 60_000 });
   await inspect(page, 'webhook-light');
   await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click();
-  await page.getByText(/^Refused \d+ times$/).waitFor();
+  await page.getByText(/^\d+ failed attempts$/).waitFor();
   await inspect(page, 'webhooks-light');
   await page.goto(`${PORTAL}/#/alerts`); // after the third time
   await page.getByRole('link', { name: 'View billing' }).click({ timeout: 120_000 });

@@ -88,7 +88,7 @@ step('the wizard: name, colour and logo', async () => {
   await main.getByText('has a contrast ratio of 1.5').waitFor();
   assert.equal(await button(page, 'Save').isDisabled(), true);
   await main.locator('#brand-accent').fill('#7a1fa2');
-  await main.getByLabel('Support email').fill('help@nordlicht.example');
+  await main.getByLabel('Support e-mail').fill('help@nordlicht.example');
   await button(page, 'Save').click();
   await page.getByRole('banner').getByText('Nordlicht GPU').waitFor();
   expect('400');

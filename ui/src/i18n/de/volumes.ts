@@ -70,7 +70,7 @@ export const volumes: Record<keyof typeof en, string> = {
     'Ein Snapshot erfasst ein Volume zu einem Zeitpunkt. Setzen Sie es darauf zurück oder erstellen Sie daraus ein neues Volume. Erstellen Sie hier einen oder mit basalt volume snapshot.',
   'snap.emptyNoVolume': 'Snapshots werden von Volumes erstellt. Erstellen Sie zuerst eine Instanz oder ein Volume.',
   'snap.of': 'Volume',
-  'snap.volumeRoot': '{name} (Systemplatte)',
+  'snap.volumeRoot': '{name} (Systemfestplatte)',
   'snap.taken': 'Aufgenommen am',
   'snap.rollback': 'Zurücksetzen',
   'snap.rollbackTitle': '{volume} auf {name} zurücksetzen?',

@@ -10,7 +10,7 @@ export const branding = {
   'brand.accentBad':
     'White text on this colour has a contrast ratio of {ratio}; at least 4.5 is required. Choose a darker colour.',
   'brand.accentNone': 'Default',
-  'brand.email': 'Support email',
+  'brand.email': 'Support e-mail',
   'brand.url': 'Support URL',
   'brand.logo': 'Logo',
   'brand.logoHelp': 'PNG, up to 64 KiB, 16 to 512 pixels wide and high.',

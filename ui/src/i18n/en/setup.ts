@@ -47,5 +47,5 @@ export const setup = {
   'setup.customerHelp': 'Creates an organization, a project in it, and an administrator who receives a password link.',
   'setup.customerMake': 'Create customer',
   'setup.customerProject': 'First project',
-  'setup.customerEmail': 'Administrator’s email address',
+  'setup.customerEmail': 'Administrator’s e-mail address',
 } as const;
