@@ -178,18 +178,18 @@ step('the rules of a security group, by a tenant: each adds one', async () => {
   await button(ann, 'Add rule').click();
   await ann.locator('#rule-2-ports').fill('8080');
   await button(ann, 'Save rules').click();
-  await ann.getByText('The rules are saved').waitFor();
+  await ann.getByText('Rules saved.').waitFor();
   await ben.getByRole('alert').filter({ hasText: 'hat andere Felder geändert' }).getByText('tcp 8080').waitFor();
   await inspect(ben, 'conflict-rules-de');
   await button(ben, 'Regeln speichern').click();
-  await ben.getByText('Die Regeln sind gespeichert').waitFor();
+  await ben.getByText('Regeln gespeichert.').waitFor();
   assert.deepEqual(await ports(), ['22', 'any', '8080', '443']);
   // The same rule.
   await ann.locator('#rule-3-ports').waitFor();
   await ben.locator('#rule-0-ports').fill('2200-2201');
   await ann.locator('#rule-0-ports').fill('2222');
   await button(ann, 'Save rules').click();
-  await ann.getByText('The rules are saved').waitFor();
+  await ann.getByText('Rules saved.').waitFor();
   const choice = ben.getByRole('alert').filter({ hasText: 'Die folgenden Felder wurden von beiden geändert' });
   await choice.getByText('tcp 2222').waitFor();
   await choice.getByText('tcp 2200-2201').waitFor();

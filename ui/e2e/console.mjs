@@ -131,7 +131,7 @@ step('who leaves while it connects breaks nothing', async () => {
 
 step('stopped, it says so and shows what was said', async () => {
   await act('stop');
-  await page.getByText('It is now: Stopped').waitFor();
+  await page.getByText('Current state: Stopped').waitFor();
   await page.getByText('booted').waitFor();
   await inspect(page, 'console-stopped-light');
   await act('start');
