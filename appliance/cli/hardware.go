@@ -88,7 +88,7 @@ func (a *App) gpus() *kind[api.GPU] {
 func (a *App) pools() *kind[api.GPUPool] {
 	return &kind[api.GPUPool]{
 		app: a, noun: "gpu-pool", about: "Sets of GPUs that are shared in the same way",
-		columns: []string{"MODE", "VGPUS PER GPU", "VRAM PROMISED"},
+		columns: []string{"MODE", "VGPUS PER GPU", "VRAM OVERCOMMIT"},
 		row: func(p api.GPUPool) []string {
 			most := "any"
 			if n := p.Spec.MaxVgpusPerGpu; n > 0 {

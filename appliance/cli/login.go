@@ -37,7 +37,7 @@ func (a *App) loginCommand() *cobra.Command {
 			return a.session(cmd.Context(), *email)
 		}
 		if a.config.Token == "" {
-			return usagef("no key: give --token, or --email to log in with a password")
+			return usagef("no key: give --token, or --email to sign in with a password")
 		}
 		return a.remember(cmd.Context())
 	}
@@ -87,7 +87,7 @@ func (a *App) remember(ctx context.Context) error {
 	if err := a.writeConfig(a.config); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "Logged in at %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
+	fmt.Fprintf(a.Out, "Signed in to %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
 	return nil
 }
 

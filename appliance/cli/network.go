@@ -15,7 +15,7 @@ func (a *App) networks() *kind[api.Network] {
 	return &kind[api.Network]{
 		app: a, noun: "network", about: "Private networks of a project",
 		more:    []*cobra.Command{a.traceCommand()},
-		columns: []string{"PHASE", "IPV4", "IPV6", "WAY OUT", "NOTE"},
+		columns: []string{"PHASE", "IPV4", "IPV6", "EXTERNAL ACCESS", "NOTE"},
 		row: func(n api.Network) []string {
 			out := "router"
 			if n.Spec.Isolated {

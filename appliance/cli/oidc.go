@@ -30,7 +30,7 @@ func (a *App) oidcSession(ctx context.Context, provider string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "Open this address in a browser on this machine, and log in there:\n\n  %s\n\n", printable(f.URL))
+	fmt.Fprintf(a.Err, "Open this URL in a browser on this computer, and sign in there:\n\n  %s\n\n", printable(f.URL))
 	in, err := awaitCode(ctx, l)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 		return x.in, x.err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody has logged in for %s", oidcWait)
+			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody signed in within %s", oidcWait)
 		}
 		return api.OIDCFinish{}, ctx.Err()
 	}

@@ -16,8 +16,8 @@ func (a *App) totpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "Give this to your authenticator:\nsecret: %s\n%s\n\n", secret.Secret, secret.URI)
-			code, err := a.secret(bufio.NewReader(a.In), "The code that it shows: ")
+			fmt.Fprintf(a.Out, "Add this to your authenticator app:\nsecret: %s\n%s\n\n", secret.Secret, secret.URI)
+			code, err := a.secret(bufio.NewReader(a.In), "Code shown by the app: ")
 			if err != nil {
 				return err
 			}
@@ -25,7 +25,7 @@ func (a *App) totpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "One-time codes are on. Each of these is good once, should the authenticator be lost:")
+			fmt.Fprintln(a.Out, "Two-factor authentication is on. Store these recovery codes in case you lose your authenticator; each can be used once:")
 			for _, c := range codes.Codes {
 				fmt.Fprintln(a.Out, c)
 			}
@@ -46,7 +46,7 @@ func (a *App) totpCommand() *cobra.Command {
 			if _, err := a.api.DisableTOTP(cmd.Context(), password, code); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "One-time codes are off.")
+			fmt.Fprintln(a.Out, "Two-factor authentication is off.")
 			return nil
 		},
 	})

@@ -106,7 +106,7 @@ func userState(u api.User) string {
 	case !u.Status.HasPassword:
 		return "no password yet"
 	case u.Status.Totp:
-		return "with one-time codes"
+		return "active, two-factor"
 	}
 	return "active"
 }

@@ -56,7 +56,7 @@ func webhookState(w api.Webhook) string {
 	case w.Status.Attempts > 0:
 		return fmt.Sprintf("retrying (%d)", w.Status.Attempts)
 	case w.Status.GivenUp > 0:
-		return fmt.Sprintf("active, %d given up", w.Status.GivenUp)
+		return fmt.Sprintf("active, %d abandoned", w.Status.GivenUp)
 	}
 	return "active"
 }

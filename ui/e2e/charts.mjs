@@ -60,7 +60,7 @@ step('a moment can be read by keyboard and by pointer', async () => {
   await moment.blur();
   await moment.hover({ position: { x: 200, y: 60 } });
   await figure(page, 'CPU')
-    .getByText(/UTC: CPU not measured/)
+    .getByText(/UTC: CPU no data/)
     .waitFor();
 });
 
