@@ -111,7 +111,7 @@ func (a *App) logoutCommand() *cobra.Command {
 			if err := a.writeConfig(saved); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "Logged out of %s.\n", saved.Server)
+			fmt.Fprintf(a.Out, "Signed out of %s.\n", saved.Server)
 			return nil
 		},
 	}

@@ -88,5 +88,5 @@ func TestLoginAtATerminal(t *testing.T) {
 	run("(operator)", login, is(password), is(now(time.Now().Add(30*time.Second))))
 	run("authentication is off", []string{"totp", "disable"}, is(password), is(recovery))
 	run("(operator)", login, is(password))
-	run("Logged out", []string{"logout"})
+	run("Signed out", []string{"logout"})
 }
