@@ -11,8 +11,8 @@ import (
 // alertsCommand ends with 1 when something critical is wrong, for cron.
 func (a *App) alertsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "alerts", Short: "What is wrong with the cluster now, and what to do", Args: cobra.NoArgs,
-		Long: "The worst first. Ends with 1 when something critical is wrong: something does not work, or the next\n" +
+		Use: "alerts", Short: "Show active alerts and how to resolve them", Args: cobra.NoArgs,
+		Long: "Lists the most severe alerts first. Exits with 1 if one is critical: something does not work, or the next\n" +
 			"failure stops it. For operators.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := []api.Alert{}

@@ -15,7 +15,7 @@ import (
 
 func (a *App) apiKeys() *kind[api.APIKey] {
 	k := &kind[api.APIKey]{
-		app: a, noun: "api-key", about: "Bearer tokens",
+		app: a, noun: "api-key", about: "API keys",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ROLE", "ORGANIZATION", "PROJECT", "SCOPES", "EXPIRES"},
@@ -29,9 +29,9 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 		made: a.showToken,
 		flags: func(f *pflag.FlagSet) func(*api.APIKey) error {
 			role := f.String("role", "", "operator, reseller, admin, member, viewer or billing")
-			expires := f.Duration("expires-in", 0, "how long it is valid; for ever unless given")
-			scopes := f.StringSlice("scope", nil, "what it may of what its role may, as instances:read, instead of what it had; all unless given")
-			networks := f.StringSlice("network", nil, "from where it may be used, as 192.0.2.0/24, instead of what it had; from everywhere unless given")
+			expires := f.Duration("expires-in", 0, "how long it is valid; default: does not expire")
+			scopes := f.StringSlice("scope", nil, "limit to these permissions of its role, e.g. instances:read; replaces the previous ones; default: all")
+			networks := f.StringSlice("network", nil, "addresses it may be used from, e.g. 192.0.2.0/24; replaces the previous ones; default: anywhere")
 			return func(k *api.APIKey) error {
 				if f.Changed("scope") {
 					k.Spec.Scopes = *scopes
@@ -48,7 +48,7 @@ func (a *App) apiKeys() *kind[api.APIKey] {
 			}
 		},
 	}
-	k.more = []*cobra.Command{rotate(k, "the old one is good for a while", "how long the old secret is good; 0: it ends at once", (*client.API).RotateAPIKey)}
+	k.more = []*cobra.Command{rotate(k, "the old one stays valid for a while", "how long the old secret stays valid; 0: not at all", (*client.API).RotateAPIKey)}
 	return k
 }
 

@@ -16,16 +16,16 @@ import (
 
 func (a *App) apps() *kind[api.App] {
 	k := &kind[api.App]{
-		app: a, noun: "app", about: "Ready-made machines: an image and what it does at its first boot",
+		app: a, noun: "app", about: "Apps: images with a setup that runs on first boot",
 		columns: []string{"TITLE", "VERSION", "CATEGORY", "IMAGE", "VRAM"},
 		row: func(x api.App) []string {
 			return []string{x.Spec.DisplayName, x.Spec.Version, x.Spec.Category, x.Spec.Image, formatSize(x.Spec.Needs.VramBytes)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.App) error {
-			title := f.String("title", "", "the name that people see")
-			version := f.String("app-version", "", "of this description")
+			title := f.String("title", "", "display name")
+			version := f.String("app-version", "", "version of the app")
 			category := f.String("category", "", "system, workbench, inference, or another word")
-			image := f.String("image", "", "name of the public image that it is made from")
+			image := f.String("image", "", "name of the public image it uses")
 			userData := f.String("user-data", "", "file with cloud-init user data")
 			return func(x *api.App) error {
 				s := &x.Spec
@@ -48,8 +48,8 @@ func (a *App) apps() *kind[api.App] {
 
 func installAppCommand(k *kind[api.App]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "install [NAME…]", Short: "Bring in the apps that come with this program, or their newer versions", Args: cobra.ArbitraryArgs,
-		Long: "What has the same version already stays as it is, with what was changed in it. All of them unless named.",
+		Use: "install [NAME…]", Short: "Install the apps included with this program, or their newer versions", Args: cobra.ArbitraryArgs,
+		Long: "Apps that are already installed in the same version are left unchanged. Installs all apps if none is named.",
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		all, err := catalogue.Apps()

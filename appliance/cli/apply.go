@@ -35,12 +35,12 @@ const maxFile = 8 << 20
 
 func (a *App) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make or change what a file describes", Args: cobra.NoArgs,
-		Long: "Reads YAML documents of kind, meta (name, organization, project, labels) and spec, and makes each object,\n" +
-			"or changes the one of that name. Applied again, it changes nothing. Fields whose names end in Bytes\n" +
-			"take sizes, as 1GiB. -f - reads standard input.",
+		Use: "apply -f FILE", Short: "Create or update the objects described in a file", Args: cobra.NoArgs,
+		Long: "Reads YAML documents with kind, meta (name, organization, project, labels) and spec. Creates each object, or\n" +
+			"updates the one with that name. Applying a file again changes nothing. Fields whose names end in Bytes accept\n" +
+			"sizes, e.g. 1GiB. -f - reads standard input.",
 	}
-	files := cmd.Flags().StringArrayP("file", "f", nil, "file of documents, any number of times")
+	files := cmd.Flags().StringArrayP("file", "f", nil, "file of documents, repeatable")
 	var w waiting
 	addWaitFlags(cmd, &w)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

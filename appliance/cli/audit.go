@@ -12,24 +12,24 @@ import (
 )
 
 func (a *App) auditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "audit", Short: "Who changed what"}
+	cmd := &cobra.Command{Use: "audit", Short: "Audit log: who changed what"}
 	cmd.AddCommand(a.auditList(), a.auditVerify())
 	return cmd
 }
 
 func (a *App) auditList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "Show the newest events", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "list", Short: "List the newest events", Args: cobra.NoArgs,
 		Example: "  basalt audit list --actor ann@example.com --from 2026-03-01\n  basalt audit list --kind Volume --removed"}
 	var p api.ListAuditEventsParams
-	count := cmd.Flags().Int("count", 50, "how many; 0: all")
-	cmd.Flags().BoolVar(&p.Oldest, "oldest", false, "from the oldest")
-	cmd.Flags().StringVar(&p.Actor, "actor", "", "only what this user or API key asked for: a name or an id")
-	cmd.Flags().StringVar(&p.Operation, "operation", "", "only this one, as DeleteInstance")
-	kind := cmd.Flags().String("kind", "", "only what changed an object of this kind, as Volume")
-	cmd.Flags().StringVar(&p.Object, "object", "", "only what changed this object: a name or an id")
-	cmd.Flags().BoolVar(&p.Removed, "removed", false, "only what removed an object for good")
-	from := cmd.Flags().String("from", "", "from this moment on, as 2026-03-01 or 2026-03-01T12:00:00Z")
-	to := cmd.Flags().String("to", "", "before this moment")
+	count := cmd.Flags().Int("count", 50, "maximum number of results; 0: all")
+	cmd.Flags().BoolVar(&p.Oldest, "oldest", false, "oldest first")
+	cmd.Flags().StringVar(&p.Actor, "actor", "", "filter by user or API key, name or ID")
+	cmd.Flags().StringVar(&p.Operation, "operation", "", "filter by operation, e.g. DeleteInstance")
+	kind := cmd.Flags().String("kind", "", "filter by kind, e.g. Volume")
+	cmd.Flags().StringVar(&p.Object, "object", "", "filter by object, name or ID")
+	cmd.Flags().BoolVar(&p.Removed, "removed", false, "only permanent deletions")
+	from := cmd.Flags().String("from", "", "from this time, e.g. 2026-03-01 or 2026-03-01T12:00:00Z")
+	to := cmd.Flags().String("to", "", "before this time")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		p.Organization, p.Kind = a.config.Organization, api.Kind(*kind)
 		if p.From, err = moment(*from, time.Time{}); err != nil {
@@ -75,9 +75,9 @@ func auditWords(e api.AuditEvent) string {
 
 func (a *App) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use: "verify", Short: "Check that no event was changed, added or taken out since it was written", Args: cobra.NoArgs,
-		Long: "Reads the whole audit trail, and reckons each event's hash, which covers the one before. Compare the last\n" +
-			"hash with one that you have kept elsewhere: then the whole trail up to it is as it was. For operators.",
+		Use: "verify", Short: "Verify that no event was changed, added or removed", Args: cobra.NoArgs,
+		Long: "Reads the whole audit log and verifies the hash of each event, which covers the previous one. If the last hash\n" +
+			"equals one that you stored elsewhere, the log is unchanged up to that event. For operators.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			me, err := a.api.Whoami(cmd.Context())
 			if err != nil {

@@ -14,11 +14,11 @@ import (
 
 func (a *App) backups() *kind[api.Backup] {
 	return &kind[api.Backup]{
-		app: a, noun: "backup", about: "Copies of volumes outside of their storage",
+		app: a, noun: "backup", about: "Backups of volumes",
 
 		refs: []api.Kind{api.KindVolume, api.KindBackupTarget},
 		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Backup, error) {
-			forget := f.Bool("forget", false, "leave in the target what is there: it never comes back (operators)")
+			forget := f.Bool("forget", false, "keep the data in the target: use when the target is permanently gone (operators)")
 			return func(ctx context.Context, id string) (api.Backup, error) { return a.api.DeleteBackup(ctx, id, *forget) }
 		},
 		columns: []string{"PHASE", "VOLUME", "TARGET", "SIZE", "NEW", "NOTE"},
@@ -33,7 +33,7 @@ func (a *App) backups() *kind[api.Backup] {
 			return b.Status.Phase == api.BackupSucceeded, backupDoing(b), nil
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Backup) error {
-			volume, target := f.String("volume", "", "of this volume"), f.String("target", "", "backup target, name or id")
+			volume, target := f.String("volume", "", "volume, name or ID"), f.String("target", "", "backup target, name or ID")
 			return func(b *api.Backup) error {
 				b.Spec.Volume, b.Spec.Target = cmp.Or(api.VolumeID(*volume), b.Spec.Volume), cmp.Or(api.BackupTargetID(*target), b.Spec.Target)
 				return nil
@@ -55,7 +55,7 @@ func backupDoing(b api.Backup) string {
 
 func (a *App) backupTargets() *kind[api.BackupTarget] {
 	return &kind[api.BackupTarget]{
-		app: a, noun: "backup-target", about: "Where backups are kept",
+		app: a, noun: "backup-target", about: "Locations where backups are stored",
 		columns: []string{"PHASE", "WHERE", "NOTE"},
 		row: func(t api.BackupTarget) []string {
 			where := t.Spec.Directory
@@ -76,13 +76,13 @@ func (a *App) backupTargets() *kind[api.BackupTarget] {
 
 // backupTargetFlags take secrets from files only: a command line is seen by others.
 func backupTargetFlags(f *pflag.FlagSet) func(*api.BackupTarget) error {
-	directory := f.String("directory", "", "absolute path that every node has, as a mounted share")
-	endpoint := f.String("s3-endpoint", "", "as https://s3.example")
+	directory := f.String("directory", "", "absolute path available on every node, e.g. a mounted share")
+	endpoint := f.String("s3-endpoint", "", "endpoint URL, e.g. https://s3.example")
 	bucket := f.String("s3-bucket", "", "bucket")
 	region := f.String("s3-region", "", "region, where the server wants one")
 	access := f.String("s3-access-key", "", "access key")
 	secret := f.String("s3-secret-key-file", "", "file with the secret key")
-	password := f.String("password-file", "", "file with what the backups are encrypted with; made unless given")
+	password := f.String("password-file", "", "file with the encryption password; generated if not given")
 	return func(t *api.BackupTarget) error {
 		s := &t.Spec
 		s.Directory = cmp.Or(*directory, s.Directory)

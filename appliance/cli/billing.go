@@ -17,15 +17,15 @@ import (
 func (a *App) usageRecords() *kind[api.UsageRecord] {
 	var of api.RecordQuery
 	return &kind[api.UsageRecord]{
-		app: a, noun: "usage-record", about: "What was used",
+		app: a, noun: "usage-record", about: "Usage records",
 		narrow: func(q *client.Query) { q.Records = of },
 		filter: func(cmd *cobra.Command) {
 			cmd.Long = "In the order of their ends. Old ones go: `basalt usage` has the sums of all."
 			f := cmd.Flags()
-			f.StringVar((*string)(&of.Meter), "meter", "", "only this one, as gpu-nanoseconds")
-			f.StringVar(&of.Resource, "resource", "", "only this one: an id")
-			from := f.String("from", "", "only what ended after it, as 2026-03-01 or 2026-03-01T12:00:00Z")
-			to := f.String("to", "", "only what ended not after it")
+			f.StringVar((*string)(&of.Meter), "meter", "", "filter by meter, e.g. gpu-nanoseconds")
+			f.StringVar(&of.Resource, "resource", "", "filter by resource ID")
+			from := f.String("from", "", "filter by end, after this time, e.g. 2026-03-01 or 2026-03-01T12:00:00Z")
+			to := f.String("to", "", "filter by end, up to and including this time")
 			cmd.PreRunE = func(*cobra.Command, []string) (err error) {
 				if of.From, err = moment(*from, time.Time{}); err != nil {
 					return err
@@ -45,7 +45,7 @@ func (a *App) usageRecords() *kind[api.UsageRecord] {
 
 func (a *App) priceBooks() *kind[api.PriceBook] {
 	return &kind[api.PriceBook]{
-		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Prices of meters", more: []*cobra.Command{a.simulateCommand()},
+		app: a, noun: "price-book", aliases: []string{"pricebook"}, about: "Price books: prices per meter", more: []*cobra.Command{a.simulateCommand()},
 		columns: []string{"CURRENCY", "PRICES"},
 		detail: func(o api.PriceBook) (d detail) {
 			for _, p := range o.Spec.Prices {
@@ -73,11 +73,11 @@ func (a *App) priceBooks() *kind[api.PriceBook] {
 			return []string{o.Spec.Currency, strings.Join(prices, ", ")}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.PriceBook) error {
-			currency := f.String("currency", "", "ISO 4217, as EUR")
-			prices := f.StringArray("price", nil, `one price as JSON, any number of times: {"meter":"gpu-nanoseconds","priceMicros":800000,"per":3600000000000,"unit":"GPU hour"}`)
-			seller := f.String("seller", "", "who sells, on invoices")
-			address := f.StringArray("seller-address", nil, "a line of the seller's address; may be repeated")
-			taxID := f.String("seller-tax-id", "", "the seller's tax id")
+			currency := f.String("currency", "", "ISO 4217 code, e.g. EUR")
+			prices := f.StringArray("price", nil, `a price as JSON, repeatable: {"meter":"gpu-nanoseconds","priceMicros":800000,"per":3600000000000,"unit":"GPU hour"}`)
+			seller := f.String("seller", "", "seller name on invoices")
+			address := f.StringArray("seller-address", nil, "line of the seller's address, repeatable")
+			taxID := f.String("seller-tax-id", "", "seller's tax ID")
 			return func(o *api.PriceBook) error {
 				o.Spec.Seller.Name, o.Spec.Seller.TaxID = cmp.Or(*seller, o.Spec.Seller.Name), cmp.Or(*taxID, o.Spec.Seller.TaxID)
 				if len(*address) > 0 {
@@ -125,8 +125,8 @@ func joinMeters(all []api.Meter) string {
 }
 
 func (a *App) simulateCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "simulate NAME|ID", Short: "Show what would have been paid by it", Args: cobra.ExactArgs(1),
-		Long: "For what was used in the period, by every organization or the one of --organization, beside what is paid by its own price book as that is now. Nothing is charged."}
+	cmd := &cobra.Command{Use: "simulate NAME|ID", Short: "Simulate the cost of past usage with a price book", Args: cobra.ExactArgs(1),
+		Long: "Calculates the usage of the period for every organization, or for the one given by --organization, and compares it with the organization's current price book. Nothing is charged."}
 	period := a.periodFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, to, err := period()

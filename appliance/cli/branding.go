@@ -9,9 +9,9 @@ import (
 )
 
 func (a *App) brandingCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "branding", Short: "The product's name, colour, and whom to ask for help"}
+	cmd := &cobra.Command{Use: "branding", Short: "Product name, colour and support contact"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "show", Short: "Show it as it is", Args: cobra.NoArgs,
+		Use: "show", Short: "Show the current branding", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := a.api.Branding(cmd.Context())
 			if err != nil {
@@ -24,13 +24,13 @@ func (a *App) brandingCommand() *cobra.Command {
 }
 
 func (a *App) brandingSet() *cobra.Command {
-	cmd := &cobra.Command{Use: "set", Short: "Change what the flags say; an empty value takes it away", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "set", Short: "Change branding; an empty value removes a setting", Args: cobra.NoArgs,
 		Long: "The logo is set in the portal, or by PUT /v1/branding/logo. For operators."}
 	f := cmd.Flags()
-	name := f.String("product", "", "the product's name; Basalt unless given")
-	color := f.String("color", "", "of buttons, as '#0b5cad'")
-	email := f.String("support-email", "", "whom to ask for help")
-	url := f.String("support-url", "", "where there is help")
+	name := f.String("product", "", "product name; default: Basalt")
+	color := f.String("color", "", "accent colour, e.g. '#0b5cad'")
+	email := f.String("support-email", "", "support e-mail")
+	url := f.String("support-url", "", "support URL")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		b, err := a.api.Branding(cmd.Context())
 		if err != nil {

@@ -26,10 +26,10 @@ func (a *App) disks() *kind[api.Disk] {
 		ready: diskReady,
 	}
 	use := &cobra.Command{
-		Use: "use DISK ceph|nothing", Short: "Say what it is for", Args: cobra.ExactArgs(2),
-		Long: "With nothing, what is on a disk of Ceph is first copied to others.\nA disk that holds something is refused, unless --wipe is given: then all that is on it is lost.",
+		Use: "use DISK ceph|nothing", Short: "Set what a disk is used for", Args: cobra.ExactArgs(2),
+		Long: "USE is ceph or nothing. With nothing, the data of a disk in Ceph is first copied to other disks.\nA disk that contains data is refused unless --wipe is given, which erases it.",
 	}
-	wipe := use.Flags().Bool("wipe", false, "take it although something is on it; all of that is lost")
+	wipe := use.Flags().Bool("wipe", false, "erase existing data on the disk")
 	w := waiting{}
 	addWaitFlags(use, &w)
 	use.RunE = func(cmd *cobra.Command, args []string) error {
@@ -60,7 +60,7 @@ func (a *App) disks() *kind[api.Disk] {
 // diskRelease is "use DISK nothing" in one word.
 func diskRelease(k *kind[api.Disk]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "release DISK", Short: "Take it out of Ceph, once its data is on other disks", Args: cobra.ExactArgs(1),
+		Use: "release DISK", Short: "Remove a disk from Ceph after its data has been copied to other disks", Args: cobra.ExactArgs(1),
 	}
 	w := waiting{}
 	addWaitFlags(cmd, &w)
@@ -90,7 +90,7 @@ func diskReady(d api.Disk) (bool, string, error) {
 
 func (a *App) ceph() *kind[api.CephCluster] {
 	k := &kind[api.CephCluster]{
-		app: a, noun: "ceph", about: "Replicated storage on the nodes' disks", own: true,
+		app: a, noun: "ceph", about: "Replicated storage on the nodes' disks (Ceph)", own: true,
 
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"PHASE", "HEALTH", "COPIES", "DISKS", "USED", "SIZE", "NOTE"},
@@ -129,15 +129,15 @@ func (a *App) ceph() *kind[api.CephCluster] {
 func cephStatus(k *kind[api.CephCluster]) *cobra.Command {
 	get := k.getCommand()
 	return &cobra.Command{
-		Use: "status", Short: "How it is, and the one next thing to do", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the state of Ceph and the next step", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return get.RunE(cmd, []string{api.CephName}) },
 	}
 }
 
 func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
-	cmd := &cobra.Command{Use: "enable", Short: "Switch it on, or change how it keeps its copies", Args: cobra.NoArgs}
-	replicas := cmd.Flags().Int64("replicas", 0, "copies of everything; 3 unless given")
-	domain := cmd.Flags().String("failure-domain", "", "host or osd: no two copies in the same one; host unless given")
+	cmd := &cobra.Command{Use: "enable", Short: "Enable Ceph, or change how it replicates data", Args: cobra.NoArgs}
+	replicas := cmd.Flags().Int64("replicas", 0, "number of replicas; default: 3")
+	domain := cmd.Flags().String("failure-domain", "", "host or osd: no two replicas in the same one; default: host")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -164,7 +164,7 @@ func cephEnable(k *kind[api.CephCluster]) *cobra.Command {
 
 func cephDisable(k *kind[api.CephCluster]) *cobra.Command {
 	return &cobra.Command{
-		Use: "disable", Short: "Switch it off, once no volume lies in it and no disk is its", Args: cobra.NoArgs,
+		Use: "disable", Short: "Disable Ceph, once it stores no volumes and uses no disks", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := k.change(cmd.Context(), api.CephName, func(c *api.CephCluster) error {
 				c.Spec.Enabled = false

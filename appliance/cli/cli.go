@@ -37,7 +37,7 @@ const exitCodes = `  0  done
   1  failed
   2  wrong usage or invalid input
   3  not found
-  4  conflict: exists already, in use, wrong state, changed meanwhile, no capacity
+  4  conflict: already exists, in use, wrong state, changed in the meantime, no capacity
   5  not authenticated, or not allowed
   6  the server or a node cannot be reached
   7  --wait took longer than --timeout
@@ -195,12 +195,12 @@ func (a *App) root() *cobra.Command {
 	})
 	root.SuggestionsMinimumDistance = 2
 	f := root.PersistentFlags()
-	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path; several of one cluster with commas (BASALT_SERVER)")
-	f.StringVar(&a.flags.ca, "ca-file", "", "the cluster's CA, /var/lib/basalt/cluster/ca.pem on its nodes; the system's CAs unless given (BASALT_CA_FILE)")
-	f.BoolVar(&a.flags.stale, "stale", false, "read what the server knows, though it may lag behind or be cut off from its cluster")
+	f.StringVar(&a.flags.server, "server", "", "https://host, http://host:port or unix:/path; several of one cluster, comma-separated (BASALT_SERVER)")
+	f.StringVar(&a.flags.ca, "ca-file", "", "CA of the cluster, /var/lib/basalt/cluster/ca.pem on its nodes; default: the system's CAs (BASALT_CA_FILE)")
+	f.BoolVar(&a.flags.stale, "stale", false, "read the server's own state, which may be out of date")
 	f.StringVar(&a.flags.token, "token", "", "API key (BASALT_TOKEN)")
-	f.StringVar(&a.flags.organization, "organization", "", "organization, id or name (BASALT_ORGANIZATION)")
-	f.StringVarP(&a.flags.project, "project", "p", "", "project, id or name (BASALT_PROJECT)")
+	f.StringVar(&a.flags.organization, "organization", "", "organization, ID or name (BASALT_ORGANIZATION)")
+	f.StringVarP(&a.flags.project, "project", "p", "", "project, ID or name (BASALT_PROJECT)")
 	f.StringVarP(&a.flags.output, "output", "o", "table", "table, json or yaml")
 	root.AddGroup(&cobra.Group{ID: "kinds", Title: "Resources:"}, &cobra.Group{ID: "more", Title: "More:"})
 	for _, k := range a.kinds() {
@@ -216,7 +216,7 @@ func (a *App) root() *cobra.Command {
 		cmd.GroupID = "more"
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodes}) // a help topic
+	root.AddCommand(&cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: exitCodes}) // a help topic
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
 	a.completeFlags(root)

@@ -15,17 +15,17 @@ import (
 )
 
 func (a *App) clusterCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "cluster", Short: "The cluster as a whole"}
+	cmd := &cobra.Command{Use: "cluster", Short: "Manage the cluster"}
 	cmd.AddCommand(a.clusterInitCommand(), a.clusterStatusCommand(), a.clusterBackupCommand(), a.clusterRestoreCommand(), a.clusterRecoverCommand(),
 		a.clusterUpgradeCommand())
 	return cmd
 }
 
 // local is for what a node says to its own machine only.
-const local = "Run it as root on the node itself: it speaks to the node's own socket."
+const local = "Run this command as root on the node itself: it uses the node's own socket."
 
 func (a *App) clusterInitCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "init", Short: "Make a new cluster of this node", Long: local, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "init", Short: "Initialize a new cluster on this node", Long: local, Args: cobra.NoArgs}
 	name := cmd.Flags().String("name", "basalt", "name of the cluster")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if _, err := a.api.SetupInit(cmd.Context(), *name); err != nil {
@@ -42,8 +42,8 @@ func (a *App) clusterInitCommand() *cobra.Command {
 
 func (a *App) nodeJoinCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "join TOKEN", Short: "Make this node a member of a cluster", Args: cobra.ExactArgs(1),
-		Long: local + "\nThe token comes from `basalt node token create` on a member; it works once.",
+		Use: "join TOKEN", Short: "Join this node to a cluster", Args: cobra.ExactArgs(1),
+		Long: local + "\nCreate the token with `basalt node token create` on a member. It can be used once.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := a.api.SetupJoin(cmd.Context(), args[0]); err != nil {
 				return err
@@ -111,8 +111,8 @@ func firstOf(list []string) string {
 
 func (a *App) clusterStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Show its members, who leads, and whether they are heard", Args: cobra.NoArgs,
-		Long: "With an operator's key, the whole cluster; on a node's own socket without one, what the node says of itself.",
+		Use: "status", Short: "Show the cluster's members, leader and health", Args: cobra.NoArgs,
+		Long: "With an operator's API key, shows the whole cluster. On a node's own socket without a key, shows what the node knows.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.config.Token == "" {
 				s, err := a.api.Setup(cmd.Context())
@@ -155,8 +155,9 @@ func (a *App) memberTable(c api.Cluster) table {
 
 func (a *App) clusterBackupCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "backup FILE", Short: "Write the control plane's state to a file", Args: cobra.ExactArgs(1),
-		Long: "Objects, keys' hashes, records, the cluster's CA: keep it as you keep a private key. Disks of instances are not in it.",
+		Use: "backup FILE", Short: "Back up the control plane's state to a file", Args: cobra.ExactArgs(1),
+		Long: "The backup contains all objects, hashes of API keys, usage records and the cluster's CA: protect it like a private key.\n" +
+			"It does not contain the disks of instances.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := atomicfile.Write(args[0], 0o600, func(f *os.File) error {
 				bar := a.progress("backup", 0)
@@ -173,9 +174,9 @@ func (a *App) clusterBackupCommand() *cobra.Command {
 
 func (a *App) clusterRestoreCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore FILE", Short: "Make a new cluster of this node with a backup's content", Args: cobra.ExactArgs(1),
-		Long: local + "\nThe node must belong to no cluster. The old nodes are in the backup too: remove each with\n" +
-			"`basalt node remove NAME --force` when it is certain that it is off.",
+		Use: "restore FILE", Short: "Restore a cluster on this node from a backup", Args: cobra.ExactArgs(1),
+		Long: local + "\nThe node must not belong to a cluster. The backup also contains the old nodes: remove each one with\n" +
+			"`basalt node remove NAME --force` once it is certainly powered off.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -196,9 +197,9 @@ func (a *App) clusterRestoreCommand() *cobra.Command {
 
 func (a *App) clusterRecoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "recover --i-am NODE", Short: "Most nodes are lost for good: make this node alone the cluster", Args: cobra.NoArgs,
-		Long: local + "\nEvery other node must be switched off for good: what was on them starts here, and they can\n" +
-			"come back only with empty data directories. What only they had acknowledged last may be lost.",
+		Use: "recover --i-am NODE", Short: "Recover the cluster on this node after most nodes are permanently lost", Args: cobra.NoArgs,
+		Long: local + "\nAll other nodes must be permanently powered off: their instances are started here, and they can only rejoin\n" +
+			"with empty data directories. Changes that only they had acknowledged may be lost.",
 	}
 	confirm := cmd.Flags().String("i-am", "", "this node's name, to confirm")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -219,10 +220,10 @@ func (a *App) clusterRecoverCommand() *cobra.Command {
 
 func (a *App) nodeRebuildCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "rebuild", Short: "Replace this node's copy of the cluster's state by that of the other nodes", Args: cobra.NoArgs,
-		Long: local + "\nFor a node whose copy is lost, damaged, or differs from that of the others. It leaves the voters, gets\n" +
-			"everything from the others, and votes again when it has caught up; its instances keep running. The copy\n" +
-			"that it had is kept beside the new one as store.damaged. It continues without this command.",
+		Use: "rebuild", Short: "Rebuild this node's copy of the cluster state from the other nodes", Args: cobra.NoArgs,
+		Long: local + "\nFor a node whose copy of the cluster state is lost, damaged, or differs from the others'. The node stops voting,\n" +
+			"receives everything from the other nodes, and votes again when it has caught up. Its instances keep running.\n" +
+			"The old copy is kept as store.damaged. The rebuild continues if this command is interrupted.",
 	}
 	limit := cmd.Flags().Duration("timeout", 10*time.Minute, "how long to wait until the node is a member again")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -240,7 +241,7 @@ func (a *App) nodeRebuildCommand() *cobra.Command {
 
 func (a *App) nodeLeaveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "leave", Short: "Take this node out of its cluster", Args: cobra.NoArgs, Long: local + "\nDrain it first.",
+		Use: "leave", Short: "Remove this node from its cluster", Args: cobra.NoArgs, Long: local + "\nDrain it first.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := a.api.SetupLeave(cmd.Context()); err != nil {
 				return err
@@ -255,7 +256,7 @@ func (a *App) nodeTokenCommand() *cobra.Command {
 	k := a.joinTokens()
 	cmd := k.command()
 	cmd.Use = "token"
-	create := &cobra.Command{Use: "create", Short: "Make a token that lets one new node in; prints it", Args: cobra.NoArgs}
+	create := &cobra.Command{Use: "create", Short: "Create a join token for one new node, and print it", Args: cobra.NoArgs}
 	lasts := create.Flags().Duration("expires-in", api.DefaultTokenLife, "how long it can be used")
 	create.RunE = func(cmd *cobra.Command, _ []string) error {
 		at := a.Now().Add(*lasts).UTC().Truncate(time.Second)

@@ -60,7 +60,7 @@ func (a *App) writeConfig(c config) error {
 
 func (a *App) contextCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "context", Short: "Show where the CLI connects to", Args: cobra.NoArgs,
+		Use: "context", Short: "Show the server that the CLI connects to", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			shown := a.config
 			if shown.Token != "" {
@@ -84,7 +84,7 @@ func maskToken(t string) string {
 
 func (a *App) whoamiCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "whoami", Short: "Show the key that is used", Args: cobra.NoArgs,
+		Use: "whoami", Short: "Show the identity in use", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			me, err := a.api.Whoami(cmd.Context())
 			if err != nil {
@@ -100,7 +100,7 @@ func (a *App) whoamiCommand() *cobra.Command {
 
 func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Show the server's version; --version is this program's", Args: cobra.NoArgs,
+		Use: "version", Short: "Show the server's version; --version shows the version of this program", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, err := a.api.Version(cmd.Context())
 			if err != nil {

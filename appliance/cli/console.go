@@ -32,9 +32,9 @@ func terminal(f any) (int, bool) {
 
 func consoleCommand(k *kind[api.Instance]) *cobra.Command {
 	return &cobra.Command{
-		Use: "console NAME|ID", Short: "Use its serial console; Ctrl-] leaves", Args: cobra.ExactArgs(1),
-		Long: "Bridges this terminal and the instance's serial console. The terminal is in raw mode until Ctrl-]\n" +
-			"is pressed. A serial line has no size: after a resize, run `resize` or `stty` inside.",
+		Use: "console NAME|ID", Short: "Connect to the serial console; Ctrl-] disconnects", Args: cobra.ExactArgs(1),
+		Long: "Connects this terminal to the instance's serial console, in raw mode, until Ctrl-] is pressed. A serial console\n" +
+			"does not report its size: after a resize, run `resize` or `stty` in the instance.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i, err := k.get(cmd.Context(), args[0])
 			if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 func (a *App) doctorCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "doctor", Short: "Look for what is wrong", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "doctor", Short: "Diagnose problems", Args: cobra.NoArgs}
 	cmd.AddCommand(a.leaksCommand())
 	return cmd
 }
@@ -19,10 +19,10 @@ func (a *App) doctorCommand() *cobra.Command {
 // leaksCommand ends with 1 when something is left somewhere.
 func (a *App) leaksCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "leaks", Short: "What lies on the nodes and belongs to nobody", Args: cobra.NoArgs,
-		Long: "Machines, virtual GPUs, files, ports, volumes and images of objects that the cluster does not know or\n" +
-			"has on another node, and rows of such objects in OVN, which the leader looks for. Such things are swept away\n" +
-			"within minutes, OVN's rows when the network next changes: what is listed again after that is worth a bug report.",
+		Use: "leaks", Short: "List orphaned resources on the nodes", Args: cobra.NoArgs,
+		Long: "Lists virtual machines, virtual GPUs, files, ports, volumes and images of objects that the cluster does not know\n" +
+			"or that belong to another node, and rows of such objects in OVN. They are removed within minutes, rows in OVN\n" +
+			"when the network next changes. Please report a bug if one is still listed after that.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found := []nodeLeak{}
 			var errs []error

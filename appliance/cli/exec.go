@@ -19,11 +19,11 @@ const maxStdin = 512 << 10
 
 func execCommand(k *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "exec NAME|ID -- PROGRAM [ARGUMENT…]", Short: "Run a program inside, through the guest agent",
+		Use: "exec NAME|ID -- PROGRAM [ARGUMENT…]", Short: "Run a program in an instance through the guest agent",
 		Long: "The program runs without a shell. Exits with its exit code.", Args: cobra.MinimumNArgs(2),
 	}
-	stdin := cmd.Flags().BoolP("stdin", "i", false, "send standard input along")
-	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "end it after this long")
+	stdin := cmd.Flags().BoolP("stdin", "i", false, "pass standard input to the program")
+	timeout := cmd.Flags().Duration("timeout", 30*time.Second, "end the program after this time")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		i, err := k.get(cmd.Context(), args[0])
 		if err != nil {
@@ -62,9 +62,9 @@ func execCommand(k *kind[api.Instance]) *cobra.Command {
 }
 
 func logCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "log NAME|ID", Short: "Show the end of what its serial console wrote", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "log NAME|ID", Short: "Show the most recent serial console output", Args: cobra.ExactArgs(1)}
 	tail := int64(64 << 10)
-	cmd.Flags().Var(sizeFlag{&tail}, "tail", "how much of it, at most 1MiB")
+	cmd.Flags().Var(sizeFlag{&tail}, "tail", "how much to show, up to 1MiB")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		i, err := k.get(cmd.Context(), args[0])
 		if err != nil {

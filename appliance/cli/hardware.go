@@ -13,7 +13,7 @@ import (
 
 func (a *App) nodes() *kind[api.Node] {
 	k := &kind[api.Node]{
-		app: a, noun: "node", about: "Servers",
+		app: a, noun: "node", about: "Nodes of the cluster",
 		columns: []string{"STATE", "VCPUS", "MEMORY", "DISK FREE", "GUESTS", "VERSION", "SEEN", "NOTE"},
 		row: func(n api.Node) []string {
 			st := n.Status
@@ -30,7 +30,7 @@ func (a *App) nodes() *kind[api.Node] {
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Node) error {
-			no := f.Bool("unschedulable", false, "take no new instances")
+			no := f.Bool("unschedulable", false, "cordon: accept no new instances")
 			return func(n *api.Node) error {
 				if f.Changed("unschedulable") {
 					n.Spec.Unschedulable = *no
@@ -70,8 +70,8 @@ func (a *App) gpus() *kind[api.GPU] {
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.GPU) error {
-			pool := f.String("pool", "", "its GPU pool")
-			no := f.Bool("unschedulable", false, "take no new virtual GPUs")
+			pool := f.String("pool", "", "GPU pool")
+			no := f.Bool("unschedulable", false, "cordon: accept no new virtual GPUs")
 			return func(g *api.GPU) error {
 				g.Spec.Pool = cmp.Or(*pool, g.Spec.Pool)
 				if f.Changed("unschedulable") {
@@ -87,8 +87,8 @@ func (a *App) gpus() *kind[api.GPU] {
 
 func (a *App) pools() *kind[api.GPUPool] {
 	return &kind[api.GPUPool]{
-		app: a, noun: "gpu-pool", about: "Sets of GPUs that are shared in one way",
-		columns: []string{"MODE", "VGPUS PER GPU", "VRAM PROMISED"},
+		app: a, noun: "gpu-pool", about: "Sets of GPUs that are shared in the same way",
+		columns: []string{"MODE", "VGPUS PER GPU", "VRAM OVERCOMMIT"},
 		row: func(p api.GPUPool) []string {
 			most := "any"
 			if n := p.Spec.MaxVgpusPerGpu; n > 0 {
@@ -98,8 +98,8 @@ func (a *App) pools() *kind[api.GPUPool] {
 		},
 		flags: func(f *pflag.FlagSet) func(*api.GPUPool) error {
 			mode := f.String("mode", "", "time-sliced")
-			most := f.Int64("max-vgpus-per-gpu", 0, "0: any number")
-			percent := f.Int64("vram-overcommit-percent", 100, "VRAM promised of what the cards have, 100 to 400; the rest is the node's memory")
+			most := f.Int64("max-vgpus-per-gpu", 0, "maximum vGPUs per GPU; 0: unlimited")
+			percent := f.Int64("vram-overcommit-percent", 100, "VRAM overcommit in % of physical VRAM, 100 to 400; the excess is swapped to node memory")
 			return func(p *api.GPUPool) error {
 				if f.Changed("vram-overcommit-percent") {
 					p.Spec.VramOvercommitPercent = *percent
@@ -116,16 +116,16 @@ func (a *App) pools() *kind[api.GPUPool] {
 
 func (a *App) flavors() *kind[api.Flavor] {
 	return &kind[api.Flavor]{
-		app: a, noun: "flavor", about: "Sizes of virtual machines",
+		app: a, noun: "flavor", about: "Instance sizes",
 		columns: []string{"VCPUS", "MEMORY", "ROOT"},
 		row: func(f api.Flavor) []string {
 			return []string{fmt.Sprint(f.Spec.Vcpus), formatSize(f.Spec.MemoryBytes), formatSize(f.Spec.RootBytes)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Flavor) error {
-			vcpus := f.Int64("vcpus", 0, "virtual CPUs")
+			vcpus := f.Int64("vcpus", 0, "number of vCPUs")
 			var memory, root int64
-			f.Var(sizeFlag{&memory}, "memory", "RAM, as 1GiB")
-			f.Var(sizeFlag{&root}, "root-size", "root volume; the image's size unless given")
+			f.Var(sizeFlag{&memory}, "memory", "memory, e.g. 1GiB")
+			f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the image's size")
 			return func(o *api.Flavor) error {
 				o.Spec.Vcpus, o.Spec.MemoryBytes = cmp.Or(*vcpus, o.Spec.Vcpus), cmp.Or(memory, o.Spec.MemoryBytes)
 				o.Spec.RootBytes = cmp.Or(root, o.Spec.RootBytes)

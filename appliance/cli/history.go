@@ -8,9 +8,9 @@ import (
 
 // historyCommand shows how an instance came to be as it is.
 func (a *App) historyCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "history NAME|ID", Short: "Show what became of it, the newest first", Args: cobra.ExactArgs(1),
-		Long: "States, where it was, and what somebody asked for; basalt audit list --object says who. It goes with the instance."}
-	count := cmd.Flags().Int("count", 50, "how many; 0: all that are kept")
+	cmd := &cobra.Command{Use: "history NAME|ID", Short: "Show state changes, newest first", Args: cobra.ExactArgs(1),
+		Long: "Shows state changes, nodes and requests. `basalt audit list --object` shows who made them. The history is deleted with the instance."}
+	count := cmd.Flags().Int("count", 50, "maximum number of events; 0: all that are kept")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		i, err := k.get(cmd.Context(), args[0])
 		if err != nil {

@@ -23,9 +23,9 @@ func (a *App) images() *kind[api.Image] {
 		ready: imageReady,
 		flags: func(f *pflag.FlagSet) func(*api.Image) error {
 			format := f.String("format", "", "qcow2 or raw")
-			url := f.String("url", "", "where the nodes fetch it")
-			sum := f.String("sha256", "", "its checksum")
-			public := f.Bool("public", false, "every project may use it (operators)")
+			url := f.String("url", "", "URL from which the nodes download it")
+			sum := f.String("sha256", "", "SHA-256 checksum")
+			public := f.Bool("public", false, "available to every project (operators)")
 			return func(i *api.Image) error {
 				s := &i.Spec
 				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
@@ -63,16 +63,16 @@ func imageReady(i api.Image) (bool, string, error) {
 
 func importCommand(k *kind[api.Image]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "import NAME --file FILE | --url URL", Short: "Bring in a qcow2 or raw image", Args: cobra.ExactArgs(1),
-		Long: "Sends a file's bytes, or lets the nodes fetch a URL. A file's checksum is computed here unless it is\n" +
-			"given, so that what arrives is what was sent. Waits until the image is ready.",
+		Use: "import NAME --file FILE | --url URL", Short: "Import a qcow2 or raw image", Args: cobra.ExactArgs(1),
+		Long: "Uploads a file, or lets the nodes download a URL. Unless given, the checksum of a file is computed before the\n" +
+			"upload and verified after it. Waits until the image is ready.",
 	}
 	f := cmd.Flags()
 	file := f.String("file", "", "file to send")
-	url := f.String("url", "", "where the nodes fetch it")
-	sum := f.String("sha256", "", "its checksum")
-	format := f.String("format", "", "qcow2 or raw; found out unless given")
-	public := f.Bool("public", false, "every project may use it (operators)")
+	url := f.String("url", "", "URL from which the nodes download it")
+	sum := f.String("sha256", "", "SHA-256 checksum")
+	format := f.String("format", "", "qcow2 or raw; detected if not given")
+	public := f.Bool("public", false, "available to every project (operators)")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	f.Lookup("wait").DefValue = "true"

@@ -22,15 +22,15 @@ func (a *App) instances() *kind[api.Instance] {
 		detail: instanceDetail(a),
 		ready:  instanceReady, flags: instanceFlags,
 		filter: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&node, "node", "", "only those assigned to this node, name or id; for operators")
-			cmd.Flags().StringVar(&phase, "phase", "", "only those in this phase, as Running, Failed or NodeLost")
+			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
+			cmd.Flags().StringVar(&phase, "phase", "", "filter by state, e.g. Running, Failed or NodeLost")
 		},
 		narrow: func(q *client.Query) { q.Node, q.Phase = node, phase },
 	}
 	k.more = []*cobra.Command{
-		k.powerCommand("start", "Start it", (*client.API).StartInstance),
-		k.powerCommand("stop", "Shut it down", (*client.API).StopInstance),
-		k.powerCommand("restart", "Restart it", (*client.API).RestartInstance),
+		k.powerCommand("start", "Start an instance", (*client.API).StartInstance),
+		k.powerCommand("stop", "Shut down an instance", (*client.API).StopInstance),
+		k.powerCommand("restart", "Restart an instance", (*client.API).RestartInstance),
 		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k),
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
@@ -91,10 +91,10 @@ func instanceReady(i api.Instance) (bool, string, error) {
 // vgpuFlags are those that create, set and resize share.
 func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 	var vram int64
-	f.Var(sizeFlag{&vram}, "vram", "VRAM of its virtual GPU, as 1GiB")
+	f.Var(sizeFlag{&vram}, "vram", "VRAM of the virtual GPU, e.g. 1GiB")
 	pool := f.String("gpu-pool", "", "GPU pool (default \"default\")")
-	share := f.Int64("gpu-share", 0, "guaranteed share of the GPU's time, per cent")
-	tier := f.String("gpu-tier", "", "premium, standard or basic: how soon it gets the GPU, and what its time costs (default standard)")
+	share := f.Int64("gpu-share", 0, "guaranteed GPU time, in %")
+	tier := f.String("gpu-tier", "", "priority and price of GPU time: premium, standard or basic (default standard)")
 	none := f.Bool("no-gpu", false, "no virtual GPU")
 	return func(s *api.InstanceSpec) {
 		if *none {
@@ -125,18 +125,18 @@ func vgpuFlags(f *pflag.FlagSet) func(*api.InstanceSpec) {
 }
 
 func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
-	flavor := f.String("flavor", "", "flavor, name or id")
-	image := f.String("image", "", "image, name or id; the app's unless given")
-	app := f.String("app", "", "app that it is made from, name or id (basalt app list)")
+	flavor := f.String("flavor", "", "flavor, name or ID")
+	image := f.String("image", "", "image, name or ID; default: the app's")
+	app := f.String("app", "", "app to create it from, name or ID (basalt app list)")
 	vgpu := vgpuFlags(f)
 	var root int64
-	f.Var(sizeFlag{&root}, "root-size", "size of its root volume; the flavor's unless given")
-	keys := f.StringArray("ssh-key", nil, "file with public keys, any number of times")
+	f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the flavor's")
+	keys := f.StringArray("ssh-key", nil, "file with public keys, repeatable")
 	userData := f.String("user-data", "", "file with cloud-init user data")
 	stopped := f.Bool("stopped", false, "do not start it")
-	priority := f.Int64("priority", 0, "0 to 100: when room is short after a node is lost, higher ones start first")
-	ephemeral := f.Bool("ephemeral", false, "its root volume may be made anew from the image when its node is lost")
-	pool := f.String("storage-pool", "", "of its root volume: ceph, shared or local; the first of these that there is unless given")
+	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
+	ephemeral := f.Bool("ephemeral", false, "recreate the root volume from the image when its node is lost; its data is then lost")
+	pool := f.String("storage-pool", "", "pool for the root volume: ceph, shared or local; default: the first that is available")
 	networks := networkFlags(f)
 	return func(i *api.Instance) error {
 		s := &i.Spec
@@ -196,8 +196,8 @@ func (k *kind[T]) powerCommand(verb, about string, do func(*client.API, context.
 }
 
 func resizeCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Give it another flavor or virtual GPU, from its next start", Args: cobra.ExactArgs(1)}
-	flavor := cmd.Flags().String("flavor", "", "flavor, name or id")
+	cmd := &cobra.Command{Use: "resize NAME|ID", Short: "Change the flavor or virtual GPU; applies at the next start", Args: cobra.ExactArgs(1)}
+	flavor := cmd.Flags().String("flavor", "", "flavor, name or ID")
 	vgpu := vgpuFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.change(cmd.Context(), args[0], func(i *api.Instance) error {

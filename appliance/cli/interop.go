@@ -10,23 +10,24 @@ import (
 	"github.com/basalt-gpu/basalt/api/client"
 )
 
-const interopAbout = `Programs that were linked with NVIDIA's own runtime library ask the driver to show
-that it is NVIDIA's, and stop when it does not answer. With interop on, Basalt's
-guest library answers. It is off until an operator turns it on, for GPU pools:
-whether the vendor's licence allows it is the operator's to check. Every change
-is in the audit trail. Everything else works without it (docs/vendor-interop.md).`
+const interopAbout = `Programs linked with NVIDIA's own runtime library ask the driver to prove that it
+is NVIDIA's, and stop if it does not answer. With interop enabled, Basalt's guest
+library answers. Interop is disabled until an operator enables it for GPU pools;
+the operator must check that the vendor's licence allows it. Every change is
+recorded in the audit log. All other programs work without it
+(docs/vendor-interop.md).`
 
 // interopCommand shows and changes which pools' guests may answer the vendor
 // runtime's authenticity query.
 func (a *App) interopCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "interop", Short: "Whether programs of NVIDIA's own runtime library run", Long: interopAbout}
+	cmd := &cobra.Command{Use: "interop", Short: "Support for programs linked with NVIDIA's own runtime library", Long: interopAbout}
 	var pools []string
 	yes, no := true, false
-	cmd.PersistentFlags().StringSliceVar(&pools, "pool", nil, "GPU pool, name or id; may be given again (default: all)")
+	cmd.PersistentFlags().StringSliceVar(&pools, "pool", nil, "GPU pool, name or ID; repeatable (default: all)")
 	cmd.AddCommand(
-		a.interopVerb("status", "Show which pools have it", &pools, nil),
-		a.interopVerb("enable", "Turn it on, for programs that start from then on", &pools, &yes),
-		a.interopVerb("disable", "Turn it off, for programs that start from then on", &pools, &no))
+		a.interopVerb("status", "Show the pools with interop enabled", &pools, nil),
+		a.interopVerb("enable", "Enable interop for programs started from now on", &pools, &yes),
+		a.interopVerb("disable", "Disable interop for programs started from now on", &pools, &no))
 	return cmd
 }
 

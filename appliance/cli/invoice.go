@@ -16,7 +16,7 @@ import (
 
 func (a *App) invoices() *kind[api.Invoice] {
 	return &kind[api.Invoice]{
-		app: a, noun: "invoice", about: "What usage costs, and cost",
+		app: a, noun: "invoice", about: "Invoices",
 
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "FROM (UTC)", "TO", "TOTAL", "DUE"},
@@ -39,7 +39,7 @@ func (a *App) invoices() *kind[api.Invoice] {
 }
 
 func (a *App) invoicePreviewCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "preview", Short: "Show the invoice as it would be", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "preview", Short: "Preview the invoice for a period", Args: cobra.NoArgs}
 	period := a.periodFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		from, to, err := period()
@@ -59,10 +59,10 @@ func (a *App) invoicePreviewCommand() *cobra.Command {
 }
 
 func (a *App) invoiceExplainCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "explain [INVOICE] LINE", Short: "Show the hours that a line of an invoice is made of", Args: cobra.RangeArgs(1, 2),
-		Long: "LINE is the id that `basalt invoice show INVOICE` shows or, without INVOICE, `basalt invoice preview` of the same period. With --hour: the records of that hour."}
+	cmd := &cobra.Command{Use: "explain [INVOICE] LINE", Short: "Show the hourly breakdown of an invoice line item", Args: cobra.RangeArgs(1, 2),
+		Long: "LINE is the ID of a line item as shown by `basalt invoice show INVOICE` or, without INVOICE, by `basalt invoice preview` for the same period. With --hour, shows the usage records of that hour."}
 	period := a.periodFlags(cmd)
-	hour := cmd.Flags().String("hour", "", "only this hour, with its records, as 2026-03-01T12:00:00Z")
+	hour := cmd.Flags().String("hour", "", "only this hour, with its records, e.g. 2026-03-01T12:00:00Z")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		from, to, err := period()
 		if err != nil {
@@ -102,8 +102,8 @@ func explanationTable(e api.InvoiceExplanation) table {
 
 // periodFlags are --from and --to: this month until now unless given.
 func (a *App) periodFlags(cmd *cobra.Command) func() (from, to time.Time, err error) {
-	first := cmd.Flags().String("from", "", "first moment, as 2026-03-01 or 2026-03-01T12:00:00Z; the month's first unless given")
-	end := cmd.Flags().String("to", "", "end, not included; now unless given")
+	first := cmd.Flags().String("from", "", "start, e.g. 2026-03-01 or 2026-03-01T12:00:00Z; default: the first of the month")
+	end := cmd.Flags().String("to", "", "end (exclusive); default: now")
 	return func() (from, to time.Time, err error) {
 		now := a.Now().UTC()
 		if from, err = moment(*first, time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)); err != nil {

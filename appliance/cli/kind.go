@@ -136,12 +136,12 @@ func (k *kind[T]) printOne(ctx context.Context, o T) error {
 }
 
 func (k *kind[T]) listCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List them", Args: cobra.NoArgs}
-	limit := cmd.Flags().Int("limit", 0, "at most so many, in their order; 0: all")
+	cmd := &cobra.Command{Use: "list", Short: "List " + kindsWords(k.name()), Args: cobra.NoArgs}
+	limit := cmd.Flags().Int("limit", 0, "maximum number of results; 0: all")
 	search, selector := new(string), new(string)
 	if k.can(api.CanGet) {
-		cmd.Flags().StringVar(search, "search", "", "only those with this in their name or id, or with an address that begins so")
-		cmd.Flags().StringVarP(selector, "selector", "l", "", "only those with such labels: key=value, key!=value, key or !key, with commas between")
+		cmd.Flags().StringVar(search, "search", "", "filter by part of the name or ID, or the beginning of an address")
+		cmd.Flags().StringVarP(selector, "selector", "l", "", "filter by labels, comma-separated: key=value, key!=value, key or !key")
 	}
 	if k.filter != nil {
 		k.filter(cmd)
@@ -177,7 +177,7 @@ func (k *kind[T]) listCommand() *cobra.Command {
 
 func (k *kind[T]) getCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "get NAME|ID", Aliases: []string{"show"}, Short: "Show one", Args: cobra.ExactArgs(1),
+		Use: "get NAME|ID", Aliases: []string{"show"}, Short: "Show " + aKind(k.name()), Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.get(cmd.Context(), args[0])
 			if err == nil {
@@ -195,9 +195,9 @@ func (k *kind[T]) getCommand() *cobra.Command {
 }
 
 func (k *kind[T]) createCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "create NAME", Short: "Make one", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create " + aKind(k.name()), Args: cobra.ExactArgs(1)}
 	fill := k.flags(cmd.Flags())
-	labels := cmd.Flags().StringToString("label", nil, "key=value, any number of times")
+	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable")
 	w := k.waitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var o T
@@ -222,9 +222,9 @@ func (k *kind[T]) createCommand() *cobra.Command {
 }
 
 func (k *kind[T]) setCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "set NAME|ID", Short: "Change what the flags say", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "set NAME|ID", Short: "Update " + aKind(k.name()), Args: cobra.ExactArgs(1)}
 	fill := k.flags(cmd.Flags())
-	labels := cmd.Flags().StringToString("label", nil, "key=value, any number of times; key= takes it off")
+	labels := cmd.Flags().StringToString("label", nil, "key=value, repeatable; key= removes the label")
 	name := cmd.Flags().String("name", "", "new name")
 	w := k.waitFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -277,7 +277,7 @@ func (k *kind[T]) change(ctx context.Context, ref string, change func(*T) error)
 }
 
 func (k *kind[T]) deleteCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "delete NAME|ID…", Short: "Delete them", Args: cobra.MinimumNArgs(1)}
+	cmd := &cobra.Command{Use: "delete NAME|ID…", Short: "Delete " + kindsWords(k.name()), Args: cobra.MinimumNArgs(1)}
 	w := k.waitFlags(cmd)
 	remove := func(ctx context.Context, id string) (T, error) { return k.objects().Delete(ctx, id) }
 	if k.remove != nil {

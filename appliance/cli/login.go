@@ -17,14 +17,14 @@ import (
 
 func (a *App) loginCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "login", Short: "Remember --server, --ca-file, --organization, --project, and a key or a session", Args: cobra.NoArgs,
-		Long: "With --email it asks for the password, and for a one-time code where they are on, and begins a session;\n" +
-			"with --oidc it prints an address for a browser on this machine, and waits until one has logged in there;\n" +
-			"else it checks the key of --token. It writes config.yaml in the user's configuration folder, readable by\n" +
-			"its owner only.",
+		Use: "login", Short: "Sign in, and save the server, defaults and credentials", Args: cobra.NoArgs,
+		Long: "With --email, prompts for the password, and for a one-time code if two-factor authentication is on. With --oidc,\n" +
+			"prints a URL to open in a browser on this computer, and waits until you have signed in there. Otherwise, verifies\n" +
+			"the API key given by --token. The configuration is saved as config.yaml in the user's configuration folder,\n" +
+			"readable only by its owner.",
 	}
-	email := cmd.Flags().String("email", "", "log in as this user; the password is asked for, or is a line of the input")
-	oidc := cmd.Flags().String("oidc", "", "log in with this identity provider, in a browser on this machine")
+	email := cmd.Flags().String("email", "", "sign in as this user; the password is prompted for, or read from standard input")
+	oidc := cmd.Flags().String("oidc", "", "sign in with this identity provider, in a browser on this computer")
 	cmd.MarkFlagsMutuallyExclusive("email", "oidc")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if a.ConfigDir == "" {
@@ -37,7 +37,7 @@ func (a *App) loginCommand() *cobra.Command {
 			return a.session(cmd.Context(), *email)
 		}
 		if a.config.Token == "" {
-			return usagef("no key: give --token, or --email to log in with a password")
+			return usagef("no key: give --token, or --email to sign in with a password")
 		}
 		return a.remember(cmd.Context())
 	}
@@ -87,13 +87,13 @@ func (a *App) remember(ctx context.Context) error {
 	if err := a.writeConfig(a.config); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "Logged in at %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
+	fmt.Fprintf(a.Out, "Signed in to %s as %s (%s).\n", a.config.Server, first(me.Name, me.Key), me.Role)
 	return nil
 }
 
 func (a *App) logoutCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "logout", Short: "End the session of the last login, and forget it", Args: cobra.NoArgs,
+		Use: "logout", Short: "Sign out, and remove the saved session", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			saved, err := a.readConfig()
 			if err != nil {
@@ -111,16 +111,16 @@ func (a *App) logoutCommand() *cobra.Command {
 			if err := a.writeConfig(saved); err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "Logged out of %s.\n", saved.Server)
+			fmt.Fprintf(a.Out, "Signed out of %s.\n", saved.Server)
 			return nil
 		},
 	}
 }
 
 func (a *App) passwordCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "password", Short: "Set or change your own password"}
+	cmd := &cobra.Command{Use: "password", Short: "Set or change your password"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "set TOKEN", Short: "Set it with the token that you were given", Args: cobra.ExactArgs(1),
+		Use: "set TOKEN", Short: "Set your password with the token you received", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			password, err := a.secret(bufio.NewReader(a.In), "New password: ")
 			if err != nil {
@@ -134,7 +134,7 @@ func (a *App) passwordCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "change", Short: "Change it; every other session ends", Args: cobra.NoArgs,
+		Use: "change", Short: "Change your password; all your other sessions end", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := bufio.NewReader(a.In)
 			old, err := a.secret(in, "Old password: ")

@@ -74,7 +74,7 @@ func TestLoginAtATerminal(t *testing.T) {
 		}
 		return c
 	}
-	shown := run("One-time codes are on", []string{"totp", "enable"}, func(shown string) string {
+	shown := run("Two-factor authentication is on", []string{"totp", "enable"}, func(shown string) string {
 		secret = regexp.MustCompile(`secret: ([A-Z2-7]+)`).FindStringSubmatch(shown)[1]
 		return now(time.Now())
 	})
@@ -86,7 +86,7 @@ func TestLoginAtATerminal(t *testing.T) {
 	run("", login, is(password), is("000000"))
 	// The next step's: one that was used is not good again.
 	run("(operator)", login, is(password), is(now(time.Now().Add(30*time.Second))))
-	run("are off", []string{"totp", "disable"}, is(password), is(recovery))
+	run("authentication is off", []string{"totp", "disable"}, is(password), is(recovery))
 	run("(operator)", login, is(password))
-	run("Logged out", []string{"logout"})
+	run("Signed out", []string{"logout"})
 }

@@ -12,7 +12,7 @@ import (
 
 func (a *App) migrations() *kind[api.Migration] {
 	k := &kind[api.Migration]{
-		app: a, noun: "migration", about: "Moves of running instances from node to node", readOnly: true,
+		app: a, noun: "migration", about: "Live migrations of instances", readOnly: true,
 
 		refs:    []api.Kind{api.KindNode, api.KindInstance},
 		columns: []string{"PHASE", "INSTANCE", "FROM", "TO", "DONE", "DOWNTIME", "NOTE"},
@@ -61,7 +61,7 @@ func migrationReady(m api.Migration) (bool, string, error) {
 
 func abortCommand(k *kind[api.Migration]) *cobra.Command {
 	return &cobra.Command{
-		Use: "abort NAME|ID", Short: "End it; the instance stays where it is", Args: cobra.ExactArgs(1),
+		Use: "abort NAME|ID", Short: "Abort a migration; the instance stays on its node", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := k.change(cmd.Context(), args[0], func(m *api.Migration) error {
 				if m.Assignment.Phase.Ended() {
@@ -81,10 +81,10 @@ func abortCommand(k *kind[api.Migration]) *cobra.Command {
 // migrateCommand of an instance makes a migration and follows it.
 func (a *App) migrateCommand(instances *kind[api.Instance]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "migrate NAME|ID", Short: "Move it to another node while it runs", Args: cobra.ExactArgs(1),
-		Long: "For instances without a virtual GPU. Its disk comes along when the nodes do not share it.",
+		Use: "migrate NAME|ID", Short: "Live-migrate an instance to another node", Args: cobra.ExactArgs(1),
+		Long: "Instances with a virtual GPU cannot be migrated. The disk is copied if the nodes do not share its storage.",
 	}
-	to := cmd.Flags().String("to", "", "node, name or id; the cluster chooses unless given")
+	to := cmd.Flags().String("to", "", "target node, name or ID; default: automatic")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -19,18 +19,18 @@ import (
 
 // billingFlags declares how an organization pays.
 func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.OrganizationBilling, error) {
-	mode := f.String("billing", "", "invoice, prepaid, or none: nobody sends it invoices")
-	zone := f.String("time-zone", "", "whose months it is invoiced by, as Europe/Berlin; UTC unless given")
-	due := f.Int64("due-days", 0, "from an invoice's issue until it is due; 14 unless given")
-	since := f.String("billing-since", "", "it is invoiced from that month on, as 2026-03-01; from this one unless given")
-	warn := f.String("warn-below", "", "prepaid: warn when less is left")
-	credit := f.String("credit", "", "prepaid: how much may be used beyond what was paid")
-	stop := f.Int64("stop-after-days", 0, "invoice: from the due date until nothing new is made or started; 7 unless given")
-	suspend := f.Int64("suspend-after-days", 0, "until instances stop; 14, prepaid 1, unless given")
-	remove := f.Int64("delete-after-days", 0, "from there until what it runs is deleted for good, a week after a warning; 0, which it is unless given: never")
-	grace := f.String("grace-until", "", "until then it is warned, and nothing more; as 2026-03-01")
-	address := f.StringArray("address", nil, "a line of its address on invoices; may be repeated")
-	taxID := f.String("tax-id", "", "its tax id on invoices")
+	mode := f.String("billing", "", "invoice, prepaid, or none (not billed)")
+	zone := f.String("time-zone", "", "billing time zone, e.g. Europe/Berlin; default: UTC")
+	due := f.Int64("due-days", 0, "payment term in days; default: 14")
+	since := f.String("billing-since", "", "first month to invoice, e.g. 2026-03-01; default: this month")
+	warn := f.String("warn-below", "", "prepaid: warn when the balance falls below this")
+	credit := f.String("credit", "", "prepaid: credit limit")
+	stop := f.Int64("stop-after-days", 0, "invoice: days after the due date until nothing new can be created or started; default: 7")
+	suspend := f.Int64("suspend-after-days", 0, "days until instances are stopped; default: 14, prepaid 1")
+	remove := f.Int64("delete-after-days", 0, "days after that until its resources are permanently deleted, a week after a warning; 0 (default): never")
+	grace := f.String("grace-until", "", "grace period: only warn until this day, e.g. 2026-03-01")
+	address := f.StringArray("address", nil, "line of the billing address, repeatable")
+	taxID := f.String("tax-id", "", "tax ID on invoices")
 	return func(old *api.OrganizationBilling) (*api.OrganizationBilling, error) {
 		given := *zone != "" || *since != "" || *warn+*credit+*grace != "" || slices.ContainsFunc([]string{"due-days", "stop-after-days", "suspend-after-days", "delete-after-days"}, f.Changed) || len(*address) > 0 || *taxID != ""
 		switch {
@@ -80,7 +80,7 @@ func billingFlags(f *pflag.FlagSet) func(*api.OrganizationBilling) (*api.Organiz
 
 func (a *App) creditNotes() *kind[api.CreditNote] {
 	return &kind[api.CreditNote]{
-		app: a, noun: "credit-note", about: "What was taken back of invoices",
+		app: a, noun: "credit-note", about: "Credit notes on invoices",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindInvoice},
 		columns: []string{"ORGANIZATION", "INVOICE", "TOTAL", "REASON"},
@@ -101,7 +101,7 @@ func (a *App) creditNotes() *kind[api.CreditNote] {
 
 func (a *App) payments() *kind[api.Payment] {
 	return &kind[api.Payment]{
-		app: a, noun: "payment", about: "What was paid, and given back", plainRow: true,
+		app: a, noun: "payment", about: "Payments and refunds", plainRow: true,
 
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "TYPE", "AMOUNT", "REFERENCE", "RECEIVED"},
@@ -113,13 +113,13 @@ func (a *App) payments() *kind[api.Payment] {
 }
 
 func (a *App) paymentAddCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "add AMOUNT CURRENCY", Short: "Note a payment", Args: cobra.ExactArgs(2),
-		Long:    "The reference makes it count once: noted again it changes nothing. A prepaid organization's payment tops up its wallet.",
+	cmd := &cobra.Command{Use: "add AMOUNT CURRENCY", Short: "Record a payment", Args: cobra.ExactArgs(2),
+		Long:    "A payment recorded twice with the same reference counts once. Payments of a prepaid organization top up its wallet.",
 		Example: "basalt payment add 250 EUR --organization acme --reference bank-2026-0042"}
-	reference := cmd.Flags().String("reference", "", "what it is called outside, as a bank's transaction")
-	refund := cmd.Flags().Bool("refund", false, "money that goes back")
-	received := cmd.Flags().String("received", "", "when, as 2026-03-01; now unless given")
-	note := cmd.Flags().String("note", "", "for people")
+	reference := cmd.Flags().String("reference", "", "reference, e.g. of the bank transaction")
+	refund := cmd.Flags().Bool("refund", false, "record a refund")
+	received := cmd.Flags().String("received", "", "date received, e.g. 2026-03-01; default: now")
+	note := cmd.Flags().String("note", "", "free text")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p := api.Payment{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.PaymentSpec{Currency: strings.ToUpper(args[1]), Reference: *reference, Note: *note}}
 		if *refund {
@@ -141,11 +141,11 @@ func (a *App) paymentAddCommand() *cobra.Command {
 }
 
 func (a *App) invoiceCreditCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "credit INVOICE", Short: "Take back an invoice, or a part of it", Args: cobra.ExactArgs(1),
-		Long:    "Without --line: all that is left of it. Taxes follow the lines that they are on.",
+	cmd := &cobra.Command{Use: "credit INVOICE", Short: "Credit an invoice, or part of it", Args: cobra.ExactArgs(1),
+		Long:    "Without --line, credits the remaining amount of the invoice. Taxes are credited with their line items.",
 		Example: "basalt invoice credit inv-000042 --line line-0123456789ab=1.50 --reason 'outage on Monday'"}
-	lines := cmd.Flags().StringArray("line", nil, "LINE=AMOUNT; may be repeated")
-	reason := cmd.Flags().String("reason", "", "for people")
+	lines := cmd.Flags().StringArray("line", nil, "LINE=AMOUNT, repeatable")
+	reason := cmd.Flags().String("reason", "", "free text")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n := api.CreditNote{Meta: api.Meta{Organization: a.config.Organization}, Spec: api.CreditNoteSpec{Invoice: api.InvoiceID(args[0]), Reason: *reason}}
 		for _, l := range *lines {
@@ -169,7 +169,7 @@ func (a *App) invoiceCreditCommand() *cobra.Command {
 }
 
 func (a *App) ledgerCommand() *cobra.Command {
-	return &cobra.Command{Use: "ledger", Short: "Show an organization's accounts, made of its invoices, credit notes and payments", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "ledger", Short: "Show an organization's ledger, calculated from invoices, credit notes and payments", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			l, err := a.api.Ledger(cmd.Context(), a.config.Organization)
 			if err != nil {
@@ -200,7 +200,7 @@ func parseMicros(s string) (int64, error) {
 }
 
 func (a *App) walletCommand() *cobra.Command {
-	return &cobra.Command{Use: "wallet", Short: "Show what an organization has paid in advance or owes, and what follows", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "wallet", Short: "Show an organization's balance and billing state", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			w, err := a.api.Wallet(cmd.Context(), a.config.Organization)
 			if err != nil {
@@ -219,7 +219,7 @@ func (a *App) walletCommand() *cobra.Command {
 
 func (a *App) budgets() *kind[api.Budget] {
 	return &kind[api.Budget]{
-		app: a, noun: "budget", about: "What may be spent in a month",
+		app: a, noun: "budget", about: "Monthly budgets",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ORGANIZATION", "OF", "AMOUNT", "CAP", "SPENT", "NOTE"},
@@ -234,10 +234,10 @@ func (a *App) budgets() *kind[api.Budget] {
 			return []string{a.named(b.Meta.Organization), cmp.Or(a.named(string(b.Spec.Project)), "all"), formatMicros(b.Spec.AmountMicros), string(b.Spec.Cap), formatMicros(b.Status.SpentMicros), note}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Budget) error {
-			amount := f.String("amount", "", "for a month, in the currency of the organization's prices")
-			of := f.String("of", "", "project, name or id; of all of the organization unless given")
-			limit := f.String("cap", "", "when it is used: none, stop (makes and starts nothing new) or suspend (stops what runs as well)")
-			alerts := f.Int64Slice("alert", nil, "per cent at which to alert; may be repeated")
+			amount := f.String("amount", "", "monthly amount, in the currency of the organization's price book")
+			of := f.String("of", "", "project, name or ID; default: the whole organization")
+			limit := f.String("cap", "", "when used up: none, stop (nothing new can be created or started) or suspend (running instances are stopped as well)")
+			alerts := f.Int64Slice("alert", nil, "threshold for an alert, in %; repeatable")
 			return func(b *api.Budget) (err error) {
 				if *amount != "" {
 					if b.Spec.AmountMicros, err = parseMicros(*amount); err != nil {
@@ -256,7 +256,7 @@ func (a *App) budgets() *kind[api.Budget] {
 
 // pdfCommand writes a document to a file.
 func (a *App) pdfCommand(write func(ctx context.Context, ref, organization string, w io.Writer) error) *cobra.Command {
-	return &cobra.Command{Use: "pdf NUMBER FILE", Short: "Write it as PDF", Args: cobra.ExactArgs(2),
+	return &cobra.Command{Use: "pdf NUMBER FILE", Short: "Download the PDF", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var raw bytes.Buffer // no file of a document that there is not
 			if err := write(cmd.Context(), args[0], a.config.Organization, &raw); err != nil {

@@ -15,7 +15,7 @@ func (a *App) networks() *kind[api.Network] {
 	return &kind[api.Network]{
 		app: a, noun: "network", about: "Private networks of a project",
 		more:    []*cobra.Command{a.traceCommand()},
-		columns: []string{"PHASE", "IPV4", "IPV6", "WAY OUT", "NOTE"},
+		columns: []string{"PHASE", "IPV4", "IPV6", "EXTERNAL ACCESS", "NOTE"},
 		row: func(n api.Network) []string {
 			out := "router"
 			if n.Spec.Isolated {
@@ -30,11 +30,11 @@ func (a *App) networks() *kind[api.Network] {
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Network) error {
-			cidr4 := f.String("cidr4", "", "IPv4 addresses, as 10.20.0.0/24")
-			cidr6 := f.String("cidr6", "", "IPv6 addresses, a /64")
-			dns := f.StringSlice("dns", nil, "resolvers of names outside, with commas between")
-			isolated := f.Bool("isolated", false, "no router: nothing leaves it, nothing comes in")
-			mtu := f.Int64("mtu", 0, "bytes; 1442 unless given")
+			cidr4 := f.String("cidr4", "", "IPv4 range, e.g. 10.20.0.0/24")
+			cidr6 := f.String("cidr6", "", "IPv6 range, a /64")
+			dns := f.StringSlice("dns", nil, "DNS servers, comma-separated")
+			isolated := f.Bool("isolated", false, "isolated: no router, no traffic in or out")
+			mtu := f.Int64("mtu", 0, "MTU in bytes; default: 1442")
 			return func(n *api.Network) error {
 				s := &n.Spec
 				s.Cidr4, s.Cidr6, s.Mtu = cmp.Or(*cidr4, s.Cidr4), cmp.Or(*cidr6, s.Cidr6), cmp.Or(*mtu, s.Mtu)
@@ -53,8 +53,8 @@ func (a *App) networks() *kind[api.Network] {
 // traceCommand ends with 1 when the packet does not arrive.
 func (a *App) traceCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "trace FROM TO PACKET", Short: "Where a packet goes, or what drops it, in words",
-		Long: "FROM and TO are instances, or addresses; PACKET is the first of a connection:\ntcp/443, udp/53, icmp or icmp6.",
+		Use: "trace FROM TO PACKET", Short: "Trace a packet: where it goes, or what drops it",
+		Long: "FROM and TO are instances or addresses. PACKET is the first packet of a connection:\ntcp/443, udp/53, icmp or icmp6.",
 		Args: cobra.ExactArgs(3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, err := a.api.TraceNetwork(cmd.Context(), args[0], args[1], args[2], a.config.Project)
@@ -80,7 +80,7 @@ func networkPhase(p api.NetworkPhase) string { return string(cmp.Or(p, api.Netwo
 func (a *App) securityGroups() *kind[api.SecurityGroup] {
 	return &kind[api.SecurityGroup]{
 		app: a, noun: "security-group", aliases: []string{"sg"},
-		about:   "What may reach an instance, and what it may reach",
+		about:   "Firewall rules for instances",
 		columns: []string{"RULES"}, refs: []api.Kind{api.KindSecurityGroup},
 		row: func(g api.SecurityGroup) []string { return []string{fmt.Sprint(len(g.Spec.Rules))} },
 		detail: func(g api.SecurityGroup) (d detail) {
@@ -90,7 +90,7 @@ func (a *App) securityGroups() *kind[api.SecurityGroup] {
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.SecurityGroup) error {
-			allow := f.StringArray("allow", nil, `"ingress tcp 443 from 0.0.0.0/0", "ingress any from group web", "egress any"; any number of times, in place of what was allowed`)
+			allow := f.StringArray("allow", nil, `"ingress tcp 443 from 0.0.0.0/0", "ingress any from group web", "egress any"; repeatable; replaces the previous rules`)
 			return func(g *api.SecurityGroup) error {
 				if !f.Changed("allow") {
 					return nil
@@ -156,7 +156,7 @@ func parseRule(text string) (api.SecurityRule, error) {
 
 func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 	return &kind[api.ExternalNetwork]{
-		app: a, noun: "external-network", about: "Networks outside: where routers go out and floating IPs come from",
+		app: a, noun: "external-network", about: "External networks, used by routers and floating IPs",
 		columns: []string{"PHASE", "IPV4", "IPV6", "VLAN", "DEFAULT", "NOTE"},
 		row: func(n api.ExternalNetwork) []string {
 			vlan, isDefault := "", ""
@@ -175,13 +175,13 @@ func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 			return d
 		},
 		flags: func(f *pflag.FlagSet) func(*api.ExternalNetwork) error {
-			cable := f.String("physical-network", "", "which of the nodes' cables; external unless given")
+			cable := f.String("physical-network", "", "physical network of the nodes; default: external")
 			vlan := f.Int64("vlan", 0, "VLAN; 0: untagged")
-			cidr4, cidr6 := f.String("cidr4", "", "its IPv4 network"), f.String("cidr6", "", "its IPv6 network")
-			gw4, gw6 := f.String("gateway4", "", "its IPv4 router"), f.String("gateway6", "", "its IPv6 router")
-			r4 := f.StringSlice("ranges4", nil, "IPv4 addresses to give out, FIRST-LAST with commas between")
-			r6 := f.StringSlice("ranges6", nil, "IPv6 addresses to give out")
-			isDefault := f.Bool("default", false, "routers go out here, and floating IPs come from here")
+			cidr4, cidr6 := f.String("cidr4", "", "IPv4 network"), f.String("cidr6", "", "IPv6 network")
+			gw4, gw6 := f.String("gateway4", "", "IPv4 gateway"), f.String("gateway6", "", "IPv6 gateway")
+			r4 := f.StringSlice("ranges4", nil, "assignable IPv4 addresses, FIRST-LAST, comma-separated")
+			r6 := f.StringSlice("ranges6", nil, "assignable IPv6 addresses")
+			isDefault := f.Bool("default", false, "default external network for routers and floating IPs")
 			return func(n *api.ExternalNetwork) error {
 				s := &n.Spec
 				s.PhysicalNetwork = cmp.Or(*cable, s.PhysicalNetwork)
@@ -207,7 +207,7 @@ func (a *App) externalNetworks() *kind[api.ExternalNetwork] {
 
 func (a *App) routers() *kind[api.Router] {
 	return &kind[api.Router]{
-		app: a, noun: "router", about: "Projects' ways out; the cluster makes them",
+		app: a, noun: "router", about: "Project routers, which the cluster creates",
 
 		refs:    []api.Kind{api.KindExternalNetwork, api.KindNode, api.KindProject},
 		columns: []string{"PROJECT", "PHASE", "OUT THROUGH", "IPV4", "IPV6", "NODE", "NOTE"},
@@ -220,7 +220,7 @@ func (a *App) routers() *kind[api.Router] {
 
 func (a *App) floatingIPs() *kind[api.FloatingIP] {
 	return &kind[api.FloatingIP]{
-		app: a, noun: "floating-ip", aliases: []string{"fip"}, about: "Addresses outside that reach an instance",
+		app: a, noun: "floating-ip", aliases: []string{"fip"}, about: "External addresses that can be attached to instances",
 
 		refs:    []api.Kind{api.KindInstance, api.KindExternalNetwork},
 		columns: []string{"ADDRESS", "PHASE", "INSTANCE", "OF", "NOTE"},
@@ -229,10 +229,10 @@ func (a *App) floatingIPs() *kind[api.FloatingIP] {
 				cmp.Or(f.Assignment.Reason, f.Status.LastError)}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.FloatingIP) error {
-			from := f.String("external-network", "", "where from; the default one unless given")
-			instance := f.String("instance", "", "it reaches this instance")
-			network := f.String("network", "", "which of the instance's; its first unless given")
-			free := f.Bool("free", false, "it reaches no instance")
+			from := f.String("external-network", "", "external network; default: the default one")
+			instance := f.String("instance", "", "attach to this instance")
+			network := f.String("network", "", "network of the instance; default: its first")
+			free := f.Bool("free", false, "detach from its instance")
 			return func(o *api.FloatingIP) error {
 				s := &o.Spec
 				s.ExternalNetwork = cmp.Or(api.ExternalNetworkID(*from), s.ExternalNetwork)
@@ -251,7 +251,7 @@ func (a *App) floatingIPs() *kind[api.FloatingIP] {
 
 func (a *App) loadBalancers() *kind[api.LoadBalancer] {
 	return &kind[api.LoadBalancer]{
-		app: a, noun: "load-balancer", aliases: []string{"lb"}, about: "One address for many instances",
+		app: a, noun: "load-balancer", aliases: []string{"lb"}, about: "Distribute connections to one address across several instances",
 
 		refs:    []api.Kind{api.KindInstance, api.KindNetwork, api.KindFloatingIP},
 		columns: []string{"PHASE", "ADDRESS", "PORT", "BACKENDS", "NETWORK", "FLOATING IP", "NOTE"},
@@ -274,14 +274,14 @@ func (a *App) loadBalancers() *kind[api.LoadBalancer] {
 }
 
 func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
-	network := f.String("network", "", "network, name or id; default unless given")
-	protocol := f.String("protocol", "", "tcp or udp; tcp unless given")
+	network := f.String("network", "", "network, name or ID; default: the one named default")
+	protocol := f.String("protocol", "", "tcp or udp; default: tcp")
 	port := f.Int64("port", 0, "the port that it listens on")
-	backends := f.StringArray("backend", nil, "INSTANCE:PORT, any number of times, in place of those that it had")
+	backends := f.StringArray("backend", nil, "INSTANCE:PORT, repeatable; replaces the previous ones")
 	none := f.Bool("no-backends", false, "to none")
-	health := f.Bool("health", false, "send nothing to backends that do not answer")
-	inside := f.Bool("inside", false, "not reached from outside")
-	fip := f.String("floating-ip", "", "reached from outside with this address")
+	health := f.Bool("health", false, "enable health checks: skip backends that do not respond")
+	inside := f.Bool("inside", false, "internal only, without a floating IP")
+	fip := f.String("floating-ip", "", "external address of the load balancer")
 	return func(l *api.LoadBalancer) error {
 		s := &l.Spec
 		s.Network = cmp.Or(api.NetworkID(*network), s.Network, api.DefaultName)
@@ -312,8 +312,8 @@ func loadBalancerFlags(f *pflag.FlagSet) func(*api.LoadBalancer) error {
 
 // networkFlags of an instance.
 func networkFlags(f *pflag.FlagSet) func(*api.InstanceSpec) error {
-	networks := f.StringArray("network", nil, "NETWORK, or NETWORK,ADDRESS for an address of your choice; any number of times; the project's default one unless given")
-	groups := f.StringSlice("security-group", nil, "security groups of its ports; the project's default one unless given")
+	networks := f.StringArray("network", nil, "NETWORK, or NETWORK,ADDRESS for a fixed address; repeatable; default: the project's default network")
+	groups := f.StringSlice("security-group", nil, "security groups of its ports; default: the project's default security group")
 	return func(s *api.InstanceSpec) error {
 		if f.Changed("network") {
 			s.Networks = nil

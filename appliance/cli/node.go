@@ -11,7 +11,7 @@ import (
 
 func (a *App) joinTokens() *kind[api.JoinToken] {
 	k := &kind[api.JoinToken]{
-		app: a, noun: "join-token", about: "Tokens that let a new node in",
+		app: a, noun: "join-token", about: "Join tokens for new nodes",
 
 		refs:    []api.Kind{api.KindNode},
 		columns: []string{"EXPIRES", "USED BY"},
@@ -30,17 +30,17 @@ func (a *App) joinTokens() *kind[api.JoinToken] {
 // nodeCommands are the verbs of a node beyond those of every kind.
 func (a *App) nodeCommands(k *kind[api.Node]) []*cobra.Command {
 	return []*cobra.Command{a.nodeTokenCommand(), a.nodeJoinCommand(), a.nodeRebuildCommand(), a.nodeLeaveCommand(), a.nodeRemoveCommand(k),
-		drainCommand(k, "drain", "Move everything away from it, and give it nothing new", true),
-		drainCommand(k, "undrain", "Let it take work again", false)}
+		drainCommand(k, "drain", "Drain a node: migrate its instances and accept no new ones", true),
+		drainCommand(k, "undrain", "Return a node to service", false)}
 }
 
 func (a *App) nodeRemoveCommand(k *kind[api.Node]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "remove NAME|ID", Short: "Take a node out of the cluster", Args: cobra.ExactArgs(1),
-		Long: "For a node that is drained, or dead. With --force also for one with instances on it: they start\n" +
-			"elsewhere, or are lost with its disks. Say --force only when the node is certainly switched off.",
+		Use: "remove NAME|ID", Short: "Remove a node from the cluster", Args: cobra.ExactArgs(1),
+		Long: "The node must be drained, or lost. With --force it may still have instances: they are started on other nodes, or\n" +
+			"lost with its disks. Use --force only if the node is permanently powered off.",
 	}
-	force := cmd.Flags().Bool("force", false, "the node is certainly switched off")
+	force := cmd.Flags().Bool("force", false, "the node is permanently powered off")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n, err := k.get(cmd.Context(), args[0])
 		if err != nil {

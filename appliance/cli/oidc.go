@@ -30,7 +30,7 @@ func (a *App) oidcSession(ctx context.Context, provider string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Err, "Open this address in a browser on this machine, and log in there:\n\n  %s\n\n", printable(f.URL))
+	fmt.Fprintf(a.Err, "Open this URL in a browser on this computer, and sign in there:\n\n  %s\n\n", printable(f.URL))
 	in, err := awaitCode(ctx, l)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 		return x.in, x.err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody has logged in for %s", oidcWait)
+			return api.OIDCFinish{}, api.Errorf(codeTimeout, "nobody signed in within %s", oidcWait)
 		}
 		return api.OIDCFinish{}, ctx.Err()
 	}
@@ -92,7 +92,7 @@ func awaitCode(ctx context.Context, l net.Listener) (api.OIDCFinish, error) {
 
 func (a *App) identityProviders() *kind[api.IdentityProvider] {
 	return &kind[api.IdentityProvider]{
-		app: a, noun: "identity-provider", about: "Who else says who somebody is (OpenID Connect)",
+		app: a, noun: "identity-provider", about: "Identity providers (OpenID Connect)",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"ISSUER", "CLIENT", "MAKES USERS", "GRANTS"},
@@ -112,13 +112,13 @@ func (a *App) identityProviders() *kind[api.IdentityProvider] {
 }
 
 func identityProviderFlags(f *pflag.FlagSet) func(*api.IdentityProvider) error {
-	issuer, id := f.String("issuer", "", "as its tokens say: what stands before /.well-known/openid-configuration"), f.String("client-id", "", "of Basalt, there")
+	issuer, id := f.String("issuer", "", "as its tokens say: what stands before /.well-known/openid-configuration"), f.String("client-id", "", "Basalt's client ID at the provider")
 	secret := f.String("client-secret-file", "", "file with the client's secret")
-	redirects := f.StringSlice("redirect", nil, "address of a portal that browsers come back to; the CLI needs none")
-	scopes := f.StringSlice("scopes", nil, "besides openid and email")
-	makes := f.Bool("create-users", false, "whoever has a grant by his claims becomes a user at the first login")
-	organization := f.String("users-organization", "", "whose admins manage the users that it makes")
-	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]], instead of those it had; may be repeated")
+	redirects := f.StringSlice("redirect", nil, "portal URL that browsers return to; not needed for the CLI")
+	scopes := f.StringSlice("scopes", nil, "additional scopes to request")
+	makes := f.Bool("create-users", false, "create a user at first sign-in for anyone who has a grant by their claims")
+	organization := f.String("users-organization", "", "organization whose administrators manage the users it creates")
+	grants := f.StringArray("grant", nil, "CLAIM=VALUE:ROLE[@ORGANIZATION[/PROJECT]]; replaces the previous ones; repeatable")
 	return func(p *api.IdentityProvider) error {
 		s := &p.Spec
 		s.Issuer, s.ClientID, s.Organization = cmp.Or(*issuer, s.Issuer), cmp.Or(*id, s.ClientID), cmp.Or(*organization, s.Organization)

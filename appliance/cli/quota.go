@@ -15,7 +15,7 @@ import (
 
 // quotaFlag declares --quota, and puts what was given into an object's quotas.
 func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
-	given := f.StringArray("quota", nil, "NAME=AMOUNT, as vcpus=16 or memoryBytes=64GiB; NAME=none takes it off; may be repeated")
+	given := f.StringArray("quota", nil, "NAME=AMOUNT, e.g. vcpus=16 or memoryBytes=64GiB; NAME=none removes the limit; repeatable")
 	return func(quota api.Amounts) (api.Amounts, error) {
 		quota = maps.Clone(quota)
 		for _, g := range *given {
@@ -43,7 +43,7 @@ func quotaFlag(f *pflag.FlagSet) func(api.Amounts) (api.Amounts, error) {
 // quotaCommand shows what a project or an organization may have, and has.
 func (a *App) quotaCommand(noun string, get func(ctx context.Context, ref string) (api.Quota, error)) *cobra.Command {
 	return &cobra.Command{
-		Use: "quota NAME", Short: "Show its quotas, and what is in use of each", Args: cobra.ExactArgs(1),
+		Use: "quota NAME", Short: "Show quotas and current usage", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := get(cmd.Context(), args[0])
 			if err != nil {

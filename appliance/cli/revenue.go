@@ -10,9 +10,9 @@ import (
 )
 
 func (a *App) revenueCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "revenue", Short: "Show what invoices earned", Args: cobra.NoArgs,
-		Long: "What invoices that were issued in a period earned, less what credit notes of the period took back, and what\n" +
-			"was paid in it. For operators; a reseller sees its own customers'."}
+	cmd := &cobra.Command{Use: "revenue", Short: "Show revenue from invoices", Args: cobra.NoArgs,
+		Long: "Invoices issued in a period, minus its credit notes, and payments received in it. For operators; resellers see\n" +
+			"their own customers."}
 	period := a.periodFlags(cmd)
 	by := cmd.Flags().String("by", string(api.RevenueByMonth), "sum by month (of UTC), organization or meter")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -12,7 +12,7 @@ import (
 
 // rotate is the command that makes an object's secret anew, and shows it.
 func rotate[T any](k *kind[T], then, keeps string, call func(a *client.API, ctx context.Context, id string, keepSeconds int64) (T, error)) *cobra.Command {
-	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Make a new secret; " + then, Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "rotate NAME|ID", Short: "Create a new secret; " + then, Args: cobra.ExactArgs(1)}
 	keep := cmd.Flags().Duration("keep", 24*time.Hour, keeps)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.get(cmd.Context(), args[0])

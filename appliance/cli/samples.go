@@ -14,10 +14,10 @@ import (
 
 // samplesCommand shows what one object has used lately, a row a step.
 func samplesCommand[T any](k *kind[T], ask func(*client.API, context.Context, string, api.SampleQuery) (api.Samples, error)) *cobra.Command {
-	cmd := &cobra.Command{Use: "samples NAME|ID", Short: "Show what it has used lately", Args: cobra.ExactArgs(1),
-		Long: "Its node remembers a day: every 5 seconds for a quarter of an hour, every minute before that."}
-	since := cmd.Flags().Duration("since", 5*time.Minute, "how far back, at most 24h")
-	step := cmd.Flags().Duration("step", time.Minute, "of one row: a multiple of 5s, from a minute on of 1m")
+	cmd := &cobra.Command{Use: "samples NAME|ID", Short: "Show recent utilization", Args: cobra.ExactArgs(1),
+		Long: "The node keeps samples for one day: every 5 seconds for the last quarter of an hour, and every minute before that."}
+	since := cmd.Flags().Duration("since", 5*time.Minute, "how far back, up to 24h")
+	step := cmd.Flags().Duration("step", time.Minute, "time per row: a multiple of 5s, or of 1m from one minute on")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o, err := k.get(cmd.Context(), args[0])
 		if err != nil {
@@ -86,7 +86,7 @@ type instanceUse struct {
 // topCommand shows what instances use now. One whose node does not answer is
 // listed with the reason.
 func topCommand(k *kind[api.Instance]) *cobra.Command {
-	cmd := &cobra.Command{Use: "top [NAME|ID]...", Short: "Show what instances use now; all of them unless some are named"}
+	cmd := &cobra.Command{Use: "top [NAME|ID]...", Short: "Show current utilization of all or the named instances"}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var list []api.Instance
 		for _, ref := range args {
@@ -145,7 +145,7 @@ func (a *App) use(ctx context.Context, i api.Instance) instanceUse {
 
 // tenantsCommand lists who is on a card now.
 func tenantsCommand(k *kind[api.GPU]) *cobra.Command {
-	cmd := &cobra.Command{Use: "tenants NAME|ID", Short: "Show the virtual GPUs on it now, and what they hold", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "tenants NAME|ID", Short: "List the virtual GPUs on a GPU and their usage", Args: cobra.ExactArgs(1)}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		g, err := k.get(cmd.Context(), args[0])
 		if err != nil {

@@ -20,9 +20,9 @@ import (
 func screenCommand(k *kind[api.Instance]) *cobra.Command {
 	var port uint16
 	cmd := &cobra.Command{
-		Use: "vnc NAME|ID", Short: "Show its screen in a VNC viewer of this machine", Args: cobra.ExactArgs(1),
-		Long: "Listens on 127.0.0.1 until Ctrl-C and bridges VNC viewers that connect there and the instance's\n" +
-			"screen. Whoever can connect to this machine's 127.0.0.1 sees the screen and types there.",
+		Use: "vnc NAME|ID", Short: "Open the screen in a VNC viewer on this computer", Args: cobra.ExactArgs(1),
+		Long: "Listens on 127.0.0.1 until Ctrl-C, and connects VNC viewers to the instance's screen. Anyone who can connect to\n" +
+			"127.0.0.1 on this computer can see the screen and type there.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			i, err := k.get(cmd.Context(), args[0])
 			if err != nil {

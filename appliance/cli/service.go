@@ -12,9 +12,9 @@ import (
 // serviceCommand shows what outside billing systems have sold. They make and
 // end services themselves.
 func (a *App) serviceCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "service", Short: "What a billing system, as WHMCS, has sold; NAME is INSTALLATION:SERVICE"}
+	cmd := &cobra.Command{Use: "service", Short: "Services sold by a billing system, e.g. WHMCS; NAME is INSTALLATION:SERVICE"}
 	cmd.AddCommand(
-		&cobra.Command{Use: "list", Short: "List them, also those that have ended", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		&cobra.Command{Use: "list", Short: "List services, including ended ones", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			list := []api.Service{}
 			for s, err := range client.Of[api.Service](a.api).All(cmd.Context(), client.Query{}) {
 				if err != nil {
@@ -24,7 +24,7 @@ func (a *App) serviceCommand() *cobra.Command {
 			}
 			return a.print(list, func() table { return a.serviceTable(list) })
 		}},
-		&cobra.Command{Use: "show NAME|ID", Short: "Show one, and how it is now", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
+		&cobra.Command{Use: "show NAME|ID", Short: "Show a service and its current state", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := client.Of[api.Service](a.api).Get(cmd.Context(), args[0], client.Query{})
 			if err != nil {
 				return err

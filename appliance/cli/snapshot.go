@@ -14,7 +14,7 @@ import (
 
 func (a *App) snapshots() *kind[api.Snapshot] {
 	return &kind[api.Snapshot]{
-		app: a, noun: "snapshot", about: "Volumes as they were",
+		app: a, noun: "snapshot", about: "Snapshots of volumes",
 
 		refs:    []api.Kind{api.KindVolume},
 		columns: []string{"PHASE", "VOLUME", "SIZE", "POOL", "NOTE"},
@@ -30,7 +30,7 @@ func (a *App) snapshots() *kind[api.Snapshot] {
 			return phase == api.SnapshotReady, string(phase), nil
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Snapshot) error {
-			volume := f.String("volume", "", "of this volume")
+			volume := f.String("volume", "", "volume, name or ID")
 			return func(s *api.Snapshot) error {
 				s.Spec.Volume = cmp.Or(api.VolumeID(*volume), s.Spec.Volume)
 				return nil
@@ -65,19 +65,19 @@ func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
 		return cmd
 	}
 	return []*cobra.Command{
-		changed("attach VOLUME INSTANCE", "Give it to an instance, also while that runs", 2, func(_ context.Context, v *api.Volume, args []string) error {
+		changed("attach VOLUME INSTANCE", "Attach a volume to an instance, even while it is running", 2, func(_ context.Context, v *api.Volume, args []string) error {
 			v.Spec.Instance = api.InstanceID(args[0])
 			return nil
 		}),
-		changed("detach VOLUME", "Take it off its instance, also while that runs", 1, func(_ context.Context, v *api.Volume, _ []string) error {
+		changed("detach VOLUME", "Detach a volume from its instance, even while it is running", 1, func(_ context.Context, v *api.Volume, _ []string) error {
 			v.Spec.Instance = ""
 			return nil
 		}),
-		changed("resize VOLUME SIZE", "Make it larger, also while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
+		changed("resize VOLUME SIZE", "Increase the size of a volume, even while it is in use", 2, func(_ context.Context, v *api.Volume, args []string) (err error) {
 			v.Spec.SizeBytes, err = parseSize(args[0])
 			return err
 		}),
-		changed("rollback VOLUME SNAPSHOT", "Make it what it was; what was written since is lost", 2, func(ctx context.Context, v *api.Volume, args []string) error {
+		changed("rollback VOLUME SNAPSHOT", "Roll a volume back to a snapshot; data written since then is lost", 2, func(ctx context.Context, v *api.Volume, args []string) error {
 			s, err := a.snapshots().get(ctx, args[0])
 			if err != nil {
 				return err
@@ -94,7 +94,7 @@ func (a *App) volumeCommands(k *kind[api.Volume]) []*cobra.Command {
 }
 
 func (a *App) snapshotCommand(k *kind[api.Volume]) *cobra.Command {
-	cmd := &cobra.Command{Use: "snapshot VOLUME NAME", Short: "Keep it as it is now, under a name", Args: cobra.ExactArgs(2)}
+	cmd := &cobra.Command{Use: "snapshot VOLUME NAME", Short: "Create a snapshot of a volume", Args: cobra.ExactArgs(2)}
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -121,10 +121,10 @@ func (a *App) snapshotCommand(k *kind[api.Volume]) *cobra.Command {
 // qosFlags are the limits of a volume.
 func qosFlags(f *pflag.FlagSet) func(*api.VolumeSpec) {
 	var q api.VolumeQoS
-	f.Int64Var(&q.ReadIOPS, "read-iops", 0, "at most so many reads a second; 0: no limit")
-	f.Int64Var(&q.WriteIOPS, "write-iops", 0, "at most so many writes a second; 0: no limit")
-	f.Var(sizeFlag{&q.ReadBytesPerSecond}, "read-rate", "at most so much read a second, as 100MiB; 0: no limit")
-	f.Var(sizeFlag{&q.WriteBytesPerSecond}, "write-rate", "at most so much written a second; 0: no limit")
+	f.Int64Var(&q.ReadIOPS, "read-iops", 0, "maximum reads per second; 0: no limit")
+	f.Int64Var(&q.WriteIOPS, "write-iops", 0, "maximum writes per second; 0: no limit")
+	f.Var(sizeFlag{&q.ReadBytesPerSecond}, "read-rate", "maximum read throughput per second, e.g. 100MiB; 0: no limit")
+	f.Var(sizeFlag{&q.WriteBytesPerSecond}, "write-rate", "maximum write throughput per second; 0: no limit")
 	return func(s *api.VolumeSpec) {
 		now := api.VolumeQoS{}
 		if s.Qos != nil {

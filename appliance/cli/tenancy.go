@@ -28,15 +28,15 @@ func (a *App) organizations() *kind[api.Organization] {
 			return []string{o.Spec.DisplayName, cmp.Or(a.named(string(o.Spec.PriceBook)), api.DefaultPriceBook), a.named(string(o.Spec.Parent)), state}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Organization) error {
-			display := f.String("display-name", "", "what people call it")
-			book := f.String("price-book", "", "price book, name or id; the one named default unless given")
-			offers := f.StringSlice("offer", nil, "price books that a reseller may give to its customers besides its own, names or ids; replaces those before")
+			display := f.String("display-name", "", "display name")
+			book := f.String("price-book", "", "price book, name or ID; default: the one named default")
+			offers := f.StringSlice("offer", nil, "price books that a reseller may assign to its customers besides its own, names or IDs; replaces the previous ones")
 			quota := quotaFlag(f)
-			parent := f.String("reseller", "", "organization whose customer it is, name or id; a reseller's own unless given")
-			suspend := f.String("suspend", "", "why nothing more is made, changed or started in it")
+			parent := f.String("reseller", "", "reseller of the organization, name or ID; default: your own")
+			suspend := f.String("suspend", "", "suspend, with a reason: nothing can be created, changed or started")
 			billing := billingFlags(f)
-			resume := f.Bool("resume", false, "ends a suspension")
-			codes := f.Bool("require-totp", false, "whoever logs in to it with a password needs one-time codes")
+			resume := f.Bool("resume", false, "end a suspension")
+			codes := f.Bool("require-totp", false, "require two-factor authentication for password sign-in")
 			return func(o *api.Organization) (err error) {
 				if *suspend != "" {
 					o.Spec.Suspended = &api.OrganizationSuspension{Reason: *suspend}
@@ -72,13 +72,13 @@ func (a *App) organizations() *kind[api.Organization] {
 
 func (a *App) projects() *kind[api.Project] {
 	return &kind[api.Project]{
-		app: a, noun: "project", about: "What an organization keeps its resources in",
+		app: a, noun: "project", about: "Projects of an organization",
 
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"ORGANIZATION", "DISPLAY NAME"},
 		row:     func(p api.Project) []string { return []string{a.named(p.Meta.Organization), p.Spec.DisplayName} },
 		flags: func(f *pflag.FlagSet) func(*api.Project) error {
-			display, quota := f.String("display-name", "", "what people call it"), quotaFlag(f)
+			display, quota := f.String("display-name", "", "display name"), quotaFlag(f)
 			return func(p *api.Project) (err error) {
 				p.Spec.DisplayName = cmp.Or(*display, p.Spec.DisplayName)
 				p.Spec.Quota, err = quota(p.Spec.Quota)

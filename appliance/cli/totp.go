@@ -8,16 +8,16 @@ import (
 )
 
 func (a *App) totpCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "totp", Short: "Turn your own one-time codes on or off"}
+	cmd := &cobra.Command{Use: "totp", Short: "Manage your two-factor authentication"}
 	cmd.AddCommand(&cobra.Command{
-		Use: "enable", Short: "Ask for codes of an authenticator at each login", Args: cobra.NoArgs,
+		Use: "enable", Short: "Enable two-factor authentication with an authenticator app", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			secret, err := a.api.BeginTOTP(cmd.Context())
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Out, "Give this to your authenticator:\nsecret: %s\n%s\n\n", secret.Secret, secret.URI)
-			code, err := a.secret(bufio.NewReader(a.In), "The code that it shows: ")
+			fmt.Fprintf(a.Out, "Add this to your authenticator app:\nsecret: %s\n%s\n\n", secret.Secret, secret.URI)
+			code, err := a.secret(bufio.NewReader(a.In), "Code shown by the app: ")
 			if err != nil {
 				return err
 			}
@@ -25,14 +25,14 @@ func (a *App) totpCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "One-time codes are on. Each of these is good once, should the authenticator be lost:")
+			fmt.Fprintln(a.Out, "Two-factor authentication is on. Store these recovery codes in case you lose your authenticator; each can be used once:")
 			for _, c := range codes.Codes {
 				fmt.Fprintln(a.Out, c)
 			}
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "disable", Short: "Ask for the password alone", Args: cobra.NoArgs,
+		Use: "disable", Short: "Disable two-factor authentication", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			in := bufio.NewReader(a.In)
 			password, err := a.secret(in, "Password: ")
@@ -46,7 +46,7 @@ func (a *App) totpCommand() *cobra.Command {
 			if _, err := a.api.DisableTOTP(cmd.Context(), password, code); err != nil {
 				return err
 			}
-			fmt.Fprintln(a.Out, "One-time codes are off.")
+			fmt.Fprintln(a.Out, "Two-factor authentication is off.")
 			return nil
 		},
 	})

@@ -71,21 +71,21 @@ type upgradeFlags struct {
 
 func (a *App) clusterUpgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "upgrade VERSION|DIR", Short: "Bring another release onto every node, one node after the other", Args: cobra.MaximumNArgs(1),
-		Long: "DIR holds the packages basalt_VERSION_amd64.deb and basalt-guest-tools_VERSION_amd64.deb, which are sent\n" +
-			"to the cluster; a VERSION the nodes fetch with apt, from the sources that they have. Each node is drained,\n" +
-			"upgraded and looked at before the next; the one that leads comes last. A node on which the new release\n" +
-			"does not work goes back to the one before, and the upgrade pauses. It goes on without this command:\n" +
-			"--status shows how far it is. Instances that cannot move run on; those with a virtual GPU too.",
+		Use: "upgrade VERSION|DIR", Short: "Upgrade every node to another release, one at a time", Args: cobra.MaximumNArgs(1),
+		Long: "DIR contains the packages basalt_VERSION_amd64.deb and basalt-guest-tools_VERSION_amd64.deb, which are uploaded to\n" +
+			"the cluster. A VERSION is downloaded by the nodes with apt, from their configured sources. Each node is drained,\n" +
+			"upgraded and checked before the next, the leader last. If the new release does not work on a node, the node\n" +
+			"returns to the previous release and the upgrade pauses. The upgrade continues if this command is interrupted:\n" +
+			"--status shows its progress. Instances that cannot be migrated keep running, including those with a virtual GPU.",
 	}
 	var u upgradeFlags
 	f := cmd.Flags()
-	f.BoolVar(&u.status, "status", false, "show how far it is")
-	f.BoolVar(&u.pause, "pause", false, "begin no other node")
-	f.BoolVar(&u.resume, "resume", false, "go on, and try again where it went wrong")
-	f.BoolVar(&u.cancel, "cancel", false, "remove one that is paused; every node keeps the release that it has")
-	f.BoolVar(&u.wait, "wait", true, "say what happens until it is done or pauses")
-	f.DurationVar(&u.timeout, "timeout", 24*time.Hour, "of --wait")
+	f.BoolVar(&u.status, "status", false, "show progress")
+	f.BoolVar(&u.pause, "pause", false, "pause before the next node")
+	f.BoolVar(&u.resume, "resume", false, "continue, and retry the step that failed")
+	f.BoolVar(&u.cancel, "cancel", false, "cancel a paused upgrade; every node keeps its release")
+	f.BoolVar(&u.wait, "wait", true, "print progress until it completes or pauses")
+	f.DurationVar(&u.timeout, "timeout", 24*time.Hour, "timeout for --wait")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return a.runUpgrade(cmd.Context(), u, args) }
 	return cmd
 }

@@ -8,11 +8,11 @@ import (
 
 func (a *App) usageCommand() *cobra.Command {
 	q := api.UsageQuery{Limit: 1000}
-	cmd := &cobra.Command{Use: "usage", Short: "Show what was used, summed", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "usage", Short: "Show total usage", Args: cobra.NoArgs}
 	period := a.periodFlags(cmd)
 	by := cmd.Flags().String("by", string(api.ByTotal), "sum by hour, day, month (of UTC) or total")
-	meter := cmd.Flags().String("meter", "", "only this one, as gpu-nanoseconds")
-	cmd.Flags().StringVar(&q.Resource, "resource", "", "only this one: an id")
+	meter := cmd.Flags().String("meter", "", "filter by meter, e.g. gpu-nanoseconds")
+	cmd.Flags().StringVar(&q.Resource, "resource", "", "filter by resource ID")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if q.From, q.To, err = period(); err != nil {
 			return err
@@ -45,8 +45,8 @@ func (a *App) usageTable(all []api.UsageSum) table {
 }
 
 func (a *App) usageExportCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "export", Short: "Write use as CSV", Args: cobra.NoArgs,
-		Long: "csv: use by the hour. focus: what it costs, with the columns of FOCUS 1.2."}
+	cmd := &cobra.Command{Use: "export", Short: "Export usage as CSV", Args: cobra.NoArgs,
+		Long: "csv: usage per hour. focus: costs in the columns of FOCUS 1.2."}
 	period := a.periodFlags(cmd)
 	format := cmd.Flags().String("format", string(api.ExportCSV), "csv or focus")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

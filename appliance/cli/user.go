@@ -12,7 +12,7 @@ import (
 
 func (a *App) users() *kind[api.User] {
 	k := &kind[api.User]{
-		app: a, noun: "user", about: "People who log in; NAME is an e-mail address",
+		app: a, noun: "user", about: "Users; NAME is an e-mail address",
 
 		refs:    []api.Kind{api.KindOrganization, api.KindProject},
 		columns: []string{"DISPLAY NAME", "GRANTS", "STATE", "LAST LOGIN"},
@@ -29,10 +29,10 @@ func (a *App) users() *kind[api.User] {
 			}
 		},
 		flags: func(f *pflag.FlagSet) func(*api.User) error {
-			display := f.String("display-name", "", "what people call it")
-			grants := f.StringArray("grant", nil, "ROLE, ROLE@ORGANIZATION or ROLE@ORGANIZATION/PROJECT, instead of those it had; may be repeated")
-			disable := f.Bool("disable", false, "logs in no more; its sessions end")
-			enable := f.Bool("enable", false, "logs in again")
+			display := f.String("display-name", "", "display name")
+			grants := f.StringArray("grant", nil, "ROLE, ROLE@ORGANIZATION or ROLE@ORGANIZATION/PROJECT; replaces the previous ones; repeatable")
+			disable := f.Bool("disable", false, "disable sign-in and end all sessions")
+			enable := f.Bool("enable", false, "enable sign-in")
 			return func(u *api.User) error {
 				u.Spec.DisplayName = first(*display, u.Spec.DisplayName)
 				if *disable || *enable {
@@ -56,9 +56,9 @@ func (a *App) users() *kind[api.User] {
 
 func (a *App) resetCommand(k *kind[api.User]) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "reset NAME|ID", Short: "Void its password, end its sessions, and make a token for a new password", Args: cobra.ExactArgs(1),
+		Use: "reset NAME|ID", Short: "Reset a user's password, end their sessions, and create a token for a new password", Args: cobra.ExactArgs(1),
 	}
-	totp := cmd.Flags().Bool("totp", false, "turn one-time codes off too")
+	totp := cmd.Flags().Bool("totp", false, "also disable two-factor authentication")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		u, err := k.get(cmd.Context(), args[0])
 		if err != nil {
@@ -106,7 +106,7 @@ func userState(u api.User) string {
 	case !u.Status.HasPassword:
 		return "no password yet"
 	case u.Status.Totp:
-		return "with one-time codes"
+		return "active, two-factor"
 	}
 	return "active"
 }

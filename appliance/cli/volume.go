@@ -11,11 +11,11 @@ import (
 
 func (a *App) volumes() *kind[api.Volume] {
 	k := &kind[api.Volume]{
-		app: a, noun: "volume", about: "Disks of virtual machines",
+		app: a, noun: "volume", about: "Volumes: disks that are independent of an instance",
 		columns: []string{"PHASE", "SIZE", "USED", "INSTANCE", "NODE", "NOTE"}, refs: []api.Kind{api.KindNode, api.KindInstance, api.KindSnapshot, api.KindBackup},
 		detail: a.volumeDetail,
 		remove: func(f *pflag.FlagSet) func(context.Context, string) (api.Volume, error) {
-			cascade := f.Bool("cascade", false, "its snapshots too")
+			cascade := f.Bool("cascade", false, "delete its snapshots as well")
 			return func(ctx context.Context, id string) (api.Volume, error) { return a.api.DeleteVolume(ctx, id, *cascade) }
 		},
 		row: func(v api.Volume) []string {
@@ -37,14 +37,14 @@ func (a *App) volumes() *kind[api.Volume] {
 		},
 		flags: func(f *pflag.FlagSet) func(*api.Volume) error {
 			var size int64
-			f.Var(sizeFlag{&size}, "size", "its size, as 10GiB")
-			image := f.String("image", "", "start from this image")
+			f.Var(sizeFlag{&size}, "size", "size, e.g. 10GiB")
+			image := f.String("image", "", "create from this image")
 			instance := f.String("instance", "", "attach to this instance")
-			detach := f.Bool("detach", false, "take it off its instance")
-			snapshot := f.String("snapshot", "", "make it from this snapshot")
-			backup := f.String("backup", "", "make it from this backup")
-			encrypted := f.Bool("encrypted", false, "keep it encrypted, with a key of its own")
-			pool := f.String("storage-pool", "", "ceph, shared or local; the first of these that there is unless given")
+			detach := f.Bool("detach", false, "detach from its instance")
+			snapshot := f.String("snapshot", "", "create from this snapshot")
+			backup := f.String("backup", "", "create from this backup")
+			encrypted := f.Bool("encrypted", false, "encrypt with its own key")
+			pool := f.String("storage-pool", "", "ceph, shared or local; default: the first that is available")
 			qos := qosFlags(f)
 			return func(v *api.Volume) error {
 				qos(&v.Spec)

@@ -26,8 +26,8 @@ func (k *kind[T]) waitFlags(cmd *cobra.Command) *waiting {
 }
 
 func addWaitFlags(cmd *cobra.Command, w *waiting) {
-	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait until it is so, saying what happens")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "of --wait")
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "wait for completion and print progress")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 10*time.Minute, "timeout for --wait")
 }
 
 // await waits until an object is what its spec asks for, and answers it then.

@@ -20,12 +20,12 @@ func (a *App) kinds() []anyKind {
 
 func (a *App) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "watch [KIND…]", Short: "Show changes as they happen, until interrupted",
-		Long: "KIND is as in `kind:`, Instance for example; all unless given. -o json prints one object a line.",
+		Use: "watch [KIND…]", Short: "Watch changes until interrupted",
+		Long: "KIND is the kind of an object, e.g. Instance; default: all. -o json prints one object per line.",
 		Args: cobra.ArbitraryArgs, ValidArgsFunction: a.completeKinds,
 	}
-	since := cmd.Flags().Int64("since", 0, "revision after which to begin; 0: with everything that there is")
-	count := cmd.Flags().Int("count", 0, "end after so many; 0: never")
+	since := cmd.Flags().Int64("since", 0, "start after this revision; 0: start with all existing objects")
+	count := cmd.Flags().Int("count", 0, "stop after this many changes; 0: never")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var kinds []api.Kind
 		for _, arg := range args {

@@ -18,7 +18,7 @@ import (
 
 func (a *App) webhooks() *kind[api.Webhook] {
 	k := &kind[api.Webhook]{
-		app: a, noun: "webhook", about: "Who is told what happened, by signed requests",
+		app: a, noun: "webhook", about: "Notify your services of events with signed requests",
 
 		refs:    []api.Kind{api.KindOrganization},
 		columns: []string{"URL", "EVENTS", "STATE", "NOTE"},
@@ -27,9 +27,9 @@ func (a *App) webhooks() *kind[api.Webhook] {
 		},
 		made: a.showSecret,
 		flags: func(f *pflag.FlagSet) func(*api.Webhook) error {
-			url := f.String("url", "", "http or https, with a public address")
-			events := f.StringSlice("events", nil, "types, as instance.failed or instance.*, instead of those it had; all unless given")
-			pause, resume := f.Bool("pause", false, "events wait"), f.Bool("resume", false, "they go on")
+			url := f.String("url", "", "http or https URL with a public address")
+			events := f.StringSlice("events", nil, "event types, e.g. instance.failed or instance.*; replaces the previous ones; default: all")
+			pause, resume := f.Bool("pause", false, "pause deliveries"), f.Bool("resume", false, "resume deliveries")
 			return func(w *api.Webhook) error {
 				w.Spec.URL = cmp.Or(*url, w.Spec.URL)
 				if f.Changed("events") {
@@ -43,7 +43,7 @@ func (a *App) webhooks() *kind[api.Webhook] {
 		},
 	}
 	k.more = []*cobra.Command{
-		rotate(k, "requests carry signatures by both for a while", "how long the old secret signs too", (*client.API).RotateWebhook),
+		rotate(k, "requests are signed with both for a while", "how long requests are also signed with the old secret", (*client.API).RotateWebhook),
 		a.webhookReplay(k), a.webhookTest(k), a.webhookDeliveries(k), a.webhookVerify(),
 	}
 	return k
@@ -56,7 +56,7 @@ func webhookState(w api.Webhook) string {
 	case w.Status.Attempts > 0:
 		return fmt.Sprintf("retrying (%d)", w.Status.Attempts)
 	case w.Status.GivenUp > 0:
-		return fmt.Sprintf("active, %d given up", w.Status.GivenUp)
+		return fmt.Sprintf("active, %d abandoned", w.Status.GivenUp)
 	}
 	return "active"
 }
@@ -68,8 +68,8 @@ func (a *App) showSecret(w api.Webhook) {
 }
 
 func (a *App) webhookReplay(k *kind[api.Webhook]) *cobra.Command {
-	cmd := &cobra.Command{Use: "replay NAME|ID", Short: "Send again, in order, from an event or a time on", Args: cobra.ExactArgs(1)}
-	from := cmd.Flags().String("from", "", "id of an event, or a time as 2026-11-22T00:00:00Z")
+	cmd := &cobra.Command{Use: "replay NAME|ID", Short: "Redeliver events in order, from an event or a time on", Args: cobra.ExactArgs(1)}
+	from := cmd.Flags().String("from", "", "event ID or time, e.g. 2026-11-22T00:00:00Z")
 	_ = cmd.MarkFlagRequired("from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		w, err := k.get(cmd.Context(), args[0])
@@ -86,7 +86,7 @@ func (a *App) webhookReplay(k *kind[api.Webhook]) *cobra.Command {
 
 func (a *App) webhookTest(k *kind[api.Webhook]) *cobra.Command {
 	return &cobra.Command{
-		Use: "test NAME|ID", Short: "Send it an event webhook.test, in its turn", Args: cobra.ExactArgs(1),
+		Use: "test NAME|ID", Short: "Queue a test event (webhook.test)", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w, err := k.get(cmd.Context(), args[0])
 			if err != nil {
@@ -102,8 +102,8 @@ func (a *App) webhookTest(k *kind[api.Webhook]) *cobra.Command {
 }
 
 func (a *App) webhookDeliveries(k *kind[api.Webhook]) *cobra.Command {
-	cmd := &cobra.Command{Use: "deliveries NAME|ID", Short: "Show its newest events, and what became of them", Args: cobra.ExactArgs(1)}
-	count := cmd.Flags().Int("count", 50, "how many; 0: all that are kept")
+	cmd := &cobra.Command{Use: "deliveries NAME|ID", Short: "List recent events and their delivery state", Args: cobra.ExactArgs(1)}
+	count := cmd.Flags().Int("count", 50, "maximum number of events; 0: all that are kept")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		w, err := k.get(cmd.Context(), args[0])
 		if err != nil {
@@ -135,15 +135,15 @@ func (a *App) webhookDeliveries(k *kind[api.Webhook]) *cobra.Command {
 
 func (a *App) webhookVerify() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "verify", Short: "Check the signature of a request whose body is the input", Args: cobra.NoArgs,
-		Long: "Reads the body as it was received, byte for byte, and the three headers from flags. The secret is in a file,\n" +
-			"or in BASALT_WEBHOOK_SECRET: a command line is seen by others.",
+		Use: "verify", Short: "Verify the signature of a request read from standard input", Args: cobra.NoArgs,
+		Long: "Reads the request body from standard input exactly as received, and its three headers from flags. The secret is\n" +
+			"read from a file or from BASALT_WEBHOOK_SECRET, as other users can see command lines.",
 		Example: "  basalt webhook verify --secret-file secret --id evt-00000000002a --timestamp 1614265330 --signature v1,g0hM… < body",
 	}
 	f := cmd.Flags()
 	file := f.String("secret-file", "", "file with the secret (whsec_…)")
 	id, timestamp, signature := f.String("id", "", "header webhook-id"), f.String("timestamp", "", "header webhook-timestamp"), f.String("signature", "", "header webhook-signature")
-	tolerance := f.Duration("tolerance", 5*time.Minute, "how old the request may be; 0: as old as it likes")
+	tolerance := f.Duration("tolerance", 5*time.Minute, "maximum age of the request; 0: unlimited")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		secret := a.Getenv("BASALT_WEBHOOK_SECRET")
 		if *file != "" {

@@ -148,7 +148,7 @@ await load('dashboard', 'Dashboard', await page.context().storageState());
 
 await page.goto(`${PORTAL}/#/instances`);
 await page.getByRole('link', { name: 'train-00000' }).waitFor();
-const filter = page.getByRole('textbox', { name: 'Filter by name, id or address' });
+const filter = page.getByRole('textbox', { name: 'Filter by name, ID or address' });
 const firstRow = 'tbody tr a';
 await took(page, 'page', {
   act: () => page.getByRole('button', { name: 'Next page' }).click(),
@@ -169,13 +169,13 @@ await took(page, 'filter', {
 await took(page, 'filter-none', {
   act: () => search('nothing'),
   on: 'keydown',
-  shows: ['.pf-v6-c-empty-state', 'Nothing matches nothing'],
+  shows: ['.pf-v6-c-empty-state', 'No results for “nothing”'],
   asks: 'limit=25&search=nothing',
 });
 await search('');
 await page.getByRole('link', { name: 'train-00000' }).waitFor();
 await took(page, 'rows=500', {
-  act: () => page.getByLabel('Rows on a page').selectOption(String(rows)),
+  act: () => page.getByLabel('Rows per page').selectOption(String(rows)),
   on: 'change',
   shows: ['.basalt-pager', `${rows} shown`],
   asks: `limit=${rows}`,

@@ -51,7 +51,7 @@ step('an instance’s charts move', async () => {
 });
 
 step('a moment can be read by keyboard and by pointer', async () => {
-  const moment = page.getByRole('slider', { name: 'CPU at a moment' });
+  const moment = page.getByRole('slider', { name: 'CPU at a point in time' });
   await moment.focus();
   await page.keyboard.press('ArrowLeft');
   const said = await moment.getAttribute('aria-valuetext');
@@ -60,7 +60,7 @@ step('a moment can be read by keyboard and by pointer', async () => {
   await moment.blur();
   await moment.hover({ position: { x: 200, y: 60 } });
   await figure(page, 'CPU')
-    .getByText(/UTC: CPU not measured/)
+    .getByText(/UTC: CPU no data/)
     .waitFor();
 });
 
@@ -95,8 +95,8 @@ step('the operator sees the node, its card, and what each tenant holds', async (
   await p.goto(`${PORTAL}/#/nodes`);
   await p.getByRole('main').getByRole('link', { name: NODE, exact: true }).click();
   await heading(p, NODE);
-  const card = p.getByRole('region', { name: /^What .* is used for$/ });
-  await p.getByRole('region', { name: 'What the machine uses' }).getByRole('figure', { name: 'CPU' }).waitFor();
+  const card = p.getByRole('region', { name: /^Utilization of / });
+  await p.getByRole('region', { name: 'Node utilization' }).getByRole('figure', { name: 'CPU' }).waitFor();
   await card.getByRole('figure', { name: 'GPU' }).waitFor();
   await p.locator('[data-resident="314572800"]').waitFor(); // 300 MiB of one tenant
   await p.locator('[data-resident="20971520"]').waitFor(); // 20 MiB of the other

@@ -99,7 +99,7 @@ step('somebody else at the console is said', async () => {
   const other = await page.context().newPage();
   await other.goto(address);
   await other.getByRole('status').getByText('somebody else is at the console').waitFor();
-  await button(other, 'Try now').waitFor();
+  await button(other, 'Retry now').waitFor();
   await other.close();
 });
 
@@ -131,7 +131,7 @@ step('who leaves while it connects breaks nothing', async () => {
 
 step('stopped, it says so and shows what was said', async () => {
   await act('stop');
-  await page.getByText('It is now: Stopped').waitFor();
+  await page.getByText('Current state: Stopped').waitFor();
   await page.getByText('booted').waitFor();
   await inspect(page, 'console-stopped-light');
   await act('start');
@@ -158,7 +158,7 @@ step('a viewer reads, and is told what it takes', async () => {
   await signIn(p, PASSWORD, 'vera@example.com');
   await heading(p, 'Dashboard');
   await p.goto(address);
-  await p.getByText('that takes the role member').waitFor();
+  await p.getByText('you need the Member role').waitFor();
   await p.getByText('booted').waitFor();
   await inspect(p, 'console-viewer-light');
   await p.context().close();

@@ -24,7 +24,7 @@ const ask = async (method, path, body) =>
   (await fetch(`${PORTAL}${path}`, { method, headers, body: body && JSON.stringify(body) })).json();
 
 const page = await open({});
-const find = (p) => p.getByRole('combobox', { name: 'Pages and objects by name, id or address' });
+const find = (p) => p.getByRole('combobox', { name: 'Pages and resources by name, ID or address' });
 
 step('by keyboard alone: sign in, search, create', async () => {
   await page.goto(PORTAL);
@@ -65,12 +65,12 @@ step('by keyboard alone: sign in, search, create', async () => {
   await page.keyboard.type('debian');
   await to('Flavor');
   await page.keyboard.type('tiny');
-  await page.getByRole('rowheader', { name: 'Together' }).waitFor();
+  await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor();
   await page.keyboard.press('Enter'); // on a select: nothing; the form has its button
   await to('Create');
   await page.keyboard.press('Enter');
-  await page.getByText('Nobody could log in to this instance').waitFor();
-  await to('Create without a way in');
+  await page.getByText('Nobody can sign in to this instance').waitFor();
+  await to('Create without access');
   await page.keyboard.press('Enter');
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
@@ -79,7 +79,7 @@ step('by keyboard alone: sign in, search, create', async () => {
 step('the task tells how it ended', async () => {
   await page.getByRole('button', { name: /^Tasks: / }).click();
   const dialog = page.getByRole('dialog', { name: 'Tasks' });
-  await dialog.getByRole('listitem').filter({ hasText: 'train-1' }).getByText('Done').waitFor();
+  await dialog.getByRole('listitem').filter({ hasText: 'train-1' }).getByText('Completed').waitFor();
   await inspect(page, 'tasks-light');
   await dialog.getByRole('link', { name: 'train-1' }).click();
   await dialog.waitFor({ state: 'detached' });
@@ -171,7 +171,7 @@ step('hostile text in every field', async () => {
   );
   await page.keyboard.press('Escape');
   await page.goto(`${PORTAL}/#/instances/${encodeURIComponent('<img src=x onerror=pwned=1>')}`);
-  await heading(page, 'This instance is gone');
+  await heading(page, 'Instance not found');
   await harmless(page, 'address');
   await page.keyboard.press('Control+k');
   assert.ok((await attack(page, 'search', async () => undefined)) >= 1);

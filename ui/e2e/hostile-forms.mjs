@@ -53,7 +53,7 @@ async function visit(p, forms) {
     const what = `${path}${behind ? `, ${behind}` : ''}`;
     const begin = async () => {
       await p.goto(`${PORTAL}/#/nowhere`); // the same address again is no navigation, and the page before may have the same title
-      await heading(p, 'There is no such page');
+      await heading(p, 'Page not found');
       await p.goto(`${PORTAL}/#${path}`);
       await heading(p, title);
       if (behind) {
@@ -97,7 +97,7 @@ async function tenantsForms() {
   const { meta: instance } = await ask('/v1/instances/web-1?project=render');
   await visit(page, [
     form('/instances', 'Instances', { least: 1 }),
-    form(`/instances/${instance.id}`, 'web-1', { behind: 'Change', submit: 'Save', least: 1 }),
+    form(`/instances/${instance.id}`, 'web-1', { behind: 'Edit', submit: 'Save', least: 1 }),
     form('/instances/new', 'Create instance', {
       submit: 'Create',
       least: 3,
@@ -107,10 +107,10 @@ async function tenantsForms() {
       },
     }),
     form('/volumes', 'Volumes', { behind: 'Create volume', submit: 'Create', least: 1 }),
-    form('/volumes', 'Volumes', { submit: 'Take snapshot', least: 1, prepare: choose('data', 'Take snapshot') }),
+    form('/volumes', 'Volumes', { submit: 'Create snapshot', least: 1, prepare: choose('data', 'Create snapshot') }),
     form('/volumes', 'Volumes', { least: 1, prepare: choose('data', 'Delete') }),
     form('/networks', 'Networks', { behind: 'Create network', submit: 'Create', least: 4 }),
-    form('/networks', 'Networks', { submit: 'Trace', least: 3 }),
+    form('/networks', 'Networks', { submit: 'Run check', least: 3 }),
     form('/security-groups', 'Security groups', { behind: 'Create security group', submit: 'Create', least: 1 }),
     form(`/security-groups/${meta.id}`, 'default', {
       submit: 'Save rules',
@@ -127,11 +127,11 @@ async function tenantsForms() {
     form('/members', 'Members', { behind: 'Add member', submit: 'Add', least: 1 }),
     form('/projects', 'Projects', { behind: 'Create project', submit: 'Create', least: 2 }),
     form('/projects', 'Projects', { submit: 'Save', least: 2, prepare: choose('render', 'Edit') }),
-    form('/audit', 'Audit', { submit: 'Show', least: 4, takes: true }),
+    form('/audit', 'Audit log', { submit: 'Apply filters', least: 4, takes: true }),
     form('/account', 'Your account', { least: 2 }), // nothing is sent: the wrong password too often locks one out
     form('/images', 'Images and apps', {
-      behind: 'Add image',
-      submit: 'Bring in',
+      behind: 'Import image',
+      submit: 'Import',
       least: 3,
       prepare: (p) => p.locator('#image-url').check(),
     }),
@@ -153,22 +153,22 @@ async function operatorsForms() {
     form(`${of}/projects`, 'acme', { behind: 'Create project', submit: 'Create', least: 2 }),
     form(`${of}/people`, 'acme', { behind: 'Add administrator', submit: 'Add', least: 1 }),
     form(`${of}/quota`, 'acme', { submit: 'Save', least: 7 }),
-    form(`${of}/money`, 'acme', { behind: 'Record a payment', submit: 'Record', least: 3 }),
+    form(`${of}/money`, 'acme', { behind: 'Record payment', submit: 'Record', least: 3 }),
     form(`${of}/budgets`, 'acme', { behind: 'Create budget', submit: 'Create', least: 3 }),
     form('/prices', 'Price books', { behind: 'Create price book', submit: 'Create', least: 2 }),
     form(`/prices/${book.id}`, 'default', {
-      submit: 'Save the prices',
+      submit: 'Save prices',
       least: 15,
       prepare: async (p) => {
-        for (const add of ['Add a tax', 'Add a discount', 'Add a commitment']) await button(p, add).click();
+        for (const add of ['Add tax', 'Add discount', 'Add commitment']) await button(p, add).click();
       },
     }),
     form('/branding', 'Branding', { submit: 'Save', least: 4 }),
     form('/setup/you', 'Set up the cluster', { least: 2 }),
-    form('/setup/customer', 'Set up the cluster', { submit: 'Make the customer', least: 4 }),
+    form('/setup/customer', 'Set up the cluster', { submit: 'Create customer', least: 4 }),
     form('/pools', 'GPU pools', { behind: 'Create GPU pool', submit: 'Create', least: 1 }),
     form('/images/apps', 'Images and apps', { behind: 'Create app', submit: 'Create', least: 9 }),
-    form('/images/apps', 'Images and apps', { behind: 'Change: notebook', submit: 'Save', least: 9 }),
+    form('/images/apps', 'Images and apps', { behind: 'Edit: notebook', submit: 'Save', least: 9 }),
     form('/images/flavors', 'Images and apps', { behind: 'Create flavor', submit: 'Create', least: 1 }),
     form('/storage/backups', 'Storage', { behind: 'Add backup target', submit: 'Create', least: 3 }),
     form('/storage/backups', 'Storage', {
@@ -177,7 +177,7 @@ async function operatorsForms() {
       least: 7,
       prepare: (p) => p.locator('#target-is-s3').check(),
     }),
-    form('/network-health', 'Ways outside', { behind: 'Add external network', submit: 'Create', least: 8 }),
+    form('/network-health', 'External networks', { behind: 'Add external network', submit: 'Create', least: 8 }),
     form('/all-instances', 'All instances', { least: 1 }),
     form('/webhooks', 'Webhooks', { least: 1 }),
   ]);
@@ -229,25 +229,25 @@ step('free texts are stored, and shown as text', async () => {
   await button(p, 'Edit').click();
   await d.getByLabel('Display name').fill(markup);
   await d.getByLabel('Billing').selectOption('invoice');
-  await d.getByLabel('Address').fill(`${markup}\n${endless}`);
+  await d.getByLabel('Billing address').fill(`${markup}\n${endless}`);
   await d.getByLabel('Tax').fill('"><script>window.pwned=1</script>');
   await send('Save');
   await button(p, 'Suspend').click();
-  await d.getByLabel('Why').fill(`${markup} ${endless}`);
+  await d.getByLabel('Reason').fill(`${markup} ${endless}`);
   await send('Suspend');
   await main.getByText(`${markup} ${endless}`).first().waitFor();
   await harmless(p, 'an organization');
   await button(p, 'Resume').click();
   await p.getByRole('status', { name: 'State' }).getByText('Active').waitFor();
   await go(`/organizations/${meta.id}/money`, 'acme');
-  await main.getByRole('button', { name: 'Record a payment' }).click();
-  await d.getByLabel('Amount in EUR').fill('1');
+  await main.getByRole('button', { name: 'Record payment' }).click();
+  await d.getByLabel('Amount (EUR)').fill('1');
   await d.getByLabel('Reference').fill(markup);
   await d.getByLabel('Note').fill(`${backwards} ${endless}`);
   await send('Record');
   await main.getByRole('gridcell', { name: markup }).waitFor();
   await go('/images/apps', 'Images and apps');
-  await button(p, 'Change: notebook').click();
+  await button(p, 'Edit: notebook').click();
   await p.locator('#app-displayName').fill('<img src=x onerror=pwned=1>');
   await p.locator('#app-category').fill('<b>bold</b>');
   await p.locator('#app-userData').fill(`#cloud-config\n# ${markup}\n`);
@@ -256,13 +256,13 @@ step('free texts are stored, and shown as text', async () => {
   await main.getByText(`${markup} ${endless}`).first().waitFor();
   const { meta: book } = await ask('/v1/price-books/default');
   await go(`/prices/${book.id}`, 'default');
-  await button(p, 'Add a tax').click();
-  await main.getByLabel('Name of the tax').fill('<b>VAT</b>');
-  await main.getByLabel('Per cent').fill('19');
+  await button(p, 'Add tax').click();
+  await main.getByLabel('Tax name').fill('<b>VAT</b>');
+  await main.getByLabel('Percentage (%)').fill('19');
   await p.locator('#book-seller').fill(markup);
   await p.locator('#book-address').fill(`${markup}\n${endless}`);
-  await button(p, 'Save the prices').click();
-  await main.getByText('The prices are saved.').waitFor();
+  await button(p, 'Save prices').click();
+  await main.getByText('Prices saved.').waitFor();
 });
 
 step('branding: a name is text, and an address is one of a page', async () => {

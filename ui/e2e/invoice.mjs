@@ -36,13 +36,13 @@ step('its lines', async () => {
 });
 
 step('a line, down to the minute', async () => {
-  await main.getByRole('link', { name: 'How it came about: GPU time, train' }).click();
+  await main.getByRole('link', { name: 'View breakdown: GPU time, train' }).click();
   await heading(page, 'GPU time, train');
   const hours = main.getByRole('grid', { name: 'Hours' });
   await hours.getByRole('gridcell', { name: `${day(2)}, 10:00 AM UTC`, exact: true }).waitFor();
   await hours.getByRole('gridcell', { name: '0.25 h', exact: true }).waitFor();
-  await main.getByRole('button', { name: `Show what was measured in the hour from ${day(2)}, 11:00 AM UTC` }).click();
-  const records = main.getByRole('grid', { name: /^Measured in the hour/ });
+  await main.getByRole('button', { name: `Show usage records for the hour starting ${day(2)}, 11:00 AM UTC` }).click();
+  const records = main.getByRole('grid', { name: /^Usage records for the hour/ });
   await records
     .getByRole('gridcell', { name: `${day(2)}, 11:28:00 AM UTC` })
     .first()
@@ -60,14 +60,14 @@ step('one can come back to it, and to nothing that is not there', async () => {
   await heading(page, /^Invoice /);
   expect('404');
   await page.goto(`${PORTAL}/#/invoices/inv-0123456789ab`);
-  await heading(page, 'There is no such invoice');
+  await heading(page, 'Invoice not found');
 });
 
 step('this month so far', async () => {
   await nav(page, 'Invoices');
-  await main.getByRole('link', { name: 'This month so far' }).click();
-  await heading(page, 'This month so far');
-  await main.getByText('Nothing was used in this month').waitFor();
+  await main.getByRole('link', { name: 'Month to date' }).click();
+  await heading(page, 'Month to date');
+  await main.getByText('No usage this month').waitFor();
   await inspect(page, 'invoice-now-light');
 });
 
@@ -87,7 +87,7 @@ step('the operator sees what it earned', async () => {
   await heading(page, 'Dashboard');
   await nav(page, 'Revenue');
   await heading(page, 'Revenue');
-  await page.getByLabel('By', { exact: true }).selectOption('organization');
+  await page.getByLabel('Group by', { exact: true }).selectOption('organization');
   await main
     .getByRole('gridcell', { name: /Acme|acme/ })
     .first()

@@ -37,12 +37,12 @@ step('create an instance with a virtual GPU', async () => {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Image or app').selectOption(`image:${IMAGE}`);
   await page.getByLabel('Flavor').selectOption('guest');
-  await page.getByLabel('Give it a virtual GPU').check();
+  await page.getByLabel('Attach a virtual GPU').check();
   await page.getByLabel('VRAM (GiB)').fill('1');
-  await page.getByLabel('Guaranteed share').fill('25');
+  await page.getByLabel('Guaranteed GPU time').fill('25');
   await page.getByLabel('Tier').selectOption('premium');
-  await button(page, 'Make one up').click();
-  password = await page.getByLabel('Password for the console').inputValue();
+  await button(page, 'Generate').click();
+  password = await page.getByLabel('Console password').inputValue();
   assert.match(password, /^[a-z2-9-]{19}$/);
   await inspect(page, `machine-create-${VIEW}`);
   await button(page, 'Create').click();
@@ -54,9 +54,9 @@ step('each step of it is shown, until it runs', async () => {
     .getByRole('status', { name: 'State' })
     .getByText('Running')
     .waitFor({ timeout: 3 * minutes });
-  await page.getByText('What now?').waitFor();
+  await page.getByText('Connect').waitFor();
   await page.getByText('The GPU is ready').waitFor({ timeout: 8 * minutes });
-  await page.getByText('It is set up.').waitFor({ timeout: 4 * minutes });
+  await page.getByText('First-boot setup is complete.').waitFor({ timeout: 4 * minutes });
   await inspect(page, `machine-overview-${VIEW}`);
 });
 
@@ -115,9 +115,9 @@ step('a snapshot of its disk', async () => {
     .getByRole('button', { name: /^Actions: / })
     .first()
     .click();
-  await page.getByRole('menuitem', { name: 'Take snapshot', exact: true }).click();
+  await page.getByRole('menuitem', { name: 'Create snapshot', exact: true }).click();
   await page.getByRole('dialog').getByLabel('Name').fill('before');
-  await page.getByRole('dialog').getByRole('button', { name: 'Take snapshot' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create snapshot' }).click();
   await page.getByRole('row').filter({ hasText: 'before' }).getByText('Ready').waitFor();
   await inspect(page, `machine-storage-${VIEW}`);
 });
@@ -140,14 +140,14 @@ step('what it costs, to the minute', async () => {
   await page.getByRole('row').filter({ hasText: 'GPU time' }).waitFor();
   await inspect(page, `machine-usage-${VIEW}`);
   await goTo('Invoices');
-  await page.getByRole('link', { name: 'This month so far' }).click();
-  await page.getByRole('link', { name: `How it came about: GPU time, premium, ${name}` }).click();
+  await page.getByRole('link', { name: 'Month to date' }).click();
+  await page.getByRole('link', { name: `View breakdown: GPU time, premium, ${name}` }).click();
   await page
-    .getByRole('button', { name: /^Show what was measured/ })
+    .getByRole('button', { name: /^Show usage records/ })
     .first()
     .click();
   await page
-    .getByRole('grid', { name: /^Measured in the hour/ })
+    .getByRole('grid', { name: /^Usage records for the hour/ })
     .getByRole('row')
     .nth(1)
     .waitFor();
@@ -158,10 +158,10 @@ step('delete it by its name', async () => {
   await goTo('Instances');
   await page.getByRole('link', { name }).click();
   await button(page, 'Delete').click();
-  await page.getByLabel(`Type the name ${name} to confirm`).fill(name);
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
   await page.keyboard.press('Enter');
-  await heading(page, 'This instance is gone');
-  assert.equal(await page.getByRole('link', { name: 'To the list of instances' }).count(), 1);
+  await heading(page, 'Instance not found');
+  assert.equal(await page.getByRole('link', { name: 'Back to instances' }).count(), 1);
 });
 
 await run();

@@ -35,8 +35,8 @@ step('sign in: the dashboard and the bell', async () => {
 step('GPU pools: what the card has and has promised', async () => {
   await nav(page, 'GPU pools');
   await heading(page, 'GPU pools');
-  await page.getByText('50% of VRAM, 50% of time').waitFor();
-  await page.getByText(/^4 GiB with 50% of time, on /).waitFor();
+  await page.getByText('50% of VRAM, 50% of GPU time').waitFor();
+  await page.getByText(/^4 GiB with 50% GPU time, on /).waitFor();
   await inspect(page, 'pools-light');
 });
 
@@ -47,38 +47,38 @@ step('a pool: errors at fields, made, a card put into it, and back', async () =>
   await send('Create');
   await page.locator('#pool-name-help').getByText('name').waitFor();
   await dialog.getByLabel('Name').fill('big');
-  await dialog.getByLabel('Virtual GPUs on each card, at most').fill('2');
-  await button(page, 'The same without the portal').click();
+  await dialog.getByLabel('Max. vGPUs per GPU').fill('2');
+  await button(page, 'Equivalent CLI / API call').click();
   await dialog.getByText('basalt gpu-pool create big').waitFor();
   await inspect(page, 'pool-form-light');
   await send('Create');
   await page.getByRole('heading', { name: 'big' }).waitFor();
-  await page.getByText('No card is in it.').waitFor();
-  const change = page.getByRole('grid').getByRole('button', { name: /^Change: / });
+  await page.getByText('No GPUs in this pool.').waitFor();
+  const change = page.getByRole('grid').getByRole('button', { name: /^Edit: / });
   for (const pool of ['big', 'default']) {
     await change.click();
     await dialog.getByLabel('GPU pool').selectOption(pool);
     await send('Save');
     await dialog.waitFor({ state: 'detached' });
-    await page.getByRole('grid', { name: `Cards in ${pool}` }).waitFor();
+    await page.getByRole('grid', { name: `GPUs in ${pool}` }).waitFor();
   }
-  await button(page, 'Change: default').click();
-  await dialog.getByLabel('VRAM to promise').fill('401');
+  await button(page, 'Edit: default').click();
+  await dialog.getByLabel('VRAM overcommit').fill('401');
   expect('400');
   await send('Save');
   await page.locator('#pool-overcommit-help').getByText('400').waitFor();
-  await dialog.getByLabel('VRAM to promise').fill('150');
+  await dialog.getByLabel('VRAM overcommit').fill('150');
   await send('Save');
   await dialog.waitFor({ state: 'detached' });
   await page.getByText(/^150% of 8 GiB$/).waitFor();
-  await page.getByText(/^8 GiB with 50% of time, on /).waitFor();
+  await page.getByText(/^8 GiB with 50% GPU time, on /).waitFor();
   await inspect(page, 'pools-overcommit-light');
-  await button(page, 'Change: default').click();
-  await dialog.getByLabel('VRAM to promise').fill('100');
+  await button(page, 'Edit: default').click();
+  await dialog.getByLabel('VRAM overcommit').fill('100');
   await send('Save');
   await dialog.waitFor({ state: 'detached' });
   await button(page, 'Delete: big').click();
-  await dialog.getByLabel('Type the name big to confirm').fill('big');
+  await dialog.getByLabel('Type big to confirm').fill('big');
   await send('Delete');
   await page.getByRole('heading', { name: 'big' }).waitFor({ state: 'detached' });
 });
@@ -88,12 +88,12 @@ step('an image from a file, with progress', async () => {
   await heading(page, 'Images and apps');
   await page.getByRole('gridcell', { name: 'debian-12', exact: true }).waitFor();
   await inspect(page, 'images-light');
-  await button(page, 'Add image').click();
+  await button(page, 'Import image').click();
   await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
   await page.waitForFunction(() => document.querySelector('#image-name')?.value === 'my-disk');
   assert.equal(await dialog.getByLabel('Format').inputValue(), 'raw');
   await inspect(page, 'image-form-light');
-  await send('Bring in');
+  await send('Import');
   await dialog.waitFor({ state: 'detached' });
   const row = page.getByRole('row').filter({ hasText: 'my-disk' });
   await row.getByText('Ready', { exact: true }).waitFor();
@@ -102,10 +102,10 @@ step('an image from a file, with progress', async () => {
 step('one that is stopped, and one whose sum is wrong, leave nothing behind', async () => {
   let stopped = true;
   await page.route('**/content', (r) => (stopped ? undefined : r.continue())); // held: it is on its way for ever
-  await button(page, 'Add image').click();
+  await button(page, 'Import image').click();
   await page.locator('input[type=file]').setInputFiles(process.env.IMAGE);
   await dialog.getByLabel('Name').fill('halfway');
-  await send('Bring in');
+  await send('Import');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'halfway' }).waitFor({ state: 'attached' });
   await inspect(page, 'image-sending-light');
   await send('Cancel');
@@ -114,12 +114,12 @@ step('one that is stopped, and one whose sum is wrong, leave nothing behind', as
   await dialog.getByLabel('Name').fill('wrong');
   await dialog.getByLabel('SHA-256').fill('0'.repeat(64));
   expect('400');
-  await send('Bring in');
+  await send('Import');
   await dialog.locator('.pf-v6-c-alert, #image-sum-help .pf-m-error').filter({ hasText: 'SHA-256' }).waitFor();
   await send('Cancel');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'wrong' }).waitFor({ state: 'detached' });
   await button(page, 'Delete: my-disk').click();
-  await dialog.getByLabel('Type the name my-disk to confirm').fill('my-disk');
+  await dialog.getByLabel('Type my-disk to confirm').fill('my-disk');
   await send('Delete');
   await page.getByRole('row', { includeHidden: true }).filter({ hasText: 'my-disk' }).waitFor({ state: 'detached' });
 });
@@ -131,7 +131,7 @@ step('apps and flavors', async () => {
     .click();
   await page.getByText('basalt app install', { exact: true }).waitFor();
   await inspect(page, 'apps-light');
-  await button(page, 'Change: notebook').click();
+  await button(page, 'Edit: notebook').click();
   await dialog.getByLabel('Version').fill('2');
   await send('Save');
   await page.getByText('notebook · 2').waitFor();
@@ -142,17 +142,17 @@ step('apps and flavors', async () => {
   await button(page, 'Create flavor').click();
   await dialog.getByLabel('Name').fill('whale');
   await dialog.locator('#flavor-memory').fill('8');
-  await dialog.getByLabel('Unit of: Memory').selectOption('MiB');
+  await dialog.getByLabel('Unit of Memory').selectOption('MiB');
   expect('400');
   await send('Create');
   await page.locator('#flavor-memory-help .pf-m-error').waitFor();
-  await dialog.getByLabel('Unit of: Memory').selectOption('GiB');
+  await dialog.getByLabel('Unit of Memory').selectOption('GiB');
   await inspect(page, 'flavor-form-light');
   await send('Create');
   await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor();
   await inspect(page, 'flavors-light');
   await button(page, 'Delete: whale').click();
-  await dialog.getByLabel('Type the name whale to confirm').fill('whale');
+  await dialog.getByLabel('Type whale to confirm').fill('whale');
   await send('Delete');
   await page.getByRole('gridcell', { name: 'whale', exact: true }).waitFor({ state: 'detached' });
 });
@@ -164,15 +164,15 @@ step('all instances: filters on the server, stop and start', async () => {
   await row.getByText('Running').waitFor();
   await row.getByText('acme / render').waitFor();
   await inspect(page, 'all-instances-light');
-  await page.getByLabel('Card').selectOption({ index: 1 });
+  await page.getByLabel('GPU').selectOption({ index: 1 });
   await row.waitFor({ state: 'detached' });
   await page.getByRole('link', { name: 'train-1' }).waitFor();
-  await page.getByLabel('Card').selectOption('');
+  await page.getByLabel('GPU').selectOption('');
   await page.getByLabel('State').selectOption('Stopped');
-  await page.getByText('No instance is like that').waitFor();
+  await page.getByText('No matching instances').waitFor();
   await page.getByLabel('State').selectOption('');
-  await button(page, 'Move: web-1').click();
-  await page.getByText('No other node takes work now.').waitFor();
+  await button(page, 'Migrate: web-1').click();
+  await page.getByText('No other node is available.').waitFor();
   await inspect(page, 'move-light');
   await send('Cancel');
   await button(page, 'Stop: web-1').click();
@@ -185,25 +185,25 @@ step('all instances: filters on the server, stop and start', async () => {
 step('maintenance: a node closed and opened, no moves, no tokens on a node that is alone', async () => {
   await nav(page, 'Maintenance');
   await heading(page, 'Maintenance');
-  await page.getByRole('button', { name: /^Take nothing new: / }).click();
-  await send('Take nothing new');
-  await page.getByText('Takes nothing new').waitFor();
+  await page.getByRole('button', { name: /^Cordon: / }).click();
+  await send('Cordon');
+  await page.getByText('Cordoned').waitFor();
   await inspect(page, 'maintenance-light');
-  await page.getByRole('button', { name: /^Take new work: / }).click();
-  await send('Take new work');
-  await page.getByText('Takes nothing new').waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: /^Uncordon: / }).click();
+  await send('Uncordon');
+  await page.getByText('Cordoned').waitFor({ state: 'detached' });
   await page
     .getByRole('navigation', { name: /^Views/ })
-    .getByRole('link', { name: 'Moves', exact: true })
+    .getByRole('link', { name: 'Migrations', exact: true })
     .click();
-  await page.getByText('Nothing has moved').waitFor();
+  await page.getByText('No migrations').waitFor();
   await inspect(page, 'migrations-light');
   await page
     .getByRole('navigation', { name: /^Views/ })
-    .getByRole('link', { name: 'Add a node', exact: true })
+    .getByRole('link', { name: 'Add node', exact: true })
     .click();
   expect('409');
-  await button(page, 'Make a join token').click();
+  await button(page, 'Create join token').click();
   await page.getByText('this node is alone').waitFor();
   await inspect(page, 'tokens-light');
 });
@@ -211,7 +211,7 @@ step('maintenance: a node closed and opened, no moves, no tokens on a node that 
 step('storage: Ceph, disks, backup targets', async () => {
   await nav(page, 'Storage');
   await heading(page, 'Storage');
-  await page.getByText('Ceph is switched off').waitFor();
+  await page.getByText('Ceph is not enabled').waitFor();
   await inspect(page, 'storage-light');
   await page
     .getByRole('navigation', { name: /^Views/ })
@@ -231,9 +231,9 @@ step('storage: Ceph, disks, backup targets', async () => {
 });
 
 step('ways outside', async () => {
-  await nav(page, 'Ways outside');
-  await heading(page, 'Ways outside');
-  await page.getByText('Without networks').waitFor();
+  await nav(page, 'External networks');
+  await heading(page, 'External networks');
+  await page.getByText('Not configured').waitFor();
   await inspect(page, 'network-health-light');
   await button(page, 'Add external network').click();
   await dialog.getByLabel('Name').fill('isp');
@@ -257,7 +257,7 @@ const pages = [
   ['all-instances', 'All instances', 'Alle Instanzen'],
   ['maintenance', 'Maintenance', 'Wartung'],
   ['storage', 'Storage', 'Speicher'],
-  ['network-health', 'Ways outside', 'Wege nach außen'],
+  ['network-health', 'External networks', 'Externe Netzwerke'],
   ['alerts', 'Alerts', 'Warnungen'],
   ['webhooks', 'Webhooks', 'Webhooks'],
 ];
@@ -278,15 +278,15 @@ step('webhooks: who is told, and whether he takes it', async () => {
   await heading(page, 'Webhooks');
   await page.getByRole('link', { name: 'billing', exact: true }).click();
   await heading(page, 'billing');
-  await button(page, 'Send a test event').click();
+  await button(page, 'Send test event').click();
   await page.getByText('webhook.test').first().waitFor({ timeout: 30_000 });
-  await page.getByText(/^Refused \d+ times$/).waitFor({ timeout: 60_000 });
+  await page.getByText(/^\d+ failed attempts$/).waitFor({ timeout: 60_000 });
   await inspect(page, 'webhook-light');
   await page.getByRole('link', { name: 'Webhooks', exact: true }).last().click();
-  await page.getByText(/^Refused \d+ times$/).waitFor();
+  await page.getByText(/^\d+ failed attempts$/).waitFor();
   await inspect(page, 'webhooks-light');
   await page.goto(`${PORTAL}/#/alerts`); // after the third time
-  await page.getByRole('link', { name: 'Look at it: billing' }).click({ timeout: 120_000 });
+  await page.getByRole('link', { name: 'View billing' }).click({ timeout: 120_000 });
   await heading(page, 'billing');
 });
 

@@ -70,14 +70,14 @@ step('sign in', async () => {
 
 step('a new cluster: the wizard opens by itself; the first step is oneself', async () => {
   await heading(page, 'Set up the cluster');
-  await main.getByLabel('Present password').fill(PASSWORD);
-  await main.locator('#password-new').fill('short');
+  await main.getByLabel('Current password').fill(PASSWORD);
+  await main.locator('#acc-new').fill('short');
   expect('400');
-  await button(page, 'Change the password').click();
-  await main.locator('#password-new-help').getByText('10 to 256 bytes').waitFor();
-  await main.locator('#password-new').fill(`${PASSWORD} 2`);
-  await button(page, 'Change the password').click();
-  await main.getByText('The password is changed.').waitFor();
+  await button(page, 'Change password').click();
+  await main.locator('#acc-new-help .pf-m-error').waitFor();
+  await main.locator('#acc-new').fill(`${PASSWORD} 2`);
+  await button(page, 'Change password').click();
+  await main.getByText('Password changed.').waitFor();
   await inspect(page, 'setup-you-light');
   await button(page, 'Skip').click();
 });
@@ -85,10 +85,10 @@ step('a new cluster: the wizard opens by itself; the first step is oneself', asy
 step('the wizard: name, colour and logo', async () => {
   await main.getByLabel('Product name').fill('Nordlicht GPU');
   await main.locator('#brand-accent').fill('#ffcc00');
-  await main.getByText('White text on it has a contrast of 1.5').waitFor();
+  await main.getByText('has a contrast ratio of 1.5').waitFor();
   assert.equal(await button(page, 'Save').isDisabled(), true);
   await main.locator('#brand-accent').fill('#7a1fa2');
-  await main.getByLabel('E-mail address for support').fill('help@nordlicht.example');
+  await main.getByLabel('Support e-mail').fill('help@nordlicht.example');
   await button(page, 'Save').click();
   await page.getByRole('banner').getByText('Nordlicht GPU').waitFor();
   expect('400');
@@ -99,7 +99,7 @@ step('the wizard: name, colour and logo', async () => {
   });
   await main.getByText('it is no PNG').waitFor();
   await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo });
-  await main.getByRole('img', { name: 'The logo as it is' }).waitFor();
+  await main.getByRole('img', { name: 'Current logo' }).waitFor();
   assert.equal(
     await page.evaluate(() =>
       getComputedStyle(document.documentElement).getPropertyValue('--pf-t--global--color--brand--default').trim(),
@@ -111,17 +111,17 @@ step('the wizard: name, colour and logo', async () => {
 });
 
 step("the wizard: the example of prices becomes one's own", async () => {
-  await main.getByText('The price book default is still the example.').waitFor();
+  await main.getByText('The price book “default” still contains the example prices.').waitFor();
   await main.getByRole('group', { name: 'vCPU', exact: true }).getByLabel('Price (EUR)').fill('0.012');
-  await button(page, 'Save the prices').click();
-  await main.getByText('The prices are saved.').waitFor();
+  await button(page, 'Save prices').click();
+  await main.getByText('Prices saved.').waitFor();
   await inspect(page, 'setup-prices-light');
   await button(page, 'Continue').click();
 });
 
 step('the wizard: an image from a file', async () => {
   await main.getByRole('button', { name: 'Import debian-13' }).waitFor();
-  await button(page, 'Add image').click();
+  await button(page, 'Import image').click();
   const disk = Buffer.alloc(1 << 20);
   disk.set([0x55, 0xaa], 510); // a boot sector
   await dialog
@@ -129,9 +129,9 @@ step('the wizard: an image from a file', async () => {
     .setInputFiles({ name: 'Test Disk.raw', mimeType: 'application/octet-stream', buffer: disk });
   await page.waitForFunction(() => document.querySelector('#image-name')?.value === 'test-disk');
   await inspect(page, 'setup-images-light');
-  await dialog.getByRole('button', { name: 'Bring in' }).click();
+  await dialog.getByRole('button', { name: 'Import' }).click();
   await dialog.waitFor({ state: 'detached' });
-  await main.getByRole('row').filter({ hasText: 'test-disk' }).getByText('There').waitFor();
+  await main.getByRole('row').filter({ hasText: 'test-disk' }).getByText('Imported').waitFor();
   await button(page, 'Continue').click();
 });
 
@@ -145,7 +145,7 @@ step('the wizard: sizes', async () => {
 
 step('the dashboard says what is missing', async () => {
   await nav(page, 'Dashboard');
-  await page.getByText('4 of 6 steps are done').waitFor();
+  await page.getByText('4 of 6 steps completed').waitFor();
   await inspect(page, 'dashboard-setup-light');
 });
 
@@ -162,14 +162,11 @@ step('the wizard: the first customer, and the end', async () => {
   await main.locator('#customer-name').fill('alpha');
   await main.locator('#customer-email').fill('nobody');
   expect('400');
-  await button(page, 'Make the customer').click();
+  await button(page, 'Create customer').click();
   await main.locator('#customer-email-help').getByText('is no e-mail address').waitFor();
   await main.locator('#customer-email').fill('ada@alpha.example');
-  await button(page, 'Make the customer').click();
-  assert.match(
-    await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(),
-    /#\/password\?token=bslt_/,
-  );
+  await button(page, 'Create customer').click();
+  assert.match(await page.getByRole('textbox', { name: 'Password link' }).inputValue(), /#\/password\?token=bslt_/);
   await inspect(page, 'setup-customer-light');
   await button(page, 'Finish').click();
   await heading(page, 'Dashboard');
@@ -195,7 +192,7 @@ step('a customer is made; what is wrong stands at its field', async () => {
   await dialog.locator('#org-name-help').getByText('is no name').waitFor();
   await dialog.locator('#org-name').fill('nova');
   await dialog.getByLabel('Display name').fill('Nova Robotics GmbH');
-  await dialog.getByRole('button', { name: 'The same without the portal' }).click();
+  await dialog.getByRole('button', { name: 'Equivalent CLI / API call' }).click();
   await dialog.getByText('basalt organization create nova').waitFor();
   await inspect(page, 'organization-create-light');
   await dialog.getByRole('button', { name: 'Create' }).click();
@@ -214,22 +211,19 @@ step('its project and its first administrator', async () => {
   await main.getByRole('button', { name: 'Add administrator' }).click();
   await dialog.getByLabel('E-mail address').fill('eva@nova.example');
   await dialog.getByRole('button', { name: 'Add' }).click();
-  assert.match(
-    await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue(),
-    /#\/password\?token=bslt_/,
-  );
+  assert.match(await page.getByRole('textbox', { name: 'Password link' }).inputValue(), /#\/password\?token=bslt_/);
   await inspect(page, 'organization-people-light');
 });
 
 step('a quota in GiB is kept in bytes', async () => {
   await tab('Quota');
   await main.getByLabel('Memory (GiB)').fill('lots');
-  await main.getByText('A number, or nothing for no limit').waitFor();
+  await main.getByText('Enter a number, or leave empty for no limit.').waitFor();
   await main.getByLabel('Memory (GiB)').fill('64');
   await main.getByLabel('vCPUs').fill('16');
   await inspect(page, 'organization-quota-light');
   await button(page, 'Save').click();
-  await main.getByText('The quota is saved.').waitFor();
+  await main.getByText('Quota saved.').waitFor();
   const o = await call('GET', '/v1/organizations/nova');
   assert.deepEqual(o.spec.quota, { memoryBytes: 64 * 2 ** 30, vcpus: 16 });
 });
@@ -242,16 +236,16 @@ step('how it pays, and a payment that counts once', async () => {
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.locator('#edit-zone-help').getByText('is no time zone').waitFor();
   await dialog.getByLabel('Time zone').fill('Europe/Berlin');
-  await dialog.getByLabel('May use beyond').fill('25');
-  await dialog.getByLabel('Address').fill('Nova Robotics GmbH\nHafenstr. 1\n20457 Hamburg');
+  await dialog.getByLabel('Credit limit').fill('25');
+  await dialog.getByLabel('Billing address').fill('Nova Robotics GmbH\nHafenstr. 1\n20457 Hamburg');
   await inspect(page, 'organization-edit-light');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await tab('Payments and invoices');
   await page.getByText('No payments yet').waitFor();
   await inspect(page, 'organization-money-empty-light');
-  await main.getByRole('button', { name: 'Record a payment' }).click();
-  await dialog.getByLabel('Amount in EUR').fill('250.50');
+  await main.getByRole('button', { name: 'Record payment' }).click();
+  await dialog.getByLabel('Amount (EUR)').fill('250.50');
   await dialog.getByLabel('Reference').fill('bank-2026-0042');
   await inspect(page, 'payment-light');
   await dialog.getByRole('button', { name: 'Record' }).click();
@@ -266,8 +260,8 @@ step('a budget', async () => {
   await tab('Budgets');
   await page.getByText('No budgets').waitFor();
   await main.getByRole('button', { name: 'Create budget' }).click();
-  await dialog.getByLabel('Amount a month').fill('500');
-  await dialog.getByLabel('When it is used up').selectOption('stop');
+  await dialog.getByLabel('Monthly amount').fill('500');
+  await dialog.getByLabel('When used up').selectOption('stop');
   await dialog.getByRole('button', { name: 'Create' }).click();
   await main.getByRole('gridcell', { name: 'monthly', exact: true }).waitFor();
   await inspect(page, 'organization-budgets-light');
@@ -279,7 +273,7 @@ step('suspended, seen live elsewhere, and resumed', async () => {
   const row = other.getByRole('row').filter({ hasText: 'nova' });
   await row.getByText('Active').waitFor();
   await button(page, 'Suspend').click();
-  await dialog.getByLabel('Why').fill('unpaid since May');
+  await dialog.getByLabel('Reason').fill('unpaid since May');
   await dialog.getByRole('button', { name: 'Suspend' }).click();
   await page.getByRole('status', { name: 'State' }).getByText('Suspended').waitFor();
   await row.getByText('Suspended').waitFor();
@@ -301,22 +295,22 @@ step('prices: in units of people, kept in base units', async () => {
   const row = (name) => main.getByRole('group', { name, exact: true });
   await row('GPU time').getByLabel('Price (EUR)').fill('2.4');
   await row('Memory').getByLabel('Price (EUR)').fill('free');
-  await button(page, 'Save the prices').click();
-  await row('Memory').getByText('A price, as 0.01').waitFor();
+  await button(page, 'Save prices').click();
+  await row('Memory').getByText('Enter a price, e.g. 0.01.').waitFor();
   await row('Memory').getByLabel('Price (EUR)').fill('0.0045');
-  await main.getByRole('button', { name: 'Add a tier to Sent out' }).click();
-  await row('Sent out').getByLabel('The first units, up to').last().fill('50'); // less than the tier before
-  await row('Sent out').getByLabel('cost each').last().fill('0.003');
-  await main.getByRole('button', { name: 'Add a tax' }).click();
-  await main.getByLabel('Name of the tax').fill('VAT');
-  await main.getByLabel('Per cent').fill('19');
+  await main.getByRole('button', { name: 'Add tier to Outbound traffic' }).click();
+  await row('Outbound traffic').getByLabel('First units, up to').last().fill('50'); // less than the tier before
+  await row('Outbound traffic').getByLabel('Price per unit').last().fill('0.003');
+  await main.getByRole('button', { name: 'Add tax' }).click();
+  await main.getByLabel('Tax name').fill('VAT');
+  await main.getByLabel('Percentage (%)').fill('19');
   expect('400');
-  await button(page, 'Save the prices').click();
-  await row('Sent out').getByText('is not possible').waitFor();
+  await button(page, 'Save prices').click();
+  await row('Outbound traffic').getByText('is not possible').waitFor();
   await inspect(page, 'price-book-error-light');
-  await row('Sent out').getByLabel('The first units, up to').last().fill('1000');
-  await button(page, 'Save the prices').click();
-  await main.getByText('The prices are saved.').waitFor();
+  await row('Outbound traffic').getByLabel('First units, up to').last().fill('1000');
+  await button(page, 'Save prices').click();
+  await main.getByText('Prices saved.').waitFor();
   const { spec } = await call('GET', '/v1/price-books/research');
   const price = (meter) => spec.prices.find((p) => p.meter === meter);
   assert.deepEqual(
@@ -337,7 +331,7 @@ step('prices: in units of people, kept in base units', async () => {
 step('what last month would have cost by them', async () => {
   await button(page, 'Calculate').click();
   await main.getByRole('gridcell', { name: 'nova', exact: true }).waitFor();
-  await main.getByText('Together:').waitFor();
+  await main.getByText('Total:').waitFor();
   await inspect(page, 'price-book-light');
 });
 
@@ -355,12 +349,12 @@ step('the customer pays by them', async () => {
 step('revenue', async () => {
   await nav(page, 'Revenue');
   await heading(page, 'Revenue');
-  await main.getByLabel('By', { exact: true }).selectOption('organization');
+  await main.getByLabel('Group by', { exact: true }).selectOption('organization');
   await main.getByRole('link', { name: 'nova' }).waitFor(); // its payment
   await main.getByText('€250.50').first().waitFor();
   await inspect(page, 'revenue-light');
   await main.getByLabel('Period').selectOption({ index: 3 });
-  await main.getByRole('link', { name: 'Use as CSV' }).waitFor();
+  await main.getByRole('link', { name: 'Usage (CSV)' }).waitFor();
 });
 
 step('what is used is not deleted', async () => {

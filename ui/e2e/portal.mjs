@@ -60,7 +60,7 @@ step('a wrong password says what to do', async () => {
 step('sign in', async () => {
   await signIn(page);
   await heading(page, 'Dashboard');
-  await page.getByText('This month so far').waitFor();
+  await page.getByText('Month to date').waitFor();
   await page.getByRole('button', { name: 'Create your first instance' }).waitFor();
   assert.equal(
     await page.evaluate(() => document.cookie + JSON.stringify(sessionStorage)),
@@ -87,16 +87,16 @@ step('create: errors stand at their fields', async () => {
   await page.getByRole('main').getByRole('button', { name: 'Create instance' }).first().click();
   await heading(page, 'Create instance');
   await button(page, 'Create').click();
-  await page.getByText('Still to be filled in: Name, Image or app, Flavor').waitFor();
-  assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Fill this in.').count(), 3);
+  await page.getByText('Required fields: Name, Image or app, Flavor').waitFor();
+  assert.equal(await page.locator('.pf-v6-c-form .pf-m-error').getByText('Required.').count(), 3);
   await inspect(page, 'create-missing-light');
   await page.getByLabel('Name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
-  await page.getByText('Still to be filled in').waitFor({ state: 'detached' });
-  await page.getByRole('rowheader', { name: 'Together' }).waitFor();
-  await page.getByLabel('Give it a virtual GPU').check();
-  await page.getByRole('columnheader', { name: 'At the guaranteed 25%' }).waitFor();
+  await page.getByText('Required fields').waitFor({ state: 'detached' });
+  await page.getByRole('rowheader', { name: 'Estimated total' }).waitFor();
+  await page.getByLabel('Attach a virtual GPU').check();
+  await page.getByRole('columnheader', { name: 'At guaranteed share (25%)' }).waitFor();
   const time = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: 'GPU time' }) });
   await time.getByText('€0.45 / h').waitFor();
   await time.getByText('€1.80 / h').waitFor();
@@ -104,12 +104,12 @@ step('create: errors stand at their fields', async () => {
   await time.getByText('€0.675 / h').waitFor();
   await time.getByText('€2.70 / h').waitFor();
   await inspect(page, 'create-light');
-  await page.getByLabel('Give it a virtual GPU').uncheck();
+  await page.getByLabel('Attach a virtual GPU').uncheck();
   await page.getByLabel('Name').fill('No Good');
-  await page.getByText('Nobody could log in to this instance').waitFor();
+  await page.getByText('Nobody can sign in to this instance').waitFor();
   await inspect(page, 'create-no-way-in-light');
   expect('400');
-  await button(page, 'Create without a way in').click();
+  await button(page, 'Create without access').click();
   const name = page.getByLabel('Name');
   await page.locator('#new-name-help').getByText('name').waitFor();
   assert.equal(await name.getAttribute('aria-invalid'), 'true');
@@ -121,15 +121,15 @@ step('an app says what it is, and waits for its image', async () => {
   const source = page.getByLabel('Image or app');
   assert.equal(await source.locator('option[value="app:jupyter"]').isDisabled(), true);
   await source.selectOption('app:notebook');
-  await page.getByText('Serves Web 8888').waitFor();
+  await page.getByText('Ports: Web 8888').waitFor();
   await page.getByText('Its token is in /etc/notebook.').waitFor();
   await page.locator('code').getByText('--app notebook').waitFor();
   await inspect(page, 'create-app-light');
 });
 
 step('create, and see it run without asking again', async () => {
-  await button(page, 'Make one up').click();
-  await page.getByText('Nobody could log in to this instance').waitFor({ state: 'detached' });
+  await button(page, 'Generate').click();
+  await page.getByText('Nobody can sign in to this instance').waitFor({ state: 'detached' });
   await button(page, 'Create').click();
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
@@ -161,8 +161,8 @@ step('the filter takes a part of a name, and stands in the address', async () =>
   await page.getByRole('link', { name: 'train-1' }).waitFor();
   await page.keyboard.press('/');
   await page.keyboard.type('nothing');
-  await page.getByText('Nothing matches nothing').waitFor();
-  const filter = page.getByRole('textbox', { name: 'Filter by name, id or address' });
+  await page.getByText('No results for “nothing”').waitFor();
+  const filter = page.getByRole('textbox', { name: 'Filter by name, ID or address' });
   await filter.fill('RAIN');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'train-1' }).waitFor();
@@ -191,19 +191,19 @@ step('a new member gets a link and sets a password', async () => {
   await button(page, 'Add member').click();
   await page.getByRole('dialog').getByLabel('E-mail address').fill('ben@example.com');
   await page.getByRole('dialog').getByRole('button', { name: 'Add' }).click();
-  const link = await page.getByRole('textbox', { name: 'Link that sets the password' }).inputValue();
+  const link = await page.getByRole('textbox', { name: 'Password link' }).inputValue();
   await inspect(page, 'member-added-light');
   const ben = await open({});
   await ben.goto(link);
   await heading(ben, 'Set your password');
   expect('400');
   await ben.getByLabel('New password').fill('short');
-  await button(ben, 'Set the password').click();
+  await button(ben, 'Set password').click();
   await ben.locator('#new-password-help').getByText(/./).waitFor();
   await inspect(ben, 'set-password-light');
   await ben.getByLabel('New password').fill(PASSWORD);
-  await button(ben, 'Set the password').click();
-  await ben.getByText('The password of ben@example.com is set.').waitFor();
+  await button(ben, 'Set password').click();
+  await ben.getByText('Password of ben@example.com set.').waitFor();
   await button(ben, 'Sign in').click();
   await heading(ben, 'Sign in');
   await ben.getByLabel('E-mail address').fill('ben@example.com');
@@ -251,7 +251,7 @@ step('an API key is shown once', async () => {
 async function tour(p, menu, look) {
   await p.goto(`${PORTAL}/#/`);
   await heading(p, 'Dashboard');
-  await p.getByText('This month so far').waitFor();
+  await p.getByText('Month to date').waitFor();
   await look('dashboard');
   await menu();
   await p.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Instances' }).click();
@@ -263,7 +263,7 @@ async function tour(p, menu, look) {
   await p.goto(`${PORTAL}/#/instances/new`);
   await heading(p, 'Create instance');
   await p.getByLabel('Flavor').selectOption('tiny');
-  await p.getByLabel('Give it a virtual GPU').check();
+  await p.getByLabel('Attach a virtual GPU').check();
   await look('create');
   await p.goto(`${PORTAL}/#/usage`);
   await p.getByText('vCPU').first().waitFor();
@@ -309,11 +309,11 @@ step('delete it by its name', async () => {
   await button(page, 'Delete').click();
   const sure = page.getByRole('dialog').getByRole('button', { name: 'Delete' });
   assert.ok(await sure.isDisabled());
-  await page.getByLabel('Type the name train-1 to confirm').fill('train-1');
+  await page.getByLabel('Type train-1 to confirm').fill('train-1');
   await inspect(page, 'delete-dark');
   await page.keyboard.press('Enter');
-  await heading(page, 'This instance is gone');
-  await page.getByRole('link', { name: 'To the list of instances' }).click();
+  await heading(page, 'Instance not found');
+  await page.getByRole('link', { name: 'Back to instances' }).click();
   await page.getByText('No instances yet').waitFor();
 });
 
@@ -335,7 +335,7 @@ step('sign out, and in again with a link', async () => {
   const again = await open({});
   expect('400');
   await again.goto(`${PORTAL}/#/sso?token=${encodeURIComponent(token)}`);
-  await again.getByText('This link does not sign you in').waitFor();
+  await again.getByText('This sign-in link is not valid').waitFor();
   await again.getByRole('button', { name: 'Sign in another way' }).click();
   await heading(again, 'Sign in');
 });
@@ -348,7 +348,7 @@ step('an operator sees nodes and cards', async () => {
   await p.getByRole('link', { name: 'Nodes and GPUs' }).click();
   await heading(p, 'Nodes and GPUs');
   await p.getByText('Ready', { exact: true }).waitFor();
-  await p.getByText('No GPU is there').waitFor();
+  await p.getByText('No GPUs').waitFor();
   await inspect(p, 'nodes-light');
   await p.context().close();
 });

@@ -48,7 +48,7 @@ const view = (name) =>
     .click();
 const remove = async (name) => {
   await choose(name, 'Delete');
-  await page.getByLabel(`Type the name ${name} to confirm`).fill(name);
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
   await inDialog('Delete');
 };
 
@@ -78,8 +78,8 @@ step('an error goes once its field is changed', async () => {
 step('create a volume', async () => {
   await page.locator('#vol-size').fill('2');
   await dialog().getByRole('button', { name: 'Limits' }).click();
-  await dialog().getByLabel('Reads per second').fill('500');
-  await dialog().getByRole('button', { name: 'The same without the portal' }).click();
+  await dialog().getByLabel('Read IOPS').fill('500');
+  await dialog().getByRole('button', { name: 'Equivalent CLI / API call' }).click();
   await page.locator('code').getByText('--read-iops 500').waitFor();
   await inspect(page, 'volume-create-light');
   await inDialog('Create');
@@ -93,7 +93,7 @@ step('an instance to attach it to', async () => {
   await page.locator('#new-name').fill('train-1');
   await page.getByLabel('Image or app').selectOption('image:debian-12');
   await page.getByLabel('Flavor').selectOption('tiny');
-  await button(page, 'Make one up').click();
+  await button(page, 'Generate').click();
   await button(page, 'Create').click();
   await heading(page, 'train-1');
   await page.getByRole('status', { name: 'State' }).getByText('Running').waitFor();
@@ -109,32 +109,32 @@ step('attach it on the instance’s page, while it runs', async () => {
 });
 
 step('grow it, limit it', async () => {
-  await choose('data', 'Grow');
+  await choose('data', 'Resize');
   expect('400');
   await page.locator('#grow-size').fill('1');
-  await inDialog('Grow');
+  await inDialog('Resize');
   await page.locator('#grow-size-help .pf-m-error').getByText('cannot shrink').waitFor();
   await inspect(page, 'volume-grow-light');
   await page.locator('#grow-size').fill('3');
   await page.locator('#grow-size-help .pf-m-error').waitFor({ state: 'detached' });
-  await inDialog('Grow');
+  await inDialog('Resize');
   await row('data').getByText('3 GiB').waitFor();
   await choose('data', 'Limits');
-  assert.equal(await dialog().getByLabel('Reads per second').inputValue(), '500');
-  await dialog().getByLabel('Reads per second').fill('');
+  assert.equal(await dialog().getByLabel('Read IOPS').inputValue(), '500');
+  await dialog().getByLabel('Read IOPS').fill('');
   await inDialog('Save');
   await dialog().waitFor({ state: 'detached' });
 });
 
 step('snapshots: of both disks; a clone; roll back', async () => {
-  await choose('data', 'Take snapshot');
+  await choose('data', 'Create snapshot');
   await dialog().getByLabel('Name').fill('before');
-  await inDialog('Take snapshot');
+  await inDialog('Create snapshot');
   await row('before').getByText('Ready').waitFor();
   await inspect(page, 'instance-storage-snapshot-light');
   await nav(page, 'Snapshots');
   await heading(page, 'Snapshots');
-  await choose('before', 'Make a volume of it');
+  await choose('before', 'Create volume');
   await dialog().getByLabel('Name').fill('copy');
   await inDialog('Create');
   await choose('before', 'Roll back');
@@ -152,7 +152,7 @@ step('detach it, roll it back, delete it', async () => {
   await inspect(page, 'volumes-light');
   await choose('data', 'Detach');
   await inDialog('Detach');
-  await row('data').getByText('no instance').waitFor();
+  await row('data').getByText('Not attached').waitFor();
   await nav(page, 'Snapshots');
   await choose('before', 'Roll back');
   await inDialog('Roll back');
@@ -174,12 +174,12 @@ step('a network, with its error at the field', async () => {
   await row('default').getByText('Ready').waitFor();
   await button(page, 'Create network').click();
   await page.locator('#net-name').fill('backend');
-  await dialog().getByLabel('IPv4 addresses').fill('10.20.0.1/24');
+  await dialog().getByLabel('IPv4 range').fill('10.20.0.1/24');
   expect('400');
   await inDialog('Create');
   await page.locator('#net-cidr4-help .pf-m-error').waitFor();
   await inspect(page, 'network-create-light');
-  await dialog().getByLabel('IPv4 addresses').fill('10.20.0.0/24');
+  await dialog().getByLabel('IPv4 range').fill('10.20.0.0/24');
   await inDialog('Create');
   await row('backend').getByText('Ready').waitFor();
   await inspect(page, 'networks-light');
@@ -203,7 +203,7 @@ step('a security group and its rules', async () => {
   await page.locator('#rule-1-ports').fill('443');
   await page.locator('#rule-1-ports-help .pf-m-error').waitFor({ state: 'detached' });
   await button(page, 'Save rules').click();
-  await page.getByText('The rules are saved and hold from now on.').waitFor();
+  await page.getByText('Rules saved. They apply immediately.').waitFor();
   await page.reload();
   assert.equal(await page.locator('#rule-1-ports').inputValue(), '443');
 });
@@ -213,8 +213,8 @@ step('the instance’s network: groups, floating IP, trace', async () => {
   await page.getByRole('link', { name: 'train-1' }).click();
   await view('Network');
   await page.getByText('Port in default').waitFor();
-  await button(page, 'Trace').waitFor();
-  await page.getByLabel('To', { exact: false }).last().fill('10.0.0.1');
+  await button(page, 'Run check').waitFor();
+  await page.getByLabel('Destination').last().fill('10.0.0.1');
   await button(page, 'Change security groups').click();
   await dialog().getByLabel('web').check();
   await inDialog('Save');
@@ -224,16 +224,16 @@ step('the instance’s network: groups, floating IP, trace', async () => {
   await inDialog('Allocate floating IP');
   await page.getByText('203.0.113.').waitFor();
   await page.locator('#trace-to').fill('203.0.113.77');
-  await button(page, 'Trace').click();
-  await page.getByText(/Yes: it arrives|No: it does not arrive/).waitFor();
+  await button(page, 'Run check').click();
+  await page.getByText(/(Not r|R)eachable$/).waitFor();
   await inspect(page, 'instance-network-light');
   await nav(page, 'Floating IPs');
   await row('public').getByText('train-1').waitFor();
   await row('public').getByText('Ready').waitFor();
   await inspect(page, 'floating-ips-light');
-  await choose('public', 'Take off');
-  await inDialog('Take off');
-  await row('public').getByText('nothing').waitFor();
+  await choose('public', 'Detach');
+  await inDialog('Detach');
+  await row('public').getByText('Not attached').waitFor();
 });
 
 step('a load balancer', async () => {
@@ -269,12 +269,12 @@ step('a load balancer is changed, while somebody else changes it too', async () 
     body: JSON.stringify({ kind, meta: { ...meta, name: 'edge' }, spec }),
   });
   assert.equal(theirs.status, 200);
-  await dialog().getByText('Somebody else has changed fields that you have not').waitFor();
+  await dialog().getByText('Someone else changed other fields').waitFor();
   await page.waitForFunction(() => document.querySelector('#lb-name')?.value === 'edge');
   await inDialog('Save');
   await dialog().waitFor({ state: 'detached' });
   await row('edge').getByText('tcp/8081').waitFor();
-  await row('edge').getByText('of 2 up').waitFor();
+  await row('edge').getByText('of 2 healthy').waitFor();
 });
 
 step('the instance’s history is kept', async () => {
@@ -285,7 +285,7 @@ step('the instance’s history is kept', async () => {
   await events.getByText('Running').first().waitFor();
   await button(page, 'Stop').click();
   await inDialog('Stop');
-  await events.getByText('Asked to stop').waitFor();
+  await events.getByText('Stop requested').waitFor();
   await events.getByText('Stopped').waitFor();
   await inspect(page, 'instance-history-light');
   const key = { headers: { Authorization: `Bearer ${OPERATOR}` } };
@@ -298,10 +298,10 @@ step('the instance’s history is kept', async () => {
 });
 
 step('another name and size', async () => {
-  await button(page, 'Change').click();
+  await button(page, 'Edit').click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Name').fill('train-2');
-  await dialog.getByLabel('Give it a virtual GPU').check();
+  await dialog.getByLabel('Attach a virtual GPU').check();
   await dialog.getByLabel('VRAM (GiB)').fill('0.01');
   await inspect(page, 'instance-change-light');
   expect('400');
@@ -313,40 +313,40 @@ step('another name and size', async () => {
   await dialog.waitFor({ state: 'detached' });
   await heading(page, 'train-2');
   await page.getByText('premium').waitFor();
-  await button(page, 'Change').click();
+  await button(page, 'Edit').click();
   await dialog.getByLabel('Name').fill('train-1');
-  await dialog.getByLabel('Give it a virtual GPU').uncheck();
+  await dialog.getByLabel('Attach a virtual GPU').uncheck();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await heading(page, 'train-1');
 });
 
 step('the audit trail', async () => {
-  await nav(page, 'Audit');
+  await nav(page, 'Audit log');
   await page.getByText('StopInstance').first().waitFor();
   await inspect(page, 'audit-light');
   await button(page, 'Next page').click();
   await page.getByText('Page 2').waitFor();
-  await page.getByLabel('Order').selectOption('oldest');
+  await page.getByLabel('Sort order').selectOption('oldest');
   await page.getByText('Page 1').waitFor();
-  await page.getByLabel('Order').selectOption('newest');
-  await page.getByLabel('Did').fill('stopinstance');
-  await page.getByLabel('Kind of object').fill('Instance');
-  await button(page, 'Show').click();
+  await page.getByLabel('Sort order').selectOption('newest');
+  await page.getByLabel('Action').fill('stopinstance');
+  await page.getByLabel('Resource type').fill('Instance');
+  await button(page, 'Apply filters').click();
   await page.waitForFunction(
     () =>
-      [...document.querySelectorAll('td[data-label="Did"]')].every((c) => c.textContent === 'StopInstance') &&
-      document.querySelector('td[data-label="Did"]'),
+      [...document.querySelectorAll('td[data-label="Action"]')].every((c) => c.textContent === 'StopInstance') &&
+      document.querySelector('td[data-label="Action"]'),
   );
   assert.match(page.url(), /operation=stopinstance/);
   await inspect(page, 'audit-narrowed-light');
   await page.reload(); // the filter stands in the address
   await page.getByText('StopInstance').first().waitFor();
-  assert.equal(await page.getByLabel('Did').inputValue(), 'stopinstance');
-  await page.getByLabel('Object', { exact: true }).fill('<img src=x onerror=alert(1)>');
-  await button(page, 'Show').click();
-  await page.getByText('Nothing fits').waitFor();
-  await button(page, 'Show everything').click();
+  assert.equal(await page.getByLabel('Action').inputValue(), 'stopinstance');
+  await page.getByLabel('Resource', { exact: true }).fill('<img src=x onerror=alert(1)>');
+  await button(page, 'Apply filters').click();
+  await page.getByText('No matching entries').waitFor();
+  await button(page, 'Clear filters').click();
   await button(page, 'Next page').waitFor();
 });
 
@@ -375,21 +375,21 @@ step('projects', async () => {
 step('an app’s card leads to the form, with several networks and groups', async () => {
   await nav(page, 'Apps');
   await inspect(page, 'apps-light');
-  await button(page, 'Create instance from this: Notebook').click();
+  await button(page, 'Create instance: Notebook').click();
   await heading(page, 'Create instance');
-  await page.getByText('Serves Web 8888').waitFor();
+  await page.getByText('Ports: Web 8888').waitFor();
   await page.getByRole('group', { name: 'Networks' }).getByLabel('default').check();
   await page.getByRole('group', { name: 'Security groups' }).getByLabel('web').check();
   await page.locator('code').getByText('--security-group web').first().waitFor();
   await inspect(page, 'create-networks-light');
 });
 
-step('the own account: one-time codes', async () => {
+step('the own account: two-factor authentication', async () => {
   await page.getByRole('button', { name: /^Account of/ }).click();
   await page.getByRole('menuitem', { name: 'Your account' }).click();
   await heading(page, 'Your account');
-  assert.equal(await button(page, 'Turn off one-time codes').count(), 0);
-  await button(page, 'Set up one-time codes').click();
+  assert.equal(await button(page, 'Turn off two-factor authentication').count(), 0);
+  await button(page, 'Set up').click();
   await page.getByRole('img', { name: 'QR code of the secret' }).waitFor();
   const secret = await page.getByRole('textbox', { name: 'Secret' }).inputValue();
   await inspect(page, 'account-totp-light');
@@ -405,10 +405,10 @@ step('the own account: one-time codes', async () => {
   await inspect(page, 'account-recovery-light');
   await page.getByRole('main').getByRole('button', { name: 'Close' }).click();
   await page.reload(); // that they are on is the server's knowledge
-  await button(page, 'Turn off one-time codes').waitFor();
-  assert.equal(await button(page, 'Set up one-time codes').count(), 0);
+  await button(page, 'Turn off two-factor authentication').waitFor();
+  assert.equal(await button(page, 'Set up').count(), 0);
   await inspect(page, 'account-totp-on-light');
-  await button(page, 'Turn off one-time codes').click();
+  await button(page, 'Turn off two-factor authentication').click();
   expect('403');
   await page.locator('#acc-off').fill('wrong');
   await page.locator('#acc-off-code').fill(recovery);
@@ -417,7 +417,7 @@ step('the own account: one-time codes', async () => {
   await page.locator('#acc-off').fill(PASSWORD);
   await inDialog('Turn off');
   await dialog().waitFor({ state: 'detached' });
-  await button(page, 'Set up one-time codes').waitFor();
+  await button(page, 'Set up').waitFor();
 });
 
 step('sessions, and another password', async () => {
@@ -426,11 +426,11 @@ step('sessions, and another password', async () => {
   await signIn(other);
   await heading(other, 'Dashboard');
   await page.reload();
-  await page.getByText('this one').waitFor();
-  await page.getByRole('button', { name: /^End: / }).click();
+  await page.getByText('current').waitFor();
+  await page.getByRole('button', { name: /^Sign out: / }).click();
   tolerate('401'); // for whatever the other page asks for now
-  await inDialog('End');
-  await page.getByRole('button', { name: /^End: / }).waitFor({ state: 'detached' });
+  await inDialog('Sign out');
+  await page.getByRole('button', { name: /^Sign out: / }).waitFor({ state: 'detached' });
   await other.reload();
   await heading(other, 'Sign in');
   await other.context().close();
@@ -442,7 +442,7 @@ step('sessions, and another password', async () => {
   await page.locator('#acc-new-help .pf-m-error').waitFor();
   await page.locator('#acc-new').fill(`${PASSWORD} again`);
   await button(page, 'Change password').click();
-  await page.getByText('The password is changed.').waitFor();
+  await page.getByText('Password changed.').waitFor();
   await page.reload();
   await heading(page, 'Your account');
   await inspect(page, 'account-light');
@@ -452,13 +452,13 @@ step('sessions, and another password', async () => {
 const looks = [
   ['volumes', 'Volumes', 'Volumes'],
   ['snapshots', 'Snapshots', 'Snapshots'],
-  ['networks', 'Networks', 'Netze'],
+  ['networks', 'Networks', 'Netzwerke'],
   ['security-groups', 'Security groups', 'Sicherheitsgruppen'],
-  ['floating-ips', 'Floating IPs', 'Floating-IPs'],
-  ['load-balancers', 'Load balancers', 'Lastverteiler'],
+  ['floating-ips', 'Floating IPs', 'Floating IPs'],
+  ['load-balancers', 'Load balancers', 'Load Balancer'],
   ['apps', 'Apps', 'Apps'],
   ['projects', 'Projects', 'Projekte'],
-  ['audit', 'Audit', 'Protokoll'],
+  ['audit', 'Audit log', 'Audit-Log'],
   ['account', 'Your account', 'Ihr Konto'],
 ];
 

@@ -63,8 +63,8 @@ test('who has to have one-time codes sees nothing else until they are set up', a
     return Promise.resolve(Response.json(path.endsWith('/whoami') ? me : { status: 'ok', revision: 1 }));
   });
   opened('#/instances');
-  await screen.findByRole('heading', { name: 'One-time codes are required' });
-  screen.getByRole('button', { name: 'Set up one-time codes' });
+  await screen.findByRole('heading', { name: 'Two-factor authentication required' });
+  screen.getByRole('button', { name: 'Set up' });
   expect(screen.queryByRole('navigation')).toBeNull();
-  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Go on' }).disabled).toBe(true);
+  expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Continue' }).disabled).toBe(true);
 });

@@ -1,14 +1,13 @@
 // Who is not signed in sees the way in; who is, the shell with a page in it.
-import { Bullseye, Spinner } from '@patternfly/react-core';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { matchRoute, Route, Router, Switch, useRouter } from 'wouter';
 import { asApiError } from './api/client';
 import { maybeSignedIn, useSessionQuery, type Session } from './api/session';
-import { useText } from './i18n';
 import { useAddress } from './lib/address';
 import { ErrorAlert } from './parts/error';
 import { Boundary } from './parts/boundary';
 import { Dress } from './parts/brand';
+import { Loading } from './parts/loading';
 import { SignIn } from './pages/sign-in';
 import { routes } from './routes';
 
@@ -18,15 +17,6 @@ const Sso = lazy(() => import('./pages/sso').then((m) => ({ default: m.Sso })));
 const SetPassword = lazy(() => import('./pages/set-password').then((m) => ({ default: m.SetPassword })));
 const RequiredCodes = lazy(() => import('./pages/account/required').then((m) => ({ default: m.RequiredCodes })));
 const NotFound = lazy(() => import('./pages/not-found').then((m) => ({ default: m.NotFound })));
-
-export function Loading() {
-  const { t } = useText();
-  return (
-    <Bullseye>
-      <Spinner aria-label={t('app.loading')} />
-    </Bullseye>
-  );
-}
 
 function Pages({ session }: { session: Session }) {
   return (
@@ -78,7 +68,7 @@ function Inside() {
   const { data } = session;
   if (data.needsTotp) return <RequiredCodes session={data} />;
   return (
-    <Shell session={data}>
+    <Shell session={data} paths={routes.filter((r) => r.when(data)).map((r) => r.path)}>
       <Boundary key={path.split('/', 3).join('/')}>
         <Suspense fallback={<Loading />}>
           <Pages session={data} />

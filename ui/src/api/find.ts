@@ -1,7 +1,6 @@
 // Objects of all kinds by the server's search, as far as there is a page for
 // them and the session may open it.
 import { useQueries } from '@tanstack/react-query';
-import { routes } from '../routes';
 import { api, ok } from './client';
 import { may, seesMachines, type Session } from './session';
 
@@ -46,9 +45,8 @@ export function hrefOf(at: readonly string[], id: string, paths: readonly string
   return list && `${list}?search=${encodeURIComponent(id)}`;
 }
 
-/** useFind is what is found of each kind, in their order. */
-export function useFind(search: string, session: Session): { found: Found[]; busy: boolean } {
-  const paths = routes.filter((r) => r.when(session)).map((r) => r.path);
+/** useFind returns what is found of each kind, in their order, as far as one of paths shows it. */
+export function useFind(search: string, session: Session, paths: readonly string[]): { found: Found[]; busy: boolean } {
   const kinds = (Object.keys(sources) as FoundKind[]).filter(
     (k) => sources[k].when(session) && hrefOf(sources[k].at, 'x', paths),
   );

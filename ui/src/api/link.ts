@@ -1,7 +1,7 @@
 // A websocket to an instance's console or screen, made again when it ends.
 import { useQuery } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { endOf, pauseAfter, type End } from '../lib/link';
+import { endOf, pauseAfter, type End } from './closed';
 import { api, base, ok } from './client';
 
 /** Whoever asks for it is told by an empty message that there is a console, or by the close frame why not. */

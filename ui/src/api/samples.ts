@@ -1,8 +1,13 @@
 // What was measured lately. It is on one node and not in the store, so no watch
 // tells of it: it is asked for again while it is looked at.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import type { Range } from '../lib/chart';
 import { api, ok } from './client';
+
+export interface Range {
+  name: '15m' | '1h' | '24h';
+  seconds: number;
+  step: number;
+}
 
 export type Measured = 'instances' | 'nodes' | 'gpus';
 

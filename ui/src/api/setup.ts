@@ -2,8 +2,18 @@
 import { useBranding } from './branding';
 import { useOrganizations, usePriceBooks } from './customers';
 import { useFlavors, useImages, usePools, useUsers } from './queries';
+import type { Schemas } from './client';
 import type { Session } from './session';
-import type { There } from '../lib/setup';
+
+export interface There {
+  totp: boolean;
+  branding: Schemas['Branding'];
+  books: Schemas['PriceBook'][];
+  images: Schemas['Image'][];
+  flavors: Schemas['Flavor'][];
+  pools: Schemas['GPUPool'][];
+  organizations: Schemas['Organization'][];
+}
 
 /** useThere is undefined until all of it is read. */
 export function useThere(session: Session): { there?: There; error: unknown } {

@@ -1,11 +1,12 @@
 // An instance's history, the audit trail, the own account, projects.
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api, ok, type Instance, type Schemas } from './client';
-import type { AuditQuery } from '../lib/audit';
+import type { paths } from './schema';
 import { none } from './queries';
 
 export type InstanceEvent = Schemas['InstanceEvent'];
 export type AuditEvent = Schemas['AuditEvent'];
+export type AuditQuery = NonNullable<paths['/v1/audit-events']['get']['parameters']['query']>;
 export type OwnSession = Schemas['Session'];
 export type Project = Schemas['Project'];
 

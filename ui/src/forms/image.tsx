@@ -13,7 +13,7 @@ import { asCommand, asCurl } from '../lib/shell';
 import { describedBy, Field } from '../parts/field';
 import { FormDialog } from '../parts/form-dialog';
 import { Same } from '../parts/same';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 type Image = Schemas['Image'];
 type Format = Image['spec']['format'];

@@ -1,5 +1,5 @@
 // What narrows the audit trail, as it stands in the address.
-import type { paths } from '../api/schema';
+import type { AuditQuery } from '../api/tenant';
 
 /** The names in the address. Times are of UTC, as an input of date and time has them. */
 export const auditParams = [
@@ -14,7 +14,6 @@ export const auditParams = [
   'order',
 ] as const;
 export type AuditParams = Record<(typeof auditParams)[number], string>;
-export type AuditQuery = NonNullable<paths['/v1/audit-events']['get']['parameters']['query']>;
 
 const moment = (text: string): string | undefined => {
   const at = new Date(`${text}Z`);

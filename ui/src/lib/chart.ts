@@ -1,6 +1,7 @@
 // What a chart is drawn of: scales, ticks and paths. Values that are null are
 // gaps: nobody looked.
 import type { Schemas } from '../api/client';
+import type { Range } from '../api/samples';
 
 export type Series = Schemas['SampleSeries'];
 export type Unit = Series['unit'];
@@ -114,12 +115,6 @@ export const indexAt = (x: number, count: number, box: { left: number; width: nu
 /** timeOf a step, UTC. */
 export const timeOf = (from: string, stepSeconds: number, index: number): string =>
   new Date(Date.parse(from) + index * stepSeconds * 1000).toISOString();
-
-export interface Range {
-  name: '15m' | '1h' | '24h';
-  seconds: number;
-  step: number;
-}
 
 /** ranges that can be chosen; a point every few pixels. */
 export const ranges: Range[] = [

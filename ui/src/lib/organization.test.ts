@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
-import { reasonOf, standingOf } from './organization';
+import { balanceOf, reasonOf, standingOf } from './organization';
 
 type Organization = Schemas['Organization'];
 const org = (spec: Organization['spec'], status?: Organization['status']): Organization => ({
@@ -28,4 +28,12 @@ test('and why', () => {
   expect(reasonOf(org({ suspended: { reason: 'spam' } }, billing('warn')))).toBe('spam');
   expect(reasonOf(org({}, billing('warn')))).toBe('it is warn');
   expect(reasonOf(org({}, billing('ok')))).toBe('');
+});
+
+test('what is due is positive, and a wallet is of who pays in advance', () => {
+  expect(balanceOf(-2_102_400_000, 'invoice')).toEqual({ key: 'cust.due', micros: 2_102_400_000 });
+  expect(balanceOf(0, 'invoice')).toEqual({ key: 'cust.due', micros: 0 });
+  expect(balanceOf(5_000_000, 'invoice')).toEqual({ key: 'cust.balance', micros: 5_000_000 });
+  expect(balanceOf(-5_000_000, 'prepaid')).toEqual({ key: 'cust.wallet', micros: -5_000_000 });
+  expect(balanceOf(-5_000_000)).toEqual({ key: 'cust.due', micros: 5_000_000 });
 });

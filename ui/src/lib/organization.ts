@@ -15,6 +15,18 @@ export function standingOf({ meta, spec, status }: Organization): Standing {
   return billing === 'warn' ? 'warn' : 'active';
 }
 
+export interface Balance {
+  key: 'cust.wallet' | 'cust.due' | 'cust.balance';
+  micros: number;
+}
+
+/** balanceOf a wallet in words: what was paid in advance, or what is due, which is positive. */
+export function balanceOf(micros: number, mode?: NonNullable<Organization['spec']['billing']>['mode']): Balance {
+  if (mode === 'prepaid') return { key: 'cust.wallet', micros };
+  if (micros < 0 || (mode === 'invoice' && micros === 0)) return { key: 'cust.due', micros: Math.abs(micros) };
+  return { key: 'cust.balance', micros };
+}
+
 /** reasonOf is what is said of why. */
 export const reasonOf = ({ spec, status }: Organization): string =>
   spec.suspended?.reason ||

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { done, example, fresh, next, type There } from './setup';
+import type { There } from '../api/setup';
+import { done, example, fresh, next } from './setup';
 
 const book = (name: string, generation: number) => ({
   kind: 'PriceBook',

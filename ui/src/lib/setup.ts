@@ -1,18 +1,9 @@
 // How far a cluster is set up: read off what is there, and kept nowhere.
 import type { Schemas } from '../api/client';
+import type { There } from '../api/setup';
 
 export const steps = ['you', 'brand', 'prices', 'images', 'sizes', 'customer'] as const;
 export type Step = (typeof steps)[number];
-
-export interface There {
-  totp: boolean;
-  branding: Schemas['Branding'];
-  books: Schemas['PriceBook'][];
-  images: Schemas['Image'][];
-  flavors: Schemas['Flavor'][];
-  pools: Schemas['GPUPool'][];
-  organizations: Schemas['Organization'][];
-}
 
 /** example says whether a price book is as the cluster has made it. */
 export const example = (b: Schemas['PriceBook']) => b.meta.name === 'default' && (b.meta.generation ?? 0) <= 1;

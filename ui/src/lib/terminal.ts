@@ -2,7 +2,7 @@
 import { FitAddon } from '@xterm/addon-fit';
 import { Terminal } from '@xterm/xterm';
 import { leaves } from './keys';
-import { chunks } from './link';
+import { chunks } from './chunks';
 import { styled } from './styled';
 import { followsTheme } from './theme';
 

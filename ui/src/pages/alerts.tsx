@@ -1,7 +1,7 @@
 import { Button } from '@patternfly/react-core';
 import { AngleLeftIcon, AngleRightIcon, CheckCircleIcon } from '@patternfly/react-icons';
 import { useAlerts } from '../api/cluster';
-import { Loading } from '../app';
+import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
 import { keyOf } from '../lib/alert';
 import { formatTime } from '../lib/format';

@@ -5,7 +5,8 @@ import { useLocation } from 'wouter';
 import type { Schemas } from '../api/client';
 import { useApps, useImages } from '../api/queries';
 import { may, type Session } from '../api/session';
-import { Loading } from '../app';
+import { Loading } from '../parts/loading';
+import { useImportImage } from '../forms/image';
 import { useText } from '../i18n';
 import { formatBytes } from '../lib/format';
 import { imageOf } from '../lib/source';
@@ -13,10 +14,17 @@ import { ErrorAlert } from '../parts/error';
 import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 
-function AppCard({ app, ready, session }: { app: Schemas['App']; ready: boolean; session: Session }) {
+interface CardProps {
+  app: Schemas['App'];
+  ready: boolean;
+  session: Session;
+  bring: ReturnType<typeof useImportImage>;
+}
+
+function AppCard({ app, ready, session, bring }: CardProps) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
-  const { displayName, version, description, needs = {}, ports, image } = app.spec;
+  const { displayName, version, description, needs = {}, ports, image, imageURL } = app.spec;
   const what = [
     needs.vcpus && count('inst.vcpus', needs.vcpus),
     needs.memoryBytes && formatBytes(needs.memoryBytes, language),
@@ -36,6 +44,19 @@ function AppCard({ app, ready, session }: { app: Schemas['App']; ready: boolean;
         )}
         {!ready && <p className="basalt-note">{t('app.waits', { image })}</p>}
       </CardBody>
+      {!ready && imageURL && may(session, 'operator') && (
+        <CardFooter>
+          <Button
+            variant="secondary"
+            aria-label={`${t('app.import')}: ${image}`}
+            isLoading={bring.isPending && bring.variables.name === image}
+            isDisabled={bring.isPending}
+            onClick={() => bring.mutate({ name: image, url: imageURL })}
+          >
+            {t('app.import')}
+          </Button>
+        </CardFooter>
+      )}
       {ready && may(session, 'member') && (
         <CardFooter>
           <Button
@@ -55,6 +76,7 @@ export function Apps({ session }: { session: Session }) {
   const { t } = useText();
   const apps = useApps();
   const images = useImages('').data?.items ?? [];
+  const bring = useImportImage();
   if (apps.isPending) return <Loading />;
   // What can be made now comes first.
   const ready = (a: Schemas['App']) => imageOf(a, images) !== undefined;
@@ -66,10 +88,11 @@ export function Apps({ session }: { session: Session }) {
       <div className="basalt-stack">
         <p className="basalt-note">{t('app.catalogueHelp')}</p>
         <ErrorAlert error={apps.error} onRetry={() => void apps.refetch()} />
+        <ErrorAlert error={bring.error} onClose={bring.reset} />
         {apps.data && items.length === 0 && <Empty title={t('app.empty')} help={t('app.emptyHelp')} icon={CubesIcon} />}
         <div className="basalt-columns">
           {items.map((a) => (
-            <AppCard key={a.meta.id} app={a} ready={ready(a)} session={session} />
+            <AppCard key={a.meta.id} app={a} ready={ready(a)} session={session} bring={bring} />
           ))}
         </div>
       </div>

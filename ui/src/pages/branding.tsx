@@ -1,6 +1,6 @@
 import { Card, CardBody } from '@patternfly/react-core';
 import { useBranding } from '../api/branding';
-import { Loading } from '../app';
+import { Loading } from '../parts/loading';
 import { BrandingForm, LogoForm } from '../forms/branding';
 import { useText } from '../i18n';
 import { ErrorAlert } from '../parts/error';

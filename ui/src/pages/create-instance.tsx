@@ -23,7 +23,7 @@ import { api, ok, type Schemas } from '../api/client';
 import { elsewhere, useFieldErrors } from '../api/fields';
 import { useSecurityGroups } from '../api/network';
 import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
-import type { Session } from '../api/session';
+import { may, type Session } from '../api/session';
 import { useText, type Key } from '../i18n';
 import { command, curl } from '../lib/command';
 import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
@@ -37,7 +37,7 @@ import { Field } from '../parts/field';
 import { Empty } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Copyable } from '../parts/copyable';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 /** The fields that show their own errors. */
 const shown = [
@@ -161,6 +161,25 @@ function About({ app }: { app: Schemas['App'] }) {
   );
 }
 
+/** Who may make a project is shown where; of an operator that is at its organization. */
+function NoProject({ session }: { session: Session }) {
+  const { t } = useText();
+  const [, go] = useLocation();
+  const admin = may(session, 'admin');
+  return (
+    <Empty
+      title={t('new.noProject')}
+      help={t(admin ? 'new.noProjectHelp' : 'new.noProjectAsk')}
+      icon={FolderIcon}
+      action={
+        admin && (
+          <Button onClick={() => go(session.organization ? '/projects' : '/organizations')}>{t('proj.create')}</Button>
+        )
+      }
+    />
+  );
+}
+
 export function CreateInstance({ session, id: fromApp }: { session: Session; id: string }) {
   const { t, count, language } = useText();
   const [, go] = useLocation();
@@ -233,7 +252,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   if (!loading && projects.length === 0)
     return (
       <PageBody title={t('new.title')} above={above}>
-        <Empty title={t('new.noProject')} help={t('new.noProjectHelp')} icon={FolderIcon} />
+        <NoProject session={session} />
       </PageBody>
     );
   return (

@@ -6,13 +6,14 @@ import { mostInstances as most, useInstances, useQuota, useWallet } from '../api
 import { may, seesMachines, seesMoney, type Session } from '../api/session';
 import { useText } from '../i18n';
 import { formatBytes, formatDay, formatMicros } from '../lib/format';
+import { balanceOf } from '../lib/organization';
 import { month } from '../lib/period';
 import { phaseKey, phaseOf, type Phase } from '../lib/phase';
 import { quotas } from '../lib/quota';
 import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { WorstAlerts } from './dashboard-alerts';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 const SetupCard = lazy(() => import('../parts/setup-card').then((m) => ({ default: m.SetupCard })));
 
@@ -106,6 +107,7 @@ function SpendCard() {
   const [period] = useState(() => month(new Date()));
   const preview = useBill(now, organization, period);
   const wallet = useWallet(organization, true);
+  const balance = wallet.data && balanceOf(wallet.data.balanceMicros);
   return (
     <Card>
       <CardTitle component="h2">{t('dash.spend')}</CardTitle>
@@ -118,9 +120,9 @@ function SpendCard() {
             <p className="basalt-note">{t('dash.spendHelp', { from: formatDay(period.from, language) })}</p>
           </>
         )}
-        {wallet.data && (
+        {wallet.data && balance && (
           <p>
-            {t('dash.balance')}: {formatMicros(wallet.data.balanceMicros, wallet.data.currency, language)}
+            {t(balance.key)}: {formatMicros(balance.micros, wallet.data.currency, language)}
           </p>
         )}
       </CardBody>

@@ -9,7 +9,7 @@ import { formatBytes, formatPercent } from '../lib/format';
 import { joined, problems, promised, type Gpu, type Node, type Tenant } from '../lib/node';
 import { ErrorAlert } from '../parts/error';
 import { ObjectList, type Column } from '../parts/list';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 export function GpuCard({
   gpu,

@@ -11,7 +11,7 @@ import { noteOf } from '../lib/phase';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { PhaseLabel } from '../parts/phase';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 export function Instances({ session }: { session: Session }) {
   const { t, count, language } = useText();

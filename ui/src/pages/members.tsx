@@ -15,7 +15,7 @@ import { FormDialog } from '../parts/form-dialog';
 import { Empty, ObjectList, useListing, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { Same } from '../parts/same';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 type User = Schemas['User'];
 

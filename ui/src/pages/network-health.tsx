@@ -15,7 +15,7 @@ import { Confirm } from '../parts/confirm';
 import { Empty, ObjectList, usePages, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
 import { ToneLabel } from '../parts/tone';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 import { ExternalForm } from './external-form';
 
 type External = Schemas['ExternalNetwork'];

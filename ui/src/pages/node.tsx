@@ -2,7 +2,7 @@
 import { Card, CardBody, CardTitle, Title } from '@patternfly/react-core';
 import { mostInstances, useGpus, useInstances } from '../api/queries';
 import { useNode } from '../api/samples';
-import { Loading } from '../app';
+import { Loading } from '../parts/loading';
 import { useText } from '../i18n';
 import { formatBytes, formatTime } from '../lib/format';
 import { nodeState, problems, tenantsOf, type Node } from '../lib/node';

@@ -19,7 +19,7 @@ import { PageBody } from '../parts/page';
 import { useRemoval } from '../parts/removal';
 import { Same } from '../parts/same';
 import { useProjects } from '../api/queries';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 const shown = ['meta.name', 'spec.displayName', 'spec.quota'];
 

@@ -10,7 +10,7 @@ import { month, monthName } from '../lib/period';
 import { Field } from '../parts/field';
 import { Empty, ObjectList, type Column } from '../parts/list';
 import { PageBody } from '../parts/page';
-import { useProject } from '../shell/project';
+import { useProject } from '../parts/project';
 
 export function Usage({ session }: { session: Session }) {
   const text = useText();

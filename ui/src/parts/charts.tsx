@@ -2,9 +2,9 @@
 import { ToggleGroup, ToggleGroupItem } from '@patternfly/react-core';
 import { ChartLineIcon } from '@patternfly/react-icons';
 import { useState } from 'react';
-import { useSamples, type Measured } from '../api/samples';
+import { useSamples, type Measured, type Range } from '../api/samples';
 import { useText, type Key } from '../i18n';
-import { ranges, type Range } from '../lib/chart';
+import { ranges } from '../lib/chart';
 import { Chart } from './chart';
 import { ErrorAlert } from './error';
 import { Empty } from './list';

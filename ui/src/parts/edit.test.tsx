@@ -121,7 +121,7 @@ test('theirs can be taken, and a later change of another field does not decide i
   watched();
   others({ name: 'renamed' });
   watched();
-  await user.click(await screen.findByRole('button', { name: 'Take theirs: the note' }));
+  await user.click(await screen.findByRole('button', { name: 'Use theirs: the note' }));
   expect([field('name').value, field('note').value]).toEqual(['renamed', 'theirs']);
 });
 
@@ -129,7 +129,7 @@ test('what is gone cannot be saved, and what was typed stays', async () => {
   const { server, watched } = await open('mine');
   server.thing = null;
   watched();
-  await screen.findByText('Somebody else has deleted this');
+  await screen.findByText('Someone else deleted this');
   expect(screen.getByText<HTMLButtonElement>('Save').disabled).toBe(true);
   expect(field('note').value).toBe('mine');
 });

@@ -1,8 +1,8 @@
-import { Label } from '@patternfly/react-core';
+import { Label, Tooltip } from '@patternfly/react-core';
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon, OffIcon } from '@patternfly/react-icons';
 import type { Instance } from '../api/client';
 import { useText } from '../i18n';
-import { busy, phaseKey, phaseOf } from '../lib/phase';
+import { busy, noteOf, phaseKey, phaseOf } from '../lib/phase';
 
 /** PhaseLabel is an instance's state; not by colour alone. */
 export function PhaseLabel({ instance }: { instance: Instance }) {
@@ -20,6 +20,14 @@ export function PhaseLabel({ instance }: { instance: Instance }) {
       <Label color="grey" icon={<OffIcon />}>
         {text}
       </Label>
+    );
+  if (p === 'Pending')
+    return (
+      <Tooltip content={noteOf(instance) || t('phase.pendingHelp')}>
+        <Label color="blue" icon={<InProgressIcon />} tabIndex={0}>
+          {text}
+        </Label>
+      </Tooltip>
     );
   return busy(p) ? (
     <Label color="blue" icon={<InProgressIcon />}>

@@ -4,7 +4,7 @@ import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useState } from 'react';
 import type { FieldErrors } from '../api/fields';
 import { useText } from '../i18n';
-import { useProject } from '../shell/project';
+import { useProject } from './project';
 import { Field } from './field';
 
 /** useNewIn is the project of a new thing: its id, its name, and how to choose another. */

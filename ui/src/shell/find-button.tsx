@@ -8,7 +8,7 @@ import { useText } from '../i18n';
 
 const Find = lazy(() => import('./find').then((m) => ({ default: m.Find })));
 
-export function FindButton({ session }: { session: Session }) {
+export function FindButton({ session, paths }: { session: Session; paths: readonly string[] }) {
   const { t } = useText();
   const [open, setOpen] = useState(false);
   useEffect(() => {
@@ -33,7 +33,7 @@ export function FindButton({ session }: { session: Session }) {
       />
       {open && (
         <Suspense>
-          <Find session={session} onClose={() => setOpen(false)} />
+          <Find session={session} paths={paths} onClose={() => setOpen(false)} />
         </Suspense>
       )}
     </>

@@ -19,14 +19,14 @@ interface Option {
   name: string;
 }
 
-function useOptions(session: Session, typed: string) {
+function useOptions(session: Session, paths: readonly string[], typed: string) {
   const { t } = useText();
   const [search, setSearch] = useState('');
   useEffect(() => {
     const timer = setTimeout(() => setSearch(typed.trim()), soon);
     return () => clearTimeout(timer);
   }, [typed]);
-  const { found, busy } = useFind(search, session);
+  const { found, busy } = useFind(search, session, paths);
   const word = typed.trim().toLowerCase();
   const pages = seen(session)
     .flatMap((g) => g.entries)
@@ -43,13 +43,13 @@ function useOptions(session: Session, typed: string) {
   };
 }
 
-export function Find({ session, onClose }: { session: Session; onClose: () => void }) {
+export function Find({ session, paths, onClose }: { session: Session; paths: readonly string[]; onClose: () => void }) {
   const { t } = useText();
   const [, go] = useLocation();
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
   const id = useId();
-  const { options, busy } = useOptions(session, typed);
+  const { options, busy } = useOptions(session, paths, typed);
   const active = Math.min(at, options.length - 1);
   const choose = (o: Option | undefined) => {
     if (!o) return;

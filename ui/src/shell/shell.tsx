@@ -29,7 +29,7 @@ import { Brand, Support } from '../parts/brand';
 import { AlertsBell } from './alerts-bell';
 import { FindButton } from './find-button';
 import { seen } from './nav';
-import { ProjectProvider, useProject } from './project';
+import { ProjectProvider, useProject } from '../parts/project';
 import { TasksButton } from './tasks-button';
 import { UserMenu } from './user-menu';
 
@@ -109,7 +109,14 @@ function ProjectSwitcher({ session }: { session: Session }) {
 
 const wide = 1200; // px: from here PatternFly puts the navigation beside the page
 
-export function Shell({ session, children }: { session: Session; children: ReactNode }) {
+interface ShellProps {
+  session: Session;
+  /** The patterns of the addresses that the session may open: what is found links to them. */
+  paths: readonly string[];
+  children: ReactNode;
+}
+
+export function Shell({ session, paths, children }: ShellProps) {
   const { t } = useText();
   const [path] = useLocation();
   const [open, setOpen] = useState(window.innerWidth >= wide);
@@ -139,7 +146,7 @@ export function Shell({ session, children }: { session: Session; children: React
         <div className="basalt-masthead">
           <ProjectSwitcher session={session} />
           <div className="basalt-masthead-end">
-            <FindButton session={session} />
+            <FindButton session={session} paths={paths} />
             <TasksButton session={session} />
             {may(session, 'operator') && <AlertsBell />}
             <UserMenu session={session} />

@@ -3,7 +3,7 @@ import { Button, Label, Modal, ModalBody, ModalFooter, ModalHeader, Progress } f
 import { CheckCircleIcon, ExclamationCircleIcon, InProgressIcon } from '@patternfly/react-icons';
 import { Link } from 'wouter';
 import type { Session } from '../api/session';
-import { useUnderWay } from '../api/tasks';
+import { useUnderWay } from './under-way';
 import { useText, type Key } from '../i18n';
 import { taskStore, type Task } from '../lib/tasks';
 import { ErrorAlert } from '../parts/error';

@@ -1,19 +1,18 @@
 import type { conflict as en } from '../en/conflict';
 
 export const conflict: Record<keyof typeof en, string> = {
-  'conflict.both': 'Jemand anderes hat das inzwischen geändert',
+  'conflict.both': 'Diese Daten wurden inzwischen von jemand anderem geändert',
   'conflict.bothHelp':
-    'Das Folgende haben Sie beide geändert. Von Ihnen ist nichts verloren; wählen Sie, dann speichern Sie.',
-  'conflict.theirs': 'Dort',
-  'conflict.yours': 'Ihres',
-  'conflict.take': 'Das andere nehmen',
-  'conflict.keep': 'Meines behalten',
-  'conflict.taken': 'Jemand anderes hat Felder geändert, die Sie nicht geändert haben',
+    'Die folgenden Felder wurden von beiden geändert. Ihre Eingaben sind nicht verloren. Wählen Sie, welche Werte gelten sollen, und speichern Sie.',
+  'conflict.theirs': 'Andere Änderung',
+  'conflict.yours': 'Ihre Änderung',
+  'conflict.take': 'Andere übernehmen',
+  'conflict.keep': 'Meine behalten',
+  'conflict.taken': 'Jemand anderes hat andere Felder geändert',
   'conflict.takenHelp':
-    'Das Formular hat jetzt dessen Werte. Was Sie eingegeben haben, steht noch da; prüfen Sie es, dann speichern Sie.',
-  'conflict.seen': 'Hinweis auf Änderungen anderer schließen',
-  'conflict.nothing': 'nichts',
-  'conflict.gone': 'Jemand anderes hat das gelöscht',
-  'conflict.goneHelp':
-    'Es lässt sich nicht mehr speichern. Was Sie eingegeben haben, steht noch da und kann kopiert werden.',
+    'Diese Werte wurden in das Formular übernommen. Ihre Eingaben sind noch vorhanden. Prüfen Sie sie und speichern Sie.',
+  'conflict.seen': 'Ausblenden',
+  'conflict.nothing': 'leer',
+  'conflict.gone': 'Jemand anderes hat dieses Objekt gelöscht',
+  'conflict.goneHelp': 'Es kann nicht mehr gespeichert werden. Sie können Ihre Eingaben noch kopieren.',
 };

@@ -16,7 +16,7 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { PhaseLabel } from '../../parts/phase';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { Move } from './move';
 
 const phases: Phase[] = [

@@ -13,7 +13,7 @@ import { Confirm } from '../../parts/confirm';
 import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, useListing, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 type Image = Schemas['Image'];
 

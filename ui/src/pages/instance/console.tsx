@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from 'react';
 import type { Instance } from '../../api/client';
 import { useConsoleLog } from '../../api/queries';
 import { may, type Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { phaseKey, phaseOf, type Phase } from '../../lib/phase';
 

@@ -7,7 +7,7 @@ import { Link } from 'wouter';
 import { api, ok, type Instance } from '../../api/client';
 import { useInstance } from '../../api/queries';
 import { may, type Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
 import { phaseOf } from '../../lib/phase';
 import { Confirm } from '../../parts/confirm';

@@ -1,13 +1,36 @@
-// What to do with an instance that has just come up: the way in, and the first
-// program on its GPU.
+// How to connect to an instance that has come up, and the first program on its GPU.
 import { Alert, Card, CardBody, CardTitle } from '@patternfly/react-core';
 import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
+import { useFloatingIPs } from '../../api/network';
+import { useImages } from '../../api/queries';
+import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
+import { sshTo, userOf } from '../../lib/access';
 import { phaseOf } from '../../lib/phase';
 import { Copyable } from '../../parts/copyable';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
+
+/** Access is by SSH where there is a key. Without one there is the console's password: the API does not tell of it. */
+function Access({ instance: i }: { instance: Instance }) {
+  const { t } = useText();
+  const images = useImages('');
+  const ips = useFloatingIPs({ project: i.meta.project, limit: mostChoices });
+  const user = userOf(images.data?.items.find((x) => x.meta.id === i.spec.image)?.meta.name ?? '');
+  const ssh = sshTo(i, user, ips.data?.items ?? []);
+  const keys = (i.spec.sshKeys ?? []).length > 0;
+  return (
+    <>
+      {ssh && <Copyable label={t('next.ssh')} text={ssh.command} />}
+      {ssh && !ssh.outside && <p className="basalt-note">{t('next.sshInside')}</p>}
+      <p>
+        {!keys && (user ? t('next.console', { user }) : t('next.consoleAny'))}{' '}
+        <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link>
+      </p>
+    </>
+  );
+}
 
 export function Next({ instance: i }: { instance: Instance }) {
   const { t } = useText();
@@ -24,9 +47,7 @@ export function Next({ instance: i }: { instance: Instance }) {
             {said.message}
           </Alert>
         )}
-        <p>
-          {t('next.console')} <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link>
-        </p>
+        <Access instance={i} />
         {i.spec.vgpu && (
           <>
             <p role="status">

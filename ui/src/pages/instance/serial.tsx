@@ -2,7 +2,7 @@
 import { Button } from '@patternfly/react-core';
 import { useCallback, useRef, useState } from 'react';
 import { useEarlier, useLink } from '../../api/link';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { openTerminal, type SerialTerminal } from '../../lib/terminal';
 import { ConsoleFrame } from './frame';

@@ -7,7 +7,7 @@ import { Link } from 'wouter';
 import { asApiError, base } from '../../api/client';
 import { now, useBill, type Bill, type Line } from '../../api/invoices';
 import type { Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { priceOf, whatOf } from '../../lib/bill';
 import { formatDay, formatMicros, formatPeriod, formatQuantity } from '../../lib/format';
@@ -16,7 +16,7 @@ import { ErrorAlert } from '../../parts/error';
 import { Empty, ObjectList, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { Rows } from '../../parts/rows';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { Explained } from './explained';
 
 export function BillPage({ session, id, tab }: { session: Session; id: string; tab: string }) {

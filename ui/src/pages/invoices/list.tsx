@@ -8,7 +8,7 @@ import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatPeriod } from '../../lib/format';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 export function Invoices({ session }: { session: Session }) {
   const { t, language } = useText();

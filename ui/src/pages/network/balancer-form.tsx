@@ -19,7 +19,7 @@ import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { Same } from '../../parts/same';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 type Set = <K extends keyof BalancerForm>(name: K, value: BalancerForm[K]) => void;
 

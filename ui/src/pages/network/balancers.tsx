@@ -11,7 +11,7 @@ import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
 import { PageBody } from '../../parts/page';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { CreateBalancer, EditBalancer } from './balancer-form';
 
 export function Balancers({ session }: { session: Session }) {

@@ -32,7 +32,7 @@ import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { StateLabel } from '../../parts/state';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 /** A port that can be reached from outside: an instance and one of its networks. */
 interface Port {

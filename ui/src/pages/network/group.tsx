@@ -18,7 +18,7 @@ import { useSecurityGroup, useSecurityGroups, type SecurityGroup } from '../../a
 import { securityGroups } from '../../api/resource';
 import { may, type Session } from '../../api/session';
 import { mostChoices } from '../../api/storage';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { draftOf, hasPorts, newRule, ruleOf, type RuleDraft } from '../../lib/rule';
 import { groupCommand, ruleText } from '../../lib/commands';

@@ -17,7 +17,7 @@ import { PageBody } from '../../parts/page';
 import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 /** A new group lets everything out, as most want; its rules are edited on its page. */
 function CreateGroup({ onClose }: { onClose: () => void }) {

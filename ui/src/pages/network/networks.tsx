@@ -18,7 +18,7 @@ import { ProjectField, useNewIn } from '../../parts/project-field';
 import { useRemoval } from '../../parts/removal';
 import { Same } from '../../parts/same';
 import { StateLabel } from '../../parts/state';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { Trace } from './trace';
 
 const shown = ['meta.name', 'meta.project', 'spec.cidr4', 'spec.cidr6', 'spec.dnsServers'];

@@ -7,7 +7,7 @@ import { Link, useLocation } from 'wouter';
 import { api, ok } from '../../api/client';
 import { useOrganization, useChangeOrganization, type Organization } from '../../api/customers';
 import { may, type Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
 import { reasonOf } from '../../lib/organization';
 import { asCommand, asCurl } from '../../lib/shell';

@@ -4,6 +4,7 @@ import { useOrganization, usePriceBooks, type Organization } from '../../api/cus
 import { useWallet } from '../../api/queries';
 import { useText } from '../../i18n';
 import { formatDay, formatMicros, formatTime } from '../../lib/format';
+import { balanceOf } from '../../lib/organization';
 import { ErrorAlert } from '../../parts/error';
 import { Rows } from '../../parts/rows';
 
@@ -15,14 +16,15 @@ export function WalletCard({ organization: o }: { organization: Organization }) 
   const { t, language } = useText();
   const wallet = useWallet(o.meta.id, true);
   const money = (micros: number) => formatMicros(micros, wallet.data?.currency ?? 'EUR', language);
+  const balance = balanceOf(wallet.data?.balanceMicros ?? 0, o.spec.billing?.mode);
   return (
     <Card>
-      <CardTitle component="h2">{t('cust.wallet')}</CardTitle>
+      <CardTitle component="h2">{t(balance.key)}</CardTitle>
       <CardBody className="basalt-stack">
         <ErrorAlert error={wallet.error} onRetry={() => void wallet.refetch()} />
         {wallet.data && (
           <>
-            <p className="basalt-big">{money(wallet.data.balanceMicros)}</p>
+            <p className="basalt-big">{money(balance.micros)}</p>
             <Rows
               rows={[
                 [t('cust.unbilled'), money(wallet.data.unbilledMicros)],

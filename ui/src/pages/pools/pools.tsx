@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { api, ok, type Schemas } from '../../api/client';
 import { mostInstances, useGpus, useInstances, useNodes, usePools } from '../../api/queries';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText } from '../../i18n';
 import { formatBytes, formatPercent } from '../../lib/format';
 import type { Gpu, Node } from '../../lib/node';

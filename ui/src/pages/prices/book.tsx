@@ -8,7 +8,7 @@ import { atField } from '../../api/fields';
 import { asApiError } from '../../api/client';
 import { useBook, type Book } from '../../api/prices';
 import { priceBooks } from '../../api/resource';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { useText, type Key } from '../../i18n';
 import {
   bookForm,

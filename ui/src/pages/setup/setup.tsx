@@ -4,19 +4,19 @@ import { Alert, Button, Card, CardBody, CardTitle, Label } from '@patternfly/rea
 import { CheckCircleIcon } from '@patternfly/react-icons';
 import { lazy, useEffect, type ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useThere } from '../../api/setup';
+import { useThere, type There } from '../../api/setup';
 import type { Session } from '../../api/session';
-import { Loading } from '../../app';
+import { Loading } from '../../parts/loading';
 import { BrandingForm, LogoForm } from '../../forms/branding';
 import { useText } from '../../i18n';
-import { done, example, next, remember, remembered, steps, type Step, type There } from '../../lib/setup';
+import { done, example, next, remember, remembered, steps, type Step } from '../../lib/setup';
 import { ErrorAlert } from '../../parts/error';
 import { PageBody } from '../../parts/page';
 import { Views } from '../../parts/views';
+import { Credentials } from '../account/credentials';
 import { CustomerStep } from './customer';
 import { ImagesStep } from './images';
 import { SizesStep } from './sizes';
-import { YouStep } from './you';
 
 const Editor = lazy(() => import('../prices/book').then((m) => ({ default: m.Editor })));
 
@@ -43,7 +43,7 @@ function Body({ step, there, session }: { step: Step; there: There; session: Ses
   const book = there.books.find((b) => b.meta.name === 'default') ?? there.books[0];
   switch (step) {
     case 'you':
-      return <YouStep totp={there.totp} email={session.name ?? ''} />;
+      return <Credentials session={session} />;
     case 'brand':
       return (
         <>

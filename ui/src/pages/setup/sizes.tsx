@@ -25,7 +25,7 @@ export function SizesStep({ flavors, pools }: { flavors: Schemas['Flavor'][]; po
   ];
   const sets: Column<Schemas['GPUPool']>[] = [
     { title: t('common.name'), cell: (p) => p.meta.name },
-    { title: t('pool.most'), cell: (p) => p.spec.maxVgpusPerGpu || t('common.none') },
+    { title: t('pool.most'), cell: (p) => p.spec.maxVgpusPerGpu || t('pool.unlimited') },
   ];
   return (
     <>

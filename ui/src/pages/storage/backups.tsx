@@ -6,7 +6,7 @@ import { useText } from '../../i18n';
 import { formatBytes, formatPercent, formatTime } from '../../lib/format';
 import { Empty, ObjectList, usePages, type Column } from '../../parts/list';
 import { ToneLabel, type Tone } from '../../parts/tone';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 
 type Backup = Schemas['Backup'];
 

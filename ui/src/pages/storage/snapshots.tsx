@@ -8,7 +8,7 @@ import { Field } from '../../parts/field';
 import { FormDialog } from '../../parts/form-dialog';
 import { Empty, usePages } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { SnapshotList } from './snapshot-list';
 import { TakeSnapshot } from './volume-dialogs';
 

@@ -15,7 +15,7 @@ import { ObjectList, type Column } from '../../parts/list';
 import type { Filter, Pages } from '../../parts/list-state';
 import { useRemoval } from '../../parts/removal';
 import { StateLabel } from '../../parts/state';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { VolumeDialog, type VolumeAction } from './volume-dialogs';
 
 interface Props {

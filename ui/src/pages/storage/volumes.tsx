@@ -6,7 +6,7 @@ import { useVolumes } from '../../api/storage';
 import { useText } from '../../i18n';
 import { Empty, useListing } from '../../parts/list';
 import { PageBody } from '../../parts/page';
-import { useProject } from '../../shell/project';
+import { useProject } from '../../parts/project';
 import { CreateVolume } from './create-volume';
 import { VolumeList } from './volume-list';
 

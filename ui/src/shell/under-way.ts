@@ -1,9 +1,9 @@
 // What is under way when one looks: later changes come by the watch.
 import { useQuery } from '@tanstack/react-query';
 import { taskStore } from '../lib/tasks';
-import { api, ok } from './client';
-import { may, type Session } from './session';
-import type { WatchedObject } from './watch';
+import { api, ok } from '../api/client';
+import { may, type Session } from '../api/session';
+import type { WatchedObject } from '../api/watch';
 
 const limit = 100; // of each kind: older work says so when it changes
 

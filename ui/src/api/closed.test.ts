@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chunks, endOf, pauseAfter } from './link';
+import { endOf, pauseAfter } from './closed';
 
 test('an end says why', () => {
   expect(endOf({ code: 4409, reason: 'somebody else is there' })).toEqual({
@@ -12,10 +12,4 @@ test('an end says why', () => {
 
 test('pauses grow, and no longer than a quarter of a minute', () => {
   expect([0, 1, 2, 3, 4, 100].map(pauseAfter)).toEqual([1000, 2000, 4000, 8000, 15_000, 15_000]);
-});
-
-test('what is pasted goes in pieces', () => {
-  const sent = [...chunks(new Uint8Array(10), 4)];
-  expect(sent.map((c) => c.length)).toEqual([4, 4, 2]);
-  expect([...chunks(new Uint8Array(0))]).toEqual([]);
 });

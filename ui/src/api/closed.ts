@@ -16,8 +16,3 @@ const longest = 15_000;
 
 /** pauseAfter failures in a row, in ms. */
 export const pauseAfter = (failures: number): number => Math.min(1000 * 2 ** Math.min(failures, 10), longest);
-
-/** chunks of at most size bytes: the server takes no longer messages. */
-export function* chunks(data: Uint8Array<ArrayBuffer>, size = 32 << 10): Generator<Uint8Array<ArrayBuffer>> {
-  for (let at = 0; at < data.length; at += size) yield data.subarray(at, at + size);
-}

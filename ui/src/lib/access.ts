@@ -1,0 +1,30 @@
+// How one gets into an instance that runs.
+import type { Instance } from '../api/client';
+
+/** The distributions whose cloud images have a user of their own name. */
+const distributions = /^(almalinux|alpine|arch|debian|fedora|rocky|ubuntu)(?![a-z])/i;
+
+/** userOf an image by its name: its default user, if that is known. */
+export const userOf = (image: string): string | undefined => distributions.exec(image)?.[1]?.toLowerCase();
+
+interface Address {
+  spec: { instance?: string };
+  assignment?: { address?: string };
+}
+
+export interface Ssh {
+  command: string;
+  /** Whether it can be reached from outside its network. */
+  outside: boolean;
+}
+
+/** sshTo an instance that has a key: by its floating IP, or else by its first address. */
+export function sshTo(i: Instance, user: string | undefined, ips: readonly Address[]): Ssh | undefined {
+  if (!i.spec.sshKeys?.length) return undefined;
+  const floating = ips.find((f) => f.spec.instance === i.meta.id && f.assignment?.address)?.assignment?.address;
+  const [port] = i.assignment?.ports ?? [];
+  const address = floating ?? port?.address4 ?? port?.address6;
+  return address === undefined
+    ? undefined
+    : { command: `ssh ${user ?? 'USER'}@${address}`, outside: floating !== undefined };
+}

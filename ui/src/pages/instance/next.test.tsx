@@ -1,0 +1,59 @@
+// @vitest-environment jsdom
+import '@testing-library/jest-dom/vitest';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, expect, test } from 'vitest';
+import type { Instance } from '../../api/client';
+import { answering } from '../../api/fake';
+import { newQueryClient } from '../../api/session';
+import { Next } from './next';
+
+afterEach(cleanup);
+
+const running = (spec: Partial<Instance['spec']>): Instance => ({
+  kind: 'Instance',
+  meta: { id: 'ins-1', name: 'demo', project: 'prj-1' },
+  spec: { flavor: 'tiny', image: 'img-1', ...spec },
+  assignment: {
+    node: 'node-1',
+    epoch: 1,
+    ports: [{ network: 'net-1', mac: '02:00:00:00:00:01', address4: '10.0.0.5' }],
+  },
+  status: { phase: 'Running', node: 'node-1', epoch: 1 },
+});
+
+function show(instance: Instance, image: string, ips: object[] = []) {
+  answering({ images: { items: [{ meta: { id: 'img-1', name: image }, spec: {} }] }, 'floating-ips': { items: ips } });
+  render(
+    <QueryClientProvider client={newQueryClient()}>
+      <Next instance={instance} />
+    </QueryClientProvider>,
+  );
+}
+
+test('with a key it is SSH, and nothing is said of a password', async () => {
+  show(running({ sshKeys: ['ssh-ed25519 A'] }), 'debian-13', [
+    { spec: { instance: 'ins-1' }, assignment: { address: '192.0.2.9' } },
+  ]);
+  expect(await screen.findByText('ssh debian@192.0.2.9')).toBeVisible();
+  expect(screen.queryByText(/password/)).toBeNull();
+  expect(screen.queryByText(/attach a floating IP/)).toBeNull();
+  expect(screen.getByRole('link', { name: 'Open the console' })).toBeVisible();
+});
+
+test('without a floating IP it is said from where it can be reached', async () => {
+  show(running({ sshKeys: ['ssh-ed25519 A'] }), 'our-image');
+  expect(await screen.findByText('ssh USER@10.0.0.5')).toBeVisible();
+  expect(screen.getByText(/attach a floating IP/)).toBeVisible();
+});
+
+test('without a key it is the password on the console, and no SSH', async () => {
+  show(running({}), 'ubuntu-24.04');
+  expect(await screen.findByText(/Sign in on the console as ubuntu with the password you set/)).toBeVisible();
+  expect(screen.queryByText(/ssh /)).toBeNull();
+});
+
+test('the user of an image that is not known has no name', async () => {
+  show(running({}), 'our-image');
+  await waitFor(() => expect(screen.getByText(/as the image’s default user with the password you set/)).toBeVisible());
+});
