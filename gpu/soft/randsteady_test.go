@@ -106,15 +106,15 @@ func (g *randSteady) program() string {
 		g.f("st.global.u32 [%%base+%d], %%r%d;\n", 8*i, i)
 	}
 	var w strings.Builder
-	w.WriteString(ptxHead + ".entry k(.param .u64 regs, .param .u64 scratch, .param .u32 n) {\n.shared .align 128 .b8 sh[8192];\n")
-	w.WriteString(".reg .b32 %t, %lin, %all, %warp, %lane, %aw, %sa, %sarea, %wx, %nx, %m0, %m1, %m2, %m3; .reg .b64 %base, %area, %x; .reg .pred %c;\n")
+	w.WriteString(ptxHead + randTable + ".entry k(.param .u64 regs, .param .u64 scratch, .param .u32 n) {\n.shared .align 128 .b8 sh[8192];\n")
+	w.WriteString(".reg .b32 %k0, %k1, %k2, %k3; .reg .b64 %ka, %kp, %kw; .reg .b32 %t, %lin, %all, %warp, %lane, %aw, %sa, %sarea, %wx, %nx, %m0, %m1, %m2, %m3; .reg .b64 %base, %area, %x; .reg .pred %c;\n")
 	fmt.Fprintf(&w, ".reg .b32 %%s<%d>; .reg .b64 %%w<%d>; .reg .pred %%q<%d>; .reg .b32 %%r<%d>; .reg .b64 %%e<4>;\n", g.n["s"], g.n["w"], g.n["q"], steadyRegs)
 	return w.String() + "mov.b64 %e0, 1; mov.b64 %e1, 2; mov.b64 %e2, 3; mov.b64 %e3, 4;\n" + g.out.String() + "ret;\n}\n"
 }
 
 func (g *randSteady) body(depth, n int) {
 	for range n {
-		switch k := g.rnd.Intn(28); {
+		switch k := g.rnd.Intn(30); {
 		case k < 6:
 			g.define()
 		case k < 9:
@@ -135,6 +135,8 @@ func (g *randSteady) body(depth, n int) {
 			}
 		case k < 20:
 			g.edge()
+		case k < 22:
+			g.walk()
 		default:
 			g.f("%s %s, %s, %s;\n", g.one("add.u32", "add.f32", "mul.f32", "xor.b32", "sub.u32", "min.s32"), g.data(), g.data(), g.data())
 		}
@@ -302,6 +304,46 @@ func (g *randSteady) loop(depth int) {
 	g.f("and.b32 %s, %s, 3;\nL%d:\n", m, g.one("%warp", "%s3", "%lane", g.data()), l)
 	g.inside(depth-1, 1+g.rnd.Intn(4))
 	g.f("sub.s32 %s, %s, 1; setp.ge.s32 %%c, %s, 0; @%%c bra L%d;\n", m, m, m, l)
+}
+
+// walk is a loop that loads at addresses which go on by one step from turn to turn, the
+// same in all lanes or not, of numbers of the table that nobody writes. Where lanes take
+// different turns, those of a warp come to it again at different indices.
+func (g *randSteady) walk() {
+	g.labels++
+	l, most := g.labels, randTableWords-16
+	from := g.one("%s0", "%s4", "%lane", "%lane", g.some("s"), g.data())
+	scale, pointer := []int{4, 4, 4, 8}[g.rnd.Intn(4)], g.rnd.Intn(3) == 0
+	first := []int{7, 31, 0}[g.rnd.Intn(3)]
+	if scale == 8 {
+		first, most = min(first, 7), 20
+	}
+	g.f("and.b32 %%k0, %s, %d; ", from, first)
+	g.f("and.b32 %%k1, %s, 3; add.u32 %%k1, %%k1, 1; mov.u64 %%kp, tab;\n", g.one("%s3", "%s3", "%s5", "%warp", "%warp", "%lane", g.data()))
+	kind := g.one("u32", "s32")
+	if kind == "s32" { // from negative numbers on
+		g.f("sub.u32 %%k0, %%k0, 8; add.u64 %%kp, %%kp, %d;\n", 8*scale)
+		most -= 8
+	}
+	if g.wild && g.rnd.Intn(2) == 0 {
+		most = 1 << 20
+	}
+	if pointer {
+		g.f("mad.wide.%s %%ka, %%k0, %d, %%kp; mul.wide.u32 %%kw, %%k1, %d;\n", kind, scale, scale)
+	}
+	g.f("W%d:\n", l)
+	if !pointer {
+		g.f("mul.wide.%s %%kw, %%k0, %d; add.s64 %%ka, %%kp, %%kw;\n", kind, scale)
+	}
+	off := 4 * g.rnd.Intn(4)
+	for i := range []int{1, 1, 4, 5}[g.rnd.Intn(4)] {
+		g.f("ld.global.u32 %%k2, [%%ka+%d]; %s %s, %s, %%k2;\n", off+4*i, g.one("xor.b32", "add.u32", "add.f32"), g.data(), g.data())
+	}
+	g.f("add.u32 %%k0, %%k0, %%k1; ")
+	if pointer {
+		g.f("add.s64 %%ka, %%ka, %%kw; ")
+	}
+	g.f("setp.lt.s32 %%c, %%k0, %d; @%%c bra W%d;\n", most, l)
 }
 
 // access is a load or a store in the warp's memory.

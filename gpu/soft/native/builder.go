@@ -28,6 +28,7 @@ type emitFunc func(a *amd64.Assembler, r regs)
 type builder struct {
 	code     regalloc.Code
 	emits    []emitFunc       // of code.Insts
+	pure     []bool           // of code.Insts: it does nothing but compute its results
 	places   []place          // of slots
 	loaded   map[place]id     // of register files
 	current  map[ir.Ref]value // what registers hold, where it is not in the files
@@ -57,6 +58,8 @@ type builder struct {
 	widened    map[id]value // addresses of 32 bits as 64
 	groups     map[groupKey][]*group
 	groupCount int
+	insts      []ir.Inst // of the run
+	quads      []*quad
 }
 
 func newBuilder() *builder {
@@ -92,14 +95,18 @@ func (b *builder) in(p place) id {
 }
 
 // emit adds an instruction with one result.
-func (b *builder) emit(f emitFunc, uses ...id) id { return b.add(regalloc.Inst{Uses: uses}, 1, f)[0] }
+func (b *builder) emit(f emitFunc, uses ...id) id {
+	v := b.add(regalloc.Inst{Uses: uses}, 1, f)[0]
+	b.pure[len(b.pure)-1] = true
+	return v
+}
 
 func (b *builder) add(in regalloc.Inst, results int, f emitFunc) []id {
 	for range results {
 		in.Defs = append(in.Defs, b.value(regalloc.Value{Slot: regalloc.NoSlot}))
 	}
 	b.code.Insts = append(b.code.Insts, in)
-	b.emits = append(b.emits, f)
+	b.emits, b.pure = append(b.emits, f), append(b.pure, false)
 	return in.Defs
 }
 
@@ -132,9 +139,11 @@ func (b *builder) opImm(in *amd64.Inst, x, y id, n int64) id {
 
 // replace is an instruction whose first operand is also the result.
 func (b *builder) replace(in *amd64.Inst, x, y, z id) id {
-	return b.add(regalloc.Inst{Uses: []id{x, y, z}, Tied: true}, 1, func(a *amd64.Assembler, r regs) {
+	v := b.add(regalloc.Inst{Uses: []id{x, y, z}, Tied: true}, 1, func(a *amd64.Assembler, r regs) {
 		a.Emit(in, amd64.Y(r.def[0]), amd64.Y(r.use[1]), amd64.Y(r.use[2]))
 	})[0]
+	b.pure[len(b.pure)-1] = true
+	return v
 }
 
 // widen reads the low half of a vector, narrow writes it.

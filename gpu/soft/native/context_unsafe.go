@@ -52,6 +52,8 @@ type Context struct {
 	elements                [maxElements][8]uint64
 	groups                  [maxGroups]found
 	parked                  [maxGroups][8]uint64 // the lanes' addresses of groups
+	terms                   [maxTerms]uint64
+	walks                   [maxWalks]walking
 	spills                  [maxSpills][32]byte
 	resume                  uintptr // where the warps of a region begin
 	budget                  int64   // of a warp in a region
@@ -95,6 +97,10 @@ type found struct {
 	kind uint64
 	data uintptr
 }
+
+// walking is by how much a walk's pointer goes on in a turn, and how far behind the begin
+// of its window it may be.
+type walking struct{ step, most uint64 }
 
 // memo is the last load of one element by lanes of a warp: key is the generation and
 // the warp. Lanes of a warp that load from one address load once (gpu/soft/exec), or
@@ -151,6 +157,9 @@ const (
 	backOffset   = int32(unsafe.Offsetof(Context{}.back))
 	readyOffset  = int32(unsafe.Offsetof(Context{}.ready))
 
+	walkStep = int32(unsafe.Offsetof(walking{}.step))
+	walkMost = int32(unsafe.Offsetof(walking{}.most))
+
 	groupKind = int32(unsafe.Offsetof(found{}.kind))
 	groupData = int32(unsafe.Offsetof(found{}.data))
 
@@ -180,6 +189,13 @@ func scalarOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.scalars)
 func pointOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.points)) + 8*int32(i) }
 
 func valueOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.values)) + 8*int32(i) }
+
+// termOffset is a number that steps of a loop are computed of, walkOffset a walk's.
+func termOffset(i int) int32 { return int32(unsafe.Offsetof(Context{}.terms)) + 8*int32(i) }
+
+func walkOffset(i int) int32 {
+	return int32(unsafe.Offsetof(Context{}.walks)) + int32(i)*int32(unsafe.Sizeof(walking{}))
+}
 
 // memoOffset is the memo of that number.
 func memoOffset(i int) int32 {

@@ -100,15 +100,48 @@ func (g *group) locateAll(a *amd64.Assembler, r regs, unsure amd64.Label) {
 // collectParked loads from where locateAll has found, and rel bytes on. Lanes of such a
 // group have different addresses, so each of them has its own load.
 func (x *groupedLoad) collectParked(a *amd64.Assembler, r regs, rel int32) {
+	pointer := amd64.NoReg
+	if x.group.walk != nil { // what is parked is from there on
+		if pointer = x.group.pointer(a); pointer == offset {
+			pointer = room
+			a.Emit(amd64.MOV, amd64.Q(room), amd64.Q(offset))
+		}
+	}
+	parked := func(l int, more int32) amd64.Arg {
+		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, parkedOffset(x.group.number)+8*int32(l)))
+		if pointer != amd64.NoReg {
+			return amd64.Mem(offset, rel+more).Index(pointer, 1)
+		}
+		return amd64.Mem(offset, rel+more)
+	}
+	if x.N == ir.Tile/2 && x.Size == 4 {
+		x.transpose(a, r, func(l int) amd64.Arg { return parked(l, 0) })
+		return
+	}
 	vectors := len(r.def) / x.N
 	for i := range x.N {
 		one := r
 		one.def = r.def[i*vectors:]
-		x.collect(a, one, func(l int) amd64.Arg {
-			a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, parkedOffset(x.group.number)+8*int32(l)))
-			return amd64.Mem(offset, rel+int32(i)*int32(x.Size))
-		})
+		x.collect(a, one, func(l int) amd64.Arg { return parked(l, int32(i)*int32(x.Size)) })
 	}
+}
+
+// transpose loads four elements of 4 bytes that each lane has side by side.
+func (x *access) transpose(a *amd64.Assembler, r regs, at func(l int) amd64.Arg) {
+	d := []amd64.Arg{amd64.Y(r.def[0]), amd64.Y(r.def[1]), amd64.Y(r.def[2]), amd64.Y(r.def[3])}
+	for l := range 4 {
+		a.Emit(amd64.VMOVDQU, amd64.X(r.def[l]), at(l))
+		a.Emit(amd64.VINSERTI128, d[l], d[l], at(l+4), amd64.Imm(1))
+	}
+	low, high, next := amd64.Y(r.temp[0]), amd64.Y(r.temp[1]), amd64.Y(r.temp[2])
+	a.Emit(amd64.VPUNPCKLDQ, low, d[0], d[1])
+	a.Emit(amd64.VPUNPCKHDQ, high, d[0], d[1])
+	a.Emit(amd64.VPUNPCKLDQ, next, d[2], d[3])
+	a.Emit(amd64.VPUNPCKHDQ, d[3], d[2], d[3])
+	a.Emit(amd64.VPUNPCKLQDQ, d[0], low, next)
+	a.Emit(amd64.VPUNPCKHQDQ, d[1], low, next)
+	a.Emit(amd64.VPUNPCKLQDQ, d[2], high, d[3])
+	a.Emit(amd64.VPUNPCKHQDQ, d[3], high, d[3])
 }
 
 // parkElement puts an element of a lane, which is in RAX, into the context.

@@ -45,6 +45,8 @@ type group struct {
 	number    int
 	expect    Kind
 	low, high int64 // the least and the greatest offset, from the first one's on
+	walk      *walk // of a loop that looks at the addresses once, or nil
+	walkIndex int
 }
 
 // groupPointers keep the place in memory that the first groups have found.
@@ -82,7 +84,9 @@ func (b *builder) grouped(x access) (load groupedLoad, ok bool) {
 	}
 	b.groupCount++
 	b.groups[key] = append(b.groups[key], g)
-	b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitLook)
+	if !b.walks(g, x.exit) {
+		b.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, g.emitLook)
+	}
 	return groupedLoad{x, g, 0}, true
 }
 

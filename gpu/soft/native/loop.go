@@ -73,6 +73,12 @@ type cycle struct {
 	kept  []kept
 	top   amd64.Label
 	bail  amd64.Label
+
+	insts []ir.Inst
+	walks []*group // whose addresses go from turn to turn by a step (walk.go)
+	terms []ir.Ref // that steps are computed of
+	first *body    // what is done before the first turn, or nil
+	fail  amd64.Label
 }
 
 // looping makes a builder that of a body that goes round.
@@ -99,7 +105,7 @@ func (l *cycle) settles(v id) {
 func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *body, err error) {
 	o.Masked = false
 	options = append(options, quick)
-	l := &cycle{again: o.Loop.Again, loose: map[place]bool{}, ins: map[id]place{}}
+	l := &cycle{again: o.Loop.Again, insts: insts, loose: map[place]bool{}, ins: map[id]place{}}
 	b := collect(insts, &o, append(options, looping(l))...)
 	for _, r := range b.dirty {
 		for _, h := range b.halvesOf(r) {
@@ -116,12 +122,15 @@ func buildLoop(insts []ir.Inst, o Options, options ...func(*builder)) (made *bod
 			break
 		}
 	}
+	if err == nil && len(l.walks) > 0 {
+		l.first, err = l.entry(made.builder, &o)
+	}
 	return made, err
 }
 
 // round collects the body with so many vectors kept.
 func (l *cycle) round(insts []ir.Inst, o *Options, keep int, options []func(*builder)) *builder {
-	l.exact, l.ins, l.kept = true, map[id]place{}, nil
+	l.exact, l.ins, l.kept, l.walks, l.terms = true, map[id]place{}, nil, nil, nil
 	b := collect(insts, o, append(options, looping(l))...)
 	b.goRound(len(insts), keep, o)
 	return b
@@ -153,7 +162,15 @@ func (b *builder) goRound(insts, keep int, o *Options) {
 			}
 		}
 	}
-	b.keepSome(next, keep)
+	roots := []id{again}
+	for _, r := range b.dirty {
+		for _, h := range b.halvesOf(r) {
+			if _, read := b.loaded[h.to]; read || o.Live == nil || o.Live(insts, r) {
+				roots = append(roots, h.v, next[h.to])
+			}
+		}
+	}
+	b.keepSome(next, keep, b.needed(roots))
 	var ins []id
 	for _, k := range l.kept {
 		ins = append(ins, k.in)
@@ -181,19 +198,30 @@ func (b *builder) goRound(insts, keep int, o *Options) {
 		a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
 		a.JumpIf(amd64.CondNE, done)
 		a.Emit(amd64.SUB, amd64.Mem(regContext, turnsOffset).Size(8), amd64.Imm(1))
-		a.JumpIf(amd64.CondNE, l.top)
+		if len(l.walks) == 0 {
+			a.JumpIf(amd64.CondNE, l.top)
+		} else {
+			a.JumpIf(amd64.CondE, done)
+			l.advance(a)
+			a.Jump(l.top)
+		}
 		a.Bind(done)
 	})
 	b.left = len(b.code.Insts)
 	for _, r := range b.pending(insts, o) {
 		b.keep(r)
 	}
+	b.prune()
 }
 
-// keepSome gives registers of their own to the vectors that turns read most.
-func (b *builder) keepSome(next map[place]id, most int) {
+// keepSome gives registers of their own to the vectors that turns read most, in
+// instructions that are needed.
+func (b *builder) keepSome(next map[place]id, most int, needed []bool) {
 	uses := map[id]int{}
-	for _, in := range b.code.Insts {
+	for i, in := range b.code.Insts {
+		if !needed[i] {
+			continue
+		}
 		for _, u := range in.Uses {
 			uses[u]++
 		}
@@ -208,7 +236,9 @@ func (b *builder) keepSome(next map[place]id, most int) {
 			k.next = n
 			uses[v] += 2 // it is stored too
 		}
-		list = append(list, k)
+		if uses[v] > 0 {
+			list = append(list, k)
+		}
 	}
 	slices.SortFunc(list, func(x, y kept) int {
 		if d := uses[y.in] - uses[x.in]; d != 0 {
@@ -234,7 +264,10 @@ func (b *body) writeLoop(a *amd64.Assembler, next amd64.Label) {
 	l := b.cycle
 	general := b.general
 	l.top, l.bail = a.Label(), a.Label()
-	b.general = l.bail
+	b.general, l.fail = l.bail, general
+	if l.first != nil {
+		l.first.write(a)
+	}
 	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, limitOffset))
 	a.Emit(amd64.MOV, amd64.Mem(regContext, turnsOffset), amd64.Q(amd64.RAX))
 	for _, k := range l.kept {

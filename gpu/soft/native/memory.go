@@ -190,6 +190,9 @@ func (b *builder) loadVectors(o *ir.Load, in *ir.Inst, index int, opt *Options, 
 		}
 		if l, ok := b.grouped(x); ok {
 			b.mayLeave(index, opt)
+			if words, ok := b.together(l, index); ok {
+				return words
+			}
 			return b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}, n, l.emit)
 		}
 	}

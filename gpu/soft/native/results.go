@@ -89,10 +89,10 @@ func (b *builder) insert(list []result) {
 		}
 		after[at] = append(after[at], r)
 	}
-	insts, emits := b.code.Insts, b.emits
-	b.code.Insts, b.emits = nil, nil
+	insts, emits, pure := b.code.Insts, b.emits, b.pure
+	b.code.Insts, b.emits, b.pure = nil, nil, nil
 	for i := range insts {
-		b.code.Insts, b.emits = append(b.code.Insts, insts[i]), append(b.emits, emits[i])
+		b.code.Insts, b.emits, b.pure = append(b.code.Insts, insts[i]), append(b.emits, emits[i]), append(b.pure, pure[i])
 		for _, r := range after[i] {
 			b.keep(r)
 		}

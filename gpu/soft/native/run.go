@@ -148,7 +148,7 @@ func build(insts []ir.Inst, o Options, options ...func(*builder)) (*body, error)
 // collect makes vector instructions of a run's.
 func collect(insts []ir.Inst, o *Options, options ...func(*builder)) *builder {
 	b := newBuilder()
-	b.layout, b.segment, b.known = layout{uint64(o.Lanes)}, o.segment, o.Constant
+	b.layout, b.segment, b.known, b.insts = layout{uint64(o.Lanes)}, o.segment, o.Constant, insts
 	for _, f := range options {
 		f(b)
 	}

@@ -1,0 +1,491 @@
+package native
+
+import (
+	"math"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// Addresses of loops that go from turn to turn by one step, the same in all lanes. How
+// they lie in the tile is looked at before the first turn only (walk_code.go): after it
+// they lie as before, so a pointer and a step are all that a turn needs of them, and what
+// the block computes for them alone is left out.
+//
+// That a step is the same in all lanes is checked before the first turn, too, and that no
+// number of 32 bits wraps around that is widened on the way to the address. Where a check
+// fails, the tile takes a turn in the bodies before this one.
+
+// Limits of what is looked for.
+const (
+	maxWalks = 16
+	maxTerms = 8       // registers that steps of a loop are computed of
+	maxTimes = 1 << 12 // what one of them is multiplied with
+	maxSlice = 32      // instructions that an address is computed by
+)
+
+// step is by how much a register changes from one turn to the next: k, and multiples of
+// registers that the loop does not write. It counts modulo the register's width.
+type step struct {
+	k     int64
+	terms []term
+}
+
+type term struct {
+	r     ir.Ref // read with its sign where it has 32 bits
+	times int64
+}
+
+func (s step) plus(o step, times int64) step {
+	sum := step{s.k + times*o.k, slices.Clone(s.terms)}
+	for _, t := range o.terms {
+		t.times *= times
+		sum.terms = append(sum.terms, t)
+	}
+	return sum
+}
+
+// bounded reports whether nothing overflows 64 bits that is computed of a step and less
+// than maxTurns.
+func (s step) bounded() bool {
+	return len(s.terms) <= 2 && max(s.k, -s.k) <= 1<<32*maxTimes &&
+		!slices.ContainsFunc(s.terms, func(t term) bool { return max(t.times, -t.times) > maxTimes })
+}
+
+// widening is a number of 32 bits that an address is computed of as one of 64.
+type widening struct {
+	inst   int // of the slice
+	r      ir.Ref
+	signed bool
+	step   step
+}
+
+// walk is how the addresses of a group go from turn to turn.
+type walk struct {
+	step   step
+	slice  []int // the instructions of a turn that compute them, in order
+	widens []widening
+}
+
+// turn is a loop's instructions, where walks are looked for.
+type turn struct {
+	insts []ir.Inst
+	known func(r ir.Ref) (uint64, bool)
+}
+
+// walkOf finds how the base address of an instruction goes from turn to turn.
+func (t turn) walkOf(base ir.Ref, at int) *walk {
+	w := &walk{}
+	var ok bool
+	if w.step, ok = t.change(w, base, at); !ok || len(w.slice) > maxSlice {
+		return nil
+	}
+	slices.Sort(w.slice)
+	w.slice = slices.Compact(w.slice)
+	return w
+}
+
+// def returns the last instruction before one that writes a register, or -1.
+func (t turn) def(r ir.Ref, before int) int {
+	for i := before - 1; i >= 0; i-- {
+		if results, _ := t.insts[i].Op.Registers(); slices.Contains(results, r) {
+			return i
+		}
+	}
+	return -1
+}
+
+// constant is a number that a register has in all lanes, with its sign.
+func (t turn) constant(r ir.Ref) (int64, bool) {
+	if t.known == nil {
+		return 0, false
+	}
+	n, ok := t.known(r)
+	if r.Class == ir.Class32 {
+		return int64(int32(n)), ok
+	}
+	return int64(n), ok && r.Class == ir.Class64
+}
+
+// arith returns what an instruction computes in all lanes, or nil.
+func (t turn) arith(i int) *ir.Arith {
+	if o, ok := t.insts[i].Op.(*ir.Arith); ok && t.insts[i].Guard == nil && o.D.Class != ir.ClassNone {
+		return o
+	}
+	return nil
+}
+
+// change is by how much what an instruction reads in a register differs from turn to turn.
+func (t turn) change(w *walk, r ir.Ref, at int) (s step, ok bool) {
+	if _, ok := t.constant(r); ok {
+		return s, true
+	}
+	d := t.def(r, at)
+	if d < 0 {
+		if t.def(r, len(t.insts)) < 0 {
+			return s, true
+		}
+		s, ok = t.since(r, r, len(t.insts))
+		return s, ok && s.bounded()
+	}
+	o := t.arith(d)
+	if o == nil || len(w.slice) > maxSlice {
+		return s, false
+	}
+	w.slice = append(w.slice, d)
+	s, ok = t.changeOf(w, o, d)
+	return s, ok && s.bounded()
+}
+
+// changeOf is change of an operation's result.
+func (t turn) changeOf(w *walk, o *ir.Arith, at int) (s step, ok bool) {
+	rule, ok := walkRules[o.F.Name]
+	if !ok {
+		return s, false
+	}
+	parts := make([]step, len(o.S))
+	for i, r := range o.S {
+		if parts[i], ok = t.change(w, r, at); !ok {
+			return s, false
+		}
+	}
+	k := int64(1)
+	if rule.times {
+		if k, ok = t.constant(o.S[1]); !ok || k < 0 || k > maxTimes {
+			return s, false
+		}
+		if rule.shift {
+			if k > 12 {
+				return s, false
+			}
+			k = 1 << k
+		}
+	}
+	if rule.widens {
+		w.widens = append(w.widens, widening{at, o.S[0], rule.signed, parts[0]})
+	}
+	s = s.plus(parts[0], k)
+	if rule.adds > 0 {
+		s = s.plus(parts[rule.adds], rule.sign)
+	}
+	return s, true
+}
+
+// walkRule is what an operation does to steps: the first operand's, times the second
+// operand, which is a constant, and another one's.
+type walkRule struct {
+	times, shift   bool
+	widens, signed bool // the first operand, to 64 bits
+	adds           int  // the operand that is added
+	sign           int64
+}
+
+// walkRules are those of operations, by their names.
+var walkRules = func() map[string]walkRule {
+	m := map[string]walkRule{"plus.b64": {}, "shl.b32": {times: true, shift: true}, "shl.b64": {times: true, shift: true}}
+	for _, t := range []string{"b32", "b64", "u32", "u64", "s32", "s64"} {
+		m["mov."+t] = walkRule{}
+		m["add."+t] = walkRule{adds: 1, sign: 1}
+		m["sub."+t] = walkRule{adds: 1, sign: -1}
+		m["mul.lo."+t] = walkRule{times: true}
+		m["mad.lo."+t] = walkRule{times: true, adds: 2, sign: 1}
+	}
+	for _, t := range []string{"u32", "s32"} {
+		signed := t == "s32"
+		m["mul.wide."+t] = walkRule{times: true, widens: true, signed: signed}
+		m["mad.wide."+t] = walkRule{times: true, widens: true, signed: signed, adds: 2, sign: 1}
+		m["cvt.u64."+t] = walkRule{widens: true, signed: signed}
+		m["cvt.s64."+t] = walkRule{widens: true, signed: signed}
+	}
+	return m
+}()
+
+// since is what has been added to what a register held when the turn began, in what an
+// instruction reads in another one.
+func (t turn) since(root, r ir.Ref, at int) (s step, ok bool) {
+	d := t.def(r, at)
+	if d < 0 {
+		return s, r == root
+	}
+	o := t.arith(d)
+	if o == nil {
+		return s, false
+	}
+	switch o.F.Name {
+	case "mov.b32", "mov.u32", "mov.s32", "mov.b64", "mov.u64", "mov.s64":
+		return t.since(root, o.S[0], d)
+	case "plus.b64":
+		s, ok = t.since(root, o.S[0], d)
+		s.k += int64(o.F.Constants[0])
+		return s, ok && s.bounded()
+	case "add.u32", "add.s32", "add.u64", "add.s64":
+		for i := range 2 {
+			if more, ok := t.fixed(o.S[1-i], d); ok {
+				if s, ok = t.since(root, o.S[i], d); ok {
+					s = s.plus(more, 1)
+					return s, s.bounded()
+				}
+			}
+		}
+	case "sub.u32", "sub.s32", "sub.u64", "sub.s64":
+		if more, ok := t.fixed(o.S[1], d); ok {
+			s, ok = t.since(root, o.S[0], d)
+			s = s.plus(more, -1)
+			return s, ok && s.bounded()
+		}
+	}
+	return s, false
+}
+
+// fixed is a register that the loop does not write, as a number.
+func (t turn) fixed(r ir.Ref, _ int) (s step, ok bool) {
+	if k, ok := t.constant(r); ok {
+		return step{k: k}, k > math.MinInt32 && k < math.MaxInt32
+	}
+	if t.def(r, len(t.insts)) >= 0 {
+		return s, false
+	}
+	return step{terms: []term{{r, 1}}}, true
+}
+
+// walks gives a group of a loop its walk if it has one.
+func (b *builder) walks(g *group, index int) bool {
+	l := b.cycle
+	if l == nil || l.insts == nil || g.expect >= apart || len(l.walks) == maxWalks {
+		return false
+	}
+	w := turn{l.insts, b.known}.walkOf(g.Base, index)
+	if w == nil {
+		return false
+	}
+	terms := slices.Clone(l.terms)
+	for _, s := range append([]step{w.step}, stepsOf(w.widens)...) {
+		for _, t := range s.terms {
+			if !slices.Contains(terms, t.r) {
+				terms = append(terms, t.r)
+			}
+		}
+	}
+	if len(terms) > maxTerms {
+		return false
+	}
+	l.terms, g.walk, g.walkIndex = terms, w, len(l.walks)
+	l.walks = append(l.walks, g)
+	return true
+}
+
+func stepsOf(list []widening) (steps []step) {
+	for _, w := range list {
+		steps = append(steps, w.step)
+	}
+	return steps
+}
+
+// needed reports of each instruction whether some other needs what it computes, or one of
+// the roots is that.
+func (b *builder) needed(roots []id) []bool {
+	used := map[id]bool{}
+	for _, v := range roots {
+		used[v] = true
+		if s, ok := b.strict[v]; ok {
+			used[s] = true
+		}
+	}
+	list := make([]bool, len(b.code.Insts))
+	for i := len(b.code.Insts) - 1; i >= 0; i-- {
+		in := &b.code.Insts[i]
+		list[i] = !b.pure[i] || slices.ContainsFunc(in.Defs, func(v id) bool { return used[v] })
+		if list[i] {
+			for _, v := range in.Uses {
+				used[v] = true
+			}
+		}
+	}
+	return list
+}
+
+// prune leaves out what nobody needs.
+func (b *builder) prune() {
+	needed := b.needed(nil)
+	var insts []regalloc.Inst
+	var emits []emitFunc
+	var pure []bool
+	for i, in := range b.code.Insts {
+		if needed[i] {
+			insts, emits, pure = append(insts, in), append(emits, b.emits[i]), append(pure, b.pure[i])
+		}
+	}
+	b.code.Insts, b.emits, b.pure = insts, emits, pure
+}
+
+// The code of walks.
+
+// entry makes what looks at the walks before the first turn.
+func (l *cycle) entry(b *builder, o *Options) (*body, error) {
+	e := newBuilder()
+	e.layout, e.segment, e.known = b.layout, b.segment, b.known
+	checked := map[int]bool{}
+	for i, r := range l.terms {
+		e.emitTerm(l, e.read(r), i)
+	}
+	for _, g := range l.walks {
+		e.current = map[ir.Ref]value{}
+		next := 0
+		widen := func(i int) {
+			for ; next < len(g.walk.widens) && g.walk.widens[next].inst <= i; next++ {
+				w := &g.walk.widens[next]
+				if checked[w.inst] {
+					continue
+				}
+				checked[w.inst] = true
+				v := e.settle(e.read(w.r))
+				e.add(regalloc.Inst{Uses: []id{v.lo}, Temps: []regalloc.Class{0, 0, 0}}, 0, func(a *amd64.Assembler, r regs) { l.straight(a, r, w) })
+			}
+		}
+		slices.SortStableFunc(g.walk.widens, func(x, y widening) int { return x.inst - y.inst })
+		for _, i := range g.walk.slice {
+			widen(i)
+			e.inst(&l.insts[i], i, o)
+		}
+		v := e.base(g.Access)
+		e.add(regalloc.Inst{Uses: []id{v.lo, v.hi}, Temps: []regalloc.Class{0, 0, 0}}, 0, func(a *amd64.Assembler, r regs) { l.begin(a, r, g) })
+	}
+	return e.allocate(o)
+}
+
+// emitTerm keeps what a register has in all lanes of the tile, as a number of 64 bits.
+func (b *builder) emitTerm(l *cycle, v value, number int) {
+	uses := []id{v.lo}
+	if v.class == ir.Class64 {
+		uses = append(uses, v.hi)
+	}
+	b.add(regalloc.Inst{Uses: uses, Temps: []regalloc.Class{0, 0}}, 0, func(a *amd64.Assembler, r regs) {
+		if v.class == ir.Class64 {
+			unless(a, r, 0, l.fail)
+			a.Emit(amd64.VMOVQ, amd64.Q(amd64.RAX), amd64.X(r.use[0]))
+		} else {
+			t := amd64.Y(r.temp[0])
+			a.Emit(amd64.VPBROADCASTD, t, amd64.X(r.use[0]))
+			a.Emit(amd64.VPCMPEQD, t, t, amd64.Y(r.use[0]))
+			a.Emit(amd64.VMOVMSKPS, amd64.D(amd64.RAX), t)
+			a.Emit(amd64.CMP, amd64.D(amd64.RAX), amd64.Imm(0xff))
+			a.JumpIf(amd64.CondNE, l.fail)
+			a.Emit(amd64.VMOVD, amd64.D(amd64.RAX), amd64.X(r.use[0]))
+			a.Emit(amd64.MOVSXD, amd64.Q(amd64.RAX), amd64.D(amd64.RAX))
+		}
+		a.Emit(amd64.MOV, amd64.Mem(regContext, termOffset(number)), amd64.Q(amd64.RAX))
+	})
+}
+
+// number computes a step in RAX.
+func (l *cycle) number(a *amd64.Assembler, s step) {
+	a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Imm(s.k))
+	for _, t := range s.terms {
+		a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, termOffset(slices.Index(l.terms, t.r))))
+		if t.times != 1 {
+			a.Emit(amd64.IMUL, amd64.Q(offset), amd64.Q(offset), amd64.Imm(t.times))
+		}
+		a.Emit(amd64.ADD, amd64.Q(amd64.RAX), amd64.Q(offset))
+	}
+}
+
+// straight checks that a number of 32 bits does not wrap around in as many turns as the
+// tile may take: it does not in the last one, in no lane.
+func (l *cycle) straight(a *amd64.Assembler, r regs, w *widening) {
+	more, lo, hi := amd64.Y(r.temp[0]), amd64.Y(r.temp[1]), amd64.Y(r.temp[2])
+	extend := amd64.VPMOVZXDQ
+	l.number(a, w.step)
+	a.Emit(amd64.MOV, amd64.Q(offset), amd64.Mem(regContext, limitOffset))
+	a.Emit(amd64.SUB, amd64.Q(offset), amd64.Imm(1))
+	a.Emit(amd64.IMUL, amd64.Q(amd64.RAX), amd64.Q(offset))
+	if w.signed { // from the least number on
+		extend = amd64.VPMOVSXDQ
+		a.Emit(amd64.SUB, amd64.Q(amd64.RAX), amd64.Imm(math.MinInt32))
+	}
+	a.Emit(amd64.VMOVQ, amd64.X(r.temp[0]), amd64.Q(amd64.RAX))
+	a.Emit(amd64.VPBROADCASTQ, more, amd64.X(r.temp[0]))
+	a.Emit(amd64.VEXTRACTI128, amd64.X(r.temp[2]), amd64.Y(r.use[0]), amd64.Imm(1))
+	a.Emit(extend, lo, amd64.X(r.use[0]))
+	a.Emit(extend, hi, amd64.X(r.temp[2]))
+	a.Emit(amd64.VPADDQ, lo, lo, more)
+	a.Emit(amd64.VPADDQ, hi, hi, more)
+	a.Emit(amd64.VPOR, lo, lo, hi)
+	a.Emit(amd64.VPSRLQ, lo, lo, amd64.Imm(32))
+	a.Emit(amd64.VPTEST, lo, lo)
+	a.JumpIf(amd64.CondNE, l.fail)
+}
+
+// begin looks at the addresses of a walk and keeps where it begins, its step, and how far
+// behind the begin of the window its pointer may be.
+func (l *cycle) begin(a *amd64.Assembler, r regs, g *group) {
+	g.look(a, r, g.expect, l.fail)
+	need := int64(g.Size)*int64(g.N) + g.high - g.low
+	a.Emit(amd64.MOV, amd64.Q(room), amd64.Mem(regContext, g.window+windowSize))
+	switch g.expect {
+	case consecutive:
+		need += 7 * int64(g.Size) * int64(g.N)
+	case inside:
+		g.relative(a, r)
+	}
+	a.Emit(amd64.SUB, amd64.Q(room), amd64.Imm(need))
+	a.Emit(amd64.MOV, amd64.Mem(regContext, walkOffset(g.walkIndex)+walkMost), amd64.Q(room))
+	l.number(a, g.walk.step)
+	if align := g.Size * uint64(g.N); align > 1 {
+		a.Emit(amd64.TEST, amd64.D(amd64.RAX), amd64.Imm(int64(align-1)))
+		a.JumpIf(amd64.CondNE, l.fail)
+	}
+	a.Emit(amd64.MOV, amd64.Mem(regContext, walkOffset(g.walkIndex)+walkStep), amd64.Q(amd64.RAX))
+}
+
+// relative makes the lanes' places, which are parked, those behind the lowest one, where
+// the group's pointer begins. It takes from room how far apart the lanes are.
+func (g *group) relative(a *amd64.Assembler, r regs) {
+	lowest, highest := amd64.RAX, offset
+	at := func(lane int) amd64.Arg { return amd64.Mem(regContext, parkedOffset(g.number)+8*int32(lane)) }
+	a.Emit(amd64.MOV, amd64.Q(lowest), at(0))
+	a.Emit(amd64.MOV, amd64.Q(highest), amd64.Q(lowest))
+	for n := 1; n < ir.Tile; n++ {
+		a.Emit(amd64.MOV, amd64.Q(lane), at(n))
+		a.Emit(amd64.CMP, amd64.Q(lane), amd64.Q(lowest))
+		a.Emit(amd64.CMOV[amd64.CondB], amd64.Q(lowest), amd64.Q(lane))
+		a.Emit(amd64.CMP, amd64.Q(lane), amd64.Q(highest))
+		a.Emit(amd64.CMOV[amd64.CondA], amd64.Q(highest), amd64.Q(lane))
+	}
+	a.Emit(amd64.SUB, amd64.Q(highest), amd64.Q(lowest))
+	a.Emit(amd64.SUB, amd64.Q(room), amd64.Q(highest))
+	t, u := amd64.Y(r.temp[0]), amd64.Y(r.temp[1])
+	a.Emit(amd64.VMOVQ, amd64.X(r.temp[0]), amd64.Q(lowest))
+	a.Emit(amd64.VPBROADCASTQ, t, amd64.X(r.temp[0]))
+	for half := range 2 {
+		a.Emit(amd64.VMOVDQU, u, at(4*half))
+		a.Emit(amd64.VPSUBQ, u, u, t)
+		a.Emit(amd64.VMOVDQU, at(4*half), u)
+	}
+	if g.number < len(groupPointers) {
+		a.Emit(amd64.MOV, amd64.Q(groupPointers[g.number]), amd64.Q(lowest))
+	} else {
+		a.Emit(amd64.MOV, amd64.Mem(regContext, groupOffset(g.number)+groupData), amd64.Q(lowest))
+	}
+}
+
+// advance moves the pointers of all walks on by a turn, which is left where one has left
+// its window.
+func (l *cycle) advance(a *amd64.Assembler) {
+	for _, g := range l.walks {
+		at := walkOffset(g.walkIndex)
+		if g.number < len(groupPointers) {
+			p := groupPointers[g.number]
+			a.Emit(amd64.ADD, amd64.Q(p), amd64.Mem(regContext, at+walkStep))
+			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Q(p))
+		} else {
+			a.Emit(amd64.MOV, amd64.Q(amd64.RAX), amd64.Mem(regContext, groupOffset(g.number)+groupData))
+			a.Emit(amd64.ADD, amd64.Q(amd64.RAX), amd64.Mem(regContext, at+walkStep))
+			a.Emit(amd64.MOV, amd64.Mem(regContext, groupOffset(g.number)+groupData), amd64.Q(amd64.RAX))
+		}
+		a.Emit(amd64.SUB, amd64.Q(amd64.RAX), amd64.Mem(regContext, g.window+windowData))
+		a.Emit(amd64.CMP, amd64.Q(amd64.RAX), amd64.Mem(regContext, at+walkMost))
+		a.JumpIf(amd64.CondA, l.bail)
+	}
+}
