@@ -44,6 +44,10 @@ var codeBytes atomic.Int64
 // is made again for the addresses that its loads have had.
 const learnBlocks = 1 << 15
 
+// learnLooks is after how many looks that is where there is nothing but machine code:
+// blocks of threads, most often.
+const learnLooks = 3
+
 // variants are a program's machine code, by number of warps.
 type variants struct {
 	heat  atomic.Int64
@@ -124,7 +128,14 @@ func (p *Program) store(e Engine, warps int, before *machineCode) *machineCode {
 // learned counts as warm does, and makes code again for how the addresses of its loads
 // have lain.
 func (p *Program) learned(e Engine, warps, blocks int, c *machineCode) *machineCode {
-	if !c.learns || e != Compiled && c.heat.Add(int64(blocks*warps)) < learnBlocks || !c.again.CompareAndSwap(false, true) {
+	if !c.learns {
+		return c
+	}
+	enough := int64(learnBlocks)
+	if e == Compiled {
+		enough = int64(learnLooks * checkBlocks * warps)
+	}
+	if c.heat.Add(int64(blocks*warps)) < enough || !c.again.CompareAndSwap(false, true) {
 		return c
 	}
 	return p.store(e, warps, c)
