@@ -22,13 +22,47 @@ type barrier struct {
 	count    uint32 // bar.red.popc
 }
 
-// begin puts the machine at the start of a block.
+// begin puts the machine at the start of a block; its threads begin in start.
 func (m *machine) begin(ctaid [3]uint32) {
 	m.ctaid = ctaid
 	m.blockSpecials()
 	if m.p.StackTo > 0 {
 		fill(m.v32(m.p.StackPointer.Slot, 0, m.warps), m.p.StackFrom)
 	}
+	m.groups, m.starts = m.groups[:0], true
+	if m.shadow != nil {
+		m.shadow.begin()
+	}
+	if m.native.context != nil {
+		m.native.context.Begin(m.native.rows)
+	}
+}
+
+// start lets the threads of a block begin, and reports ended where they have ended too:
+// whole warps go through machine code before anything is kept of them, and most often
+// there is nothing behind it.
+func (m *machine) start() (outcome, error) {
+	m.starts = false
+	if m.env.threads%ir.WarpSize != 0 || m.shadow != nil || m.cluster != &m.alone {
+		m.startGroup()
+		return goesOn, nil
+	}
+	if m.clock >= m.due {
+		m.due = m.clock + checkBlocks
+		if how, err := m.check(); how != goesOn || err != nil {
+			m.startGroup()
+			return how, err
+		}
+	}
+	if m.native.entry(m.p.Entry) != atBlock {
+		m.startGroup()
+		return goesOn, nil
+	}
+	return m.startRegion()
+}
+
+// startGroup makes a group of all threads, where the block begins.
+func (m *machine) startGroup() *group {
 	g := m.newGroup()
 	g.pc = m.p.Entry
 	for w := range m.warps {
@@ -39,14 +73,9 @@ func (m *machine) begin(ctaid [3]uint32) {
 	}
 	g.spans = append(g.spans, span{0, m.warps, true})
 	g.fresh, g.parts = true, m.env.threads%ir.WarpSize != 0
-	m.groups = append(m.groups[:0], g)
-	if m.shadow != nil {
-		m.shadow.begin()
-	}
-	if m.native.context != nil {
-		m.native.context.Begin(m.native.rows)
-	}
+	m.groups = append(m.groups, g)
 	m.bars = [16]barrier{}
+	return g
 }
 
 // outcome is why a machine stopped.
@@ -65,6 +94,11 @@ func (m *machine) run() (outcome, error) {
 	m.until = m.clock + turnBlocks
 	m.wake()
 	m.useCode(checkBlocks)
+	if m.starts {
+		if how, err := m.start(); how != goesOn || err != nil {
+			return how, err
+		}
+	}
 	m.look()
 	for len(m.groups) > 0 {
 		g, awake := m.pick()

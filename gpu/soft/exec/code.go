@@ -187,7 +187,7 @@ func (p *Program) compile(warps int, before *machineCode) *machineCode {
 	}
 	m := &machineCode{blocks: c.blocks, runs: c.runs, code: code, before: before, learns: learns}
 	if region != nil {
-		m.region = region.load(code, 2*len(c.made), len(p.Blocks))
+		m.region = region.load(code, 2*len(c.made), p.Program.Blocks)
 		m.region.defers(c, region, code.Entry(2*len(c.made), region.Settle))
 	}
 	runtime.AddCleanup(m, func(code *amd64.Code) {

@@ -53,6 +53,7 @@ type machine struct {
 	matrix  matrixRoom
 	blocks  []block // of the program, or of its machine code
 	native  codeState
+	starts  bool  // the threads of the block have not begun
 	fault   error // of the end of a block
 
 	clock uint64   // basic blocks that have begun

@@ -37,6 +37,7 @@ type regionCode struct {
 	// wait for before it.
 	reads, waits []bool
 	settle       amd64.Function
+	ends         []bool // by block: threads that come there have ended
 }
 
 // regionPlan is a region before its code is loaded.
@@ -98,10 +99,15 @@ func (p *regionPlan) note(r *run) {
 }
 
 // load gives a region its functions; it is the function of that number.
-func (p *regionPlan) load(code *amd64.Code, number, blocks int) *regionCode {
-	r := &regionCode{kinds: make([]entry, blocks), entries: make([]amd64.Function, blocks), exits: p.Exits, loads: p.loads}
+func (p *regionPlan) load(code *amd64.Code, number int, blocks []ir.Block) *regionCode {
+	n := len(blocks)
+	r := &regionCode{kinds: make([]entry, n), entries: make([]amd64.Function, n), exits: p.Exits, loads: p.loads, ends: make([]bool, n)}
 	for b, kind := range p.kinds {
 		r.kinds[b], r.entries[b] = kind, code.Entry(number, p.Entries[b])
+	}
+	for i := range blocks {
+		_, ends := blocks[i].End.(ir.Return)
+		r.ends[i] = ends && blocks[i].Sync == nil && len(blocks[i].Insts) == 0
 	}
 	return r
 }
@@ -225,6 +231,36 @@ func (m *machine) runRegion(g *group) error {
 			m.did |= didChange
 		}
 	}
+	return m.behindRegion(g, r)
+}
+
+// startRegion lets the warps of a block of threads begin, which are whole, and begin in
+// a region.
+func (m *machine) startRegion() (outcome, error) {
+	n, r := &m.native, m.native.code.region
+	m.clock += regionBlocks
+	n.context.RunRegion(r.entries[m.p.Entry], 0, m.warps)
+	exit := n.context.Left(0)
+	for w := 1; w < m.warps && exit >= 0; w++ {
+		if n.context.Left(w) != exit {
+			exit = -1
+		}
+	}
+	if exit >= 0 && r.exits[exit].Where == native.AtStart && r.ends[r.exits[exit].Block] {
+		return ended, nil
+	}
+	g := m.startGroup()
+	m.did, m.reads = 0, 0
+	if n.context.Changed() {
+		m.did |= didChange
+	}
+	err := m.behindRegion(g, r)
+	g.did, g.reads = m.did, m.reads
+	return goesOn, err
+}
+
+// behindRegion moves on a group of warps that have left a region.
+func (m *machine) behindRegion(g *group, r *regionCode) error {
 	from := g.pc
 	err := m.leaveRegion(g, r)
 	if len(r.loads) > 0 {
