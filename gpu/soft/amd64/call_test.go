@@ -85,6 +85,24 @@ func TestCall(t *testing.T) {
 	}
 }
 
+func TestFill32(t *testing.T) {
+	if !Available() {
+		t.Skip("this processor lacks AVX2, FMA, BMI2, LZCNT or F16C")
+	}
+	for _, n := range []int{32, 64, 1024} {
+		d := make([]uint32, n+64)
+		Fill32(d[32:32+n], 0xdeadbeef)
+		for i, v := range d {
+			if inside := i >= 32 && i < 32+n; inside != (v == 0xdeadbeef) || !inside && v != 0 {
+				t.Errorf("%d words: word %d is %#x", n, i-32, v)
+			}
+		}
+	}
+	if z := zeros(); slices.Max(z[:]) != 0 {
+		t.Errorf("memory that Go clears by X15 has %x after Fill32", z)
+	}
+}
+
 //go:noinline
 func zeros() [64]byte { return [64]byte{} }
 

@@ -26,6 +26,15 @@ func Available() bool {
 // cpuid is the instruction (enter_amd64.s).
 func cpuid(leaf, sub uint32) (a, b, c, d uint32)
 
+// Fill32 sets words, of which there are a multiple of 32 and one at least. It needs
+// Available.
+func Fill32(d []uint32, v uint32) { fill32(&d[0], len(d)&^31, v) }
+
+// fill32 is in enter_amd64.s.
+//
+//go:noescape
+func fill32(to *uint32, n int, v uint32)
+
 // enter calls code with the context's address in RDI (enter_amd64.s). The context
 // escapes to the heap: on a goroutine's stack, which moves, it must not be.
 func enter(code uintptr, context unsafe.Pointer) uint64

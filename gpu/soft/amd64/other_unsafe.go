@@ -17,3 +17,6 @@ func mapCode([]byte) ([]byte, error) { return nil, errOther }
 func unmapCode([]byte) error { return errOther }
 
 func enter(uintptr, unsafe.Pointer) uint64 { panic(errOther) }
+
+// Fill32 is not there without Available.
+func Fill32([]uint32, uint32) { panic(errOther) }

@@ -1,6 +1,9 @@
 package exec
 
-import "github.com/basalt-gpu/basalt/gpu/soft/ir"
+import (
+	"github.com/basalt-gpu/basalt/gpu/soft/amd64"
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+)
 
 // Special registers (PTX ISA, "Special Registers") are ordinary registers that
 // the machine fills: once for what a lane is, per block for where the block is.
@@ -106,12 +109,24 @@ var placedSpecials = map[string]func(m *machine) uint32{
 	"%smid":            func(m *machine) uint32 { return m.ctaid[0] % m.env.SMs },
 }
 
+// vectors reports whether the processor has what machine code needs.
+var vectors = amd64.Available()
+
+// fillLanes sets a register in all lanes.
+func fillLanes(d []uint32, v uint32) {
+	if vectors {
+		amd64.Fill32(d, v)
+	} else {
+		fill(d, v)
+	}
+}
+
 // blockSpecials fills what depends on the block.
 func (m *machine) blockSpecials() {
 	for i := range m.placed {
 		p := &m.placed[i]
 		if v := p.value(m); !p.known || p.now != v {
-			fill(m.v32(p.slot, 0, m.warps), v)
+			fillLanes(m.v32(p.slot, 0, m.warps), v)
 			p.now, p.known = v, true
 		}
 	}
