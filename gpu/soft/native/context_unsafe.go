@@ -64,6 +64,7 @@ type Context struct {
 	steady                  uint64 // of the warp at hand: what is known of its scalars
 	rows                    uint64 // what steady is at first
 	back                    uintptr
+	fixed                   uint64 // not 0 when the scalars are there that are the same in all warps
 	scalars                 [maxScalars]uint64
 	points                  [maxSteadyAccesses]uint64          // where in memory accesses begin
 	values                  [maxSteadyAccesses]uint64          // what all lanes load
@@ -154,6 +155,7 @@ const (
 
 	steadyOffset = int32(unsafe.Offsetof(Context{}.steady))
 	rowsOffset   = int32(unsafe.Offsetof(Context{}.rows))
+	fixedOffset  = int32(unsafe.Offsetof(Context{}.fixed))
 	backOffset   = int32(unsafe.Offsetof(Context{}.back))
 	readyOffset  = int32(unsafe.Offsetof(Context{}.ready))
 
@@ -257,7 +259,7 @@ func (c *Context) Run(f amd64.Function, insts int, active []uint32, globals []Wi
 // where they have left it.
 func (c *Context) RunRegion(f amd64.Function, from, to int) {
 	c.tile, c.end = uint64(from)*tilesOfWarp, uint64(to)*tilesOfWarp
-	c.changed = 0
+	c.changed, c.fixed = 0, 0
 	f.Call(unsafe.Pointer(c))
 }
 

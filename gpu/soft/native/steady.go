@@ -42,6 +42,7 @@ const maxStep = 1 << 20
 type Steady struct {
 	known map[ir.Ref]*steady // nil: not steady, or not found yet
 	defs  map[ir.Ref]*ir.Inst
+	same  map[ir.Ref]bool // alike, where that has been found
 	p     *ir.Program
 	rules map[string]*steadyRule
 }
@@ -51,7 +52,7 @@ type Steady struct {
 // first dimension of a block of threads is a multiple of a warp's size, and its
 // parameters are as many bytes as the program says.
 func FindSteady(p *ir.Program) *Steady {
-	s := &Steady{known: map[ir.Ref]*steady{}, defs: map[ir.Ref]*ir.Inst{}, p: p, rules: steadyRules()}
+	s := &Steady{known: map[ir.Ref]*steady{}, same: map[ir.Ref]bool{}, defs: map[ir.Ref]*ir.Inst{}, p: p, rules: steadyRules()}
 	several := map[ir.Ref]bool{}
 	note := func(in *ir.Inst, results []ir.Ref) {
 		for _, r := range results {
@@ -130,6 +131,37 @@ func (s *Steady) written(in *ir.Inst) (r ir.Ref, ok bool) {
 	}
 	x := s.of(results[0])
 	return results[0], x != nil && x.of != nil
+}
+
+// varying are the special registers that are not the same in all warps of a block of
+// threads.
+var varying = []string{"%tid.x", "%tid.y", "%tid.z", "%warpid"}
+
+// alike reports whether a steady register is the same in all warps of a block of threads,
+// but for the lanes' numbers.
+func (s *Steady) alike(r ir.Ref) bool {
+	x := s.of(r)
+	if x == nil {
+		return false
+	}
+	if same, ok := s.same[r]; ok {
+		return same
+	}
+	s.same[r] = s.findAlike(r, x)
+	return s.same[r]
+}
+
+func (s *Steady) findAlike(r ir.Ref, x *steady) bool {
+	if x.of == nil {
+		for _, name := range varying {
+			if slot, ok := s.p.Specials[name]; ok && r == (ir.Ref{Class: ir.Class32, Slot: slot}) {
+				return false
+			}
+		}
+		return true
+	}
+	_, sources := x.of.Op.Registers()
+	return !slices.ContainsFunc(sources, func(q ir.Ref) bool { return !s.alike(q) })
 }
 
 // alike reports whether two instructions compute the same.

@@ -41,6 +41,8 @@ type scalars struct {
 	checked map[wrap]bool
 	slots   int
 	emits   []func(a *amd64.Assembler)
+	fixed   []func(a *amd64.Assembler) // those of what is the same in all warps
+	alike   bool                       // so is what is made now
 	fail    amd64.Label
 	kept    int // the slot that RAX has been stored to and still has, or -1
 }
@@ -56,7 +58,13 @@ func newScalars(s *Steady, l layout) *scalars {
 }
 
 // emit adds code.
-func (c *scalars) emit(f func(a *amd64.Assembler)) { c.emits = append(c.emits, f) }
+func (c *scalars) emit(f func(a *amd64.Assembler)) {
+	if c.alike {
+		c.fixed = append(c.fixed, f)
+	} else {
+		c.emits = append(c.emits, f)
+	}
+}
 
 // slot is a new place for a value.
 func (c *scalars) slot(class ir.Class) scalar {
@@ -76,6 +84,9 @@ func (c *scalars) need(r ir.Ref) scalar {
 }
 
 func (c *scalars) make(r ir.Ref, x *steady) scalar {
+	before := c.alike
+	c.alike = c.steady.alike(r)
+	defer func() { c.alike = before }()
 	if n, ok := c.steady.constant(r); ok {
 		return scalar{constant: true, n: n, slot: -1, class: r.Class}
 	}
@@ -433,9 +444,21 @@ func (c *scalars) bits(a *amd64.Assembler, r amd64.Reg, s scalar, not bool) {
 	}
 }
 
-// write writes the code; it goes on at fail where a value wraps around.
+// write writes the code; it goes on at fail where a value wraps around. What is the same
+// in all warps the first one of a call computes for those behind it.
 func (c *scalars) write(a *amd64.Assembler, fail amd64.Label) {
 	c.fail, c.kept = fail, -1
+	if len(c.fixed) > 0 {
+		known := a.Label()
+		a.Emit(amd64.CMP, amd64.Mem(regContext, fixedOffset).Size(8), amd64.Imm(0))
+		a.JumpIf(amd64.CondNE, known)
+		for _, f := range c.fixed {
+			f(a)
+		}
+		a.Emit(amd64.MOV, amd64.Mem(regContext, fixedOffset).Size(8), amd64.Imm(1))
+		a.Bind(known)
+		c.kept = -1
+	}
 	for _, f := range c.emits {
 		f(a)
 	}
