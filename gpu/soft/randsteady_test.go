@@ -21,7 +21,7 @@ import (
 // are rows of threads, of one dimension and of two, and others.
 
 // steadyShapes are blocks of threads.
-var steadyShapes = [][2]uint32{{96, 1}, {32, 3}, {64, 2}, {16, 6}, {104, 1}, {48, 2}}
+var steadyShapes = [][2]uint32{{96, 1}, {32, 3}, {64, 2}, {16, 6}, {104, 1}, {48, 2}, {32, 4}}
 
 // Bytes of memory of each warp, and of registers of each thread.
 const (
@@ -77,8 +77,9 @@ func (g *randSteady) data() string { return fmt.Sprintf("%%r%d", g.rnd.Intn(stea
 func (g *randSteady) program() string {
 	g.f("mov.u32 %%s0, %%tid.x; mov.u32 %%s1, %%tid.y; mov.u32 %%s2, %%ntid.x; mov.u32 %%s3, %%ctaid.x; mov.u32 %%s4, %%laneid; ld.param.u32 %%s5, [n];\n")
 	g.f("mul.wide.u32 %%w2, %%s0, 12;\n")
-	g.n["s"], g.n["w"] = 6, 3
-	g.have["s"] = []string{"%s0", "%s1", "%s2", "%s3", "%s4", "%s5", "%s0", "%s4"}
+	g.f("mad.lo.u32 %%s6, %%s1, 5, %%s3; setp.lt.u32 %%q1, %%s1, 1;\n") // of the row alone
+	g.n["s"], g.n["w"] = 7, 3
+	g.have["s"] = []string{"%s0", "%s1", "%s2", "%s3", "%s4", "%s5", "%s0", "%s4", "%s6", "%s6"}
 	g.f("mad.lo.u32 %%lin, %%s1, %%s2, %%s0; mad.lo.u32 %%all, %%s3, %d, %%lin;\n", g.shape[0]*g.shape[1])
 	g.f("ld.param.u64 %%w0, [regs]; ld.param.u64 %%w1, [scratch]; mad.wide.u32 %%base, %%all, %d, %%w0;\n", steadyOut)
 	if g.rows() {
@@ -88,7 +89,7 @@ func (g *randSteady) program() string {
 	}
 	g.f("mad.lo.u32 %%aw, %%s3, %d, %%warp; mad.wide.u32 %%area, %%aw, %d, %%w1;\n", (g.shape[0]*g.shape[1]+31)/32, steadyArea)
 	g.f("mov.u32 %%sa, sh; mad.lo.u32 %%sarea, %%warp, %d, %%sa; setp.lt.u32 %%q0, %%s0, 40;\n", steadyArea)
-	g.n["q"], g.have["q"], g.have["w"] = 1, []string{"%q0"}, []string{"%w2"}
+	g.n["q"], g.have["q"], g.have["w"] = 2, []string{"%q0", "%q1"}, []string{"%w2"}
 	for i := range steadyRegs {
 		g.f("ld.global.u32 %%r%d, [%%base+%d];\n", i, 8*i)
 	}
