@@ -62,7 +62,7 @@ func (b *builder) together(l groupedLoad, index int) (words []id, ok bool) {
 		return nil, false
 	}
 	g.high = max(g.high, last)
-	l.access.Access = &ir.Access{Space: l.Space, Base: l.Base, Off: l.Off, Size: 4, N: 4}
+	l.Access = &ir.Access{Space: l.Space, Base: l.Base, Off: l.Off, Size: 4, N: 4}
 	q := &quad{group: g, insts: insts}
 	q.words = b.add(regalloc.Inst{Temps: []regalloc.Class{0, 0, 0}}, 4, func(a *amd64.Assembler, r regs) { l.collectParked(a, r, l.rel-int32(g.low)) })
 	b.quads = append(b.quads, q)

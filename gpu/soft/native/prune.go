@@ -1,0 +1,46 @@
+package native
+
+import (
+	"slices"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/regalloc"
+)
+
+// Vector instructions that nobody needs: those that computed addresses of walks.
+
+// needed reports of each instruction whether some other needs what it computes, or one of
+// the roots is that.
+func (b *builder) needed(roots []id) []bool {
+	used := map[id]bool{}
+	for _, v := range roots {
+		used[v] = true
+		if s, ok := b.strict[v]; ok {
+			used[s] = true
+		}
+	}
+	list := make([]bool, len(b.code.Insts))
+	for i := len(b.code.Insts) - 1; i >= 0; i-- {
+		in := &b.code.Insts[i]
+		list[i] = !b.pure[i] || slices.ContainsFunc(in.Defs, func(v id) bool { return used[v] })
+		if list[i] {
+			for _, v := range in.Uses {
+				used[v] = true
+			}
+		}
+	}
+	return list
+}
+
+// prune leaves out what nobody needs.
+func (b *builder) prune() {
+	needed := b.needed(nil)
+	var insts []regalloc.Inst
+	var emits []emitFunc
+	var pure []bool
+	for i, in := range b.code.Insts {
+		if needed[i] {
+			insts, emits, pure = append(insts, in), append(emits, b.emits[i]), append(pure, b.pure[i])
+		}
+	}
+	b.code.Insts, b.emits, b.pure = insts, emits, pure
+}
