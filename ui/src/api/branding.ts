@@ -30,7 +30,7 @@ export const usePutLogo = () =>
     ok(
       api.PUT('/v1/branding/logo', {
         body: file as unknown as string,
-        bodySerializer: (b) => b as unknown as BodyInit,
+        bodySerializer: (b) => b as BodyInit,
         headers: { 'Content-Type': 'image/png' },
       }),
     ),
