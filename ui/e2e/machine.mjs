@@ -54,7 +54,7 @@ step('each step of it is shown, until it runs', async () => {
     .getByRole('status', { name: 'State' })
     .getByText('Running')
     .waitFor({ timeout: 3 * minutes });
-  await page.getByText('Connect').waitFor();
+  await page.getByRole('heading', { name: 'Connect', exact: true }).waitFor();
   await page.getByText('The GPU is ready').waitFor({ timeout: 8 * minutes });
   await page.getByText('First-boot setup is complete.').waitFor({ timeout: 4 * minutes });
   await inspect(page, `machine-overview-${VIEW}`);

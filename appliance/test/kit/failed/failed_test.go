@@ -40,7 +40,7 @@ func TestFolder(t *testing.T) {
 func TestPath(t *testing.T) {
 	t.Setenv("BASALT_BUILD", "/out")
 	t.Run("story", func(t *testing.T) {
-		if got := path(t); got != "/out/failed/installer_dev_failed/TestPath/story" {
+		if got := path(t); got != "/out/failed/appliance_test_kit_failed/TestPath/story" {
 			t.Error(got)
 		}
 	})
