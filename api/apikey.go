@@ -54,7 +54,7 @@ func Scopes() []string {
 	return out
 }
 
-// HasScope says whether the scopes of a key hold one: none are all, and who
+// HasScope reports whether the scopes of a key hold one: none are all, and who
 // writes reads.
 func HasScope(scopes []string, scope string) bool {
 	group, read := strings.CutSuffix(scope, ":read")

@@ -78,7 +78,7 @@ func (a AppSpec) Fill(s InstanceSpec) InstanceSpec {
 	return s
 }
 
-// Met says whether an instance of a flavor has what its app needs, and else
+// Met reports whether an instance of a flavor has what its app needs, and else
 // which field to change.
 func (n AppNeeds) Met(s InstanceSpec, f FlavorSpec) error {
 	root := s.RootBytes

@@ -44,7 +44,7 @@ func (e AuditEvent) Chain(previous string) AuditEvent {
 	return e
 }
 
-// Follows says whether the event stands as it was written, after the event
+// Follows reports whether the event stands as it was written, after the event
 // before it; the zero one is before the first.
 func (e AuditEvent) Follows(before AuditEvent) bool {
 	is := e.Chain(before.Hash)
@@ -82,7 +82,7 @@ type AuditFilter struct {
 	From, To  time.Time
 }
 
-// Wants says whether the filter leaves an event. Upper and lower case are one,
+// Wants reports whether the filter leaves an event. Upper and lower case are one,
 // but for ids. Objects that an event only counts are not found.
 func (f AuditFilter) Wants(e AuditEvent) bool {
 	if f.Actor != "" && e.Actor != f.Actor && !strings.EqualFold(e.Name, f.Actor) ||

@@ -66,7 +66,7 @@ type Command struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// Reported says whether objects of the kind are made by OpReport: nobody asks
+// Reported reports whether objects of the kind are made by OpReport: nobody asks
 // for them, their agents find them.
 func Reported(k Kind) bool {
 	return k == KindNode || k == KindGPU || k == KindDisk || k == KindChassis

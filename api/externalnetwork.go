@@ -103,7 +103,7 @@ func ChangeExternalNetwork(old, s ExternalNetworkSpec) error {
 // AddressRange is from First to Last, both included.
 type AddressRange struct{ First, Last netip.Addr }
 
-// Contains says whether an address is in the range.
+// Contains reports whether an address is in the range.
 func (r AddressRange) Contains(a netip.Addr) bool {
 	return a.Compare(r.First) >= 0 && a.Compare(r.Last) <= 0
 }

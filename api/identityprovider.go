@@ -46,7 +46,7 @@ func onLoopback(u *url.URL) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// MayReturnTo says whether a login may send the browser there: to an address
+// MayReturnTo reports whether a login may send the browser there: to an address
 // that the provider has, or to a program on the same machine (RFC 8252, 7.3).
 func (s IdentityProviderSpec) MayReturnTo(to string) bool {
 	if slices.Contains(s.Redirects, to) {

@@ -15,7 +15,7 @@ const (
 	maxSSHKeySize = 8192
 )
 
-// Equal says whether two assignments are the same.
+// Equal reports whether two assignments are the same.
 func (a InstanceAssignment) Equal(b InstanceAssignment) bool {
 	if !slices.Equal(a.Ports, b.Ports) {
 		return false

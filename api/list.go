@@ -31,28 +31,28 @@ type ListQuery struct {
 	Continue string // from the page before
 }
 
-// InNames says whether the order is that of names, organizations, projects, ids.
+// InNames reports whether the order is that of names, organizations, projects, ids.
 func (q ListQuery) InNames() bool { return q.ByName || q.Search != "" }
 
-// Selects says whether it wants the object.
+// Selects reports whether it wants the object.
 func (q ListQuery) Selects(o Object) bool {
 	m := o.Meta
 	return (q.Organization == "" || q.Organization == m.Organization) && (q.Project == "" || q.Project == m.Project) &&
 		(q.Name == "" || q.Name == m.Name) && (q.Search == "" || q.Finds(m.Name, m.ID) || q.HasAddress(o.Claims))
 }
 
-// Finds says whether what is searched is a part of the name or the id.
+// Finds reports whether what is searched is a part of the name or the id.
 func (q ListQuery) Finds(name, id string) bool {
 	return strings.Contains(strings.ToLower(name), q.Search) || strings.Contains(id, q.Search)
 }
 
-// ForAddress says whether what is searched may be an address, or its beginning:
+// ForAddress reports whether what is searched may be an address, or its beginning:
 // no name has a dot or a colon before or after which only hex digits stand.
 func (q ListQuery) ForAddress() bool {
 	return len(q.Search) >= 3 && strings.ContainsAny(q.Search, ".:") && strings.Trim(q.Search, "0123456789abcdef.:") == ""
 }
 
-// HasAddress says whether an address among the claims begins as searched.
+// HasAddress reports whether an address among the claims begins as searched.
 func (q ListQuery) HasAddress(claims []string) bool {
 	if !q.ForAddress() {
 		return false

@@ -16,7 +16,7 @@ const (
 	MigrationAborted   MigrationPhase = "Aborted"
 )
 
-// Ended says whether nothing happens any more.
+// Ended reports whether nothing happens any more.
 func (p MigrationPhase) Ended() bool {
 	return p == MigrationSucceeded || p == MigrationFailed || p == MigrationAborted
 }

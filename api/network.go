@@ -204,7 +204,7 @@ func instanceNetworks(list []InstanceNetwork) *Error {
 	return nil
 }
 
-// EqualNetworks says whether two instances ask for the same ports.
+// EqualNetworks reports whether two instances ask for the same ports.
 func EqualNetworks(a, b []InstanceNetwork) bool {
 	return slices.EqualFunc(a, b, func(x, y InstanceNetwork) bool {
 		return x.Network == y.Network && x.Address4 == y.Address4 && x.Address6 == y.Address6

@@ -88,10 +88,10 @@ func ChangeNode(old, s NodeSpec) (NodeSpec, error) {
 	return s, ValidateNode(s)
 }
 
-// SharedPool says whether what lies in the pool can be reached from other nodes.
+// SharedPool reports whether what lies in the pool can be reached from other nodes.
 func SharedPool(pool string) bool { return pool == PoolShared || pool == PoolCeph }
 
-// Movable says whether an instance can run on another node when its own is
+// Movable reports whether an instance can run on another node when its own is
 // lost: its disk is in a pool that others have too, or may be made anew.
 func Movable(in Instance, root Volume) bool {
 	return in.Spec.Ephemeral || SharedPool(root.Assignment.Pool)

@@ -34,7 +34,7 @@ func ValidatePayment(s PaymentSpec) error {
 	return bad.err()
 }
 
-// SamePayment says whether both tell of the same money. When it was received is
+// SamePayment reports whether both tell of the same money. When it was received is
 // filled in by the server, and may differ.
 func SamePayment(a, b PaymentSpec) bool {
 	return a.Type == b.Type && a.Currency == b.Currency && a.AmountMicros == b.AmountMicros && a.Reference == b.Reference

@@ -23,7 +23,7 @@ const (
 	SnapshotFailed   SnapshotPhase = "Failed"
 )
 
-// TargetPhase says whether a backup target answers.
+// TargetPhase reports whether a backup target answers.
 type TargetPhase string
 
 // Backup target phases.
@@ -48,7 +48,7 @@ const (
 	BackupDeleting  BackupPhase = "Deleting"
 )
 
-// Ended says whether nothing is copied any more.
+// Ended reports whether nothing is copied any more.
 func (p BackupPhase) Ended() bool { return p == BackupSucceeded || p == BackupFailed }
 
 // DiskUse is what a disk is for.

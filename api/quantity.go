@@ -32,13 +32,13 @@ func (q Quantity) Minus(r Quantity) Quantity {
 	return Quantity{hi, lo}
 }
 
-// Less says whether q is less than r.
+// Less reports whether q is less than r.
 func (q Quantity) Less(r Quantity) bool { return q.hi < r.hi || q.hi == r.hi && q.lo < r.lo }
 
-// Equal says whether both are the same.
+// Equal reports whether both are the same.
 func (q Quantity) Equal(r Quantity) bool { return q == r }
 
-// IsZero says whether it is nothing.
+// IsZero reports whether it is nothing.
 func (q Quantity) IsZero() bool { return q == Quantity{} }
 
 // Int is the quantity as a number without limits.

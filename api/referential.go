@@ -21,7 +21,7 @@ type Change struct {
 type Referral interface {
 	// Object is nil if there is none.
 	Object(kind Kind, id string) (*Object, error)
-	// Named says whether there is an object of the kind and name that belongs to
+	// Named reports whether there is an object of the kind and name that belongs to
 	// nobody.
 	Named(kind Kind, name string) (bool, error)
 	// Referrers calls f with the objects whose references hold the target, in an

@@ -28,7 +28,7 @@ var grants = map[Role][]Role{
 	RoleAdmin:    {RoleAdmin, RoleMember, RoleViewer, RoleBilling},
 }
 
-// Grants says whether a holder of the role may give another the role r.
+// Grants reports whether a holder of the role may give another the role r.
 func (by Role) Grants(r Role) bool { return slices.Contains(grants[by], r) }
 
 // validateRole checks a role and the scope that it needs; the fields are named

@@ -21,7 +21,7 @@ type Touch struct {
 	Hour  time.Time // with KindUsageRecord: no use of an hour before it has changed
 }
 
-// Has says whether something of a kind has changed.
+// Has reports whether something of a kind has changed.
 func (t Touch) Has(k Kind) bool { return slices.Contains(t.Kinds, k) }
 
 const (

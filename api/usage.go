@@ -56,7 +56,7 @@ func UseOf(r UsageRecord) (Use, bool) {
 		ResourceName: s.ResourceName, NamedAt: s.End.UTC(), Quantity: s.Quantity}, true
 }
 
-// isPart says whether s may be part of a key: stores separate parts by zeros.
+// isPart reports whether s may be part of a key: stores separate parts by zeros.
 func isPart(s string) bool {
 	return s != "" && len(s) <= maxTextBytes && strings.IndexByte(s, 0) < 0
 }
@@ -91,7 +91,7 @@ func (q UseQuery) Check() error {
 	return nil
 }
 
-// Has says whether use is of the query's period and after its cursor.
+// Has reports whether use is of the query's period and after its cursor.
 func (q UseQuery) Has(u Use) bool {
 	return !u.Hour.Before(q.From) && (q.To.IsZero() || u.Hour.Before(q.To)) && (q.After == Use{} || u.Compare(q.After) > 0)
 }
@@ -152,7 +152,7 @@ type UsageQuery struct {
 	Continue              string // from the page before
 }
 
-// Has says whether use is selected.
+// Has reports whether use is selected.
 func (q UsageQuery) Has(u Use) bool {
 	return (q.Project == "" || u.Project == q.Project) && (q.Meter == "" || u.Meter == q.Meter) && (q.Resource == "" || u.Resource == q.Resource)
 }

@@ -97,14 +97,14 @@ func (q RecordQuery) Check() error {
 	return nil
 }
 
-// Has says whether a record of the query's organization is selected.
+// Has reports whether a record of the query's organization is selected.
 func (q RecordQuery) Has(r UsageRecord) bool {
 	s := r.Spec
 	return q.Within(s.End) && (q.Project == "" || q.Project == r.Meta.Project) && (q.Resource == "" || q.Resource == s.Resource) &&
 		(q.Meter == "" || q.Meter == s.Meter) && (q.ID == "" || q.ID == r.Meta.ID)
 }
 
-// Within says whether what ended then is of the query's period.
+// Within reports whether what ended then is of the query's period.
 func (q RecordQuery) Within(end time.Time) bool {
 	return end.After(q.From) && (q.To.IsZero() || !end.After(q.To))
 }

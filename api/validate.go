@@ -24,7 +24,7 @@ func NewID(kind Kind, random []byte) string {
 	return kind.Info().IDPrefix + "-" + hex.EncodeToString(random[:6])
 }
 
-// LooksLikeID says whether s has the form of an id; names must not.
+// LooksLikeID reports whether s has the form of an id; names must not.
 func LooksLikeID(s string) bool { return idPattern.MatchString(s) }
 
 func invalid(field, format string, args ...any) *Error {

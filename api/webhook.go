@@ -172,7 +172,7 @@ func suspended(o Object) bool {
 	return s.Suspended != nil
 }
 
-// WantedBy says whether a webhook is told of the event.
+// WantedBy reports whether a webhook is told of the event.
 func (e WebhookEvent) WantedBy(id, organization string, patterns []string) bool {
 	if organization != "" && e.Organization != organization {
 		return false

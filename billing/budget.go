@@ -53,7 +53,7 @@ func Assess(b api.BudgetSpec, was api.BudgetStatus, month string, spent int64, n
 	return next
 }
 
-// reached says whether spent is so many per cent of the amount.
+// reached reports whether spent is so many per cent of the amount.
 func reached(spent, amount, percent int64) bool {
 	return !api.Product(max(0, spent), 100).Less(api.Product(amount, percent))
 }

@@ -155,7 +155,7 @@ func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatu
 
 var badness = []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended, api.BillingDeleteDue}
 
-// worse says whether a is worse than b.
+// worse reports whether a is worse than b.
 func worse(a, b api.BillingState) bool { return slices.Index(badness, a) > slices.Index(badness, b) }
 
 // Restrict is the spec that an organization has in a state: restricted from

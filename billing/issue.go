@@ -140,5 +140,5 @@ func sumID(key string) string {
 	return sumPrefix + hex.EncodeToString(sum[:6])
 }
 
-// isSum says whether a line is one over resources.
+// isSum reports whether a line is one over resources.
 func isSum(line string) bool { return strings.HasPrefix(line, sumPrefix) }

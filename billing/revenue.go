@@ -88,7 +88,7 @@ func (r *RevenueSum) AddInvoice(inv api.Invoice) {
 	}
 }
 
-// WantsCreditNote says whether a credit note counts, whose invoice is needed then.
+// WantsCreditNote reports whether a credit note counts, whose invoice is needed then.
 func (r *RevenueSum) WantsCreditNote(n api.CreditNote) bool {
 	return n.Spec.Seller == r.q.Seller && r.has(n.Spec.IssuedAt)
 }

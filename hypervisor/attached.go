@@ -101,7 +101,7 @@ func (a Attached) LayerName(serial, path string) (name string, top bool) {
 	return "", false
 }
 
-// Mirrored says whether a job on the disk has copied all, and waits to be
+// Mirrored reports whether a job on the disk has copied all, and waits to be
 // ended.
 func (a Attached) Mirrored(serial string) bool {
 	k, _ := a.disk(serial)

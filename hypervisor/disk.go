@@ -108,7 +108,7 @@ func (k Disk) source() *lx.DomainDiskSource {
 	return s
 }
 
-// same says whether the source that libvirt knows is the disk's. The monitors
+// same reports whether the source that libvirt knows is the disk's. The monitors
 // of a cluster may change.
 func (k Disk) same(s *lx.DomainDiskSource) bool {
 	switch {

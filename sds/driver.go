@@ -66,7 +66,7 @@ type Driver interface {
 	// DeleteVolume refuses with in_use while it is open, and while it has
 	// snapshots.
 	DeleteVolume(ctx context.Context, id api.VolumeID) error
-	// Movable says whether a live migration may copy the volume's disk to
+	// Movable reports whether a live migration may copy the volume's disk to
 	// another node: wrong_state where that would lose its snapshots.
 	Movable(ctx context.Context, id api.VolumeID) error
 

@@ -82,7 +82,7 @@ func (v VolumeCreate) Validate() error {
 	return v.Encryption.Validate()
 }
 
-// Clones says whether the volume to make reads from a snapshot.
+// Clones reports whether the volume to make reads from a snapshot.
 func (v VolumeCreate) Clones() bool { return v.Snapshot != (SnapshotRef{}) && !v.Standalone }
 
 // VolumeBytes is the size of the volume to make: want rounded up to a whole

@@ -128,7 +128,7 @@ func (a asset) coding(header string) (name string, body []byte) {
 	return "", nil
 }
 
-// accepts says whether an Accept-Encoding names a coding, and not with quality 0.
+// accepts reports whether an Accept-Encoding names a coding, and not with quality 0.
 func accepts(header, coding string) bool {
 	for word := range strings.SplitSeq(header, ",") {
 		name, params, _ := strings.Cut(word, ";")

@@ -52,7 +52,7 @@ func (d door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fromPortal says whether a page of this very origin asks. Browsers say so
+// fromPortal reports whether a page of this very origin asks. Browsers say so
 // themselves, and pages cannot lie about it: a form, link, image or script of
 // another site is refused, reads and websockets too. Browsers that do not say
 // Sec-Fetch-Site (none on connections without TLS to other than this machine)

@@ -143,7 +143,7 @@ func (h *hostile) heard(name string) int {
 	return h.hooks[name]
 }
 
-// untouched says whether what nothing may reach was reached.
+// untouched reports whether what nothing may reach was reached.
 func (h *hostile) untouched() error {
 	if n := h.reached.Swap(0); n > 0 {
 		return fmt.Errorf("%d connections reached a service on the loopback interface", n)

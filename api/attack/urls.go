@@ -95,7 +95,7 @@ func (w *world) goodImage(ctx context.Context) error {
 	return err
 }
 
-// vague says whether a status tells no more than that it did not work.
+// vague reports whether a status tells no more than that it did not work.
 func (w *world) vague(st api.ImageStatus) error {
 	if st.Phase != api.ImageFailed {
 		return fmt.Errorf("the image is %s", st.Phase)

@@ -73,7 +73,7 @@ type look struct {
 	many  bool
 }
 
-// serves says whether a look is good enough for who came at now, when so many
+// serves reports whether a look is good enough for who came at now, when so many
 // had begun.
 func (l look) serves(now time.Time, begun int64) bool {
 	age := now.Sub(l.at)

@@ -28,7 +28,7 @@ func newToken(id string) (token, hash string) {
 	return tokenPrefix + "_" + id + "_" + hex.EncodeToString(secret[:]), hex.EncodeToString(sum[:])
 }
 
-// sameHash says whether the hash is the secret's.
+// sameHash reports whether the hash is the secret's.
 func sameHash(secret []byte, hash string) bool {
 	sum := sha256.Sum256(secret)
 	return subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(hash)) == 1

@@ -8,7 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
 // What it costs to know who asks and whether it may: the token's hash, the
@@ -16,7 +16,7 @@ import (
 // The store is in memory: a real one adds two reads of bbolt and, where it
 // leads, no message.
 func BenchmarkAuthorize(b *testing.B) {
-	store := storetest.NewMemory()
+	store := memstore.New()
 	s, err := New(Options{Store: store, KeyRate: 1e12})
 	if err != nil {
 		b.Fatal(err)

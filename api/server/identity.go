@@ -23,7 +23,7 @@ type identity struct {
 	scopes, networks []string
 	// needsTotp: one-time codes are required of the session's user, who has none.
 	needsTotp bool
-	// ended says whether a change ends it: what streams goes no further.
+	// ended reports whether a change ends it: what streams goes no further.
 	ended func(api.Event) bool
 	// parentOf is the reseller of an organization; empty: none.
 	parentOf func(organization string) string
@@ -52,7 +52,7 @@ func (i identity) chargedBy(m api.Meta) bool {
 	return id == books.own || books.own == "" && isDefault || i.role == api.RoleReseller && (isDefault || slices.Contains(books.offers, id))
 }
 
-// reaches says whether what belongs to org and project is within the role's
+// reaches reports whether what belongs to org and project is within the role's
 // scope.
 func (i identity) reaches(org, project string) bool {
 	switch i.role {
@@ -68,12 +68,12 @@ func (i identity) reaches(org, project string) bool {
 	return false
 }
 
-// sells says whether the organization is the reseller's customer.
+// sells reports whether the organization is the reseller's customer.
 func (i identity) sells(org string) bool {
 	return i.role == api.RoleReseller && org != "" && i.parentOf != nil && i.parentOf(org) == i.org
 }
 
-// grants says whether the caller may give a role there.
+// grants reports whether the caller may give a role there.
 func (i identity) grants(role api.Role, org, project string) bool {
 	return i.role.Grants(role) && i.reaches(org, project) && (role != api.RoleReseller || i.role == api.RoleOperator || org == i.org)
 }
@@ -81,7 +81,7 @@ func (i identity) grants(role api.Role, org, project string) bool {
 // billed are the kinds that exist for role billing, and what they lie in.
 var billed = []api.Kind{api.KindUsageRecord, api.KindInvoice, api.KindCreditNote, api.KindPayment, api.KindBudget, api.KindPriceBook, api.KindOrganization, api.KindProject}
 
-// sees says whether an object exists for the caller.
+// sees reports whether an object exists for the caller.
 func (i identity) sees(o api.Object) bool {
 	m := o.Meta
 	if !o.Kind.Public() {
@@ -125,13 +125,13 @@ func (i identity) reads(by api.Readers, m api.Meta) bool {
 	return false
 }
 
-// customer says whether an organization is one that the reseller has made: it
+// customer reports whether an organization is one that the reseller has made: it
 // belongs to the reseller's.
 func (i identity) customer(m api.Meta) bool {
 	return i.role == api.RoleReseller && i.org != "" && m.Organization == i.org
 }
 
-// owns says whether the caller may change an object that it sees.
+// owns reports whether the caller may change an object that it sees.
 func (i identity) owns(o api.Object) bool {
 	switch o.Kind {
 	case api.KindProject:

@@ -39,7 +39,7 @@ func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image
 	return api.Decode[api.Image](*own)
 }
 
-// usable says whether a project may use an image: its own, or a public one.
+// usable reports whether a project may use an image: its own, or a public one.
 func usable(o api.Object, m api.Meta) bool {
 	image, err := api.Decode[api.Image](o)
 	return err == nil && (o.Meta.Project == m.Project || image.Spec.Public)

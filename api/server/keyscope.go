@@ -55,7 +55,7 @@ func byOperation(scopes map[string][]string) map[string]string {
 	return out
 }
 
-// may says whether the caller's scopes allow what its role does.
+// may reports whether the caller's scopes allow what its role does.
 func (i identity) may(op string) error {
 	if len(i.scopes) == 0 || unscoped[op] {
 		return nil
@@ -70,13 +70,13 @@ func (i identity) may(op string) error {
 	return nil
 }
 
-// watches says whether a watch shows the caller a kind.
+// watches reports whether a watch shows the caller a kind.
 func (i identity) watches(kind api.Kind) bool {
 	scope := kind.Info().KeyScope
 	return len(i.scopes) == 0 || scope != "" && api.HasScope(i.scopes, scope+":read")
 }
 
-// comesFrom says whether the key may be used from an address. The node's own
+// comesFrom reports whether the key may be used from an address. The node's own
 // socket has none: it counts as loopback.
 func (i identity) comesFrom(address string) error {
 	if len(i.networks) == 0 {
@@ -95,7 +95,7 @@ func (i identity) comesFrom(address string) error {
 	return api.Errorf(api.CodeForbidden, "this key may not be used from %s", ip).WithHint("its networks are %v", i.networks)
 }
 
-// covers says whether a key that the caller makes, changes or renews is no wider
+// covers reports whether a key that the caller makes, changes or renews is no wider
 // than its own.
 func (i identity) covers(s api.APIKeySpec) error {
 	wider := func(what, field string) *api.Error {
@@ -114,7 +114,7 @@ func (i identity) covers(s api.APIKeySpec) error {
 	return nil
 }
 
-// outside says whether a network is in none of the caller's.
+// outside reports whether a network is in none of the caller's.
 func (i identity) outside(network string) bool {
 	n, err := netip.ParsePrefix(network)
 	return err != nil || !slices.ContainsFunc(i.networks, func(own string) bool {

@@ -252,7 +252,7 @@ func (h *handlers) chosen(ctx context.Context, u api.User, organization, project
 	return fit[0], nil
 }
 
-// called says whether an object has the id or name that was asked for; any
+// called reports whether an object has the id or name that was asked for; any
 // has, when nothing was.
 func (h *handlers) called(ctx context.Context, kind api.Kind, id, ref string) bool {
 	if ref == "" || ref == id {

@@ -33,7 +33,7 @@ var roleBits = map[api.Role]roles{
 	api.RoleMember: membersOnly, api.RoleViewer: viewersOnly, api.RoleBilling: billing,
 }
 
-// has says whether the role is in the set.
+// has reports whether the role is in the set.
 func (r roles) has(role api.Role) bool { return r&roleBits[role] != 0 }
 
 // words are the set's roles: "operator, reseller or admin".

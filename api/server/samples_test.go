@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
-	"github.com/basalt-gpu/basalt/api/storetest"
 )
 
 func TestSamples(t *testing.T) {
@@ -60,7 +60,7 @@ func TestSamples(t *testing.T) {
 // What one node alone knows is asked of that node.
 func TestSamplesAreAskedOfTheirNode(t *testing.T) {
 	asked := []string{}
-	s := storetest.NewMemory()
+	s := memstore.New()
 	srv, err := server.New(server.Options{Store: s, Elsewhere: func(node api.NodeID) http.Handler {
 		if node == "node-1" {
 			return nil // this one

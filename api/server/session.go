@@ -15,7 +15,7 @@ const (
 	maxSessions = 20
 )
 
-// holds says whether a user's session is good: it is of the present epoch, and
+// holds reports whether a user's session is good: it is of the present epoch, and
 // the user may still be what the session is. A password change, a reset and a
 // grant that is taken away end it at once.
 func holds(s api.Session, u api.User, now time.Time) bool {

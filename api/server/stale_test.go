@@ -9,15 +9,15 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
-	"github.com/basalt-gpu/basalt/api/storetest"
 )
 
 // A stale read is asked for by a header, and of reads only.
 func TestStaleReads(t *testing.T) {
 	type key struct{}
 	seen := map[string]bool{}
-	s := storetest.NewMemory()
+	s := memstore.New()
 	srv, err := server.New(server.Options{Store: staleStore{s, func(ctx context.Context) { seen[fmt.Sprint(ctx.Value(key{}))] = true }},
 		Stale: func(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, "stale") }})
 	if err != nil {

@@ -64,6 +64,6 @@ func (s *Server) touch(ctx context.Context, id identity, now time.Time) {
 
 type staleKey struct{}
 
-// isStale says whether the request asked for what this node knows: it may be
+// isStale reports whether the request asked for what this node knows: it may be
 // cut off, and then a write only waits.
 func isStale(ctx context.Context) bool { return ctx.Value(staleKey{}) != nil }

@@ -89,7 +89,7 @@ func (t *throttle) forgive(key string, now time.Time) {
 	t.all[key] = tries{0, now}
 }
 
-// noted says whether so many tries are worth a write: 10, 20, 40, …
+// noted reports whether so many tries are worth a write: 10, 20, 40, …
 func noted(count int) bool {
 	for n := freeTries; n <= count; n *= 2 {
 		if n == count {

@@ -1,6 +1,5 @@
-// Package storetest says exactly what a store of objects does: a memory store
-// that does it (Memory, the fake for tests of what stands on a store) and one
-// conformance suite (Run) that it and the real store pass.
+// Package storetest says exactly what a store of objects does, by one conformance
+// suite (Run) that the memory store (api/memstore) and the real one pass.
 //
 // # What a store does
 //

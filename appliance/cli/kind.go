@@ -30,7 +30,7 @@ type kind[T any] struct {
 	// flags declares a spec's flags; the function that it answers puts those
 	// that were given into the object. nil: no create, no set.
 	flags func(*pflag.FlagSet) func(*T) error
-	// ready says whether an object is what its spec asks for, and else what it
+	// ready reports whether an object is what its spec asks for, and else what it
 	// is doing. nil: always ready.
 	ready func(T) (bool, string, error)
 	// made prints what only the answer to a create holds.

@@ -25,6 +25,7 @@ var rules = []rule{
 	{"api/server", []string{"api"}, "the server declares the store it needs; main wires a real one"},
 	{"api/client", []string{"api"}, "the client knows the API and nothing behind it"},
 	{"api/storetest", []string{"api"}, "one conformance suite for every store"},
+	{"api/memstore", []string{"api"}, "a fake, which knows no more than the real store"},
 	{"api", nil, "the kinds are a leaf: everybody imports them"},
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/broadcast", nil, "a channel that is closed"},

@@ -145,7 +145,7 @@ func fullHour(t time.Time) bool { return t.IsZero() || t.Equal(t.Truncate(time.H
 
 func interval(from, until time.Time) bool { return until.IsZero() || from.Before(until) }
 
-// within says whether a moment is in an interval whose ends may be open.
+// within reports whether a moment is in an interval whose ends may be open.
 func within(t, from, until time.Time) bool {
 	return !t.Before(from) && (until.IsZero() || t.Before(until))
 }

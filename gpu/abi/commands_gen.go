@@ -435,7 +435,7 @@ func (o Op) ArgSize() (n int, ok bool) {
 	return 0, false
 }
 
-// TakesInline says whether variable data may follow the arguments.
+// TakesInline reports whether variable data may follow the arguments.
 func (o Op) TakesInline() bool {
 	switch o {
 	case OpNop, OpCopyHtoDInline, OpLaunch, OpReferenceFind:

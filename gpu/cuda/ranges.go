@@ -63,7 +63,7 @@ func (r *ranges) find(address, size uint64) (s span, ok bool) {
 	return s, false
 }
 
-// check says whether all of the bytes from address on lie in one piece.
+// check reports whether all of the bytes from address on lie in one piece.
 func (r *ranges) check(address, size uint64) error {
 	if _, ok := r.find(address, size); ok {
 		return nil

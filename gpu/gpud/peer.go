@@ -39,12 +39,12 @@ func peerOf(conn net.Conn) (p peer, ok bool) {
 	return p, true
 }
 
-// mayControl says whether the peer may use the control API. A worker, which
+// mayControl reports whether the peer may use the control API. A worker, which
 // may be compromised, may only use the worker stream. It runs as another user,
 // or at least has given up new privileges for ever, and for its children.
 func (p peer) mayControl() bool { return (p.uid == 0 || p.uid == os.Geteuid()) && !p.confined }
 
-// noNewPrivs says whether the process has given up new privileges
+// noNewPrivs reports whether the process has given up new privileges
 // (PR_SET_NO_NEW_PRIVS); true when it cannot be told.
 func noNewPrivs(pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/status")
@@ -96,13 +96,13 @@ func (c *core) parted(l *link, s *session, at sched.Time) {
 	c.doomed[len(c.doomed)-1].session = s
 }
 
-// back says whether the process has its session again.
+// back reports whether the process has its session again.
 func (d doomed) back() bool {
 	s := d.session
 	return s != nil && s.state == live && s.link != nil && s.link.pid == d.link.pid
 }
 
-// enforce says whether the worker is done with, and kills it when its time is up.
+// enforce reports whether the worker is done with, and kills it when its time is up.
 func (d doomed) enforce(c *core, at sched.Time) bool {
 	if d.pidfd < 0 {
 		if at < d.at && !d.link.closed() {
@@ -144,7 +144,7 @@ func processOf(pid int) process {
 	return process{pid, started}
 }
 
-// kill ends the process if it still runs; killed says whether it did.
+// kill ends the process if it still runs; killed reports whether it did.
 func (p process) kill() (killed bool, err error) {
 	if p.PID <= 1 {
 		return false, nil
@@ -162,7 +162,7 @@ func (p process) kill() (killed bool, err error) {
 	return true, unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 }
 
-// gone says whether the process is known to have ended.
+// gone reports whether the process is known to have ended.
 func (p process) gone() bool {
 	if p.PID <= 1 {
 		return false

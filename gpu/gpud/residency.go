@@ -65,7 +65,7 @@ func (c *core) sessionsOn(id sched.GPUID) (all []*session) {
 	return all
 }
 
-// crowded says whether anybody on the card is out or waits for room.
+// crowded reports whether anybody on the card is out or waits for room.
 func (card *card) crowded() bool { return card.outs > 0 }
 
 func (c *core) tenants(card *card) (all []sched.Tenant) {

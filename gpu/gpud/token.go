@@ -16,7 +16,7 @@ func newToken() string {
 	return hex.EncodeToString(b[:])
 }
 
-// knows says whether token is the vGPU's, in a time that tells nothing of it.
+// knows reports whether token is the vGPU's, in a time that tells nothing of it.
 func (v *vgpu) knows(token string) bool {
 	return v.token != "" && subtle.ConstantTimeCompare([]byte(v.token), []byte(token)) == 1
 }
@@ -28,7 +28,7 @@ type seldom struct {
 	skipped int
 }
 
-// pass says whether a line may be logged now, and how many were left out since
+// pass reports whether a line may be logged now, and how many were left out since
 // the last one.
 func (s *seldom) pass(at sched.Time) (ok bool, leftOut int) {
 	if s.last != 0 && at-s.last < time.Second {

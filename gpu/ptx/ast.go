@@ -102,7 +102,7 @@ type Inst struct {
 // Errorf makes an error that names the instruction.
 func (in *Inst) Errorf(msg string) *Error { return &Error{Line: in.Line, Text: in.Text, Msg: msg} }
 
-// Has says whether a modifier is present.
+// Has reports whether a modifier is present.
 func (in *Inst) Has(mod string) bool {
 	for _, m := range in.Mods {
 		if m == mod {

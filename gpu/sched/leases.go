@@ -168,7 +168,7 @@ func (l *Leases) Holder() (SessionID, bool) {
 	return l.holder.session, true
 }
 
-// Busy says whether somebody holds the card.
+// Busy reports whether somebody holds the card.
 func (l *Leases) Busy() bool { return l.holder != nil }
 
 func (l *Leases) giveBack(now Time, s SessionID) []Action {

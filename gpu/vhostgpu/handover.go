@@ -113,7 +113,7 @@ func checkVersion(binary string) error {
 	return nil
 }
 
-// inherit says whether the descriptors outlive an exec.
+// inherit reports whether the descriptors outlive an exec.
 func inherit(fds []int, yes bool) error {
 	flag := unix.FD_CLOEXEC
 	if yes {

@@ -27,7 +27,7 @@ type bucket struct {
 	dropped     int
 }
 
-// take says whether a record at time t may pass, and how many did not since
+// take reports whether a record at time t may pass, and how many did not since
 // the last one that did.
 func (b *bucket) take(t time.Time) (ok bool, dropped int) {
 	b.mu.Lock()

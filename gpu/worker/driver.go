@@ -36,7 +36,7 @@ type Driver interface {
 	// parameters and without attributes, and loads nothing: what is wrong with the
 	// rest of the image shows when it is loaded. It is called from any goroutine.
 	ImageInfo(image []byte) (abi.ModuleInfo, error)
-	// Evicts says whether Evict and Restore work on this device.
+	// Evicts reports whether Evict and Restore work on this device.
 	Evicts() bool
 	// Close frees everything.
 	Close() error

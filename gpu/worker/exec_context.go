@@ -91,7 +91,7 @@ func (s *Session) ctxDestroy(c *command) error {
 // destroy has the driver destroy the context away from the issuer.
 func (s *Session) destroy(c *command, ctx *contextObject) {
 	if _, there := s.contexts[ctx]; !there {
-		return // the session ends, and bury does it
+		return // the session ends, and releaseAll does it
 	}
 	s.gate.residency.remove(ctx.driver)
 	ctx.leaving = true
@@ -115,7 +115,7 @@ func (s *Session) ctxSynchronize(c *command) error {
 	return s.start(c, &ticket{}, ctx.driver.Notify)
 }
 
-// context finds the command's context and says whether it may go on.
+// context finds the command's context and reports whether it may go on.
 func (s *Session) context(c *command, handle uint64) (*contextObject, error) {
 	ctx, err := lookup[*contextObject](&s.handles, handle)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// stream finds the command's stream and says whether the command may go on.
+// stream finds the command's stream and reports whether the command may go on.
 func (s *Session) stream(c *command, handle uint64) (streamObject, error) {
 	o, err := s.handles.stream(handle)
 	if err != nil {

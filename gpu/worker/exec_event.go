@@ -2,7 +2,7 @@ package worker
 
 import "github.com/basalt-gpu/basalt/gpu/abi"
 
-// eventOf finds the command's event and says whether the command may go on.
+// eventOf finds the command's event and reports whether the command may go on.
 func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
 	e, err := lookup[*eventObject](&s.handles, handle)
 	if err != nil {
@@ -14,7 +14,7 @@ func (s *Session) eventOf(c *command, handle uint64) (*eventObject, error) {
 	return e, e.failed
 }
 
-// event finds an event of a command for which the stream says whether it may go on.
+// event finds an event of a command for which the stream reports whether it may go on.
 func (h *handles) event(handle uint64) (*eventObject, error) {
 	e, err := lookup[*eventObject](h, handle)
 	if err != nil {

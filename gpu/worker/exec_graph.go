@@ -117,7 +117,7 @@ func (s *Session) graphUpdate(c *command) error {
 	return nil
 }
 
-// graph finds the command's executable graph and says whether the command may go on.
+// graph finds the command's executable graph and reports whether the command may go on.
 func (s *Session) graph(c *command, handle uint64) (*graphObject, error) {
 	g, err := lookup[*graphObject](&s.handles, handle)
 	if err != nil {

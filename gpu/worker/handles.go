@@ -49,7 +49,7 @@ func newHandles() handles {
 	return handles{objects: map[uint64]any{}, allocs: map[uint64]allocation{}}
 }
 
-// room says whether n more objects may be made.
+// room reports whether n more objects may be made.
 func (h *handles) room(n int) error {
 	if len(h.objects)+len(h.allocs)+n > abi.MaxHandles {
 		return abi.ErrOutOfMemory
@@ -57,7 +57,7 @@ func (h *handles) room(n int) error {
 	return nil
 }
 
-// free says whether the guest may give n handles from first on to new objects.
+// free reports whether the guest may give n handles from first on to new objects.
 func (h *handles) free(first uint64, n int) error {
 	if err := h.room(n); err != nil {
 		return err

@@ -107,7 +107,7 @@ func (h *LocalHost) Yield() {
 // Contended implements Host: nobody shares the device.
 func (h *LocalHost) Contended() bool { return false }
 
-// Leased says whether a lease is out.
+// Leased reports whether a lease is out.
 func (h *LocalHost) Leased() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -115,7 +115,7 @@ func (r *residency) settled() bool {
 
 // evict serves the host's request: work waits at the gate meanwhile, and from
 // then on until a lease has brought the memory back.
-func (g *gate) evict(bytes uint64) (moved uint64, err error) {
+func (g *leaseGate) evict(bytes uint64) (moved uint64, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for g.moving {
@@ -147,7 +147,7 @@ const maxRestores = 100
 
 // restore is called with mu held, and gives it up meanwhile. The lease counts
 // from when the memory is there.
-func (g *gate) restore() error {
+func (g *leaseGate) restore() error {
 	g.moving = true
 	g.mu.Unlock()
 	err := g.residency.restore()
@@ -167,7 +167,7 @@ func (g *gate) restore() error {
 }
 
 // wait is called with mu held.
-func (g *gate) wait() {
+func (g *leaseGate) wait() {
 	g.waiting++
 	g.change.Wait()
 	g.waiting--

@@ -33,7 +33,7 @@ const DefaultSpin = 50 * time.Microsecond
 // Session serves one guest process over one carrier connection.
 //
 //	        MsgHello, MsgRegion 0          EOF, Lost, protocol error, fault
-//	greet ───────────────────────► issue ─────────────────────────────────► bury
+//	greet ───────────────────────► issue ─────────────────────────────────► releaseAll
 //	  └── MsgRefused                (StateReady)                    (StateDead)
 //
 // The issuer, one goroutine, owns all that is not marked
@@ -47,7 +47,7 @@ type Session struct {
 	host   Host
 	opts   Options
 	log    *slog.Logger
-	gate   *gate
+	gate   *leaseGate
 	meter  meter
 
 	byMessage bool // the waiters are woken by messages too
@@ -133,7 +133,7 @@ func NewSession(conn *net.UnixConn, d Driver, h Host, o Options) (*Session, erro
 			done()
 		})
 	})
-	s.gate = newGate(h, &s.meter)
+	s.gate = newLeaseGate(h, &s.meter)
 	if d.Evicts() {
 		h.Evictable(s.gate.evict)
 	}
@@ -172,10 +172,10 @@ func (s *Session) Run(ctx context.Context) error {
 		err = nil
 	}
 	s.gate.close()
-	s.die(err)
+	s.fail(err)
 	cancel()
 	helpers.Wait()
-	s.bury()
+	s.releaseAll()
 	s.host.Report(s.meter.totals())
 	return err
 }

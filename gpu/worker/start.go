@@ -95,7 +95,7 @@ func (s *Session) openRegion0(m carrier.Message, hello abi.Hello) error {
 		mapping.Close()
 		return protocol("region 0: %v", err)
 	}
-	// From here on bury closes the mapping, and die writes the reason into it.
+	// From here on releaseAll closes the mapping, and fail writes the reason into it.
 	s.shared, s.layout = mapping, l
 	if s.window, err = chooseWindow(offered); err != nil {
 		return err

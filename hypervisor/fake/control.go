@@ -75,7 +75,7 @@ func (d *Driver) Hold(id api.InstanceID, holds bool) {
 	d.change(id, hypervisor.Running, func(dom *domain) { dom.holds = holds })
 }
 
-// Frozen says whether the guest's file systems are frozen.
+// Frozen reports whether the guest's file systems are frozen.
 func (d *Driver) Frozen(id api.InstanceID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

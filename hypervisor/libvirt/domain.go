@@ -61,7 +61,7 @@ func (d *Driver) ours(dom *lv.Domain) (hypervisor.Owned, error) {
 	return o, err
 }
 
-// owned reads the domain's XML and says whether it is this node's.
+// owned reads the domain's XML and reports whether it is this node's.
 func (d *Driver) owned(dom *lv.Domain, flags lv.DomainXMLFlags) (hypervisor.Owned, error) {
 	text, err := dom.GetXMLDesc(flags)
 	if err != nil {

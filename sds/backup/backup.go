@@ -88,7 +88,7 @@ func (t *Tool) Prepare(ctx context.Context, target Target) error {
 	return err
 }
 
-// Answers says whether a target that was prepared is there. It makes nothing.
+// Answers reports whether a target that was prepared is there. It makes nothing.
 func (t *Tool) Answers(ctx context.Context, target Target) error {
 	_, err := t.restic(ctx, target, call{args: []string{"cat", "config"}})
 	return err

@@ -56,7 +56,7 @@ type Options struct {
 	// in and out.
 	Staging string
 	Limits  sds.Limits
-	// Own says whether an address is this node's; nil: its interfaces say.
+	// Own reports whether an address is this node's; nil: its interfaces say.
 	Own func(netip.Addr) bool
 	// AllowFileURL and URLs: as of the local driver.
 	AllowFileURL bool

@@ -345,7 +345,7 @@ func clientAddress(s string) (netip.Addr, error) {
 	return ap.Addr(), nil
 }
 
-// open says whether somebody has the disk open, and goes on having it: other
+// open reports whether somebody has the disk open, and goes on having it: other
 // nodes' commands do for a moment.
 func (d *Driver) open(ctx context.Context, disk string) (bool, error) {
 	var before []string

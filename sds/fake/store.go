@@ -86,7 +86,7 @@ func (p *pool) SetFree(bytes int64) {
 	p.free = bytes
 }
 
-// SetUsed says whether an instance has the volume open.
+// SetUsed reports whether an instance has the volume open.
 func (p *pool) SetUsed(id api.VolumeID, used bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -98,7 +98,7 @@ func TestKillAtEveryStep(t *testing.T) {
 }
 
 // walkKilled kills a walk at its step-th such call, looks at what it left, and
-// says whether the walk came to its end before.
+// reports whether the walk came to its end before.
 func walkKilled(t *testing.T, call string, step int) (walked bool) {
 	t.Helper()
 	dir := t.TempDir()

@@ -99,7 +99,7 @@ func (s *Store) sweep(ctx context.Context, sub string) error {
 	return nil
 }
 
-// alive says whether the process that made the temporary folder still is.
+// alive reports whether the process that made the temporary folder still is.
 func (s *Store) alive(name string) (bool, error) {
 	session, _, _ := strings.Cut(name[len(newPrefix):], "-")
 	if session == s.session {

@@ -54,7 +54,7 @@ func Own(ctx context.Context, secrets map[string][]byte, args ...string) ([]byte
 	return run(ctx, files, []string{"--core=0", "qemu-img"}, append(append([]string{args[0]}, objects...), args[1:]...))
 }
 
-// WrongKey says whether qemu-img refused because a secret does not open a disk.
+// WrongKey reports whether qemu-img refused because a secret does not open a disk.
 func WrongKey(err error) bool {
 	var e *imgError
 	return errors.As(err, &e) && strings.Contains(e.says, "Invalid password")

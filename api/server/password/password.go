@@ -77,7 +77,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return encode(h.cost, salt, sum), err
 }
 
-// Check says whether the password is the hash's. An empty hash is nobody's:
+// Check reports whether the password is the hash's. An empty hash is nobody's:
 // it takes as long to say no.
 func (h *Hasher) Check(ctx context.Context, hash, password string) (bool, error) {
 	nobody := hash == ""
@@ -92,7 +92,7 @@ func (h *Hasher) Check(ctx context.Context, hash, password string) (bool, error)
 	return err == nil && subtle.ConstantTimeCompare(sum, want) == 1 && !nobody, err
 }
 
-// Stale says whether a hash was made with other parameters than today's.
+// Stale reports whether a hash was made with other parameters than today's.
 func (h *Hasher) Stale(hash string) bool {
 	c, _, _, err := parse(hash)
 	return err != nil || c != h.cost

@@ -17,15 +17,15 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/password"
-	"github.com/basalt-gpu/basalt/api/storetest"
 )
 
 // Env is a running server.
 type Env struct {
 	URL, Token string // of an operator
-	Store      *storetest.Memory
+	Store      *memstore.Store
 	Server     *Server
 	Node       *Node
 	Packages   *Packages
@@ -40,7 +40,7 @@ func Start(t testing.TB, now func() time.Time) *Env {
 // StartWith is Start with other options.
 func StartWith(t testing.TB, change func(*server.Options)) *Env {
 	t.Helper()
-	store := storetest.NewMemory()
+	store := memstore.New()
 	node, packages := &Node{store: store, images: map[api.ImageID][]byte{}}, &Packages{}
 	o := server.Options{Store: store, Runtime: node, Billing: Bill{}, Packages: packages, Version: "test", KeyRate: 1e6,
 		Passwords: password.New(password.Cost{MemoryKiB: 64, Passes: 1, Lanes: 1})}
@@ -81,7 +81,7 @@ func (e *Env) Apply(t testing.TB, cmds ...api.Command) []api.Object {
 // Node is a pretended node: it keeps images, echoes on consoles, and, once
 // Play runs, does what instances ask for.
 type Node struct {
-	store *storetest.Memory
+	store *memstore.Store
 
 	mu       sync.Mutex // guards images, consoles
 	images   map[api.ImageID][]byte

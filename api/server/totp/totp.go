@@ -57,7 +57,7 @@ func Code(secret string, at time.Time) (string, error) {
 	return code(raw, at.Unix()/period, digits), nil
 }
 
-// Check says whether code is the secret's at a time, or one step around it,
+// Check reports whether code is the secret's at a time, or one step around it,
 // and of which step. Steps up to last were used: a code is good once.
 func Check(secret, given string, at time.Time, last int64) (step int64, ok bool, err error) {
 	raw, err := decode(secret)
@@ -73,7 +73,7 @@ func Check(secret, given string, at time.Time, last int64) (step int64, ok bool,
 	return step, ok, nil
 }
 
-// IsCode says whether s has the form of a code.
+// IsCode reports whether s has the form of a code.
 func IsCode(s string) bool {
 	for _, c := range []byte(s) {
 		if c < '0' || c > '9' {

@@ -75,7 +75,7 @@ func NewClient(o ClientOptions) *Client {
 	return &Client{o: o, wake: make(chan struct{}, 1), holder: NewHolder(o.Epoch)}
 }
 
-// Valid says whether the lease holds for margin from now: asked before a
+// Valid reports whether the lease holds for margin from now: asked before a
 // movable instance is started or resumed.
 func (c *Client) Valid(margin time.Duration) bool {
 	c.mu.Lock()
@@ -146,7 +146,7 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// beat sends one heartbeat and says whether it brought an answer that will not
+// beat sends one heartbeat and reports whether it brought an answer that will not
 // be another in a moment.
 func (c *Client) beat(ctx context.Context) bool {
 	c.mu.Lock()

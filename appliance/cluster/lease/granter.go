@@ -152,7 +152,7 @@ func (g *Granter) Opinion(at Instant, from api.NodeID, sights []Sight) {
 }
 
 // Revoke is an operator's word that the node is off: no lease from now on, and
-// Fenced 25 s after the last possible grant, without witnesses. It says whether
+// Fenced 25 s after the last possible grant, without witnesses. It reports whether
 // the node is known.
 func (g *Granter) Revoke(node api.NodeID) bool {
 	n := g.nodes[node]

@@ -23,7 +23,7 @@ func NewHolder(epoch int64) *Holder { return &Holder{epoch: epoch} }
 // Sent notes the moment before a heartbeat goes out.
 func (h *Holder) Sent(now Instant) Ask { return Ask{Sent: now, Epoch: h.epoch} }
 
-// Answered takes the answer to an ask and says whether anything changed. Late,
+// Answered takes the answer to an ask and reports whether anything changed. Late,
 // doubled and reordered answers do no harm: a grant counts from its own ask,
 // and one for another epoch counts for nothing.
 func (h *Holder) Answered(q Ask, a Answer) bool {
@@ -63,7 +63,7 @@ func (h *Holder) Until() Instant { return h.until }
 // Refused is the epoch that the cluster has moved on to; 0: none.
 func (h *Holder) Refused() int64 { return h.refused }
 
-// Valid says whether the lease holds for margin from now.
+// Valid reports whether the lease holds for margin from now.
 func (h *Holder) Valid(now Instant, margin time.Duration) bool {
 	return h.until > 0 && now.Add(margin) < h.until
 }

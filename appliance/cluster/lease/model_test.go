@@ -137,7 +137,7 @@ func (w *world) story() string {
 	return strings.Join(w.trace[max(0, len(w.trace)-60):], "\n")
 }
 
-// open says whether anything gets from one node to another now.
+// open reports whether anything gets from one node to another now.
 func (w *world) open(from, to *node) bool {
 	for p := range simPaths {
 		if !w.cut[from.i][to.i][p] {

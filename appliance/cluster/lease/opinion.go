@@ -80,7 +80,7 @@ func (o *Opinions) Sights(now Instant) []Sight {
 	return out[:min(len(out), maxSights)]
 }
 
-// Reaches says whether any path to the node is known to work.
+// Reaches reports whether any path to the node is known to work.
 func (o *Opinions) Reaches(node api.NodeID) bool {
 	for w, s := range o.paths {
 		if w.node == node && s.known && s.up {

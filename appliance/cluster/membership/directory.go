@@ -50,7 +50,7 @@ func NewDirectory(o DirectoryOptions) *Directory {
 	return d
 }
 
-// Member says whether a node may speak. A node that has not heard of the
+// Member reports whether a node may speak. A node that has not heard of the
 // cluster's state yet believes every certificate: it knows nothing better.
 func (d *Directory) Member(id api.NodeID) bool {
 	d.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 )
@@ -23,7 +23,7 @@ func self(n int) Self {
 // founded is a cluster of one, and its store.
 func founded(t *testing.T) Store {
 	t.Helper()
-	dir, s := t.TempDir(), storetest.NewMemory()
+	dir, s := t.TempDir(), memstore.New()
 	if err := Found(dir, "test", self(1), nil, now); err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
 // What one node seals another opens, whoever of them made the ring.
 func TestKeep(t *testing.T) {
-	store := storetest.NewMemory()
+	store := memstore.New()
 	a, b := NewKeep(store), NewKeep(store)
 	var v api.Volume
 	if _, err := b.Unwrap(t.Context(), v); api.CodeOf(err) != api.CodeInvalid {

@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
@@ -47,7 +47,7 @@ var quick = map[string]string{
 type real struct {
 	t      *testing.T
 	ctx    context.Context
-	store  *storetest.Memory
+	store  *memstore.Store
 	dir    string
 	deploy deploy.Node
 	node   *Node
@@ -85,7 +85,7 @@ func newReal(t *testing.T) *real {
 	}
 	local := netip.MustParseAddr("127.0.0.1")
 	ctx, cancel := patience.Context(context.Background(), 18*time.Minute)
-	r := &real{t: t, ctx: ctx, store: storetest.NewMemory(), dir: dir, log: &journal{}}
+	r := &real{t: t, ctx: ctx, store: memstore.New(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
 	cache := watchcache.New(r.store, log, Kinds...)
@@ -198,7 +198,7 @@ func (r *real) use(name string, spec api.DiskSpec) {
 	r.apply(api.Command{Op: api.OpPutSpec, Kind: api.KindDisk, ID: r.disks()[name].Meta.ID, Name: r.disks()[name].Meta.Name, Expect: api.AnyRevision, Data: api.Encode(spec)})
 }
 
-// all says whether the disks are in the state.
+// all reports whether the disks are in the state.
 func (r *real) all(state api.DiskState, names ...string) bool {
 	all := r.disks()
 	return !slices.ContainsFunc(names, func(n string) bool { d, ok := all[n]; return !ok || d.Status.State != state })

@@ -102,7 +102,7 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 	return out
 }
 
-// takable says whether the node will take the disk: it looks again, and it has
+// takable reports whether the node will take the disk: it looks again, and it has
 // the last word.
 func takable(d api.Disk) bool {
 	return d.Status.State == api.DiskFree || d.Status.State == api.DiskInUse && d.Spec.Wipe

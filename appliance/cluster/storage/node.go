@@ -238,7 +238,7 @@ func (n *Node) take(f Founding, err error) {
 	}
 }
 
-// Works says whether Ceph is switched on, and what keeps it from working here.
+// Works reports whether Ceph is switched on, and what keeps it from working here.
 func (n *Node) Works() (on bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

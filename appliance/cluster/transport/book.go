@@ -24,7 +24,7 @@ type PathHealth struct {
 	LastError   string // of the last failure
 }
 
-// Up says whether the last that was seen of the path was an answer.
+// Up reports whether the last that was seen of the path was an answer.
 func (h PathHealth) Up() bool { return h.LastOK.After(h.LastFailure) }
 
 // Book says on which paths, best first, each node is reached. The zero Book is

@@ -90,7 +90,7 @@ func unreachable(node api.NodeID, why error) error {
 	return fmt.Errorf("%w: %w", e, why)
 }
 
-// wrongTime says whether a certificate failed only for its dates.
+// wrongTime reports whether a certificate failed only for its dates.
 func wrongTime(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired

@@ -250,7 +250,7 @@ func (p *Prober) Heard(node api.NodeID) (all []Heard) {
 	return all
 }
 
-// Silent says whether every path to a node has been failing for at least d. It
+// Silent reports whether every path to a node has been failing for at least d. It
 // is counted from the first ping that failed, so a witness that was itself
 // stopped for a while (SIGSTOP, a busy machine) accuses nobody when it goes on.
 // A node without paths is not known to be silent.

@@ -15,7 +15,7 @@ const (
 	forwardedBy = "Basalt-Forwarded-By"
 )
 
-// Forwarded says whether another node forwarded this request of the API here.
+// Forwarded reports whether another node forwarded this request of the API here.
 // Such a request must be answered here, whatever the answer.
 func Forwarded(r *http.Request) bool {
 	return r.Header.Get(forwardedBy) != "" || Caller(r.Context()) != ""

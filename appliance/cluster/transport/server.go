@@ -22,7 +22,7 @@ type Options struct {
 	Keeper *pki.Keeper
 	Client *Client  // for raft's outgoing connections, and what is relayed
 	Listen []string // host:port, one for each path; the first is the main one
-	// Member says whether a node may speak now. It is asked for every request.
+	// Member reports whether a node may speak now. It is asked for every request.
 	Member func(api.NodeID) bool
 	Log    *slog.Logger // nil: nothing
 }

@@ -229,7 +229,7 @@ func TestKilledItself(t *testing.T) {
 
 // Killed with its work half done, it knows afterwards whom it had killed, and
 // kills whom it only had meant to.
-func TestRemembersItsVictims(t *testing.T) {
+func TestRemembersWhomItKilled(t *testing.T) {
 	n := newNode(t)
 	pid := n.fence("none")
 	moved := n.qemu("ins-moved")
@@ -248,9 +248,9 @@ func TestRemembersItsVictims(t *testing.T) {
 		t.Fatal(err)
 	}
 	var book struct {
-		V       int            `json:"v"`
-		Boot    string         `json:"boot"`
-		Victims []fence.Victim `json:"victims"`
+		V      int            `json:"v"`
+		Boot   string         `json:"boot"`
+		Killed []fence.Killed `json:"victims"`
 	}
 	if err := json.Unmarshal(raw, &book); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestRemembersItsVictims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	book.Victims = append(book.Victims, fence.Victim{Instance: "ins-meant", PID: number, At: boottime(t)})
+	book.Killed = append(book.Killed, fence.Killed{Instance: "ins-meant", PID: number, At: boottime(t)})
 	if raw, err = json.Marshal(book); err != nil {
 		t.Fatal(err)
 	}

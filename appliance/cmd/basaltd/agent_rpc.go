@@ -104,7 +104,7 @@ func (cl *cluster) serveAgent(a *agent.Agent) {
 	}))
 }
 
-// fenced says whether basalt-fence has ended a run of the instance that began
+// fenced reports whether basalt-fence has ended a run of the instance that began
 // at since.
 func fenced(f *fence.Client) func(api.InstanceID, time.Time) (bool, error) {
 	return func(id api.InstanceID, since time.Time) (bool, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 
 // archive is an agent over a real pool and real restic; the hypervisor is a fake.
 type archive struct {
-	store *storetest.Memory
+	store *memstore.Store
 	pool  *local.Store
 	kept  backups
 	says  *says
@@ -84,7 +84,7 @@ func (s *says) String() string {
 // openArchive in dir; stall is how long a target may make no progress. What
 // the store has to hold from the beginning is put there by before: what an
 // agent finds and its store does not know, it removes.
-func openArchive(dir string, store *storetest.Memory, stall time.Duration, before ...func(*archive) error) (*archive, error) {
+func openArchive(dir string, store *memstore.Store, stall time.Duration, before ...func(*archive) error) (*archive, error) {
 	a := &archive{store: store, says: &says{}}
 	var err error
 	if a.pool, err = local.Open(local.Options{Dir: filepath.Join(dir, "pool")}); err != nil {
@@ -132,7 +132,7 @@ func needs(t *testing.T) {
 
 // newArchive is one in dir; whatever the test did, no mount and no secret in
 // the log is left.
-func newArchive(t *testing.T, dir string, store *storetest.Memory, stall time.Duration, before ...func(*archive) error) *archive {
+func newArchive(t *testing.T, dir string, store *memstore.Store, stall time.Duration, before ...func(*archive) error) *archive {
 	t.Helper()
 	needs(t)
 	a, err := openArchive(dir, store, stall, before...)
@@ -280,7 +280,7 @@ func (a *archive) same(t *testing.T, volume, format, other string) {
 func TestBackupToADirectory(t *testing.T) {
 	dir, to := t.TempDir(), t.TempDir()
 	backuptest.Directory(t, to, password)
-	a := newArchive(t, dir, storetest.NewMemory(), longEnough)
+	a := newArchive(t, dir, memstore.New(), longEnough)
 	must(t, a.target("bt-1", api.BackupTargetSpec{Directory: to, Password: password}))
 	until(t, "the target is ready", func() bool {
 		x, _ := read[api.BackupTarget](a, api.KindBackupTarget, "bt-1")
@@ -407,7 +407,7 @@ func (b *bucket) holds(t *testing.T, folder string) (names []string) {
 // nothing is left of it on the node; nor in the target, when the next is made.
 func TestBackupTargetGone(t *testing.T) {
 	needs(t)
-	b, dir, store := newBucket(t), t.TempDir(), storetest.NewMemory()
+	b, dir, store := newBucket(t), t.TempDir(), memstore.New()
 	a := newArchive(t, dir, store, 15*time.Second)
 	must(t, a.target("bt-1", b.spec()))
 	must(t, a.volume("vol-1", api.VolumeSpec{}))
@@ -451,7 +451,7 @@ func TestBackupTargetGone(t *testing.T) {
 func child(spec string) {
 	dir, endpoint, _ := strings.Cut(spec, " ")
 	b := bucket{srv: &httptest.Server{URL: endpoint}}
-	_, err := openArchive(dir, storetest.NewMemory(), longEnough, func(a *archive) error {
+	_, err := openArchive(dir, memstore.New(), longEnough, func(a *archive) error {
 		return errors.Join(a.target("bt-1", b.spec()), a.volume("vol-1", api.VolumeSpec{}), a.backup("bak-1", "vol-1", "bt-1"))
 	})
 	if err != nil {
@@ -498,7 +498,7 @@ func TestBackupKilled(t *testing.T) {
 
 	// What the cluster's store has kept.
 	began := time.Now().UTC().Add(-time.Minute)
-	a := newArchive(t, dir, storetest.NewMemory(), longEnough, func(a *archive) error {
+	a := newArchive(t, dir, memstore.New(), longEnough, func(a *archive) error {
 		if _, err := a.pool.Snapshot(t.Context(), "vol-1", "bak-1"); err != nil {
 			t.Errorf("it was not killed in the middle: %v", err)
 		}

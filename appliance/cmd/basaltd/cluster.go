@@ -196,7 +196,7 @@ func (cl *cluster) serve(ctx context.Context) {
 
 const reachesPath = "/store/reaches"
 
-// caughtUp says whether a node has what this one, the leader, has.
+// caughtUp reports whether a node has what this one, the leader, has.
 func (cl *cluster) caughtUp(ctx context.Context, node api.NodeID) error {
 	return cl.client.Call(ctx, node, http.MethodPost, reachesPath, cl.store.Stats().Commit, nil)
 }

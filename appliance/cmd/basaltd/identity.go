@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 )
 
-// clustered says whether the node may belong to a cluster of several.
+// clustered reports whether the node may belong to a cluster of several.
 func (c config) clustered() bool { return len(c.peerListen) > 0 }
 
 // selfOf is this node as the others are told of it.

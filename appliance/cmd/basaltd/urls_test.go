@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
@@ -18,7 +18,7 @@ import (
 // and of peers, those of their other cards, and what their operators keep from
 // guests, as each has reported it.
 func TestNodesOwnAddresses(t *testing.T) {
-	s := storetest.NewMemory()
+	s := memstore.New()
 	_, err := s.Apply(t.Context(), api.Batch{At: time.Now(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindNode, ID: "node-1", Name: "n1",
 			Data: api.Encode(api.NodeSpec{APIAddress: "8.8.4.4:7480", PeerAddresses: []string{"[2606:4700::1]:7481", "a-name:1", "8.8.4.5:7481"}})},

@@ -17,18 +17,18 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/alerts"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 // trail is a memory store whose audit trail the test writes.
 type trail struct {
-	*storetest.Memory
+	*memstore.Store
 	events []api.AuditEvent
 	parts  int // how often it was looked at
 }
 
-func newTrail() *trail { return &trail{Memory: storetest.NewMemory()} }
+func newTrail() *trail { return &trail{Store: memstore.New()} }
 
 // add events after those that there are.
 func (s *trail) add(n int, actor string) {

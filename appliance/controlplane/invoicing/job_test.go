@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/billing"
 )
 
@@ -18,14 +18,14 @@ var march = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 // world is a store with an organization that pays by the default prices.
 type world struct {
-	*storetest.Memory
+	*memstore.Store
 	t    *testing.T
 	seen int // usage records
 }
 
 func newWorld(t *testing.T, b api.OrganizationBilling) *world {
 	t.Helper()
-	w := &world{Memory: storetest.NewMemory(), t: t}
+	w := &world{Store: memstore.New(), t: t}
 	b.Since = march
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(billing.DefaultPriceBook())},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Data: api.Encode(api.OrganizationSpec{Billing: api.DefaultBilling(nil, &b, march)})})
@@ -47,12 +47,12 @@ func (w *world) used(end time.Time, m api.Meter, n int64) {
 }
 
 func (w *world) job() *Job {
-	return &Job{Books: Books{w.Memory}, Store: w.Memory, Changes: w.Memory, Log: slog.New(slog.DiscardHandler)}
+	return &Job{Books: Books{w.Store}, Store: w.Store, Changes: w.Store, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (w *world) invoices() []api.Invoice {
 	w.t.Helper()
-	d, err := Books{w.Memory}.documents(w.t.Context(), "org-1")
+	d, err := Books{w.Store}.documents(w.t.Context(), "org-1")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,12 +91,12 @@ func TestMonthsAreInvoiced(t *testing.T) {
 		late  int
 		hours int
 	}{{all[0], all[0].Spec.Lines[0], 1, 2}, {all[1], all[1].Spec.Lines[1], 0, 2}} {
-		e, err := Books{w.Memory}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
+		e, err := Books{w.Store}.ExplainIssued(t.Context(), c.inv, c.line.ID, march.Add(time.Hour))
 		if err != nil || e.Line.ID != c.line.ID || len(e.Hours) != c.hours-1 && len(e.Hours) != c.hours || len(e.Late) != c.late || len(e.Records) != 1 {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
-	if _, err := (Books{w.Memory}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
+	if _, err := (Books{w.Store}).ExplainIssued(t.Context(), all[0], "line-x", time.Time{}); api.CodeOf(err) != api.CodeNotFound {
 		t.Error(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestPriceChangeInMidPeriod(t *testing.T) {
 	if len(all) != 1 || all[0].Spec.TotalMicros != 40_000 || len(all[0].Spec.Lines) != 2 {
 		t.Fatalf("%+v", all)
 	}
-	e, err := Books{w.Memory}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
+	e, err := Books{w.Store}.ExplainIssued(t.Context(), all[0], all[0].Spec.Lines[1].ID, time.Time{})
 	if err != nil || len(e.Hours) != 1 || !e.Hours[0].Hour.Equal(march.AddDate(0, 0, 15)) {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -129,13 +129,13 @@ func TestPriceChangeInMidPeriod(t *testing.T) {
 
 // dying is a store whose writer dies before or after a write.
 type dying struct {
-	*storetest.Memory
+	*memstore.Store
 	after bool
 }
 
 func (d dying) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if d.after {
-		_, _ = d.Memory.Apply(ctx, b)
+		_, _ = d.Store.Apply(ctx, b)
 	}
 	return nil, errors.New("killed")
 }
@@ -150,7 +150,7 @@ func TestInvoicesOnce(t *testing.T) {
 	now := march.AddDate(0, 6, 1)
 	for i := range 3 {
 		j := w.job()
-		j.Store = dying{w.Memory, i > 0}
+		j.Store = dying{w.Store, i > 0}
 		j.Step(t.Context(), now)
 	}
 	var wg sync.WaitGroup
@@ -183,7 +183,7 @@ func TestCreditNotesAtOnce(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.job().Step(t.Context(), march.AddDate(0, 1, 1))
 	inv := w.invoices()[0]
-	b := Books{w.Memory}
+	b := Books{w.Store}
 	var wg sync.WaitGroup
 	for i := range 5 {
 		wg.Go(func() {
@@ -217,12 +217,12 @@ func TestSimulate(t *testing.T) {
 	w.used(march.Add(time.Hour), api.MeterVCPU, 3600)
 	w.used(march.AddDate(0, 1, 1), api.MeterVCPU, 3600)
 	book := api.PriceBook{Spec: api.PriceBookSpec{Currency: "USD", MinimumMicros: 50, Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 7, Per: 3600}}}}
-	s, err := Books{w.Memory}.Simulate(t.Context(), book, "", march, march.AddDate(0, 2, 0))
+	s, err := Books{w.Store}.Simulate(t.Context(), book, "", march, march.AddDate(0, 2, 0))
 	if err != nil || len(s.Items) != 1 || s.TotalMicros != 100 || s.Items[0].OwnMicros != 20_000 || s.Items[0].Note != "" {
 		t.Errorf("%+v, %v", s, err)
 	}
 	w.used(march.Add(time.Hour), api.MeterGPU, 1)
-	s, err = Books{w.Memory}.Simulate(t.Context(), book, "org-1", march, march.AddDate(0, 2, 0))
+	s, err = Books{w.Store}.Simulate(t.Context(), book, "org-1", march, march.AddDate(0, 2, 0))
 	if err != nil || len(s.Items) != 1 || s.Items[0].Note == "" || s.Items[0].OwnMicros != 20_000 {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
 // counting is a store that counts what is read of it.
 type counting struct {
-	*storetest.Memory
+	*memstore.Store
 	gets, uses int
 	hours      time.Duration // of use that was asked for
 }
 
 func (c *counting) Get(ctx context.Context, k api.Kind, id string) (api.Object, error) {
 	c.gets++
-	return c.Memory.Get(ctx, k, id)
+	return c.Store.Get(ctx, k, id)
 }
 
 func (c *counting) Use(ctx context.Context, q api.UseQuery) (api.UsePage, error) {
 	c.uses++
 	c.hours += q.To.Sub(q.From)
-	return c.Memory.Use(ctx, q)
+	return c.Store.Use(ctx, q)
 }
 
 func (w *world) budget() api.BudgetStatus {
@@ -50,8 +50,8 @@ func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindBudget, ID: "bud-1", Name: "all", Organization: "org-1",
 		Data: api.Encode(api.BudgetSpec{AmountMicros: 3_000_000, AlertPercents: []int64{50, 80}, Cap: api.CapStop})})
 	w.pay("pay-0", 4_000_000)
-	c := &counting{Memory: w.Memory}
-	j := &Job{Books: Books{c}, Store: w.Memory, Changes: w.Memory, Log: w.job().Log}
+	c := &counting{Store: w.Store}
+	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
 	states := map[api.BillingState]int{}
 	for at, n := march, 0; at.Before(march.AddDate(0, 1, 3)); n++ {
 		at = at.Add(time.Duration(random.IntN(40)) * time.Minute)
@@ -108,8 +108,8 @@ func TestAJobThatRunsIsAsOneThatBegins(t *testing.T) {
 func TestNothingIsReadForNothing(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingPrepaid})
 	w.pay("pay-1", 1_000_000)
-	c := &counting{Memory: w.Memory}
-	j := &Job{Books: Books{c}, Store: w.Memory, Changes: w.Memory, Log: w.job().Log}
+	c := &counting{Store: w.Store}
+	j := &Job{Books: Books{c}, Store: w.Store, Changes: w.Store, Log: w.job().Log}
 	at := march.Add(5 * time.Hour)
 	for range 3 { // its own writes are worth a look
 		j.Step(t.Context(), at)

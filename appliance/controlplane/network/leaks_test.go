@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/sdn"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
@@ -34,7 +34,7 @@ func (n *nets) Close() error { n.closed = true; return nil }
 
 // The objects as they are now say what belongs to nobody.
 func TestLeaks(t *testing.T) {
-	h := cluster{t: t, store: storetest.NewMemory()}
+	h := cluster{t: t, store: memstore.New()}
 	db := &nets{rows: []api.NetworkID{"net-1", "net-2"}}
 	var asked []deploy.Member
 	w := &Sweeper{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"},

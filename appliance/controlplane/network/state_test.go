@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
@@ -18,7 +18,7 @@ func emptyState() *state { return stateOf(objects.NewSet(Kinds...)) }
 // cluster is a store to write objects to.
 type cluster struct {
 	t     *testing.T
-	store *storetest.Memory
+	store *memstore.Store
 }
 
 func (c cluster) put(kind api.Kind, id string, spec any) {

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/sdn/ovn/deploy"
 )
 
 // The objects alone say where a packet goes; that OVN was not asked is said.
 func TestTrace(t *testing.T) {
-	h := cluster{t: t, store: storetest.NewMemory()}
+	h := cluster{t: t, store: memstore.New()}
 	r := &Tracer{Store: h.store, Cluster: "c", Self: deploy.Member{Node: "node-1"}, Run: t.TempDir()}
 	h.put(api.KindProject, "prj-1", api.ProjectSpec{})
 	h.put(api.KindNetwork, "net-1", api.NetworkSpec{Cidr4: "10.0.0.0/24"})

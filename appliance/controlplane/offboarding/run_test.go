@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
 // counting is a store that counts lists.
 type counting struct {
-	*storetest.Memory
+	*memstore.Store
 	lists atomic.Int64
 }
 
 func (c *counting) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	c.lists.Add(1)
-	return c.Memory.List(ctx, q)
+	return c.Store.List(ctx, q)
 }
 
 // Services that run cost no look; one that ends, before it runs or while, is
@@ -30,7 +30,7 @@ func (c *counting) List(ctx context.Context, q api.ListQuery) (api.ListPage, err
 func TestRunWaitsForAnEnd(t *testing.T) { synctest.Test(t, runWaitsForAnEnd) }
 
 func runWaitsForAnEnd(t *testing.T) {
-	store := &counting{Memory: storetest.NewMemory()}
+	store := &counting{Store: memstore.New()}
 	put := func(id string, ended bool) {
 		t.Helper()
 		spec := api.ServiceSpec{Organization: api.OrganizationID("org-" + id)}

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 )
 
 // An ended service loses what its organization has, in an order that agents can
 // follow, and nothing else; the organization stays.
 func TestEndedServiceLosesAll(t *testing.T) {
-	store, at := storetest.NewMemory(), time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	store, at := memstore.New(), time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	apply := func(cmds ...api.Command) {
 		t.Helper()
 		if _, err := store.Apply(t.Context(), api.Batch{At: at, Commands: cmds}); err != nil {

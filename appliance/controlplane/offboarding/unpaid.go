@@ -16,7 +16,7 @@ var runs = [][]api.Kind{
 	{api.KindVolume, api.KindImage},
 }
 
-// Doomed says whether what an organization runs is to be deleted now: billing
+// Doomed reports whether what an organization runs is to be deleted now: billing
 // has said so, has warned, and the time is over; and its terms still want it.
 func Doomed(o api.Organization, now time.Time) bool {
 	st, terms := o.Status.Billing, o.Spec.Billing

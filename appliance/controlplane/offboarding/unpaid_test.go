@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/billing"
@@ -17,15 +17,15 @@ import (
 
 // debtor is an organization that pays in advance, and does not.
 type debtor struct {
-	*storetest.Memory
+	*memstore.Store
 	t   *testing.T
 	job *invoicing.Job
 	now time.Time
 }
 
 func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
-	d := &debtor{Memory: storetest.NewMemory(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
-	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Memory}, Store: d.Memory, Changes: d.Memory, Log: slog.New(slog.DiscardHandler)}
+	d := &debtor{Store: memstore.New(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
+	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Store}, Store: d.Store, Changes: d.Store, Log: slog.New(slog.DiscardHandler)}
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
 	d.put(api.KindPriceBook, "pb-1", "", "", billing.DefaultPriceBook())
 	for _, org := range []string{"org-1", "org-2"} { // the other one has paid
@@ -63,7 +63,7 @@ func (d *debtor) until(day int) {
 	for end := time.Date(2026, 3, day, 1, 0, 0, 0, time.UTC); d.now.Before(end); d.now = d.now.Add(6 * time.Hour) {
 		d.job.Step(d.t.Context(), d.now)
 		for range 6 {
-			if err := offboarding.Sweep(d.t.Context(), d.Memory, d.now); err != nil {
+			if err := offboarding.Sweep(d.t.Context(), d.Store, d.now); err != nil {
 				d.t.Fatal(err)
 			}
 		}

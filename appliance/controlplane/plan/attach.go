@@ -35,7 +35,7 @@ func isHeld(s *State, v api.Volume) bool {
 	return held
 }
 
-// isClosed says whether the volume is to go from an instance that no node has:
+// isClosed reports whether the volume is to go from an instance that no node has:
 // that one waits for room, and its last run has certainly ended. Whoever reaches
 // the volume can say so.
 func isClosed(s *State, v api.Volume) bool {
@@ -107,7 +107,7 @@ func elsewhere(s *State, v api.Volume, n api.Node) string {
 	return ""
 }
 
-// away says whether the node does not answer, or is no more.
+// away reports whether the node does not answer, or is no more.
 func away(s *State, id api.NodeID) bool {
 	n, ok := s.Nodes[string(id)]
 	h := s.Health[string(id)]
@@ -181,7 +181,7 @@ func Groups(cmds []api.Command) (groups [][]api.Command) {
 	return groups
 }
 
-// leads says whether volumes' assignments, if any, lead to an instance's.
+// leads reports whether volumes' assignments, if any, lead to an instance's.
 func leads(cmds []api.Command) bool {
 	for _, c := range cmds {
 		if c.Op != api.OpAssign || c.Kind != api.KindVolume {

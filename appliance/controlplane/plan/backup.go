@@ -6,7 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// strayed says whether the volume has gone to another node, before anything was
+// strayed reports whether the volume has gone to another node, before anything was
 // copied or where only that node can read it.
 func strayed(s *State, b api.Backup, now time.Time) bool {
 	v, ok := s.Volumes[string(b.Spec.Volume)]

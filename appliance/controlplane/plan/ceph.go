@@ -66,7 +66,7 @@ func fsid(id string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// cephReady says whether new volumes lie in Ceph unless they say otherwise.
+// cephReady reports whether new volumes lie in Ceph unless they say otherwise.
 func cephReady(s *State) bool {
 	for _, c := range s.Ceph {
 		if c.Spec.Enabled && c.Status.Phase == api.CephReady {

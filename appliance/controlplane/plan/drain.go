@@ -47,7 +47,7 @@ func drainStep(s *State, u *used, in api.Instance) drainPlan {
 	return drainPlan{drainStays, "its disk lies on this node: it can move only while it runs"}
 }
 
-// remade says whether an instance's disk is made anew when it goes elsewhere.
+// remade reports whether an instance's disk is made anew when it goes elsewhere.
 // Such a one is not worth copying.
 func remade(s *State, in api.Instance) bool {
 	return in.Spec.Ephemeral && !api.SharedPool(root(s, in).Assignment.Pool)

@@ -89,7 +89,7 @@ func planInstance(s *State, u *used, in api.Instance, now time.Time) []api.Comma
 	return assignPorts(in, next)
 }
 
-// resized says whether the spec asks for other resources than assigned.
+// resized reports whether the spec asks for other resources than assigned.
 func resized(s *State, in api.Instance) bool {
 	f, ok := s.Flavors[string(in.Spec.Flavor)]
 	if !ok {

@@ -68,7 +68,7 @@ func beginMigration(s *State, u *used, m api.Migration, in api.Instance, now tim
 	return assign(api.KindInstance, in.Meta, a)
 }
 
-// begun says whether another migration of the instance has chosen its target
+// begun reports whether another migration of the instance has chosen its target
 // before this one.
 func begun(s *State, m api.Migration) bool {
 	for _, o := range s.Migrations {
@@ -80,7 +80,7 @@ func begun(s *State, m api.Migration) bool {
 	return false
 }
 
-// chosen says whether an instance's migrateTo is this migration's doing.
+// chosen reports whether an instance's migrateTo is this migration's doing.
 func chosen(m api.Migration, a api.InstanceAssignment) bool {
 	return m.Assignment.Target == a.MigrateTo && m.Assignment.Source == a.Node
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 )
 
@@ -20,11 +20,11 @@ var netNow = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // picture of it.
 type netWorld struct {
 	t     *testing.T
-	store *storetest.Memory
+	store *memstore.Store
 }
 
 func newNetWorld(t *testing.T) *netWorld {
-	w := &netWorld{t, storetest.NewMemory()}
+	w := &netWorld{t, memstore.New()}
 	w.put(api.KindFlavor, "flv-1", "", api.FlavorSpec{Vcpus: 1, MemoryBytes: 1 << 30})
 	w.put(api.KindImage, "img-1", "", api.ImageSpec{Format: "raw"})
 	w.report(api.KindImage, "img-1", api.ImageStatus{Phase: api.ImageReady})

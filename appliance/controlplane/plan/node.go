@@ -123,14 +123,14 @@ func chooseVoters(s *State) map[string]bool {
 	return voters
 }
 
-// lost says whether what was on the node is to run elsewhere: it is declared
+// lost reports whether what was on the node is to run elsewhere: it is declared
 // lost, or was removed.
 func lost(s *State, id api.NodeID) bool {
 	n, ok := s.Nodes[string(id)]
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
 
-// known says whether the node is still one of the cluster's: then it may come
+// known reports whether the node is still one of the cluster's: then it may come
 // back, however long it is lost.
 func known(s *State, id api.NodeID) bool {
 	_, ok := s.Nodes[string(id)]

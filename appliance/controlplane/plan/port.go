@@ -42,7 +42,7 @@ func (p *addresses) dropPorts(in api.Instance, ports []api.InstancePort) {
 	}
 }
 
-// samePorts says whether the instance has the ports that it asks for.
+// samePorts reports whether the instance has the ports that it asks for.
 func samePorts(in api.Instance) bool {
 	return slices.EqualFunc(in.Assignment.Ports, in.Spec.Networks, serves)
 }

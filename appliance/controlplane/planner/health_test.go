@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
@@ -17,7 +17,7 @@ import (
 // they are, though all of them be well.
 func TestWaitsForTheNodesHealth(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
-	s := storetest.NewMemory()
+	s := memstore.New()
 	var watched atomic.Bool
 	health := func() (string, map[string]plan.Health) {
 		if !watched.Load() {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
@@ -33,7 +33,7 @@ type watched interface {
 
 func TestPlacesWhatComes(t *testing.T) {
 	ctx, cancel := patience.Context(context.Background(), 30*time.Second)
-	s := storetest.NewMemory()
+	s := memstore.New()
 	done := run(ctx, s, nil, slog.Default())
 	defer func() { cancel(); <-done }()
 

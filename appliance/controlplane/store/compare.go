@@ -129,7 +129,7 @@ func decodePlace(raw []byte) (p Place, err error) {
 	return p, nil
 }
 
-// compares says whether the entry asks for a part, and where it begins.
+// compares reports whether the entry asks for a part, and where it begins.
 func compares(l *raft.Log) (from Place, ok bool) {
 	if l.Type != raft.LogCommand || len(l.Data) == 0 {
 		return from, false

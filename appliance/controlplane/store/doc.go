@@ -12,7 +12,7 @@
 // Files named fsm* are a function of the log alone: no clock, no randomness
 // (the linter holds them to it).
 //
-// Locks: question.mu is held while Store.mu is taken, never the other way.
+// Locks: sharedCall.mu is held while Store.mu is taken, never the other way.
 // tables.mu is held for reading by every transaction and for writing
 // only while a restored file takes the place of the old one. Nothing is locked
 // while it is held, but bbolt's own locks.

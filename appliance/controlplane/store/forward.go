@@ -226,7 +226,7 @@ func (l *search) failed(ctx context.Context, leader string) {
 	}
 }
 
-// notLeader says whether Raft refused something before it did anything.
+// notLeader reports whether Raft refused something before it did anything.
 func notLeader(err error) bool {
 	return errors.Is(err, raft.ErrNotLeader) || errors.Is(err, raft.ErrLeadershipTransferInProgress)
 }

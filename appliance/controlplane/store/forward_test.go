@@ -114,7 +114,7 @@ func TestForwardedTime(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	begun, release := make(chan int), make(chan struct{})
 	rounds := 0
-	q := &question[int]{limit: time.Minute, run: func(f func()) bool { go f(); return true },
+	q := &sharedCall[int]{limit: time.Minute, run: func(f func()) bool { go f(); return true },
 		fn: func(context.Context) (int, error) {
 			rounds++
 			begun <- rounds

@@ -92,10 +92,10 @@ func (v view) applyEntry(e entry) (answer, error) {
 		return answer{}, err
 	}
 	objects = b.answered(objects)
-	if err := v.take(b.records); err != nil {
+	if err := v.applyRecords(b.records); err != nil {
 		return answer{}, err
 	}
-	return answer{objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.note(b.Audit, t))
+	return answer{objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.appendAudit(b.Audit, t))
 }
 
 // commit writes what the batch changed.
@@ -105,10 +105,10 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		if err := v.write(e, t.stored[k]); err != nil {
 			return err
 		}
-		if err := v.tell(t, e, t.stored[k]); err != nil {
+		if err := v.emitWebhookEvents(t, e, t.stored[k]); err != nil {
 			return err
 		}
-		if err := v.chronicle(e, t.stored[k], t); err != nil {
+		if err := v.appendHistory(e, t.stored[k], t); err != nil {
 			return err
 		}
 		t.stored[k] = &e.Object
@@ -128,7 +128,7 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		return err
 	}
 	if id != "" {
-		if err := v.remember(id, objects); err != nil {
+		if err := v.saveIdempotentAnswer(id, objects); err != nil {
 			return err
 		}
 	}

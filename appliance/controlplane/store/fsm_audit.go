@@ -18,8 +18,8 @@ import (
 // asked for is without its event, and no event without its change. Events are
 // for ever.
 
-// note appends the event of a batch that has changed something.
-func (v view) note(n *api.AuditNote, t *txn) error {
+// appendAudit appends the event of a batch that has changed something.
+func (v view) appendAudit(n *api.AuditNote, t *txn) error {
 	if n == nil || len(t.events) == 0 {
 		return nil
 	}

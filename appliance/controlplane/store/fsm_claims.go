@@ -11,7 +11,7 @@ import (
 // address, a MAC, a network's number) is nobody else's until the object lets go
 // of it or is removed. They stand in the object; the bucket says who has a name.
 
-// claim gives o the names instead of those that it had, and says whether that
+// claim gives o the names instead of those that it had, and reports whether that
 // changes anything. Nil leaves them as they are.
 func (t *txn) claim(o *api.Object, names []string) (changed bool, err error) {
 	if names == nil {

@@ -14,8 +14,8 @@ import (
 // is without its event, and none is told that did not happen. They are bounded
 // by age and number; a backup does not hold them.
 
-// tell keeps the events of one change of a batch.
-func (v view) tell(t *txn, change api.Event, before *api.Object) error {
+// emitWebhookEvents keeps the events of one change of a batch.
+func (v view) emitWebhookEvents(t *txn, change api.Event, before *api.Object) error {
 	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at) {
 		if err := v.putTold(e); err != nil {
 			return err

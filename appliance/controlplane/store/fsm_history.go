@@ -15,8 +15,8 @@ import (
 // takes effect, and gone with the instance. Nothing reads it but who asks for
 // it (docs/decisions/0023).
 
-// chronicle keeps what one change of a batch adds to a history.
-func (v view) chronicle(change api.Event, before *api.Object, t *txn) error {
+// appendHistory keeps what one change of a batch adds to a history.
+func (v view) appendHistory(change api.Event, before *api.Object, t *txn) error {
 	if change.Object.Kind != api.KindInstance {
 		return nil
 	}

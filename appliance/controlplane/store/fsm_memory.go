@@ -82,9 +82,9 @@ func (v view) answered(id string) (answer []api.Object, ok bool, err error) {
 	return answer, true, nil
 }
 
-// remember keeps a batch's answer and forgets the oldest over the bounds. The
+// saveIdempotentAnswer keeps a batch's answer and forgets the oldest over the bounds. The
 // bucket's sequence counts batches, batch-seq's own counts bytes.
-func (v view) remember(id string, answer []api.Object) error {
+func (v view) saveIdempotentAnswer(id string, answer []api.Object) error {
 	batches, order := v.tx.Bucket(bucketBatches), v.tx.Bucket(bucketBatchSeq)
 	raw, err := encodeJSON(answer)
 	if err != nil {

@@ -28,9 +28,9 @@ type taken struct {
 	use          api.Use
 }
 
-// take notes the records of a batch that stands. One that ended before what was
+// applyRecords notes the records of a batch that stands. One that ended before what was
 // let go of (the horizon) was counted, or comes too late to be.
-func (v view) take(all []taken) error {
+func (v view) applyRecords(all []taken) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (v view) recordObject(o api.Object, count bool) error {
 		return v.tx.Bucket(bucketRecords).Put(w.key, w.value)
 	}
 	use, _ := api.UseOf(r) // it has one
-	return v.take([]taken{{w, r.Meta.Organization, r.Meta.ID, use}})
+	return v.applyRecords([]taken{{w, r.Meta.Organization, r.Meta.ID, use}})
 }
 
 // takenOf reads rows of the log.

@@ -129,7 +129,7 @@ func noDatabase(path string, err error) error {
 	return fmt.Errorf("open %s: %w", path, err)
 }
 
-// knownFormat says whether tables of the format can be used, or made so.
+// knownFormat reports whether tables of the format can be used, or made so.
 func knownFormat(f uint64) bool { return f >= 1 && f <= tablesFormat }
 
 // begin starts a read, which must be under guard; end must be called once.

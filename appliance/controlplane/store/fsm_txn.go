@@ -27,13 +27,13 @@ type source interface {
 	holder(name string) (key, error)
 	// sum is what is in use of a quota.
 	sum(s sum) (int64, error)
-	// hasRecord says whether there is the usage record.
+	// hasRecord reports whether there is the usage record.
 	hasRecord(r api.UsageRecord) (bool, error)
 	// marksUse reports whether marks of use are looked at: from useMarkLevel on.
 	marksUse() bool
 	// usedFrom is the mark of an organization's use from an hour on, as it is now.
 	usedFrom(organization string, from time.Time) (api.UseMark, error)
-	// referential says whether references are looked at: from referencesLevel on.
+	// referential reports whether references are looked at: from referencesLevel on.
 	referential() bool
 	// referrers calls f with who holds the target, until f says that it is enough.
 	referrers(t api.Target, f func(api.ObjectRef) bool)

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// IsLeader says whether this node leads, with everything applied that was
+// IsLeader reports whether this node leads, with everything applied that was
 // committed before it did.
 func (s *Store) IsLeader() bool { return s.term.Load() != 0 }
 
@@ -94,7 +94,7 @@ func (s *Store) setLeading(term uint64) {
 	s.changed.Broadcast()
 }
 
-// alone says whether this node is the only one that can write.
+// alone reports whether this node is the only one that can write.
 func (s *Store) alone() bool {
 	voters, me := 0, false
 	for _, m := range s.raft.GetConfiguration().Configuration().Servers {

@@ -243,5 +243,5 @@ func (v view) placeBatch(raw []byte) error {
 	if b.Answer == nil {
 		b.Answer = []api.Object{}
 	}
-	return v.remember(b.ID, b.Answer)
+	return v.saveIdempotentAnswer(b.ID, b.Answer)
 }

@@ -33,7 +33,7 @@ func (r *rowRestorer) place(v view, kind byte, raw []byte) error {
 	if err != nil {
 		return badBackup("%v", err)
 	}
-	return v.take([]taken{t})
+	return v.applyRecords([]taken{t})
 }
 
 // backupRow reads the key and value of a row.
@@ -81,7 +81,7 @@ func (r *rowRestorer) placeSum(v view, w row) error {
 	return v.tx.Bucket(bucketUse).Put(w.key, w.value)
 }
 
-// done says whether every record was in a sum.
+// done reports whether every record was in a sum.
 func (r *rowRestorer) done() error {
 	if r.format > lastWithObjects && (r.record != nil && r.sum == nil || r.made != r.wanted) {
 		return badBackup("there are usage records without a sum")

@@ -64,7 +64,7 @@ func (v view) found(q api.ListQuery, at string) (*api.Object, error) {
 	return v.object(key{q.Kind, id})
 }
 
-// mentions says whether an object may have claimed an address that begins as
+// mentions reports whether an object may have claimed an address that begins as
 // searched, without decoding it.
 func (v view) mentions(q api.ListQuery, id string) bool {
 	return q.ForAddress() && bytes.Contains(v.tx.Bucket(bucketObjects).Get(join(string(q.Kind), id)), []byte("/"+q.Search))

@@ -80,10 +80,10 @@ type Store struct {
 	leaders  leaders
 	changed  *broadcast.Broadcaster // when this node's leadership, the known leader or, on the leader, who is a member changes
 
-	pulse   *pulse
-	leads   *question[uint64]  // of the other voters: does this node lead? Its place in the log
-	present *question[uint64]  // of the leader: its place in the log
-	reach   *question[reached] // of the other voters: are they there?
+	heartbeat *heartbeat
+	leads     *sharedCall[uint64]  // of the other voters: does this node lead? Its place in the log
+	present   *sharedCall[uint64]  // of the leader: its place in the log
+	reach     *sharedCall[reached] // of the other voters: are they there?
 
 	inflight chan struct{} // one element per Apply that Raft or the leader has not answered
 	watches  chan struct{} // one element per open watch
@@ -127,10 +127,10 @@ func Open(o Options) (*Store, error) {
 		options: o, closing: make(chan struct{}), stopped: make(chan struct{}), changed: broadcast.New(),
 		inflight: make(chan struct{}, maxInflight), watches: make(chan struct{}, maxWatches),
 	}
-	s.pulse = newPulse(o.Election)
-	s.leads = &question[uint64]{fn: s.askLeads, limit: readTimeout, run: s.run}
-	s.present = &question[uint64]{fn: s.askPresent, limit: readTimeout, run: s.run}
-	s.reach = &question[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
+	s.heartbeat = newHeartbeat(o.Election)
+	s.leads = &sharedCall[uint64]{fn: s.askLeads, limit: readTimeout, run: s.run}
+	s.present = &sharedCall[uint64]{fn: s.askPresent, limit: readTimeout, run: s.run}
+	s.reach = &sharedCall[reached]{fn: s.askReach, limit: reachTimeout, run: s.run}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the store in %s: %w", o.Dir, err), s.closeFiles())
 	}
@@ -362,7 +362,7 @@ func (s *Store) forgetHalfFounding(votes raft.StableStore, snapshots raft.Snapsh
 	return nil
 }
 
-// checkFiles holds the files against each other. It says whether the tables
+// checkFiles holds the files against each other. It reports whether the tables
 // contain what the newest snapshot does, so that it need not be restored, and
 // which entry is the last that log and snapshots have; and it refuses a log that
 // ends before the tables: one of them is not this node's.
@@ -443,7 +443,7 @@ func (s *Store) pause(d time.Duration) {
 	}
 }
 
-// full says whether the disk refused a write that Raft needs.
+// full reports whether the disk refused a write that Raft needs.
 func (s *Store) full() bool { return s.log.full.Load() || s.fsm.full.Load() }
 
 // Revision of the last change that is applied here.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
@@ -22,7 +22,7 @@ var kinds = []objects.Kind{objects.Of[api.Flavor](), objects.Of[api.Image](), ob
 
 // unsteady is a store whose watches break after some events, and that counts them.
 type unsteady struct {
-	*storetest.Memory
+	*memstore.Store
 	breakAfter func() int // events of the next watch; negative: it lasts
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ func (u *unsteady) WatchKinds(ctx context.Context, since int64, kinds ...api.Kin
 	n := u.breakAfter()
 	u.mu.Unlock()
 	ctx, cancel := context.WithCancel(ctx)
-	events, err := u.Memory.WatchKinds(ctx, since, kinds...)
+	events, err := u.Store.WatchKinds(ctx, since, kinds...)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -73,7 +73,7 @@ func flavor(id string, vcpus int64) api.Command {
 		Data: api.Encode(api.FlavorSpec{Vcpus: vcpus, MemoryBytes: 1 << 30})}
 }
 
-func apply(t *testing.T, s *storetest.Memory, cmds ...api.Command) {
+func apply(t *testing.T, s *memstore.Store, cmds ...api.Command) {
 	t.Helper()
 	if _, err := s.Apply(t.Context(), api.Batch{At: time.Now().UTC(), Commands: cmds}); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func until(ctx context.Context, t *testing.T, s *watchcache.Subscription, what s
 // A view is all objects of the subscription's kinds, and stays as it is until the
 // next is taken.
 func TestViewStaysAsItIs(t *testing.T) {
-	s := storetest.NewMemory()
+	s := memstore.New()
 	apply(t, s, flavor("flv-1", 1))
 	apply(t, s, api.Command{Op: api.OpPutSpec, Kind: api.KindNetwork, ID: "net-1", Name: "n", Data: api.Encode(api.NetworkSpec{Cidr4: "10.0.0.0/24"})})
 	ctx, c := run(t, s)
@@ -125,8 +125,8 @@ func TestFollowersMissNothing(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
-			s := &unsteady{Memory: storetest.NewMemory(), breakAfter: func() int { return r.IntN(40) }}
-			apply(t, s.Memory, flavor("flv-0", 1), flavor("flv-1", 1))
+			s := &unsteady{Store: memstore.New(), breakAfter: func() int { return r.IntN(40) }}
+			apply(t, s.Store, flavor("flv-0", 1), flavor("flv-1", 1))
 			ctx, c := run(t, s)
 			heard := make(chan map[string]api.Flavor)
 			go func() {
@@ -156,9 +156,9 @@ func TestFollowersMissNothing(t *testing.T) {
 			for i := range 300 {
 				id := fmt.Sprint("flv-", write.IntN(20))
 				if _, err := s.Get(ctx, api.KindFlavor, id); err == nil && write.IntN(3) == 0 {
-					apply(t, s.Memory, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision})
+					apply(t, s.Store, api.Command{Op: api.OpDelete, Kind: api.KindFlavor, ID: id, Expect: api.AnyRevision})
 				} else {
-					apply(t, s.Memory, flavor(id, int64(i+1)))
+					apply(t, s.Store, flavor(id, int64(i+1)))
 				}
 			}
 			s.mu.Lock()
@@ -181,14 +181,14 @@ func TestFollowersMissNothing(t *testing.T) {
 
 // A watch that breaks goes on where it was.
 func TestResumes(t *testing.T) {
-	s := &unsteady{Memory: storetest.NewMemory(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
-	apply(t, s.Memory, flavor("flv-1", 1))
+	s := &unsteady{Store: memstore.New(), breakAfter: func() int { return 2 }} // one object and the sync, or two changes
+	apply(t, s.Store, flavor("flv-1", 1))
 	ctx, c := run(t, s)
 	changes := c.Subscribe(kinds)
 	defer changes.Close()
 	until(ctx, t, changes, "the first", func(f map[string]api.Flavor) bool { return len(f) == 1 })
 	for i := range int64(5) {
-		apply(t, s.Memory, flavor("flv-1", i+2))
+		apply(t, s.Store, flavor("flv-1", i+2))
 	}
 	until(ctx, t, changes, "the last change", func(f map[string]api.Flavor) bool { return f["flv-1"].Spec.Vcpus == 6 })
 	s.mu.Lock()
@@ -200,7 +200,7 @@ func TestResumes(t *testing.T) {
 
 // Only what a subscriber is interested in wakes it.
 func TestInterests(t *testing.T) {
-	s := storetest.NewMemory()
+	s := memstore.New()
 	ctx, c := run(t, s)
 	image := api.Command{Op: api.OpPutSpec, Kind: api.KindImage, ID: "img-1", Name: "i", Data: api.Encode(api.ImageSpec{Format: "raw"})}
 	fewer := c.Subscribe(kinds, watchcache.When(kinds[0], func(was, now api.Flavor) bool { return now.Spec.Vcpus < was.Spec.Vcpus }))

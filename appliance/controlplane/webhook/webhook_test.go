@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/api/webhooksig"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
@@ -27,7 +27,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustPa
 // house is a store, a clock and receivers.
 type house struct {
 	*testing.T
-	store *storetest.Memory
+	store *memstore.Store
 
 	mu     sync.Mutex // guards now
 	now    time.Time
@@ -35,7 +35,7 @@ type house struct {
 }
 
 func newHouse(t *testing.T) *house {
-	return &house{T: t, store: storetest.NewMemory(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), secret: webhooksig.NewSecret()}
+	return &house{T: t, store: memstore.New(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), secret: webhooksig.NewSecret()}
 }
 
 func (h *house) clock() time.Time {
@@ -235,7 +235,7 @@ func TestReceiverDownForADay(t *testing.T) {
 // flaky is a store whose writes of the cursor fail now and then, as when the
 // leader goes.
 type flaky struct {
-	*storetest.Memory
+	*memstore.Store
 	fail func() bool
 }
 
@@ -243,7 +243,7 @@ func (f flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if f.fail() {
 		return nil, errors.New("this node leads no more")
 	}
-	return f.Memory.Apply(ctx, b)
+	return f.Store.Apply(ctx, b)
 }
 
 // Whatever receivers and leaders do, each receiver sees every event, in order,

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
@@ -99,7 +99,7 @@ func (v *vgpus) Exits() <-chan api.InstanceID { return v.exits }
 // node is one node over fakes, with an agent that may be killed and started.
 type node struct {
 	t        *testing.T
-	store    *storetest.Memory
+	store    *memstore.Store
 	machines *hypfake.Driver
 	volumes  *sdsfake.Store
 	vgpus    *vgpus
@@ -112,7 +112,7 @@ type node struct {
 }
 
 func newNode(t *testing.T, g hypfake.Guest) *node {
-	n := &node{t: t, store: storetest.NewMemory(), machines: hypfake.New(g), volumes: sdsfake.New(sds.Limits{}), vgpus: newVGPUs(), dir: t.TempDir()}
+	n := &node{t: t, store: memstore.New(), machines: hypfake.New(g), volumes: sdsfake.New(sds.Limits{}), vgpus: newVGPUs(), dir: t.TempDir()}
 	t.Cleanup(func() {
 		if n.kill != nil {
 			n.kill()

@@ -138,7 +138,7 @@ func endBackup(b api.Backup, s backupSeen) backupDecision {
 	return backupDecision{backupDelete, st}
 }
 
-// passes says whether an error is one of the moment: somebody else works on the
+// passes reports whether an error is one of the moment: somebody else works on the
 // target or the volume.
 func passes(err error) bool {
 	return errors.Is(err, errLater) || api.CodeOf(err) == api.CodeInUse

@@ -15,7 +15,7 @@ import (
 type Backups interface {
 	// Prepare a new target: make its repository where there is none.
 	Prepare(ctx context.Context, t api.BackupTarget) error
-	// Answers says whether a target that was prepared is there; it makes nothing.
+	// Answers reports whether a target that was prepared is there; it makes nothing.
 	Answers(ctx context.Context, t api.BackupTarget) error
 	// Run backs the disk up as id; one that is there is not made again. After an
 	// error nothing of it is there.
@@ -45,7 +45,7 @@ func nextTarget(t api.BackupTarget, err error) api.BackupTargetStatus {
 	return st
 }
 
-// prepared says whether the target has had its repository.
+// prepared reports whether the target has had its repository.
 func prepared(t api.BackupTarget) bool { return t.Status.ObservedGeneration > 0 }
 
 // backupTargetReconciler prepares backup targets and asks whether they answer.

@@ -214,7 +214,7 @@ func drop[T any](there map[string]bool, kind api.Kind, m map[string]T) (keys []s
 }
 
 // put keeps the object if it is this node's and newer than what is known, and
-// says whether anything of this node's changed.
+// reports whether anything of this node's changed.
 func put[T any](c *cache, m map[string]T, change objects.Change, mine func(T) (mine bool, meta api.Meta)) bool {
 	id := change.ID
 	old, known := m[id]
@@ -287,7 +287,7 @@ func (c *cache) leftAt(k string) time.Time {
 	return c.left[k].at
 }
 
-// sawRemoved says whether this process heard the store remove the object: it was
+// sawRemoved reports whether this process heard the store remove the object: it was
 // there, and is deleted for good.
 func (c *cache) sawRemoved(k string) bool {
 	c.mu.Lock()

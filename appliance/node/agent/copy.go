@@ -90,7 +90,7 @@ func (c *copies) begin(ctx context.Context, key, what string, f func(ctx context
 	return true
 }
 
-// full says whether there is no room for another.
+// full reports whether there is no room for another.
 func (c *copies) full() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *copies) take(key string) {
 	}
 }
 
-// cancel what there is for the key, and say whether it still runs.
+// cancel what there is for the key, and report whether it still runs.
 func (c *copies) cancel(key string) (running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

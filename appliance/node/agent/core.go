@@ -134,7 +134,7 @@ func (co *core) notMine(ctx context.Context, kind api.Kind, id string) (bool, *a
 	}
 }
 
-// comesHere says whether the instance is on its way here.
+// comesHere reports whether the instance is on its way here.
 func (co *core) comesHere(id api.InstanceID) bool {
 	m, ok := co.cache.migrationOf(id)
 	return ok && m.Assignment.Target == co.o.NodeID && m.Status.Phase != api.MigrationFailed && m.Status.Phase != api.MigrationAborted

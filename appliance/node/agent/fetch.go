@@ -55,7 +55,7 @@ func (rec *imageReconciler) copyToVoter(ctx context.Context, img api.Image) (tim
 	return time.Second, err
 }
 
-// need says whether the image is in the pool, and otherwise has it
+// need reports whether the image is in the pool, and otherwise has it
 // fetched; the key is kicked when it is there.
 func (rec *imageReconciler) need(ctx context.Context, pool string, img api.Image, kick string) (bool, error) {
 	id := api.ImageID(img.Meta.ID)

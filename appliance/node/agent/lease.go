@@ -9,7 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
-// Lease says whether the cluster lets this node run what could run elsewhere.
+// Lease reports whether the cluster lets this node run what could run elsewhere.
 type Lease interface{ Valid() bool }
 
 // Fence kills instances when the node's lease ends.
@@ -31,7 +31,7 @@ type fenceKeeper struct {
 
 func (k *fenceKeeper) leased() bool { return k.o.Lease == nil || k.o.Lease.Valid() }
 
-// movable says whether the instance may be running elsewhere by now, as far as
+// movable reports whether the instance may be running elsewhere by now, as far as
 // this node knows.
 func (k *fenceKeeper) movable(in api.Instance) bool {
 	root, ok := get(k.cache, k.cache.volumes, string(in.Assignment.RootVolume))
@@ -106,7 +106,7 @@ func (k *fenceKeeper) confirm(ctx context.Context, in api.Instance) error {
 	return nil
 }
 
-// interrupted says whether the run that is gone did not end by itself: the
+// interrupted reports whether the run that is gone did not end by itself: the
 // fence ended it, or the node lost it while it was on the move. The run's file
 // keeps what was found out.
 func (k *fenceKeeper) interrupted(in api.Instance, r runFile, s hypervisor.State) (bool, error) {

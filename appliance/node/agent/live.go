@@ -45,7 +45,7 @@ func (ds *diskSet) access(ctx context.Context, v api.Volume) (sds.Access, error)
 	return access, nil
 }
 
-// opener says whether a running machine has the volume open, and which it is or
+// opener reports whether a running machine has the volume open, and which it is or
 // would be.
 func (ds *diskSet) opener(ctx context.Context, v api.Volume) (open bool, id api.InstanceID, err error) {
 	id = v.Status.Attached

@@ -13,7 +13,7 @@ type membership struct {
 	cache *cache
 }
 
-// onDuty says whether this node does what only one of all should: the voter
+// onDuty reports whether this node does what only one of all should: the voter
 // with the lowest id that is not lost, or where none votes the node itself.
 func (m *membership) onDuty() bool {
 	me, voters := false, false
@@ -33,7 +33,7 @@ func (m *membership) onDuty() bool {
 	return len(nodes) == 0 || api.NodeID(nodes[0].Meta.ID) == m.node
 }
 
-// onDutyFor says whether this node does what one of those should that reach the
+// onDutyFor reports whether this node does what one of those should that reach the
 // shared pool: not every node does, not even one that votes.
 func (m *membership) onDutyFor(name string, p sds.Driver) bool {
 	var on api.Node
@@ -49,7 +49,7 @@ func (m *membership) onDutyFor(name string, p sds.Driver) bool {
 	return api.NodeID(on.Meta.ID) == m.node
 }
 
-// alone says whether there is no other node.
+// alone reports whether there is no other node.
 func (m *membership) alone() bool {
 	for _, n := range all(m.cache, m.cache.nodes) {
 		if api.NodeID(n.Meta.ID) != m.node {
@@ -59,13 +59,13 @@ func (m *membership) alone() bool {
 	return true
 }
 
-// away says whether the node is lost, or not one of the cluster any more.
+// away reports whether the node is lost, or not one of the cluster any more.
 func (m *membership) away(id api.NodeID) bool {
 	n, ok := get(m.cache, m.cache.nodes, string(id))
 	return !ok || n.Assignment.State == api.NodeLost || n.Meta.DeletedAt != nil
 }
 
-// removed says whether the node is not one of the cluster any more, for good.
+// removed reports whether the node is not one of the cluster any more, for good.
 func (m *membership) removed(id api.NodeID) bool {
 	n, ok := get(m.cache, m.cache.nodes, string(id))
 	return !ok || n.Meta.DeletedAt != nil

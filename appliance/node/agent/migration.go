@@ -48,7 +48,7 @@ type FinishRequest struct {
 	Discard   bool            `json:"discard,omitempty"`
 }
 
-// FinishReply says whether it runs on the target.
+// FinishReply reports whether it runs on the target.
 type FinishReply struct {
 	Runs bool `json:"runs"`
 }

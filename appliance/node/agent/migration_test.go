@@ -32,7 +32,7 @@ func (w *town) migration() api.Migration {
 }
 
 // follow is the planner: it gives the instance to the target, or leaves it,
-// when the migration has ended. It says whether it did.
+// when the migration has ended. It reports whether it did.
 func (w *town) follow() bool {
 	m := w.migration()
 	if m.Assignment.Phase.Ended() || !m.Status.Phase.Ended() {
@@ -286,7 +286,7 @@ func TestAStrandedMachineWhoseTargetHoldsItsDisksRunsOn(t *testing.T) {
 	}
 }
 
-// The source's node dies: the target says whether it has the machine.
+// The source's node dies: the target reports whether it has the machine.
 func TestTheSourceIsLost(t *testing.T) {
 	for _, phase := range []string{"copying", "received"} {
 		t.Run(phase, func(t *testing.T) {

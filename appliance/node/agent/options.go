@@ -45,7 +45,7 @@ type Options struct {
 	Backups   Backups // nil: no backups
 	// Upgrade is how far this node is with an upgrade; nil: it has no part in any.
 	Upgrade func() api.NodeUpgrade
-	// Fenced says whether the fence has ended a run of the instance that began
+	// Fenced reports whether the fence has ended a run of the instance that began
 	// at since; an error: it does not answer now. nil: it does not say.
 	Fenced func(id api.InstanceID, since time.Time) (bool, error)
 	BootID string // of the machine's present boot; empty: the kernel's

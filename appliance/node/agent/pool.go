@@ -50,7 +50,7 @@ func (s *poolSet) set(name string, d sds.Driver) {
 
 // Storage is Ceph on this node.
 type Storage interface {
-	// Works says whether Ceph is switched on, and what keeps it from working
+	// Works reports whether Ceph is switched on, and what keeps it from working
 	// here.
 	Works() (on bool, err error)
 }
@@ -136,7 +136,7 @@ func (s *poolSet) report(ctx context.Context, st *api.NodeStatus, now time.Time)
 	st.Conditions = append(st.Conditions, answer(condStorage, bad, now))
 }
 
-// hasVolume says whether the volume is on this node, made when the assignment
+// hasVolume reports whether the volume is on this node, made when the assignment
 // says: its status may be what another node said.
 func (s *poolSet) hasVolume(ctx context.Context, v api.Volume) bool {
 	p, err := s.driver(v.Assignment.Pool)

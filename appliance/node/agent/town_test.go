@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"
@@ -19,7 +19,7 @@ import (
 // goroutine. The test is the planner.
 type town struct {
 	t      *testing.T
-	store  *storetest.Memory
+	store  *memstore.Store
 	now    time.Time
 	houses []*house
 	shared *sdsfake.Store
@@ -28,7 +28,7 @@ type town struct {
 }
 
 func newTown(t *testing.T, nodes int, shared bool) *town {
-	w := &town{t: t, store: storetest.NewMemory(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	w := &town{t: t, store: memstore.New(), now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	if shared {
 		w.shared = sdsfake.Shared("pool-1", sds.Limits{}, 1)[0]
 		w.shared.SetNow(func() time.Time { return w.now })

@@ -129,7 +129,7 @@ func (u *unknown) stays(pool string, kind api.Kind, id string) bool {
 	return now.Sub(since) < u.o.KeepUnknown
 }
 
-// noted says whether stays was asked about it.
+// noted reports whether stays was asked about it.
 func (u *unknown) noted(pool string, kind api.Kind, id string) bool {
 	return !u.since(unknownKey(pool, kind, id)).IsZero()
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 )
 
 // sweeps for d, as often as it takes to be seen all the time.
@@ -40,7 +40,7 @@ func (w *town) restored() {
 	for _, h := range w.houses {
 		h.kill()
 	}
-	w.store = storetest.NewMemory()
+	w.store = memstore.New()
 	for _, h := range w.houses {
 		h.start()
 	}

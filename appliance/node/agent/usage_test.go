@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/billing/meter"
 )
 
 // Two nodes that count the same resource over the same hour, as its owner
 // before and after, make different records.
 func TestRecordsOfTwoNodesAreDifferent(t *testing.T) {
-	store, now := storetest.NewMemory(), t0.Truncate(time.Hour)
+	store, now := memstore.New(), t0.Truncate(time.Hour)
 	for epoch, node := range []api.NodeID{"node-1", "node-2"} {
 		a := New(Options{NodeID: node, DataDir: t.TempDir(), Store: store, Now: func() time.Time { return now }})
 		for _, at := range []time.Time{t0.Truncate(time.Hour), t0.Truncate(time.Hour).Add(time.Hour)} {

@@ -17,7 +17,7 @@ type VGPUs interface {
 	// Ensure that the instance has its slice and a backend that listens on
 	// the socket it returns.
 	Ensure(ctx context.Context, v VGPU) (socket string, err error)
-	// Alive says whether the instance's backend runs.
+	// Alive reports whether the instance's backend runs.
 	Alive(id api.InstanceID) bool
 	// Stop ends the backend; the slice and its totals stay.
 	Stop(ctx context.Context, id api.InstanceID) error

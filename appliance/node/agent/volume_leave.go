@@ -47,7 +47,7 @@ func (rec *volumeReconciler) leave(ctx context.Context, id string) error {
 	return nil
 }
 
-// perhapsOnly says whether the copy of the volume in this node's own pool may be
+// perhapsOnly reports whether the copy of the volume in this node's own pool may be
 // the only one: the store does not know the volume, or has it on a node that is
 // not there any more. v is what o holds.
 func (rec *volumeReconciler) perhapsOnly(o *api.Object, v api.Volume) bool {

@@ -51,7 +51,7 @@ func (c *Client) SetLease(l Lease) error {
 	return err
 }
 
-// Covers says whether basalt-fence has taken a deadline that is further away
+// Covers reports whether basalt-fence has taken a deadline that is further away
 // than margin: it will kill at that deadline, so a movable instance may start.
 func (c *Client) Covers(margin time.Duration) bool {
 	return boottime()+margin < time.Duration(c.covered.Load())

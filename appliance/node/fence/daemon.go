@@ -38,27 +38,27 @@ type Daemon struct {
 	calls chan call
 
 	// The loop's.
-	m        *machine
-	wd       *watchdog
-	fedAt    time.Duration
-	starved  bool
-	saving   bool
-	waiting  []call // for a save that holds what they asked for
-	flying   []call // for the save under way
-	dirty    bool
-	saveErr  error
-	saveNext time.Duration // not before
-	loadErr  error
-	told     Mode
-	spare    atomic.Pointer[spare]
-	hunter   *hunter
-	files    *files // the saver's
-	bookErr  error
-	hunts    chan hunt
-	catches  chan Catch
-	saves    chan state
-	saved    chan error
-	lastFail string
+	m          *machine
+	wd         *watchdog
+	fedAt      time.Duration
+	starved    bool
+	saving     bool
+	waiting    []call // for a save that holds what they asked for
+	flying     []call // for the save under way
+	dirty      bool
+	saveErr    error
+	saveNext   time.Duration // not before
+	loadErr    error
+	told       Mode
+	spare      atomic.Pointer[spare]
+	reaper     *reaper
+	files      *files // the saver's
+	killLogErr error
+	sweeps     chan sweep
+	results    chan SweepResult
+	saves      chan state
+	saved      chan error
+	lastFail   string
 }
 
 const (
@@ -82,8 +82,8 @@ func New(o Options) (*Daemon, error) {
 	}
 	d := &Daemon{
 		o: o, boot: bootID(), now: boottime, calls: make(chan call),
-		wd: newWatchdog(o.Watchdog), hunter: newHunter(), files: &files{state: o.State, run: filepath.Dir(o.Socket), replace: atomicfile.WriteFile},
-		hunts: make(chan hunt, 1), catches: make(chan Catch, 1),
+		wd: newWatchdog(o.Watchdog), reaper: newReaper(), files: &files{state: o.State, run: filepath.Dir(o.Socket), replace: atomicfile.WriteFile},
+		sweeps: make(chan sweep, 1), results: make(chan SweepResult, 1),
 		saves: make(chan state, 1), saved: make(chan error, 1),
 	}
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
@@ -101,8 +101,8 @@ func New(o Options) (*Daemon, error) {
 	if d.loadErr != nil {
 		o.Log.Error("the state cannot be read: no lease, and nobody is kept", "error", d.loadErr)
 	}
-	if d.hunter.book, d.bookErr = openBook(d.files.run, d.boot); d.bookErr != nil {
-		o.Log.Error("the victims' file cannot be read: whom an earlier basalt-fence has killed is forgotten", "error", d.bookErr)
+	if d.reaper.killLog, d.killLogErr = openKillLog(d.files.run, d.boot); d.killLogErr != nil {
+		o.Log.Error("the file of killed processes cannot be read: whom an earlier basalt-fence has killed is forgotten", "error", d.killLogErr)
 	}
 	if d.ln, err = listen(o.Socket); err != nil {
 		return nil, errors.Join(err, d.lock.Close())
@@ -114,7 +114,7 @@ func New(o Options) (*Daemon, error) {
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.m.victim, d.m.dying = d.hunter.recall()
+	d.m.killed, d.m.dying = d.reaper.recall()
 	served := make(chan struct{})
 	go func() { d.serve(ctx); close(served) }()
 	go d.huntLoop()
@@ -123,14 +123,14 @@ func (d *Daemon) Run(ctx context.Context) error {
 	cancel()
 	err := d.ln.Close()
 	<-served
-	close(d.hunts)
+	close(d.sweeps)
 	close(d.saves)
 	return errors.Join(ignoreClosed(err), d.lock.Close())
 }
 
 func (d *Daemon) huntLoop() {
-	for o := range d.hunts {
-		d.catches <- d.hunter.run(o)
+	for o := range d.sweeps {
+		d.results <- d.reaper.run(o)
 	}
 }
 
@@ -157,8 +157,8 @@ func (d *Daemon) loop(ctx context.Context) {
 		case <-timer.C:
 		case c := <-d.calls:
 			d.handle(c)
-		case c := <-d.catches:
-			d.hunted(c)
+		case c := <-d.results:
+			d.swept(c)
 		case err := <-d.saved:
 			d.wrote(err)
 		}
@@ -174,8 +174,8 @@ func (d *Daemon) step() {
 		d.o.Log.Info("mode", "now", mode, "was", d.told, "node", d.m.lease.Node, "epoch", d.m.lease.Epoch)
 		d.told = mode
 	}
-	if d.m.huntDue(now) {
-		d.hunts <- hunt{began: now, spare: func(id string) bool { return d.spare.Load().instance(d.now(), id) }}
+	if d.m.sweepDue(now) {
+		d.sweeps <- sweep{began: now, spare: func(id string) bool { return d.spare.Load().instance(d.now(), id) }}
 	}
 	if mode == Idle {
 		if err := d.wd.close(); err != nil {
@@ -235,14 +235,14 @@ func (d *Daemon) feed(now time.Duration, mode Mode) {
 	}
 }
 
-func (d *Daemon) hunted(c Catch) {
+func (d *Daemon) swept(c SweepResult) {
 	now := d.now()
 	for _, v := range c.Gone {
 		d.o.Log.Warn("fenced: an instance whose lease is over", "instance", v.Instance, "pid", v.PID)
 	}
-	d.m.hunted(now, c)
-	if d.bookErr = c.Unwritten; d.bookErr != nil {
-		d.o.Log.Error("whom this killed is not written down", "error", d.bookErr)
+	d.m.swept(now, c)
+	if d.killLogErr = c.Unwritten; d.killLogErr != nil {
+		d.o.Log.Error("whom this killed is not written down", "error", d.killLogErr)
 	}
 	if d.m.failed != "" && d.m.failed != d.lastFail {
 		d.o.Log.Error("fencing is not finished", "why", d.m.failed)
@@ -332,17 +332,17 @@ func (d *Daemon) stop() {
 func (d *Daemon) nothingRuns() bool {
 	limit := time.After(lastLook)
 	for sent := false; ; {
-		if d.m.hunt == 0 && !sent {
+		if d.m.sweep == 0 && !sent {
 			keep := d.m.keep
-			d.hunts <- hunt{began: d.now(), look: true, spare: func(id string) bool { return keep[id] }}
+			d.sweeps <- sweep{began: d.now(), look: true, spare: func(id string) bool { return keep[id] }}
 			sent = true
 		}
 		select {
-		case c := <-d.catches:
+		case c := <-d.results:
 			if sent {
 				return c.Err == nil && len(c.Dying) == 0
 			}
-			d.hunted(c)
+			d.swept(c)
 		case <-limit:
 			return false
 		}
@@ -353,12 +353,12 @@ func (d *Daemon) status(now time.Duration) Status {
 	s := Status{
 		Mode: d.m.mode(now), Now: now, Until: d.m.lease.Until, Node: d.m.lease.Node, Epoch: d.m.lease.Epoch,
 		Keep: slices.Sorted(maps.Keys(d.m.keep)), Clean: d.m.clean, Watchdog: d.wd.status,
-		Killing: slices.Clone(d.m.dying), Fenced: slices.Clone(d.m.victim),
+		Killing: slices.Clone(d.m.dying), Fenced: slices.Clone(d.m.killed),
 	}
 	for _, p := range []struct {
 		what string
 		err  error
-	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}, {"the victims' file", d.bookErr}} {
+	}{{"the state could not be read", d.loadErr}, {"the state cannot be written", d.saveErr}, {"the file of killed processes", d.killLogErr}} {
 		if p.err != nil {
 			s.Problems = append(s.Problems, fmt.Sprintf("%s: %v", p.what, p.err))
 		}

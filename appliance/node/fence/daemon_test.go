@@ -59,7 +59,7 @@ func (n *testNode) run(t *testing.T, watchdog string, change func(*Daemon)) (sto
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.hunter.proc = n.proc
+	d.reaper.proc = n.proc
 	if change != nil {
 		change(d)
 	}
@@ -211,8 +211,8 @@ func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
 	path, fed := fifo(t)
 	var works atomic.Bool
 	n := start(t, path, func(d *Daemon) {
-		kill := d.hunter.kill
-		d.hunter.kill = func(fd int) error {
+		kill := d.reaper.kill
+		d.reaper.kill = func(fd int) error {
 			if !works.Load() {
 				return errors.New("the test forbids it")
 			}
@@ -222,7 +222,7 @@ func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
 	if err := n.SetLease(soon(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	victim := n.qemu(t, "moved")
+	killed := n.qemu(t, "moved")
 	if b := wait(t, "fed", fed); b == 'V' {
 		t.Error("disarmed")
 	}
@@ -234,7 +234,7 @@ func TestWatchdogIsFedOnlyWhileKillingWorks(t *testing.T) {
 		<-fed
 	}
 	works.Store(true)
-	wait(t, "killed", victim)
+	wait(t, "killed", killed)
 	wait(t, "fed again", fed)
 	// Order: disarmed when it stands down.
 	if err := n.StandDown(); err != nil {
@@ -383,7 +383,7 @@ func TestStateThatCannotBeWritten(t *testing.T) {
 
 // A process that must not be looked at is not proof of an empty node.
 func TestUnreadableProcess(t *testing.T) {
-	h := newHunter()
+	h := newReaper()
 	h.proc = t.TempDir()
 	dir := filepath.Join(h.proc, fmt.Sprint(os.Getpid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -392,11 +392,11 @@ func TestUnreadableProcess(t *testing.T) {
 	writeFile(t, dir+"/exe", "not a link: an error other than gone")
 	writeFile(t, dir+"/comm", "qemu-system-x86\n")
 	nobody := func(string) bool { return false }
-	if c := h.run(hunt{spare: nobody}); c.Err == nil {
+	if c := h.run(sweep{spare: nobody}); c.Err == nil {
 		t.Error("clean")
 	}
 	writeFile(t, dir+"/comm", "bash\n")
-	if c := h.run(hunt{spare: nobody}); c.Err != nil {
+	if c := h.run(sweep{spare: nobody}); c.Err != nil {
 		t.Error(c.Err)
 	}
 }

@@ -23,13 +23,13 @@
 //
 // # Goroutines
 //
-//	connections ──request──► loop ◄──result── hunter (/proc, the victims' file, SIGKILL)
+//	connections ──request──► loop ◄──result── reaper (/proc, the file of killed processes, SIGKILL)
 //	                          │ ▲
 //	                    state ▼ │ written
 //	                         saver (the files of state and lease)
 //
 // The loop owns the state machine and the watchdog and never waits: neither for
-// the disk, nor for /proc, whose files of a process in trouble can hang. A hunt
+// the disk, nor for /proc, whose files of a process in trouble can hang. A sweep
 // that hangs while there is no lease finds nothing gone, so the machine resets.
 //
 // # State
@@ -39,7 +39,7 @@
 // boot is void. Without a lease, and not stood down, basalt-fence kills. A file
 // that cannot be read means that too; if it is the state's, with nobody kept.
 //
-// The victims' file beside it names those who are killed, before they are. Who
+// The file of killed processes beside it names those who are killed, before they are. Who
 // finds it at the start, and one of them alive, finishes that.
 //
 // # What it does not do

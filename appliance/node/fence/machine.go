@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// Scan is the time between hunts without a lease; calmScan when nothing has
-	// been found for a while: every hunt reads all of /proc.
+	// Scan is the time between sweeps without a lease; calmScan when nothing has
+	// been found for a while: every sweep reads all of /proc.
 	Scan      = 200 * time.Millisecond
 	calmScan  = time.Second
 	calmAfter = 15 * time.Second
@@ -16,8 +16,8 @@ const (
 	// to run out. The cluster's guard time holds it.
 	DefaultGrace = 3 * time.Second
 
-	feedEvery  = time.Second
-	maxVictims = 256
+	feedEvery = time.Second
+	maxKilled = 256
 )
 
 // machine is the state machine of the package comment. Time is CLOCK_BOOTTIME
@@ -27,13 +27,13 @@ type machine struct {
 	armed  bool // not stood down
 	lease  Lease
 	keep   map[string]bool
-	hunt   time.Duration // start of the hunt under way; 0: none
-	next   time.Duration // start of the next hunt, not before
-	clean  time.Duration // start of the last hunt that found nothing left
+	sweep  time.Duration // start of the sweep under way; 0: none
+	next   time.Duration // start of the next sweep, not before
+	clean  time.Duration // start of the last sweep that found nothing left
 	caught time.Duration // when one last found somebody, or failed
-	victim []Victim      // gone
-	dying  []Victim
-	failed string // why the last hunt was not clean
+	killed []Killed      // gone
+	dying  []Killed
+	failed string // why the last sweep was not clean
 }
 
 // mode at a moment.
@@ -74,17 +74,17 @@ func (m *machine) standDown() {
 	m.armed, m.lease = false, Lease{}
 }
 
-// huntDue says whether to begin a hunt, and notes that it began.
-func (m *machine) huntDue(now time.Duration) bool {
+// sweepDue reports whether to begin a sweep, and notes that it began.
+func (m *machine) sweepDue(now time.Duration) bool {
 	// Those that were killed are followed to their end in any mode.
-	if m.mode(now) != Fencing && len(m.dying) == 0 || m.hunt != 0 || now < m.next {
+	if m.mode(now) != Fencing && len(m.dying) == 0 || m.sweep != 0 || now < m.next {
 		return false
 	}
-	m.hunt, m.next = now, now+m.pace(now)
+	m.sweep, m.next = now, now+m.pace(now)
 	return true
 }
 
-// pace of hunts. The grace has room for three of them.
+// pace of sweeps. The grace has room for three of them.
 func (m *machine) pace(now time.Duration) time.Duration {
 	if now < max(m.lease.Until, m.caught)+calmAfter {
 		return Scan
@@ -92,16 +92,16 @@ func (m *machine) pace(now time.Duration) time.Duration {
 	return max(Scan, min(calmScan, m.grace/3))
 }
 
-// hunted takes a hunt's result.
-func (m *machine) hunted(now time.Duration, r Catch) {
-	began := m.hunt
-	m.hunt = 0
+// swept takes a sweep's result.
+func (m *machine) swept(now time.Duration, r SweepResult) {
+	began := m.sweep
+	m.sweep = 0
 	for _, v := range r.Gone {
 		v.At = now
-		m.victim = append(m.victim, v)
+		m.killed = append(m.killed, v)
 	}
-	if n := len(m.victim); n > maxVictims {
-		m.victim = slices.Clone(m.victim[n-maxVictims:])
+	if n := len(m.killed); n > maxKilled {
+		m.killed = slices.Clone(m.killed[n-maxKilled:])
 	}
 	if len(r.Gone)+len(r.Dying) > 0 || r.Err != nil {
 		m.caught, m.next = now, min(m.next, now+Scan)
@@ -117,7 +117,7 @@ func (m *machine) hunted(now time.Duration, r Catch) {
 	}
 }
 
-// feed says whether the watchdog may be fed: under a lease, or when everything
+// feed reports whether the watchdog may be fed: under a lease, or when everything
 // was seen to be gone, or its killing has only just begun.
 func (m *machine) feed(now time.Duration) bool {
 	switch m.mode(now) {
@@ -129,7 +129,7 @@ func (m *machine) feed(now time.Duration) bool {
 	return false
 }
 
-// spare says whom a hunt leaves alone. It is asked from the hunter's goroutine,
+// spare says whom a sweep leaves alone. It is asked from the reaper's goroutine,
 // so it is a value of its own.
 type spare struct {
 	armed bool
@@ -152,7 +152,7 @@ func (m *machine) wake(now time.Duration) time.Duration {
 	case Fencing:
 		wait = feedEvery
 	}
-	if m.hunt == 0 && (m.mode(now) == Fencing || len(m.dying) > 0) {
+	if m.sweep == 0 && (m.mode(now) == Fencing || len(m.dying) > 0) {
 		wait = min(wait, m.next-now)
 	}
 	return max(wait, 0)

@@ -13,7 +13,7 @@ const sec = time.Second
 
 func TestMachine(t *testing.T) {
 	m := &machine{grace: 3 * sec}
-	if m.mode(5*sec) != Idle || m.feed(5*sec) || m.huntDue(5*sec) {
+	if m.mode(5*sec) != Idle || m.feed(5*sec) || m.sweepDue(5*sec) {
 		t.Error("idle does something")
 	}
 	if err := m.setLease(5*sec, Lease{Until: 5*sec + maxLease + 1}); err == nil || m.armed {
@@ -22,31 +22,31 @@ func TestMachine(t *testing.T) {
 	if err := m.setLease(5*sec, Lease{Until: 15 * sec}); err != nil {
 		t.Fatal(err)
 	}
-	if m.mode(14*sec) != Holding || !m.feed(14*sec) || m.huntDue(14*sec) || m.wake(15*sec-1) != 1 {
+	if m.mode(14*sec) != Holding || !m.feed(14*sec) || m.sweepDue(14*sec) || m.wake(15*sec-1) != 1 {
 		t.Error("holding")
 	}
-	if m.mode(15*sec) != Fencing || !m.feed(15*sec) || !m.huntDue(15*sec) {
+	if m.mode(15*sec) != Fencing || !m.feed(15*sec) || !m.sweepDue(15*sec) {
 		t.Error("the lease is not over at its end")
 	}
-	if m.huntDue(16 * sec) {
-		t.Error("two hunts at once")
+	if m.sweepDue(16 * sec) {
+		t.Error("two sweeps at once")
 	}
-	m.hunted(16*sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
+	m.swept(16*sec, SweepResult{Dying: []Killed{{Instance: "a", PID: 1}}})
 	if !m.feed(18*sec-1) || m.feed(18*sec) {
 		t.Error("fed when killing takes more than the grace")
 	}
-	if !m.huntDue(17 * sec) {
-		t.Error("no second hunt")
+	if !m.sweepDue(17 * sec) {
+		t.Error("no second sweep")
 	}
-	m.hunted(17*sec, Catch{Err: errors.New("x")})
+	m.swept(17*sec, SweepResult{Err: errors.New("x")})
 	if m.clean != 0 {
-		t.Error("a hunt that failed is clean")
+		t.Error("a sweep that failed is clean")
 	}
-	if !m.huntDue(19 * sec) {
-		t.Error("no third hunt")
+	if !m.sweepDue(19 * sec) {
+		t.Error("no third sweep")
 	}
-	m.hunted(20*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
-	if !m.feed(22*sec-1) || m.feed(22*sec) { // from when the hunt began
+	m.swept(20*sec, SweepResult{Gone: []Killed{{Instance: "a", PID: 1}}})
+	if !m.feed(22*sec-1) || m.feed(22*sec) { // from when the sweep began
 		t.Error("not fed after everything is gone, or for too long")
 	}
 	if err := m.setLease(20*sec, Lease{Until: 25 * sec}); err != nil || m.mode(20*sec) != Holding {
@@ -60,29 +60,29 @@ func TestMachine(t *testing.T) {
 		t.Error("stood down")
 	}
 	if err := m.setLease(30*sec, Lease{Until: 0}); err != nil || m.mode(30*sec) != Fencing || m.feed(30*sec) {
-		t.Error("armed without a lease: nothing is fed before the first clean hunt")
+		t.Error("armed without a lease: nothing is fed before the first clean sweep")
 	}
 }
 
 func TestVictimsAreFollowedUnderANewLease(t *testing.T) {
 	m := &machine{grace: 3 * sec, armed: true}
-	if !m.huntDue(sec) {
-		t.Fatal("no hunt")
+	if !m.sweepDue(sec) {
+		t.Fatal("no sweep")
 	}
-	m.hunted(sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
+	m.swept(sec, SweepResult{Dying: []Killed{{Instance: "a", PID: 1}}})
 	_ = m.setLease(sec, Lease{Until: 10 * sec})
-	if !m.huntDue(2 * sec) {
+	if !m.sweepDue(2 * sec) {
 		t.Error("forgotten")
 	}
-	m.hunted(2*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
-	if m.huntDue(3*sec) || len(m.victim) != 1 {
-		t.Error("hunts under a lease")
+	m.swept(2*sec, SweepResult{Gone: []Killed{{Instance: "a", PID: 1}}})
+	if m.sweepDue(3*sec) || len(m.killed) != 1 {
+		t.Error("sweeps under a lease")
 	}
 	for range 1000 {
-		m.hunted(3*sec, Catch{Gone: []Victim{{Instance: "a", PID: 1}}})
+		m.swept(3*sec, SweepResult{Gone: []Killed{{Instance: "a", PID: 1}}})
 	}
-	if len(m.victim) != maxVictims {
-		t.Error(len(m.victim))
+	if len(m.killed) != maxKilled {
+		t.Error(len(m.killed))
 	}
 }
 
@@ -94,11 +94,11 @@ func TestPace(t *testing.T) {
 			t.Errorf("at %s every %s", now, got)
 		}
 	}
-	if !m.huntDue(30*sec) || m.wake(30*sec) > feedEvery {
-		t.Fatal("no hunt")
+	if !m.sweepDue(30*sec) || m.wake(30*sec) > feedEvery {
+		t.Fatal("no sweep")
 	}
-	m.hunted(30*sec, Catch{Dying: []Victim{{Instance: "a", PID: 1}}})
-	if m.huntDue(30*sec) || !m.huntDue(30*sec+Scan) || m.pace(31*sec) != Scan {
+	m.swept(30*sec, SweepResult{Dying: []Killed{{Instance: "a", PID: 1}}})
+	if m.sweepDue(30*sec) || !m.sweepDue(30*sec+Scan) || m.pace(31*sec) != Scan {
 		t.Error("it does not look at once for more")
 	}
 	m.grace = 900 * time.Millisecond

@@ -59,9 +59,9 @@ type Status struct {
 	// Clean is when the last look found nothing left to kill.
 	Clean time.Duration `json:"clean,omitempty"`
 	// Killing are those that have got SIGKILL and are not gone.
-	Killing []Victim `json:"killing,omitempty"`
+	Killing []Killed `json:"killing,omitempty"`
 	// Fenced are those that are gone, the latest 256 since the start.
-	Fenced   []Victim       `json:"fenced,omitempty"`
+	Fenced   []Killed       `json:"fenced,omitempty"`
 	Watchdog WatchdogStatus `json:"watchdog"`
 	Problems []string       `json:"problems,omitempty"`
 }
@@ -76,8 +76,8 @@ const (
 	Fencing Mode = "fencing"
 )
 
-// Victim is a process that was killed because no lease covered it.
-type Victim struct {
+// Killed is a process that was killed because no lease covered it.
+type Killed struct {
 	Instance string        `json:"instance"`
 	PID      int           `json:"pid"`
 	At       time.Duration `json:"at"` // gone, or killed when it is not gone

@@ -28,7 +28,7 @@ type Egress struct {
 	Counter interface {
 		Egress(ctx context.Context, exits []sdn.Exit) ([]sdn.Egress, error)
 	}
-	// Ready says whether the node's network is up; nil: it is.
+	// Ready reports whether the node's network is up; nil: it is.
 	Ready func(ctx context.Context) error
 	File  string        // the book
 	Every time.Duration // records; 0: 5 min

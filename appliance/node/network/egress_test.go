@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
@@ -24,7 +24,7 @@ import (
 
 // flaky is a store that does what it is told, and at times does not say so.
 type flaky struct {
-	*storetest.Memory
+	*memstore.Store
 	before, after bool // fails
 }
 
@@ -32,7 +32,7 @@ func (f *flaky) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if f.before {
 		return nil, errors.New("the store is away")
 	}
-	out, err := f.Memory.Apply(ctx, b)
+	out, err := f.Store.Apply(ctx, b)
 	if f.after {
 		return nil, errors.New("no answer")
 	}
@@ -51,7 +51,7 @@ type wire struct {
 }
 
 func newWire(t *testing.T) *wire {
-	w := &wire{t: t, net: fake.New(), store: &flaky{Memory: storetest.NewMemory()}, state: empty(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
+	w := &wire{t: t, net: fake.New(), store: &flaky{Store: memstore.New()}, state: empty(), dir: t.TempDir(), now: time.Date(2026, 10, 31, 22, 50, 0, 0, time.UTC)}
 	if err := w.net.Controller().Apply(t.Context(), sdn.Topology{Cluster: "c", External: []sdn.ExternalNetwork{{ID: "ext-1", Physical: "external", CIDR4: netip.MustParsePrefix("203.0.113.0/24"), Gateways: []api.NodeID{"node-1", "node-2"}}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestEgressBookThatIsBroken(t *testing.T) {
 func TestEgressRuns(t *testing.T) {
 	w := newWire(t)
 	put := func(kind api.Kind, id string, spec, assignment any) {
-		if _, err := w.store.Memory.Apply(t.Context(), api.Batch{Commands: []api.Command{
+		if _, err := w.store.Store.Apply(t.Context(), api.Batch{Commands: []api.Command{
 			{Op: api.OpPutSpec, Kind: kind, ID: id, Name: "name of " + id, Organization: "org-1", Project: "prj-1", Data: api.Encode(spec)},
 			{Op: api.OpAssign, Kind: kind, ID: id, Expect: api.AnyRevision, Data: api.Encode(assignment)}}}); err != nil {
 			t.Fatal(err)

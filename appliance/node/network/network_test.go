@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/network"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
@@ -88,7 +88,7 @@ func empty() *objects.Set { return objects.NewSet(network.Kinds...) }
 
 type house struct {
 	t     *testing.T
-	store *storetest.Memory
+	store *memstore.Store
 	step  *stepper
 	ctrl  *controller
 	node  *Node
@@ -96,7 +96,7 @@ type house struct {
 
 // newHouse runs one node that leads.
 func newHouse(t *testing.T) *house {
-	h := &house{t: t, store: storetest.NewMemory(), step: &stepper{}, ctrl: &controller{}}
+	h := &house{t: t, store: memstore.New(), step: &stepper{}, ctrl: &controller{}}
 	self := deploy.Member{Node: "node-1", Address: netip.MustParseAddr("127.0.0.1")}
 	cache := watchcache.New(h.store, slog.New(slog.DiscardHandler), network.Kinds...)
 	h.node = &Node{Cache: cache, Store: h.store, Self: self, Encap: self.Address, Datapath: deploy.Auto, Deploy: h.step, Log: slog.New(slog.DiscardHandler),

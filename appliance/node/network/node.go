@@ -118,7 +118,7 @@ func (n *Node) tell(ctx context.Context, r deploy.Report) error {
 	return err
 }
 
-// Works says whether instances with ports can run here, and why not.
+// Works reports whether instances with ports can run here, and why not.
 func (n *Node) Works() (bool, string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

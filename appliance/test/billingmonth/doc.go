@@ -1,7 +1,7 @@
 // Package billingmonth lives through a provider's month in virtual time, and holds the
 // invoices against what has happened. It has tests only.
 //
-//	story ─HTTP─► api/server ─► storetest.Memory ◄─ appliance/controlplane/invoicing (invoices, dunning)
+//	story ─HTTP─► api/server ─► memstore.Store ◄─ appliance/controlplane/invoicing (invoices, dunning)
 //	                               ▲        ▲
 //	                               │        └─ plan.Next
 //	                            agent.Stepper on three nodes ─► fakes of hypervisor, pools and gpud

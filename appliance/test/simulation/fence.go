@@ -82,7 +82,7 @@ func (f *fence) set(until lease.Instant) bool {
 	return true
 }
 
-// killed says whether it has ended a run that began at since.
+// killed reports whether it has ended a run that began at since.
 func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
 	if !f.up || f.m.pause {
 		return false, errors.New("basalt-fence does not answer")
@@ -90,7 +90,7 @@ func (f *fence) killed(id api.InstanceID, since time.Time) (bool, error) {
 	return f.victim[id].After(since), nil
 }
 
-// covers says whether it has heard of a lease that holds so long.
+// covers reports whether it has heard of a lease that holds so long.
 func (f *fence) covers(margin time.Duration) bool {
 	return f.up && f.armed && f.boot == f.m.boots && f.m.clock().Add(margin) < f.until
 }

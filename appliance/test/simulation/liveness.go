@@ -206,7 +206,7 @@ func workers(vgpu bool) int64 {
 	return 0
 }
 
-// reaches says whether the machine has every data volume of the instance.
+// reaches reports whether the machine has every data volume of the instance.
 func (w *world) reaches(m *machine, in api.Instance) bool {
 	for _, v := range w.truth.Volumes {
 		if v.Spec.Root || v.Meta.DeletedAt != nil || string(v.Status.Attached) != in.Meta.ID && (v.Status.Attached != "" || string(v.Spec.Instance) != in.Meta.ID) {

@@ -15,7 +15,7 @@ type network struct {
 
 type link struct{ from, to, path int }
 
-// open says whether a message can pass now.
+// open reports whether a message can pass now.
 func (n *network) open(from, to *machine, path int) bool {
 	return from == to || from.power && to.power && !n.cut[link{from.n, to.n, path}]
 }
@@ -30,7 +30,7 @@ func (n *network) way(a, b *machine) int {
 	return -1
 }
 
-// reaches says whether a message can go one way on some path.
+// reaches reports whether a message can go one way on some path.
 func (n *network) reaches(a, b *machine) bool {
 	for p := range paths {
 		if n.open(a, b, p) {

@@ -47,17 +47,17 @@ func (r *raft) begin() {
 	r.w.every(raftTick, "raft", r.tick)
 }
 
-// linked says whether two members can talk, as Raft's connections do.
+// linked reports whether two members can talk, as Raft's connections do.
 func (r *raft) linked(a, b *machine) bool {
 	return a.alive() && b.alive() && a.store != nil && b.store != nil && r.w.net.way(a, b) >= 0
 }
 
-// majority says whether most of the voters can write what m says, and m as well.
+// majority reports whether most of the voters can write what m says, and m as well.
 func (r *raft) majority(m *machine) bool {
 	return m != nil && !m.full && r.most(func(v *machine) bool { return r.linked(m, v) && !v.full })
 }
 
-// elects says whether most of the voters vote for m: those that it reaches and that
+// elects reports whether most of the voters vote for m: those that it reaches and that
 // have no more than it has. A vote needs no space.
 func (r *raft) elects(m *machine) bool {
 	return r.most(func(v *machine) bool { return r.votes(v, m) })
@@ -65,7 +65,7 @@ func (r *raft) elects(m *machine) bool {
 
 func (r *raft) votes(v, m *machine) bool { return r.linked(m, v) && v.persisted <= m.persisted }
 
-// most says whether f is true of most of the voters.
+// most reports whether f is true of most of the voters.
 func (r *raft) most(f func(v *machine) bool) bool {
 	n := 0
 	for v := range r.voters {
@@ -76,7 +76,7 @@ func (r *raft) most(f func(v *machine) bool) bool {
 	return n > len(r.voters)/2
 }
 
-// leads says whether m may commit now.
+// leads reports whether m may commit now.
 func (r *raft) leads(m *machine) bool { return m != nil && r.leader == m && r.ready && r.majority(m) }
 
 func (r *raft) tick() bool {

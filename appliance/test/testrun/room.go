@@ -15,7 +15,7 @@ const looks = 3 * time.Second
 // one job more.
 const spare = 0.1
 
-// room says whether a job may begin beside those that run. One more than
+// room reports whether a job may begin beside those that run. One more than
 // processors always run, as many jobs wait more than they compute; more of them,
 // to a limit that memory sets, while the processors have nothing to do.
 func room(running int, idle float64) bool {

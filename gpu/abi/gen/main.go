@@ -131,7 +131,7 @@ func goSource() []byte {
 	for _, c := range commands {
 		p("case Op%s: return %d, true\n", c.Name, argSize(c))
 	}
-	p("}\nreturn 0, false\n}\n\n// TakesInline says whether variable data may follow the arguments.\nfunc (o Op) TakesInline() bool {\nswitch o {\ncase ")
+	p("}\nreturn 0, false\n}\n\n// TakesInline reports whether variable data may follow the arguments.\nfunc (o Op) TakesInline() bool {\nswitch o {\ncase ")
 	var with []string
 	for _, c := range commands {
 		if c.Inline != "" {

@@ -237,7 +237,7 @@ func coverage(t *cudaapi.Table) []byte {
 	return b.Bytes()
 }
 
-// refuses says whether a call of f ends in a refusal.
+// refuses reports whether a call of f ends in a refusal.
 func refuses(t *cudaapi.Table, f *cudaapi.Function) bool {
 	for f.How == cudaapi.As || f.How == cudaapi.PerThread {
 		f = t.Function(f.Target)

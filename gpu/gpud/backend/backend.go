@@ -121,7 +121,7 @@ func (r *Runner) List() ([]string, error) {
 	return ids, nil
 }
 
-// Alive says whether id's backend runs.
+// Alive reports whether id's backend runs.
 func (r *Runner) Alive(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

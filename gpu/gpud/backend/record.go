@@ -21,7 +21,7 @@ func recordOf(pid int) (record, error) {
 	return record{PID: pid, Started: started, Boot: boot}, err
 }
 
-// runs says whether the recorded process still runs. A zombie does not.
+// runs reports whether the recorded process still runs. A zombie does not.
 func (r record) runs() bool {
 	now, err := recordOf(r.PID)
 	return err == nil && now == r

@@ -281,7 +281,7 @@ func printable(s string, shortest, longest int) bool {
 	return true
 }
 
-// ValidID says whether a vGPU's id is one: printable ASCII without spaces or
+// ValidID reports whether a vGPU's id is one: printable ASCII without spaces or
 // slashes, at most MaxID bytes.
 func ValidID(s string) bool {
 	if !printable(s, 1, MaxID) {

@@ -18,7 +18,7 @@ type Capability uint32
 // DefaultCapability is a device's that says nothing else.
 const DefaultCapability Capability = 90
 
-// better says whether PTX for architecture a is preferred to that for b: the
+// better reports whether PTX for architecture a is preferred to that for b: the
 // newest that the device covers, or else the oldest.
 func (c Capability) better(a, b uint32) bool {
 	if a <= uint32(c) && b <= uint32(c) {

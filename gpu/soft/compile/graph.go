@@ -23,7 +23,7 @@ const (
 	termExit
 )
 
-// synchronizes says whether lanes wait for each other at an instruction.
+// synchronizes reports whether lanes wait for each other at an instruction.
 func synchronizes(in *ptx.Inst) bool {
 	switch in.Op {
 	case "bar", "barrier":

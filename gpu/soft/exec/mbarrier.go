@@ -8,7 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
 )
 
-// mbarrier makes the step of an operation on an mbarrier. A wait never blocks: it says whether the phase has ended, and the kernel asks again.
+// mbarrier makes the step of an operation on an mbarrier. A wait never blocks: it reports whether the phase has ended, and the kernel asks again.
 func mbarrier(o *ir.MBarrier) step {
 	a := reached(o.Access)
 	return masked(func(m *machine, act []uint32) error {

@@ -292,7 +292,7 @@ func directed64(op arith, a, b, c uint64, mode Rounding) uint64 {
 	return b64(v)
 }
 
-// adjust says whether a result rounded to nearest lies on the wrong side.
+// adjust reports whether a result rounded to nearest lies on the wrong side.
 func adjust(acc big.Accuracy, mode Rounding, negative bool) bool {
 	switch mode {
 	case TowardZero:

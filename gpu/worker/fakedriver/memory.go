@@ -122,7 +122,7 @@ func (c *Context) at(address, n uint64) ([]byte, error) {
 	return within(c.memory, address, n)
 }
 
-// check says whether there are n bytes, on the device or evicted.
+// check reports whether there are n bytes, on the device or evicted.
 func (c *Context) check(address, n uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ func Worst(checks []Check) Outcome {
 	return worst
 }
 
-// Failed says whether one of the checks failed.
+// Failed reports whether one of the checks failed.
 func Failed(checks []Check) bool { return Worst(checks) == Failure }
 
 const (

@@ -18,7 +18,7 @@ import (
 
 func init() { lipgloss.SetHasDarkBackground(true) }
 
-// Plain says whether a terminal ($TERM) may have no characters but ASCII: real
+// Plain reports whether a terminal ($TERM) may have no characters but ASCII: real
 // ones on a serial line, and whatever calls itself one.
 func Plain(term string) bool {
 	for _, known := range []string{"linux", "xterm", "screen", "tmux", "rxvt", "alacritty", "foot"} {

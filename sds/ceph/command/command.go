@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %s (%d)", e.Program, e.Verb, e.Says, int(e.Errno))
 }
 
-// Is says whether a program ended with the errno.
+// Is reports whether a program ended with the errno.
 func Is(err error, errno syscall.Errno) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Errno == errno

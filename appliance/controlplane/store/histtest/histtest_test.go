@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/storetest"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/histtest"
 )
 
@@ -37,7 +37,7 @@ func (s slow) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 }
 
 func TestGoodStore(t *testing.T) {
-	r := run(slow{storetest.NewMemory()}, 300*time.Millisecond)
+	r := run(slow{memstore.New()}, 300*time.Millisecond)
 	if done, refused, open := r.Counts(); done < 50 || refused == 0 || open != 0 {
 		t.Errorf("%d done, %d refused, %d open: the workload tests little", done, refused, open)
 	}
@@ -95,7 +95,7 @@ func (s *stale) Get(ctx context.Context, kind api.Kind, id string) (api.Object, 
 
 // A check that finds nothing wrong with a wrong store checks nothing.
 func TestBadStores(t *testing.T) {
-	memory := func() slow { return slow{storetest.NewMemory()} }
+	memory := func() slow { return slow{memstore.New()} }
 	for name, target := range map[string]func() histtest.Target{
 		"loses writes": func() histtest.Target { return &forgetful{slow: memory()} },
 		"reads stale":  func() histtest.Target { return &stale{slow: memory(), old: map[string]api.Object{}} },

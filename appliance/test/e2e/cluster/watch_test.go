@@ -137,7 +137,7 @@ func (w *watch) look() {
 	}
 }
 
-// migrates says whether these are a migration's two ends: the younger one came
+// migrates reports whether these are a migration's two ends: the younger one came
 // to take over. One that was started to run came too early, always.
 func migrates(all []machine) bool {
 	if len(all) != 2 || all[0].node == all[1].node || all[0].stopped || all[1].stopped {

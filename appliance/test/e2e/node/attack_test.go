@@ -266,7 +266,7 @@ func (e *eyes) saw(mark []byte) bool {
 	return slices.ContainsFunc(e.seen, func(f []byte) bool { return bytes.Contains(f, mark) })
 }
 
-// sawFrom says whether an IPv4 packet came from the address.
+// sawFrom reports whether an IPv4 packet came from the address.
 func (e *eyes) sawFrom(a netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

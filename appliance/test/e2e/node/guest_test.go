@@ -85,7 +85,7 @@ func (g guest) setUp(t *testing.T) {
 	}
 }
 
-// aborted says whether the instance's QEMU has ended by a fault of its own
+// aborted reports whether the instance's QEMU has ended by a fault of its own
 // emulator, which guests of two processors meet now and then (QEMU 10.0,
 // docs/notes/guests.md). Nothing of ours can keep it from that.
 func (g guest) aborted(t *testing.T) bool {

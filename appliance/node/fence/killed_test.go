@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whom it kills stands in the book before the signal is sent, and another
+// Whom it kills is in the log before the signal is sent, and another
 // basalt-fence reads it there.
 func TestVictimsAreWrittenDownFirst(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
-		kill := d.hunter.kill
-		d.hunter.kill = func(fd int) error {
-			if b, err := openBook(d.files.run, d.boot); err != nil || len(b.list) != 1 || b.list[0].Instance != "moved" {
+		kill := d.reaper.kill
+		d.reaper.kill = func(fd int) error {
+			if b, err := openKillLog(d.files.run, d.boot); err != nil || len(b.list) != 1 || b.list[0].Instance != "moved" {
 				t.Errorf("killed before it was written down: %+v, %v", b.list, err)
 			}
 			return kill(fd)
@@ -28,19 +28,19 @@ func TestVictimsAreWrittenDownFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, "killed", moved)
-	if b, err := openBook(n.dir, n.d.boot); err != nil || len(b.list) != 1 {
+	if b, err := openKillLog(n.dir, n.d.boot); err != nil || len(b.list) != 1 {
 		t.Errorf("%+v, %v", b, err)
 	}
-	if b, err := openBook(n.dir, "another boot"); err != nil || len(b.list) != 0 {
+	if b, err := openKillLog(n.dir, "another boot"); err != nil || len(b.list) != 0 {
 		t.Errorf("of another boot: %+v, %v", b, err)
 	}
 	writeFile(t, filepath.Join(n.dir, victimFile), "{")
-	if b, err := openBook(n.dir, n.d.boot); err == nil || len(b.list) != 0 {
+	if b, err := openKillLog(n.dir, n.d.boot); err == nil || len(b.list) != 0 {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
 
-// A book that cannot be written holds up no kill.
+// A log that cannot be written holds up no kill.
 func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	n := start(t, "none", func(d *Daemon) {
 		if err := os.Mkdir(filepath.Join(d.files.run, victimFile), 0o700); err != nil {
@@ -55,10 +55,10 @@ func TestKillsWhomItCannotWriteDown(t *testing.T) {
 	n.until(t, "reported", func(s Status) bool { return len(s.Fenced) == 1 })
 }
 
-// Of those that stand in the book, who is still there is killed; who is gone, or
+// Of those that are in the log, who is still there is killed; who is gone, or
 // is another, is not looked for.
 func TestRecall(t *testing.T) {
-	h := newHunter()
+	h := newReaper()
 	h.proc = t.TempDir()
 	var pids []int
 	began := func(pid int, name string, ticks int) {
@@ -80,11 +80,11 @@ func TestRecall(t *testing.T) {
 	began(pids[0], "alive", 100)
 	began(pids[1], "other", 100)
 	began(pids[2], "again", 201)
-	h.book = &book{list: []Victim{
+	h.killLog = &killLog{list: []Killed{
 		{Instance: "alive", PID: pids[0], At: 2 * sec}, {Instance: "changed", PID: pids[1], At: 2 * sec},
 		{Instance: "again", PID: pids[2], At: 2 * sec}, {Instance: "gone", PID: 1 << 30, At: 2 * sec}}}
 	gone, left := h.recall()
-	name := func(vs []Victim) (all []string) {
+	name := func(vs []Killed) (all []string) {
 		for _, v := range vs {
 			all = append(all, v.Instance)
 		}

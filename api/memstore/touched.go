@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 )
 
 // Touched says who was touched since a mark.
-func (m *Memory) Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error) {
+func (m *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error) {
 	m.mu.Lock() // until a batch is through
 	defer m.mu.Unlock()
 	return m.touches.Since(since, kinds...), ctx.Err()

@@ -11,7 +11,7 @@ func asksBarrier(t *testing.T, s *Store) bool {
 	t.Helper()
 	var before uint64
 	eventually(t, "no answer", func() bool { // on a busy machine it may have to be elected again
-		s.pulse.last.Store(-time.Hour.Nanoseconds())
+		s.heartbeat.last.Store(-time.Hour.Nanoseconds())
 		before = s.raft.LastIndex()
 		_, err := s.ReadIndex(t.Context())
 		return err == nil

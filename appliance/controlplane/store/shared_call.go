@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// question asks something that costs a round through the cluster for many
+// sharedCall asks something that costs a round through the cluster for many
 // callers at once. One is under way at most; who comes meanwhile shares the
 // next one, because the answer to one that was asked before the caller came may
 // be older than what the caller must see.
 //
 //	idle ─ask─► under way ─answer─► idle, or under way for those who came meanwhile
-type question[T any] struct {
+type sharedCall[T any] struct {
 	fn    func(context.Context) (T, error)
 	limit time.Duration // of one round
 	run   func(func()) bool
@@ -29,7 +29,7 @@ type round[T any] struct {
 }
 
 // ask is the answer of a round that begins after the call did.
-func (q *question[T]) ask(ctx context.Context) (answer T, err error) {
+func (q *sharedCall[T]) ask(ctx context.Context) (answer T, err error) {
 	q.mu.Lock()
 	if q.next == nil {
 		q.next = &round[T]{done: make(chan struct{})}
@@ -52,7 +52,7 @@ func (q *question[T]) ask(ctx context.Context) (answer T, err error) {
 }
 
 // rounds asks until nobody waits.
-func (q *question[T]) rounds() {
+func (q *sharedCall[T]) rounds() {
 	for {
 		q.mu.Lock()
 		r := q.next

@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 )
 
 // note appends the event of a batch that has changed something.
-func (m *Memory) note(n *api.AuditNote, t *txn) {
+func (m *Store) note(n *api.AuditNote, t *txn) {
 	if n == nil || len(t.events) == 0 {
 		return
 	}
@@ -44,7 +44,7 @@ func (m *Memory) note(n *api.AuditNote, t *txn) {
 var memoryKey = []byte("a key that tests know")
 
 // Audit is one page of the audit trail.
-func (m *Memory) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
+func (m *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of := func(e api.AuditEvent) (string, int64) { return e.Organization, e.Seq }

@@ -6,9 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// die tells the guest that nothing completes any more, and wakes all who wait.
+// fail tells the guest that nothing completes any more, and wakes all who wait.
 // cause is nil when the guest left.
-func (s *Session) die(cause error) {
+func (s *Session) fail(cause error) {
 	if s.shared == nil {
 		return
 	}
@@ -30,12 +30,12 @@ func (s *Session) die(cause error) {
 	s.wakeByMessage()
 }
 
-// buryTime is how long the device's running work may take to stop. The process
+// releaseTime is how long the device's running work may take to stop. The process
 // ends afterwards, which frees the rest.
-const buryTime = 500 * time.Millisecond
+const releaseTime = 500 * time.Millisecond
 
-// bury destroys the contexts, gives the VRAM back and unmaps the regions.
-func (s *Session) bury() {
+// releaseAll destroys the contexts, gives the VRAM back and unmaps the regions.
+func (s *Session) releaseAll() {
 	s.buried = true
 	var contexts []*contextObject
 	for ctx := range s.contexts {
@@ -57,7 +57,7 @@ func (s *Session) bury() {
 	select {
 	case <-buried:
 		stopped = true
-	case <-time.After(buryTime):
+	case <-time.After(releaseTime):
 		s.log.Warn("the device's work does not stop")
 	}
 	for _, ctx := range contexts {
@@ -94,7 +94,7 @@ func (s *Session) bury() {
 // awaitRequests takes the answers of requests that are under way, so that
 // memory reserved by them is given back and contexts made by them go.
 func (s *Session) awaitRequests() {
-	for deadline := time.Now().Add(buryTime); s.requests > 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(releaseTime); s.requests > 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		s.guard(func() { _ = s.runPosted() })
 	}
 }

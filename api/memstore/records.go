@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ func (t *txn) record(c api.Command) (o api.Object, done bool, err error) {
 }
 
 // keep the records of a batch, and let go of those that it says.
-func (m *Memory) keep(t *txn) {
+func (m *Store) keep(t *txn) {
 	for _, r := range t.records {
 		if r.Spec.End.Before(m.horizon) {
 			continue
@@ -61,7 +61,7 @@ func (m *Memory) keep(t *txn) {
 const expireMost = 4096
 
 // Records is one page of usage records.
-func (m *Memory) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
+func (m *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := cmp.Or(ctx.Err(), q.Check()); err != nil {
 		return page, err
 	}

@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 
 // tell keeps the events of a batch that is about to be committed, and what it
 // adds to histories.
-func (m *Memory) tell(t *txn, asked string) {
+func (m *Store) tell(t *txn, asked string) {
 	was := map[key]*api.Object{}
 	for _, e := range t.events {
 		k := key{e.Object.Kind, e.Object.Meta.ID}
@@ -26,7 +26,7 @@ func (m *Memory) tell(t *txn, asked string) {
 }
 
 // Events is one page of the events for webhooks.
-func (m *Memory) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
+func (m *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	page.Items, page.More, err = trail(m.told, q, q.Limit, func(e api.WebhookEvent) (string, int64) { return e.Organization, e.Seq })

@@ -64,7 +64,7 @@ func (l *leaser) Contended() bool {
 // A lease that a kernel keeps beyond its end is joined while nobody else waits.
 func TestGateOutlasted(t *testing.T) {
 	h := &leaser{t: t, length: time.Millisecond}
-	g := newGate(h, &meter{})
+	g := newLeaseGate(h, &meter{})
 	if err := g.Enter(); err != nil || g.Outlasted() {
 		t.Fatalf("Enter: %v; outlasted: %v", err, g.Outlasted())
 	}
@@ -91,7 +91,7 @@ func TestGateOutlasted(t *testing.T) {
 func TestGateSharesOneLease(t *testing.T) {
 	h := &leaser{t: t, length: time.Millisecond}
 	var m meter
-	g := newGate(h, &m)
+	g := newLeaseGate(h, &m)
 	var all sync.WaitGroup
 	const goroutines, turns = 8, 200
 	for range goroutines {
@@ -122,7 +122,7 @@ func TestGateSharesOneLease(t *testing.T) {
 
 func TestGateYieldsWhenIdle(t *testing.T) {
 	h := &leaser{t: t, length: time.Hour}
-	g := newGate(h, &meter{})
+	g := newLeaseGate(h, &meter{})
 	for i := range 3 {
 		if err := errors.Join(g.Enter(), g.Enter()); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestGateYieldsWhenIdle(t *testing.T) {
 
 func TestGateEndsWaiting(t *testing.T) {
 	h := &leaser{t: t, block: make(chan struct{})}
-	g := newGate(h, &meter{})
+	g := newLeaseGate(h, &meter{})
 	ended := make(chan error, 3)
 	for range cap(ended) {
 		go func() { ended <- g.Enter() }()

@@ -9,10 +9,10 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/abi"
 )
 
-// gate is the session's Gate over the host's leases. All its users share one
+// leaseGate is the session's Gate over the host's leases. All its users share one
 // lease; when it has expired, all must leave before the next is asked for,
 // because asking gives the old one back.
-type gate struct {
+type leaseGate struct {
 	host  Host
 	meter *meter
 	ctx   context.Context
@@ -32,15 +32,15 @@ type gate struct {
 	residency residency
 }
 
-func newGate(h Host, m *meter) *gate {
-	g := &gate{host: h, meter: m, residency: residency{contexts: map[Context]bool{}}}
+func newLeaseGate(h Host, m *meter) *leaseGate {
+	g := &leaseGate{host: h, meter: m, residency: residency{contexts: map[Context]bool{}}}
 	g.ctx, g.end = context.WithCancel(context.Background())
 	g.change = sync.NewCond(&g.mu)
 	return g
 }
 
 // Enter implements Gate. It fails with abi.ErrUnavailable when the session ends.
-func (g *gate) Enter() error {
+func (g *leaseGate) Enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for {
@@ -71,7 +71,7 @@ func (g *gate) Enter() error {
 
 // alone calls f while the session's memory is on the device and no work of it runs
 // there: what runs leaves at the end of its lease, or before.
-func (g *gate) alone(f func() error) error {
+func (g *leaseGate) alone(f func() error) error {
 	for {
 		if err := g.Enter(); err != nil {
 			return err
@@ -98,7 +98,7 @@ func (g *gate) alone(f func() error) error {
 }
 
 // acquire is called with mu held, and gives it up while it waits.
-func (g *gate) acquire() error {
+func (g *leaseGate) acquire() error {
 	g.acquiring = true
 	g.mu.Unlock()
 	lease, err := g.host.Acquire(g.ctx)
@@ -114,7 +114,7 @@ func (g *gate) acquire() error {
 }
 
 // Expired implements Gate.
-func (g *gate) Expired() bool {
+func (g *leaseGate) Expired() bool {
 	return g.ctx.Err() != nil || time.Now().UnixNano() >= g.until.Load()
 }
 
@@ -123,12 +123,12 @@ func (g *gate) Expired() bool {
 const outlasted = 50 * time.Millisecond
 
 // Outlasted implements LongGate.
-func (g *gate) Outlasted() bool {
+func (g *leaseGate) Outlasted() bool {
 	return g.ctx.Err() == nil && time.Now().UnixNano() >= g.until.Load()+int64(outlasted) && !g.host.Contended()
 }
 
 // Leave implements Gate.
-func (g *gate) Leave(busyNanos, launches uint64) {
+func (g *leaseGate) Leave(busyNanos, launches uint64) {
 	g.meter.gpuNanos.Add(busyNanos)
 	g.meter.launches.Add(launches)
 	g.mu.Lock()
@@ -147,7 +147,7 @@ func (g *gate) Leave(busyNanos, launches uint64) {
 }
 
 // yieldUnused is called with mu held.
-func (g *gate) yieldUnused() {
+func (g *leaseGate) yieldUnused() {
 	if g.have && g.users == 0 {
 		g.have = false
 		g.host.Yield()
@@ -155,7 +155,7 @@ func (g *gate) yieldUnused() {
 }
 
 // close ends all waiting and makes Expired true.
-func (g *gate) close() {
+func (g *leaseGate) close() {
 	g.end()
 	g.mu.Lock()
 	defer g.mu.Unlock()

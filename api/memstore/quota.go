@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // Sums are what is in use of each quota in a project or an organization.
-func (m *Memory) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
+func (m *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	t := &txn{base: m.objects}

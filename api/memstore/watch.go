@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"context"
@@ -29,12 +29,12 @@ func (w *watcher) push(events []api.Event) bool {
 }
 
 // Watch streams changes; the package comment says which.
-func (m *Memory) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
+func (m *Store) Watch(ctx context.Context, since int64) (<-chan api.Event, error) {
 	return m.WatchKinds(ctx, since)
 }
 
 // WatchKinds is Watch for objects of these kinds only; none named: of all.
-func (m *Memory) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
+func (m *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) (<-chan api.Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (m *Memory) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind)
 }
 
 // backlog is what a watch from since starts with.
-func (m *Memory) backlog(since int64) []api.Event {
+func (m *Store) backlog(since int64) []api.Event {
 	oldest := m.revision - int64(len(m.history)) // resuming after this one is possible
 	if since > 0 && since >= oldest && since <= m.revision {
 		return slices.Clone(m.history[since-oldest:])
@@ -85,7 +85,7 @@ func (m *Memory) backlog(since int64) []api.Event {
 	return append(events, api.Event{Revision: m.revision, Type: api.EventSync})
 }
 
-func (m *Memory) forget(w *watcher) {
+func (m *Store) forget(w *watcher) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.watchers, w)

@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // chronicle keeps what one change adds to the history of its instance.
-func (m *Memory) chronicle(before *api.Object, e api.Event, t *txn, asked string) {
+func (m *Store) chronicle(before *api.Object, e api.Event, t *txn, asked string) {
 	id := api.InstanceID(e.Object.Meta.ID)
 	if e.Object.Kind == api.KindInstance && e.Type == api.EventRemove {
 		delete(m.chronicles, id)
@@ -21,7 +21,7 @@ func (m *Memory) chronicle(before *api.Object, e api.Event, t *txn, asked string
 }
 
 // History of an instance, newest first.
-func (m *Memory) History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error) {
+func (m *Store) History(ctx context.Context, id api.InstanceID) ([]api.InstanceEvent, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := slices.Clone(m.chronicles[id])

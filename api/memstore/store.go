@@ -1,4 +1,6 @@
-package storetest
+// Package memstore is a store of objects in memory: the fake for tests of what stands
+// on a store. It does what api/storetest says, whose suite it passes.
+package memstore
 
 import (
 	"context"
@@ -11,7 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Limits of the memory store.
+// Limits of the store.
 const (
 	historyLen  = 2048 // changes that a watch can resume over
 	rememberIDs = 1024 // batches
@@ -23,8 +25,8 @@ type key struct {
 	id   string
 }
 
-// Memory is a store without a disk.
-type Memory struct {
+// Store is a store without a disk.
+type Store struct {
 	mu       sync.Mutex // guards everything below
 	objects  map[key]api.Object
 	ids      map[api.Kind][]string // of the objects, sorted
@@ -44,13 +46,13 @@ type Memory struct {
 	chronicles map[api.InstanceID][]api.InstanceEvent // oldest first
 }
 
-// NewMemory is an empty store.
-func NewMemory() *Memory {
-	return &Memory{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, chronicles: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
+// New returns an empty store.
+func New() *Store {
+	return &Store{objects: map[key]api.Object{}, ids: map[api.Kind][]string{}, claims: map[string]key{}, records: map[string][]api.UsageRecord{}, chronicles: map[api.InstanceID][]api.InstanceEvent{}, batches: map[string][]api.Object{}, watchers: map[*watcher]struct{}{}}
 }
 
 // Apply does all of a batch, or none of it.
-func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
+func (m *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func (m *Memory) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	return results, nil
 }
 
-func (m *Memory) commit(t *txn) {
+func (m *Store) commit(t *txn) {
 	for _, e := range t.events {
 		m.touches.Note(api.TouchOf(e.Object))
 	}
@@ -129,7 +131,7 @@ func (m *Memory) commit(t *txn) {
 	}
 }
 
-func (m *Memory) remember(id string, results []api.Object) {
+func (m *Store) remember(id string, results []api.Object) {
 	m.batches[id] = results
 	m.batchIDs = append(m.batchIDs, id)
 	if len(m.batchIDs) > rememberIDs {
@@ -139,7 +141,7 @@ func (m *Memory) remember(id string, results []api.Object) {
 }
 
 // Get is one object, or CodeNotFound.
-func (m *Memory) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
+func (m *Store) Get(ctx context.Context, kind api.Kind, id string) (api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Object{}, err
 	}
@@ -153,7 +155,7 @@ func (m *Memory) Get(ctx context.Context, kind api.Kind, id string) (api.Object,
 }
 
 // List is one page of a kind's objects.
-func (m *Memory) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
+func (m *Store) List(ctx context.Context, q api.ListQuery) (api.ListPage, error) {
 	if err := ctx.Err(); err != nil {
 		return api.ListPage{}, err
 	}
@@ -178,7 +180,7 @@ func (m *Memory) List(ctx context.Context, q api.ListQuery) (api.ListPage, error
 }
 
 // byName fills the page in the order of names.
-func (m *Memory) byName(page *api.ListPage, q api.ListQuery) error {
+func (m *Store) byName(page *api.ListPage, q api.ListQuery) error {
 	place, err := q.Place()
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (m *Memory) byName(page *api.ListPage, q api.ListQuery) error {
 }
 
 // Revision of the last change.
-func (m *Memory) Revision() int64 {
+func (m *Store) Revision() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.revision

@@ -14,89 +14,89 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Catch is what a hunt brought: who is gone since the last one, and who got
+// SweepResult is what a sweep brought: who is gone since the last one, and who got
 // SIGKILL and is not. Only without either Dying or Err nothing was left.
-type Catch struct {
-	Gone, Dying []Victim
+type SweepResult struct {
+	Gone, Dying []Killed
 	Err         error
-	Unwritten   error // why the victims' file does not name them all
+	Unwritten   error // why the file of killed processes does not name them all
 }
 
-// hunt is one order to the hunter.
-type hunt struct {
+// sweep is one order to the reaper.
+type sweep struct {
 	began time.Duration
 	spare func(id string) bool
 	look  bool // do not kill: who would be killed comes back as Dying
 }
 
 const (
-	// goneWait is how long a hunt waits for those it killed.
+	// goneWait is how long a sweep waits for those it killed.
 	goneWait = 100 * time.Millisecond
 	// maxCmdline of a QEMU; libvirt puts -name at its beginning.
 	maxCmdline = 256 << 10
 )
 
-// hunter finds and kills. One goroutine owns it.
-type hunter struct {
-	proc  string // "/proc"
-	kill  func(pidfd int) error
-	dying map[int]dying // by pid
-	book  *book
+// reaper finds and kills. One goroutine owns it.
+type reaper struct {
+	proc    string // "/proc"
+	kill    func(pidfd int) error
+	dying   map[int]dying // by pid
+	killLog *killLog
 }
 
 type dying struct {
-	Victim
+	Killed
 	pidfd int
 }
 
-func newHunter() *hunter {
-	return &hunter{proc: "/proc", dying: map[int]dying{}, book: &book{}, kill: func(pidfd int) error {
+func newReaper() *reaper {
+	return &reaper{proc: "/proc", dying: map[int]dying{}, killLog: &killLog{}, kill: func(pidfd int) error {
 		return unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 	}}
 }
 
-// run a hunt: every QEMU of an instance that is not spared.
-func (h *hunter) run(o hunt) (c Catch) {
-	pids, err := h.pids()
+// run a sweep: every QEMU of an instance that is not spared.
+func (r *reaper) run(o sweep) (c SweepResult) {
+	pids, err := r.pids()
 	if err != nil {
-		return Catch{Err: err}
+		return SweepResult{Err: err}
 	}
 	var errs []error
-	var sentenced []Victim
+	var marked []Killed
 	for _, pid := range pids {
-		if _, known := h.dying[pid]; known {
+		if _, known := r.dying[pid]; known {
 			continue
 		}
-		if err := h.try(o.began, pid, o.spare); err != nil {
+		if err := r.try(o.began, pid, o.spare); err != nil {
 			errs = append(errs, fmt.Errorf("process %d: %w", pid, err))
 		}
-		if d, found := h.dying[pid]; found {
-			sentenced = append(sentenced, d.Victim)
+		if d, found := r.dying[pid]; found {
+			marked = append(marked, d.Killed)
 		}
 	}
-	if len(sentenced) > 0 && !o.look {
-		c.Unwritten = h.book.add(sentenced)
+	if len(marked) > 0 && !o.look {
+		c.Unwritten = r.killLog.add(marked)
 	}
 	// Again each time: a signal that failed may succeed.
-	for pid, d := range h.dying {
+	for pid, d := range r.dying {
 		if o.look {
 			break
 		}
-		if err := h.kill(d.pidfd); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := r.kill(d.pidfd); err != nil && !errors.Is(err, unix.ESRCH) {
 			errs = append(errs, fmt.Errorf("process %d: SIGKILL: %w", pid, err))
 		}
 	}
-	c.Gone, err = h.reap()
+	c.Gone, err = r.reap()
 	c.Err = errors.Join(append(errs, err)...)
-	for _, d := range h.dying {
-		c.Dying = append(c.Dying, d.Victim)
+	for _, d := range r.dying {
+		c.Dying = append(c.Dying, d.Killed)
 	}
 	return c
 }
 
 // pids of this PID namespace.
-func (h *hunter) pids() ([]int, error) {
-	d, err := os.Open(h.proc)
+func (r *reaper) pids() ([]int, error) {
+	d, err := os.Open(r.proc)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +115,10 @@ func (h *hunter) pids() ([]int, error) {
 }
 
 // try takes a process among the dying if it is one to kill.
-func (h *hunter) try(now time.Duration, pid int, spare func(id string) bool) error {
+func (r *reaper) try(now time.Duration, pid int, spare func(id string) bool) error {
 	// The name of the program comes first: it can be read without the
 	// process's memory lock, which one in trouble may hold for ever.
-	is, err := h.isQEMU(pid)
+	is, err := r.isQEMU(pid)
 	if err != nil || !is {
 		return err
 	}
@@ -128,16 +128,16 @@ func (h *hunter) try(now time.Duration, pid int, spare func(id string) bool) err
 	if err != nil {
 		return gone(err)
 	}
-	id, err := h.instance(pid)
+	id, err := r.instance(pid)
 	if err != nil || id == "" || spare(id) {
 		return errors.Join(gone(err), unix.Close(fd))
 	}
-	h.dying[pid] = dying{Victim{Instance: id, PID: pid, At: now}, fd}
+	r.dying[pid] = dying{Killed{Instance: id, PID: pid, At: now}, fd}
 	return nil
 }
 
-func (h *hunter) isQEMU(pid int) (bool, error) {
-	dir := filepath.Join(h.proc, strconv.Itoa(pid))
+func (r *reaper) isQEMU(pid int) (bool, error) {
+	dir := filepath.Join(r.proc, strconv.Itoa(pid))
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))
 	if err == nil {
 		return strings.HasPrefix(filepath.Base(exe), "qemu-"), nil
@@ -154,8 +154,8 @@ func (h *hunter) isQEMU(pid int) (bool, error) {
 }
 
 // instance of a QEMU; empty: none of Basalt's.
-func (h *hunter) instance(pid int) (string, error) {
-	f, err := os.Open(filepath.Join(h.proc, strconv.Itoa(pid), "cmdline"))
+func (r *reaper) instance(pid int) (string, error) {
+	f, err := os.Open(filepath.Join(r.proc, strconv.Itoa(pid), "cmdline"))
 	if err != nil {
 		return "", err
 	}
@@ -188,11 +188,11 @@ func instanceOf(argv []string) string {
 
 // reap waits a moment for the dying and returns those that are gone: all of
 // their threads have ended.
-func (h *hunter) reap() (out []Victim, err error) {
-	for deadline := time.Now().Add(goneWait); len(h.dying) > 0; {
-		fds := make([]unix.PollFd, 0, len(h.dying))
-		pids := make([]int, 0, len(h.dying))
-		for pid, d := range h.dying {
+func (r *reaper) reap() (out []Killed, err error) {
+	for deadline := time.Now().Add(goneWait); len(r.dying) > 0; {
+		fds := make([]unix.PollFd, 0, len(r.dying))
+		pids := make([]int, 0, len(r.dying))
+		for pid, d := range r.dying {
 			fds = append(fds, unix.PollFd{Fd: int32(d.pidfd), Events: unix.POLLIN})
 			pids = append(pids, pid)
 		}
@@ -202,9 +202,9 @@ func (h *hunter) reap() (out []Victim, err error) {
 		}
 		for i, fd := range fds {
 			if fd.Revents&unix.POLLIN != 0 {
-				out = append(out, h.dying[pids[i]].Victim)
-				_ = unix.Close(h.dying[pids[i]].pidfd)
-				delete(h.dying, pids[i])
+				out = append(out, r.dying[pids[i]].Killed)
+				_ = unix.Close(r.dying[pids[i]].pidfd)
+				delete(r.dying, pids[i])
 			}
 		}
 		if left <= 0 {

@@ -1,4 +1,4 @@
-package storetest
+package memstore
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ func (o owned) compare(p owned) int {
 }
 
 // rollUp adds a new usage record to the use of its hour.
-func (m *Memory) rollUp(r api.UsageRecord) {
+func (m *Store) rollUp(r api.UsageRecord) {
 	u, _ := api.UseOf(r) // it has one
 	m.touches.Note(api.TouchNote{Organization: r.Meta.Organization, Kind: api.KindUsageRecord, Hour: u.Hour})
 	row := owned{r.Meta.Organization, u}
@@ -32,7 +32,7 @@ func (m *Memory) rollUp(r api.UsageRecord) {
 }
 
 // Use is one page of an organization's use.
-func (m *Memory) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
+func (m *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
 	if err := cmp.Or(ctx.Err(), q.Check()); err != nil {
 		return page, err
 	}
@@ -51,7 +51,7 @@ func (m *Memory) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err
 }
 
 // checkUse refuses commands for organizations that have used something since.
-func (m *Memory) checkUse(all []api.Command) error {
+func (m *Store) checkUse(all []api.Command) error {
 	for _, c := range all {
 		if c.Used == nil {
 			continue

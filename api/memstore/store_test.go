@@ -1,16 +1,17 @@
-package storetest_test
+package memstore_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/storetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) storetest.Store { return storetest.NewMemory() })
+	storetest.Run(t, func(*testing.T) storetest.Store { return memstore.New() })
 }
 
 func put(t *testing.T, s storetest.Store, n int64) {
@@ -24,7 +25,7 @@ func put(t *testing.T, s storetest.Store, n int64) {
 
 // A watcher behind by more than the store keeps is let go, and begins anew.
 func TestMemoryLetsSlowWatchersGo(t *testing.T) {
-	s := storetest.NewMemory()
+	s := memstore.New()
 	put(t, s, 1)
 	ctx, cancel := patience.Context(t.Context(), time.Minute)
 	defer cancel()
