@@ -145,12 +145,6 @@ func Map[T any](s *Set) map[string]T {
 	return s.tables[kind].(*tableOf[T]).objects
 }
 
-// Get returns one object.
-func Get[T any](s *Set, id string) (T, bool) {
-	t, ok := Map[T](s)[id]
-	return t, ok
-}
-
 // List returns the objects of a type in the order of their IDs.
 func List[T any](s *Set) []T { return Sorted(Map[T](s)) }
 
