@@ -9,6 +9,7 @@
 //     failed, every skip with its reason, and at the end a count;
 //   - again.go runs a few tests that failed once more, alone;
 //   - times.go compares with the times in the tree and with the layer's budget;
+//   - evidence.go keeps what unsteady tests left;
 //   - history.go remembers the runs on this machine, and which tests were
 //     unsteady in them.
 //
@@ -125,6 +126,9 @@ func (o options) main(ctx context.Context, out io.Writer) (code int, err error) 
 	var unsteady []test
 	if again := r.again(); code != 0 && len(again) > 0 && ctx.Err() == nil {
 		code, unsteady = runAgain(ctx, again, out, kept)
+		if err := o.keepEvidence(kept, unsteady, time.Now()); err != nil {
+			fmt.Fprintln(out, "testrun: what unsteady tests left is not kept:", err)
+		}
 	}
 	o.account(r, before, out)
 	r.name(out)

@@ -31,6 +31,11 @@ func (t test) String() string {
 	return t.pkg + "." + t.name
 }
 
+// folder of a test in that of what is kept.
+func (t test) folder(kept string) string {
+	return filepath.Join(kept, strings.ReplaceAll(strings.TrimPrefix(t.pkg, module+"/"), "/", "_"), filepath.FromSlash(t.name))
+}
+
 // report collects what the tests say. Its methods may be called concurrently.
 type report struct {
 	out  io.Writer
@@ -102,7 +107,7 @@ func (r *report) fail(at test, took float64) {
 // keep the output of what failed beside what the test itself has kept
 // (appliance/test/kit/failed).
 func (r *report) keep(at test, lines []string) {
-	dir := filepath.Join(r.kept, strings.ReplaceAll(strings.TrimPrefix(at.pkg, module+"/"), "/", "_"), filepath.FromSlash(at.name))
+	dir := at.folder(r.kept)
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "output.txt"), []byte(strings.Join(lines, "")), 0o644)

@@ -147,6 +147,7 @@ static void ipc_memory(void)
 	(void)demo_start("vecadd");
 	CHECK(cuMemAlloc(&p, SIZE));
 	CHECK(cuMemsetD8(p, 7, SIZE));
+	CHECK(cuCtxSynchronize()); /* no stream of the other process waits for it */
 	h = export(p);
 	same = export(p + SIZE / 2);
 	EXPECT(memcmp(&h, &same, sizeof h) == 0);
@@ -596,6 +597,7 @@ static void ipc_mapped(void)
 	show(p, 2 * GRANULE, h);
 	show(p + 2 * GRANULE, 2 * GRANULE, h);
 	CHECK(cuMemsetD8(p, 7, 2 * GRANULE));
+	CHECK(cuCtxSynchronize());
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, private, DESCRIPTOR, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(&fd, h, 2, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemExportToShareableHandle(NULL, h, DESCRIPTOR, 0));

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// mostEvidence is how many runs with unsteady tests keep what those left.
+const mostEvidence = 20
+
+// keepEvidence copies what unsteady tests left when they failed to a place that
+// outlives the clone, beside the history, so that their causes can be found
+// although the run has passed. The oldest go.
+func (o options) keepEvidence(kept string, unsteady []test, now time.Time) error {
+	if len(unsteady) == 0 {
+		return nil
+	}
+	all := filepath.Join(filepath.Dir(o.history), "test-unsteady")
+	run := filepath.Join(all, now.UTC().Format("20060102T150405Z"))
+	for _, t := range unsteady {
+		if err := os.CopyFS(t.folder(run), os.DirFS(t.folder(kept))); err != nil {
+			return err
+		}
+	}
+	runs, err := filepath.Glob(filepath.Join(all, "*"))
+	if err != nil {
+		return err
+	}
+	slices.Sort(runs)
+	for _, old := range runs[:max(0, len(runs)-mostEvidence)] {
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
