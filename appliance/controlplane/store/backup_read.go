@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -180,36 +179,4 @@ func (r byteReader) ReadByte() (byte, error) {
 		_, _ = r.b.sum.Write([]byte{raw}) // never fails
 	}
 	return raw, err
-}
-
-// backupObject decodes a record; before is the one before it: objects come in
-// the order of their keys, each once.
-func backupObject(raw []byte, before key, last int64) (api.Object, error) {
-	var o api.Object
-	if err := json.Unmarshal(raw, &o); err != nil {
-		return o, badBackup("an object cannot be read: %v", err)
-	}
-	m := o.Meta
-	if o.Kind == "" || m.ID == "" {
-		return o, badBackup("an object has no kind or no id")
-	}
-	for _, s := range []string{string(o.Kind), m.ID, m.Name, m.Organization, m.Project} {
-		if len(s) > maxNameBytes || strings.IndexByte(s, 0) >= 0 {
-			return o, badBackup("a name is too long, or has a zero byte")
-		}
-	}
-	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
-		return o, badBackup("%v", err)
-	}
-	if err := api.CheckAmounts(api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: m.ID, Uses: o.Uses, Limits: o.Limits}); err != nil {
-		return o, badBackup("%v", err)
-	}
-	k := key{o.Kind, m.ID}
-	if bytes.Compare(join(string(k.kind), k.id), join(string(before.kind), before.id)) <= 0 {
-		return o, badBackup("%s %s is not in its place", k.kind, k.id)
-	}
-	if m.Revision < 1 || m.Revision > last {
-		return o, badBackup("%s %s has revision %d of %d", k.kind, k.id, m.Revision, last)
-	}
-	return o, nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,20 +44,6 @@ func (v view) auditKey() (from int64, key []byte) {
 	return int64(number(raw[:8])), raw[8:]
 }
 
-// VerifyAudit verifies at most so many events after a mark, as this node has them,
-// and answers how far it came; more says that others follow. A domain error with
-// the code conflict says what does not fit.
-func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return after, false, err
-	}
-	err = s.view(func(v view) error {
-		at, more, err = v.verifyAudit(after, limit)
-		return err
-	})
-	return at, more, err
-}
-
 func (v view) verifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bool, err error) {
 	from, key := v.auditKey()
 	c := v.tx.Bucket(bucketAudit).Cursor()
@@ -78,22 +63,6 @@ func (v view) verifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bo
 		at = api.AuditMark{Seq: e.Seq, Hash: e.Hash}
 	}
 	return at, false, nil
-}
-
-// placeEvent stores an event of a backup, which must follow the one before.
-func (v view) placeEvent(raw []byte) error {
-	last, err := v.lastEvent()
-	if err != nil {
-		return err
-	}
-	e, err := decodeEvent(raw)
-	if err != nil {
-		return badBackup("%v", err)
-	}
-	if !e.Follows(last) {
-		return badBackup("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
-	}
-	return v.putEvent(e)
 }
 
 func (v view) putEvent(e api.AuditEvent) error {
@@ -144,21 +113,6 @@ func decodeEvent(raw []byte) (e api.AuditEvent, err error) {
 		return e, fmt.Errorf("an audit event cannot be decoded: %w", err)
 	}
 	return e, nil
-}
-
-// Audit is one page of the audit trail.
-func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
-	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
-	}
-	if err := s.current(ctx); err != nil {
-		return page, err
-	}
-	err = s.view(func(v view) error {
-		page, err = v.audit(q)
-		return err
-	})
-	return page, err
 }
 
 func (v view) audit(q api.AuditQuery) (api.AuditPage, error) {

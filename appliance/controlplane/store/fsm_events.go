@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -100,21 +99,6 @@ func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
 		return e, fmt.Errorf("an event cannot be decoded: %w", err)
 	}
 	return e, nil
-}
-
-// Events is one page of the events for webhooks.
-func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
-	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
-	}
-	if err := s.current(ctx); err != nil {
-		return page, err
-	}
-	err = s.view(func(v view) error {
-		page, err = v.told(q)
-		return err
-	})
-	return page, err
 }
 
 func (v view) told(q api.EventQuery) (api.EventPage, error) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 
@@ -69,51 +68,9 @@ func historyKeys(b *bbolt.Bucket, id string) (keys [][]byte) {
 	return keys
 }
 
-// History of an instance, newest first: at most api.MaxHistory.
-func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.InstanceEvent, err error) {
-	if err := s.current(ctx); err != nil {
-		return nil, err
-	}
-	err = s.view(func(v view) error {
-		b := v.tx.Bucket(bucketHistory)
-		keys := historyKeys(b, string(id))
-		for i := len(keys) - 1; i >= 0; i-- {
-			e, err := decodeHistory(b.Get(keys[i]))
-			if err != nil {
-				return err
-			}
-			events = append(events, e)
-		}
-		return nil
-	})
-	return events, err
-}
-
 func decodeHistory(raw []byte) (e api.InstanceEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return e, fmt.Errorf("a change in a history cannot be decoded: %w", err)
 	}
 	return e, nil
-}
-
-// placeHistory stores a row of a backup: of an instance that is there, in order,
-// and not more than are kept.
-func (v view) placeHistory(raw []byte, revision int64) error {
-	w, err := backupRow(raw)
-	if err != nil {
-		return err
-	}
-	id, seq, ok := bytes.Cut(w.key, zero)
-	e, err := decodeHistory(w.value)
-	switch {
-	case !ok || len(seq) != 8 || v.tx.Bucket(bucketObjects).Get(join(string(api.KindInstance), string(id))) == nil:
-		return badBackup("a history is of no instance")
-	case err != nil:
-		return badBackup("%v", err)
-	case e.Revision < 1 || e.Revision > revision || number(seq) != uint64(e.Revision):
-		return badBackup("a change of %s is not in its place", id)
-	case len(historyKeys(v.tx.Bucket(bucketHistory), string(id))) >= api.MaxHistory:
-		return badBackup("the history of %s is too long", id)
-	}
-	return v.tx.Bucket(bucketHistory).Put(w.key, w.value)
 }

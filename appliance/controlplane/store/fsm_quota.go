@@ -1,8 +1,6 @@
 package store
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"maps"
 	"math"
@@ -145,23 +143,6 @@ func limit(o *api.Object, limits api.Amounts) (changed bool) {
 		o.Limits = nil
 	}
 	return true
-}
-
-// Sums are what is in use of each quota in a project or an organization.
-func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
-	if err := s.current(ctx); err != nil {
-		return nil, err
-	}
-	out := api.Amounts{}
-	err := s.view(func(v view) error {
-		prefix := join(string(kind), id, "")
-		c := v.tx.Bucket(bucketSums).Cursor()
-		for k, n := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, n = c.Next() {
-			out[string(k[len(prefix):])] = int64(number(n))
-		}
-		return nil
-	})
-	return out, err
 }
 
 // countSums makes the sums of tables that have their objects only.

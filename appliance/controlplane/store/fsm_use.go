@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -50,22 +49,6 @@ func (v view) addUse(all []sumRow) error {
 		}
 	}
 	return nil
-}
-
-// Use is one page of an organization's use, with all that was acknowledged
-// before the call.
-func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
-	if err := q.Check(); err != nil {
-		return page, err
-	}
-	if err := s.current(ctx); err != nil {
-		return page, err
-	}
-	err = s.view(func(v view) error {
-		page, err = v.use(q)
-		return err
-	})
-	return page, err
 }
 
 func (v view) use(q api.UseQuery) (page api.UsePage, err error) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -206,42 +205,4 @@ func (v view) begun(revision int64) error {
 		return err
 	}
 	return meta.Put(metaApplied, be64(restoredIndex))
-}
-
-// placeNew stores an object in the form that this version writes.
-func (v view) placeNew(o api.Object) error {
-	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
-		return v.recordObject(o, true)
-	}
-	raw, err := encodeJSON(o)
-	if err != nil {
-		return err
-	}
-	for _, name := range o.Claims {
-		if holder, err := v.holder(name); err != nil || holder != (key{}) {
-			return errors.Join(err, badBackup("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
-		}
-	}
-	if err := v.claimed(o, nil, o.Claims); err != nil {
-		return err
-	}
-	return v.place(o, raw, true)
-}
-
-// placeBatch remembers a batch again.
-func (v view) placeBatch(raw []byte) error {
-	var b backupBatch
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return badBackup("a batch cannot be read: %v", err)
-	}
-	if b.ID == "" || len(b.ID) > maxNameBytes {
-		return badBackup("a batch has no id, or one that is too long")
-	}
-	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
-		return badBackup("batch %q is there twice", b.ID)
-	}
-	if b.Answer == nil {
-		b.Answer = []api.Object{}
-	}
-	return v.saveIdempotentAnswer(b.ID, b.Answer)
 }

@@ -11,14 +11,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// An entry that holds in one term only has the successor of its batch's version
-// as its first byte, then eight bytes of the term, then the rest of the batch.
-func termVersion(batch byte) byte { return batch + 1 }
-
-func ofOneTerm(version byte) bool {
-	return version > 0 && version%2 == 0 && version <= termVersion(comparedVersion)
-}
-
 // LeadTerm is the term in which this node leads, with everything applied that
 // was committed before; 0: it does not lead.
 func (s *Store) LeadTerm() uint64 { return s.term.Load() }
@@ -76,10 +68,6 @@ func ofTerm(l *raft.Log) (raw []byte, holds bool) {
 	}
 	raw = append([]byte{l.Data[0] - 1}, l.Data[header:]...) // the version of the batch itself
 	return raw, binary.BigEndian.Uint64(l.Data[1:]) == l.Term
-}
-
-func pastTerm() *api.Error {
-	return api.Errorf(api.CodeConflict, "another node has led the cluster meanwhile").WithHint("decide again")
 }
 
 // RaftLogger hands Raft's lines, and its transport's, to l.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -11,22 +10,6 @@ import (
 // lookMost is how many rows a page looks at: one of which filters leave little
 // must not hold a transaction for long.
 const lookMost = 50_000
-
-// Records is one page of usage records, with all that were acknowledged before
-// the call.
-func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
-	if err := q.Check(); err != nil {
-		return page, err
-	}
-	if err := s.current(ctx); err != nil {
-		return page, err
-	}
-	err = s.view(func(v view) error {
-		page, err = v.records(q)
-		return err
-	})
-	return page, err
-}
 
 // records walks from organization to organization, in each only through the
 // period that is asked for.

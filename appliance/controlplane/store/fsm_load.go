@@ -1,0 +1,203 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// backupObject decodes a record; before is the one before it: objects come in
+// the order of their keys, each once.
+func backupObject(raw []byte, before key, last int64) (api.Object, error) {
+	var o api.Object
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return o, badBackup("an object cannot be read: %v", err)
+	}
+	m := o.Meta
+	if o.Kind == "" || m.ID == "" {
+		return o, badBackup("an object has no kind or no id")
+	}
+	for _, s := range []string{string(o.Kind), m.ID, m.Name, m.Organization, m.Project} {
+		if len(s) > maxNameBytes || strings.IndexByte(s, 0) >= 0 {
+			return o, badBackup("a name is too long, or has a zero byte")
+		}
+	}
+	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
+		return o, badBackup("%v", err)
+	}
+	if err := api.CheckAmounts(api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: m.ID, Uses: o.Uses, Limits: o.Limits}); err != nil {
+		return o, badBackup("%v", err)
+	}
+	k := key{o.Kind, m.ID}
+	if bytes.Compare(join(string(k.kind), k.id), join(string(before.kind), before.id)) <= 0 {
+		return o, badBackup("%s %s is not in its place", k.kind, k.id)
+	}
+	if m.Revision < 1 || m.Revision > last {
+		return o, badBackup("%s %s has revision %d of %d", k.kind, k.id, m.Revision, last)
+	}
+	return o, nil
+}
+
+// placeNew stores an object in the form that this version writes.
+func (v view) placeNew(o api.Object) error {
+	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
+		return v.recordObject(o, true)
+	}
+	raw, err := encodeJSON(o)
+	if err != nil {
+		return err
+	}
+	for _, name := range o.Claims {
+		if holder, err := v.holder(name); err != nil || holder != (key{}) {
+			return errors.Join(err, badBackup("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
+		}
+	}
+	if err := v.claimed(o, nil, o.Claims); err != nil {
+		return err
+	}
+	return v.place(o, raw, true)
+}
+
+// placeBatch remembers a batch again.
+func (v view) placeBatch(raw []byte) error {
+	var b backupBatch
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return badBackup("a batch cannot be read: %v", err)
+	}
+	if b.ID == "" || len(b.ID) > maxNameBytes {
+		return badBackup("a batch has no id, or one that is too long")
+	}
+	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
+		return badBackup("batch %q is there twice", b.ID)
+	}
+	if b.Answer == nil {
+		b.Answer = []api.Object{}
+	}
+	return v.saveIdempotentAnswer(b.ID, b.Answer)
+}
+
+// placeHistory stores a row of a backup: of an instance that is there, in order,
+// and not more than are kept.
+func (v view) placeHistory(raw []byte, revision int64) error {
+	w, err := backupRow(raw)
+	if err != nil {
+		return err
+	}
+	id, seq, ok := bytes.Cut(w.key, zero)
+	e, err := decodeHistory(w.value)
+	switch {
+	case !ok || len(seq) != 8 || v.tx.Bucket(bucketObjects).Get(join(string(api.KindInstance), string(id))) == nil:
+		return badBackup("a history is of no instance")
+	case err != nil:
+		return badBackup("%v", err)
+	case e.Revision < 1 || e.Revision > revision || number(seq) != uint64(e.Revision):
+		return badBackup("a change of %s is not in its place", id)
+	case len(historyKeys(v.tx.Bucket(bucketHistory), string(id))) >= api.MaxHistory:
+		return badBackup("the history of %s is too long", id)
+	}
+	return v.tx.Bucket(bucketHistory).Put(w.key, w.value)
+}
+
+// placeEvent stores an event of a backup, which must follow the one before.
+func (v view) placeEvent(raw []byte) error {
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	e, err := decodeEvent(raw)
+	if err != nil {
+		return badBackup("%v", err)
+	}
+	if !e.Follows(last) {
+		return badBackup("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
+	}
+	return v.putEvent(e)
+}
+
+// rowRestorer takes usage records and their sums from a backup. The sums are
+// made anew of the records first; then those of the backup take their place.
+// They may have more, of records that were let go of, and never less.
+type rowRestorer struct {
+	format       int
+	record, sum  []byte // the last keys
+	made, wanted int64  // sums of the records that are there, and how many of those the backup had
+}
+
+func (r *rowRestorer) place(v view, kind byte, raw []byte) error {
+	if r.format <= lastWithObjects {
+		return badBackup("content of version %d has no usage records of this kind", r.format)
+	}
+	w, err := backupRow(raw)
+	if err != nil {
+		return err
+	}
+	if kind == recordSum {
+		return r.placeSum(v, w)
+	}
+	if r.sum != nil || r.record != nil && bytes.Compare(w.key, r.record) <= 0 {
+		return badBackup("a usage record is not in its place")
+	}
+	r.record = w.key
+	t, err := takenOf(w, v.group.names)
+	if err != nil {
+		return badBackup("%v", err)
+	}
+	return v.applyRecords([]taken{t})
+}
+
+// backupRow reads the key and value of a row.
+func backupRow(raw []byte) (row, error) {
+	size, n := binary.Uvarint(raw)
+	if n <= 0 || size > uint64(len(raw)-n) {
+		return row{}, badBackup("a usage record cannot be read")
+	}
+	return row{raw[n : n+int(size)], raw[n+int(size):]}, nil
+}
+
+func (r *rowRestorer) placeSum(v view, w row) error {
+	if r.sum == nil {
+		if err := v.flush(); err != nil {
+			return err
+		}
+		if err := v.tx.Bucket(bucketUse).ForEach(func(_, _ []byte) error { r.made++; return nil }); err != nil {
+			return err
+		}
+	} else if bytes.Compare(w.key, r.sum) <= 0 {
+		return badBackup("a sum of usage records is not in its place")
+	}
+	r.sum = w.key
+	organization, rest, ok := bytes.Cut(w.key, zero)
+	if !ok || len(organization) > maxNameBytes {
+		return badBackup("a sum of usage records is nobody's")
+	}
+	of, err := decodeUseKey(rest, v.group.names)
+	if err != nil {
+		return badBackup("%v", err)
+	}
+	u, err := decodeUse(w.value, v.group.names)
+	if err != nil {
+		return badBackup("%v", err)
+	}
+	if made := v.tx.Bucket(bucketUse).Get(w.key); made != nil {
+		m, err := decodeUse(made, v.group.names)
+		if err != nil {
+			return err
+		}
+		if r.wanted++; m.Quantity > u.Quantity {
+			return badBackup("%s of %s is less than its usage records: %d, not %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
+		}
+	}
+	return v.tx.Bucket(bucketUse).Put(w.key, w.value)
+}
+
+// done reports whether every record was in a sum.
+func (r *rowRestorer) done() error {
+	if r.format > lastWithObjects && (r.record != nil && r.sum == nil || r.made != r.wanted) {
+		return badBackup("there are usage records without a sum")
+	}
+	return nil
+}
