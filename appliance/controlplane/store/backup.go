@@ -2,16 +2,12 @@ package store
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -33,19 +29,12 @@ const (
 	backupMagic   = "BASALTBK"
 	backupVersion = 1
 
-	recordObject = 'o' // api.Object
-	recordBatch  = 'b' // backupBatch
-	recordEvent  = 'a' // api.AuditEvent
-	recordUsage  = 'u' // usage record (fsm_row.go)
-	recordSum    = 's' // sum of usage records (fsm_use.go)
-	recordPast   = 'h' // change of an instance's state (fsm_history.go)
-	recordEnd    = 'e'
+	recordEnd = 'e' // beside the sections of the state machine (state.Section)
 
-	maxInfo   = 1 << 20          // bytes
-	maxRecord = 32 << 20         // bytes: more than an answer of the largest batch
-	maxBackup = 256 << 30        // bytes
-	maxCount  = 2_000_000_000    // records
-	backupMax = 30 * time.Minute // the tables' file cannot reuse pages while a backup reads them
+	maxInfo   = 1 << 20       // bytes
+	maxRecord = 32 << 20      // bytes: more than an answer of the largest batch
+	maxBackup = 256 << 30     // bytes
+	maxCount  = 2_000_000_000 // records
 )
 
 // BackupInfo stands in front of a backup.
@@ -58,12 +47,6 @@ type BackupInfo struct {
 	Horizon  time.Time       `json:"horizon,omitzero"`  // usage records that ended before it were let go of
 }
 
-// backupBatch is a batch that was answered, oldest first.
-type backupBatch struct {
-	ID     string       `json:"id"`
-	Answer []api.Object `json:"answer"`
-}
-
 // backupEnd says that nothing is missing.
 type backupEnd struct {
 	Objects int64 `json:"objects"`
@@ -74,40 +57,31 @@ type backupEnd struct {
 	Past    int64 `json:"past,omitempty"`
 }
 
-func (e backupEnd) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums + e.Past }
-
-// Backup writes a consistent copy of the tables with all that was acknowledged
-// before the call, while writes go on; with a Stale context, what this node
-// has. cluster is any JSON, up to 1 MiB: it comes back from ReadBackupInfo and
-// RestoreInto. w should not be slow: the tables' file grows meanwhile.
-func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage) error {
-	if err := s.current(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, backupMax)
-	defer cancel()
-	v, end, err := s.tables.begin()
-	if err != nil {
-		return s.public(err)
-	}
-	defer end()
-	b := newBackupWriter(ctx, w)
-	info := BackupInfo{Format: Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Cluster: cluster}
-	err = s.tables.guard(func() (err error) {
-		info.Revision = v.revision()
-		info.Horizon, err = v.horizon()
-		return err
-	})
-	if err != nil {
-		return s.public(err)
-	}
-	if err := s.tables.guard(func() error { return b.write(v, info) }); err != nil {
-		if ctx.Err() != nil {
-			return gaveUp(ctx.Err())
-		}
-		return fmt.Errorf("write the backup: %w", err)
+// of is where things of a section are counted; nil: there is no such section.
+func (e *backupEnd) of(s section) *int64 {
+	switch s {
+	case sectionObjects:
+		return &e.Objects
+	case sectionBatches:
+		return &e.Batches
+	case sectionAudit:
+		return &e.Events
+	case sectionRecords:
+		return &e.Usage
+	case sectionUse:
+		return &e.Sums
+	case sectionHistories:
+		return &e.Past
 	}
 	return nil
+}
+
+func (e backupEnd) count() int64 { return e.Objects + e.Batches + e.Events + e.Usage + e.Sums + e.Past }
+
+// writeBackup writes what the view has, until ctx ends. Reading it may show damage
+// as a panic: the caller guards the view.
+func writeBackup(ctx context.Context, w io.Writer, v view, info BackupInfo) error {
+	return newBackupWriter(ctx, w).write(v, info)
 }
 
 // backupWriter sums what it writes, and stops when its context ends.
@@ -131,22 +105,14 @@ func (b *backupWriter) write(v view, info BackupInfo) error {
 	if err := b.begin(info); err != nil {
 		return err
 	}
-	if err := b.objects(v); err != nil {
-		return err
-	}
-	if err := b.batches(v); err != nil {
-		return err
-	}
-	if err := b.events(v); err != nil {
-		return err
-	}
-	if err := b.rows(v.tx.Bucket(bucketRecords), recordUsage, &b.end.Usage); err != nil {
-		return err
-	}
-	if err := b.rows(v.tx.Bucket(bucketUse), recordSum, &b.end.Sums); err != nil {
-		return err
-	}
-	if err := b.rows(v.tx.Bucket(bucketHistory), recordPast, &b.end.Past); err != nil {
+	err := v.dump(func(of section, raw []byte) error {
+		if err := b.record(byte(of), raw); err != nil {
+			return err
+		}
+		*b.end.of(of)++
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	return b.finish()
@@ -182,63 +148,6 @@ func (b *backupWriter) finish() error {
 		return err
 	}
 	return b.out.Flush()
-}
-
-func (b *backupWriter) objects(v view) error {
-	c := v.tx.Bucket(bucketObjects).Cursor()
-	for k, raw := c.First(); k != nil; k, raw = c.Next() {
-		if err := b.record(recordObject, raw); err != nil {
-			return err
-		}
-		b.end.Objects++
-	}
-	return nil
-}
-
-func (b *backupWriter) batches(v view) error {
-	answers := v.tx.Bucket(bucketBatches)
-	c := v.tx.Bucket(bucketBatchSeq).Cursor()
-	for k, id := c.First(); k != nil; k, id = c.Next() {
-		answer := answers.Get(id)
-		if len(answer) < 8 {
-			return fmt.Errorf("the answer of batch %q is lost", id)
-		}
-		name, err := encodeJSON(string(id))
-		if err != nil {
-			return err
-		}
-		raw := bytes.Join([][]byte{[]byte(`{"id":`), name, []byte(`,"answer":`), answer[8:], []byte(`}`)}, nil)
-		if err := b.record(recordBatch, raw); err != nil {
-			return err
-		}
-		b.end.Batches++
-	}
-	return nil
-}
-
-func (b *backupWriter) events(v view) error {
-	c := v.tx.Bucket(bucketAudit).Cursor()
-	for k, raw := c.First(); k != nil; k, raw = c.Next() {
-		if err := b.record(recordEvent, raw); err != nil {
-			return err
-		}
-		b.end.Events++
-	}
-	return nil
-}
-
-// rows writes a bucket as it is, counting.
-func (b *backupWriter) rows(bucket *bbolt.Bucket, kind byte, n *int64) error {
-	var raw []byte
-	c := bucket.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		raw = append(binary.AppendUvarint(raw[:0], uint64(len(k))), k...)
-		if err := b.record(kind, append(raw, v...)); err != nil {
-			return err
-		}
-		*n++
-	}
-	return nil
 }
 
 func (b *backupWriter) record(kind byte, raw []byte) error {

@@ -125,24 +125,14 @@ func (b *backupReader) next() (kind byte, raw []byte, err error) {
 	if raw, err = b.bytes(int64(size)); err != nil {
 		return 0, nil, err
 	}
-	switch head[0] {
-	case recordObject:
-		b.found.Objects++
-	case recordBatch:
-		b.found.Batches++
-	case recordEvent:
-		b.found.Events++
-	case recordUsage:
-		b.found.Usage++
-	case recordSum:
-		b.found.Sums++
-	case recordPast:
-		b.found.Past++
-	case recordEnd:
+	if head[0] == recordEnd {
 		return recordEnd, nil, b.done(raw)
-	default:
+	}
+	n := b.found.of(section(head[0]))
+	if n == nil {
 		return 0, nil, badBackup("a record has the unknown kind %q", head[0])
 	}
+	*n++
 	return head[0], raw, nil
 }
 

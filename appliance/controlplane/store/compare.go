@@ -83,12 +83,11 @@ func compares(l *raft.Log) (from Place, ok bool) {
 	if l.Type != raft.LogCommand || len(l.Data) == 0 {
 		return from, false
 	}
-	raw, holds := ofTerm(l)
-	if !holds || raw[0] != comparedVersion {
+	raw, holds := ofTerm(l.Data, l.Term)
+	if !holds {
 		return from, false
 	}
-	from, err := decodePlace(raw[1:])
-	return from, err == nil
+	return comparison(raw)
 }
 
 // sumUp makes the part's sum beside other work, of the tables as they are now.
@@ -112,13 +111,13 @@ func (f *fsm) sumUp(index uint64, from Place) {
 // Compare has all nodes sum up the part from a place on, and answers at which
 // entry of the log. On the leader of the term only.
 func (s *Store) Compare(ctx context.Context, term uint64, from Place) (index uint64, err error) {
-	raw, err := json.Marshal(from)
+	raw, err := encodeCompare(from)
 	if err != nil {
 		return 0, err
 	}
 	var f raft.ApplyFuture
 	err = s.answer(ctx, func() raft.Future {
-		f = s.raft.ApplyLog(raft.Log{Data: termed(withTerm(ctx, term), append([]byte{comparedVersion}, raw...))}, enqueueTimeout)
+		f = s.raft.ApplyLog(raft.Log{Data: inTerm(term, raw)}, enqueueTimeout)
 		return f
 	})
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // compareAll walks through all tables once and answers who was found to differ.
@@ -56,7 +58,7 @@ func TestCompare(t *testing.T) {
 	}
 	bad := c.follower()
 	if err := c.store(bad).tables.db.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketObjects)
+		b := tx.Bucket([]byte("objects"))
 		k, v := b.Cursor().First()
 		return b.Put(bytes.Clone(k), bytes.Replace(v, []byte(`"n":20`), []byte(`"n":21`), 1))
 	}); err != nil {
@@ -72,50 +74,13 @@ func TestCompare(t *testing.T) {
 	refused(t, one(c.options.Dir+"/"+bad, bad), `tables.db: what it has from objects "k" on is not what most nodes have, at entry 7`)
 }
 
-// Parts follow each other without a gap, and say the same in whatever pieces the
-// log was applied.
-func TestParts(t *testing.T) {
-	whole, pieces := bare(t), bare(t)
-	var all []entry
-	for k := 1; k <= 40; k++ {
-		all = append(all, logEntry(t, uint64(k), crashBatch(k%crashClients, k)))
-	}
-	mustApply(t, whole, all...)
-	for _, e := range all {
-		mustApply(t, pieces, e)
-	}
-	read := func(tb *tables, limit int64) (sums []string, bytes int64) {
-		t.Helper()
-		if err := tb.read(func(v view) error {
-			for from := (Place{}); ; {
-				p := v.part(40, from, limit)
-				sums, bytes = append(sums, string(p.Sum)), bytes+p.Bytes
-				if from = p.Next; from.Bucket == "" {
-					return nil
-				}
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return sums, bytes
-	}
-	_, want := read(whole, 1<<30)
-	for _, limit := range []int64{1, 1000, 1 << 20} {
-		a, n := read(whole, limit)
-		b, _ := read(pieces, limit)
-		if n != want || !slices.Equal(a, b) {
-			t.Errorf("parts of %d bytes: %d in all, want %d; %d sums and %d, the same: %v", limit, n, want, len(a), len(b), slices.Equal(a, b))
-		}
-	}
-}
-
 // The place to go on is known to every node, and is so after a restart: comparing
 // begins at zero with no new leader.
 func TestComparingGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	writeRange(t, s, 1, 3)
-	from := Place{Bucket: string(bucketObjects)}
+	from := Place{Bucket: "objects"}
 	index, err := s.Compare(t.Context(), s.LeadTerm(), from)
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +118,12 @@ func TestReplayedComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: append([]byte{comparedVersion}, "{}"...)}
-	later := logEntry(t, 3, crashBatch(0, 1))
+	comparing, err := encodeCompare(Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: comparing}
+	later := logEntry(t, 3, statetest.Batch(0, 1))
 	f.ApplyBatch([]*raft.Log{compare})
 	eventually(t, "the part is not summed up", func() bool { _, ok := f.parts.at(2); return ok })
 	f.ApplyBatch([]*raft.Log{{Index: 3, Type: raft.LogCommand, Data: later.data}})
@@ -220,7 +189,7 @@ func BenchmarkPart(b *testing.B) {
 	tb := bare(b)
 	var all []entry
 	for k := 1; k <= 20_000; k++ {
-		all = append(all, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+		all = append(all, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 	}
 	for part := range slices.Chunk(all, 256) {
 		mustApply(b, tb, part...)
@@ -247,7 +216,7 @@ func BenchmarkApply(b *testing.B) {
 			tb := bare(b)
 			var all []entry
 			for k := 1; k <= 20_000; k++ {
-				all = append(all, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+				all = append(all, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 			}
 			for part := range slices.Chunk(all, 256) {
 				mustApply(b, tb, part...)
@@ -273,7 +242,7 @@ func BenchmarkApply(b *testing.B) {
 				var group []entry
 				for range 16 {
 					k++
-					group = append(group, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+					group = append(group, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 				}
 				began := time.Now()
 				mustApply(b, tb, group...)

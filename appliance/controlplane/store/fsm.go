@@ -70,12 +70,12 @@ func (f *fsm) applyPiece(logs []*raft.Log, responses []any) {
 		if l.Type != raft.LogCommand {
 			continue
 		}
-		raw, holds := ofTerm(l)
+		raw, holds := ofTerm(l.Data, l.Term)
 		if !holds {
 			responses[i] = answer{refused: pastTerm()}
 			continue
 		}
-		entries, at = append(entries, entry{l.Index, raw}), append(at, i)
+		entries, at = append(entries, entry{index: l.Index, data: raw}), append(at, i)
 	}
 	if len(entries) == 0 {
 		return
@@ -87,13 +87,13 @@ func (f *fsm) applyPiece(logs []*raft.Log, responses []any) {
 
 func (f *fsm) commit(entries []entry) []answer {
 	for !f.halted {
-		answers, revision, skipped, err := f.tables.apply(entries)
+		out, err := f.tables.apply(entries)
 		if err == nil {
 			f.full.Store(false)
-			f.skipped.Add(int64(skipped))
-			f.replayed.Add(int64(len(entries) - skipped))
-			f.moved(revision, entries[len(entries)-1].index)
-			return answers
+			f.skipped.Add(int64(out.skipped))
+			f.replayed.Add(int64(len(entries) - out.skipped))
+			f.moved(out.revision, entries[len(entries)-1].index)
+			return out.answers
 		}
 		if !isFull(err) {
 			f.giveUp(err)
@@ -133,11 +133,11 @@ func (f *fsm) moved(revision int64, applied uint64) {
 
 // Snapshot takes hold of the present state, to be copied while the tables go on.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	v, end, err := f.tables.begin()
+	tx, end, err := f.tables.beginTx()
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{f.tables, v, end}, nil
+	return &snapshot{f.tables, tx, end}, nil
 }
 
 // Restore replaces the tables by a snapshot of another node's.

@@ -22,42 +22,47 @@ type answer struct {
 	refused *api.Error
 }
 
-// apply applies entries in one transaction, which also stores the index of the
-// last: an entry that stands in the tables is never applied again. Batches
-// that are refused leave no trace; an error means that nothing was applied.
-func (t *tables) apply(entries []entry) (answers []answer, revision int64, skipped int, err error) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	g := &group{names: interned{}, most: cmp.Or(t.most, api.MaxWebhookEvents), level: cmp.Or(t.level, Level)}
-	write := func(tx *bbolt.Tx) error {
-		answers, skipped = make([]answer, len(entries)), 0
-		v := view{tx, g}
-		applied := v.applied()
-		for i, e := range entries {
-			if e.index <= applied {
-				// Nobody waits for it but after a commit that failed and yet took hold.
-				answers[i] = answer{refused: unknownOutcome()}
-				skipped++
-				continue
-			}
-			a, err := v.applyEntry(e)
-			if err != nil {
-				return fmt.Errorf("apply log entry %d: %w", e.index, err)
-			}
-			answers[i] = a
-			applied = e.index
+// program is what applies entries; zero values are this program's own.
+type program struct {
+	level  int    // that it supports; 0: Level
+	events uint64 // for webhooks that are kept; 0: api.MaxWebhookEvents
+}
+
+// outcome is what entries of the log have come to.
+type outcome struct {
+	answers  []answer        // one for each entry
+	revision int64           // of the tables now
+	skipped  int             // entries that the tables had already
+	touched  []api.TouchNote // what has changed of whom
+}
+
+// apply applies entries in tx, and stores the index of the last: an entry that
+// stands in the tables is never applied again. Batches that are refused leave no
+// trace; after an error the transaction must be rolled back.
+func apply(tx *bbolt.Tx, p program, entries []entry) (outcome, error) {
+	g := &group{names: interned{}, most: cmp.Or(p.events, api.MaxWebhookEvents), level: cmp.Or(p.level, Level)}
+	v := view{tx, g}
+	out := outcome{answers: make([]answer, len(entries))}
+	applied := v.applied()
+	for i, e := range entries {
+		if e.index <= applied {
+			// Nobody waits for it but after a commit that failed and yet took hold.
+			out.answers[i] = answer{refused: unknownOutcome()}
+			out.skipped++
+			continue
 		}
-		if err := v.flush(); err != nil {
-			return fmt.Errorf("apply usage records: %w", err)
+		a, err := v.applyEntry(e)
+		if err != nil {
+			return outcome{}, fmt.Errorf("apply log entry %d: %w", e.index, err)
 		}
-		revision = v.revision()
-		return tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
+		out.answers[i] = a
+		applied = e.index
 	}
-	err = t.held.grown(func() error { return t.update(write) })
-	if err == nil {
-		t.touches.Note(g.touched...)
+	if err := v.flush(); err != nil {
+		return outcome{}, fmt.Errorf("apply usage records: %w", err)
 	}
-	return answers, revision, skipped, err
+	out.revision, out.touched = v.revision(), g.touched
+	return out, tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
 }
 
 func (v view) applyEntry(e entry) (answer, error) {
@@ -133,4 +138,11 @@ func (v view) commit(id string, t *txn, objects []api.Object) error {
 		}
 	}
 	return v.tx.Bucket(bucketMeta).Put(metaRevision, be64(uint64(t.revision)))
+}
+
+// unknownOutcome is what a batch is answered of which nobody knows whether it was
+// applied.
+func unknownOutcome() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
+		WithHint("send the same batch with the same id again: it is applied once")
 }

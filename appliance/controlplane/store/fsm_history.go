@@ -68,6 +68,20 @@ func historyKeys(b *bbolt.Bucket, id string) (keys [][]byte) {
 	return keys
 }
 
+// history of an instance, newest first: at most api.MaxHistory.
+func (v view) history(id api.InstanceID) (events []api.InstanceEvent, err error) {
+	b := v.tx.Bucket(bucketHistory)
+	keys := historyKeys(b, string(id))
+	for i := len(keys) - 1; i >= 0; i-- {
+		e, err := decodeHistory(b.Get(keys[i]))
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}
+
 func decodeHistory(raw []byte) (e api.InstanceEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return e, fmt.Errorf("a change in a history cannot be decoded: %w", err)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -55,7 +54,7 @@ func TestHistoryReplays(t *testing.T) {
 		tb := bare(t)
 		from := 0
 		for _, to := range append(pieces, len(all)) {
-			if _, _, _, err := tb.apply(all[max(0, from-2):to]); err != nil {
+			if _, err := tb.apply(all[max(0, from-2):to]); err != nil {
 				t.Fatal(err)
 			}
 			from = to
@@ -73,45 +72,6 @@ func TestHistoryReplays(t *testing.T) {
 	}
 }
 
-// A backup has the histories; rows of no instance, or too many, are refused.
-func TestHistoryInBackups(t *testing.T) {
-	tb := bare(t)
-	if _, _, _, err := tb.apply(historyEntries(t)); err != nil {
-		t.Fatal(err)
-	}
-	write := func() *bytes.Buffer {
-		var out bytes.Buffer
-		if err := tb.read(func(v view) error {
-			return newBackupWriter(context.Background(), &out).write(v, BackupInfo{Format: Level, Revision: v.revision()})
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return &out
-	}
-	again := bare(t)
-	if _, err := again.fill(write()); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := rowsOf(t, again), rowsOf(t, tb); got != want || want == "" {
-		t.Errorf("restored:\n%s\nwant:\n%s", got, want)
-	}
-	row, err := encodeJSON(api.InstanceEvent{Revision: 1, State: "Running"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, k := range map[string][]byte{"of nobody": historyKey("ins-9", 1), "too many": historyKey("ins-1", 1), "elsewhere": historyKey("ins-1", 2), "no key": []byte("ins-1")} {
-		if err := tb.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketHistory).Put(k, row) }); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bare(t).fill(write()); api.CodeOf(err) != api.CodeInvalid {
-			t.Errorf("a row %s: %v", what, err)
-		}
-		if err := tb.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketHistory).Delete(k) }); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Tables of before there were histories are opened, and have them from then on.
 func TestTablesWithoutHistories(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tables.db")
@@ -120,7 +80,7 @@ func TestTablesWithoutHistories(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := historyEntries(t)
-	if _, _, _, err := tb.apply(all[:3]); err != nil {
+	if _, err := tb.apply(all[:3]); err != nil {
 		t.Fatal(err)
 	}
 	if err := tb.db.Update(func(tx *bbolt.Tx) error {
@@ -141,7 +101,7 @@ func TestTablesWithoutHistories(t *testing.T) {
 	if got := rowsOf(t, tb); got != "" {
 		t.Errorf("it has %s", got)
 	}
-	if _, _, _, err := tb.apply(all[3:5]); err != nil {
+	if _, err := tb.apply(all[3:5]); err != nil {
 		t.Fatal(err)
 	}
 	if rowsOf(t, tb) == "" {

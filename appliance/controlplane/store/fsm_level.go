@@ -67,6 +67,11 @@ func (v view) level() int {
 	return unsaidLevel
 }
 
+// untouched reports whether no entry was ever applied.
+func (v view) untouched() bool {
+	return v.applied() == 0 && v.revision() == 0 && v.tx.Bucket(bucketMeta).Get(metaLevel) == nil
+}
+
 // clusterID is empty before level 7.
 func (v view) clusterID() string { return string(v.tx.Bucket(bucketMeta).Get(metaID)) }
 

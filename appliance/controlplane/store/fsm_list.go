@@ -8,9 +8,6 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// maxList is the most objects on a page.
-const maxList = 1000
-
 // list walks the narrowest index and stops one object after the page.
 func (v view) list(q api.ListQuery) (api.ListPage, error) {
 	page := api.ListPage{Revision: v.revision()}

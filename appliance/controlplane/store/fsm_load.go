@@ -5,39 +5,119 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// backupObject decodes a record; before is the one before it: objects come in
+// loader puts what a dump has into new tables. Nothing of it is believed: what
+// cannot be in tables, or is not in its place, is a badContent. The tables are good
+// only when finish has returned no error.
+//
+//	begin ─► place … ─► flush ─┐     (a transaction each)
+//	  ▲                        │
+//	  └────────────────────────┴─► finish, in the last one
+type loader struct {
+	format   int   // level of the program that made the dump
+	revision int64 // of its tables
+	last     key   // of the objects
+	rows     rowLoader
+	v        view // of the present transaction
+}
+
+// badContent says why a dump cannot be loaded.
+type badContent struct{ why string }
+
+// Error is the reason.
+func (b *badContent) Error() string { return b.why }
+
+func badf(format string, args ...any) error { return &badContent{fmt.Sprintf(format, args...)} }
+
+// newLoader loads a dump of tables at a revision, which a program of the level
+// format has made.
+func newLoader(format int, revision int64) *loader {
+	return &loader{format: format, revision: revision, rows: rowLoader{format: format}}
+}
+
+// begin makes tx the transaction that takes what comes.
+func (l *loader) begin(tx *bbolt.Tx) { l.v = view{tx: tx, group: &group{names: interned{}}} }
+
+// place takes one thing; raw is the transaction's from then on.
+func (l *loader) place(s section, raw []byte) error {
+	switch s {
+	case sectionObjects:
+		o, err := loadObject(raw, l.last, l.revision)
+		if err != nil {
+			return err
+		}
+		l.last = key{o.Kind, o.Meta.ID}
+		return l.v.placeNew(o)
+	case sectionBatches:
+		return l.v.placeBatch(raw)
+	case sectionAudit:
+		return l.v.placeEvent(raw)
+	case sectionHistories:
+		return l.v.placeHistory(raw, l.revision)
+	case sectionRecords, sectionUse:
+		return l.rows.place(l.v, s, raw)
+	}
+	return badf("a record has the unknown kind %q", byte(s))
+}
+
+// flush ends what the present transaction has of usage records: before its commit.
+func (l *loader) flush() error { return l.v.flush() }
+
+// finish makes of what was taken the tables of a cluster whose log begins after the
+// entry applied. Usage records that ended before the horizon were let go of; zero:
+// none were.
+func (l *loader) finish(applied uint64, revision int64, horizon time.Time) error {
+	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.stand(applied, revision)); err != nil || horizon.IsZero() {
+		return err
+	}
+	return l.v.raise(horizon)
+}
+
+// stand says where the tables stand.
+func (v view) stand(applied uint64, revision int64) error {
+	meta := v.tx.Bucket(bucketMeta)
+	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {
+		return err
+	}
+	return meta.Put(metaApplied, be64(applied))
+}
+
+// loadObject decodes a record; before is the one before it: objects come in
 // the order of their keys, each once.
-func backupObject(raw []byte, before key, last int64) (api.Object, error) {
+func loadObject(raw []byte, before key, last int64) (api.Object, error) {
 	var o api.Object
 	if err := json.Unmarshal(raw, &o); err != nil {
-		return o, badBackup("an object cannot be read: %v", err)
+		return o, badf("an object cannot be read: %v", err)
 	}
 	m := o.Meta
 	if o.Kind == "" || m.ID == "" {
-		return o, badBackup("an object has no kind or no id")
+		return o, badf("an object has no kind or no id")
 	}
 	for _, s := range []string{string(o.Kind), m.ID, m.Name, m.Organization, m.Project} {
 		if len(s) > maxNameBytes || strings.IndexByte(s, 0) >= 0 {
-			return o, badBackup("a name is too long, or has a zero byte")
+			return o, badf("a name is too long, or has a zero byte")
 		}
 	}
 	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
-		return o, badBackup("%v", err)
+		return o, badf("%v", err)
 	}
 	if err := api.CheckAmounts(api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: m.ID, Uses: o.Uses, Limits: o.Limits}); err != nil {
-		return o, badBackup("%v", err)
+		return o, badf("%v", err)
 	}
 	k := key{o.Kind, m.ID}
 	if bytes.Compare(join(string(k.kind), k.id), join(string(before.kind), before.id)) <= 0 {
-		return o, badBackup("%s %s is not in its place", k.kind, k.id)
+		return o, badf("%s %s is not in its place", k.kind, k.id)
 	}
 	if m.Revision < 1 || m.Revision > last {
-		return o, badBackup("%s %s has revision %d of %d", k.kind, k.id, m.Revision, last)
+		return o, badf("%s %s has revision %d of %d", k.kind, k.id, m.Revision, last)
 	}
 	return o, nil
 }
@@ -53,7 +133,7 @@ func (v view) placeNew(o api.Object) error {
 	}
 	for _, name := range o.Claims {
 		if holder, err := v.holder(name); err != nil || holder != (key{}) {
-			return errors.Join(err, badBackup("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
+			return errors.Join(err, badf("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
 		}
 	}
 	if err := v.claimed(o, nil, o.Claims); err != nil {
@@ -64,15 +144,15 @@ func (v view) placeNew(o api.Object) error {
 
 // placeBatch remembers a batch again.
 func (v view) placeBatch(raw []byte) error {
-	var b backupBatch
+	var b answeredBatch
 	if err := json.Unmarshal(raw, &b); err != nil {
-		return badBackup("a batch cannot be read: %v", err)
+		return badf("a batch cannot be read: %v", err)
 	}
 	if b.ID == "" || len(b.ID) > maxNameBytes {
-		return badBackup("a batch has no id, or one that is too long")
+		return badf("a batch has no id, or one that is too long")
 	}
 	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
-		return badBackup("batch %q is there twice", b.ID)
+		return badf("batch %q is there twice", b.ID)
 	}
 	if b.Answer == nil {
 		b.Answer = []api.Object{}
@@ -83,7 +163,7 @@ func (v view) placeBatch(raw []byte) error {
 // placeHistory stores a row of a backup: of an instance that is there, in order,
 // and not more than are kept.
 func (v view) placeHistory(raw []byte, revision int64) error {
-	w, err := backupRow(raw)
+	w, err := loadRow(raw)
 	if err != nil {
 		return err
 	}
@@ -91,13 +171,13 @@ func (v view) placeHistory(raw []byte, revision int64) error {
 	e, err := decodeHistory(w.value)
 	switch {
 	case !ok || len(seq) != 8 || v.tx.Bucket(bucketObjects).Get(join(string(api.KindInstance), string(id))) == nil:
-		return badBackup("a history is of no instance")
+		return badf("a history is of no instance")
 	case err != nil:
-		return badBackup("%v", err)
+		return badf("%v", err)
 	case e.Revision < 1 || e.Revision > revision || number(seq) != uint64(e.Revision):
-		return badBackup("a change of %s is not in its place", id)
+		return badf("a change of %s is not in its place", id)
 	case len(historyKeys(v.tx.Bucket(bucketHistory), string(id))) >= api.MaxHistory:
-		return badBackup("the history of %s is too long", id)
+		return badf("the history of %s is too long", id)
 	}
 	return v.tx.Bucket(bucketHistory).Put(w.key, w.value)
 }
@@ -110,55 +190,55 @@ func (v view) placeEvent(raw []byte) error {
 	}
 	e, err := decodeEvent(raw)
 	if err != nil {
-		return badBackup("%v", err)
+		return badf("%v", err)
 	}
 	if !e.Follows(last) {
-		return badBackup("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
+		return badf("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
 	}
 	return v.putEvent(e)
 }
 
-// rowRestorer takes usage records and their sums from a backup. The sums are
+// rowLoader takes usage records and their sums from a backup. The sums are
 // made anew of the records first; then those of the backup take their place.
 // They may have more, of records that were let go of, and never less.
-type rowRestorer struct {
+type rowLoader struct {
 	format       int
 	record, sum  []byte // the last keys
 	made, wanted int64  // sums of the records that are there, and how many of those the backup had
 }
 
-func (r *rowRestorer) place(v view, kind byte, raw []byte) error {
+func (r *rowLoader) place(v view, kind section, raw []byte) error {
 	if r.format <= lastWithObjects {
-		return badBackup("content of version %d has no usage records of this kind", r.format)
+		return badf("content of version %d has no usage records of this kind", r.format)
 	}
-	w, err := backupRow(raw)
+	w, err := loadRow(raw)
 	if err != nil {
 		return err
 	}
-	if kind == recordSum {
+	if kind == sectionUse {
 		return r.placeSum(v, w)
 	}
 	if r.sum != nil || r.record != nil && bytes.Compare(w.key, r.record) <= 0 {
-		return badBackup("a usage record is not in its place")
+		return badf("a usage record is not in its place")
 	}
 	r.record = w.key
 	t, err := takenOf(w, v.group.names)
 	if err != nil {
-		return badBackup("%v", err)
+		return badf("%v", err)
 	}
 	return v.applyRecords([]taken{t})
 }
 
-// backupRow reads the key and value of a row.
-func backupRow(raw []byte) (row, error) {
+// loadRow reads the key and value of a row.
+func loadRow(raw []byte) (row, error) {
 	size, n := binary.Uvarint(raw)
 	if n <= 0 || size > uint64(len(raw)-n) {
-		return row{}, badBackup("a usage record cannot be read")
+		return row{}, badf("a usage record cannot be read")
 	}
 	return row{raw[n : n+int(size)], raw[n+int(size):]}, nil
 }
 
-func (r *rowRestorer) placeSum(v view, w row) error {
+func (r *rowLoader) placeSum(v view, w row) error {
 	if r.sum == nil {
 		if err := v.flush(); err != nil {
 			return err
@@ -167,20 +247,20 @@ func (r *rowRestorer) placeSum(v view, w row) error {
 			return err
 		}
 	} else if bytes.Compare(w.key, r.sum) <= 0 {
-		return badBackup("a sum of usage records is not in its place")
+		return badf("a sum of usage records is not in its place")
 	}
 	r.sum = w.key
 	organization, rest, ok := bytes.Cut(w.key, zero)
 	if !ok || len(organization) > maxNameBytes {
-		return badBackup("a sum of usage records is nobody's")
+		return badf("a sum of usage records is nobody's")
 	}
 	of, err := decodeUseKey(rest, v.group.names)
 	if err != nil {
-		return badBackup("%v", err)
+		return badf("%v", err)
 	}
 	u, err := decodeUse(w.value, v.group.names)
 	if err != nil {
-		return badBackup("%v", err)
+		return badf("%v", err)
 	}
 	if made := v.tx.Bucket(bucketUse).Get(w.key); made != nil {
 		m, err := decodeUse(made, v.group.names)
@@ -188,16 +268,16 @@ func (r *rowRestorer) placeSum(v view, w row) error {
 			return err
 		}
 		if r.wanted++; m.Quantity > u.Quantity {
-			return badBackup("%s of %s is less than its usage records: %d, not %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
+			return badf("%s of %s is less than its usage records: %d, not %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
 		}
 	}
 	return v.tx.Bucket(bucketUse).Put(w.key, w.value)
 }
 
 // done reports whether every record was in a sum.
-func (r *rowRestorer) done() error {
+func (r *rowLoader) done() error {
 	if r.format > lastWithObjects && (r.record != nil && r.sum == nil || r.made != r.wanted) {
-		return badBackup("there are usage records without a sum")
+		return badf("there are usage records without a sum")
 	}
 	return nil
 }

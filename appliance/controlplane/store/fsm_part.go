@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 
 	"go.etcd.io/bbolt"
 )
 
-// comparedVersion is the first byte of such an entry; a Place in JSON follows. It
+// comparedVersion is the first byte of an entry at which nodes compare their tables
+// (Compare of the store); a Place in JSON follows. It
 // is written from CompareLevel on.
 const (
 	comparedVersion = 13
@@ -48,6 +50,21 @@ type Part struct {
 	Next  Place  `json:"next"` // where the next part begins
 	Bytes int64  `json:"bytes"`
 	Sum   []byte `json:"sum"` // SHA-256
+}
+
+// encodeCompare makes an entry at which all nodes sum up the part from a place on.
+func encodeCompare(from Place) ([]byte, error) {
+	raw, err := json.Marshal(from)
+	return append([]byte{comparedVersion}, raw...), err
+}
+
+// comparison reports whether an entry is such a one, and from where on it asks.
+func comparison(entry []byte) (from Place, ok bool) {
+	if entry[0] != comparedVersion {
+		return from, false
+	}
+	from, err := decodePlace(entry[1:])
+	return from, err == nil
 }
 
 func decodePlace(raw []byte) (p Place, err error) {
@@ -119,4 +136,34 @@ func Differing(all map[string]Part) (nodes []string, agreed bool) {
 		return nodes, true
 	}
 	return nil, false
+}
+
+// digests are of all that each bucket has, by the buckets' names; a bucket without
+// anything has none. What belongs to the file and not to the state does not count.
+func (v view) digests() (map[string][sha256.Size]byte, error) {
+	sums := map[string][sha256.Size]byte{}
+	err := v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+		h, n := sha256.New(), 0
+		addSum(h, be64(b.Sequence()))
+		err := b.ForEach(func(k, value []byte) error {
+			if string(name) == string(bucketMeta) && (string(k) == string(metaApplied) || string(k) == string(metaFormat)) {
+				return nil
+			}
+			n++
+			addSum(h, k)
+			addSum(h, value)
+			return nil
+		})
+		if n > 0 || b.Sequence() > 0 {
+			sums[string(name)] = [sha256.Size]byte(h.Sum(nil))
+		}
+		return err
+	})
+	return sums, err
+}
+
+// addSum writes bytes after their length.
+func addSum(h hash.Hash, b []byte) {
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+	h.Write(b)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"math"
@@ -184,6 +185,17 @@ func (v view) sumUses(of func(api.Object) api.Amounts) error {
 		return err
 	}
 	return v.putSums(t.sums)
+}
+
+// inUse is what is in use of each quota in a project or an organization.
+func (v view) inUse(kind api.Kind, id string) api.Amounts {
+	out := api.Amounts{}
+	prefix := join(string(kind), id, "")
+	c := v.tx.Bucket(bucketSums).Cursor()
+	for k, n := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, n = c.Next() {
+		out[string(k[len(prefix):])] = int64(number(n))
+	}
+	return out
 }
 
 // sum implements source.

@@ -96,6 +96,27 @@ func (e early) referrers(t api.Target, f func(api.ObjectRef) bool) {
 	}
 }
 
+// checkEarly refuses a batch for its references while the cluster's level is below
+// that from which on the state machine does.
+func (v view) checkEarly(b api.Batch) error {
+	if v.referential() {
+		return nil
+	}
+	t := newTxn(early{v}, v.revision(), b.At)
+	for _, c := range b.Commands {
+		if c.Op == api.OpRecord { // makes a row, which nothing refers to
+			continue
+		}
+		if _, err := t.command(c); err != nil {
+			return nil //nolint:nilerr // the state machine says what is wrong with the command
+		}
+	}
+	if err := t.checkUse(b.Commands); err != nil {
+		return err
+	}
+	return t.checkReferences(b.Strict)
+}
+
 func (v view) referential() bool { return v.tx.Bucket(bucketRefs) != nil }
 
 // referrers implements source: those of projects and organizations are what is in

@@ -1,36 +1,15 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
-
-// indexOf is the index of references, as text; "none" before it is made.
-func indexOf(t *testing.T, tb *tables) string {
-	t.Helper()
-	out := "none"
-	if err := tb.read(func(v view) error {
-		b := v.tx.Bucket(bucketRefs)
-		if b == nil {
-			return nil
-		}
-		out = ""
-		return b.ForEach(func(k, _ []byte) error {
-			out += strings.ReplaceAll(string(k), "\x00", "/") + "\n"
-			return nil
-		})
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // settleAt raises the tables' level by the log.
 func settleAt(t *testing.T, tb *tables, index uint64, level int) {
@@ -50,7 +29,7 @@ func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	settleAt(t, from, 1, referencesLevel)
 	settleAt(t, old, 1, referencesLevel-1)
 	index := uint64(1)
-	for _, b := range referenceBatches() {
+	for _, b := range statetest.References() {
 		index++
 		if answers, _ := mustApply(t, old, logEntry(t, index, b)); answers[0].refused != nil && answers[0].refused.Code != api.CodeNotFound && answers[0].refused.Code != api.CodeState {
 			t.Errorf("level %d refused a batch for its references: %v", referencesLevel-1, answers[0].refused)
@@ -88,88 +67,31 @@ func TestReferencesBeginWithTheirLevel(t *testing.T) {
 	}
 }
 
-// While an older release is a member the leader looks at references before a batch
-// enters the log.
-func TestReferencesBelowTheirLevel(t *testing.T) {
-	s := open(t, Options{})
-	if err := s.tables.db.Update(func(tx *bbolt.Tx) error { // as before the cluster came to the level
-		if err := tx.DeleteBucket(bucketRefs); err != nil {
-			return err
-		}
-		return tx.Bucket(bucketMeta).Put(metaLevel, be64(referencesLevel-1))
-	}); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, b := range append(referenceBatches(), api.Batch{Commands: []api.Command{crashRecord(0, 1)}}, quotaBatch(), api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindProject, ID: "prj-1", Expect: api.AnyRevision}}}) {
-		code := api.Code("done")
-		if _, err := s.Apply(t.Context(), b); err != nil {
-			code = api.CodeOf(err)
-		}
-		got = append(got, string(code))
-	}
-	want := "not_found done in_use in_use done in_use done not_found done done done in_use"
-	if strings.Join(got, " ") != want {
-		t.Errorf("outcomes %q, want %q", strings.Join(got, " "), want)
-	}
-	if indexOf(t, s.tables) != "none" {
-		t.Error("there is an index already")
-	}
-}
-
-// The index that follows the objects is the one that would be made of them: after
-// every change, in a snapshot, and in a backup.
+// The index that follows the objects is the one that would be made of them, after
+// every change.
 func TestReferenceIndexFollows(t *testing.T) {
-	s := open(t, Options{})
-	for _, b := range referenceBatches() {
-		_, err := s.Apply(t.Context(), b)
-		if code := api.CodeOf(err); err != nil && code != api.CodeInUse && code != api.CodeNotFound {
-			t.Fatal(err)
+	tb := bare(t)
+	settleAt(t, tb, 1, Level)
+	for i, b := range statetest.References() {
+		answers, _ := mustApply(t, tb, logEntry(t, uint64(i)+2, b))
+		if r := answers[0].refused; r != nil && r.Code != api.CodeInUse && r.Code != api.CodeNotFound {
+			t.Fatal(r)
 		}
-		followed := indexOf(t, s.tables)
-		if err := s.tables.db.Update(func(tx *bbolt.Tx) error {
+		followed := indexOf(t, tb)
+		if err := tb.db.Update(func(tx *bbolt.Tx) error {
 			if err := tx.DeleteBucket(bucketRefs); err != nil {
 				return err
 			}
-			return view{tx: tx}.indexReferences()
+			return viewOf(tx).indexReferences()
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if made := indexOf(t, s.tables); made != followed {
+		if made := indexOf(t, tb); made != followed {
 			t.Fatalf("after %+v the index is\n%s, want\n%s", b.Commands, followed, made)
 		}
 	}
-	want := indexOf(t, s.tables)
-	if !strings.Contains(want, "Snapshot/snap-none//Volume/vol-r") {
-		t.Errorf("the index lacks a volume's snapshot:\n%s", want)
-	}
-	dir := filepath.Join(t.TempDir(), "restored")
-	if _, err := RestoreInto(dir, "node-a", bytes.NewReader(backupOf(t, s))); err != nil {
-		t.Fatal(err)
-	}
-	if got := indexOf(t, open(t, Options{Dir: dir}).tables); got != want {
-		t.Errorf("after a restore the index is\n%s, want\n%s", got, want)
-	}
-	copied := filepath.Join(t.TempDir(), "tables.db")
-	receiver, err := openTables(copied)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = receiver.close() })
-	var raw bytes.Buffer
-	v, end, err := s.tables.begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	if err := (&snapshot{tables: s.tables, view: v}).writeTo(&raw); err != nil {
-		t.Fatal(err)
-	}
-	if err := restore(receiver, &raw); err != nil {
-		t.Fatal(err)
-	}
-	if got := indexOf(t, receiver); got != want {
-		t.Errorf("after a snapshot the index is\n%s, want\n%s", got, want)
+	if got := indexOf(t, tb); !strings.Contains(got, "Snapshot/snap-none//Volume/vol-r") {
+		t.Errorf("the index lacks a volume's snapshot:\n%s", got)
 	}
 }
 

@@ -14,9 +14,10 @@ const lastWithObjects = 4
 
 // prepare makes the buckets of a new file, and of an older version's what they
 // are now. Killed in between, it goes on where it was.
-func (t *tables) prepare() error {
+// read and update run transactions, as those of bbolt.DB do.
+func prepare(read, update func(func(*bbolt.Tx) error) error) error {
 	var format uint64
-	err := t.db.View(func(tx *bbolt.Tx) error {
+	err := read(func(tx *bbolt.Tx) error {
 		if b := tx.Bucket(bucketMeta); b != nil {
 			format = number(b.Get(metaFormat))
 		}
@@ -28,7 +29,7 @@ func (t *tables) prepare() error {
 	if format != 0 && !knownFormat(format) {
 		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
 	}
-	err = t.update(func(tx *bbolt.Tx) error {
+	err = update(func(tx *bbolt.Tx) error {
 		for _, name := range buckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
@@ -45,7 +46,7 @@ func (t *tables) prepare() error {
 		return tx.Bucket(bucketMeta).Put(metaFormat, be64(next))
 	})
 	for more := format != 0; more && err == nil; {
-		err = t.update(func(tx *bbolt.Tx) error {
+		err = update(func(tx *bbolt.Tx) error {
 			if more, err = (view{tx: tx}).recordsToRows(); more || err != nil {
 				return err
 			}

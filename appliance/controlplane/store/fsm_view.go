@@ -57,9 +57,51 @@ type group struct {
 	touched []api.TouchNote // for who asks what has changed (touched.go)
 }
 
+// viewOf is the tables as a transaction has them. Who reads only needs no more.
+func viewOf(tx *bbolt.Tx) view { return view{tx: tx} }
+
+// applied is the log index of the last entry that the tables contain.
 func (v view) applied() uint64 { return number(v.tx.Bucket(bucketMeta).Get(metaApplied)) }
 
+// revision is that of the last change.
 func (v view) revision() int64 { return int64(number(v.tx.Bucket(bucketMeta).Get(metaRevision))) }
+
+// get is an object, or CodeNotFound.
+func (v view) get(kind api.Kind, id string) (api.Object, error) {
+	o, err := v.object(key{kind, id})
+	if err != nil {
+		return api.Object{}, err
+	}
+	if o == nil {
+		return api.Object{}, notFound(kind, id)
+	}
+	return *o, nil
+}
+
+// each calls f with every object of the kinds, none: of all, until it answers
+// false.
+func (v view) each(kinds []api.Kind, f func(api.Object) bool) error {
+	prefixes := [][]byte{nil}
+	if len(kinds) > 0 {
+		prefixes = nil
+	}
+	for _, k := range kinds {
+		prefixes = append(prefixes, join(string(k), ""))
+	}
+	c := v.tx.Bucket(bucketObjects).Cursor()
+	for _, prefix := range prefixes {
+		for k, raw := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+			o, err := decodeObject(raw)
+			if err != nil {
+				return err
+			}
+			if !f(o) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
 
 func (v view) object(k key) (*api.Object, error) {
 	raw := v.tx.Bucket(bucketObjects).Get(join(string(k.kind), k.id))
@@ -183,6 +225,12 @@ func number(raw []byte) uint64 {
 // events. In 4 usage records were objects. 5 had
 // no histories.
 const tablesFormat = 6
+
+// known reports whether tx is of tables that this program can use, or make so.
+func known(tx *bbolt.Tx) bool {
+	meta := tx.Bucket(bucketMeta)
+	return meta != nil && knownFormat(number(meta.Get(metaFormat)))
+}
 
 // knownFormat reports whether tables of the format can be used, or made so.
 func knownFormat(f uint64) bool { return f >= 1 && f <= tablesFormat }

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 var update = flag.Bool("update", false, "write this level's golden log")
@@ -47,11 +46,8 @@ func replayGolden(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := newFSM(bare(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var piece []*raft.Log
+	tb := bare(t)
+	var piece []goldenEntry
 	index := uint64(0)
 	lines := bufio.NewScanner(bytes.NewReader(raw))
 	lines.Buffer(nil, 1<<20)
@@ -59,19 +55,19 @@ func replayGolden(t *testing.T, path string) {
 		left, right, _ := strings.Cut(lines.Text(), " ")
 		if left != "=" {
 			index++
-			l := &raft.Log{Index: index, Type: raft.LogCommand}
-			if _, err := fmt.Sscan(left, &l.Term); err != nil {
+			l := goldenEntry{index: index}
+			if _, err := fmt.Sscan(left, &l.term); err != nil {
 				t.Fatal(err)
 			}
-			if l.Data, err = base64.StdEncoding.DecodeString(right); err != nil {
+			if l.data, err = base64.StdEncoding.DecodeString(right); err != nil {
 				t.Fatal(err)
 			}
 			piece = append(piece, l)
 			continue
 		}
-		f.ApplyBatch(piece)
+		applyGolden(t, tb, piece)
 		piece = nil
-		if got, err := f.tables.sum(); err != nil || got != right {
+		if got, err := tb.sum(); err != nil || got != right {
 			t.Fatalf("after entry %d the tables have the sum %s, %v; want %s", index, got, err, right)
 		}
 	}
@@ -80,18 +76,35 @@ func replayGolden(t *testing.T, path string) {
 	}
 }
 
-func writeGolden(t *testing.T) {
-	f, err := newFSM(bare(t))
-	if err != nil {
-		t.Fatal(err)
+// goldenEntry is an entry of a log, and the term that it was written in.
+type goldenEntry struct {
+	index, term uint64
+	data        []byte
+}
+
+// applyGolden applies entries as a node does: those of another term come to nothing.
+func applyGolden(t *testing.T, tb *tables, all []goldenEntry) {
+	t.Helper()
+	var entries []entry
+	for _, l := range all {
+		if raw, holds := ofTerm(l.data, l.term); holds {
+			entries = append(entries, entry{l.index, raw})
+		}
 	}
+	if len(entries) > 0 {
+		mustApply(t, tb, entries...)
+	}
+}
+
+func writeGolden(t *testing.T) {
+	tb := bare(t)
 	var out bytes.Buffer
 	for i, l := range goldenEntries(t) {
-		l.Index = uint64(i) + 1
-		f.Apply(l)
-		fmt.Fprintf(&out, "%d %s\n", l.Term, base64.StdEncoding.EncodeToString(l.Data))
+		l.index = uint64(i) + 1
+		applyGolden(t, tb, []goldenEntry{l})
+		fmt.Fprintf(&out, "%d %s\n", l.term, base64.StdEncoding.EncodeToString(l.data))
 		if i%10 == 9 || i == len(goldenEntries(t))-1 {
-			sum, err := f.tables.sum()
+			sum, err := tb.sum()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,10 +117,10 @@ func writeGolden(t *testing.T) {
 }
 
 // goldenEntries has every kind of command and of entry that this level writes.
-func goldenEntries(t *testing.T) (all []*raft.Log) {
+func goldenEntries(t *testing.T) (all []goldenEntry) {
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	add := func(term uint64, data []byte) {
-		all = append(all, &raft.Log{Type: raft.LogCommand, Term: term, Data: data})
+		all = append(all, goldenEntry{term: term, data: data})
 	}
 	batch := func(b api.Batch) []byte {
 		at = at.Add(17 * time.Second)
@@ -126,12 +139,12 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 	}
 	add(1, first)
 	for k := 1; k <= 4; k++ { // objects, claims, records; batches with ids, the last one twice
-		for client := range crashClients {
-			add(1, batch(crashBatch(client, k)))
+		for client := range statetest.Clients {
+			add(1, batch(statetest.Batch(client, k)))
 		}
 	}
-	add(1, batch(crashBatch(0, 4)))
-	add(1, batch(quotaBatch()))
+	add(1, batch(statetest.Batch(0, 4)))
+	add(1, batch(statetest.Quotas()))
 	add(1, batch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindVolume, ID: "vol-2", Name: "v", // beyond the quota
 		Organization: "org-1", Project: "prj-1", Data: json.RawMessage(`{}`), Uses: api.Amounts{"a": 9}}}}))
 	for _, e := range historyEntries(t)[:40] {
@@ -156,56 +169,16 @@ func goldenEntries(t *testing.T) (all []*raft.Log) {
 		}
 		add(2, batch(api.Batch{Commands: []api.Command{c}}))
 	}
-	add(3, termed(withTerm(t.Context(), 3), batch(crashBatch(1, 5))))
-	add(3, termed(withTerm(t.Context(), 2), batch(crashBatch(1, 6)))) // of another term
-	add(3, batch(api.Batch{Commands: []api.Command{api.ExpireRecords(crashOrg(0), at)}}))
+	add(3, inTerm(3, batch(statetest.Batch(1, 5))))
+	add(3, inTerm(2, batch(statetest.Batch(1, 6)))) // of another term
+	add(3, batch(api.Batch{Commands: []api.Command{api.ExpireRecords(statetest.Org(0), at)}}))
 	add(3, append([]byte{comparedVersion}, `{"bucket":"objects","key":"YQ=="}`...))
-	add(3, oldEntry(t, 0, api.Batch{At: at, Commands: []api.Command{crashRecord(2, 9)}}).data)
-	for _, b := range referenceBatches() {
+	add(3, oldEntry(t, 0, api.Batch{At: at, Commands: []api.Command{statetest.Record(2, 9)}}).data)
+	for _, b := range statetest.References() {
 		add(3, batch(b))
 	}
-	for _, b := range markBatches(at) {
+	for _, b := range statetest.Marks(at) {
 		add(3, batch(b))
 	}
-	return all
-}
-
-// markBatches delete an organization with a mark of its use: refused when that has
-// grown, also by a record that is not in the tables yet, and done when it has not.
-func markBatches(at time.Time) []api.Batch {
-	del := func(quantity uint64) api.Batch {
-		return api.Batch{Commands: []api.Command{{Op: api.OpDelete, Kind: api.KindOrganization, ID: "org-m", Expect: api.AnyRevision,
-			Used: &api.UseMark{From: at.Truncate(time.Hour), Quantity: quantity}}}}
-	}
-	return []api.Batch{
-		{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-m", Name: "m", Expect: api.AnyRevision, Data: json.RawMessage(`{}`)}}},
-		{Commands: []api.Command{{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: "use-m", Name: "use-m", Organization: "org-m", Project: "prj-m",
-			Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: "ins-m", ResourceName: "m", Start: at, End: at.Add(time.Minute), Quantity: 5})}}},
-		del(0), // refused
-		del(5),
-	}
-}
-
-// referenceBatches begin to refer, let go, and are refused, by strict and other
-// batches.
-func referenceBatches() []api.Batch {
-	put := func(kind api.Kind, id string, spec any, finalizers ...string) api.Command {
-		return api.Command{Op: api.OpPutSpec, Kind: kind, ID: id, Name: id, Expect: api.AnyRevision, Data: api.Encode(spec), Finalizers: finalizers}
-	}
-	del := func(kind api.Kind, id string, cascade bool) api.Command {
-		return api.Command{Op: api.OpDelete, Kind: kind, ID: id, Expect: api.AnyRevision, Cascade: cascade}
-	}
-	var all []api.Batch
-	add := func(strict bool, cmds ...api.Command) { all = append(all, api.Batch{Strict: strict, Commands: cmds}) }
-	instance := put(api.KindInstance, "ins-r", api.InstanceSpec{Flavor: "flv-r", Image: "img-r", Vgpu: &api.VGPUSpec{Pool: "pool-r"}}, "agent")
-	add(true, instance) // refused
-	add(true, instance, put(api.KindImage, "img-r", api.ImageSpec{}, "agent"), put(api.KindFlavor, "flv-r", api.FlavorSpec{Vcpus: 1}), put(api.KindGPUPool, "pool-r", api.GPUPoolSpec{}))
-	add(true, del(api.KindFlavor, "flv-r", false))    // refused
-	add(false, del(api.KindGPUPool, "pool-r", false)) // refused
-	add(false, put(api.KindVolume, "vol-r", api.VolumeSpec{Image: "img-none", Snapshot: "snap-none", Instance: "ins-r"}, "agent"))
-	add(true, del(api.KindVolume, "vol-r", false)) // refused: the instance's
-	add(true, put(api.KindInstance, "ins-r", api.InstanceSpec{Flavor: "flv-r"}), del(api.KindImage, "img-r", false))
-	add(true, instance) // refused: the image is being deleted
-	add(true, del(api.KindFlavor, "flv-r", true), del(api.KindInstance, "ins-r", false))
 	return all
 }

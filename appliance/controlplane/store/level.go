@@ -60,7 +60,7 @@ func newAuditKey() []byte {
 func (s *Store) begin() error {
 	var isNew bool
 	if err := s.tables.read(func(v view) error {
-		isNew = v.applied() == 0 && v.revision() == 0 && v.tx.Bucket(bucketMeta).Get(metaLevel) == nil
+		isNew = v.untouched()
 		return nil
 	}); err != nil || !isNew || len(s.Members()) > 1 {
 		return err

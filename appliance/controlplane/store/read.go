@@ -1,11 +1,13 @@
 package store
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
 )
+
+// maxList is the most objects on a page.
+const maxList = 1000
 
 // Get is one object, or CodeNotFound.
 func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object, err error) {
@@ -17,17 +19,7 @@ func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object
 
 // get is the object as this node's tables have it.
 func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
-	err = s.view(func(v view) error {
-		found, err := v.object(key{kind, id})
-		if err != nil {
-			return err
-		}
-		if found == nil {
-			return notFound(kind, id)
-		}
-		o = *found
-		return nil
-	})
+	err = s.view(func(v view) error { o, err = v.get(kind, id); return err })
 	return o, err
 }
 
@@ -85,16 +77,8 @@ func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.In
 		return nil, err
 	}
 	err = s.view(func(v view) error {
-		b := v.tx.Bucket(bucketHistory)
-		keys := historyKeys(b, string(id))
-		for i := len(keys) - 1; i >= 0; i-- {
-			e, err := decodeHistory(b.Get(keys[i]))
-			if err != nil {
-				return err
-			}
-			events = append(events, e)
-		}
-		return nil
+		events, err = v.history(id)
+		return err
 	})
 	return events, err
 }
@@ -149,15 +133,8 @@ func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 	if err := s.current(ctx); err != nil {
 		return nil, err
 	}
-	out := api.Amounts{}
-	err := s.view(func(v view) error {
-		prefix := join(string(kind), id, "")
-		c := v.tx.Bucket(bucketSums).Cursor()
-		for k, n := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, n = c.Next() {
-			out[string(k[len(prefix):])] = int64(number(n))
-		}
-		return nil
-	})
+	var out api.Amounts
+	err := s.view(func(v view) error { out = v.inUse(kind, id); return nil })
 	return out, err
 }
 

@@ -123,8 +123,8 @@ func (f *recoveringFSM) look() error {
 
 // Apply is called in the order of the log.
 func (f *recoveringFSM) Apply(l *raft.Log) any {
-	if raw, holds := ofTerm(l); holds && l.Index > f.applied && f.err == nil {
-		_, _, _, f.err = f.tables.apply([]entry{{l.Index, raw}})
+	if raw, holds := ofTerm(l.Data, l.Term); holds && l.Index > f.applied && f.err == nil {
+		_, f.err = f.tables.apply([]entry{{index: l.Index, data: raw}})
 	}
 	return nil
 }

@@ -3,16 +3,12 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"sync"
 
 	"github.com/hashicorp/raft"
-	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -54,7 +50,7 @@ func OpenReplica(o Options, level int) (*Replica, error) {
 	var stands bool
 	r.snapshots, stands, r.last, err = s.openStore(raftLogger(o.Log))
 	if err == nil {
-		s.tables.level = level
+		s.tables.program.level = level
 		s.tables.hurt, s.log.hurt, s.fsm.fail = r.fail, r.fail, r.fail
 		if !stands {
 			err = r.restoreNewest()
@@ -181,11 +177,8 @@ func EncodeLevel(level int, id string, members []string, auditKey []byte) ([]byt
 // EncodeCompare makes the data of an entry at which all nodes sum up a part of
 // their tables, in the term only.
 func EncodeCompare(term uint64, from Place) ([]byte, error) {
-	raw, err := json.Marshal(from)
-	if err != nil {
-		return nil, err
-	}
-	return termed(withTerm(context.Background(), term), append([]byte{comparedVersion}, raw...)), nil
+	raw, err := encodeCompare(from)
+	return inTerm(term, raw), err
 }
 
 // Part is Store.Part. The entry must be applied.
@@ -269,34 +262,8 @@ func (r *Replica) restoreNewest() error {
 	return errors.Join(r.store.fsm.Restore(content), content.Close())
 }
 
-// Sums are of all that each bucket has, by the buckets' names; a bucket without
-// anything has none. What belongs to the file and not to the state does not count.
-func (r *Replica) Sums() (map[string][sha256.Size]byte, error) {
-	sums := map[string][sha256.Size]byte{}
-	err := r.store.tables.read(func(v view) error {
-		return v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			h, n := sha256.New(), 0
-			addSum(h, be64(b.Sequence()))
-			err := b.ForEach(func(k, value []byte) error {
-				if string(name) == string(bucketMeta) && (string(k) == string(metaApplied) || string(k) == string(metaFormat)) {
-					return nil
-				}
-				n++
-				addSum(h, k)
-				addSum(h, value)
-				return nil
-			})
-			if n > 0 || b.Sequence() > 0 {
-				sums[string(name)] = [sha256.Size]byte(h.Sum(nil))
-			}
-			return err
-		})
-	})
+// Sums are digests of all that each bucket of the tables has, by the buckets' names.
+func (r *Replica) Sums() (sums map[string][sha256.Size]byte, err error) {
+	err = r.store.tables.read(func(v view) error { sums, err = v.digests(); return err })
 	return sums, err
-}
-
-// addSum writes bytes after their length.
-func addSum(h hash.Hash, b []byte) {
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-	h.Write(b)
 }

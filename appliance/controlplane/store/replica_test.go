@@ -49,7 +49,7 @@ func sameSums(t *testing.T, a, b *Replica) {
 func TestReplicas(t *testing.T) {
 	dir := t.TempDir()
 	a, b, c := replica(t, dir, "a", 0), replica(t, dir, "b", 0), replica(t, dir, "c", 0)
-	first, err := EncodeLevel(Level, "0123", []string{"a", "b", "c"}, []byte("key"))
+	first, err := encodeSettled(settlement{Level: Level, ID: "0123", Members: []string{"a", "b", "c"}, AuditKey: []byte("key")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +89,13 @@ func TestReplicas(t *testing.T) {
 	}
 	sameSums(t, a, b)
 	sameSums(t, a, c)
-	compare, err := EncodeCompare(1, Place{})
+	compare, err := encodeCompare(Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	parts := map[string]Part{}
 	for id, r := range map[string]*Replica{"a": a, "b": b, "c": c} {
-		if err := r.Append(LogEntry{21, 1, compare}); err != nil {
+		if err := r.Append(LogEntry{21, 1, inTerm(1, compare)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := r.Apply(21); err != nil {
@@ -124,7 +124,7 @@ func TestReplicaRefuses(t *testing.T) {
 	if err := r.Append(LogEntry{2, 1, nil}); err == nil {
 		t.Error("an entry that does not follow was taken")
 	}
-	raise, err := EncodeLevel(Level, "0123", []string{"a"}, nil)
+	raise, err := encodeSettled(settlement{Level: Level, ID: "0123", Members: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func readHeader(r io.Reader) (header, error) {
 // snapshot is a state held by a read transaction until Release.
 type snapshot struct {
 	tables *tables
-	view   view
+	tx     *bbolt.Tx
 	end    func()
 }
 
@@ -96,11 +96,12 @@ func (s *snapshot) Release() {
 func (s *snapshot) writeTo(w io.Writer) error {
 	sum := sha256.New()
 	both := io.MultiWriter(w, sum)
-	h := header{applied: s.view.applied(), revision: uint64(s.view.revision()), size: uint64(s.view.tx.Size())}
+	v := viewOf(s.tx)
+	h := header{applied: v.applied(), revision: uint64(v.revision()), size: uint64(s.tx.Size())}
 	if _, err := both.Write(h.encode()); err != nil {
 		return err
 	}
-	if _, err := s.view.tx.WriteTo(both); err != nil {
+	if _, err := s.tx.WriteTo(both); err != nil {
 		return err
 	}
 	_, err := w.Write(sum.Sum(nil))
@@ -158,8 +159,8 @@ func verify(path string, h header) error {
 		return err
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
-		v := view{tx: tx}
-		if tx.Bucket(bucketMeta) == nil || !knownFormat(number(tx.Bucket(bucketMeta).Get(metaFormat))) {
+		v := viewOf(tx)
+		if !known(tx) {
 			return errors.New("the snapshot's tables are of a format that is not known")
 		}
 		if v.applied() != h.applied || uint64(v.revision()) != h.revision {

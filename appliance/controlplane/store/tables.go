@@ -32,8 +32,7 @@ type tables struct {
 	held extent
 
 	touches api.Touches
-	most    uint64      // events; 0: api.MaxWebhookEvents. For tests
-	level   int         // that the program supports; 0: Level. For simulations
+	program program     // another than this one only in simulations
 	hurt    func(error) // hears of damage; nil: nobody
 }
 
@@ -90,13 +89,17 @@ func noDatabase(path string, err error) error {
 
 // begin starts a read, which must be under guard; end must be called once.
 func (t *tables) begin() (v view, end func(), err error) {
+	tx, end, err := t.beginTx()
+	return viewOf(tx), end, err
+}
+
+func (t *tables) beginTx() (tx *bbolt.Tx, end func(), err error) {
 	t.mu.RLock()
-	tx, err := t.db.Begin(false)
-	if err != nil {
+	if tx, err = t.db.Begin(false); err != nil {
 		t.mu.RUnlock()
-		return view{}, nil, err
+		return nil, nil, err
 	}
-	return view{tx: tx}, func() {
+	return tx, func() {
 		_ = tx.Rollback() // of a read: cannot fail
 		t.mu.RUnlock()
 	}, nil
@@ -126,6 +129,25 @@ func (t *tables) update(fn func(*bbolt.Tx) error) error {
 	}
 	return tx.Commit()
 }
+
+// apply applies entries in one transaction: all of them, or with an error none.
+func (t *tables) apply(entries []entry) (out outcome, err error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	err = t.held.grown(func() error {
+		return t.update(func(tx *bbolt.Tx) (err error) {
+			out, err = apply(tx, t.program, entries)
+			return err
+		})
+	})
+	if err == nil {
+		t.touches.Note(out.touched...)
+	}
+	return out, err
+}
+
+// prepare makes the file's tables what they are in this program.
+func (t *tables) prepare() error { return prepare(t.db.View, t.update) }
 
 // appliedIndex is the log index up to which the tables are.
 func (t *tables) appliedIndex() (index uint64, err error) {

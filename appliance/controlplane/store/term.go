@@ -2,11 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -51,23 +49,10 @@ func withTerm(ctx context.Context, term uint64) context.Context {
 
 // termed marks an encoded batch as one of the context's term, if it has one.
 func termed(ctx context.Context, raw []byte) []byte {
-	term, ok := ctx.Value(termKey{}).(uint64)
-	if !ok {
-		return raw
+	if term, ok := ctx.Value(termKey{}).(uint64); ok {
+		return inTerm(term, raw)
 	}
-	out := binary.BigEndian.AppendUint64([]byte{termVersion(raw[0])}, term)
-	return append(out, raw[1:]...)
-}
-
-// ofTerm is the batch in an entry's data, without its term, and whether the
-// entry holds: it was written in the term that it is for.
-func ofTerm(l *raft.Log) (raw []byte, holds bool) {
-	const header = 1 + 8
-	if len(l.Data) < header || !ofOneTerm(l.Data[0]) {
-		return l.Data, true
-	}
-	raw = append([]byte{l.Data[0] - 1}, l.Data[header:]...) // the version of the batch itself
-	return raw, binary.BigEndian.Uint64(l.Data[1:]) == l.Term
+	return raw
 }
 
 // RaftLogger hands Raft's lines, and its transport's, to l.

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
@@ -87,25 +86,16 @@ func (w *watch) run(v view, end func()) {
 // snapshot sends every object, then the sync.
 func (w *watch) snapshot(v view) bool {
 	deadline := time.After(snapshotTime)
-	prefixes := [][]byte{nil}
-	if len(w.kinds) > 0 {
-		prefixes = nil
+	sent := true
+	err := v.each(w.kinds, func(o api.Object) bool {
+		sent = w.send(api.Event{Type: api.EventPut, Object: o}, deadline)
+		return sent
+	})
+	if err != nil {
+		w.s.options.Log.Error("store: watch", "error", err)
 	}
-	for _, k := range w.kinds {
-		prefixes = append(prefixes, join(string(k), ""))
-	}
-	c := v.tx.Bucket(bucketObjects).Cursor()
-	for _, prefix := range prefixes {
-		for k, raw := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, raw = c.Next() {
-			o, err := decodeObject(raw)
-			if err != nil {
-				w.s.options.Log.Error("store: watch", "error", err)
-				return false
-			}
-			if !w.send(api.Event{Type: api.EventPut, Object: o}, deadline) {
-				return false
-			}
-		}
+	if err != nil || !sent {
+		return false
 	}
 	w.since = v.revision()
 	return w.send(api.Event{Type: api.EventSync, Revision: w.since}, deadline)

@@ -153,11 +153,6 @@ func closed() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the node is being stopped").WithHint("try again when it runs")
 }
 
-func unknownOutcome() *api.Error {
-	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
-		WithHint("send the same batch with the same id again: it is applied once")
-}
-
 // gaveUp is for a caller whose context ended before anything was done.
 func gaveUp(err error) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the request ended before it was done: %v", err)
@@ -166,22 +161,5 @@ func gaveUp(err error) *api.Error {
 // checkEarly refuses a batch for its references while the cluster's level is below
 // that from which on the state machine does.
 func (s *Store) checkEarly(b api.Batch) error {
-	return s.tables.read(func(v view) error {
-		if v.referential() {
-			return nil
-		}
-		t := newTxn(early{v}, v.revision(), b.At)
-		for _, c := range b.Commands {
-			if c.Op == api.OpRecord { // makes a row, which nothing refers to
-				continue
-			}
-			if _, err := t.command(c); err != nil {
-				return nil //nolint:nilerr // the state machine says what is wrong with the command
-			}
-		}
-		if err := t.checkUse(b.Commands); err != nil {
-			return err
-		}
-		return t.checkReferences(b.Strict)
-	})
+	return s.tables.read(func(v view) error { return v.checkEarly(b) })
 }

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// backupMax bounds a backup: the tables' file cannot reuse pages while one reads them.
+const backupMax = 30 * time.Minute
+
+// Backup writes a consistent copy of the tables with all that was acknowledged
+// before the call, while writes go on; with a Stale context, what this node
+// has. cluster is any JSON, up to 1 MiB: it comes back from backup.ReadInfo and
+// RestoreInto. w should not be slow: the tables' file grows meanwhile.
+func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage) error {
+	if err := s.current(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, backupMax)
+	defer cancel()
+	v, end, err := s.tables.begin()
+	if err != nil {
+		return s.public(err)
+	}
+	defer end()
+	info := BackupInfo{Format: Level, MadeAt: time.Now().UTC().Round(0), MadeBy: s.options.NodeID, Cluster: cluster}
+	err = s.tables.guard(func() (err error) {
+		info.Revision = v.revision()
+		info.Horizon, err = v.horizon()
+		return err
+	})
+	if err != nil {
+		return s.public(err)
+	}
+	if err := s.tables.guard(func() error { return writeBackup(ctx, w, v, info) }); err != nil {
+		if ctx.Err() != nil {
+			return gaveUp(ctx.Err())
+		}
+		return fmt.Errorf("write the backup: %w", err)
+	}
+	return nil
+}
