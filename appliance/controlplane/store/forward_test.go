@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
@@ -41,7 +42,7 @@ func TestLostAnswers(t *testing.T) {
 	b := statetest.Batch(0, 1)
 	b.ID = ""
 	_, err := f.Apply(t.Context(), b)
-	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != unknownOutcome().Error() {
+	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != state.UnknownOutcome().Error() {
 		t.Errorf("a write of which nobody knows: %v", err)
 	}
 	if l.calls.Load() != 1 {

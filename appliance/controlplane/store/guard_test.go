@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
@@ -193,7 +194,7 @@ func TestCutBeforeWrite(t *testing.T) {
 	if err := os.Truncate(tb.path, 2*pageBytes); err != nil {
 		t.Fatal(err)
 	}
-	_, err := tb.apply([]entry{logEntry(t, 2, statetest.Batch(0, 2))})
+	_, err := tb.apply([]state.Entry{logEntry(t, 2, statetest.Batch(0, 2))})
 	var d *Damaged
 	if !errors.As(err, &d) || d.File != tb.path {
 		t.Errorf("a write to a file that was cut: %v", err)

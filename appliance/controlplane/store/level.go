@@ -9,26 +9,27 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Settled is the cluster's level and id, as this node's tables say.
 func (s *Store) Settled() (level int, id string, err error) {
-	err = s.tables.read(func(v view) error { level, id = v.level(), v.clusterID(); return nil })
+	err = s.tables.read(func(v state.View) error { level, id = v.Level(), v.ClusterID(); return nil })
 	return level, id, err
 }
 
 // Raise gives the cluster the level, which every one of the members supports;
 // members are all that Raft has, and all Node objects. On the leader only.
 func (s *Store) Raise(ctx context.Context, term uint64, level int, members []string) error {
-	if level > Level {
-		return beyond(level)
+	if level > state.Level {
+		return state.BeyondLevel(level)
 	}
 	for _, m := range s.Members() {
 		if !slices.Contains(members, m.ID) {
 			return api.Errorf(api.CodeConflict, "node %s was not asked which feature level it supports", m.ID).WithHint("ask again")
 		}
 	}
-	raw, err := encodeSettled(settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})
+	raw, err := state.EncodeSettlement(state.Settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}
@@ -59,13 +60,13 @@ func newAuditKey() []byte {
 // that has any, or other members, it leaves that to Raise.
 func (s *Store) begin() error {
 	var isNew bool
-	if err := s.tables.read(func(v view) error {
-		isNew = v.untouched()
+	if err := s.tables.read(func(v state.View) error {
+		isNew = v.Untouched()
 		return nil
 	}); err != nil || !isNew || len(s.Members()) > 1 {
 		return err
 	}
-	raw, err := encodeSettled(settlement{Level: Level, ID: newClusterID(), Members: []string{s.options.NodeID}, AuditKey: newAuditKey()})
+	raw, err := state.EncodeSettlement(state.Settlement{Level: state.Level, ID: newClusterID(), Members: []string{s.options.NodeID}, AuditKey: newAuditKey()})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // A new cluster begins with its level and its id, which all members come to
@@ -26,7 +27,7 @@ func TestClusterHasAnID(t *testing.T) {
 	for _, id := range c.ids() {
 		eventually(t, id+" knows the cluster's id", func() bool {
 			level, got, err := c.store(id).Settled()
-			return err == nil && level == Level && got == want
+			return err == nil && level == state.Level && got == want
 		})
 	}
 	c.close()
@@ -59,25 +60,25 @@ func TestRaise(t *testing.T) {
 		}
 	}
 	s := c.store(c.leader())
-	if err := s.Raise(t.Context(), s.LeadTerm(), Level, []string{"node-0", "node-1"}); api.CodeOf(err) != api.CodeConflict {
+	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level, []string{"node-0", "node-1"}); api.CodeOf(err) != api.CodeConflict {
 		t.Errorf("a member was not asked: %v", err)
 	}
-	if err := s.Raise(t.Context(), s.LeadTerm()+1, Level, c.ids()); api.CodeOf(err) != api.CodeConflict {
+	if err := s.Raise(t.Context(), s.LeadTerm()+1, state.Level, c.ids()); api.CodeOf(err) != api.CodeConflict {
 		t.Errorf("in another term: %v", err)
 	}
-	if err := s.Raise(t.Context(), s.LeadTerm(), Level+1, c.ids()); err == nil {
+	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level+1, c.ids()); err == nil {
 		t.Error("beyond what the leader supports")
 	}
 	if level, _, err := s.Settled(); level != 6 || err != nil {
 		t.Errorf("level %d, %v", level, err)
 	}
-	if err := s.Raise(t.Context(), s.LeadTerm(), Level, c.ids()); err != nil {
+	if err := s.Raise(t.Context(), s.LeadTerm(), state.Level, c.ids()); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range c.ids() {
 		eventually(t, id+" has the level", func() bool {
 			level, is, err := c.store(id).Settled()
-			return err == nil && level == Level && is != ""
+			return err == nil && level == state.Level && is != ""
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // maxList is the most objects on a page.
@@ -19,7 +20,7 @@ func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object
 
 // get is the object as this node's tables have it.
 func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
-	err = s.view(func(v view) error { o, err = v.get(kind, id); return err })
+	err = s.view(func(v state.View) error { o, err = v.Get(kind, id); return err })
 	return o, err
 }
 
@@ -31,15 +32,15 @@ func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, e
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.list(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.List(q)
 		return err
 	})
 	return page, err
 }
 
 // view runs a read; its errors are domain errors.
-func (s *Store) view(fn func(view) error) error {
+func (s *Store) view(fn func(state.View) error) error {
 	if err := s.tables.read(fn); err != nil {
 		return s.public(err)
 	}
@@ -64,8 +65,8 @@ func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPag
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.told(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.Events(q)
 		return err
 	})
 	return page, err
@@ -76,8 +77,8 @@ func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.In
 	if err := s.current(ctx); err != nil {
 		return nil, err
 	}
-	err = s.view(func(v view) error {
-		events, err = v.history(id)
+	err = s.view(func(v state.View) error {
+		events, err = v.History(id)
 		return err
 	})
 	return events, err
@@ -90,8 +91,8 @@ func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int)
 	if err := ctx.Err(); err != nil {
 		return after, false, err
 	}
-	err = s.view(func(v view) error {
-		at, more, err = v.verifyAudit(after, limit)
+	err = s.view(func(v state.View) error {
+		at, more, err = v.VerifyAudit(after, limit)
 		return err
 	})
 	return at, more, err
@@ -105,8 +106,8 @@ func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.audit(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.Audit(q)
 		return err
 	})
 	return page, err
@@ -121,8 +122,8 @@ func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err 
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.use(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.Use(q)
 		return err
 	})
 	return page, err
@@ -134,7 +135,7 @@ func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts
 		return nil, err
 	}
 	var out api.Amounts
-	err := s.view(func(v view) error { out = v.inUse(kind, id); return nil })
+	err := s.view(func(v state.View) error { out = v.InUse(kind, id); return nil })
 	return out, err
 }
 
@@ -147,8 +148,8 @@ func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.Record
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.records(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.Records(q)
 		return err
 	})
 	return page, err

@@ -11,6 +11,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/backup"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // restoredIndex and restoredTerm are the place in the log of what was restored.
@@ -21,8 +23,8 @@ const restoredIndex, restoredTerm = 1, 1
 // with the backup's content. All of the backup is checked before dir is
 // touched, which must be empty or not be there; it appears whole, by one
 // rename. What an interrupted call leaves is removed by the next one.
-func RestoreInto(dir, nodeID string, r io.Reader) (BackupInfo, error) {
-	var info BackupInfo
+func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
+	var info backup.Info
 	if dir == "" || nodeID == "" {
 		return info, errors.New("restore a backup: dir and nodeID are needed")
 	}
@@ -71,15 +73,15 @@ func appear(work, dir string) error {
 }
 
 // restoreFiles makes the files of a store in dir.
-func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) {
+func restoreFiles(dir, nodeID string, r io.Reader) (info backup.Info, err error) {
 	t, err := openTables(filepath.Join(dir, "tables.db"))
 	if err != nil {
 		return info, err
 	}
 	t.db.NoSync = true // until it is complete
-	if info, err = fill(t.update, r, restoredIndex); err == nil {
+	if info, err = backup.Fill(t.update, r, restoredIndex); err == nil {
 		err = t.update(func(tx *bbolt.Tx) error { // a cluster of its own, of this node alone
-			return viewOf(tx).settle(settlement{Level: Level, ID: newClusterID(), AuditKey: newAuditKey()})
+			return state.ViewOf(tx).Settle(state.Settlement{Level: state.Level, ID: newClusterID(), AuditKey: newAuditKey()})
 		})
 	}
 	if err == nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/backup"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
@@ -60,8 +62,8 @@ func TestRestoreInto(t *testing.T) {
 	raw := backupOf(t, s)
 	writeSome(t, s, 31, 40) // not in the backup
 
-	info, err := ReadBackupInfo(bytes.NewReader(raw))
-	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != Level {
+	info, err := backup.ReadInfo(bytes.NewReader(raw))
+	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != state.Level {
 		t.Fatalf("info %+v, %v", info, err)
 	}
 	base := t.TempDir()
@@ -81,7 +83,7 @@ func TestRestoreInto(t *testing.T) {
 		if got := everything(t, r); got != want {
 			t.Errorf("%s restored\n%s\nwant\n%s", id, got, want)
 		}
-		if r.Revision() != revision+revisionGap {
+		if r.Revision() != revision+backup.RevisionGap {
 			t.Errorf("%s has revision %d, the backup %d", id, r.Revision(), revision)
 		}
 		events, err := r.Watch(t.Context(), revision)
@@ -153,9 +155,9 @@ func TestBadBackups(t *testing.T) {
 	}
 	refused("more at the end", append(bytes.Clone(good), 0), "follows")
 	newer := bytes.Clone(good)
-	newer[8] = backupVersion + 1
+	newer[8]++
 	refused("a newer version", newer, "newer Basalt")
-	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, Level), []byte(`"format":9`), 1), "newer Basalt")
+	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, state.Level), []byte(`"format":9`), 1), "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
 		t.Error(err)
@@ -165,7 +167,7 @@ func TestBadBackups(t *testing.T) {
 // What a restored cluster's events are called, no event of the old one was.
 func TestEventsAfterRestore(t *testing.T) {
 	before := api.EventsOf(nil, api.Event{Revision: 41, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
-	after := api.EventsOf(nil, api.Event{Revision: 41 + revisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
+	after := api.EventsOf(nil, api.Event{Revision: 41 + backup.RevisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
 	if len(before) != 2 || len(after) != 2 || after[0].Seq <= before[1].Seq || before[0].ID == before[1].ID {
 		t.Errorf("%+v %+v", before, after)
 	}

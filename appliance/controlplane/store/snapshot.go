@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // A snapshot is a header, the copy of tables.db, and the SHA-256 of both.
@@ -96,8 +98,8 @@ func (s *snapshot) Release() {
 func (s *snapshot) writeTo(w io.Writer) error {
 	sum := sha256.New()
 	both := io.MultiWriter(w, sum)
-	v := viewOf(s.tx)
-	h := header{applied: v.applied(), revision: uint64(v.revision()), size: uint64(s.tx.Size())}
+	v := state.ViewOf(s.tx)
+	h := header{applied: v.Applied(), revision: uint64(v.Revision()), size: uint64(s.tx.Size())}
 	if _, err := both.Write(h.encode()); err != nil {
 		return err
 	}
@@ -159,11 +161,11 @@ func verify(path string, h header) error {
 		return err
 	}
 	err = db.View(func(tx *bbolt.Tx) error {
-		v := viewOf(tx)
-		if !known(tx) {
+		v := state.ViewOf(tx)
+		if !state.Usable(tx) {
 			return errors.New("the snapshot's tables are of a format that is not known")
 		}
-		if v.applied() != h.applied || uint64(v.revision()) != h.revision {
+		if v.Applied() != h.applied || uint64(v.Revision()) != h.revision {
 			return errors.New("the snapshot's header does not fit its tables")
 		}
 		return nil

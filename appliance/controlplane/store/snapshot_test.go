@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
@@ -31,8 +32,8 @@ func TestDamagedSnapshot(t *testing.T) {
 	mustApply(t, target, logEntry(t, 1, statetest.Batch(1, 1)))
 	intact := func() bool {
 		ok := false
-		_ = target.read(func(v view) error {
-			_, err := v.get(api.KindFlavor, "flv-a1")
+		_ = target.read(func(v state.View) error {
+			_, err := v.Get(api.KindFlavor, "flv-a1")
 			ok = err == nil
 			return nil
 		})
@@ -68,7 +69,7 @@ func TestUnknownEntryStops(t *testing.T) {
 	why := make(chan error, 1)
 	f.fail = func(err error) { why <- err; close(f.closing) }
 	f.ApplyBatch([]*raft.Log{{Index: 1, Type: raft.LogCommand, Data: []byte{99, '{', '}'}}})
-	var old *TooOld
+	var old *state.TooOld
 	if err := <-why; !errors.As(err, &old) {
 		t.Errorf("the store's life ends with %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // mapBytes of address space are reserved for a bbolt file. A file that
@@ -32,8 +33,8 @@ type tables struct {
 	held extent
 
 	touches api.Touches
-	program program     // another than this one only in simulations
-	hurt    func(error) // hears of damage; nil: nobody
+	program state.Program // another than this one only in simulations
+	hurt    func(error)   // hears of damage; nil: nobody
 }
 
 // guard runs what reads or writes the file.
@@ -88,9 +89,9 @@ func noDatabase(path string, err error) error {
 }
 
 // begin starts a read, which must be under guard; end must be called once.
-func (t *tables) begin() (v view, end func(), err error) {
+func (t *tables) begin() (v state.View, end func(), err error) {
 	tx, end, err := t.beginTx()
-	return viewOf(tx), end, err
+	return state.ViewOf(tx), end, err
 }
 
 func (t *tables) beginTx() (tx *bbolt.Tx, end func(), err error) {
@@ -106,7 +107,7 @@ func (t *tables) beginTx() (tx *bbolt.Tx, end func(), err error) {
 }
 
 // read runs fn in a read transaction.
-func (t *tables) read(fn func(view) error) error {
+func (t *tables) read(fn func(state.View) error) error {
 	v, end, err := t.begin()
 	if err != nil {
 		return err
@@ -131,27 +132,27 @@ func (t *tables) update(fn func(*bbolt.Tx) error) error {
 }
 
 // apply applies entries in one transaction: all of them, or with an error none.
-func (t *tables) apply(entries []entry) (out outcome, err error) {
+func (t *tables) apply(entries []state.Entry) (out state.Outcome, err error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	err = t.held.grown(func() error {
 		return t.update(func(tx *bbolt.Tx) (err error) {
-			out, err = apply(tx, t.program, entries)
+			out, err = state.Apply(tx, t.program, entries)
 			return err
 		})
 	})
 	if err == nil {
-		t.touches.Note(out.touched...)
+		t.touches.Note(out.Touched...)
 	}
 	return out, err
 }
 
 // prepare makes the file's tables what they are in this program.
-func (t *tables) prepare() error { return prepare(t.db.View, t.update) }
+func (t *tables) prepare() error { return state.Prepare(t.db.View, t.update) }
 
 // appliedIndex is the log index up to which the tables are.
 func (t *tables) appliedIndex() (index uint64, err error) {
-	return index, t.read(func(v view) error { index = v.applied(); return nil })
+	return index, t.read(func(v state.View) error { index = v.Applied(); return nil })
 }
 
 func (t *tables) close() error {

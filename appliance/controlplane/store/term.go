@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // LeadTerm is the term in which this node leads, with everything applied that
@@ -35,7 +36,7 @@ func (s *Store) ApplyInTerm(ctx context.Context, term uint64, b api.Batch) ([]ap
 	if s.term.Load() != term || term == 0 {
 		return nil, ErrNotLeader
 	}
-	if err := checkBatch(b); err != nil {
+	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
 	return s.applyHere(withTerm(ctx, term), b)
@@ -50,7 +51,7 @@ func withTerm(ctx context.Context, term uint64) context.Context {
 // termed marks an encoded batch as one of the context's term, if it has one.
 func termed(ctx context.Context, raw []byte) []byte {
 	if term, ok := ctx.Value(termKey{}).(uint64); ok {
-		return inTerm(term, raw)
+		return state.InTerm(term, raw)
 	}
 	return raw
 }

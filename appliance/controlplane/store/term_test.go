@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
@@ -16,7 +17,7 @@ func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(index, term, for_ uint64, id string) *raft.Log {
-		raw, err := encodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Data: []byte("{}")}}})
+		raw, err := state.EncodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Data: []byte("{}")}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,17 +25,17 @@ func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
 	}
 	answers := f.ApplyBatch([]*raft.Log{entry(1, 5, 5, "flv-1"), entry(2, 7, 5, "flv-2"), entry(3, 7, 7, "flv-3")})
 	for i, want := range []api.Code{"", api.CodeConflict, ""} {
-		a := answers[i].(answer)
-		if a.refused == nil && want != "" || a.refused != nil && a.refused.Code != want {
+		a := answers[i].(state.Answer)
+		if a.Refused == nil && want != "" || a.Refused != nil && a.Refused.Code != want {
 			t.Errorf("entry %d: %+v", i+1, a)
 		}
 	}
-	if err := f.tables.read(func(v view) error {
-		if v.applied() != 3 {
-			t.Errorf("applied %d", v.applied())
+	if err := f.tables.read(func(v state.View) error {
+		if v.Applied() != 3 {
+			t.Errorf("applied %d", v.Applied())
 		}
 		for id, want := range map[string]bool{"flv-1": true, "flv-2": false, "flv-3": true} {
-			if _, err := v.get(api.KindFlavor, id); (err == nil) != want {
+			if _, err := v.Get(api.KindFlavor, id); (err == nil) != want {
 				t.Errorf("%s is there: %v, want %v", id, err == nil, want)
 			}
 		}

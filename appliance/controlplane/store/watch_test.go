@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
@@ -20,7 +21,7 @@ func TestSlowWatcher(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := 2
-	for written := 0; written < keepChanges+10*watchBuffer; k++ {
+	for written := 0; written < state.KeepChanges+10*watchBuffer; k++ {
 		b := api.Batch{}
 		for range 300 {
 			b.Commands = append(b.Commands, statetest.Batch(0, k).Commands[0])

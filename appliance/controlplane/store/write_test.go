@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // What JSON may escape must come back as it was, or it would look changed.
@@ -35,8 +36,8 @@ func TestLimitsOfABatch(t *testing.T) {
 		b    api.Batch
 		code api.Code
 	}{
-		"many":  {api.Batch{Commands: make([]api.Command, maxCommands+1)}, api.CodeTooLarge},
-		"large": {api.Batch{Commands: []api.Command{{Op: 1, Kind: "Flavor", ID: "x", Data: []byte(`"` + strings.Repeat("x", maxBatchBytes) + `"`)}}}, api.CodeTooLarge},
+		"many":  {api.Batch{Commands: make([]api.Command, state.MaxCommands+1)}, api.CodeTooLarge},
+		"large": {api.Batch{Commands: []api.Command{{Op: 1, Kind: "Flavor", ID: "x", Data: []byte(`"` + strings.Repeat("x", state.MaxBatchBytes) + `"`)}}}, api.CodeTooLarge},
 		"nul":   {api.Batch{Commands: []api.Command{{Op: 1, Kind: "Flavor", ID: "a\x00b", Data: put.Data}}}, api.CodeInvalid},
 		"long":  {api.Batch{Commands: []api.Command{{Op: 1, Kind: "Flavor", ID: strings.Repeat("x", 600), Data: put.Data}}}, api.CodeInvalid},
 		"id":    {api.Batch{ID: strings.Repeat("x", 600), Commands: []api.Command{put}}, api.CodeInvalid},
