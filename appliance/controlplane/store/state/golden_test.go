@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write this level's golden log")
 // Every release makes of a log what every other one makes of it: the log that
 // each feature level has left in testdata/golden gives the same tables. A change
 // of what the state machine does belongs to a new level, from which on it does it
-// (view.level); the golden logs of the levels before stay as they are.
+// (View.Level); the golden logs of the levels before stay as they are.
 func TestGoldenLogs(t *testing.T) {
 	if *update {
 		writeGolden(t)

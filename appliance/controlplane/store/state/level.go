@@ -15,7 +15,7 @@ import (
 // A cluster has a level, too. It stands in the tables, and an entry of the log
 // raises it when every member supports the next: all nodes change what they make
 // of the log at the same entry, whatever release each of them runs. What a level
-// has brought is done only from that level on (view.level), and no command that
+// has brought is done only from that level on (View.Level), and no command that
 // it has brought is written before. A program that meets a level beyond its own
 // stops.
 //

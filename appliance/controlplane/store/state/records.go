@@ -14,7 +14,7 @@ import (
 // Usage records are rows and no objects: no index, no revision, no place in the
 // change log. What a group of log entries records is put together, in the order
 // of keys, and added up before it is added to the sums of its hours
-// (fsm_use.go): one row of use is read and written once for a group.
+// (use.go): one row of use is read and written once for a group.
 
 // expireMost is how many records one command lets go of. It is part of the
 // state machine.
