@@ -34,6 +34,8 @@ var rules = []rule{
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},
 
 	{"appliance/controlplane/store", []string{"api", "appliance/atomicfile", "appliance/broadcast"}, "the store keeps objects; it does not know what they mean"},
+	{"appliance/controlplane/store/state", []string{"api"}, "the state machine is a function of the log: it knows no file, no Raft and no other node"},
+	{"appliance/controlplane/store/backup", []string{"api", "appliance/controlplane/store/state"}, "a backup is what the tables say, whoever keeps them"},
 	{"appliance/controlplane/objects", []string{"api"}, "decoded objects, and not what is made of them"},
 	{"appliance/controlplane/watchcache", []string{"api", "appliance/controlplane/objects"}, "a watch, and not what is made of it"},
 	{"appliance/controlplane/plan", []string{"api", "appliance/controlplane/objects", "gpu/sched", "billing"}, "planners are pure functions of objects"},
@@ -172,6 +174,27 @@ func TestImportArrows(t *testing.T) {
 	}
 	if seen < 5 {
 		t.Fatalf("go list found %d packages", seen)
+	}
+}
+
+// impure are packages by which the state machine could come to depend on something
+// besides the log.
+var impure = []string{"os", "io/fs", "net", "math/rand", "math/rand/v2", "crypto/rand", "path/filepath", "sync", "golang.org/x/sys/unix", "github.com/hashicorp/raft"}
+
+// The state machine makes of a log the same tables on every node.
+func TestStateMachineIsPure(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{join .Imports "\n"}}`, module+"appliance/controlplane/store/state").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := strings.Fields(string(out))
+	if !slices.Contains(imports, module+"api") {
+		t.Fatalf("imports of the state machine = %q, want the API's kinds among them", imports)
+	}
+	for _, i := range imports {
+		if slices.Contains(impure, i) {
+			t.Errorf("the state machine imports %s: it has to be a function of the log", i)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Request of a node that wants to join: POST /join on a member's peer port.
@@ -47,7 +48,7 @@ func Join(ctx context.Context, dir, token string, self Self) error {
 		return err
 	}
 	var w Welcome
-	err = transport.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: store.Level,
+	err = transport.Join(ctx, t, Request{Token: t.ID, Secret: t.Secret, Format: state.Level,
 		Node: self.Node, Name: self.Name, Version: self.Version,
 		PeerAddresses: self.PeerAddresses, APIAddress: self.APIAddress, CSR: csr}, &w)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -64,11 +64,11 @@ func request(t *testing.T, tok pki.Token, who Self) Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Request{Token: tok.ID, Secret: tok.Secret, Format: store.Level, Node: who.Node, Name: who.Name,
+	return Request{Token: tok.ID, Secret: tok.Secret, Format: state.Level, Node: who.Node, Name: who.Name,
 		Version: who.Version, PeerAddresses: who.PeerAddresses, APIAddress: who.APIAddress, CSR: csr}
 }
 
-var ours = Cluster{Level: store.Level, ID: "c1"}
+var ours = Cluster{Level: state.Level, ID: "c1"}
 
 func TestAdmit(t *testing.T) {
 	s := founded(t)

@@ -22,6 +22,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/node/fence"
 )
 
@@ -114,7 +115,7 @@ func (cl *cluster) storeOptions(o store.Options) store.Options {
 // afterBroken is how a life ends whose store cannot go on: all is opened again, which
 // says what is wrong, unless starting again is no help.
 func afterBroken(why error) error {
-	var old *store.TooOld
+	var old *state.TooOld
 	if errors.As(why, &old) {
 		return why
 	}
@@ -172,7 +173,7 @@ func (cl *cluster) openStore(ctx context.Context, s *store.Store) {
 	cl.server.Handle("POST "+reachesPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (struct{}, error) {
 		return struct{}{}, s.Reaches(ctx, index)
 	}))
-	cl.server.Handle("POST "+levelPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return store.Level, nil }))
+	cl.server.Handle("POST "+levelPath, transport.JSON(func(context.Context, api.NodeID, struct{}) (int, error) { return state.Level, nil }))
 	cl.serveDamaged(s)
 	cl.serveCompare(s)
 	epoch := int64(0)

@@ -10,6 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 const (
@@ -22,17 +23,17 @@ const (
 
 // serveCompare answers the leader that compares.
 func (cl *cluster) serveCompare(s *store.Store) {
-	cl.server.Handle("POST "+partPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (store.Part, error) {
+	cl.server.Handle("POST "+partPath, transport.JSON(func(ctx context.Context, _ api.NodeID, index uint64) (state.Part, error) {
 		return s.Part(ctx, index)
 	}))
-	cl.server.Handle("POST "+differsPath, transport.JSON(func(_ context.Context, caller api.NodeID, p store.Part) (struct{}, error) {
+	cl.server.Handle("POST "+differsPath, transport.JSON(func(_ context.Context, caller api.NodeID, p state.Part) (struct{}, error) {
 		cl.log.Error("this node's tables are not what most nodes have", "from", p.From.String(), "entry", p.Index, "says", caller)
 		return struct{}{}, cl.differs(p)
 	}))
 }
 
 // differs ends this life: the store is refused in the next.
-func (cl *cluster) differs(p store.Part) error {
+func (cl *cluster) differs(p state.Part) error {
 	if err := cl.store.Differs(p); err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration
 	again := false
 	for pause(); ctx.Err() == nil; pause() {
 		level, _, err := cl.store.Settled()
-		if err != nil || level < store.CompareLevel {
+		if err != nil || level < state.CompareLevel {
 			continue
 		}
 		// Every other part is one without a majority, to see whether it has one now.
@@ -65,7 +66,7 @@ func (cl *cluster) compare(ctx context.Context, term uint64, every time.Duration
 }
 
 // compareOnce compares a part and answers where the next begins.
-func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Place, log *slog.Logger) (next store.Place, err error) {
+func (cl *cluster) compareOnce(ctx context.Context, term uint64, from state.Place, log *slog.Logger) (next state.Place, err error) {
 	index, err := cl.store.Compare(ctx, term, from)
 	if err != nil {
 		return from, err
@@ -77,10 +78,10 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 	if err != nil {
 		return from, err
 	}
-	all := map[string]store.Part{self: own}
+	all := map[string]state.Part{self: own}
 	members := cl.store.Members()
 	for _, m := range members {
-		var p store.Part
+		var p state.Part
 		if m.ID == self {
 			continue
 		}
@@ -88,7 +89,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 			all[m.ID] = p // who does not answer is compared another time
 		}
 	}
-	different, agreed := store.Differing(all)
+	different, agreed := state.Differing(all)
 	log.Debug("a part of the nodes' tables was compared", "entry", index, "nodes", len(all), "different", len(different), "all", from.Bucket == "" && own.Next.Bucket == "")
 	if !spared(members, all, different) {
 		log.Warn("a node's tables are not what most nodes have, and its vote is needed until another has one", "nodes", different, "from", from.String(), "entry", index)
@@ -118,7 +119,7 @@ func (cl *cluster) compareOnce(ctx context.Context, term uint64, from store.Plac
 // spared reports whether the voters that are compared and do not differ are most of all
 // voters. A node whose store is refused casts no vote, and a cluster without a majority
 // could not even take that vote from it.
-func spared(members []store.Member, compared map[string]store.Part, different []string) bool {
+func spared(members []store.Member, compared map[string]state.Part, different []string) bool {
 	voters, left := 0, 0
 	for _, m := range members {
 		if !m.Voter {

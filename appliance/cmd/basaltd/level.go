@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // levelPath is where a member says which feature level its release supports.
@@ -25,7 +25,7 @@ const (
 func (n *node) raise(ctx context.Context, term uint64, log *slog.Logger) {
 	for ctx.Err() == nil {
 		level, _, err := n.store.Settled()
-		if err == nil && level >= store.Level {
+		if err == nil && level >= state.Level {
 			return
 		}
 		members, to := n.supported(ctx)
@@ -64,7 +64,7 @@ func (n *node) supported(ctx context.Context) (members []string, level int) {
 			members = append(members, o.Meta.ID)
 		}
 	}
-	level = store.Level
+	level = state.Level
 	for _, id := range members {
 		if n.cluster == nil || id == string(n.cluster.self.Node) {
 			continue

@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/debugserver"
 )
 
@@ -125,7 +126,7 @@ const exitForGood = 78
 
 func exitCode(err error) int {
 	var damaged *store.Damaged
-	var old *store.TooOld
+	var old *state.TooOld
 	if errors.As(err, &damaged) || errors.As(err, &old) {
 		return exitForGood
 	}

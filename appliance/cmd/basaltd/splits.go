@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // splitKept is how long a part without a majority is reported after it was last
@@ -26,7 +26,7 @@ type splits struct {
 const maxSplits = 64
 
 type split struct {
-	from   store.Place
+	from   state.Place
 	groups string // of nodes that have the same
 	index  uint64 // entry of the log
 	at     time.Time
@@ -46,7 +46,7 @@ func (s *splits) add(x split) {
 
 // agreed forgets the parts that begin from a place on and before next, the zero
 // Place being the tables' end.
-func (s *splits) agreed(from, next store.Place) {
+func (s *splits) agreed(from, next state.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(x split) bool {
@@ -55,7 +55,7 @@ func (s *splits) agreed(from, next store.Place) {
 }
 
 // first is where the first of them begins.
-func (s *splits) first(now time.Time) (from store.Place, ok bool) {
+func (s *splits) first(now time.Time) (from state.Place, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(x split) bool { return now.Sub(x.at) > splitKept })
@@ -80,7 +80,7 @@ func (s *splits) why(now time.Time) error {
 }
 
 // parties names the nodes by what they have: those with the same together.
-func parties(all map[string]store.Part, names map[string]string) string {
+func parties(all map[string]state.Part, names map[string]string) string {
 	same := map[string][]string{}
 	for id, p := range all {
 		same[string(p.Sum)] = append(same[string(p.Sum)], cmp.Or(names[id], id))

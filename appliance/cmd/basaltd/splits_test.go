@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 func TestParties(t *testing.T) {
 	names := map[string]string{"a": "n1", "b": "n2", "c": "n3"}
-	of := func(sums map[string]string) map[string]store.Part {
-		all := map[string]store.Part{}
+	of := func(sums map[string]string) map[string]state.Part {
+		all := map[string]state.Part{}
 		for id, s := range sums {
-			all[id] = store.Part{Sum: []byte(s)}
+			all[id] = state.Part{Sum: []byte(s)}
 		}
 		return all
 	}
@@ -31,7 +31,7 @@ func TestParties(t *testing.T) {
 // What was found is reported until the part has a majority, or for two days.
 func TestSplits(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	at := func(bucket string) store.Place { return store.Place{Bucket: bucket} }
+	at := func(bucket string) state.Place { return state.Place{Bucket: bucket} }
 	var s splits
 	if err := s.why(now); err != nil {
 		t.Fatalf("at the beginning: %v", err)
@@ -53,12 +53,12 @@ func TestSplits(t *testing.T) {
 		t.Errorf("after two days: %v", err)
 	}
 	s.add(split{from: at("objects"), groups: "n1 differs from n2", at: now})
-	s.agreed(at("names"), store.Place{})
+	s.agreed(at("names"), state.Place{})
 	if err := s.why(now); err != nil {
 		t.Errorf("after the last part agreed: %v", err)
 	}
 	for i := range 2 * maxSplits {
-		s.add(split{from: store.Place{Bucket: "objects", Key: []byte{byte(i)}}, at: now})
+		s.add(split{from: state.Place{Bucket: "objects", Key: []byte{byte(i)}}, at: now})
 	}
 	if len(s.all) != maxSplits {
 		t.Errorf("%d are kept", len(s.all))

@@ -22,7 +22,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/built"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/layer"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
@@ -227,7 +227,7 @@ func TestUpgradeFromPreviousRelease(t *testing.T) {
 	}
 	l.check(t, all, key)
 	sameTables(t, all)
-	haveLevel(t, all, store.Level)
+	haveLevel(t, all, state.Level)
 }
 
 // qemuPretended puts a QEMU in front of the real one which says at once that guests run:
@@ -412,5 +412,5 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	l.check(t, all, key)
 	sameTables(t, all)
-	haveLevel(t, all, store.Level)
+	haveLevel(t, all, state.Level)
 }

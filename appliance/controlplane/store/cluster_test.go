@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -43,8 +44,8 @@ func usage(t *testing.T, s *Store) string {
 		t.Fatal(err, page.More)
 	}
 	out := []any{page.Items}
-	for client := range crashClients {
-		use, err := s.Use(ctx, api.UseQuery{Organization: crashOrg(client), Limit: api.MaxUse})
+	for client := range statetest.Clients {
+		use, err := s.Use(ctx, api.UseQuery{Organization: statetest.Org(client), Limit: api.MaxUse})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestThreeNodes(t *testing.T) {
 	first := node(0)
 	eventually(t, "no leader", first.IsLeader)
 	for k := 1; k <= 60; k++ {
-		if _, err := first.Apply(t.Context(), crashBatch(0, k)); err != nil {
+		if _, err := first.Apply(t.Context(), statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,10 +119,10 @@ func TestThreeNodes(t *testing.T) {
 		next = others[1]
 	}
 	before := next.Revision()
-	if _, err := next.Apply(t.Context(), crashBatch(0, 60)); err != nil || next.Revision() != before {
+	if _, err := next.Apply(t.Context(), statetest.Batch(0, 60)); err != nil || next.Revision() != before {
 		t.Errorf("the new leader does not remember: %v, revision %d then %d", err, before, next.Revision())
 	}
-	if _, err := next.Apply(t.Context(), crashBatch(0, 61)); err != nil {
+	if _, err := next.Apply(t.Context(), statetest.Batch(0, 61)); err != nil {
 		t.Error(err)
 	}
 	if n, _, err := crashNumber(next, "b", 0); n != 61 || err != nil {
@@ -135,7 +136,7 @@ func TestRestartReplaysNothing(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, Options{Dir: dir})
 	for k := 1; k <= 30; k++ {
-		if _, err := s.Apply(ctx, crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(ctx, statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,7 +172,7 @@ func TestLostTables(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	for k := 1; k <= 20; k++ {
-		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(t.Context(), statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
 		}
 		if k == 12 {
@@ -206,7 +207,7 @@ func TestLeaderChannel(t *testing.T) {
 			t.Error("leads after Close")
 		}
 	}
-	if _, err := s.Apply(t.Context(), crashBatch(0, 1)); api.CodeOf(err) != api.CodeUnavailable {
+	if _, err := s.Apply(t.Context(), statetest.Batch(0, 1)); api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("apply after Close: %v", err)
 	}
 	if _, err := s.Get(t.Context(), api.KindFlavor, "x"); api.CodeOf(err) != api.CodeUnavailable {
@@ -237,7 +238,7 @@ func TestCloseUnderLoad(t *testing.T) {
 		for client := range acked {
 			users.Go(func() {
 				for k := 1; ; k++ {
-					_, err := s.Apply(ctx, crashBatch(client, k))
+					_, err := s.Apply(ctx, statetest.Batch(client, k))
 					if err != nil {
 						if api.CodeOf(err) != api.CodeUnavailable {
 							t.Error(err)

@@ -1,24 +1,19 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
-	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/broadcast"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Nodes compare their tables part by part: a disk that has changed what it was
@@ -27,54 +22,16 @@ import (
 // tables as they are at that entry, sums the part up beside its other work, and
 // remembers the sum for whoever compares.
 
-// comparedVersion is the first byte of such an entry; a Place in JSON follows. It
-// is written from CompareLevel on.
-const (
-	comparedVersion = 13
-	CompareLevel    = 7
-)
-
-// partBytes of keys and values are compared at a time.
-const partBytes = 8 << 20
-
 // keptParts is how many sums a node remembers.
 const keptParts = 8
-
-// Place is where a part begins. The zero Place is the beginning of the tables, and
-// what follows their end.
-type Place struct {
-	Bucket string `json:"bucket,omitempty"`
-	Key    []byte `json:"key,omitempty"`
-}
-
-func (p Place) String() string {
-	if p.Bucket == "" {
-		return "the beginning"
-	}
-	return fmt.Sprintf("%s %q", p.Bucket, p.Key)
-}
-
-// Compare is -1, 0 or 1 as p is before, at or after q.
-func (p Place) Compare(q Place) int {
-	return cmp.Or(cmp.Compare(p.Bucket, q.Bucket), bytes.Compare(p.Key, q.Key))
-}
-
-// Part is what a node has in a part of its tables, at an entry of the log.
-type Part struct {
-	Index uint64 `json:"index"`
-	From  Place  `json:"from"`
-	Next  Place  `json:"next"` // where the next part begins
-	Bytes int64  `json:"bytes"`
-	Sum   []byte `json:"sum"` // SHA-256
-}
 
 // parts are the sums that a node has made.
 type parts struct {
 	file string // holds next, for another life
 
 	mu   sync.Mutex // guards made and next
-	made []Part
-	next Place                  // follows the newest
+	made []state.Part
+	next state.Place            // follows the newest
 	news *broadcast.Broadcaster // when there is another
 }
 
@@ -82,11 +39,11 @@ type parts struct {
 // be read, is no reason to stop: they are compared from their beginning.
 func (p *parts) recall() {
 	if raw, err := os.ReadFile(p.file); err == nil {
-		p.next, _ = decodePlace(raw)
+		p.next, _ = state.DecodePlace(raw)
 	}
 }
 
-func (p *parts) add(part Part) {
+func (p *parts) add(part state.Part) {
 	p.keep(part.Next)
 	p.mu.Lock()
 	p.made = append(p.made, part)
@@ -97,7 +54,7 @@ func (p *parts) add(part Part) {
 }
 
 // keep writes the place down, without fsync: what is lost is compared again.
-func (p *parts) keep(next Place) {
+func (p *parts) keep(next state.Place) {
 	raw, err := json.Marshal(next)
 	if err != nil {
 		return
@@ -105,13 +62,13 @@ func (p *parts) keep(next Place) {
 	_ = atomicfile.WriteFileUnsynced(p.file, raw, 0o600)
 }
 
-func (p *parts) from() Place {
+func (p *parts) from() state.Place {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.next
 }
 
-func (p *parts) at(index uint64) (Part, bool) {
+func (p *parts) at(index uint64) (state.Part, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, part := range p.made {
@@ -119,114 +76,63 @@ func (p *parts) at(index uint64) (Part, bool) {
 			return part, true
 		}
 	}
-	return Part{}, false
-}
-
-func decodePlace(raw []byte) (p Place, err error) {
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, fmt.Errorf("the log entry cannot be decoded: %w", err)
-	}
-	return p, nil
+	return state.Part{}, false
 }
 
 // compares reports whether the entry asks for a part, and where it begins.
-func compares(l *raft.Log) (from Place, ok bool) {
+func compares(l *raft.Log) (from state.Place, ok bool) {
 	if l.Type != raft.LogCommand || len(l.Data) == 0 {
 		return from, false
 	}
-	raw, holds := ofTerm(l)
-	if !holds || raw[0] != comparedVersion {
+	raw, holds := state.OfTerm(l.Data, l.Term)
+	if !holds {
 		return from, false
 	}
-	from, err := decodePlace(raw[1:])
-	return from, err == nil
+	return state.Comparison(raw)
 }
 
 // sumUp makes the part's sum beside other work, of the tables as they are now.
-func (f *fsm) sumUp(index uint64, from Place) {
+func (f *fsm) sumUp(index uint64, from state.Place) {
 	v, end, err := f.tables.begin()
 	if err != nil {
 		return // closed
 	}
 	same := false
-	err = f.tables.guard(func() error { same = v.applied() == index; return nil })
+	err = f.tables.guard(func() error { same = v.Applied() == index; return nil })
 	if err != nil || !same { // applied in another life, and more since: it is another state
 		end()
 		return
 	}
 	go func() {
 		defer end()
-		_ = f.tables.guard(func() error { f.parts.add(v.part(index, from, partBytes)); return nil })
+		_ = f.tables.guard(func() error { f.parts.add(v.Part(index, from, state.PartBytes)); return nil })
 	}()
 }
 
-// part sums up what is stored from a place on, until it has limit bytes or the
-// end. A bucket without anything, which another release may not have, does not
-// count, and neither does the format of the file.
-func (v view) part(index uint64, from Place, limit int64) Part {
-	p := Part{Index: index, From: from}
-	h := sha256.New()
-	write := func(b []byte) {
-		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-		h.Write(b)
-		p.Bytes += int64(len(b))
-	}
-	_ = v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { // stops when the part is full
-		if string(name) < from.Bucket {
-			return nil
-		}
-		c := b.Cursor()
-		k, value := c.First()
-		if string(name) == from.Bucket {
-			k, value = c.Seek(from.Key)
-		} else if n := b.Sequence(); n != 0 {
-			write(name)
-			write(be64(n))
-		}
-		for ; k != nil; k, value = c.Next() {
-			if bytes.Equal(name, bucketMeta) && bytes.Equal(k, metaFormat) {
-				continue
-			}
-			if p.Bytes >= limit {
-				p.Next = Place{string(name), bytes.Clone(k)}
-				return errFull
-			}
-			write(name)
-			write(k)
-			write(value)
-		}
-		return nil
-	})
-	p.Sum = h.Sum(nil)
-	return p
-}
-
-var errFull = errors.New("the part is full")
-
 // Compare has all nodes sum up the part from a place on, and answers at which
 // entry of the log. On the leader of the term only.
-func (s *Store) Compare(ctx context.Context, term uint64, from Place) (index uint64, err error) {
-	raw, err := json.Marshal(from)
+func (s *Store) Compare(ctx context.Context, term uint64, from state.Place) (index uint64, err error) {
+	raw, err := state.EncodeCompare(from)
 	if err != nil {
 		return 0, err
 	}
 	var f raft.ApplyFuture
 	err = s.answer(ctx, func() raft.Future {
-		f = s.raft.ApplyLog(raft.Log{Data: termed(withTerm(ctx, term), append([]byte{comparedVersion}, raw...))}, enqueueTimeout)
+		f = s.raft.ApplyLog(raft.Log{Data: state.InTerm(term, raw)}, enqueueTimeout)
 		return f
 	})
 	if err != nil {
 		return 0, s.public(err)
 	}
-	if a, ok := f.Response().(answer); ok && a.refused != nil {
-		return 0, a.refused
+	if a, ok := f.Response().(state.Answer); ok && a.Refused != nil {
+		return 0, a.Refused
 	}
 	return f.Index(), nil
 }
 
 // Part is this node's part at the entry, as soon as it is made; a node that has
 // applied the entry in another life, or got it in a snapshot, never makes it.
-func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
+func (s *Store) Part(ctx context.Context, index uint64) (state.Part, error) {
 	for {
 		wait := s.fsm.parts.news.Next()
 		if p, ok := s.fsm.parts.at(index); ok {
@@ -235,16 +141,16 @@ func (s *Store) Part(ctx context.Context, index uint64) (Part, error) {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return Part{}, api.Errorf(api.CodeUnavailable, "this node has not compared its tables at entry %d", index)
+			return state.Part{}, api.Errorf(api.CodeUnavailable, "this node has not compared its tables at entry %d", index)
 		case <-s.closing:
-			return Part{}, closed()
+			return state.Part{}, closed()
 		}
 	}
 }
 
 // CompareFrom is the place that follows the part which this node has summed up
 // last, in this life or the one before: a new leader goes on there.
-func (s *Store) CompareFrom() Place { return s.fsm.parts.from() }
+func (s *Store) CompareFrom() state.Place { return s.fsm.parts.from() }
 
 // compareWithin is how long it takes to compare all tables, of whatever size, and
 // leaves room for rounds that fail: it is to be done once a day. compareLeast is
@@ -258,7 +164,7 @@ const (
 // ComparePace is the time from one part to the next for tables of a size in bytes;
 // most is the longest.
 func ComparePace(size int64, most time.Duration) time.Duration {
-	parts := max(1, (size+partBytes-1)/partBytes)
+	parts := max(1, (size+state.PartBytes-1)/state.PartBytes)
 	return min(most, max(compareLeast, compareWithin/time.Duration(parts)))
 }
 
@@ -271,29 +177,8 @@ func (s *Store) TablesBytes() int64 {
 	return info.Size()
 }
 
-// Differing are the nodes whose part is not the one that most have; none when
-// there is no part that most have, which agreed says.
-func Differing(all map[string]Part) (nodes []string, agreed bool) {
-	count := map[string]int{}
-	for _, p := range all {
-		count[string(p.Sum)]++
-	}
-	for sum, n := range count {
-		if 2*n <= len(all) {
-			continue
-		}
-		for id, p := range all {
-			if string(p.Sum) != sum {
-				nodes = append(nodes, id)
-			}
-		}
-		return nodes, true
-	}
-	return nil, false
-}
-
 // Differs notes that this node's tables are not what most nodes have: Open
 // refuses them from now on.
-func (s *Store) Differs(p Part) error {
+func (s *Store) Differs(p state.Part) error {
 	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("what it has from %v on is not what most nodes have, at entry %d of the log", p.From, p.Index)})
 }

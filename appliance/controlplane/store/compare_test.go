@@ -11,18 +11,21 @@ import (
 
 	"github.com/hashicorp/raft"
 	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // compareAll walks through all tables once and answers who was found to differ.
 func compareAll(t *testing.T, c *cluster) (different []string) {
 	t.Helper()
 	s := c.store(c.leader())
-	for from, rounds := (Place{}), 0; ; rounds++ {
+	for from, rounds := (state.Place{}), 0; ; rounds++ {
 		index, err := s.Compare(t.Context(), s.LeadTerm(), from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := map[string]Part{}
+		all := map[string]state.Part{}
 		for _, id := range c.ids() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			p, err := c.store(id).Part(ctx, index)
@@ -32,7 +35,7 @@ func compareAll(t *testing.T, c *cluster) (different []string) {
 			}
 			all[id] = p
 		}
-		nodes, agreed := Differing(all)
+		nodes, agreed := state.Differing(all)
 		if !agreed {
 			t.Fatalf("no part that most have: %v", all)
 		}
@@ -56,7 +59,7 @@ func TestCompare(t *testing.T) {
 	}
 	bad := c.follower()
 	if err := c.store(bad).tables.db.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket(bucketObjects)
+		b := tx.Bucket([]byte("objects"))
 		k, v := b.Cursor().First()
 		return b.Put(bytes.Clone(k), bytes.Replace(v, []byte(`"n":20`), []byte(`"n":21`), 1))
 	}); err != nil {
@@ -65,48 +68,11 @@ func TestCompare(t *testing.T) {
 	if got := compareAll(t, c); !slices.Equal(got, []string{bad}) {
 		t.Fatalf("different: %v, want %s", got, bad)
 	}
-	if err := c.store(bad).Differs(Part{Index: 7, From: Place{Bucket: "objects", Key: []byte("k")}}); err != nil {
+	if err := c.store(bad).Differs(state.Part{Index: 7, From: state.Place{Bucket: "objects", Key: []byte("k")}}); err != nil {
 		t.Fatal(err)
 	}
 	c.stop(bad)
 	refused(t, one(c.options.Dir+"/"+bad, bad), `tables.db: what it has from objects "k" on is not what most nodes have, at entry 7`)
-}
-
-// Parts follow each other without a gap, and say the same in whatever pieces the
-// log was applied.
-func TestParts(t *testing.T) {
-	whole, pieces := bare(t), bare(t)
-	var all []entry
-	for k := 1; k <= 40; k++ {
-		all = append(all, logEntry(t, uint64(k), crashBatch(k%crashClients, k)))
-	}
-	mustApply(t, whole, all...)
-	for _, e := range all {
-		mustApply(t, pieces, e)
-	}
-	read := func(tb *tables, limit int64) (sums []string, bytes int64) {
-		t.Helper()
-		if err := tb.read(func(v view) error {
-			for from := (Place{}); ; {
-				p := v.part(40, from, limit)
-				sums, bytes = append(sums, string(p.Sum)), bytes+p.Bytes
-				if from = p.Next; from.Bucket == "" {
-					return nil
-				}
-			}
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return sums, bytes
-	}
-	_, want := read(whole, 1<<30)
-	for _, limit := range []int64{1, 1000, 1 << 20} {
-		a, n := read(whole, limit)
-		b, _ := read(pieces, limit)
-		if n != want || !slices.Equal(a, b) {
-			t.Errorf("parts of %d bytes: %d in all, want %d; %d sums and %d, the same: %v", limit, n, want, len(a), len(b), slices.Equal(a, b))
-		}
-	}
 }
 
 // The place to go on is known to every node, and is so after a restart: comparing
@@ -115,7 +81,7 @@ func TestComparingGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, Options{Dir: dir})
 	writeRange(t, s, 1, 3)
-	from := Place{Bucket: string(bucketObjects)}
+	from := state.Place{Bucket: "objects"}
 	index, err := s.Compare(t.Context(), s.LeadTerm(), from)
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +90,7 @@ func TestComparingGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeRange(t, s, 4, 4) // or the entry's part, which ends at the tables' end, is made again in the next life
-	s.fsm.parts.add(Part{Index: index + 1, From: from, Next: Place{Bucket: "objects", Key: []byte("k\x00")}})
+	s.fsm.parts.add(state.Part{Index: index + 1, From: from, Next: state.Place{Bucket: "objects", Key: []byte("k\x00")}})
 	for range 2 {
 		if got := s.CompareFrom(); got.Bucket != "objects" || string(got.Key) != "k\x00" {
 			t.Fatalf("it goes on at %v", got)
@@ -153,11 +119,15 @@ func TestReplayedComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: append([]byte{comparedVersion}, "{}"...)}
-	later := logEntry(t, 3, crashBatch(0, 1))
+	comparing, err := state.EncodeCompare(state.Place{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare := &raft.Log{Index: 2, Type: raft.LogCommand, Data: comparing}
+	later := logEntry(t, 3, statetest.Batch(0, 1))
 	f.ApplyBatch([]*raft.Log{compare})
 	eventually(t, "the part is not summed up", func() bool { _, ok := f.parts.at(2); return ok })
-	f.ApplyBatch([]*raft.Log{{Index: 3, Type: raft.LogCommand, Data: later.data}})
+	f.ApplyBatch([]*raft.Log{{Index: 3, Type: raft.LogCommand, Data: later.Data}})
 	again, err := newFSM(tb)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +147,7 @@ func TestComparePace(t *testing.T) {
 	const most = 2 * time.Minute
 	for size := int64(1); size <= 100<<30; size = size*3/2 + 1 {
 		every := ComparePace(size, most)
-		parts := (size + partBytes - 1) / partBytes
+		parts := (size + state.PartBytes - 1) / state.PartBytes
 		if whole := time.Duration(parts) * every; whole > 24*time.Hour || every > most || every < compareLeast {
 			t.Errorf("%d bytes: a part every %s, all of them in %s", size, every, whole)
 		}
@@ -194,22 +164,22 @@ func TestComparePace(t *testing.T) {
 }
 
 func TestDiffering(t *testing.T) {
-	of := func(sums ...string) map[string]Part {
-		all := map[string]Part{}
+	of := func(sums ...string) map[string]state.Part {
+		all := map[string]state.Part{}
 		for i, s := range sums {
-			all[string(rune('a'+i))] = Part{Sum: []byte(s)}
+			all[string(rune('a'+i))] = state.Part{Sum: []byte(s)}
 		}
 		return all
 	}
 	for _, c := range []struct {
-		all    map[string]Part
+		all    map[string]state.Part
 		want   []string
 		agreed bool
 	}{
 		{of("x"), nil, true}, {of("x", "x", "x"), nil, true}, {of("x", "y", "x"), []string{"b"}, true},
 		{of("x", "y"), nil, false}, {of("x", "y", "z"), nil, false}, {of(), nil, false}, {of("x", "x", "y", "y"), nil, false},
 	} {
-		if got, agreed := Differing(c.all); !slices.Equal(got, c.want) || agreed != c.agreed {
+		if got, agreed := state.Differing(c.all); !slices.Equal(got, c.want) || agreed != c.agreed {
 			t.Errorf("%v: %v, %v", c.all, got, agreed)
 		}
 	}
@@ -218,17 +188,17 @@ func TestDiffering(t *testing.T) {
 // BenchmarkPart is what one comparison costs a node, beside its other work.
 func BenchmarkPart(b *testing.B) {
 	tb := bare(b)
-	var all []entry
+	var all []state.Entry
 	for k := 1; k <= 20_000; k++ {
-		all = append(all, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+		all = append(all, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 	}
 	for part := range slices.Chunk(all, 256) {
 		mustApply(b, tb, part...)
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		if err := tb.read(func(v view) error {
-			p := v.part(1, Place{}, partBytes)
+		if err := tb.read(func(v state.View) error {
+			p := v.Part(1, state.Place{}, state.PartBytes)
 			b.SetBytes(p.Bytes)
 			return nil
 		}); err != nil {
@@ -245,9 +215,9 @@ func BenchmarkApply(b *testing.B) {
 	for _, beside := range []string{"alone", "compared"} {
 		b.Run(beside, func(b *testing.B) {
 			tb := bare(b)
-			var all []entry
+			var all []state.Entry
 			for k := 1; k <= 20_000; k++ {
-				all = append(all, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+				all = append(all, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 			}
 			for part := range slices.Chunk(all, 256) {
 				mustApply(b, tb, part...)
@@ -263,17 +233,17 @@ func BenchmarkApply(b *testing.B) {
 						return
 					default:
 					}
-					_ = tb.read(func(v view) error { v.part(1, Place{}, partBytes); return nil })
+					_ = tb.read(func(v state.View) error { v.Part(1, state.Place{}, state.PartBytes); return nil })
 				}
 				<-end
 				sums <- n
 			}()
 			k, longest := len(all), time.Duration(0)
 			for b.Loop() {
-				var group []entry
+				var group []state.Entry
 				for range 16 {
 					k++
-					group = append(group, logEntry(b, uint64(k), crashBatch(k%crashClients, k)))
+					group = append(group, logEntry(b, uint64(k), statetest.Batch(k%statetest.Clients, k)))
 				}
 				began := time.Now()
 				mustApply(b, tb, group...)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/memory"
 )
 
@@ -50,36 +51,10 @@ func child(t *testing.T, mode, dir string) *exec.Cmd {
 	return cmd
 }
 
-const crashClients = 4
-
-// crashBatch is the k-th write of a client: two objects with the same number,
-// and a record. A batch that is not whole shows.
-func crashBatch(client, k int) api.Batch {
-	data := fmt.Appendf(nil, `{"n":%d,"pad":"%0*d"}`, k, 1+k*37%3000, k)
-	put := func(half string) api.Command {
-		id := fmt.Sprintf("flv-%s%d", half, client)
-		return api.Command{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Expect: api.AnyRevision, Data: data}
-	}
-	a := put("a")
-	if k%2 == 0 {
-		a.Claims = []string{fmt.Sprintf("k/%d/%d", client, k)}
-	}
-	return api.Batch{ID: fmt.Sprintf("c%d-%d", client, k), Commands: []api.Command{a, put("b"), crashRecord(client, k)}}
-}
-
-// crashRecord says that the client used k in the k-th second.
-func crashRecord(client, k int) api.Command {
-	end := useBegin.Add(time.Duration(k) * time.Second)
-	return api.Command{Op: api.OpRecord, Kind: api.KindUsageRecord, ID: fmt.Sprintf("use-%d-%08d", client, k), Organization: crashOrg(client), Project: "prj-1",
-		Data: api.Encode(api.UsageRecordSpec{Meter: api.MeterVCPU, Resource: fmt.Sprint("ins-", client), ResourceName: "n", Start: end.Add(-time.Second), End: end, Quantity: int64(k)})}
-}
-
-func crashOrg(client int) string { return fmt.Sprint("org-", client) }
-
 // crashUsed is how many records of a client there are, and what its sums say.
 func crashUsed(s *Store, client int) (records int, sum int64, err error) {
 	ctx := context.Background()
-	for q := (api.RecordQuery{Organization: crashOrg(client), Limit: 1000}); ; {
+	for q := (api.RecordQuery{Organization: statetest.Org(client), Limit: 1000}); ; {
 		page, err := s.Records(ctx, q)
 		if err != nil {
 			return 0, 0, err
@@ -89,7 +64,7 @@ func crashUsed(s *Store, client int) (records int, sum int64, err error) {
 			break
 		}
 	}
-	use, err := s.Use(ctx, api.UseQuery{Organization: crashOrg(client), Limit: api.MaxUse})
+	use, err := s.Use(ctx, api.UseQuery{Organization: statetest.Org(client), Limit: api.MaxUse})
 	for _, u := range use.Items {
 		sum += u.Quantity
 	}
@@ -116,14 +91,14 @@ func childWrites(dir string) error {
 		return err
 	}
 	failed := make(chan error)
-	for client := range crashClients {
+	for client := range statetest.Clients {
 		n, _, err := crashNumber(s, "a", client)
 		if err != nil {
 			return err
 		}
 		go func() {
 			for k := n + 1; ; k++ {
-				out, err := s.Apply(context.Background(), crashBatch(client, k))
+				out, err := s.Apply(context.Background(), statetest.Batch(client, k))
 				if err != nil {
 					failed <- err
 					return
@@ -149,7 +124,7 @@ func TestKill(t *testing.T) {
 	t.Logf("BASALT_SEED=%d repeats the moments", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
-	acked := make([][2]int64, crashClients) // number and revision of the last
+	acked := make([][2]int64, statetest.Clients) // number and revision of the last
 	for round := range rounds {
 		killOnce(t, dir, time.Duration(random.IntN(400))*time.Millisecond, round%2 == 1, acked)
 		checkAfterKill(t, round, dir, acked)
@@ -209,7 +184,7 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 	}
 	defer s.Close()
 	total := int64(0)
-	for client := range crashClients {
+	for client := range statetest.Clients {
 		a, _, errA := crashNumber(s, "a", client)
 		b, revision, errB := crashNumber(s, "b", client)
 		if errA != nil || errB != nil {
@@ -234,10 +209,10 @@ func checkAfterKill(t *testing.T, round int, dir string, acked [][2]int64) {
 		total += 2 * int64(a)
 		if a > 0 { // a client that saw no answer sends it again
 			before := s.Revision()
-			if _, err := s.Apply(context.Background(), crashBatch(client, a)); err != nil || s.Revision() != before {
+			if _, err := s.Apply(context.Background(), statetest.Batch(client, a)); err != nil || s.Revision() != before {
 				t.Errorf("round %d, client %d: the batch again: %v, revision %d then %d", round, client, err, before, s.Revision())
 			}
-			if _, err := s.Apply(context.Background(), api.Batch{Commands: []api.Command{crashRecord(client, a)}}); err != nil {
+			if _, err := s.Apply(context.Background(), api.Batch{Commands: []api.Command{statetest.Record(client, a)}}); err != nil {
 				t.Error(err)
 			}
 			used(", the record again")
@@ -283,7 +258,7 @@ func TestKilledWhileFounding(t *testing.T) {
 				return
 			}
 			defer s.Close()
-			if _, err := s.Apply(t.Context(), crashBatch(0, 1)); err != nil {
+			if _, err := s.Apply(t.Context(), statetest.Batch(0, 1)); err != nil {
 				t.Error(err)
 			}
 		})

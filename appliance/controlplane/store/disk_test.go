@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -28,7 +29,7 @@ func limitFiles(bytes int64) error {
 
 // fill writes until the disk is full, lets space return, and checks that
 // nothing was lost or halved.
-func fill(dir string, next func(k int) api.Batch, done func(s *Store, k int) error) error {
+func fillDisk(dir string, next func(k int) api.Batch, done func(s *Store, k int) error) error {
 	ctx, cancel := patience.Context(context.Background(), time.Minute)
 	defer cancel()
 	s, err := Open(Options{Dir: dir, NodeID: "node-a", Reserve: 1})
@@ -87,7 +88,7 @@ func fill(dir string, next func(k int) api.Batch, done func(s *Store, k int) err
 
 // childFillsTables writes what makes the tables larger than the log.
 func childFillsTables(dir string) error {
-	return fill(dir, func(k int) api.Batch { return crashBatch(0, k) }, func(s *Store, k int) error {
+	return fillDisk(dir, func(k int) api.Batch { return statetest.Batch(0, k) }, func(s *Store, k int) error {
 		a, _, errA := crashNumber(s, "a", 0)
 		b, _, errB := crashNumber(s, "b", 0)
 		records, sum, err := crashUsed(s, 0)
@@ -105,7 +106,7 @@ func childFillsLog(dir string) error {
 		return api.Batch{Commands: []api.Command{
 			{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "x", Expect: api.AnyRevision, Data: data}}}
 	}
-	return fill(dir, next, func(s *Store, _ int) error {
+	return fillDisk(dir, next, func(s *Store, _ int) error {
 		if s.Revision() != 1 {
 			return fmt.Errorf("revision %d", s.Revision())
 		}
@@ -128,7 +129,7 @@ func childRestartsFull(dir string) error {
 	}
 	k := 1
 	for ; err == nil; k++ {
-		_, err = s.Apply(ctx, crashBatch(0, k))
+		_, err = s.Apply(ctx, statetest.Batch(0, k))
 	}
 	last := k - 2 // acknowledged
 	if api.CodeOf(err) != api.CodeDiskFull {
@@ -145,7 +146,7 @@ func childRestartsFull(dir string) error {
 		if want := fmt.Sprintf(`{"n":%d,`, last); err != nil || !strings.HasPrefix(string(got.Spec), want) {
 			return fmt.Errorf("restart %d: read %.20s, want %s: %w", restart, got.Spec, want, err)
 		}
-		if _, err := s.Apply(ctx, crashBatch(0, last+1)); err == nil || api.CodeOf(err) != api.CodeDiskFull {
+		if _, err := s.Apply(ctx, statetest.Batch(0, last+1)); err == nil || api.CodeOf(err) != api.CodeDiskFull {
 			return fmt.Errorf("restart %d: write: %w", restart, err)
 		}
 	}
@@ -154,7 +155,7 @@ func childRestartsFull(dir string) error {
 	}
 	defer s.Close()
 	for {
-		if _, err = s.Apply(ctx, crashBatch(0, last+1)); err == nil {
+		if _, err = s.Apply(ctx, statetest.Batch(0, last+1)); err == nil {
 			break
 		}
 		if c := api.CodeOf(err); c != api.CodeDiskFull && c != api.CodeUnavailable {
@@ -184,18 +185,18 @@ func TestDiskFull(t *testing.T) {
 func TestReserve(t *testing.T) {
 	s := open(t, Options{})
 	ctx := t.Context()
-	if _, err := s.Apply(ctx, crashBatch(0, 1)); err != nil {
+	if _, err := s.Apply(ctx, statetest.Batch(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.options.Reserve = 1 << 62
-	if _, err := s.Apply(ctx, crashBatch(0, 2)); api.CodeOf(err) != api.CodeDiskFull {
+	if _, err := s.Apply(ctx, statetest.Batch(0, 2)); api.CodeOf(err) != api.CodeDiskFull {
 		t.Error(err)
 	}
 	if n, _, err := crashNumber(s, "a", 0); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 	s.options.Reserve = 1
-	if _, err := s.Apply(ctx, crashBatch(0, 2)); err != nil {
+	if _, err := s.Apply(ctx, statetest.Batch(0, 2)); err != nil {
 		t.Error(err)
 	}
 }

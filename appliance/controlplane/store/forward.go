@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Remote asks another node's store. What that store answers comes back as it
@@ -49,7 +50,7 @@ func (s *Store) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, gaveUp(err)
 	}
-	if err := checkBatch(b); err != nil {
+	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
 	if s.options.Remote != nil {
@@ -77,7 +78,7 @@ func (s *Store) applyForwarded(ctx context.Context, b api.Batch) ([]api.Object, 
 	if err := ctx.Err(); err != nil {
 		return nil, gaveUp(err)
 	}
-	if err := checkBatch(b); err != nil {
+	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
 	return s.applyHere(ctx, b)
@@ -92,7 +93,7 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 		leader, err := search.leader(ctx)
 		if err != nil {
 			if unknown {
-				return nil, unknownOutcome()
+				return nil, state.UnknownOutcome()
 			}
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (s *Store) applyAnywhere(ctx context.Context, b api.Batch) ([]api.Object, e
 		case b.ID != "" && api.CodeOf(err) == api.CodeUnavailable:
 			unknown = true
 		case unknown: // refused now, but what was sent before may still take hold
-			return nil, unknownOutcome()
+			return nil, state.UnknownOutcome()
 		default:
 			return nil, err
 		}
@@ -136,7 +137,7 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 		return out, err
 	}
 	s.options.Log.Info("store: forward a write", "leader", leader, "error", err)
-	return nil, unknownOutcome()
+	return nil, state.UnknownOutcome()
 }
 
 // whileLeads is ctx until the store closes, or another node has led for so

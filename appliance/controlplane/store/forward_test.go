@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // lossy loses the answers to writes.
@@ -37,10 +39,10 @@ func TestLostAnswers(t *testing.T) {
 	l := &lossy{Remote: f.options.Remote, err: errors.New("the connection broke")}
 	f.options.Remote = l
 	l.lose.Store(1)
-	b := crashBatch(0, 1)
+	b := statetest.Batch(0, 1)
 	b.ID = ""
 	_, err := f.Apply(t.Context(), b)
-	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != unknownOutcome().Error() {
+	if api.CodeOf(err) != api.CodeUnavailable || err.Error() != state.UnknownOutcome().Error() {
 		t.Errorf("a write of which nobody knows: %v", err)
 	}
 	if l.calls.Load() != 1 {
@@ -50,14 +52,14 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("read %d", n)
 	}
 	l.lose.Store(2)
-	if _, err := f.Apply(t.Context(), crashBatch(0, 2)); err != nil {
+	if _, err := f.Apply(t.Context(), statetest.Batch(0, 2)); err != nil {
 		t.Errorf("a write with an ID: %v", err)
 	}
 	if l.calls.Load() != 4 || f.Revision() != 4 {
 		t.Errorf("sent %d times, revision %d", l.calls.Load(), f.Revision())
 	}
 	// Nothing was done for certain: it is sent again without an ID.
-	b = crashBatch(0, 3)
+	b = statetest.Batch(0, 3)
 	b.ID = ""
 	refusing := &lossy{Remote: refuser{}, err: ErrNotLeader}
 	refusing.lose.Store(3)
@@ -98,7 +100,7 @@ func (s *switching) ReadIndex(ctx context.Context, leader string) (uint64, error
 // comes from may be wrong.
 func TestForwardedTime(t *testing.T) {
 	s := open(t, Options{})
-	b := crashBatch(0, 1)
+	b := statetest.Batch(0, 1)
 	b.At = time.Now().Add(time.Hour)
 	out, err := s.ApplyLocal(t.Context(), b)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/appliance/broadcast"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // fsm hands the log's entries to the tables: Raft's view of them.
@@ -37,8 +38,8 @@ func newFSM(t *tables) (*fsm, error) {
 	f := &fsm{tables: t, closing: make(chan struct{}), news: broadcast.New(),
 		parts: parts{file: filepath.Join(filepath.Dir(t.path), "compared"), news: broadcast.New()}}
 	f.parts.recall()
-	return f, t.read(func(v view) error {
-		f.moved(v.revision(), v.applied())
+	return f, t.read(func(v state.View) error {
+		f.moved(v.Revision(), v.Applied())
 		return nil
 	})
 }
@@ -64,18 +65,18 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 }
 
 func (f *fsm) applyPiece(logs []*raft.Log, responses []any) {
-	var entries []entry
+	var entries []state.Entry
 	var at []int
 	for i, l := range logs {
 		if l.Type != raft.LogCommand {
 			continue
 		}
-		raw, holds := ofTerm(l)
+		raw, holds := state.OfTerm(l.Data, l.Term)
 		if !holds {
-			responses[i] = answer{refused: pastTerm()}
+			responses[i] = state.Answer{Refused: state.PastTerm()}
 			continue
 		}
-		entries, at = append(entries, entry{l.Index, raw}), append(at, i)
+		entries, at = append(entries, state.Entry{Index: l.Index, Data: raw}), append(at, i)
 	}
 	if len(entries) == 0 {
 		return
@@ -85,15 +86,15 @@ func (f *fsm) applyPiece(logs []*raft.Log, responses []any) {
 	}
 }
 
-func (f *fsm) commit(entries []entry) []answer {
+func (f *fsm) commit(entries []state.Entry) []state.Answer {
 	for !f.halted {
-		answers, revision, skipped, err := f.tables.apply(entries)
+		out, err := f.tables.apply(entries)
 		if err == nil {
 			f.full.Store(false)
-			f.skipped.Add(int64(skipped))
-			f.replayed.Add(int64(len(entries) - skipped))
-			f.moved(revision, entries[len(entries)-1].index)
-			return answers
+			f.skipped.Add(int64(out.Skipped))
+			f.replayed.Add(int64(len(entries) - out.Skipped))
+			f.moved(out.Revision, entries[len(entries)-1].Index)
+			return out.Answers
 		}
 		if !isFull(err) {
 			f.giveUp(err)
@@ -111,7 +112,7 @@ func (f *fsm) commit(entries []entry) []answer {
 
 // giveUp is for what the other nodes apply and this one cannot.
 func (f *fsm) giveUp(why error) {
-	var known *TooOld
+	var known *state.TooOld
 	var d *Damaged
 	why = unwritable(f.tables.path, why)
 	if !errors.As(why, &known) && !errors.As(why, &d) {
@@ -133,11 +134,11 @@ func (f *fsm) moved(revision int64, applied uint64) {
 
 // Snapshot takes hold of the present state, to be copied while the tables go on.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	v, end, err := f.tables.begin()
+	tx, end, err := f.tables.beginTx()
 	if err != nil {
 		return nil, err
 	}
-	return &snapshot{f.tables, v, end}, nil
+	return &snapshot{f.tables, tx, end}, nil
 }
 
 // Restore replaces the tables by a snapshot of another node's.
@@ -145,8 +146,8 @@ func (f *fsm) Restore(r io.ReadCloser) error {
 	if f.unrestored = restore(f.tables, r); f.unrestored != nil {
 		return f.unrestored
 	}
-	return f.tables.read(func(v view) error {
-		f.moved(v.revision(), v.applied())
+	return f.tables.read(func(v state.View) error {
+		f.moved(v.Revision(), v.Applied())
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -34,7 +37,7 @@ func use(s *Store, broken <-chan error) {
 		}
 		_, _ = s.List(ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 100})
 		for k := 100; k < 110; k++ {
-			_, _ = s.Apply(ctx, crashBatch(0, k))
+			_, _ = s.Apply(ctx, statetest.Batch(0, k))
 		}
 		_ = s.Backup(ctx, &bytes.Buffer{}, nil)
 	}()
@@ -146,7 +149,7 @@ func childCuts(arg string) error {
 		return err
 	}
 	for k := 1; k <= 20; k++ {
-		if _, err := s.Apply(context.Background(), crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(context.Background(), statetest.Batch(0, k)); err != nil {
 			return err
 		}
 	}
@@ -161,7 +164,7 @@ func childCuts(arg string) error {
 		if name == "tables.db" {
 			_, _ = s.List(ctx, api.ListQuery{Kind: api.KindFlavor, Limit: 100})
 		}
-		_, _ = s.Apply(ctx, crashBatch(0, 21))
+		_, _ = s.Apply(ctx, statetest.Batch(0, 21))
 	}()
 	fmt.Println(<-broken)
 	cancel()
@@ -187,11 +190,11 @@ func TestChangedEntry(t *testing.T) {
 // A write, too, finds that the tables were cut, and not only by its fault.
 func TestCutBeforeWrite(t *testing.T) {
 	tb := bare(t)
-	mustApply(t, tb, logEntry(t, 1, crashBatch(0, 1)))
+	mustApply(t, tb, logEntry(t, 1, statetest.Batch(0, 1)))
 	if err := os.Truncate(tb.path, 2*pageBytes); err != nil {
 		t.Fatal(err)
 	}
-	_, _, _, err := tb.apply([]entry{logEntry(t, 2, crashBatch(0, 2))})
+	_, err := tb.apply([]state.Entry{logEntry(t, 2, statetest.Batch(0, 2))})
 	var d *Damaged
 	if !errors.As(err, &d) || d.File != tb.path {
 		t.Errorf("a write to a file that was cut: %v", err)
@@ -324,7 +327,7 @@ func filled(t *testing.T) (string, *tables) {
 	}
 	err = f.update(func(tx *bbolt.Tx) error {
 		for i := range uint64(1000) {
-			if err := tx.Bucket(bucketMeta).Put(be64(i), make([]byte, 500)); err != nil {
+			if err := tx.Bucket([]byte("meta")).Put(binary.BigEndian.AppendUint64(nil, i), make([]byte, 500)); err != nil {
 				return err
 			}
 		}
@@ -345,7 +348,7 @@ func TestCutWhileWritten(t *testing.T) {
 			if err := os.Truncate(path, 8192); err != nil {
 				return err
 			}
-			_ = tx.Bucket(bucketMeta).Get(be64(999))
+			_ = tx.Bucket([]byte("meta")).Get(binary.BigEndian.AppendUint64(nil, 999))
 			return nil
 		})
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 func number1(t *testing.T, s *Store) int {
@@ -109,12 +110,12 @@ func TestMinority(t *testing.T) {
 	writeSome(t, c.store(old), 1, 5)
 	c.isolate(old)
 	s := c.store(old)
-	_, err := s.Apply(t.Context(), crashBatch(0, 6))
+	_, err := s.Apply(t.Context(), statetest.Batch(0, 6))
 	if api.CodeOf(err) != api.CodeUnavailable {
 		t.Errorf("the minority wrote: %v", err)
 	}
 	_, read := s.Get(t.Context(), api.KindFlavor, "flv-a0")
-	_, write := s.Apply(t.Context(), crashBatch(0, 6))
+	_, write := s.Apply(t.Context(), statetest.Batch(0, 6))
 	_, watch := s.Watch(t.Context(), 0)
 	back := s.Backup(t.Context(), &bytes.Buffer{}, nil)
 	for what, err := range map[string]error{"read": read, "write": write, "watch": watch, "backup": back} {
@@ -153,7 +154,7 @@ func TestLeadersGo(t *testing.T) {
 	go func() {
 		k := 0
 		for ctx.Err() == nil {
-			if _, err := f.Apply(context.Background(), crashBatch(0, k+1)); err != nil {
+			if _, err := f.Apply(context.Background(), statetest.Batch(0, k+1)); err != nil {
 				t.Error(err)
 				break
 			}

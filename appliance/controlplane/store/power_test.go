@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // A power cut leaves, of what was written since the last fsync, any part.
@@ -79,13 +81,13 @@ func oneBatch(t *testing.T) (before, after files) {
 	s := open(t, Options{Dir: dir})
 	for k := 1; k <= 60; k++ {
 		for client := range 2 {
-			if _, err := s.Apply(context.Background(), crashBatch(client, k)); err != nil {
+			if _, err := s.Apply(context.Background(), statetest.Batch(client, k)); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	before = readFiles(t, dir)
-	if _, err := s.Apply(context.Background(), crashBatch(0, 61)); err != nil {
+	if _, err := s.Apply(context.Background(), statetest.Batch(0, 61)); err != nil {
 		t.Fatal(err)
 	}
 	after = readFiles(t, dir)
@@ -151,7 +153,7 @@ func checkAfterCut(t *testing.T, what string, f files, logged bool) int {
 	if records, sum, err := crashUsed(s, 0); records != a || sum != int64(a)*int64(a+1)/2 || err != nil {
 		t.Errorf("%s: %d records of %d, which come to %d, %v", what, records, a, sum, err)
 	}
-	if _, err := s.Apply(context.Background(), crashBatch(0, a+1)); err != nil {
+	if _, err := s.Apply(context.Background(), statetest.Batch(0, a+1)); err != nil {
 		t.Errorf("%s: the next write: %v", what, err)
 	}
 	return a

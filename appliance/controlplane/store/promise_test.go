@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -38,7 +39,7 @@ func one(dir, id string) Options {
 func writeRange(t *testing.T, s *Store, from, to int) {
 	t.Helper()
 	for k := from; k <= to; k++ {
-		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(t.Context(), statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -282,7 +283,7 @@ func TestAdoptedStoreSkipsTerms(t *testing.T) {
 func writeOther(t *testing.T, s *Store, n int) {
 	t.Helper()
 	for k := 1; k <= n; k++ {
-		if _, err := s.Apply(t.Context(), crashBatch(1, k)); err != nil {
+		if _, err := s.Apply(t.Context(), statetest.Batch(1, k)); err != nil {
 			t.Fatal(err)
 		}
 	}

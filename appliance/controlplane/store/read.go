@@ -1,12 +1,10 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"slices"
-	"sort"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // maxList is the most objects on a page.
@@ -22,17 +20,7 @@ func (s *Store) Get(ctx context.Context, kind api.Kind, id string) (o api.Object
 
 // get is the object as this node's tables have it.
 func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
-	err = s.view(func(v view) error {
-		found, err := v.object(key{kind, id})
-		if err != nil {
-			return err
-		}
-		if found == nil {
-			return notFound(kind, id)
-		}
-		o = *found
-		return nil
-	})
+	err = s.view(func(v state.View) error { o, err = v.Get(kind, id); return err })
 	return o, err
 }
 
@@ -44,78 +32,125 @@ func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, e
 	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err = s.view(func(v view) error {
-		page, err = v.list(q)
+	err = s.view(func(v state.View) error {
+		page, err = v.List(q)
 		return err
 	})
 	return page, err
 }
 
 // view runs a read; its errors are domain errors.
-func (s *Store) view(fn func(view) error) error {
+func (s *Store) view(fn func(state.View) error) error {
 	if err := s.tables.read(fn); err != nil {
 		return s.public(err)
 	}
 	return nil
 }
 
-// list walks the narrowest index and stops one object after the page.
-func (v view) list(q api.ListQuery) (api.ListPage, error) {
-	page := api.ListPage{Revision: v.revision()}
-	if q.InNames() {
-		err := v.listByName(&page, q)
+// Touched answers which organizations something of these kinds has changed of
+// since an answer's mark, with all that was acknowledged before the call. Marks
+// are this process's: 0 and those of another are answered with All.
+func (s *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (api.Touched, error) {
+	if err := s.current(ctx); err != nil {
+		return api.Touched{}, err
+	}
+	return s.tables.touches.Since(since, kinds...), nil
+}
+
+// Events is one page of the events for webhooks.
+func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+	}
+	if err := s.current(ctx); err != nil {
 		return page, err
 	}
-	err := v.walk(q, func(id string) (more bool, err error) {
-		o, err := v.object(key{q.Kind, id})
-		if err != nil || o == nil {
-			return true, err
-		}
-		return page.Take(q, *o), nil
+	err = s.view(func(v state.View) error {
+		page, err = v.Events(q)
+		return err
 	})
 	return page, err
 }
 
-// walk calls fn with the ids after q.Continue, in order, that may match q.
-func (v view) walk(q api.ListQuery, fn func(id string) (bool, error)) error {
-	if q.Name != "" {
-		return v.walkNamed(q, fn)
+// History of an instance, newest first: at most api.MaxHistory.
+func (s *Store) History(ctx context.Context, id api.InstanceID) (events []api.InstanceEvent, err error) {
+	if err := s.current(ctx); err != nil {
+		return nil, err
 	}
-	bucket, prefix := bucketObjects, join(string(q.Kind), "")
-	switch {
-	case q.Project != "":
-		bucket, prefix = bucketByProj, join(string(q.Kind), q.Project, "")
-	case q.Organization != "":
-		bucket, prefix = bucketByOrg, join(string(q.Kind), q.Organization, "")
-	}
-	c := v.tx.Bucket(bucket).Cursor()
-	start := append(bytes.Clone(prefix), q.Continue...)
-	for k, _ := c.Seek(start); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		id := string(k[len(prefix):])
-		if id <= q.Continue {
-			continue
-		}
-		if more, err := fn(id); !more || err != nil {
-			return err
-		}
-	}
-	return nil
+	err = s.view(func(v state.View) error {
+		events, err = v.History(id)
+		return err
+	})
+	return events, err
 }
 
-// walkNamed walks the objects of one name, of which there is at most one per
-// project.
-func (v view) walkNamed(q api.ListQuery, fn func(id string) (bool, error)) error {
-	prefix := join(string(q.Kind), q.Name, "")
-	var ids []string
-	c := v.tx.Bucket(bucketNames).Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
-		ids = append(ids, string(k[bytes.LastIndexByte(k, 0)+1:]))
+// VerifyAudit verifies at most so many events after a mark, as this node has them,
+// and answers how far it came; more says that others follow. A domain error with
+// the code conflict says what does not fit.
+func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int) (at api.AuditMark, more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return after, false, err
 	}
-	slices.Sort(ids)
-	for _, id := range ids[sort.Search(len(ids), func(i int) bool { return ids[i] > q.Continue }):] {
-		if more, err := fn(id); !more || err != nil {
-			return err
-		}
+	err = s.view(func(v state.View) error {
+		at, more, err = v.VerifyAudit(after, limit)
+		return err
+	})
+	return at, more, err
+}
+
+// Audit is one page of the audit trail.
+func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
+	if q.Limit < 1 || q.Limit > maxList {
+		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
 	}
-	return nil
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v state.View) error {
+		page, err = v.Audit(q)
+		return err
+	})
+	return page, err
+}
+
+// Use is one page of an organization's use, with all that was acknowledged
+// before the call.
+func (s *Store) Use(ctx context.Context, q api.UseQuery) (page api.UsePage, err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v state.View) error {
+		page, err = v.Use(q)
+		return err
+	})
+	return page, err
+}
+
+// Sums are what is in use of each quota in a project or an organization.
+func (s *Store) Sums(ctx context.Context, kind api.Kind, id string) (api.Amounts, error) {
+	if err := s.current(ctx); err != nil {
+		return nil, err
+	}
+	var out api.Amounts
+	err := s.view(func(v state.View) error { out = v.InUse(kind, id); return nil })
+	return out, err
+}
+
+// Records is one page of usage records, with all that were acknowledged before
+// the call.
+func (s *Store) Records(ctx context.Context, q api.RecordQuery) (page api.RecordPage, err error) {
+	if err := q.Check(); err != nil {
+		return page, err
+	}
+	if err := s.current(ctx); err != nil {
+		return page, err
+	}
+	err = s.view(func(v state.View) error {
+		page, err = v.Records(q)
+		return err
+	})
+	return page, err
 }

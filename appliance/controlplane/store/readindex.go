@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // readTimeout bounds one question for the leader's place in the log.
@@ -148,7 +149,7 @@ func (s *Store) askLeads(ctx context.Context) (index uint64, err error) {
 		return 0, err
 	}
 	// From the tables: what they show may be ahead of what fsm says for a moment.
-	if err := s.view(func(v view) error { index = v.applied(); return nil }); err != nil {
+	if err := s.view(func(v state.View) error { index = v.Applied(); return nil }); err != nil {
 		return 0, err
 	}
 	if s.raft.CurrentTerm() != term {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Recover makes nodeID the only member of its cluster, after most voters were
@@ -123,8 +124,8 @@ func (f *recoveringFSM) look() error {
 
 // Apply is called in the order of the log.
 func (f *recoveringFSM) Apply(l *raft.Log) any {
-	if raw, holds := ofTerm(l); holds && l.Index > f.applied && f.err == nil {
-		_, _, _, f.err = f.tables.apply([]entry{{l.Index, raw}})
+	if raw, holds := state.OfTerm(l.Data, l.Term); holds && l.Index > f.applied && f.err == nil {
+		_, f.err = f.tables.apply([]state.Entry{{Index: l.Index, Data: raw}})
 	}
 	return nil
 }

@@ -3,18 +3,15 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"os"
 	"sync"
 
 	"github.com/hashicorp/raft"
-	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Replica is a node's store without Raft, for simulations: the files, the promise
@@ -54,7 +51,7 @@ func OpenReplica(o Options, level int) (*Replica, error) {
 	var stands bool
 	r.snapshots, stands, r.last, err = s.openStore(raftLogger(o.Log))
 	if err == nil {
-		s.tables.level = level
+		s.tables.program.Level = level
 		s.tables.hurt, s.log.hurt, s.fsm.fail = r.fail, r.fail, r.fail
 		if !stands {
 			err = r.restoreNewest()
@@ -125,8 +122,8 @@ func (r *Replica) Apply(to uint64) (objects []api.Object, refused *api.Error, er
 		return nil, nil, r.failed
 	}
 	r.next = to + 1
-	a, _ := responses[len(responses)-1].(answer) // none of an entry without data
-	return a.objects, a.refused, nil
+	a, _ := responses[len(responses)-1].(state.Answer) // none of an entry without data
+	return a.Objects, a.Refused, nil
 }
 
 // Applied is the entry up to which the log is applied.
@@ -161,7 +158,7 @@ func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	if b.At.IsZero() {
 		return nil, errors.New("a batch of a simulation needs a time")
 	}
-	if err := checkBatch(b); err != nil {
+	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
@@ -171,30 +168,13 @@ func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	return r.store.encode(ctx, b)
 }
 
-// EncodeLevel makes the data of an entry that gives the cluster the level, and an
-// id and a key for the audit trail if it has none. members are the nodes of which
-// it is known that they support the level.
-func EncodeLevel(level int, id string, members []string, auditKey []byte) ([]byte, error) {
-	return encodeSettled(settlement{Level: level, ID: id, Members: members, AuditKey: auditKey})
-}
-
-// EncodeCompare makes the data of an entry at which all nodes sum up a part of
-// their tables, in the term only.
-func EncodeCompare(term uint64, from Place) ([]byte, error) {
-	raw, err := json.Marshal(from)
-	if err != nil {
-		return nil, err
-	}
-	return termed(withTerm(context.Background(), term), append([]byte{comparedVersion}, raw...)), nil
-}
-
 // Part is Store.Part. The entry must be applied.
-func (r *Replica) Part(ctx context.Context, index uint64) (Part, error) {
+func (r *Replica) Part(ctx context.Context, index uint64) (state.Part, error) {
 	return r.store.Part(ctx, index)
 }
 
 // Differs is Store.Differs.
-func (r *Replica) Differs(p Part) error { return r.store.Differs(p) }
+func (r *Replica) Differs(p state.Part) error { return r.store.Differs(p) }
 
 // Settled is Store.Settled.
 func (r *Replica) Settled() (level int, id string, err error) { return r.store.Settled() }
@@ -207,7 +187,7 @@ func (r *Replica) Get(kind api.Kind, id string) (api.Object, error) { return r.s
 
 // List is a page of a kind's objects as the tables have them.
 func (r *Replica) List(q api.ListQuery) (page api.ListPage, err error) {
-	err = r.store.view(func(v view) error { page, err = v.list(q); return err })
+	err = r.store.view(func(v state.View) error { page, err = v.List(q); return err })
 	return page, err
 }
 
@@ -216,14 +196,14 @@ func (r *Replica) Records(q api.RecordQuery) (page api.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	err = r.store.view(func(v view) error { page, err = v.records(q); return err })
+	err = r.store.view(func(v state.View) error { page, err = v.Records(q); return err })
 	return page, err
 }
 
 // Changes are the changes after a revision, of those that the tables remember.
 func (r *Replica) Changes(since int64) (events []api.Event, err error) {
-	err = r.store.view(func(v view) error {
-		events, _, err = v.changes(since, keepChanges, func(api.Kind) bool { return true })
+	err = r.store.view(func(v state.View) error {
+		events, _, err = v.Changes(since, state.KeepChanges, func(api.Kind) bool { return true })
 		return err
 	})
 	return events, err
@@ -269,34 +249,8 @@ func (r *Replica) restoreNewest() error {
 	return errors.Join(r.store.fsm.Restore(content), content.Close())
 }
 
-// Sums are of all that each bucket has, by the buckets' names; a bucket without
-// anything has none. What belongs to the file and not to the state does not count.
-func (r *Replica) Sums() (map[string][sha256.Size]byte, error) {
-	sums := map[string][sha256.Size]byte{}
-	err := r.store.tables.read(func(v view) error {
-		return v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			h, n := sha256.New(), 0
-			addSum(h, be64(b.Sequence()))
-			err := b.ForEach(func(k, value []byte) error {
-				if string(name) == string(bucketMeta) && (string(k) == string(metaApplied) || string(k) == string(metaFormat)) {
-					return nil
-				}
-				n++
-				addSum(h, k)
-				addSum(h, value)
-				return nil
-			})
-			if n > 0 || b.Sequence() > 0 {
-				sums[string(name)] = [sha256.Size]byte(h.Sum(nil))
-			}
-			return err
-		})
-	})
+// Sums are digests of all that each bucket of the tables has, by the buckets' names.
+func (r *Replica) Sums() (sums map[string][sha256.Size]byte, err error) {
+	err = r.store.tables.read(func(v state.View) error { sums, err = v.Digests(); return err })
 	return sums, err
-}
-
-// addSum writes bytes after their length.
-func addSum(h hash.Hash, b []byte) {
-	h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
-	h.Write(b)
 }

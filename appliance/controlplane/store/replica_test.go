@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 func replica(t *testing.T, dir, id string, level int) *Replica {
@@ -49,7 +50,7 @@ func sameSums(t *testing.T, a, b *Replica) {
 func TestReplicas(t *testing.T) {
 	dir := t.TempDir()
 	a, b, c := replica(t, dir, "a", 0), replica(t, dir, "b", 0), replica(t, dir, "c", 0)
-	first, err := EncodeLevel(Level, "0123", []string{"a", "b", "c"}, []byte("key"))
+	first, err := state.EncodeSettlement(state.Settlement{Level: state.Level, ID: "0123", Members: []string{"a", "b", "c"}, AuditKey: []byte("key")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +90,13 @@ func TestReplicas(t *testing.T) {
 	}
 	sameSums(t, a, b)
 	sameSums(t, a, c)
-	compare, err := EncodeCompare(1, Place{})
+	compare, err := state.EncodeCompare(state.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := map[string]Part{}
+	parts := map[string]state.Part{}
 	for id, r := range map[string]*Replica{"a": a, "b": b, "c": c} {
-		if err := r.Append(LogEntry{21, 1, compare}); err != nil {
+		if err := r.Append(LogEntry{21, 1, state.InTerm(1, compare)}); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := r.Apply(21); err != nil {
@@ -105,7 +106,7 @@ func TestReplicas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if differ, agreed := Differing(parts); len(differ) > 0 || !agreed {
+	if differ, agreed := state.Differing(parts); len(differ) > 0 || !agreed {
 		t.Errorf("%v differ", differ)
 	}
 	if err := c.Close(); err != nil {
@@ -120,20 +121,20 @@ func TestReplicas(t *testing.T) {
 // A replica refuses what Store refuses, and stops where an older release does.
 func TestReplicaRefuses(t *testing.T) {
 	dir := t.TempDir()
-	r := replica(t, dir, "a", Level-1)
+	r := replica(t, dir, "a", state.Level-1)
 	if err := r.Append(LogEntry{2, 1, nil}); err == nil {
 		t.Error("an entry that does not follow was taken")
 	}
-	raise, err := EncodeLevel(Level, "0123", []string{"a"}, nil)
+	raise, err := state.EncodeSettlement(state.Settlement{Level: state.Level, ID: "0123", Members: []string{"a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Append(LogEntry{1, 1, nil}, LogEntry{2, 1, raise}); err != nil {
 		t.Fatal(err)
 	}
-	var old *TooOld
+	var old *state.TooOld
 	if _, _, err := r.Apply(2); !errors.As(err, &old) {
-		t.Errorf("a release of level %d applied level %d: %v", Level-1, Level, err)
+		t.Errorf("a release of level %d applied level %d: %v", state.Level-1, state.Level, err)
 	}
 	if err := errors.Join(r.KeepPromise(), r.Close(), os.RemoveAll(filepath.Join(dir, "a"))); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -12,27 +11,20 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/backup"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
-const (
-	// revisionGap lies between a backup's revision and that of the cluster made
-	// of it: more than the old cluster can have counted after the backup. So a
-	// watch's place of before is never a place in the new one, and begins anew.
-	revisionGap = 1_000_000_000
-	// maxRevision of a backup: what follows it still is exact in a float64, as
-	// which some readers of JSON take it.
-	maxRevision = 1<<53 - 1 - 2*revisionGap
-	// restoredIndex and restoredTerm are the place in the log of what was
-	// restored. Raft gives it to nodes that join as a snapshot.
-	restoredIndex, restoredTerm = 1, 1
-)
+// restoredIndex and restoredTerm are the place in the log of what was restored.
+// Raft gives it to nodes that join as a snapshot.
+const restoredIndex, restoredTerm = 1, 1
 
 // RestoreInto makes dir the store of nodeID, the only member of a new cluster
 // with the backup's content. All of the backup is checked before dir is
 // touched, which must be empty or not be there; it appears whole, by one
 // rename. What an interrupted call leaves is removed by the next one.
-func RestoreInto(dir, nodeID string, r io.Reader) (BackupInfo, error) {
-	var info BackupInfo
+func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
+	var info backup.Info
 	if dir == "" || nodeID == "" {
 		return info, errors.New("restore a backup: dir and nodeID are needed")
 	}
@@ -81,15 +73,15 @@ func appear(work, dir string) error {
 }
 
 // restoreFiles makes the files of a store in dir.
-func restoreFiles(dir, nodeID string, r io.Reader) (info BackupInfo, err error) {
+func restoreFiles(dir, nodeID string, r io.Reader) (info backup.Info, err error) {
 	t, err := openTables(filepath.Join(dir, "tables.db"))
 	if err != nil {
 		return info, err
 	}
 	t.db.NoSync = true // until it is complete
-	if info, err = t.fill(r); err == nil {
+	if info, err = backup.Fill(t.update, r, restoredIndex); err == nil {
 		err = t.update(func(tx *bbolt.Tx) error { // a cluster of its own, of this node alone
-			return view{tx: tx}.settle(settlement{Level: Level, ID: newClusterID(), AuditKey: newAuditKey()})
+			return state.ViewOf(tx).Settle(state.Settlement{Level: state.Level, ID: newClusterID(), AuditKey: newAuditKey()})
 		})
 	}
 	if err == nil {
@@ -124,124 +116,11 @@ func firstSnapshot(dir, nodeID string, t *tables) error {
 	if err != nil {
 		return err
 	}
-	v, end, err := t.begin()
+	tx, end, err := t.beginTx()
 	if err != nil {
 		return errors.Join(err, sink.Cancel())
 	}
-	s := snapshot{t, v, end}
+	s := snapshot{t, tx, end}
 	defer s.Release()
 	return s.Persist(sink)
-}
-
-// restoreBatch is how many records one transaction takes.
-const restoreBatch = 1000
-
-// fill writes a backup into new tables. They are good only if there is no error.
-func (t *tables) fill(r io.Reader) (BackupInfo, error) {
-	b := newBackupReader(r)
-	info, err := b.info()
-	if err != nil {
-		return info, err
-	}
-	var last key
-	rows := rowRestorer{format: info.Format}
-	for ended := false; !ended; {
-		err := t.update(func(tx *bbolt.Tx) error {
-			v := view{tx: tx, group: &group{names: interned{}}}
-			for range restoreBatch {
-				kind, raw, err := b.next()
-				if err != nil {
-					return err
-				}
-				switch kind {
-				case recordEnd:
-					ended = true
-					if err := errors.Join(v.flush(), v.countSums(), rows.done(), v.begun(info.Revision+revisionGap)); err != nil || info.Horizon.IsZero() {
-						return err
-					}
-					return v.raise(info.Horizon)
-				case recordObject:
-					if b.found.count() > b.found.Objects {
-						return badBackup("an object follows the batches")
-					}
-					o, err := backupObject(raw, last, info.Revision)
-					if err != nil {
-						return err
-					}
-					last = key{o.Kind, o.Meta.ID}
-					if err := v.placeNew(o); err != nil {
-						return err
-					}
-				case recordBatch:
-					if err := v.placeBatch(raw); err != nil {
-						return err
-					}
-				case recordEvent:
-					if err := v.placeEvent(raw); err != nil {
-						return err
-					}
-				case recordPast:
-					if err := v.placeHistory(raw, info.Revision); err != nil {
-						return err
-					}
-				case recordUsage, recordSum:
-					if err := rows.place(v, kind, raw); err != nil {
-						return err
-					}
-				}
-			}
-			return v.flush()
-		})
-		if err != nil {
-			return info, err
-		}
-	}
-	return info, nil
-}
-
-// begun says where the restored tables stand.
-func (v view) begun(revision int64) error {
-	meta := v.tx.Bucket(bucketMeta)
-	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {
-		return err
-	}
-	return meta.Put(metaApplied, be64(restoredIndex))
-}
-
-// placeNew stores an object in the form that this version writes.
-func (v view) placeNew(o api.Object) error {
-	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
-		return v.recordObject(o, true)
-	}
-	raw, err := encodeJSON(o)
-	if err != nil {
-		return err
-	}
-	for _, name := range o.Claims {
-		if holder, err := v.holder(name); err != nil || holder != (key{}) {
-			return errors.Join(err, badBackup("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
-		}
-	}
-	if err := v.claimed(o, nil, o.Claims); err != nil {
-		return err
-	}
-	return v.place(o, raw, true)
-}
-
-// placeBatch remembers a batch again.
-func (v view) placeBatch(raw []byte) error {
-	var b backupBatch
-	if err := json.Unmarshal(raw, &b); err != nil {
-		return badBackup("a batch cannot be read: %v", err)
-	}
-	if b.ID == "" || len(b.ID) > maxNameBytes {
-		return badBackup("a batch has no id, or one that is too long")
-	}
-	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
-		return badBackup("batch %q is there twice", b.ID)
-	}
-	if b.Answer == nil {
-		b.Answer = []api.Object{}
-	}
-	return v.saveIdempotentAnswer(b.ID, b.Answer)
 }

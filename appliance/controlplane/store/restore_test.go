@@ -8,8 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/backup"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // everything is what a store says of its objects, without the revision of the
@@ -34,7 +38,7 @@ func everything(t *testing.T, s *Store) string {
 func writeSome(t *testing.T, s *Store, from, to int) {
 	t.Helper()
 	for k := from; k <= to; k++ {
-		if _, err := s.Apply(t.Context(), crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(t.Context(), statetest.Batch(0, k)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,8 +62,8 @@ func TestRestoreInto(t *testing.T) {
 	raw := backupOf(t, s)
 	writeSome(t, s, 31, 40) // not in the backup
 
-	info, err := ReadBackupInfo(bytes.NewReader(raw))
-	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != Level {
+	info, err := backup.ReadInfo(bytes.NewReader(raw))
+	if err != nil || info.Revision != revision || string(info.Cluster) != `{"name":"test"}` || info.MadeBy != "node-a" || info.Format != state.Level {
 		t.Fatalf("info %+v, %v", info, err)
 	}
 	base := t.TempDir()
@@ -79,7 +83,7 @@ func TestRestoreInto(t *testing.T) {
 		if got := everything(t, r); got != want {
 			t.Errorf("%s restored\n%s\nwant\n%s", id, got, want)
 		}
-		if r.Revision() != revision+revisionGap {
+		if r.Revision() != revision+backup.RevisionGap {
 			t.Errorf("%s has revision %d, the backup %d", id, r.Revision(), revision)
 		}
 		events, err := r.Watch(t.Context(), revision)
@@ -92,10 +96,10 @@ func TestRestoreInto(t *testing.T) {
 	}
 	r := c.store("node-0")
 	before := r.Revision()
-	if _, err := r.Apply(t.Context(), crashBatch(0, 30)); err != nil || r.Revision() != before {
+	if _, err := r.Apply(t.Context(), statetest.Batch(0, 30)); err != nil || r.Revision() != before {
 		t.Errorf("a batch of before the backup was applied again: %v", err)
 	}
-	if _, err := r.Apply(t.Context(), crashBatch(0, 35)); err != nil || r.Revision() == before {
+	if _, err := r.Apply(t.Context(), statetest.Batch(0, 35)); err != nil || r.Revision() == before {
 		t.Errorf("a batch that is not in the backup: %v", err)
 	}
 	page, err := r.List(t.Context(), api.ListQuery{Kind: api.KindFlavor, Name: "flv-a0", Limit: 10})
@@ -151,11 +155,20 @@ func TestBadBackups(t *testing.T) {
 	}
 	refused("more at the end", append(bytes.Clone(good), 0), "follows")
 	newer := bytes.Clone(good)
-	newer[8] = backupVersion + 1
+	newer[8]++
 	refused("a newer version", newer, "newer Basalt")
-	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, Level), []byte(`"format":9`), 1), "newer Basalt")
+	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, state.Level), []byte(`"format":9`), 1), "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a restored cluster's events are called, no event of the old one was.
+func TestEventsAfterRestore(t *testing.T) {
+	before := api.EventsOf(nil, api.Event{Revision: 41, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
+	after := api.EventsOf(nil, api.Event{Revision: 41 + backup.RevisionGap, Object: api.Object{Kind: api.KindVolume}}, &api.Raise{Type: "a.b"}, time.Time{})
+	if len(before) != 2 || len(after) != 2 || after[0].Seq <= before[1].Seq || before[0].ID == before[1].ID {
+		t.Errorf("%+v %+v", before, after)
 	}
 }

@@ -166,12 +166,17 @@ func (s *stable) Get(k []byte) ([]byte, error) {
 }
 
 // SetUint64 stores a number durably.
-func (s *stable) SetUint64(k []byte, val uint64) error { return s.Set(k, be64(val)) }
+func (s *stable) SetUint64(k []byte, val uint64) error {
+	return s.Set(k, binary.BigEndian.AppendUint64(nil, val))
+}
 
 // GetUint64 is a key's number, or "not found".
 func (s *stable) GetUint64(k []byte) (uint64, error) {
 	raw, err := s.Get(k)
-	return number(raw), err
+	if len(raw) != 8 {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(raw), err
 }
 
 // Close closes the file.

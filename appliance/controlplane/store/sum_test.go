@@ -1,26 +1,40 @@
 package store
 
 import (
-	"crypto/sha256"
-	"fmt"
+	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
-// sum is a digest of all that the state machine has, but for how far the log
-// was applied: entries without commands move that, at other moments.
-func (t *tables) sum() (string, error) {
-	h := sha256.New()
-	err := t.read(func(v view) error {
-		return v.tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-			fmt.Fprintf(h, "%q %d\n", name, b.Sequence())
-			return b.ForEach(func(k, value []byte) error {
-				if string(name) != "meta" || string(k) != "applied" {
-					fmt.Fprintf(h, "%q %q\n", k, value)
-				}
-				return nil
-			})
-		})
-	})
-	return fmt.Sprintf("%x", h.Sum(nil)), err
+// sum is a digest of all that the tables have.
+func (t *tables) sum() (sum string, err error) {
+	err = t.db.View(func(tx *bbolt.Tx) error { sum, err = statetest.Sum(tx); return err })
+	return sum, err
+}
+
+// contents are all keys and values of tables, by bucket.
+func contents(t *testing.T, tb *tables, but ...string) (all map[string]string) {
+	t.Helper()
+	if err := tb.db.View(func(tx *bbolt.Tx) (err error) { all, err = statetest.Contents(tx, but...); return err }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func sameContents(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for _, d := range statetest.Differences(got, want) {
+		t.Errorf("%s: %s", what, d)
+	}
+}
+
+// indexOf is the index of references, as text; "none" before it is made.
+func indexOf(t *testing.T, tb *tables) (out string) {
+	t.Helper()
+	if err := tb.db.View(func(tx *bbolt.Tx) error { out = statetest.ReferenceIndex(tx); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

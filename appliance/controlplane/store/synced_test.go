@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // childWritesAlone writes one batch after the other as one client, and prints
@@ -19,7 +21,7 @@ func childWritesAlone(dir string) error {
 	}
 	fmt.Println("open")
 	for k := 1; k <= synced; k++ {
-		if _, err := s.Apply(context.Background(), crashBatch(0, k)); err != nil {
+		if _, err := s.Apply(context.Background(), statetest.Batch(0, k)); err != nil {
 			return err
 		}
 		fmt.Println("acknowledged", k)

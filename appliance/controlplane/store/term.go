@@ -2,22 +2,13 @@ package store
 
 import (
 	"context"
-	"encoding/binary"
 	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
-
-// An entry that holds in one term only has the successor of its batch's version
-// as its first byte, then eight bytes of the term, then the rest of the batch.
-func termVersion(batch byte) byte { return batch + 1 }
-
-func ofOneTerm(version byte) bool {
-	return version > 0 && version%2 == 0 && version <= termVersion(comparedVersion)
-}
 
 // LeadTerm is the term in which this node leads, with everything applied that
 // was committed before; 0: it does not lead.
@@ -45,7 +36,7 @@ func (s *Store) ApplyInTerm(ctx context.Context, term uint64, b api.Batch) ([]ap
 	if s.term.Load() != term || term == 0 {
 		return nil, ErrNotLeader
 	}
-	if err := checkBatch(b); err != nil {
+	if err := state.CheckBatch(b); err != nil {
 		return nil, err
 	}
 	return s.applyHere(withTerm(ctx, term), b)
@@ -59,27 +50,10 @@ func withTerm(ctx context.Context, term uint64) context.Context {
 
 // termed marks an encoded batch as one of the context's term, if it has one.
 func termed(ctx context.Context, raw []byte) []byte {
-	term, ok := ctx.Value(termKey{}).(uint64)
-	if !ok {
-		return raw
+	if term, ok := ctx.Value(termKey{}).(uint64); ok {
+		return state.InTerm(term, raw)
 	}
-	out := binary.BigEndian.AppendUint64([]byte{termVersion(raw[0])}, term)
-	return append(out, raw[1:]...)
-}
-
-// ofTerm is the batch in an entry's data, without its term, and whether the
-// entry holds: it was written in the term that it is for.
-func ofTerm(l *raft.Log) (raw []byte, holds bool) {
-	const header = 1 + 8
-	if len(l.Data) < header || !ofOneTerm(l.Data[0]) {
-		return l.Data, true
-	}
-	raw = append([]byte{l.Data[0] - 1}, l.Data[header:]...) // the version of the batch itself
-	return raw, binary.BigEndian.Uint64(l.Data[1:]) == l.Term
-}
-
-func pastTerm() *api.Error {
-	return api.Errorf(api.CodeConflict, "another node has led the cluster meanwhile").WithHint("decide again")
+	return raw
 }
 
 // RaftLogger hands Raft's lines, and its transport's, to l.

@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
@@ -15,7 +17,7 @@ func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	entry := func(index, term, for_ uint64, id string) *raft.Log {
-		raw, err := encodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Data: []byte("{}")}}})
+		raw, err := state.EncodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: id, Name: id, Data: []byte("{}")}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,19 +25,18 @@ func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
 	}
 	answers := f.ApplyBatch([]*raft.Log{entry(1, 5, 5, "flv-1"), entry(2, 7, 5, "flv-2"), entry(3, 7, 7, "flv-3")})
 	for i, want := range []api.Code{"", api.CodeConflict, ""} {
-		a := answers[i].(answer)
-		if a.refused == nil && want != "" || a.refused != nil && a.refused.Code != want {
+		a := answers[i].(state.Answer)
+		if a.Refused == nil && want != "" || a.Refused != nil && a.Refused.Code != want {
 			t.Errorf("entry %d: %+v", i+1, a)
 		}
 	}
-	if err := f.tables.read(func(v view) error {
-		if v.applied() != 3 {
-			t.Errorf("applied %d", v.applied())
+	if err := f.tables.read(func(v state.View) error {
+		if v.Applied() != 3 {
+			t.Errorf("applied %d", v.Applied())
 		}
 		for id, want := range map[string]bool{"flv-1": true, "flv-2": false, "flv-3": true} {
-			o, err := v.object(key{api.KindFlavor, id})
-			if err != nil || (o != nil) != want {
-				t.Errorf("%s: %v, %v", id, o, err)
+			if _, err := v.Get(api.KindFlavor, id); (err == nil) != want {
+				t.Errorf("%s is there: %v, want %v", id, err == nil, want)
 			}
 		}
 		return nil
@@ -62,5 +63,49 @@ func TestApplyInTerm(t *testing.T) {
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term+1, put("flv-2")); api.CodeOf(err) != api.CodeUnavailable {
 		t.Error(err)
+	}
+}
+
+// A batch of one term keeps its claims.
+func TestClaimsOfATerm(t *testing.T) {
+	s := open(t, Options{})
+	term := s.LeadTerm()
+	if _, err := s.ApplyInTerm(t.Context(), term, statetest.Claims("flv-1", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ApplyInTerm(t.Context(), term, statetest.Claims("flv-2", "a")); api.CodeOf(err) != api.CodeConflict {
+		t.Errorf("taken twice: %v", err)
+	}
+}
+
+// A batch of one term keeps its amounts.
+func TestQuotasOfATerm(t *testing.T) {
+	s := open(t, Options{})
+	if _, err := s.ApplyInTerm(t.Context(), s.LeadTerm(), statetest.Quotas()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Sums(t.Context(), api.KindOrganization, "org-1"); err != nil || got["a"] != 8 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Every kind of batch holds in a term, also those that raise events and record.
+func TestEveryVersionOfATerm(t *testing.T) {
+	s := open(t, Options{})
+	term := s.LeadTerm()
+	raising := statetest.Claims("flv-1")
+	raising.Commands[0].Raise = &api.Raise{Type: "budget.reached", Organization: "org-1"}
+	noted := statetest.Claims("flv-2")
+	noted.Audit = &api.AuditNote{Operation: "CreateFlavor"}
+	for i, b := range []api.Batch{raising, noted, statetest.Claims("flv-3", "a"), statetest.Claims("flv-4"), statetest.Use(0)} {
+		if _, err := s.ApplyInTerm(t.Context(), term, b); err != nil {
+			t.Errorf("batch %d: %v", i, err)
+		}
+	}
+	if page, err := s.Records(t.Context(), api.RecordQuery{Limit: 10}); err != nil || len(page.Items) != 3 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if page, err := s.Events(t.Context(), api.EventQuery{Limit: 10}); err != nil || len(page.Items) != 1 {
+		t.Errorf("%+v, %v", page, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
 )
 
 // stopWrites makes writes to files of this process fail from now on, as on a disk
@@ -66,7 +67,7 @@ func TestUnwritable(t *testing.T) {
 			stopWrites(t, paths...)
 			answer := make(chan error, 1)
 			go func() {
-				_, err := s.Apply(context.Background(), crashBatch(0, 4))
+				_, err := s.Apply(context.Background(), statetest.Batch(0, 4))
 				answer <- err
 			}()
 			var d *Damaged
@@ -113,7 +114,7 @@ func TestUnwritableAmongOthers(t *testing.T) {
 		eventually(t, "the others take writes", func() bool {
 			for _, id := range c.ids() {
 				if id != victim {
-					_, err := c.store(id).Apply(t.Context(), crashBatch(0, 4))
+					_, err := c.store(id).Apply(t.Context(), statetest.Batch(0, 4))
 					return err == nil
 				}
 			}

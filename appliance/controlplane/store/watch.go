@@ -1,12 +1,12 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 const (
@@ -70,10 +70,10 @@ type watch struct {
 
 func (w *watch) wants(k api.Kind) bool { return len(w.kinds) == 0 || slices.Contains(w.kinds, k) }
 
-func (w *watch) run(v view, end func()) {
+func (w *watch) run(v state.View, end func()) {
 	ok := true
 	err := w.s.tables.guard(func() error {
-		if w.since <= 0 || w.since < v.oldest()-1 || w.since > v.revision() {
+		if w.since <= 0 || w.since < v.Oldest()-1 || w.since > v.Revision() {
 			ok = w.snapshot(v)
 		}
 		return nil
@@ -85,29 +85,20 @@ func (w *watch) run(v view, end func()) {
 }
 
 // snapshot sends every object, then the sync.
-func (w *watch) snapshot(v view) bool {
+func (w *watch) snapshot(v state.View) bool {
 	deadline := time.After(snapshotTime)
-	prefixes := [][]byte{nil}
-	if len(w.kinds) > 0 {
-		prefixes = nil
+	sent := true
+	err := v.Each(w.kinds, func(o api.Object) bool {
+		sent = w.send(api.Event{Type: api.EventPut, Object: o}, deadline)
+		return sent
+	})
+	if err != nil {
+		w.s.options.Log.Error("store: watch", "error", err)
 	}
-	for _, k := range w.kinds {
-		prefixes = append(prefixes, join(string(k), ""))
+	if err != nil || !sent {
+		return false
 	}
-	c := v.tx.Bucket(bucketObjects).Cursor()
-	for _, prefix := range prefixes {
-		for k, raw := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix); k, raw = c.Next() {
-			o, err := decodeObject(raw)
-			if err != nil {
-				w.s.options.Log.Error("store: watch", "error", err)
-				return false
-			}
-			if !w.send(api.Event{Type: api.EventPut, Object: o}, deadline) {
-				return false
-			}
-		}
-	}
-	w.since = v.revision()
+	w.since = v.Revision()
 	return w.send(api.Event{Type: api.EventSync, Revision: w.since}, deadline)
 }
 
@@ -134,9 +125,9 @@ func (w *watch) follow() {
 // batch reads the next changes, up to the revision last; not ok if some are
 // forgotten.
 func (w *watch) batch() (events []api.Event, last int64, ok bool) {
-	err := w.s.tables.read(func(v view) (err error) {
-		if ok = w.since >= v.oldest()-1 && w.since <= v.revision(); ok {
-			events, last, err = v.changes(w.since, watchBuffer, w.wants)
+	err := w.s.tables.read(func(v state.View) (err error) {
+		if ok = w.since >= v.Oldest()-1 && w.since <= v.Revision(); ok {
+			events, last, err = v.Changes(w.since, watchBuffer, w.wants)
 		}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // enqueueTimeout bounds the wait for a place in Raft's queue.
@@ -48,13 +49,13 @@ func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
 	if err := s.checkEarly(b); err != nil {
 		return nil, s.public(err)
 	}
-	raw, err := encodeBatch(b)
+	raw, err := state.EncodeBatch(b)
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) > maxBatchBytes {
+	if len(raw) > state.MaxBatchBytes {
 		return nil, api.Errorf(api.CodeTooLarge, "a batch of %d bytes is too large", len(raw)).
-			WithHint("at most %d bytes fit in one batch", maxBatchBytes)
+			WithHint("at most %d bytes fit in one batch", state.MaxBatchBytes)
 	}
 	return termed(ctx, raw), nil
 }
@@ -73,7 +74,7 @@ func (s *Store) whyNotHere() error {
 }
 
 type result struct {
-	answer answer
+	answer state.Answer
 	err    error
 }
 
@@ -87,7 +88,7 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 		var r result
 		if r.err = f.Error(); r.err == nil {
 			var ok bool
-			if r.answer, ok = f.Response().(answer); !ok {
+			if r.answer, ok = f.Response().(state.Answer); !ok {
 				r.err = raft.ErrRaftShutdown // halted while the disk was full
 			}
 		}
@@ -104,14 +105,14 @@ func (s *Store) propose(ctx context.Context, raw []byte) ([]api.Object, error) {
 			if r.err != nil {
 				return nil, s.public(r.err)
 			}
-			if r.answer.refused != nil {
-				return nil, r.answer.refused
+			if r.answer.Refused != nil {
+				return nil, r.answer.Refused
 			}
-			return r.answer.objects, nil
+			return r.answer.Objects, nil
 		case <-ctx.Done():
-			return nil, unknownOutcome()
+			return nil, state.UnknownOutcome()
 		case <-s.stopped:
-			return nil, unknownOutcome()
+			return nil, state.UnknownOutcome()
 		case <-stalled.C:
 			if s.fsm.full.Load() {
 				return nil, diskFull()
@@ -138,7 +139,7 @@ func (s *Store) public(err error) error {
 	case errors.Is(err, raft.ErrEnqueueTimeout):
 		return api.Errorf(api.CodeUnavailable, "the cluster has too much to write").WithHint("try again in a moment")
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
-		return unknownOutcome()
+		return state.UnknownOutcome()
 	}
 	s.options.Log.Error("store: internal error", "error", err)
 	return api.Errorf(api.CodeInternal, "the cluster's state cannot be accessed").WithHint("the node's log says why")
@@ -153,12 +154,13 @@ func closed() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the node is being stopped").WithHint("try again when it runs")
 }
 
-func unknownOutcome() *api.Error {
-	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
-		WithHint("send the same batch with the same id again: it is applied once")
-}
-
 // gaveUp is for a caller whose context ended before anything was done.
 func gaveUp(err error) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the request ended before it was done: %v", err)
+}
+
+// checkEarly refuses a batch for its references while the cluster's level is below
+// that from which on the state machine does.
+func (s *Store) checkEarly(b api.Batch) error {
+	return s.tables.read(func(v state.View) error { return v.CheckEarly(b) })
 }

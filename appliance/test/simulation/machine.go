@@ -8,6 +8,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/hypervisor"
 	hypfake "github.com/basalt-gpu/basalt/hypervisor/fake"
 	"github.com/basalt-gpu/basalt/sds"
@@ -88,7 +89,7 @@ func (w *world) addMachine(shared bool) *machine {
 	n := len(w.nodes) + 1
 	m := &machine{w: w, n: n, id: api.NodeID(fmt.Sprintf("node-%d", n)), rate: 1,
 		domains: map[api.InstanceID]hypervisor.State{}, ran: map[api.InstanceID]time.Duration{}, loaded: map[api.InstanceID]bool{},
-		moves: map[api.InstanceID]*sending{}, vcpus: 8, memory: 8 << 30, release: store.Level}
+		moves: map[api.InstanceID]*sending{}, vcpus: 8, memory: 8 << 30, release: state.Level}
 	m.join()
 	m.machines = hypfake.New(guest)
 	m.events, _ = m.machines.Events(forever)

@@ -14,6 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // Every node has a store of its own: the real one, without Raft. A follower
@@ -211,7 +212,7 @@ func (r *raft) clusterID() string { return fmt.Sprintf("%016x", r.w.o.Seed) }
 
 // level gives the cluster the level. The members are those of Raft and all nodes.
 func (r *raft) level(to int) {
-	raw, err := store.EncodeLevel(to, r.clusterID(), memberIDs(r.w.nodes), []byte(r.clusterID()))
+	raw, err := state.EncodeSettlement(state.Settlement{Level: to, ID: r.clusterID(), Members: memberIDs(r.w.nodes), AuditKey: []byte(r.clusterID())})
 	if err == nil {
 		_, _, err = r.add(raw)
 	}
@@ -270,17 +271,17 @@ func (r *raft) raise() {
 
 // compare the nodes' tables, as the leader's basaltd does.
 func (r *raft) compare() {
-	if level, _, err := r.leader.store.Settled(); err != nil || level < store.CompareLevel {
+	if level, _, err := r.leader.store.Settled(); err != nil || level < state.CompareLevel {
 		return
 	}
-	raw, err := store.EncodeCompare(r.term, store.Place{})
+	raw, err := state.EncodeCompare(state.Place{})
 	if err == nil {
-		_, _, err = r.add(raw)
+		_, _, err = r.add(state.InTerm(r.term, raw))
 	}
 	if err != nil {
 		return
 	}
-	index, parts := uint64(len(r.entries)), map[string]store.Part{}
+	index, parts := uint64(len(r.entries)), map[string]state.Part{}
 	for _, m := range r.w.nodes {
 		if !r.linked(r.leader, m) || !r.persist(m) || !r.apply(m) {
 			continue // who does not answer is compared another time
@@ -291,7 +292,7 @@ func (r *raft) compare() {
 		}
 		parts[string(m.id)] = p
 	}
-	different, _ := store.Differing(parts)
+	different, _ := state.Differing(parts)
 	slices.Sort(different)
 	for _, id := range different {
 		m := r.w.machine(api.NodeID(id))

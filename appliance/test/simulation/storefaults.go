@@ -11,10 +11,11 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 )
 
 // oldLevel is the feature level of the release before this one.
-const oldLevel = store.Level - 1
+const oldLevel = state.Level - 1
 
 // drawStoreFaults are what disks, operators and upgrades do to stores. They are
 // drawn apart from the other faults, of which a seed has the same with and without.
@@ -210,10 +211,10 @@ func (m *machine) changeRow(pick uint64) bool {
 
 // upgrade the node to this release.
 func (m *machine) upgrade() {
-	if m.release == store.Level {
+	if m.release == state.Level {
 		return
 	}
-	m.release = store.Level
+	m.release = state.Level
 	m.w.stats.Upgraded++
 	m.w.say(m.name(), "has the new release")
 	if m.proc != nil {
@@ -224,10 +225,10 @@ func (m *machine) upgrade() {
 // misread is how a release misread the log before clusters had levels: one that is
 // newer than the cluster's level did from its start on what it brought.
 func (r *raft) misread(m *machine, e *store.LogEntry) {
-	if r.w.o.Bug != LevelFromTheStart || len(e.Data) > 0 || m.release < store.Level || len(r.entries) < 2 {
+	if r.w.o.Bug != LevelFromTheStart || len(e.Data) > 0 || m.release < state.Level || len(r.entries) < 2 {
 		return
 	}
-	raw, err := store.EncodeLevel(m.release, r.clusterID(), memberIDs(r.w.nodes), []byte(r.clusterID()))
+	raw, err := state.EncodeSettlement(state.Settlement{Level: m.release, ID: r.clusterID(), Members: memberIDs(r.w.nodes), AuditKey: []byte(r.clusterID())})
 	if r.check(m, err) {
 		e.Data = raw
 	}

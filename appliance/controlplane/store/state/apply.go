@@ -1,0 +1,148 @@
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Entry is a command in the log.
+type Entry struct {
+	Index uint64
+	Data  []byte
+}
+
+// Answer is what a batch gets: its objects, or the domain error that refused it.
+type Answer struct {
+	Objects []api.Object
+	Refused *api.Error
+}
+
+// Program is what applies entries; zero values are this program's own.
+type Program struct {
+	Level  int    // that it supports; 0: Level
+	Events uint64 // for webhooks that are kept; 0: api.MaxWebhookEvents
+}
+
+// Outcome is what entries of the log have come to.
+type Outcome struct {
+	Answers  []Answer        // one for each entry
+	Revision int64           // of the tables now
+	Skipped  int             // entries that the tables had already
+	Touched  []api.TouchNote // what has changed of whom
+}
+
+// Apply applies entries in tx, and stores the index of the last: an entry that
+// stands in the tables is never applied again. Batches that are refused leave no
+// trace; after an error the transaction must be rolled back.
+func Apply(tx *bbolt.Tx, p Program, entries []Entry) (Outcome, error) {
+	g := &group{names: interned{}, most: cmp.Or(p.Events, api.MaxWebhookEvents), level: cmp.Or(p.Level, Level)}
+	v := View{tx, g}
+	out := Outcome{Answers: make([]Answer, len(entries))}
+	applied := v.Applied()
+	for i, e := range entries {
+		if e.Index <= applied {
+			// Nobody waits for it but after a commit that failed and yet took hold.
+			out.Answers[i] = Answer{Refused: UnknownOutcome()}
+			out.Skipped++
+			continue
+		}
+		a, err := v.applyEntry(e)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("apply log entry %d: %w", e.Index, err)
+		}
+		out.Answers[i] = a
+		applied = e.Index
+	}
+	if err := v.flush(); err != nil {
+		return Outcome{}, fmt.Errorf("apply usage records: %w", err)
+	}
+	out.Revision, out.Touched = v.Revision(), g.touched
+	return out, tx.Bucket(bucketMeta).Put(metaApplied, be64(applied))
+}
+
+func (v View) applyEntry(e Entry) (Answer, error) {
+	switch {
+	case len(e.Data) == 0:
+	case e.Data[0] == settledVersion:
+		return v.applySettled(e.Data[1:])
+	case e.Data[0] == comparedVersion: // changes nothing
+		_, err := DecodePlace(e.Data[1:])
+		return Answer{}, err
+	}
+	b, err := decodeBatch(e.Data, v.group.names)
+	if err != nil {
+		return Answer{}, err
+	}
+	if b.ID != "" {
+		if done, ok, err := v.answered(b.ID); ok || err != nil {
+			return Answer{Objects: done}, err
+		}
+	}
+	t := newTxn(v, v.Revision(), b.At)
+	t.counts = v.Level() >= countsLevel
+	if b.Audit != nil {
+		t.asked = b.Audit.Operation
+	}
+	objects, err := t.apply(b.Batch)
+	var refused *api.Error
+	if errors.As(err, &refused) {
+		return Answer{Refused: refused}, nil
+	}
+	if err != nil {
+		return Answer{}, err
+	}
+	objects = b.answered(objects)
+	if err := v.applyRecords(b.records); err != nil {
+		return Answer{}, err
+	}
+	return Answer{Objects: objects}, errors.Join(v.commit(b.ID, t, objects), v.appendAudit(b.Audit, t))
+}
+
+// commit writes what the batch changed.
+func (v View) commit(id string, t *txn, objects []api.Object) error {
+	for _, e := range t.events {
+		k := key{e.Object.Kind, e.Object.Meta.ID}
+		if err := v.write(e, t.stored[k]); err != nil {
+			return err
+		}
+		if err := v.emitWebhookEvents(t, e, t.stored[k]); err != nil {
+			return err
+		}
+		if err := v.appendHistory(e, t.stored[k], t); err != nil {
+			return err
+		}
+		t.stored[k] = &e.Object
+		if e.Type == api.EventRemove {
+			t.stored[k] = nil
+		}
+	}
+	if err := v.refer(t.changes); err != nil {
+		return err
+	}
+	for _, e := range t.expiries {
+		if err := v.expire(e); err != nil {
+			return err
+		}
+	}
+	if err := v.putSums(t.sums); err != nil {
+		return err
+	}
+	if id != "" {
+		if err := v.saveIdempotentAnswer(id, objects); err != nil {
+			return err
+		}
+	}
+	return v.tx.Bucket(bucketMeta).Put(metaRevision, be64(uint64(t.revision)))
+}
+
+// UnknownOutcome is what a batch is answered of which nobody knows whether it was
+// applied.
+func UnknownOutcome() *api.Error {
+	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
+		WithHint("send the same batch with the same id again: it is applied once")
+}

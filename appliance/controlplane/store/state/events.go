@@ -1,0 +1,123 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Events for webhooks are written where a batch takes effect, so that no change
+// is without its event, and none is told that did not happen. They are bounded
+// by age and number; a backup does not hold them.
+
+// emitWebhookEvents keeps the events of one change of a batch.
+func (v View) emitWebhookEvents(t *txn, change api.Event, before *api.Object) error {
+	for _, e := range api.EventsOf(before, change, t.raised[change.Revision], t.at) {
+		if err := v.putTold(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v View) putTold(e api.WebhookEvent) error {
+	raw, err := EncodeJSON(e)
+	if err != nil {
+		return err
+	}
+	shares, err := v.shares()
+	if err != nil {
+		return err
+	}
+	b, seq := v.tx.Bucket(bucketEvents), be64(uint64(e.Seq))
+	if err := b.Put(seq, raw); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketEventOrg).Put(append(join(e.Organization, ""), seq...), nil); err != nil {
+		return err
+	}
+	if err := shares.add(e.Organization, 1); err != nil {
+		return err
+	}
+	return v.untell(b.Sequence()+1, e.Timestamp, shares)
+}
+
+// untellMost events go with one that comes: after a quiet week the old ones go
+// a few at a time.
+const untellMost = 16
+
+// untell drops what is over the bounds of the events, of which there are count:
+// what is too old, and while there are too many, the oldest of the organization
+// that has the most, so that one that floods the events loses its own only.
+// Before level 8 it is the oldest of all.
+func (v View) untell(count uint64, now time.Time, shares shares) error {
+	b := v.tx.Bucket(bucketEvents)
+	for range untellMost {
+		k, raw := b.Cursor().First()
+		if k == nil {
+			break
+		}
+		e, err := decodeTold(raw)
+		if err != nil {
+			return err
+		}
+		if old := now.Sub(e.Timestamp) > api.WebhookEventAge; !old && count <= v.group.most {
+			break
+		} else if !old {
+			if e.Organization, k, err = shares.most(e.Organization, k); err != nil {
+				return err
+			}
+			if err := shares.drop(e.Organization); err != nil {
+				return err
+			}
+		}
+		if err := v.forgetTold(e.Organization, k, shares); err != nil {
+			return err
+		}
+		count--
+	}
+	return b.SetSequence(count)
+}
+
+// forgetTold takes away an organization's event with that key.
+func (v View) forgetTold(organization string, seq []byte, shares shares) error {
+	seq = bytes.Clone(seq) // it is the bucket's
+	if err := v.tx.Bucket(bucketEventOrg).Delete(append(join(organization, ""), seq...)); err != nil {
+		return err
+	}
+	if err := v.tx.Bucket(bucketEvents).Delete(seq); err != nil {
+		return err
+	}
+	return shares.add(organization, -1)
+}
+
+func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, fmt.Errorf("an event cannot be decoded: %w", err)
+	}
+	return e, nil
+}
+
+func (v View) Events(q api.EventQuery) (api.EventPage, error) {
+	page := api.EventPage{Items: []api.WebhookEvent{}, Dropped: v.dropped(q.Organization)}
+	events := v.tx.Bucket(bucketEvents)
+	bucket, prefix := events, []byte(nil)
+	if q.Organization != "" {
+		bucket, prefix = v.tx.Bucket(bucketEventOrg), join(q.Organization, "")
+	}
+	for seq := range seqs(bucket, prefix, q.After, q.Newest) {
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		e, err := decodeTold(events.Get(seq))
+		if err != nil {
+			return page, err
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, nil
+}

@@ -1,0 +1,283 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// loader puts what a dump has into new tables. Nothing of it is believed: what
+// cannot be in tables, or is not in its place, is a badContent. The tables are good
+// only when finish has returned no error.
+//
+//	begin ─► place … ─► flush ─┐     (a transaction each)
+//	  ▲                        │
+//	  └────────────────────────┴─► finish, in the last one
+type loader struct {
+	format   int   // level of the program that made the dump
+	revision int64 // of its tables
+	last     key   // of the objects
+	rows     rowLoader
+	v        View // of the present transaction
+}
+
+// BadContent says why a dump cannot be loaded.
+type BadContent struct{ Why string }
+
+// Error is the reason.
+func (b *BadContent) Error() string { return b.Why }
+
+func badf(format string, args ...any) error { return &BadContent{fmt.Sprintf(format, args...)} }
+
+// NewLoader loads a dump of tables at a revision, which a program of the level
+// format has made.
+func NewLoader(format int, revision int64) *loader {
+	return &loader{format: format, revision: revision, rows: rowLoader{format: format}}
+}
+
+// Begin makes tx the transaction that takes what comes.
+func (l *loader) Begin(tx *bbolt.Tx) { l.v = View{tx: tx, group: &group{names: interned{}}} }
+
+// Place takes one thing; raw is the transaction's from then on.
+func (l *loader) Place(s Section, raw []byte) error {
+	switch s {
+	case SectionObjects:
+		o, err := loadObject(raw, l.last, l.revision)
+		if err != nil {
+			return err
+		}
+		l.last = key{o.Kind, o.Meta.ID}
+		return l.v.placeNew(o)
+	case SectionBatches:
+		return l.v.placeBatch(raw)
+	case SectionAudit:
+		return l.v.placeEvent(raw)
+	case SectionHistories:
+		return l.v.placeHistory(raw, l.revision)
+	case SectionRecords, SectionUse:
+		return l.rows.place(l.v, s, raw)
+	}
+	return badf("a record has the unknown kind %q", byte(s))
+}
+
+// Flush ends what the present transaction has of usage records: before its commit.
+func (l *loader) Flush() error { return l.v.flush() }
+
+// Finish makes of what was taken the tables of a cluster whose log begins after the
+// entry applied. Usage records that ended before the horizon were let go of; zero:
+// none were.
+func (l *loader) Finish(applied uint64, revision int64, horizon time.Time) error {
+	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.stand(applied, revision)); err != nil || horizon.IsZero() {
+		return err
+	}
+	return l.v.raise(horizon)
+}
+
+// stand says where the tables stand.
+func (v View) stand(applied uint64, revision int64) error {
+	meta := v.tx.Bucket(bucketMeta)
+	if err := meta.Put(metaRevision, be64(uint64(revision))); err != nil {
+		return err
+	}
+	return meta.Put(metaApplied, be64(applied))
+}
+
+// loadObject decodes a record; before is the one before it: objects come in
+// the order of their keys, each once.
+func loadObject(raw []byte, before key, last int64) (api.Object, error) {
+	var o api.Object
+	if err := json.Unmarshal(raw, &o); err != nil {
+		return o, badf("an object cannot be read: %v", err)
+	}
+	m := o.Meta
+	if o.Kind == "" || m.ID == "" {
+		return o, badf("an object has no kind or no id")
+	}
+	for _, s := range []string{string(o.Kind), m.ID, m.Name, m.Organization, m.Project} {
+		if len(s) > maxNameBytes || strings.IndexByte(s, 0) >= 0 {
+			return o, badf("a name is too long, or has a zero byte")
+		}
+	}
+	if err := api.CheckClaims(api.Command{Op: api.OpAssign, Kind: o.Kind, ID: m.ID, Claims: o.Claims}); err != nil {
+		return o, badf("%v", err)
+	}
+	if err := api.CheckAmounts(api.Command{Op: api.OpPutSpec, Kind: o.Kind, ID: m.ID, Uses: o.Uses, Limits: o.Limits}); err != nil {
+		return o, badf("%v", err)
+	}
+	k := key{o.Kind, m.ID}
+	if bytes.Compare(join(string(k.kind), k.id), join(string(before.kind), before.id)) <= 0 {
+		return o, badf("%s %s is not in its place", k.kind, k.id)
+	}
+	if m.Revision < 1 || m.Revision > last {
+		return o, badf("%s %s has revision %d of %d", k.kind, k.id, m.Revision, last)
+	}
+	return o, nil
+}
+
+// placeNew stores an object in the form that this version writes.
+func (v View) placeNew(o api.Object) error {
+	if o.Kind == api.KindUsageRecord { // of a backup of before they were rows, and had sums
+		return v.recordObject(o, true)
+	}
+	raw, err := EncodeJSON(o)
+	if err != nil {
+		return err
+	}
+	for _, name := range o.Claims {
+		if holder, err := v.holder(name); err != nil || holder != (key{}) {
+			return errors.Join(err, badf("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
+		}
+	}
+	if err := v.claimed(o, nil, o.Claims); err != nil {
+		return err
+	}
+	return v.place(o, raw, true)
+}
+
+// placeBatch remembers a batch again.
+func (v View) placeBatch(raw []byte) error {
+	var b answeredBatch
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return badf("a batch cannot be read: %v", err)
+	}
+	if b.ID == "" || len(b.ID) > maxNameBytes {
+		return badf("a batch has no id, or one that is too long")
+	}
+	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
+		return badf("batch %q is there twice", b.ID)
+	}
+	if b.Answer == nil {
+		b.Answer = []api.Object{}
+	}
+	return v.saveIdempotentAnswer(b.ID, b.Answer)
+}
+
+// placeHistory stores a row of a backup: of an instance that is there, in order,
+// and not more than are kept.
+func (v View) placeHistory(raw []byte, revision int64) error {
+	w, err := loadRow(raw)
+	if err != nil {
+		return err
+	}
+	id, seq, ok := bytes.Cut(w.key, zero)
+	e, err := decodeHistory(w.value)
+	switch {
+	case !ok || len(seq) != 8 || v.tx.Bucket(bucketObjects).Get(join(string(api.KindInstance), string(id))) == nil:
+		return badf("a history is of no instance")
+	case err != nil:
+		return badf("%v", err)
+	case e.Revision < 1 || e.Revision > revision || number(seq) != uint64(e.Revision):
+		return badf("a change of %s is not in its place", id)
+	case len(historyKeys(v.tx.Bucket(bucketHistory), string(id))) >= api.MaxHistory:
+		return badf("the history of %s is too long", id)
+	}
+	return v.tx.Bucket(bucketHistory).Put(w.key, w.value)
+}
+
+// placeEvent stores an event of a backup, which must follow the one before.
+func (v View) placeEvent(raw []byte) error {
+	last, err := v.lastEvent()
+	if err != nil {
+		return err
+	}
+	e, err := decodeEvent(raw)
+	if err != nil {
+		return badf("%v", err)
+	}
+	if !e.Follows(last) {
+		return badf("its audit trail was changed: event %d does not follow event %d", e.Seq, last.Seq)
+	}
+	return v.putEvent(e)
+}
+
+// rowLoader takes usage records and their sums from a backup. The sums are
+// made anew of the records first; then those of the backup take their place.
+// They may have more, of records that were let go of, and never less.
+type rowLoader struct {
+	format       int
+	record, sum  []byte // the last keys
+	made, wanted int64  // sums of the records that are there, and how many of those the backup had
+}
+
+func (r *rowLoader) place(v View, kind Section, raw []byte) error {
+	if r.format <= lastWithObjects {
+		return badf("content of version %d has no usage records of this kind", r.format)
+	}
+	w, err := loadRow(raw)
+	if err != nil {
+		return err
+	}
+	if kind == SectionUse {
+		return r.placeSum(v, w)
+	}
+	if r.sum != nil || r.record != nil && bytes.Compare(w.key, r.record) <= 0 {
+		return badf("a usage record is not in its place")
+	}
+	r.record = w.key
+	t, err := takenOf(w, v.group.names)
+	if err != nil {
+		return badf("%v", err)
+	}
+	return v.applyRecords([]taken{t})
+}
+
+// loadRow reads the key and value of a row.
+func loadRow(raw []byte) (row, error) {
+	size, n := binary.Uvarint(raw)
+	if n <= 0 || size > uint64(len(raw)-n) {
+		return row{}, badf("a usage record cannot be read")
+	}
+	return row{raw[n : n+int(size)], raw[n+int(size):]}, nil
+}
+
+func (r *rowLoader) placeSum(v View, w row) error {
+	if r.sum == nil {
+		if err := v.flush(); err != nil {
+			return err
+		}
+		if err := v.tx.Bucket(bucketUse).ForEach(func(_, _ []byte) error { r.made++; return nil }); err != nil {
+			return err
+		}
+	} else if bytes.Compare(w.key, r.sum) <= 0 {
+		return badf("a sum of usage records is not in its place")
+	}
+	r.sum = w.key
+	organization, rest, ok := bytes.Cut(w.key, zero)
+	if !ok || len(organization) > maxNameBytes {
+		return badf("a sum of usage records is nobody's")
+	}
+	of, err := decodeUseKey(rest, v.group.names)
+	if err != nil {
+		return badf("%v", err)
+	}
+	u, err := decodeUse(w.value, v.group.names)
+	if err != nil {
+		return badf("%v", err)
+	}
+	if made := v.tx.Bucket(bucketUse).Get(w.key); made != nil {
+		m, err := decodeUse(made, v.group.names)
+		if err != nil {
+			return err
+		}
+		if r.wanted++; m.Quantity > u.Quantity {
+			return badf("%s of %s is less than its usage records: %d, not %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
+		}
+	}
+	return v.tx.Bucket(bucketUse).Put(w.key, w.value)
+}
+
+// done reports whether every record was in a sum.
+func (r *rowLoader) done() error {
+	if r.format > lastWithObjects && (r.record != nil && r.sum == nil || r.made != r.wanted) {
+		return badf("there are usage records without a sum")
+	}
+	return nil
+}

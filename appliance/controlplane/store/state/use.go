@@ -1,0 +1,186 @@
+package state
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Use is rolled up by the hour when a usage record is stored: an invoice of a
+// month reads some hundred rows of a resource instead of all of its records, and
+// finds them when the records have been let go of.
+// A row says how much, and by what name the resource went:
+//
+//	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource
+//	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
+//
+// Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
+// does not matter in what order records come, or which are added up first.
+
+// sumRow is what goes to a row.
+type sumRow struct {
+	key []byte
+	use *api.Use
+}
+
+// addUse adds what new records come to, in the order of the keys.
+func (v View) addUse(all []sumRow) error {
+	slices.SortFunc(all, func(a, b sumRow) int { return bytes.Compare(a.key, b.key) })
+	b, names := v.tx.Bucket(bucketUse), interned{}
+	c := b.Cursor()
+	for i := 0; i < len(all); {
+		key, sum := all[i].key, *all[i].use
+		for i++; i < len(all) && bytes.Equal(all[i].key, key); i++ {
+			sum = sum.Plus(*all[i].use)
+		}
+		if k, raw := c.Seek(key); bytes.Equal(k, key) {
+			before, err := decodeUse(raw, names)
+			if err != nil {
+				return fmt.Errorf("the use %q: %w", key, err)
+			}
+			sum = sum.Plus(before)
+		}
+		if err := b.Put(key, encodeUse(sum)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v View) Use(q api.UseQuery) (page api.UsePage, err error) {
+	prefix := join(q.Organization, "")
+	start := useKey(q.Organization, api.Use{Hour: q.From})[:len(prefix)+8]
+	if (q.After != api.Use{}) {
+		start = useKey(q.Organization, q.After)
+	}
+	names := interned{}
+	page.Items = make([]api.Use, 0, min(q.Limit, 1000))
+	c := v.tx.Bucket(bucketUse).Cursor()
+	for k, raw := c.Seek(start); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+		u, err := decodeUseKey(k[len(prefix):], names)
+		if err != nil {
+			return page, err
+		}
+		if !q.To.IsZero() && !u.Hour.Before(q.To) {
+			break
+		}
+		if !q.Has(u) {
+			continue
+		}
+		if len(page.Items) == q.Limit {
+			page.More = true
+			break
+		}
+		row, err := decodeUse(raw, names)
+		if err != nil {
+			return page, err
+		}
+		row.Hour, row.Meter, row.Project, row.Resource = u.Hour, u.Meter, u.Project, u.Resource
+		page.Items = append(page.Items, row)
+	}
+	return page, nil
+}
+
+// useMarkLevel is the level from which commands are refused for their organization's
+// use since it was looked at (api.Command.Used).
+const useMarkLevel = 8
+
+func (v View) marksUse() bool { return v.Level() >= useMarkLevel }
+
+// usedFrom reads every row of the organization from that hour on: since its last
+// invoice, when it is asked for. That is some 100,000 rows of a hundred resources in
+// a month, and only when an organization is deleted or changes how it pays.
+func (v View) usedFrom(organization string, from time.Time) (api.UseMark, error) {
+	if err := v.flush(); err != nil { // what the log has before it counts
+		return api.UseMark{}, err
+	}
+	return v.storedUse(organization, from)
+}
+
+func (v View) storedUse(organization string, from time.Time) (api.UseMark, error) {
+	m := api.UseMark{From: from}
+	prefix := join(organization, "")
+	names := interned{}
+	c := v.tx.Bucket(bucketUse).Cursor()
+	start := useKey(organization, api.Use{Hour: from})[:len(prefix)+8]
+	for k, raw := c.Seek(start); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
+		u, err := decodeUse(raw, names)
+		if err != nil {
+			return m, fmt.Errorf("the use %q: %w", k, err)
+		}
+		m.Add(u)
+	}
+	return m, nil
+}
+
+// checkUse refuses the batch if an organization has used something since a command
+// for it was decided.
+func (t *txn) checkUse(all []api.Command) error {
+	for _, c := range all {
+		if c.Used == nil || !t.source.marksUse() {
+			continue
+		}
+		now, err := t.source.usedFrom(c.ID, c.Used.From)
+		if err != nil {
+			return err
+		}
+		if refused := api.UsedSince(c, now); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+func useKey(organization string, u api.Use) []byte {
+	k := append([]byte(organization), 0)
+	k = binary.BigEndian.AppendUint64(k, uint64(max(0, u.Hour.Unix())/3600))
+	return append(k, join(string(u.Meter), u.Project, u.Resource)...)
+}
+
+// interned are the strings of a page, each made once: every hour has the same.
+type interned map[string]string
+
+func (n interned) of(raw []byte) string {
+	s, ok := n[string(raw)] // does not allocate
+	if !ok {
+		s = string(raw)
+		n[s] = s
+	}
+	return s
+}
+
+// decodeUseKey reads what follows the organization.
+func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
+	if len(k) < 8 {
+		return u, fmt.Errorf("a key of use has %d bytes", len(k))
+	}
+	hours := number(k[:8])
+	meter, rest, ok := bytes.Cut(k[8:], zero)
+	project, resource, ok2 := bytes.Cut(rest, zero)
+	if !ok || !ok2 || bytes.IndexByte(resource, 0) >= 0 || hours > maxHours {
+		return u, fmt.Errorf("the key of use %q is none", k)
+	}
+	return api.Use{Hour: time.Unix(int64(hours)*3600, 0).UTC(), Meter: api.Meter(names.of(meter)), Project: names.of(project), Resource: names.of(resource)}, nil
+}
+
+var zero = []byte{0}
+
+// maxHours since 1970 that a row may be of: some centuries, and no overflow.
+const maxHours = 1 << 22
+
+func encodeUse(u api.Use) []byte {
+	raw := binary.BigEndian.AppendUint64(make([]byte, 0, 16+len(u.ResourceName)), uint64(u.Quantity))
+	raw = binary.BigEndian.AppendUint64(raw, uint64(u.NamedAt.UnixNano()))
+	return append(raw, u.ResourceName...)
+}
+
+func decodeUse(raw []byte, names interned) (u api.Use, err error) {
+	if len(raw) < 16 || int64(number(raw[:8])) < 0 {
+		return u, fmt.Errorf("a row of use of %d bytes is none", len(raw))
+	}
+	return api.Use{Quantity: int64(number(raw[:8])), NamedAt: time.Unix(0, int64(number(raw[8:16]))).UTC(), ResourceName: names.of(raw[16:])}, nil
+}

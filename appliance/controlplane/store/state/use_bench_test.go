@@ -1,0 +1,106 @@
+package state
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
+	"github.com/basalt-gpu/basalt/billing"
+)
+
+// BenchmarkMonth is the invoices of a month: every instance ran all of its 720
+// hours. BASALT_BENCH_INSTANCES says how many there are, a hundred to an
+// organization, two organizations rated at a time; the baseline reads the same
+// rows of bbolt and does nothing with them.
+func BenchmarkMonth(b *testing.B) {
+	instances, err := strconv.Atoi(os.Getenv("BASALT_BENCH_INSTANCES"))
+	if err != nil {
+		instances = 1000
+	}
+	const each = 100
+	from := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	to := from.AddDate(0, 0, 30)
+	tb := bare(b)
+	organizations := max(instances/each, 1)
+	for o := range organizations { // sorted keys: pages are filled one after the other
+		if err := tb.db.Update(func(tx *bbolt.Tx) error {
+			bucket := tx.Bucket(bucketUse)
+			bucket.FillPercent = 0.9
+			for h := from; h.Before(to); h = h.Add(time.Hour) {
+				for _, m := range statetest.Meters {
+					for i := range each {
+						u := api.Use{Hour: h, Meter: m, Project: fmt.Sprintf("prj-%012d", o), Resource: fmt.Sprintf("ins-%012d", o*each+i), ResourceName: "train", NamedAt: h, Quantity: 3600}
+						if err := bucket.Put(useKey(fmt.Sprintf("org-%012d", o), u), encodeUse(u)); err != nil {
+							return err
+						}
+					}
+				}
+			}
+			return nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	rows := float64(organizations * each * len(statetest.Meters) * 720)
+	name := fmt.Sprintf("instances=%d", organizations*each)
+	b.Run("baseline=bbolt/"+name, func(b *testing.B) {
+		for range b.N {
+			n := 0
+			if err := tb.db.View(func(tx *bbolt.Tx) error {
+				return tx.Bucket(bucketUse).ForEach(func(_, _ []byte) error { n++; return nil })
+			}); err != nil || float64(n) != rows {
+				b.Fatal(n, err)
+			}
+		}
+	})
+	b.Run("tables/"+name, func(b *testing.B) {
+		for range b.N {
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() {
+					for o := next.Add(1) - 1; o < int64(organizations); o = next.Add(1) - 1 {
+						if n, err := invoice(tb, fmt.Sprintf("org-%012d", o), from, to); err != nil || n != each*len(statetest.Meters) {
+							b.Error(n, err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+		}
+		b.ReportMetric(float64(b.N)*rows/b.Elapsed().Seconds(), "rows/s")
+	})
+}
+
+// invoice rates an organization's use and answers how many lines there are.
+func invoice(tb *tables, org string, from, to time.Time) (int, error) {
+	r, err := billing.NewRating(api.OrganizationID(org), billing.DefaultPriceBook(), from, to)
+	if err != nil {
+		return 0, err
+	}
+	for q := (api.UseQuery{Organization: org, From: from, To: to, Limit: api.MaxUse}); ; {
+		var page api.UsePage
+		if err := tb.read(func(v View) (err error) { page, err = v.Use(q); return err }); err != nil {
+			return 0, err
+		}
+		for _, u := range page.Items {
+			if err := r.Add(u); err != nil {
+				return 0, err
+			}
+		}
+		if !page.More {
+			inv, err := r.Invoice()
+			return len(inv.Lines), err
+		}
+		q.After = page.Items[len(page.Items)-1]
+	}
+}
