@@ -1168,6 +1168,9 @@ type InstanceAssignment struct {
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
 
+// InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
+type InstanceCondition = Condition
+
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
 	At time.Time `json:"at"`
@@ -1274,13 +1277,13 @@ type InstanceSpec struct {
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus struct {
 	// BootID Of the node's boot in which the present run began.
-	BootID     string      `json:"bootId,omitempty,omitzero"`
-	Conditions []Condition `json:"conditions,omitempty,omitzero"`
+	BootID     string              `json:"bootId,omitempty,omitzero"`
+	Conditions []InstanceCondition `json:"conditions,omitempty,omitzero"`
 
 	// Epoch Of the assignment that this is about.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
-	// GuestTools Version that answered from inside the guest.
+	// GuestTools Version of the guest tools that the guest says it has; whether its GPU can be used is the condition GPUReady.
 	GuestTools string `json:"guestTools,omitempty,omitzero"`
 	LastError  string `json:"lastError,omitempty,omitzero"`
 

@@ -55,6 +55,9 @@ func (a *App) instanceRow(i api.Instance) []string {
 	if i.Assignment.Node == "" || i.Assignment.NodeLost {
 		note = i.Assignment.Reason
 	}
+	if c, known := api.GPUReadyOf(i); known && !c.Status {
+		note = cmp.Or(note, "GPU not ready: "+c.Reason)
+	}
 	return []string{string(api.InstancePhaseOf(i)), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
 		a.named(string(i.Assignment.Node)), cmp.Or(i.Status.LastError, note)}
 }
