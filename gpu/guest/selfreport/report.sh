@@ -5,7 +5,7 @@
 # is felt.
 #
 # BASALT_ROOT=/mnt/root    looks at a mounted system
-# BASALT_KERNEL=VERSION    at another kernel than the one that runs
+# BASALT_RELEASE=VERSION    at another kernel than the one that runs
 root=${BASALT_ROOT:-}
 
 # first FILE: sets "value" to the file's first line, or to nothing.
@@ -21,7 +21,7 @@ first /run/basalt/check
 echo "check=$value"
 first /run/basalt/kernel
 echo "kernelchange=$value"
-kernel=${BASALT_KERNEL:-}
+kernel=${BASALT_RELEASE:-}
 if [ -z "$kernel" ]; then
 	first /proc/sys/kernel/osrelease
 	kernel=$value
@@ -35,7 +35,15 @@ done
 echo "driver=$driver"
 [ "$driver" = none ] || exit 0
 
-# Why there is none.
+# Why there is none. Where there is no vGPU there need not be one.
+device=none
+for d in "$root"/sys/bus/pci/devices/*; do
+	[ -r "$d/vendor" ] && [ -r "$d/device" ] || continue
+	read -r vendor <"$d/vendor"
+	read -r number <"$d/device"
+	[ "$vendor $number" != "0x1af4 0x1050" ] || device=vgpu # virtio 1.2, 4.1.2.1 and 5.7.1
+done
+echo "device=$device"
 first /proc/cmdline
 cmdline=" $value "
 modeset=on blocked=no
@@ -60,7 +68,7 @@ option() {
 		value=${value:-n}
 		return
 	done
-	if [ -r "$root/proc/config.gz" ] && [ -z "${BASALT_KERNEL:-}" ] && command -v zcat >/dev/null; then
+	if [ -r "$root/proc/config.gz" ] && [ -z "${BASALT_RELEASE:-}" ] && command -v zcat >/dev/null; then
 		value=$(zcat "$root/proc/config.gz" | sed -n "s/^CONFIG_$1=\([ym]\)\$/\1/p")
 		value=${value:-n}
 	fi

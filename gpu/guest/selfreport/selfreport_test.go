@@ -110,6 +110,32 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// The vGPU is found among the machine's devices.
+func TestReportDevice(t *testing.T) {
+	root := t.TempDir()
+	say := func() string {
+		cmd := exec.Command("sh", "-c", Script)
+		cmd.Env = append(os.Environ(), "BASALT_ROOT="+root)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if out := say(); !strings.Contains(out, "device=none\n") {
+		t.Errorf("a machine without devices: %s", out)
+	}
+	for dir, ids := range map[string][2]string{"0000:00:1d.0": {"0x1af4\n", "0x1050\n"}, "0000:00:02.0": {"0x1234\n", "0x1111\n"}} {
+		dir = filepath.Join(root, "sys/bus/pci/devices", dir)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "vendor"), []byte(ids[0]), 0o644), os.WriteFile(filepath.Join(dir, "device"), []byte(ids[1]), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out := say(); !strings.Contains(out, "device=vgpu\n") {
+		t.Errorf("a machine with a vGPU: %s", out)
+	}
+}
+
 // The script starts no program where all is well.
 func TestReportIsCheap(t *testing.T) {
 	root := t.TempDir()
