@@ -30,6 +30,7 @@ func ValidateApp(s AppSpec) error {
 			bad.note(invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://"))
 		}
 	}
+	s.Abilities.validate(&bad)
 	for _, t := range []struct {
 		field, text string
 		most        int

@@ -15,6 +15,7 @@ const (
 func ValidateImage(s ImageSpec) error {
 	var bad faults
 	bad.note(oneOf("spec.format", s.Format, FormatQCOW2, FormatRaw))
+	s.Abilities.validate(&bad)
 	if s.Sha256 != "" {
 		if raw, err := hex.DecodeString(s.Sha256); err != nil || len(raw) != 32 {
 			bad.note(invalid("spec.sha256", "%q is no SHA-256", clip(s.Sha256)).WithHint("64 hex digits, as sha256sum prints"))

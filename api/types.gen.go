@@ -7,6 +7,24 @@ import (
 	"time"
 )
 
+// Defines values for InstanceWarningCode.
+const (
+	ImageVgpuNewKernel   InstanceWarningCode = "image-vgpu-new-kernel"
+	ImageVgpuUnsupported InstanceWarningCode = "image-vgpu-unsupported"
+)
+
+// Valid indicates whether the value is a known member of the InstanceWarningCode enum.
+func (e InstanceWarningCode) Valid() bool {
+	switch e {
+	case ImageVgpuNewKernel:
+		return true
+	case ImageVgpuUnsupported:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SampleSeriesUnit.
 const (
 	UnitBytes             SampleSeriesUnit = "bytes"
@@ -170,6 +188,9 @@ type AppPort struct {
 
 // AppSpec defines model for AppSpec.
 type AppSpec struct {
+	// Abilities What an image can do. An operator or whoever imports it says so; empty is not known.
+	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
+
 	// Category One word that a catalogue groups by: system, workbench, inference.
 	Category    string `json:"category,omitempty,omitzero"`
 	Description string `json:"description,omitempty,omitzero"`
@@ -1069,6 +1090,15 @@ type Image struct {
 	Status     ImageStatus     `json:"status,omitempty,omitzero"`
 }
 
+// ImageAbilities What an image can do. An operator or whoever imports it says so; empty is not known.
+type ImageAbilities struct {
+	// GuestAgent Whether it has a guest agent of its own. Otherwise the guest tools bring one.
+	GuestAgent AgentAbility `json:"guestAgent,omitempty,omitzero"`
+
+	// Vgpu Whether its kernel has a driver for a virtual GPU. new-kernel: the guest tools replace its kernel at the first boot.
+	Vgpu VGPUAbility `json:"vgpu,omitempty,omitzero"`
+}
+
 // ImageAssignment defines model for ImageAssignment.
 type ImageAssignment struct {
 	// Node It fetches an image that has a URL.
@@ -1090,7 +1120,9 @@ type ImageList struct {
 
 // ImageSpec defines model for ImageSpec.
 type ImageSpec struct {
-	Format string `json:"format"`
+	// Abilities What an image can do. An operator or whoever imports it says so; empty is not known.
+	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
+	Format    string         `json:"format"`
 
 	// Public Every project may use it.
 	Public bool `json:"public,omitempty,omitzero"`
@@ -1129,6 +1161,9 @@ type Instance struct {
 	Meta       Meta               `json:"meta"`
 	Spec       InstanceSpec       `json:"spec"`
 	Status     InstanceStatus     `json:"status,omitempty,omitzero"`
+
+	// Warnings What is likely not to work as asked. Only in the answer to its creation.
+	Warnings []InstanceWarning `json:"warnings,omitempty,omitzero"`
 }
 
 // InstanceAssignment defines model for InstanceAssignment.
@@ -1167,6 +1202,9 @@ type InstanceAssignment struct {
 	VgpuTier         GPUTier  `json:"vgpuTier,omitempty,omitzero"`
 	VgpuVramBytes    int64    `json:"vgpuVramBytes,omitempty,omitzero"`
 }
+
+// InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
+type InstanceCondition = Condition
 
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
@@ -1274,13 +1312,13 @@ type InstanceSpec struct {
 // InstanceStatus defines model for InstanceStatus.
 type InstanceStatus struct {
 	// BootID Of the node's boot in which the present run began.
-	BootID     string      `json:"bootId,omitempty,omitzero"`
-	Conditions []Condition `json:"conditions,omitempty,omitzero"`
+	BootID     string              `json:"bootId,omitempty,omitzero"`
+	Conditions []InstanceCondition `json:"conditions,omitempty,omitzero"`
 
 	// Epoch Of the assignment that this is about.
 	Epoch int64 `json:"epoch,omitempty,omitzero"`
 
-	// GuestTools Version that answered from inside the guest.
+	// GuestTools Version of the guest tools that the guest says it has; whether its GPU can be used is the condition GPUReady.
 	GuestTools string `json:"guestTools,omitempty,omitzero"`
 	LastError  string `json:"lastError,omitempty,omitzero"`
 
@@ -1304,6 +1342,17 @@ type InstanceStatus struct {
 	// Step What is being done now, in words.
 	Step string `json:"step,omitempty,omitzero"`
 }
+
+// InstanceWarning defines model for InstanceWarning.
+type InstanceWarning struct {
+	// Code image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+	Code    InstanceWarningCode `json:"code"`
+	Hint    string              `json:"hint,omitempty,omitzero"`
+	Message string              `json:"message"`
+}
+
+// InstanceWarningCode image-vgpu-unsupported: it has a virtual GPU, and its image cannot use one. image-vgpu-new-kernel: it can once the guest tools have replaced its kernel, for which it needs a way to its distribution's packages, and a reboot.
+type InstanceWarningCode string
 
 // Invoice defines model for Invoice.
 type Invoice struct {

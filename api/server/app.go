@@ -16,17 +16,17 @@ func (h *handlers) app(ctx context.Context, ref string) (api.App, error) {
 }
 
 // fromApp fills in what a new instance leaves to its app, and says what the app
-// needs.
-func (h *handlers) fromApp(ctx context.Context, s api.InstanceSpec) (api.InstanceSpec, api.AppNeeds, error) {
+// needs, and what its image can do.
+func (h *handlers) fromApp(ctx context.Context, s api.InstanceSpec) (api.InstanceSpec, api.AppSpec, error) {
 	if s.App == "" {
-		return s, api.AppNeeds{}, nil
+		return s, api.AppSpec{}, nil
 	}
 	a, err := h.app(ctx, string(s.App))
 	if err != nil {
-		return s, api.AppNeeds{}, err
+		return s, api.AppSpec{}, err
 	}
 	s.App = api.AppID(a.Meta.ID)
-	return a.Spec.Fill(s), a.Spec.Needs, nil
+	return a.Spec.Fill(s), a.Spec, nil
 }
 
 // ofApp explains that an image which is not there is the app's. Without its app

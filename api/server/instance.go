@@ -12,12 +12,12 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 	if placeErr != nil && !ofMeta(placeErr) {
 		return nil, placeErr
 	}
-	want, needs, appErr := h.fromApp(ctx, r.Body.Spec)
+	want, app, appErr := h.fromApp(ctx, r.Body.Spec)
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
 	if err := api.Join(placeErr, appErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
 	}
-	if err := needs.Met(spec, flavor.Spec); err != nil {
+	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
 		return nil, err
 	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
@@ -37,6 +37,11 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, err
 	}
 	in, err := create[api.Instance](ctx, h, api.KindInstance, id, m, spec, r.Params.IdempotencyKey, root)
+	can := image.Spec.Abilities
+	if image.Meta.Name == app.Image { // another image than the app's can do other things
+		can = can.Or(app.Abilities)
+	}
+	in.Warnings = api.InstanceWarnings(spec, image.Meta.Name, can)
 	return &in, err
 }
 

@@ -20,15 +20,17 @@ func (a *App) images() *kind[api.Image] {
 	k := &kind[api.Image]{
 		app: a, noun: "image", about: "Disk images",
 		columns: []string{"PHASE", "FORMAT", "SIZE", "DISK", "PUBLIC", "NOTE"}, row: imageRow,
-		ready: imageReady,
+		ready: imageReady, detail: imageDetail,
 		flags: func(f *pflag.FlagSet) func(*api.Image) error {
 			format := f.String("format", "", "qcow2 or raw")
 			url := f.String("url", "", "URL from which the nodes download it")
 			sum := f.String("sha256", "", "SHA-256 checksum")
+			abilities := abilityFlags(f)
 			public := f.Bool("public", false, "available to every project (operators)")
 			return func(i *api.Image) error {
 				s := &i.Spec
 				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
+				s.Abilities = abilities.Or(s.Abilities)
 				if f.Changed("public") {
 					s.Public = *public
 				}
@@ -53,6 +55,14 @@ func imageRow(i api.Image) []string {
 		formatSize(i.Status.VirtualBytes), public, note}
 }
 
+// imageDetail is what an image can do, as far as it is known.
+func imageDetail(i api.Image) detail {
+	var d detail
+	d.add("vGPU", string(i.Spec.Abilities.Vgpu))
+	d.add("Guest agent", string(i.Spec.Abilities.GuestAgent))
+	return d
+}
+
 func imageReady(i api.Image) (bool, string, error) {
 	phase := cmp.Or(i.Status.Phase, api.ImagePending)
 	if phase == api.ImageFailed {
@@ -72,6 +82,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 	url := f.String("url", "", "URL from which the nodes download it")
 	sum := f.String("sha256", "", "SHA-256 checksum")
 	format := f.String("format", "", "qcow2 or raw; detected if not given")
+	abilities := abilityFlags(f)
 	public := f.Bool("public", false, "available to every project (operators)")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
@@ -83,7 +94,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 		}
 		q := k.query()
 		image := api.Image{Meta: api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project},
-			Spec: api.ImageSpec{Format: *format, URL: *url, Sha256: strings.ToLower(*sum), Public: *public}}
+			Spec: api.ImageSpec{Format: *format, URL: *url, Sha256: strings.ToLower(*sum), Public: *public, Abilities: *abilities}}
 		var err error
 		if *file == "" {
 			if image.Spec.Format == "" {
@@ -102,6 +113,14 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 		return k.printOne(cmd.Context(), image)
 	}
 	return cmd
+}
+
+// abilityFlags say what an image can do; the server checks them.
+func abilityFlags(f *pflag.FlagSet) *api.ImageAbilities {
+	a := &api.ImageAbilities{}
+	f.StringVar((*string)(&a.Vgpu), "vgpu", "", "whether its kernel can use a vGPU: supported, new-kernel (the guest tools replace it) or unsupported")
+	f.StringVar((*string)(&a.GuestAgent), "guest-agent", "", "whether it has a guest agent: present or absent")
+	return a
 }
 
 func formatOfName(name string) string {

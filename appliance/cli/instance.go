@@ -19,8 +19,8 @@ func (a *App) instances() *kind[api.Instance] {
 		app: a, noun: "instance", about: "Virtual machines",
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
-		detail: instanceDetail(a),
-		ready:  instanceReady, flags: instanceFlags,
+		detail: instanceDetail(a), made: a.warn,
+		ready: instanceReady, flags: instanceFlags,
 		filter: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
 			cmd.Flags().StringVar(&phase, "phase", "", "filter by state, e.g. Running, Failed or NodeLost")
@@ -35,6 +35,17 @@ func (a *App) instances() *kind[api.Instance] {
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
+}
+
+// warn prints what is likely not to work of a new instance.
+func (a *App) warn(i api.Instance) {
+	for _, w := range i.Warnings {
+		text := "warning: " + w.Message
+		if w.Hint != "" {
+			text += " (" + w.Hint + ")"
+		}
+		fmt.Fprintln(a.Err, printable(text))
+	}
 }
 
 func (a *App) instanceRow(i api.Instance) []string {
@@ -54,6 +65,9 @@ func (a *App) instanceRow(i api.Instance) []string {
 	note := i.Status.Step
 	if i.Assignment.Node == "" || i.Assignment.NodeLost {
 		note = i.Assignment.Reason
+	}
+	if c, known := api.GPUReadyOf(i); known && !c.Status {
+		note = cmp.Or(note, "GPU not ready: "+c.Reason)
 	}
 	return []string{string(api.InstancePhaseOf(i)), vcpus, formatSize(i.Assignment.MemoryBytes), vgpu,
 		a.named(string(i.Assignment.Node)), cmp.Or(i.Status.LastError, note)}

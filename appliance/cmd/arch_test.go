@@ -55,7 +55,7 @@ var rules = []rule{
 	{"appliance/cluster/upgrade", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
 	{"appliance/cluster/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
 
-	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
+	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},

@@ -13,6 +13,14 @@
 #
 # Containers: Podman finds the vGPU by a CDI specification, which udev renews, and
 # Docker by two runtimes in /etc/docker/daemon.json, which the first run registers.
+# A kernel without a driver for the vGPU is replaced by the distribution's ordinary one,
+# and the machine reboots once (kernel.sh); BASALT_KERNEL=keep keeps it for good, and
+# BASALT_KERNEL=replace takes that back. Images without a guest agent get one.
+#
+# It ends with exit code 0 and leaves its version in /etc/basalt-guest-tools-version when
+# the files are in place; whether the vGPU can be used is what its last line says, and
+# /run/basalt/check.
+#
 # BASALT_DOCKER=on registers them again, BASALT_DOCKER=off takes them out (setup.sh).
 #
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
@@ -41,11 +49,13 @@ if [ -f "$dest$libdir/package" ]; then
 	[ ! -f "$dest/etc/basalt-guest-tools-version" ] || read -r have <"$dest/etc/basalt-guest-tools-version"
 	say "the package $package is installed, version $have: nothing is changed"
 	[ "$have" = "$version" ] || say "this disc has version $version: packages/ on it has the package to upgrade to"
+	[ -n "$dest" ] || setup_check
 	exit 0
 fi
 if [ "$what" = --remove ]; then
 	setup_remove
 	rm -rf "$dest$libdir" "$dest/usr/include/basalt" "$dest/opt/basalt"
+	rm -rf "$dest/etc/basalt" "$dest/var/lib/basalt"
 	rm -f "$dest/etc/ld.so.conf.d/00-basalt.conf" "$dest/etc/udev/rules.d/70-basalt-vgpu.rules" \
 		"$dest/etc/modules-load.d/basalt-vgpu.conf" "$dest/etc/basalt-guest-tools-version"
 	[ -n "$dest" ] || ! command -v ldconfig >/dev/null || ldconfig
@@ -77,6 +87,9 @@ esac
 for f in lib/libcuda.so.1 lib/libnvidia-ml.so.1 bin/nvidia-smi lib/libcudart.so.12 lib/cublas/libcublas.so.12 lib/libbasalt-interop.so.1; do
 	[ -f "$from/$f" ] || die "$from/$f is missing: is this the whole disc?"
 done
+agent=$from/bin/basalt-guest-agent
+[ "$variant" != musl ] || agent=$here/bin/basalt-guest-agent # static
+[ -f "$agent" ] || die "$agent is missing: is this the whole disc?"
 [ "$variant" = musl ] || [ -f "$from/bin/basalt-container" ] || die "$from/bin/basalt-container is missing: is this the whole disc?"
 
 # put MODE DIR FILE… puts the files into DIR, and text FILE LINE… writes one. They are
@@ -106,7 +119,7 @@ put 644 "$libdir" "$from/lib/libcuda.so.1" "$from/lib/libnvidia-ml.so.1" "$from/
 for lib in libcuda libnvidia-ml; do
 	ln -sf "$lib.so.1" "$dest$libdir/$lib.so"
 done
-put 755 "$libdir" "$here/setup"
+put 755 "$libdir" "$here/setup" "$here/report" "$here/kernel"
 if [ "$variant" = musl ]; then
 	text "$libdir/musl" "these libraries are musl's"
 else
@@ -114,7 +127,7 @@ else
 fi
 say "libcuda.so.1 and libnvidia-ml.so.1 in $libdir"
 
-set -- "$from/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
+set -- "$agent" "$from/bin/nvidia-smi" "$here/bin/basalt-cuda-run" "$here/bin/basalt-clang"
 [ ! -f "$from/bin/cuda-info" ] || set -- "$@" "$from/bin/cuda-info"
 [ "$variant" = musl ] || set -- "$@" "$from/bin/basalt-container"
 put 755 "$libdir/bin" "$@"
@@ -142,4 +155,5 @@ text /etc/modules-load.d/basalt-vgpu.conf virtio_gpu
 
 [ "$what" = --files ] || setup_machine
 text /etc/basalt-guest-tools-version "$version"
-say "guest tools $version installed"
+[ -n "$dest" ] || [ "$what" = --files ] || setup_check
+say "guest tools $version: files installed"

@@ -7,6 +7,8 @@
 # BASALT_CUDART=default setup   lets the loader find Basalt's libcudart before any other;
 # BASALT_CUDART=beside setup    ends that. Without either it stays as it is, and the same
 #                               with BASALT_CUBLAS for libcublas and libcublasLt.
+# BASALT_KERNEL=keep setup      never replaces a kernel without a driver for the vGPU;
+# BASALT_KERNEL=replace setup   does that again, as without either at first.
 # BASALT_DOCKER=on setup        registers the runtimes of containers with Docker, which the
 # BASALT_DOCKER=off setup       first run does, or takes them out.
 # setup --remove                takes back what setup did; the files stay.
@@ -25,6 +27,10 @@ check_choices() {
 		*) die "${choice% *} is ${choice#* }, want default or beside" ;;
 		esac
 	done
+	case ${BASALT_KERNEL:-} in
+	'' | keep | replace) ;;
+	*) die "BASALT_KERNEL is $BASALT_KERNEL, want keep or replace" ;;
+	esac
 	case ${BASALT_DOCKER:-} in
 	'' | on | off) ;;
 	*) die "BASALT_DOCKER is $BASALT_DOCKER, want on or off" ;;
@@ -88,7 +94,114 @@ docker() {
 		"$dest$container" docker "$1" --root "$dest/" --programs "$libdir/bin" 2>&1 | sed 's/^/basalt-tools: /'
 }
 
+# The guest agent, where the image has none, and what replaces the kernel, where that is
+# asked for: with systemd alone.
+units=/etc/systemd/system
+service() {
+	mkdir -p "$dest$units"
+	printf '%s\n' "$2" >"$dest$units/$1.new"
+	mv -f "$dest$units/$1.new" "$dest$units/$1"
+}
+agent_of_image() {
+	for f in /usr/sbin/qemu-ga /usr/bin/qemu-ga /usr/local/bin/qemu-ga /bin/qemu-ga; do
+		[ ! -e "$dest$f" ] || return 0
+	done
+	return 1
+}
+agent_unit="[Unit]
+Description=Guest agent of Basalt's guest tools
+DefaultDependencies=no
+BindsTo=dev-virtio\\x2dports-org.qemu.guest_agent.0.device
+After=local-fs.target dev-virtio\\x2dports-org.qemu.guest_agent.0.device
+Conflicts=shutdown.target
+Before=shutdown.target
+ConditionPathExists=!/usr/sbin/qemu-ga
+ConditionPathExists=!/usr/bin/qemu-ga
+
+[Service]
+ExecStart=$libdir/bin/basalt-guest-agent
+Restart=on-failure
+RestartSec=5
+
+[Install]
+WantedBy=dev-virtio\\x2dports-org.qemu.guest_agent.0.device"
+kernel_unit="[Unit]
+Description=A kernel with a driver for the vGPU
+Wants=network-online.target
+After=network-online.target cloud-final.service
+
+[Service]
+Type=oneshot
+ExecStart=$libdir/kernel
+TimeoutStartSec=3600"
+
+setup_agent() {
+	[ -d "$dest$units" ] || return 0
+	if agent_of_image; then
+		say "the image has a guest agent"
+		return
+	fi
+	service basalt-guest-agent.service "$agent_unit"
+	say "the image has no guest agent: basalt-guest-agent serves the host"
+	if [ -n "$dest" ]; then
+		link "$units/dev-virtio\\x2dports-org.qemu.guest_agent.0.device.wants" "$units/basalt-guest-agent.service"
+	elif [ -d /run/systemd/system ]; then
+		systemctl daemon-reload
+		systemctl -q enable basalt-guest-agent.service
+		systemctl --no-block start basalt-guest-agent.service || say "note: basalt-guest-agent.service does not start"
+	fi
+}
+
+setup_kernel() {
+	case ${BASALT_KERNEL:-} in
+	keep) mkdir -p "$dest/etc/basalt"; : >"$dest/etc/basalt/keep-kernel" ;;
+	replace) rm -f "$dest/etc/basalt/keep-kernel" ;;
+	esac
+}
+
+# setup_check says whether the vGPU can be used, by using it: its host sees that too. What
+# it found stands in /run/basalt/check.
+setup_check() {
+	mkdir -p /run/basalt
+	rm -f /run/basalt/check
+	report=$(sh "$libdir/report")
+	case $report in
+	*driver=bound*) ;;
+	*device=vgpu*)
+		say "NOT READY: the kernel has not started a driver for the vGPU:"
+		printf '%s\n' "$report" | sed '1d; s/^/basalt-tools:   /'
+		if [ -d /run/systemd/system ]; then
+			service basalt-vgpu-kernel.service "$kernel_unit"
+			systemctl daemon-reload
+			systemctl --no-block start basalt-vgpu-kernel.service || say "note: basalt-vgpu-kernel.service does not start"
+		fi
+		return 0 ;;
+	*)
+		say "this machine has no vGPU"
+		return 0 ;;
+	esac
+	if said=$("$libdir/bin/nvidia-smi" -L 2>&1); then
+		echo ok >/run/basalt/check
+		say "READY: $said"
+		return 0
+	fi
+	case $said in
+	*"version mismatch"*) echo mismatch >/run/basalt/check ;;
+	*) echo failed >/run/basalt/check ;;
+	esac
+	say "NOT READY: $said"
+}
+
 setup_remove() {
+	if [ -f "$dest$units/basalt-guest-agent.service" ] || [ -f "$dest$units/basalt-vgpu-kernel.service" ]; then
+		if [ -z "$dest" ] && [ -d /run/systemd/system ]; then
+			systemctl -q disable basalt-guest-agent.service 2>/dev/null || true
+			systemctl --no-block stop basalt-guest-agent.service || true
+		fi
+		unlink "$units/dev-virtio\\x2dports-org.qemu.guest_agent.0.device.wants" "$units/basalt-guest-agent.service"
+		rmdir "$dest$units/dev-virtio\\x2dports-org.qemu.guest_agent.0.device.wants" 2>/dev/null || true
+		rm -f "$dest$units/basalt-guest-agent.service" "$dest$units/basalt-vgpu-kernel.service"
+	fi
 	find_musl
 	docker off
 	[ -n "$dest" ] || rm -f /run/cdi/basalt.json
@@ -114,6 +227,8 @@ setup_machine() {
 	beside cudart "${BASALT_CUDART:-}" ""
 	beside cublas "${BASALT_CUBLAS:-}" " --cublas"
 	docker "$choice"
+	setup_agent
+	setup_kernel
 	say "every user may open the vGPU (udev rule); virtio_gpu is loaded at boot"
 
 	if [ -n "$dest" ]; then
@@ -121,7 +236,7 @@ setup_machine() {
 		return
 	fi
 	[ -n "$musl" ] || ldconfig
-	modprobe virtio_gpu 2>/dev/null || say "note: this kernel has no virtio_gpu module (cloud kernels often lack it): install the ordinary kernel"
+	modprobe virtio_gpu 2>/dev/null || true # setup_check says what is missing
 	if command -v udevadm >/dev/null && [ -S /run/udev/control ]; then
 		udevadm control --reload || true
 		udevadm trigger --subsystem-match=drm || true
@@ -138,7 +253,9 @@ setup_machine() {
 if [ "${0##*/}" = setup ]; then
 	check_choices
 	case ${1:-} in
-	'') setup_machine ;;
+	'')
+		setup_machine
+		[ -n "$dest" ] || setup_check ;;
 	--remove) setup_remove ;;
 	*) die "unknown argument $1, want --remove or none" ;;
 	esac

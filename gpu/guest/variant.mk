@@ -15,7 +15,7 @@ VARIANT_CC      := $(if $(VARIANT),aarch64-linux-gnu-gcc,gcc)
 VARIANT_ARCH    := $(if $(VARIANT),aarch64,x86_64)
 VARIANT_GOARCH  := $(if $(VARIANT),arm64,amd64)
 # Containers with musl's libraries have nothing to load.
-VARIANT_CONTAINER = $(CONTAINER)
+VARIANT_CONTAINER = $(CONTAINER) $(AGENT)
 VARIANT_SYMBOLS := glibc-2.17
 # glibc is linked with by names and versions alone.
 VARIANT_LIBC     = $(OBJ)/glibc/libc.so

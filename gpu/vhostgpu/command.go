@@ -18,8 +18,10 @@ func (d *Device) handle(at place, c *virtio.Chain) []byte {
 	case cmdGetEDID:
 		return edid(r)
 	case cmdGetCapsetInfo:
+		d.seen.capabilitiesAsked()
 		return capsetInfo(r)
 	case cmdGetCapset:
+		d.seen.capabilitiesAsked()
 		return d.capset(r)
 	case cmdResourceCreate2D, cmdResourceCreate3D:
 		return d.createResource(r)

@@ -37,6 +37,7 @@ type serverState struct {
 	Ending    []workerState
 	Owed      [queueCount][]held
 	Broken    [queueCount]bool
+	Seen      *Observed // nil: nothing is known
 }
 
 type resourceState struct {
@@ -159,6 +160,9 @@ func (s *Server) state() serverState {
 		ss := s.Session.State()
 		st.Session = &ss
 	}
+	if d.seen.known {
+		st.Seen = &d.seen.now
+	}
 	for i := range d.queues {
 		st.Owed[i], st.Broken[i] = d.queues[i].owed, d.queues[i].broken
 	}
@@ -267,6 +271,9 @@ func readState(file int) (st serverState, err error) {
 func (d *Device) restore(st serverState) error {
 	for i := range d.queues {
 		d.queues[i].owed = st.Owed[i]
+	}
+	if st.Seen != nil {
+		d.seen = observer{now: *st.Seen, known: true}
 	}
 	for _, r := range st.Resources {
 		res := &resource{ID: r.ID, Backing: r.Backing, Contexts: r.Contexts, Release: r.Release, Unref: r.Unref}

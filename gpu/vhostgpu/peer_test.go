@@ -1,6 +1,7 @@
 package vhostgpu
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -37,6 +38,7 @@ type peer struct {
 	// Mute: do not answer kicks, or do not answer drops.
 	Mute, Clingy bool
 	Refuse       string
+	RefuseWith   abi.Result // 0: ErrNotPermitted
 
 	mu     sync.Mutex // guards all below
 	events []string
@@ -157,7 +159,7 @@ func (p *peer) serve() {
 		case abi.MsgHello:
 			p.note("hello %d %d", len(m.Body), m.Argument)
 			if p.Refuse != "" {
-				p.send(abi.MsgRefused, uint32(abi.ErrNotPermitted), []byte(p.Refuse))
+				p.send(abi.MsgRefused, uint32(cmp.Or(p.RefuseWith, abi.ErrNotPermitted)), []byte(p.Refuse))
 			}
 		case abi.MsgRegion:
 			p.region(m, fds)

@@ -15,15 +15,16 @@ import (
 
 // Server serves one VM: it waits for QEMU to connect, and ends with it.
 type Server struct {
-	Device  *Device
-	Session *vhostuser.Session // nil until QEMU has connected
-	loop    *Loop
-	log     *slog.Logger
-	path    string // of the listening socket
-	listen  int    // -1 once QEMU has connected
-	stream  *vhostuser.Stream
-	done    bool
-	err     error
+	Device    *Device
+	Session   *vhostuser.Session // nil until QEMU has connected
+	loop      *Loop
+	log       *slog.Logger
+	path      string // of the listening socket
+	listen    int    // -1 once QEMU has connected
+	stream    *vhostuser.Stream
+	done      bool
+	err       error
+	published published
 	// wake is an eventfd that gets the loop's attention from other goroutines.
 	wake int
 }
@@ -36,6 +37,8 @@ func Listen(path string, group int, spawner Spawner, limits Limits, log *slog.Lo
 		return nil, err
 	}
 	s.path = path
+	s.Device.seen.known = true        // nothing has happened yet
+	_ = os.Remove(ObservedFile(path)) // of a process before this one
 	if s.listen, err = listenUnix(path, group); err != nil {
 		_ = s.Close()
 		return nil, err
@@ -168,7 +171,8 @@ func (s *Server) Run(stop, upgrade <-chan struct{}, doUpgrade func() error) erro
 			// Comes back only if the upgrade did not take place.
 			s.log.Error("upgrade failed; the old program goes on", "err", doUpgrade())
 		default:
-			if err := s.loop.Poll(s.Device.Work(time.Now())); err != nil {
+			now := time.Now()
+			if err := s.loop.Poll(soonest(s.Device.Work(now), s.publish(now))); err != nil {
 				s.end(err)
 			}
 		}
@@ -209,6 +213,7 @@ func (s *Server) Close() error {
 	}
 	if s.path != "" {
 		_ = os.Remove(s.path)
+		_ = os.Remove(ObservedFile(s.path))
 	}
 	_ = unix.Close(s.wake)
 	return s.loop.Close()

@@ -82,6 +82,7 @@ type Device struct {
 	extents     int // spans in all resources
 	attachments int
 	scratch     []byte
+	seen        observer
 }
 
 // New is a device that starts its workers with spawner and runs on loop.
@@ -110,6 +111,7 @@ func (d *Device) Start(i int, q *virtio.Queue, fds vhostuser.RingFDs, fresh bool
 		if fresh {
 			d.signalWorkers(unix.SIGKILL) // what they have mapped is another boot's memory now
 			d.Reset()
+			d.seen.driverStarted()
 		} else {
 			d.signalWorkers(unix.SIGCONT)
 		}

@@ -61,11 +61,13 @@ func TestGuestRoundTrip(t *testing.T) {
 	spawner := &peers{t: t, prepare: func(p *peer) { p.Pattern = true }}
 	socket := serve(t, spawner)
 	g := testguest.Boot(t, testguest.Options{VGPU: socket, Files: map[string]string{"probe": testguest.Program(t, probe)},
-		Run: "ls /dev/dri; /probe roundtrip 100 && /probe free"})
+		Run: "ls /dev/dri; /probe roundtrip 100 && read line && /probe free"})
 	g.Expect("renderD128")
 	g.Expect(fmt.Sprintf("probe: vGPU version %d.%d", abi.Major, abi.Minor))
 	t.Log(g.Expect(`probe: 100 round trips.*`))
 	g.Expect("probe: ok")
+	expectObserved(t, socket, Observed{Driver: true, Library: true})
+	g.Type("go on")
 	g.Expect("probe: ok")
 	g.Expect("testguest: exit 0")
 	patience.Receive(t, testguest.Patience, "the guest powers off", g.Done())

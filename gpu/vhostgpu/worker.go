@@ -190,10 +190,15 @@ func (d *Device) workerEvent(w *worker) {
 
 func (d *Device) workerMessage(c *guestContext, m message) {
 	switch m.Type {
-	case abi.MsgReady, abi.MsgWake:
+	case abi.MsgReady:
+		d.seen.sessionAccepted()
+		d.wake(c)
+	case abi.MsgWake:
 		d.wake(c)
 	case abi.MsgRefused:
-		d.fail(c, abi.Result(m.Argument), "%s", m.Body[:min(len(m.Body), abi.ErrorTextSize)])
+		why := string(m.Body[:min(len(m.Body), abi.ErrorTextSize)])
+		d.seen.sessionRefused(abi.Result(m.Argument), why)
+		d.fail(c, abi.Result(m.Argument), "%s", why)
 	case abi.MsgDropped:
 		d.dropped(c.worker, m.Argument)
 	default:

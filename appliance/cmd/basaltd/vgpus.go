@@ -71,6 +71,12 @@ func workerLimits(g agent.VGPU) cgroup.Limits {
 
 func (v *vgpus) Alive(id api.InstanceID) bool { return v.runner.Alive(string(id)) }
 
+// Guest implements agent.VGPUs.
+func (v *vgpus) Guest(id api.InstanceID) (agent.GuestGPU, error) {
+	o, known, err := v.runner.Observed(string(id))
+	return agent.GuestGPU{Known: known, Driver: o.Driver, Library: o.Library, Mismatch: o.Mismatch, Refused: o.Refused}, err
+}
+
 func (v *vgpus) Stop(ctx context.Context, id api.InstanceID) error {
 	return v.runner.Remove(ctx, string(id))
 }

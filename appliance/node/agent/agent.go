@@ -103,7 +103,7 @@ func New(o Options) *Agent {
 	a.volumes = &volumeReconciler{core: co, fence: fence, disks: disks, meter: a.meter, unknown: unknown, migrations: migrations,
 		images: a.images, backups: a.backups, attacher: attacher, restores: newCopies(co, maxRestores)}
 	attacher.volumes = a.volumes
-	instances := &instanceReconciler{core: co, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
+	instances := &instanceReconciler{core: co, reports: &guestReports{core: co, of: map[api.InstanceID]*asked{}}, accelerator: a.accelerator, fence: fence, disks: disks, ports: ports, vgpus: vgpus, meter: a.meter,
 		domains: domains, migrations: migrations, incoming: a.incoming, volumes: a.volumes, stopping: map[string]stopping{}, claimed: map[string]int64{}}
 	a.sweeper = &orphanSweeper{core: co, vgpus: vgpus, ports: ports, unknown: unknown, instances: instances, volumes: a.volumes, backups: a.backups}
 	a.kinds = map[api.Kind]reconciler{

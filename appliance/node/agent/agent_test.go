@@ -36,10 +36,11 @@ type vgpus struct {
 	card   agent.Card
 	failed string // why the card does not work
 	hot    bool
+	guest  agent.GuestGPU // what each backend has seen
 }
 
 func newVGPUs() *vgpus {
-	return &vgpus{alive: map[api.InstanceID]bool{}, slices: map[api.InstanceID]bool{}, totals: map[api.InstanceID]agent.Totals{}, exits: make(chan api.InstanceID, 16)}
+	return &vgpus{alive: map[api.InstanceID]bool{}, slices: map[api.InstanceID]bool{}, totals: map[api.InstanceID]agent.Totals{}, exits: make(chan api.InstanceID, 16), guest: agent.GuestGPU{Known: true, Driver: true, Library: true}}
 }
 
 func (v *vgpus) do(f func()) error {
@@ -72,6 +73,10 @@ func (v *vgpus) Alive(id api.InstanceID) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.alive[id]
+}
+
+func (v *vgpus) Guest(api.InstanceID) (g agent.GuestGPU, err error) {
+	return g, v.do(func() { g = v.guest })
 }
 
 func (v *vgpus) Stop(_ context.Context, id api.InstanceID) error {

@@ -4,45 +4,116 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/gpu/guest/selfreport"
 	"github.com/basalt-gpu/basalt/hypervisor"
 )
 
 // What the guest says of itself, through its guest agent. It may lie: it is
 // shown to whoever owns it, and decides nothing.
 
-// toolsVersion asks the guest once for the version that its installer left.
-func (rec *instanceReconciler) toolsVersion(ctx context.Context, id api.InstanceID, known string) string {
-	if known != "" {
-		return known
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	if rec.o.Machines.AgentPing(ctx, id) != nil {
-		return ""
-	}
-	r, err := rec.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"cat", "/etc/basalt-guest-tools-version"}, MaxOutput: 64})
-	if err != nil || r.ExitCode != 0 {
-		return ""
-	}
-	return firstLine(r.Stdout)
+// told is what a guest has said of itself when it was last asked.
+type told struct {
+	report selfreport.Report
+	known  bool // it has answered
 }
 
-// firstLine keeps what is printable: the guest wrote it.
-func firstLine(b []byte) string {
-	var out []byte
-	for _, c := range b {
-		if c == '\n' || len(out) == 40 {
-			break
-		}
-		if c > ' ' && c < 0x7f {
-			out = append(out, c)
-		}
+// tools is the version of the guest tools: what it said, or what was known when it did
+// not answer.
+func (t told) tools(before string) string {
+	if t.known {
+		return t.report.Tools
 	}
-	return string(out)
+	return before
+}
+
+// Guests are asked as often as their owners can be waiting for it, and no more. One that
+// does not answer in time, or answers garbage, holds its reconcile up: it is asked less
+// and less often.
+const (
+	askTimeout = 5 * time.Second
+	askMost    = time.Minute
+	askBooting = 8 * time.Second // the most while it boots: then an agent is slow, not broken
+)
+
+// guestReports asks guests for their reports, and remembers what they said.
+type guestReports struct {
+	*core
+	mu sync.Mutex
+	of map[api.InstanceID]*asked
+}
+
+type asked struct {
+	told told
+	next time.Time     // not before
+	wait time.Duration // that the last fault cost
+}
+
+func (r *guestReports) forget(id api.InstanceID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.of, id)
+}
+
+// ask returns what the guest of a running instance says. It is asked while its tools are
+// not known, or while more is to be known of its GPU.
+func (r *guestReports) ask(ctx context.Context, in api.Instance, gpu bool) told {
+	id, now := api.InstanceID(in.Meta.ID), r.o.Now()
+	r.mu.Lock()
+	a := r.of[id]
+	if a == nil {
+		a = &asked{}
+		r.of[id] = a
+	}
+	last, due := *a, !now.Before(a.next)
+	r.mu.Unlock()
+	if !due || !gpu && last.told.tools(in.Status.GuestTools) != "" {
+		return last.told
+	}
+	booting := in.Status.StartedAt == nil || now.Sub(*in.Status.StartedAt) < bootTime
+	next := r.observe(ctx, id, last, booting)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*a = next
+	return next.told
+}
+
+// observe asks once, and decides when to ask again.
+func (r *guestReports) observe(ctx context.Context, id api.InstanceID, last asked, booting bool) (next asked) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if err := r.o.Machines.AgentPing(ctx, id); err != nil && ctx.Err() == nil {
+		return asked{} // no agent yet, which costs nothing to hear
+	}
+	var report selfreport.Report
+	out, err := r.o.Machines.AgentExec(ctx, id, hypervisor.Exec{Argv: []string{"sh", "-c", selfreport.Script}, MaxOutput: selfreport.MaxSize})
+	switch {
+	case err != nil:
+	case out.Truncated:
+		err = fmt.Errorf("%w: more than %d bytes", selfreport.ErrNoReport, selfreport.MaxSize)
+	default:
+		report, err = selfreport.Parse(out.Stdout)
+	}
+	most := askMost
+	if booting {
+		most = askBooting
+	}
+	if err != nil {
+		r.log.Debug("guest does not tell of itself", "id", id, "error", err)
+		next.wait = min(max(2*last.wait, bootEvery), most)
+		next.next = r.o.Now().Add(next.wait)
+		return next
+	}
+	next.told = told{report, true}
+	if !booting {
+		next.next = r.o.Now().Add(askMost)
+	}
+	return next
 }
 
 // setup is how far cloud-init is in the guest.

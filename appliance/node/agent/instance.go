@@ -28,6 +28,8 @@ type instanceReconciler struct {
 	incoming    *migrationTarget
 	volumes     *volumeReconciler
 
+	reports *guestReports
+
 	mu       sync.Mutex
 	stopping map[string]stopping // instance → since it is being stopped here
 	claimed  map[string]int64    // instance → epoch in which its volume was claimed
@@ -119,6 +121,7 @@ func (rec *instanceReconciler) writeStatus(ctx context.Context, in api.Instance,
 func (rec *instanceReconciler) forgetRun(id string) {
 	rec.meter.forgetRun(id)
 	rec.incoming.forget(id)
+	rec.reports.forget(api.InstanceID(id))
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
 	delete(rec.claimed, id)
@@ -171,12 +174,19 @@ func (rec *instanceReconciler) observe(ctx context.Context, in api.Instance) (se
 	s.stopping, s.pressed = rec.stopping[in.Meta.ID].first, rec.stopping[in.Meta.ID].last
 	if !s.domain.Active() {
 		delete(rec.stopping, in.Meta.ID)
+		rec.reports.forget(id)
 		s.stopping, s.pressed = time.Time{}, time.Time{}
 	}
 	rec.mu.Unlock()
 	if s.domain == hypervisor.Running {
 		rec.disks.freezer.thawLeft(ctx, id)
-		s.tools = rec.toolsVersion(ctx, id, in.Status.GuestTools)
+		if in.Assignment.Gpu != "" && s.vgpu {
+			if s.gpu, err = rec.o.VGPUs.Guest(id); err != nil {
+				rec.log.Warn("what the vGPU has seen of its guest", "id", id, "error", err)
+			}
+		}
+		s.told = rec.reports.ask(ctx, in, in.Assignment.Gpu != "" && !s.gpu.ready())
+		s.tools = s.told.tools(in.Status.GuestTools)
 		if s.tools != "" && setupOpen(in.Status, rec.o.Now()) {
 			s.setup = rec.guestSetup(ctx, id)
 		}

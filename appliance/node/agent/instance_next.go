@@ -46,7 +46,9 @@ type seen struct {
 	ports    bool      // network ports are plugged
 	stopping time.Time // when its power button was first pressed; zero: not yet
 	pressed  time.Time // … and last
-	tools    string    // version that the guest tools answered with
+	gpu      GuestGPU  // what its node has seen of the guest's use of its vGPU
+	told     told      // what the guest says of itself
+	tools    string    // version of the guest tools, as the guest says
 	setup    setup     // unknown when it was not asked for
 
 	node        api.NodeID // this one
@@ -67,7 +69,7 @@ type decision struct {
 // Conditions of an instance.
 const (
 	condEnded = "Ended" // the run ended by itself; reason: guest or crash
-	condVGPU  = "VGPU"  // the vGPU backend of a running instance is alive
+	condGPU   = api.ConditionGPUReady
 	condSetUp = "SetUp" // cloud-init is over in this run; reason: setup…
 )
 
@@ -154,7 +156,7 @@ func next(in api.Instance, s seen, now time.Time, grace time.Duration) decision 
 		clearCondition(&st, condEnded)
 		st.Restarts = in.Spec.Restarts
 	}
-	clearCondition(&st, condVGPU)
+	clearCondition(&st, condGPU)
 	clearCondition(&st, condSetUp)
 	st.GuestTools = ""
 	ended, hasEnded := condition(st, condEnded)
@@ -202,7 +204,7 @@ func inherit(in api.Instance, s seen) api.InstanceStatus {
 		if !moved {
 			st.StartedAt, st.BootID = nil, ""
 		}
-		clearCondition(&st, condVGPU)
+		clearCondition(&st, condGPU)
 	}
 	st.Node, st.Epoch, st.Released = s.node, in.Assignment.Epoch, false
 	return st
@@ -211,7 +213,7 @@ func inherit(in api.Instance, s seen) api.InstanceStatus {
 // release stops the instance and gives back what it has here, so that another
 // node can have it. Its files go once it has it.
 func release(st api.InstanceStatus, s seen, now time.Time, grace time.Duration) decision {
-	clearCondition(&st, condVGPU)
+	clearCondition(&st, condGPU)
 	clearCondition(&st, condSetUp)
 	switch {
 	case s.domain.Active():
@@ -264,11 +266,11 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 	}
 	st.BootID = s.boot
 	if in.Assignment.Gpu != "" {
-		if s.vgpu {
-			setCondition(&st, condVGPU, true, "", "", now)
-		} else {
-			setCondition(&st, condVGPU, false, "backend-ended", "the vGPU's backend has ended; restart the instance to get the vGPU back", now)
-			st.LastError = "the vGPU's backend has ended: restart the instance to get the vGPU back"
+		had, known := condition(st, condGPU)
+		ready := gpuReady(s, had, known, now)
+		setCondition(&st, condGPU, ready.reason == api.GPUReady, string(ready.reason), ready.message, now)
+		if !s.vgpu {
+			st.LastError = ready.message
 		}
 	}
 	if s.setup.reason != "" {
@@ -289,7 +291,7 @@ func running(in api.Instance, st api.InstanceStatus, s seen, now time.Time) deci
 		}
 		return decision{step: stepResume, status: st, again: lookEvery}
 	}
-	if (s.tools == "" || s.setup.reason == setupRuns) && now.Sub(*st.StartedAt) < bootTime {
+	if (s.tools == "" || s.setup.reason == setupRuns || gpuStarts(st)) && now.Sub(*st.StartedAt) < bootTime {
 		return decision{status: st, again: bootEvery}
 	}
 	return decision{status: st, again: lookEvery}

@@ -275,7 +275,7 @@ func TestADeadBackendIsTold(t *testing.T) {
 	w.expect(t, api.InstanceRunning)
 	w.s.vgpu = false
 	w.expect(t, api.InstanceRunning)
-	if c, _ := condition(w.in.Status, condVGPU); c.Status || !strings.Contains(w.in.Status.LastError, "restart the instance") {
+	if c, _ := condition(w.in.Status, condGPU); c.Status || c.Reason != string(api.GPUBackendEnded) || !strings.Contains(w.in.Status.LastError, "restart the instance") {
 		t.Errorf("status %+v", w.in.Status)
 	}
 }

@@ -19,6 +19,8 @@ type VGPUs interface {
 	Ensure(ctx context.Context, v VGPU) (socket string, err error)
 	// Alive reports whether the instance's backend runs.
 	Alive(id api.InstanceID) bool
+	// Guest returns what the backend has seen of its guest.
+	Guest(id api.InstanceID) (GuestGPU, error)
 	// Stop ends the backend; the slice and its totals stay.
 	Stop(ctx context.Context, id api.InstanceID) error
 	// Remove ends the backend and gives the slice back; nothing to do if there is none.
@@ -51,6 +53,18 @@ type Card struct {
 	// Interop: guests may answer the vendor runtime's authenticity query.
 	Interop bool
 }
+
+// GuestGPU is what a vGPU has seen of its guest since the guest's driver last started.
+type GuestGPU struct {
+	Known    bool   // false: the backend is of a version that does not tell
+	Driver   bool   // the guest's kernel drives the device
+	Library  bool   // a session of a guest library was accepted
+	Mismatch bool   // the last session was refused for its version
+	Refused  string // why the last session was refused, while none was accepted since
+}
+
+// ready reports whether programs in the guest can use the vGPU.
+func (g GuestGPU) ready() bool { return g.Known && g.Driver && g.Library }
 
 // VGPU that an instance should have. Device is gpud's name of the card.
 type VGPU struct {

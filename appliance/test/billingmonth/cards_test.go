@@ -36,6 +36,11 @@ func (c *cards) Ensure(_ context.Context, v agent.VGPU) (string, error) {
 	return "/run/" + string(v.Instance), nil
 }
 
+// Guest implements agent.VGPUs: its guests use their vGPUs.
+func (*cards) Guest(api.InstanceID) (agent.GuestGPU, error) {
+	return agent.GuestGPU{Known: true, Driver: true, Library: true}, nil
+}
+
 func (c *cards) Alive(id api.InstanceID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -72,6 +72,11 @@ func (g *gpud) Ensure(ctx context.Context, v agent.VGPU) (string, error) {
 
 func (g *gpud) Alive(id api.InstanceID) bool { return g.alive[id] && !g.away }
 
+// Guest implements agent.VGPUs: its guests use their vGPUs.
+func (g *gpud) Guest(id api.InstanceID) (agent.GuestGPU, error) {
+	return agent.GuestGPU{Known: true, Driver: g.alive[id], Library: g.alive[id]}, nil
+}
+
 func (g *gpud) Stop(ctx context.Context, id api.InstanceID) error {
 	if err := g.enter(ctx, "StopVGPU"); err != nil {
 		return err

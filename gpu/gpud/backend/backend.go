@@ -23,6 +23,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/gpu/gpud/cgroup"
 	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/vhostgpu"
 )
 
 // Options of a Runner.
@@ -126,6 +127,12 @@ func (r *Runner) Alive(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.alive[id] != nil
+}
+
+// Observed returns what id's backend has seen of its guest. known is false when it does
+// not tell.
+func (r *Runner) Observed(id string) (o vhostgpu.Observed, known bool, err error) {
+	return vhostgpu.ReadObserved(r.Socket(id))
 }
 
 // Ensure that id's backend runs and listens, within the limits. token is the
@@ -279,8 +286,9 @@ func (r *Runner) Remove(ctx context.Context, id string) error {
 	if err := r.leave(ctx, id); err != nil {
 		return err
 	}
-	for _, ext := range []string{"sock", "debug", "log", "json"} { // the record last: until then it is found again
-		if err := os.Remove(r.path(id, ext)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	files := []string{r.Socket(id), vhostgpu.ObservedFile(r.Socket(id)), r.path(id, "debug"), r.path(id, "log"), r.path(id, "json")}
+	for _, file := range files { // the record last: until then it is found again
+		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ read -ra archs <<<"${ARCHS:-amd64 arm64}"
 read -ra formats <<<"${FORMATS:-deb rpm tar.xz}"
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$top" log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
-parts=(arm64 bin demo include install.sh lib musl setup)
+parts=(arm64 bin demo include install.sh kernel lib musl report setup)
 
 for part in "${parts[@]}"; do [ -e "$build/guest/$part" ] || die "$build/guest has no $part: run make build"; done
 [ -x "$nfpm" ] || die "$nfpm is not there: run make tools"

@@ -40,6 +40,8 @@ type Options struct {
 	Run string
 	// MemoryMiB is the guest's memory; 0 means 256.
 	MemoryMiB int
+	// Kernel is more for the kernel's command line.
+	Kernel string
 	// Reboots lets the guest reboot, instead of ending then.
 	Reboots bool
 	// System is the folder of another system than the tiny guest: vmlinuz, initrd.img
@@ -89,7 +91,7 @@ func Boot(t testing.TB, o Options) *Guest {
 	if out, err := exec.Command(filepath.Join(here, "build.sh"), "overlay", overlay, initrd).CombinedOutput(); err != nil {
 		t.Fatalf("building the test guest: %v\n%s", err, out)
 	}
-	return start(t, o, []string{"-kernel", filepath.Join(build, "testguest", "vmlinuz"), "-initrd", initrd, "-append", kernelOptions}, dir)
+	return start(t, o, []string{"-kernel", filepath.Join(build, "testguest", "vmlinuz"), "-initrd", initrd, "-append", kernelOptions + " " + o.Kernel}, dir)
 }
 
 const (

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Schemas } from '../api/client';
 import type { Draft } from './draft';
-import { choose, imageOf, sourceOf } from './source';
+import { abilityOf, choose, imageOf, sourceOf } from './source';
 
 const draft: Draft = {
   name: '',
@@ -49,4 +49,16 @@ test('an app gets the VRAM that it needs, and keeps more', () => {
 test('an app is made from a public image', () => {
   expect(imageOf(app('a'), [image('debian-13', false)])).toBeUndefined();
   expect(imageOf(app('a'), [image('debian-12', true), image('debian-13', true)])?.meta.name).toBe('debian-13');
+});
+
+test('what is known of an image that cannot use a virtual GPU', () => {
+  const image = (vgpu?: 'supported' | 'new-kernel' | 'unsupported') =>
+    ({ meta: { name: 'x' }, spec: { format: 'raw', abilities: { vgpu } } }) as Schemas['Image'];
+  const unable = app('bench');
+  unable.spec.abilities = { vgpu: 'unsupported' };
+  expect(abilityOf(undefined, image())).toBeUndefined();
+  expect(abilityOf(undefined, image('supported'))).toBeUndefined();
+  expect(abilityOf(undefined, image('new-kernel'))).toBe('new-kernel');
+  expect(abilityOf(unable, image())).toBe('unsupported');
+  expect(abilityOf(unable, image('supported'))).toBeUndefined();
 });

@@ -12,6 +12,12 @@ export const sourceOf = (d: Draft): string => (d.app ? `app:${d.app}` : d.image 
 export const imageOf = (app: App, images: Image[]): Image | undefined =>
   images.find((i) => i.spec.public && i.meta.name === app.spec.image);
 
+/** abilityOf an app's image or of an image: what is known of whether it can use a virtual GPU. */
+export const abilityOf = (app: App | undefined, image: Image | undefined): 'new-kernel' | 'unsupported' | undefined => {
+  const can = image?.spec.abilities?.vgpu ?? app?.spec.abilities?.vgpu;
+  return can === 'new-kernel' || can === 'unsupported' ? can : undefined;
+};
+
 /** choose a source: an app that needs VRAM gets a virtual GPU with as much. */
 export function choose(d: Draft, source: string, apps: App[]): Draft {
   const [kind, name = ''] = source.split(/:(.*)/s);

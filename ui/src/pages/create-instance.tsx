@@ -29,7 +29,7 @@ import { command, curl } from '../lib/command';
 import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
 import { formatBytes, formatMicros, formatPercent } from '../lib/format';
 import { hourly, tiers, type HourlyPrice } from '../lib/price';
-import { choose, imageOf, sourceOf } from '../lib/source';
+import { abilityOf, choose, imageOf, sourceOf } from '../lib/source';
 import { Choices } from '../parts/choices';
 import { ConsolePassword } from '../parts/console-password';
 import { ErrorAlert } from '../parts/error';
@@ -249,6 +249,8 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   const toggled = (all: string[], name: string, on: boolean) => (on ? [...all, name] : all.filter((x) => x !== name));
   const above = { href: '/instances', title: t('inst.title') };
   const usable = images.data?.items.filter((i) => !i.meta.deletedAt) ?? [];
+  const image = app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image);
+  const inability = draft.vgpu ? abilityOf(app, image) : undefined;
   if (!loading && projects.length === 0)
     return (
       <PageBody title={t('new.title')} above={above}>
@@ -355,6 +357,16 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
                 header={<FormFieldGroupHeader titleText={{ text: t('new.vgpu'), id: 'new-vgpu-title' }} />}
               >
                 <Checkbox id="new-vgpu" label={t('new.wantVgpu')} isChecked={draft.vgpu} onChange={set('vgpu')} />
+                {inability && (
+                  <Alert
+                    component="p"
+                    variant="warning"
+                    isInline
+                    title={t(inability === 'unsupported' ? 'new.vgpuUnsupported' : 'new.vgpuNewKernel')}
+                  >
+                    {t(inability === 'unsupported' ? 'new.vgpuUnsupportedHelp' : 'new.vgpuNewKernelHelp')}
+                  </Alert>
+                )}
                 {draft.vgpu && (
                   <>
                     {(pools.data?.items.length ?? 0) > 1 && (
@@ -515,7 +527,7 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
               <Price
                 draft={draft}
                 flavor={flavors.data?.items.find((f) => f.meta.name === draft.flavor)}
-                image={app ? imageOf(app, usable) : usable.find((i) => i.meta.name === draft.image)}
+                image={image}
                 organization={projectObject?.meta.organization ?? session.organization}
               />
             </CardBody>

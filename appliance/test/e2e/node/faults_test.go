@@ -116,8 +116,8 @@ func one(w *world) bool { return len(w.domainsOf(w.small.id)) == 1 }
 
 func vgpuAlive(in api.Instance) bool {
 	for _, c := range in.Status.Conditions {
-		if c.Type == "VGPU" {
-			return c.Status
+		if c.Type == api.ConditionGPUReady {
+			return c.Reason != string(api.GPUBackendEnded)
 		}
 	}
 	return false

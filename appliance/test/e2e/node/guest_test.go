@@ -65,7 +65,14 @@ func (g guest) booted(t *testing.T, what string, began time.Time) {
 	})
 	agent := since()
 	patience.Until(t, limit, "the guest tools", func() bool { in = g.get(t); return in.Status.GuestTools != "" })
-	t.Logf("%s: Running after %v, guest agent after %v, guest tools %s after %v", what, running, agent, in.Status.GuestTools, since())
+	tools := since()
+	if in.Spec.Vgpu != nil {
+		patience.Until(t, limit, "the GPU to be ready", func() bool {
+			c, _ := api.GPUReadyOf(g.get(t))
+			return c.Status
+		})
+	}
+	t.Logf("%s: Running after %v, guest agent after %v, guest tools %s after %v, GPU ready after %v", what, running, agent, in.Status.GuestTools, tools, since())
 }
 
 // setUp waits until cloud-init is over, and without a fault.

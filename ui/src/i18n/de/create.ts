@@ -20,6 +20,12 @@ export const create: Record<keyof typeof en, string> = {
   'new.choose': 'Auswählen …',
   'new.vgpu': 'Virtuelle GPU',
   'new.wantVgpu': 'Virtuelle GPU hinzufügen',
+  'new.vgpuUnsupported': 'Das Image hat keinen Treiber für eine virtuelle GPU',
+  'new.vgpuUnsupportedHelp':
+    'Die Instanz wird erstellt, kann ihre GPU aber nicht nutzen. Wählen Sie ein anderes Image oder installieren Sie darin einen Kernel mit dem Modul virtio_gpu.',
+  'new.vgpuNewKernel': 'Der Kernel des Images hat keinen Treiber für eine virtuelle GPU',
+  'new.vgpuNewKernelHelp':
+    'Die Guest-Tools ersetzen den Kernel beim ersten Start, und die Instanz startet einmal neu. Sie braucht ein Netzwerk, das die Pakete ihrer Distribution erreicht.',
   'new.pool': 'GPU-Pool',
   'new.vram': 'VRAM (GiB)',
   'new.share': 'Garantierte GPU-Zeit (%)',

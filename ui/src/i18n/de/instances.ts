@@ -87,8 +87,39 @@ export const instances: Record<keyof typeof en, string> = {
   'next.setUpDone': 'Die Ersteinrichtung ist abgeschlossen.',
   'next.setUpErrors':
     'Die Ersteinrichtung wurde mit Fehlern beendet. Siehe /var/log/cloud-init-output.log in der Instanz.',
-  'next.tools': 'Die GPU ist bereit. Guest-Tools {version} sind installiert. Probieren Sie es aus:',
-  'next.toolsWait': 'Die Guest-Tools einschließlich CUDA werden beim Start installiert.',
-  'next.smi': 'GPU anzeigen',
-  'next.program': 'CUDA-Programm ausführen',
+
+  'gpu.ready': 'Die GPU ist bereit. Probieren Sie es aus:',
+  'gpu.notReady': 'Die GPU ist nicht bereit.',
+  'gpu.starting':
+    'Die GPU ist noch nicht bereit: Die Instanz startet, und die Guest-Tools einschließlich CUDA werden installiert.',
+  'gpu.kernelWithoutDriver': 'Die GPU ist nicht nutzbar: Der Kernel der Instanz ist ohne einen Treiber für sie gebaut.',
+  'gpu.kernelWithoutDriverHelp':
+    'Bei Kerneln für Clouds ist das häufig so. Installieren Sie in der Instanz den gewöhnlichen Kernel der Distribution und starten Sie sie neu.',
+  'gpu.moduleMissing': 'Die GPU ist nicht nutzbar: Das Kernelmodul virtio_gpu ist in der Instanz nicht installiert.',
+  'gpu.moduleMissingHelp':
+    'Installieren Sie das Paket mit den weiteren Modulen des Kernels oder den gewöhnlichen Kernel der Distribution und starten Sie die Instanz neu.',
+  'gpu.moduleBlocked': 'Die GPU ist nicht nutzbar: Eine Einstellung in der Instanz sperrt das Kernelmodul virtio_gpu.',
+  'gpu.moduleBlockedHelp':
+    'Entfernen Sie sie aus /etc/modprobe.d oder aus der Befehlszeile des Kernels und starten Sie die Instanz neu.',
+  'gpu.nomodeset': 'Die GPU ist nicht nutzbar: Der Kernel der Instanz wurde mit nomodeset gestartet.',
+  'gpu.nomodesetHelp':
+    'Entfernen Sie nomodeset in der Instanz aus den Einstellungen des Bootloaders und starten Sie sie neu.',
+  'gpu.kernelChanging':
+    'Die GPU ist noch nicht bereit: Die Guest-Tools installieren einen Kernel mit einem Treiber für sie.',
+  'gpu.kernelChangingHelp': 'Danach startet die Instanz einmal von selbst neu.',
+  'gpu.rebootNeeded': 'Die GPU ist nach einem Neustart bereit: Ein Kernel mit einem Treiber für sie ist installiert.',
+  'gpu.rebootNeededHelp': 'Starten Sie die Instanz neu.',
+  'gpu.noDriver': 'Die GPU ist nicht nutzbar: Der Kernel der Instanz hat keinen Treiber für sie gestartet.',
+  'gpu.noDriverHelp': 'Ohne Guest-Agent kann die Instanz den Grund nicht melden. Die Konsole zeigt ihre Meldungen.',
+  'gpu.toolsMissing': 'Die GPU ist noch nicht nutzbar: Die Guest-Tools sind nicht installiert.',
+  'gpu.toolsTooOld': 'Die GPU ist nicht nutzbar: Die Guest-Tools passen nicht zur Version dieses Knotens.',
+  'gpu.toolsHelp': 'Installieren Sie sie vom Datenträger BASALT-TOOLS, der in der Instanz liegt.',
+  'gpu.libraryFailed': 'Die GPU ist nicht nutzbar: Der Knoten hat die CUDA-Bibliothek der Instanz abgelehnt.',
+  'gpu.notUsed': 'Der Treiber der GPU läuft. Seit dem Start der Instanz hat kein Programm die GPU genutzt.',
+  'gpu.notUsedHelp': 'Wenn ein Programm die GPU nicht findet, prüfen Sie, ob die Guest-Tools installiert sind.',
+  'gpu.backendEnded': 'Die GPU ist ausgefallen.',
+  'gpu.restartHelp': 'Starten Sie die Instanz neu.',
+  'gpu.unknown': 'Ob die GPU bereit ist, ist nicht bekannt: Sie wurde von einer früheren Version gestartet.',
+  'gpu.smi': 'GPU anzeigen',
+  'gpu.program': 'CUDA-Programm ausführen',
 };

@@ -16,6 +16,12 @@ export const create = {
   'new.choose': 'Choose…',
   'new.vgpu': 'Virtual GPU',
   'new.wantVgpu': 'Attach a virtual GPU',
+  'new.vgpuUnsupported': 'The image has no driver for a virtual GPU',
+  'new.vgpuUnsupportedHelp':
+    'The instance is created, but cannot use its GPU. Choose another image, or install a kernel with the module virtio_gpu in it.',
+  'new.vgpuNewKernel': 'The kernel of the image has no driver for a virtual GPU',
+  'new.vgpuNewKernelHelp':
+    'The guest tools replace the kernel on first boot, and the instance restarts once. It needs a network that reaches its distribution’s packages.',
   'new.pool': 'GPU pool',
   'new.vram': 'VRAM (GiB)',
   'new.share': 'Guaranteed GPU time (%)',

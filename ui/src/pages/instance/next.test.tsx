@@ -57,3 +57,38 @@ test('the user of an image that is not known has no name', async () => {
   show(running({}), 'our-image');
   await waitFor(() => expect(screen.getByText(/as the image’s default user with the password you set/)).toBeVisible());
 });
+
+const gpu = (reason: string, status = false, message = ''): Instance => {
+  const i = running({ vgpu: { vramBytes: 1 << 30 } });
+  i.status = {
+    ...i.status,
+    guestTools: '1.2.3',
+    conditions: [{ type: 'GPUReady', status, reason, message }] as NonNullable<Instance['status']>['conditions'],
+  };
+  return i;
+};
+
+test('guest tools alone do not make a GPU ready', async () => {
+  show(gpu('kernel-without-driver'), 'debian-13');
+  expect(await screen.findByText(/built without a driver/)).toBeVisible();
+  expect(screen.queryByText(/The GPU is ready/)).toBeNull();
+  expect(screen.queryByText('nvidia-smi')).toBeNull();
+});
+
+test('before its node has said anything it is not ready', async () => {
+  const i = gpu('starting');
+  i.status = { ...i.status, conditions: [] };
+  show(i, 'debian-13');
+  expect(await screen.findByText(/The GPU is not ready yet/)).toBeVisible();
+});
+
+test('what its node has seen makes it ready', async () => {
+  show(gpu('ready', true), 'debian-13');
+  expect(await screen.findByText(/The GPU is ready\. Try it/)).toBeVisible();
+  expect(screen.getByText('nvidia-smi')).toBeVisible();
+});
+
+test('a refusal is told as the node tells it', async () => {
+  show(gpu('library-failed', false, 'the node refused the guest’s library: no room'), 'debian-13');
+  expect(await screen.findByText(/no room/)).toBeVisible();
+});

@@ -9,6 +9,7 @@ import { useText } from '../../i18n';
 import { sshTo, userOf } from '../../lib/access';
 import { phaseOf } from '../../lib/phase';
 import { Copyable } from '../../parts/copyable';
+import { GPUReady } from './gpu-ready';
 
 const setUp = { running: 'next.setUpRuns', done: 'next.setUpDone' } as const;
 
@@ -48,15 +49,7 @@ export function Next({ instance: i }: { instance: Instance }) {
           </Alert>
         )}
         <Access instance={i} />
-        {i.spec.vgpu && (
-          <>
-            <p role="status">
-              {i.status?.guestTools ? t('next.tools', { version: i.status.guestTools }) : t('next.toolsWait')}
-            </p>
-            <Copyable label={t('next.smi')} text="nvidia-smi" />
-            <Copyable label={t('next.program')} text="/opt/basalt/demo/vecadd" />
-          </>
-        )}
+        {i.spec.vgpu && <GPUReady instance={i} />}
       </CardBody>
     </Card>
   );

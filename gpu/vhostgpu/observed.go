@@ -1,0 +1,147 @@
+package vhostgpu
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/abi"
+)
+
+// Observed is what the device has seen of its guest since the guest's driver last
+// started. Whoever reports that a vGPU is ready goes by it, and not by what the guest
+// tells: a kernel without the driver never starts the queue, and a library that is
+// missing or does not fit never has a session that its worker accepts.
+type Observed struct {
+	// Driver reports that the guest's kernel drives the vGPU: its control queue runs,
+	// and it has asked for the capability sets, which firmware does not.
+	Driver bool `json:"driver"`
+	// Library reports that a worker has accepted a session of a guest library.
+	Library bool `json:"library"`
+	// Mismatch reports that the last session was refused because guest library and
+	// worker speak versions that do not fit together.
+	Mismatch bool `json:"mismatch,omitempty"`
+	// Refused is why the last session was refused, while none has been accepted since.
+	Refused string `json:"refused,omitempty"`
+}
+
+const (
+	// observedSuffix is what the file's name has beside that of the socket.
+	observedSuffix = ".seen"
+	// observedEvery bounds how often the file is written: a guest may start its driver
+	// anew, or be refused, as often as it likes.
+	observedEvery = 250 * time.Millisecond
+	// maxObserved bounds the file, in bytes.
+	maxObserved = 4096
+)
+
+// ObservedFile is where the server that listens on a socket writes what it has seen.
+func ObservedFile(socket string) string { return socket + observedSuffix }
+
+// ReadObserved reads what a server has written last. known is false when it has
+// written nothing: it has just started, or is of a version that does not.
+func ReadObserved(socket string) (o Observed, known bool, err error) {
+	f, err := os.Open(ObservedFile(socket))
+	if os.IsNotExist(err) {
+		return Observed{}, false, nil
+	}
+	if err != nil {
+		return Observed{}, false, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxObserved))
+	if err != nil {
+		return Observed{}, false, err
+	}
+	if err := json.Unmarshal(b, &o); err != nil {
+		return Observed{}, false, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return o, true, nil
+}
+
+// observer keeps what has been seen. known is false after a takeover from a program
+// that did not keep it, until something is seen.
+type observer struct {
+	now   Observed
+	known bool
+}
+
+// driverStarted forgets what the driver before this one did.
+func (o *observer) driverStarted() { *o = observer{known: true} }
+
+func (o *observer) capabilitiesAsked() { o.now.Driver, o.known = true, true }
+
+func (o *observer) sessionAccepted() {
+	*o = observer{now: Observed{Driver: true, Library: true}, known: true}
+}
+
+// sessionRefused does not take back that another session was accepted: the vGPU works.
+func (o *observer) sessionRefused(result abi.Result, why string) {
+	if !o.now.Library {
+		o.now.Mismatch, o.now.Refused, o.known = result == abi.ErrDriverMismatch, printable([]byte(why)), true
+	}
+}
+
+// Observed returns what the device has seen, and whether it knows. While the control
+// queue does not run, no driver does: the guest reboots, or is paused.
+func (d *Device) Observed() (o Observed, known bool) {
+	if q := d.queues[controlQueue]; q.q == nil || q.broken {
+		return Observed{}, d.seen.known
+	}
+	return d.seen.now, d.seen.known
+}
+
+// published is the file that the server writes, and what stands in it.
+type published struct {
+	last  Observed
+	known bool // something stands in it
+	next  time.Time
+	fault bool // the last write failed, which was logged
+}
+
+// publish writes what the device has seen, if that has changed. It returns how long the
+// loop may sleep until there is more to write; negative is for ever.
+func (s *Server) publish(now time.Time) time.Duration {
+	o, known := s.Device.Observed()
+	p := &s.published
+	if !known || p.known && o == p.last {
+		return -1
+	}
+	if wait := p.next.Sub(now); wait > 0 {
+		return wait
+	}
+	p.next = now.Add(observedEvery)
+	err := writeObserved(s.path, o)
+	if err != nil && !p.fault {
+		s.log.Error("cannot write what was seen of the guest", "err", err)
+	}
+	if p.fault = err != nil; p.fault {
+		return observedEvery
+	}
+	p.last, p.known = o, true
+	return -1
+}
+
+// writeObserved replaces the file. It need not outlive a crash of the machine, which
+// ends the guest too.
+func writeObserved(socket string, o Observed) error {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	file := ObservedFile(socket)
+	if err := os.WriteFile(file+"~", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+"~", file)
+}
+
+// soonest is the shorter of two times that a loop may sleep; negative is for ever.
+func soonest(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
