@@ -100,6 +100,24 @@ func (l *ledger) on(t *testing.T, node api.NodeID, owner string) {
 	})
 }
 
+// tunnelsUp waits until BFD calls all tunnels up, by which gateways are chosen.
+func (w *world) tunnelsUp() {
+	for _, n := range w.nodes {
+		w.until("the tunnels of "+string(n.id)+" are up", func() error {
+			// ovs-vswitchd(8)
+			out, err := exec.Command("ovs-appctl", "--timeout=20", "-t", filepath.Join(n.dir, "vswitchd.ctl"), "bfd/show").CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			all, up := strings.Count(string(out), "Local Session State:"), strings.Count(string(out), "Local Session State: up")
+			if up == 0 || up != all {
+				return fmt.Errorf("%d of %d are: %s", up, all, out)
+			}
+			return nil
+		})
+	}
+}
+
 const payload = 1000 // bytes of a datagram
 
 // shower sends datagrams from one namespace to another's address: the least
@@ -224,6 +242,14 @@ func egress(t *testing.T, w *world, g map[string]*guest, topology sdn.Topology) 
 	l.rest(t)
 	w.kill("vswitchd-" + string(on))
 	w.restart("vswitchd-" + string(on))
+	w.apply(t, outward) // its flows are there again
+	w.tunnelsUp()       // and nobody takes the router from it any more
+	w.until("the router is where it was", func() error {
+		if gateway() != on {
+			return fmt.Errorf("it is on %s", gateway())
+		}
+		return nil
+	})
 	reach(t, w, a.ns, "203.0.113.2:80", "host")
 	l.on(t, on, "rtr-red")
 	send("after the switch has died", a, "rtr-red", host, headers4)
