@@ -161,8 +161,11 @@ setup_kernel() {
 
 # setup_check says whether the vGPU can be used, by using it: its host sees that too. What
 # it found stands in /run/basalt/check.
-setup_check() {
+note_check() {
 	mkdir -p /run/basalt
+	echo "$1" >/run/basalt/check
+}
+setup_check() {
 	rm -f /run/basalt/check
 	report=$(sh "$libdir/report")
 	case $report in
@@ -181,13 +184,13 @@ setup_check() {
 		return 0 ;;
 	esac
 	if said=$("$libdir/bin/nvidia-smi" -L 2>&1); then
-		echo ok >/run/basalt/check
+		note_check ok
 		say "READY: $said"
 		return 0
 	fi
 	case $said in
-	*"version mismatch"*) echo mismatch >/run/basalt/check ;;
-	*) echo failed >/run/basalt/check ;;
+	*"version mismatch"*) note_check mismatch ;;
+	*) note_check failed ;;
 	esac
 	say "NOT READY: $said"
 }
@@ -204,7 +207,7 @@ setup_remove() {
 	fi
 	find_musl
 	docker off
-	[ -n "$dest" ] || rm -f /run/cdi/basalt.json
+	[ -n "$dest" ] || rm -rf /run/cdi/basalt.json /run/basalt
 	files "$libdir/bin"
 	unlink /usr/local/bin $found
 	if [ -n "$musl" ]; then

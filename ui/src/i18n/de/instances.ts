@@ -107,7 +107,7 @@ export const instances: Record<keyof typeof en, string> = {
   'gpu.kernelChanging':
     'Die GPU ist noch nicht bereit: Die Guest-Tools installieren einen Kernel mit einem Treiber für sie.',
   'gpu.kernelChangingHelp': 'Danach startet die Instanz einmal von selbst neu.',
-  'gpu.rebootNeeded': 'Die GPU ist nach einem Neustart bereit: Ein Kernel mit einem Treiber für sie ist installiert.',
+  'gpu.rebootNeeded': 'Die GPU ist nach einem Neustart nutzbar: Ein Kernel mit einem Treiber für sie ist installiert.',
   'gpu.rebootNeededHelp': 'Starten Sie die Instanz neu.',
   'gpu.noDriver': 'Die GPU ist nicht nutzbar: Der Kernel der Instanz hat keinen Treiber für sie gestartet.',
   'gpu.noDriverHelp': 'Ohne Guest-Agent kann die Instanz den Grund nicht melden. Die Konsole zeigt ihre Meldungen.',

@@ -97,7 +97,7 @@ export const instances = {
   'gpu.nomodesetHelp': 'Remove nomodeset from the boot loader’s settings in the instance and restart it.',
   'gpu.kernelChanging': 'The GPU is not ready yet: the guest tools are installing a kernel with a driver for it.',
   'gpu.kernelChangingHelp': 'The instance then restarts once by itself.',
-  'gpu.rebootNeeded': 'The GPU is ready after a restart: a kernel with a driver for it is installed.',
+  'gpu.rebootNeeded': 'The GPU can be used after a restart: a kernel with a driver for it is installed.',
   'gpu.rebootNeededHelp': 'Restart the instance.',
   'gpu.noDriver': 'The GPU cannot be used: the kernel of the instance has not started a driver for it.',
   'gpu.noDriverHelp': 'Without a guest agent the instance cannot report why. The console shows its messages.',
