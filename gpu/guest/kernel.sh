@@ -111,7 +111,6 @@ for f in "$root"/lib/modules/*/modules.dep "$root"/usr/lib/modules/*/modules.dep
 done
 [ -n "$better" ] || fail "$install left no kernel with the module virtio_gpu"
 if [ -n "$remove" ]; then
-	echo "linux-base linux-base/removing-running-kernel boolean false" | debconf-set-selections
 	for p in $remove; do
 		! dpkg-query -W "$p" >/dev/null 2>&1 || apt-get -o DPkg::Lock::Timeout=600 remove -y "$p" || fail "the package $p cannot be removed, so the kernel $kernel would boot again"
 	done

@@ -42,7 +42,7 @@ func cloudMachine(t *testing.T, osRelease string) distribution {
 		"sys/bus/pci/devices/0000:00:1d.0/vendor": "0x1af4\n",
 		"sys/bus/pci/devices/0000:00:1d.0/device": "0x1050\n",
 	})
-	for _, program := range []string{"apt-get", "dnf", "zypper", "debconf-set-selections", "dpkg-query", "update-grub", "systemctl", "modprobe"} {
+	for _, program := range []string{"apt-get", "dnf", "zypper", "dpkg-query", "update-grub", "systemctl", "modprobe"} {
 		d.program(program, "")
 	}
 	return d
