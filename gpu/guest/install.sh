@@ -12,7 +12,9 @@
 # BASALT_CUDART=default and BASALT_CUBLAS=default, by the whole machine (setup.sh).
 #
 # Containers: Podman finds the vGPU by a CDI specification, which udev renews, and
-# Docker by two runtimes in /etc/docker/daemon.json, which the first run registers.
+# Docker by two runtimes in /etc/docker/daemon.json, which the first run registers;
+# BASALT_DOCKER=on registers them again, BASALT_DOCKER=off takes them out (setup.sh).
+#
 # A kernel without a driver for the vGPU is replaced by the distribution's ordinary one,
 # and the machine reboots once (kernel.sh); BASALT_KERNEL=keep keeps it for good, and
 # BASALT_KERNEL=replace takes that back. Images without a guest agent get one.
@@ -21,7 +23,6 @@
 # the files are in place; whether the vGPU can be used is what its last line says, and
 # /run/basalt/check.
 #
-# BASALT_DOCKER=on registers them again, BASALT_DOCKER=off takes them out (setup.sh).
 #
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.

@@ -38,7 +38,7 @@ esac
 # QEMU 7.2 of Debian 12 refuses a vhost-user-gpu device without KVM, and for a process it
 # wants memory for every page of an address window, so there these come from its backports
 # suite.
-virt="qemu-system-x86 qemu-user qemu-utils qemu-block-extra libvirt-daemon-system libvirt-clients libvirt-dev"
+virt="qemu-system-x86 qemu-user qemu-utils qemu-block-extra qemu-guest-agent libvirt-daemon-system libvirt-clients libvirt-dev"
 
 # One question for all: dpkg-query reads its whole database each time.
 missing() {
