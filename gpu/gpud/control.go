@@ -27,6 +27,7 @@ func (s *Server) handler() http.Handler {
 	}
 	control("GET /v1/healthz", s.getHealth)
 	control("GET /v1/gpus", s.getGPUs)
+	control("GET /v1/unusable-gpus", s.getUnusable)
 	control("PUT /v1/gpus/{id}", s.putGPU)
 	control("GET /v1/vgpus", s.getVGPUs)
 	control("GET /v1/now", s.getNow)
@@ -54,6 +55,15 @@ func (s *Server) getGPUs(w http.ResponseWriter, _ *http.Request) {
 	if !s.core.do(func() { all = s.core.gpus(now()) }) {
 		stopping(w)
 		return
+	}
+	writeJSON(w, http.StatusOK, all)
+}
+
+// getUnusable lists the machine's NVIDIA cards that cannot be used, and why not.
+func (s *Server) getUnusable(w http.ResponseWriter, _ *http.Request) {
+	all := []wire.UnusableGPU{}
+	if found := s.unusable.Load(); found != nil {
+		all = append(all, *found...)
 	}
 	writeJSON(w, http.StatusOK, all)
 }

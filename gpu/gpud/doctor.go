@@ -11,6 +11,9 @@ import (
 // which says how to change them.
 func NVIDIACards() (list []wire.GPU, err error) {
 	n, err := openNVIDIA()
+	if errors.Is(err, errNoDriver) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

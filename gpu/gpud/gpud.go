@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
@@ -20,7 +21,9 @@ import (
 type Server struct {
 	cfg      Config
 	core     *core
-	nvidia   *nvidia
+	finder   finder
+	real     []sched.GPUID // NVIDIA's cards in the inventory; of who uses finder
+	unusable atomic.Pointer[[]wire.UnusableGPU]
 	lock     *os.File
 	listener *net.UnixListener
 	http     *http.Server
@@ -29,7 +32,7 @@ type Server struct {
 // New takes the state directory and the socket; nothing is served before Run.
 func New(cfg Config) (_ *Server, err error) {
 	cfg.setDefaults()
-	s := &Server{cfg: cfg, core: newCore(cfg)}
+	s := &Server{cfg: cfg, core: newCore(cfg), finder: finder{root: "/", open: openNVIDIA, prepare: loadUnifiedMemory}}
 	defer func() {
 		if err != nil {
 			_ = s.Close()
@@ -49,22 +52,10 @@ func New(cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	if !cfg.NoNVIDIA {
-		if s.nvidia, err = openNVIDIA(); err != nil {
-			cfg.Log.Error("NVIDIA cards are not available", "error", err) // soft GPUs still are
-		}
-		real, errs := s.nvidia.cards()
-		for _, err := range errs {
-			cfg.Log.Error("a card is left out", "error", err)
-		}
-		cards = append(cards, real...)
+		cards = append(cards, s.find(context.Background())...)
 	}
+	s.tell(cards)
 	s.core.addCards(cards)
-	for _, c := range cards {
-		if c.Driver == wire.DriverNull {
-			cfg.Log.Warn("a null GPU computes nothing: it is for measuring and testing", "id", c.ID)
-		}
-		cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
-	}
 	if s.listener, err = Listen(cfg.Socket, cfg.WorkerGroup); err != nil {
 		return nil, err
 	}
@@ -76,13 +67,23 @@ func New(cfg Config) (_ *Server, err error) {
 	return s, nil
 }
 
+// tell the log of cards that are taken into the inventory.
+func (s *Server) tell(cards []cardInfo) {
+	for _, c := range cards {
+		if c.Driver == wire.DriverNull {
+			s.cfg.Log.Warn("a null GPU computes nothing: it is for measuring and testing", "id", c.ID)
+		}
+		s.cfg.Log.Info("GPU", "id", c.ID, "driver", c.Driver, "name", c.Name, "vram", FormatSize(c.VRAM), "uuid", c.UUID)
+	}
+}
+
 // Run serves until ctx ends. The state is on the disk when it returns.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all sync.WaitGroup
 	all.Go(func() { s.core.run(ctx) })
-	all.Go(func() { s.watchSensors(ctx) })
+	all.Go(func() { s.watchCards(ctx) })
 	all.Go(func() {
 		<-ctx.Done()
 		_ = s.http.Close()
@@ -104,40 +105,11 @@ func (s *Server) Close() error {
 			errs = append(errs, err)
 		}
 	}
-	s.nvidia.close()
+	s.finder.close()
 	if s.lock != nil {
 		errs = append(errs, s.lock.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// watchSensors reads temperature and power once a second; NVML can take
-// milliseconds, which the owner of the state does not have.
-func (s *Server) watchSensors(ctx context.Context) {
-	if s.nvidia == nil {
-		return
-	}
-	var ids []sched.GPUID
-	s.core.do(func() {
-		for id, card := range s.core.cards {
-			if card.Driver == wire.DriverCUDA {
-				ids = append(ids, id)
-			}
-		}
-	})
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
-		for _, id := range ids {
-			read := s.nvidia.sensors(id)
-			s.core.do(func() { s.core.cards[id].sensors = read })
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // Listen makes a unix socket at path, in place of one that a dead process

@@ -44,6 +44,8 @@ type cardInfo struct {
 	Driver string
 	VRAM   uint64
 	SMs    int
+	// Address on the PCI bus, as 0000:65:00.0; empty: not on one, or not known.
+	Address string
 	// Model of a soft GPU, and its capability as 90; empty and 0: its usual ones.
 	Model      string
 	Capability int

@@ -12,34 +12,30 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// nvidia is the NVML library, opened at run time. A nil one has no cards.
+// nvidia is the NVML library, opened at run time.
 type nvidia struct{ lib nvml.Interface }
 
-// openNVIDIA gives nil when the machine has no NVIDIA driver: that is no error.
-func openNVIDIA() (*nvidia, error) {
+// openNVIDIA opens NVML. The error is errNoDriver when the library is not installed or the
+// driver's module is not loaded.
+func openNVIDIA() (driver, error) {
 	lib := nvml.New()
 	switch ret := lib.Init(); ret {
 	case nvml.SUCCESS:
 		return &nvidia{lib}, nil
 	case nvml.ERROR_LIBRARY_NOT_FOUND, nvml.ERROR_DRIVER_NOT_LOADED:
-		return nil, nil
+		return nil, fmt.Errorf("%w: NVML: %s", errNoDriver, lib.ErrorString(ret))
 	default:
 		return nil, fmt.Errorf("NVML: %s", lib.ErrorString(ret))
 	}
 }
 
 func (n *nvidia) close() {
-	if n != nil {
-		_ = n.lib.Shutdown() // nothing is to be done about a failure
-	}
+	_ = n.lib.Shutdown() // nothing is to be done about a failure
 }
 
 // cards lists the cards. Their id is their UUID, which stays when they move to
 // another slot. A card that does not answer is left out, with an error.
 func (n *nvidia) cards() (cards []cardInfo, errs []error) {
-	if n == nil {
-		return nil, nil
-	}
 	count, ret := n.lib.DeviceGetCount()
 	if ret != nvml.SUCCESS {
 		return nil, []error{fmt.Errorf("NVML: number of cards: %s", n.lib.ErrorString(ret))}
@@ -74,6 +70,9 @@ func (n *nvidia) card(i int) (c cardInfo, err error) {
 	}
 	c = cardInfo{ID: sched.GPUID(id), Name: name, Driver: wire.DriverCUDA, VRAM: memory.Total - min(memory.Total, driverReserve)}
 	c.SMs = multiprocessors(d)
+	if at, ret := d.GetPciInfo(); ret == nvml.SUCCESS {
+		c.Address = fmt.Sprintf("%04x:%02x:%02x.0", at.Domain, at.Bus, at.Device)
+	}
 	return c, c.UUID.UnmarshalText([]byte(id))
 }
 
@@ -125,9 +124,6 @@ const driverReserve = 1 << 30
 
 // sensors reads a card's; what the card does not tell stays zero.
 func (n *nvidia) sensors(id sched.GPUID) (s sensors) {
-	if n == nil {
-		return s
-	}
 	d, ret := n.lib.DeviceGetHandleByUUID(string(id))
 	if s.lost = ret == nvml.ERROR_GPU_IS_LOST; ret != nvml.SUCCESS {
 		return s

@@ -2,13 +2,9 @@
 
 package gpud
 
-import "github.com/basalt-gpu/basalt/gpu/sched"
+import "fmt"
 
-// nvidia needs cgo to open NVML; without it a node has soft GPUs only.
-type nvidia struct{}
-
-func openNVIDIA() (*nvidia, error)           { return nil, nil }
-func (*nvidia) close()                       {}
-func (*nvidia) cards() ([]cardInfo, []error) { return nil, nil }
-func (*nvidia) settings(int) error           { return nil }
-func (*nvidia) sensors(sched.GPUID) sensors  { return sensors{} }
+// openNVIDIA needs cgo to open NVML; without it a node has soft GPUs only.
+func openNVIDIA() (driver, error) {
+	return nil, fmt.Errorf("%w: this basalt-gpud was built without cgo, by which it opens NVML", errNoDriver)
+}

@@ -23,7 +23,6 @@
 # the files are in place; whether the vGPU can be used is what its last line says, and
 # /run/basalt/check.
 #
-#
 # DESTDIR=/mnt/root install.sh   installs into a mounted system: nothing is
 #                                loaded or started then.
 # BASALT_VARIANT=arm64           in place of what this machine (or DESTDIR) is:

@@ -44,6 +44,15 @@ func (v *vgpus) GPUs(ctx context.Context) ([]agent.GPU, error) {
 	return all, nil
 }
 
+// Unusable implements agent.VGPUs.
+func (v *vgpus) Unusable(ctx context.Context) (all []string, err error) {
+	cards, err := v.gpud.UnusableGPUs(ctx)
+	for _, c := range cards {
+		all = append(all, c.Address+": "+c.Reason)
+	}
+	return all, err
+}
+
 func (v *vgpus) SetCard(ctx context.Context, device string, c agent.Card) error {
 	return v.gpud.PutGPU(ctx, device, wire.GPUSpec{SwapBytes: uint64(c.SwapBytes), Interop: c.Interop})
 }

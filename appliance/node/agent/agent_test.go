@@ -36,7 +36,9 @@ type vgpus struct {
 	card   agent.Card
 	failed string // why the card does not work
 	hot    bool
-	guest  agent.GuestGPU // what each backend has seen
+
+	unusable []string       // cards of the node that cannot be used
+	guest    agent.GuestGPU // what each backend has seen
 }
 
 func newVGPUs() *vgpus {
@@ -59,6 +61,10 @@ func (v *vgpus) GPUs(context.Context) ([]agent.GPU, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return []agent.GPU{{ID: "soft0", Name: "soft0", VRAMBytes: 8 << 30, Card: v.card, Failed: v.failed, Throttled: v.hot}}, nil
+}
+
+func (v *vgpus) Unusable(context.Context) (all []string, err error) {
+	return all, v.do(func() { all = v.unusable })
 }
 
 func (v *vgpus) SetCard(_ context.Context, _ string, c agent.Card) error {

@@ -117,6 +117,7 @@ func (r *reporter) reportAll(ctx context.Context) error {
 const (
 	condGPUD    = "GPUScheduler"
 	condWorkers = "WorkerLimits"
+	condCards   = "GPUCards"
 	condNetwork = "Network"
 	// Conditions of a card.
 	condCard      = "Works"
@@ -161,11 +162,7 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		}
 	}
 	if r.o.VGPUs != nil {
-		cards, err := r.o.VGPUs.GPUs(ctx)
-		st.Conditions = append(st.Conditions, answer(condGPUD, err, now))
-		if r.o.WorkerLimits != nil && len(cards) > 0 {
-			st.Conditions = append(st.Conditions, answer(condWorkers, r.o.WorkerLimits(), now))
-		}
+		st.Conditions = append(st.Conditions, r.gpuConditions(ctx, now)...)
 	}
 	if r.o.Agreement != nil {
 		if err := r.o.Agreement(); err != nil {
@@ -178,6 +175,19 @@ func (r *reporter) reportNode(ctx context.Context) error {
 	r.mu.Unlock()
 	return r.apply(ctx, api.Command{Op: api.OpReport, Kind: api.KindNode, ID: string(r.o.NodeID), Expect: api.AnyRevision,
 		Name: r.o.NodeName, Data: api.Encode(st)})
+}
+
+func (r *reporter) gpuConditions(ctx context.Context, now time.Time) []api.Condition {
+	cards, err := r.o.VGPUs.GPUs(ctx)
+	all := []api.Condition{answer(condGPUD, err, now)}
+	if r.o.WorkerLimits != nil && len(cards) > 0 {
+		all = append(all, answer(condWorkers, r.o.WorkerLimits(), now))
+	}
+	// There only while something is wrong: most nodes have no such cards.
+	if unusable, err := r.o.VGPUs.Unusable(ctx); err == nil && len(unusable) > 0 {
+		all = append(all, api.Condition{Type: condCards, Reason: "unusable", Message: strings.Join(unusable, "; "), Since: now})
+	}
+	return all
 }
 
 func answer(typ string, err error, now time.Time) api.Condition {

@@ -98,3 +98,35 @@ func TestACardSaysWhatIsWrong(t *testing.T) {
 	says("", false)
 	n.until("a card without conditions again", func() bool { return len(conditions()) == 0 })
 }
+
+// Cards that cannot be used are a condition of the node while there are any.
+func TestANodeSaysWhichCardsCannotBeUsed(t *testing.T) {
+	n := newNode(t, hypfake.Guest{})
+	n.start()
+	says := func(unusable ...string) {
+		n.vgpus.mu.Lock()
+		defer n.vgpus.mu.Unlock()
+		n.vgpus.unusable = unusable
+	}
+	message := func() string {
+		o, err := n.store.Get(t.Context(), api.KindNode, "node-1")
+		if err != nil {
+			return "not reported"
+		}
+		node, err := api.Decode[api.Node](o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == "GPUCards" && !c.Status {
+				return c.Message
+			}
+		}
+		return ""
+	}
+	n.until("a node without the condition", func() bool { return message() == "" })
+	says("0000:65:00.0: no driver", "0000:66:00.0: no driver")
+	n.until("both cards", func() bool { return message() == "0000:65:00.0: no driver; 0000:66:00.0: no driver" })
+	says()
+	n.until("a node without the condition again", func() bool { return message() == "" })
+}

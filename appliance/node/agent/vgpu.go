@@ -12,6 +12,8 @@ import (
 type VGPUs interface {
 	// GPUs of the node.
 	GPUs(ctx context.Context) ([]GPU, error)
+	// Unusable GPUs of the node: what is wrong with each, and what to do.
+	Unusable(ctx context.Context) ([]string, error)
 	// SetCard decides about a card of the node.
 	SetCard(ctx context.Context, device string, c Card) error
 	// Ensure that the instance has its slice and a backend that listens on

@@ -27,6 +27,8 @@ func (c *cards) GPUs(context.Context) ([]agent.GPU, error) {
 	return []agent.GPU{{ID: "soft0", Name: "soft0", Model: "Basalt Soft GPU", Driver: "soft", VRAMBytes: 8 << 30}}, nil
 }
 
+func (*cards) Unusable(context.Context) ([]string, error) { return nil, nil }
+
 func (c *cards) SetCard(context.Context, string, agent.Card) error { return nil }
 
 func (c *cards) Ensure(_ context.Context, v agent.VGPU) (string, error) {

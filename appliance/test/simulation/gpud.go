@@ -45,6 +45,9 @@ func (g *gpud) GPUs(ctx context.Context) ([]agent.GPU, error) {
 	return []agent.GPU{{ID: "soft0", Name: "soft0", Model: "soft", VRAMBytes: vramBytes, VGPUs: int64(len(g.slices)), Card: g.card}}, nil
 }
 
+// Unusable implements agent.VGPUs: there are none.
+func (*gpud) Unusable(context.Context) ([]string, error) { return nil, nil }
+
 func (g *gpud) SetCard(ctx context.Context, _ string, c agent.Card) error {
 	if err := g.enter(ctx, "SetCard"); err != nil {
 		return err

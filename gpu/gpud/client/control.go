@@ -48,6 +48,11 @@ func (c *Control) GPUs(ctx context.Context) (all []wire.GPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/gpus", nil, &all)
 }
 
+// UnusableGPUs lists the machine's NVIDIA cards that cannot be used, by address.
+func (c *Control) UnusableGPUs(ctx context.Context) (all []wire.UnusableGPU, err error) {
+	return all, c.do(ctx, http.MethodGet, "/v1/unusable-gpus", nil, &all)
+}
+
 // VGPUs lists the vGPUs with their usage, by id. Usage numbers never shrink.
 func (c *Control) VGPUs(ctx context.Context) (all []wire.VGPU, err error) {
 	return all, c.do(ctx, http.MethodGet, "/v1/vgpus", nil, &all)

@@ -93,6 +93,12 @@ type Now struct {
 	VGPUs []VGPU `json:"vgpus"`
 }
 
+// UnusableGPU is an NVIDIA card of the machine that cannot be used.
+type UnusableGPU struct {
+	Address string `json:"address"` // on the PCI bus, as 0000:65:00.0
+	Reason  string `json:"reason"`  // and what to do
+}
+
 // Process is a guest process with a worker.
 type Process struct {
 	PID       uint32 `json:"pid"` // in the guest

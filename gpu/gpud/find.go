@@ -1,0 +1,190 @@
+package gpud
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/gpu/gpud/wire"
+	"github.com/basalt-gpu/basalt/gpu/sched"
+)
+
+// findEvery is how often cards are looked for that have come since, or whose driver
+// has: a driver may be installed or loaded long after gpud has started.
+const findEvery = 10 * time.Second
+
+// driver is NVIDIA's, as gpud asks it.
+type driver interface {
+	// cards lists the cards; one that does not answer is left out, with an error.
+	cards() (cards []cardInfo, errs []error)
+	sensors(id sched.GPUID) sensors
+	// settings reports what keeps several workers from the card of that index.
+	settings(index int) error
+	close()
+}
+
+// errNoDriver: NVIDIA's driver is not installed, or its module is not loaded.
+var errNoDriver = errors.New("NVIDIA's driver is not there")
+
+// finder finds the machine's NVIDIA cards, those that its driver lists and those that it
+// does not. One goroutine uses it at a time.
+type finder struct {
+	root    string // of the file system, for tests
+	open    func() (driver, error)
+	prepare func(ctx context.Context) error // loads nvidia-uvm
+
+	driver driver // nil: none has been opened yet
+	failed error  // why not
+	asked  bool
+	listed []string // addresses of the cards that it has listed
+}
+
+// look returns the cards that the driver lists, and those on the bus that cannot be used.
+func (f *finder) look(ctx context.Context) (cards []cardInfo, unusable []wire.UnusableGPU, errs []error) {
+	bus, err := busCards(filepath.Join(f.root, "sys"))
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if f.outdated(bus) {
+		f.reopen()
+	}
+	if f.driver != nil {
+		var failed []error
+		cards, failed = f.driver.cards()
+		errs = append(errs, failed...)
+	}
+	f.listed = f.listed[:0]
+	for _, c := range cards {
+		f.listed = append(f.listed, c.Address)
+	}
+	memory := f.unifiedMemory(ctx, bus)
+	for _, c := range bus {
+		if why := f.unusable(c, memory); why != "" {
+			unusable = append(unusable, wire.UnusableGPU{Address: c.address, Reason: why})
+		}
+	}
+	return cards, unusable, errs
+}
+
+// outdated reports whether the driver is to be opened anew: NVML lists what was there
+// when it was opened.
+func (f *finder) outdated(bus []busCard) bool {
+	return !f.asked || slices.ContainsFunc(bus, func(c busCard) bool { return c.driver == "nvidia" && !slices.Contains(f.listed, c.address) })
+}
+
+func (f *finder) reopen() {
+	f.close()
+	f.asked = true
+	f.driver, f.failed = f.open()
+}
+
+func (f *finder) close() {
+	if f.driver != nil {
+		f.driver.close()
+		f.driver = nil
+	}
+}
+
+// unifiedMemory sees to the module without which no CUDA program starts. Workers, which
+// would have it loaded elsewhere, may not.
+func (f *finder) unifiedMemory(ctx context.Context, bus []busCard) error {
+	if !slices.ContainsFunc(bus, func(c busCard) bool { return c.driver == "nvidia" }) {
+		return nil
+	}
+	is := func() bool { _, err := os.Stat(filepath.Join(f.root, "dev/nvidia-uvm")); return err == nil }
+	if is() {
+		return nil
+	}
+	err := f.prepare(ctx)
+	if is() {
+		return nil
+	}
+	return errors.Join(errors.New("/dev/nvidia-uvm is not there"), err)
+}
+
+// loadUnifiedMemory loads nvidia-uvm and makes its device files.
+func loadUnifiedMemory(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, findEvery)
+	defer cancel()
+	// nvidia-modprobe(1)
+	out, err := exec.CommandContext(ctx, "nvidia-modprobe", "-u", "-c", "0").CombinedOutput()
+	if err != nil {
+		return errors.Join(errors.New("nvidia-modprobe -u -c 0: "+string(out)), err)
+	}
+	return nil
+}
+
+// unusable is why a card on the bus cannot be used; empty when it can, or when the
+// operator has given it to vfio-pci.
+func (f *finder) unusable(c busCard, memory error) string {
+	switch {
+	case c.driver == "vfio-pci":
+		return ""
+	case c.driver == "":
+		return "no driver has bound it: install NVIDIA's driver (docs/gpu-nodes.md), and look for NVRM in the kernel's log"
+	case c.driver != "nvidia":
+		return "the driver " + c.driver + " has bound it: remove that driver, and load NVIDIA's (docs/gpu-nodes.md)"
+	case f.driver == nil:
+		return "its driver does not answer: " + f.failed.Error()
+	case !slices.Contains(f.listed, c.address):
+		return "its driver does not list it: look for NVRM in the kernel's log"
+	case memory != nil:
+		return memory.Error()
+	}
+	return ""
+}
+
+// find returns cards that are new, and tells of those that cannot be used when that has
+// changed.
+func (s *Server) find(ctx context.Context) (fresh []cardInfo) {
+	cards, unusable, errs := s.finder.look(ctx)
+	for _, err := range errs {
+		s.cfg.Log.Error("a card is left out", "error", err)
+	}
+	if before := s.unusable.Swap(&unusable); before == nil || !slices.Equal(*before, unusable) {
+		for _, c := range unusable {
+			s.cfg.Log.Error("a card cannot be used", "address", c.Address, "reason", c.Reason)
+		}
+	}
+	for _, c := range cards {
+		if !slices.Contains(s.real, c.ID) {
+			s.real = append(s.real, c.ID)
+			fresh = append(fresh, c)
+		}
+	}
+	return fresh
+}
+
+// watchCards looks for cards that have come, and reads temperature and power once a
+// second; NVML can take milliseconds, which the owner of the state does not have.
+func (s *Server) watchCards(ctx context.Context) {
+	if s.cfg.NoNVIDIA {
+		return
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for found := time.Now(); ; {
+		if time.Since(found) >= findEvery {
+			fresh := s.find(ctx)
+			s.tell(fresh)
+			s.core.do(func() { s.core.addCards(fresh) })
+			found = time.Now()
+		}
+		for _, id := range s.real {
+			read := sensors{lost: true} // the driver has gone, and the card with it
+			if s.finder.driver != nil {
+				read = s.finder.driver.sensors(id)
+			}
+			s.core.do(func() { s.core.cards[id].sensors = read })
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
