@@ -18,9 +18,9 @@ import (
 // cannot be in tables, or is not in its place, is a badContent. The tables are good
 // only when finish has returned no error.
 //
-//	begin ─► place … ─► flush ─┐     (a transaction each)
+//	Begin ─► Place … ─► Flush ─┐     (a transaction each)
 //	  ▲                        │
-//	  └────────────────────────┴─► finish, in the last one
+//	  └────────────────────────┴─► Finish, in the last one
 type Loader struct {
 	format   int   // level of the program that made the dump
 	revision int64 // of its tables
