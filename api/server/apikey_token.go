@@ -1,13 +1,11 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"strings"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -59,63 +57,3 @@ func parseToken(token string) (id string, secret []byte, ok bool) {
 
 // errRefused is the answer to every token that is not good, whatever is wrong.
 var errRefused = api.Errorf(api.CodeUnauthenticated, "the API key is not valid").WithHint("it may have been deleted, or expired; a session may have ended: log in again")
-
-// stored is an object that a token leads to; none is errRefused.
-func stored[T any](ctx context.Context, s *Server, kind api.Kind, id string) (T, error) {
-	var none T
-	o, err := s.opts.Store.Get(ctx, kind, id)
-	if err != nil {
-		if api.CodeOf(err) == api.CodeNotFound {
-			err = errRefused
-		}
-		return none, err
-	}
-	return api.Decode[T](o)
-}
-
-// authenticate finds whom a token stands for. Every failure that is the
-// caller's is the same error.
-func (s *Server) authenticate(ctx context.Context, token string, now time.Time) (identity, error) {
-	id, secret, ok := parseToken(token)
-	if !ok {
-		return identity{}, errRefused
-	}
-	switch kind, _ := api.KindOfID(id); kind {
-	case api.KindAPIKey:
-		return s.keyIdentity(ctx, id, secret, now)
-	case api.KindSession:
-		return s.sessionIdentity(ctx, id, secret, now)
-	}
-	return identity{}, errRefused
-}
-
-// keyIdentity is whom an API key stands for.
-func (s *Server) keyIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
-	key, err := stored[api.APIKey](ctx, s, api.KindAPIKey, id)
-	if err != nil {
-		return identity{}, err
-	}
-	end := key.Spec.ExpiresAt
-	good := sameHash(secret, key.Spec.Hash)
-	if old := key.Spec.OldExpiresAt; !good && old != nil && sameHash(secret, key.Spec.OldHash) {
-		if good = true; end == nil || old.Before(*end) {
-			end = old
-		}
-	}
-	if !good || end != nil && !now.Before(*end) || key.Meta.DeletedAt != nil {
-		return identity{}, errRefused
-	}
-	spec := string(api.Encode(key.Spec))
-	return identity{
-		id: id, kind: api.KindAPIKey, name: key.Meta.Name, role: key.Spec.Role, org: key.Meta.Organization, project: key.Meta.Project,
-		scopes: key.Spec.Scopes, networks: key.Spec.Networks, expiresAt: end, usedAt: key.Status.LastUsedAt, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx),
-		ended: func(e api.Event) bool {
-			if e.Object.Kind != api.KindAPIKey || e.Object.Meta.ID != id {
-				return false
-			}
-			now, err := api.Decode[api.APIKey](e.Object)
-			// Whatever was changed of it: who still may begins again.
-			return err != nil || e.Type == api.EventRemove || now.Meta.DeletedAt != nil || string(api.Encode(now.Spec)) != spec
-		},
-	}, nil
-}

@@ -11,18 +11,10 @@ import (
 type audited struct{ Store }
 
 func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
-	if me, ok := ctx.Value(identityKey{}).(identity); ok {
-		op, _ := ctx.Value(operationKey{}).(string)
-		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: clientAddress(request(ctx)), Operation: op}
+	if me, ok := identityOf(ctx); ok {
+		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: clientAddress(request(ctx)), Operation: operationOf(ctx)}
 	}
 	return s.Store.Apply(ctx, b)
-}
-
-type operationKey struct{}
-
-// by says in the audit trail that a user did it, who has no session yet.
-func by(ctx context.Context, u api.User) context.Context {
-	return context.WithValue(ctx, identityKey{}, identity{id: u.Meta.ID, name: u.Meta.Name})
 }
 
 // ListAuditEvents pages through what was changed in the caller's organization,

@@ -15,7 +15,7 @@ func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity,
 	if me.user == "" {
 		return &out, nil
 	}
-	u, err := h.me(ctx)
+	u, err := h.auth.me(ctx)
 	c := credentials(u)
 	out.HasPassword, out.Totp, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", me.needsTotp
 	return &out, err

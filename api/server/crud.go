@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 const (
@@ -119,22 +120,7 @@ func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
 // each calls f with every object of a kind that the query selects; f ends it by
 // returning false.
 func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object) bool) error {
-	q.Limit = maxLimit
-	for {
-		p, err := h.opts.Store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, o := range p.Items {
-			if !f(o) {
-				return nil
-			}
-		}
-		if p.Continue == "" {
-			return nil
-		}
-		q.Continue = p.Continue
-	}
+	return pages.Each(ctx, h.opts.Store, q, f)
 }
 
 // decode converts o to T for an answer. What openapi.yaml marks as secret is cleared

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -64,33 +63,25 @@ func nodeOf(o api.Object) api.NodeID {
 	return in.Assignment.Node
 }
 
-type identityKey struct{}
-
 // who is the identity that the guard put there. It panics without one, so that
 // an operation that slipped past the guard cannot act.
-func who(ctx context.Context) identity { return ctx.Value(identityKey{}).(identity) }
-
-type requestKey struct{}
-
-// request is the HTTP request, for the operations that leave HTTP or stream.
-func request(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
+func who(ctx context.Context) identity { return callerOf(ctx) }
 
 // guard stands before an operation, and before its body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
 	allowed, known := rights[op]
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			ctx := context.WithValue(c.Request().Context(), requestKey{}, c.Request())
-			ctx = context.WithValue(ctx, operationKey{}, op)
+			ctx := withRequest(c.Request().Context(), op, c.Request())
 			if !known {
 				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
 			}
 			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
-				ctx = context.WithValue(s.opts.Stale(ctx), staleKey{}, true)
+				ctx = withStale(s.opts.Stale(ctx))
 			}
 			if allowed != everybody {
 				since := s.opts.Store.Revision() // before it is looked at
-				id, err := s.identify(ctx, c)
+				id, err := s.auth.identify(ctx, c.Request())
 				if err != nil {
 					return err
 				}
@@ -106,7 +97,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 				if err := id.comesFrom(clientAddress(c.Request())); err != nil {
 					return err
 				}
-				ctx = context.WithValue(ctx, identityKey{}, id)
+				ctx = withIdentity(ctx, id)
 				var cancel context.CancelFunc = func() {}
 				switch {
 				case op == "Watch": // sees for itself whether the key goes, in order
@@ -138,24 +129,4 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
-}
-
-func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error) {
-	now := s.opts.Now()
-	scheme, token, _ := strings.Cut(c.Request().Header.Get("Authorization"), " ")
-	if token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
-	}
-	id, err := s.authenticate(ctx, token, now)
-	if err != nil {
-		if api.CodeOf(err) == api.CodeUnauthenticated {
-			err = s.refused(c.Request(), token, err, now)
-		}
-		return identity{}, err
-	}
-	if !s.keys.take(id.id, now) {
-		return identity{}, errSlow
-	}
-	s.touch(ctx, id, now)
-	return id, nil
 }

@@ -31,7 +31,7 @@ func (s referring) Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 // sees that: never another tenant's name.
 func (s referring) inUse(ctx context.Context, e api.Error) error {
 	by, err := s.Get(ctx, e.By.Kind, e.By.ID)
-	if me, known := ctx.Value(identityKey{}).(identity); err == nil && known && me.sees(by) {
+	if me, known := identityOf(ctx); err == nil && known && me.sees(by) {
 		e.Message += " by " + string(by.Kind) + " " + by.Meta.Name
 	}
 	e.By = nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 // loginLinkLife is how long a token that logs in is good: as long as a browser
@@ -29,14 +30,14 @@ type loginLinkSpec struct {
 }
 
 // newLoginLink makes one for a user's grant, and deletes those that are over.
-func (h *handlers) newLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
+func (a *authenticator) newLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
 	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
 		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not log in there", u.Meta.Name).WithHint("the user is disabled, or the grant was taken away")
 	}
-	now, id := h.opts.Now().UTC(), newID(api.KindLoginLink)
+	now, id := a.opts.Now().UTC(), api.RandomID(api.KindLoginLink)
 	token, hash := newToken(id)
 	end := now.Add(loginLinkLife)
-	old, err := all[loginLink](ctx, h, api.ListQuery{Kind: api.KindLoginLink})
+	old, err := pages.All[loginLink](ctx, a.opts.Store, api.ListQuery{Kind: api.KindLoginLink})
 	if err != nil {
 		return api.LoginLink{}, err
 	}
@@ -47,82 +48,39 @@ func (h *handlers) newLoginLink(ctx context.Context, u api.User, g api.Grant) (a
 			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: l.Meta.ID, Expect: l.Meta.Revision})
 		}
 	}
-	return api.LoginLink{Token: token, ExpiresAt: end}, h.applied(ctx, cmds...)
-}
-
-// CreateServiceLoginLink is for the service's user.
-func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none]) (*api.LoginLink, error) {
-	link, err := h.retried(ctx, func() (api.LoginLink, error) {
-		s, u, err := h.userOf(ctx, r.ID)
-		if err != nil {
-			return api.LoginLink{}, err
-		}
-		return h.newLoginLink(ctx, u, grantOf(s.Spec))
-	})
-	return &link, err
-}
-
-// CreateUserLoginLink is for a user whom the caller manages, and could reset.
-func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserLoginLinkParams, none]) (*api.LoginLink, error) {
-	link, err := h.retried(ctx, func() (api.LoginLink, error) {
-		o, err := h.own(ctx, api.KindUser, api.Login(r.ID))
-		if err != nil {
-			return api.LoginLink{}, err
-		}
-		u, err := api.Decode[api.User](o)
-		if err != nil {
-			return api.LoginLink{}, err
-		}
-		g, err := h.chosen(ctx, u, r.Params.Organization, r.Params.Project)
-		if err != nil {
-			return api.LoginLink{}, err
-		}
-		return h.newLoginLink(ctx, u, g)
-	})
-	return &link, err
-}
-
-// retried asks again when two have deleted the same old link.
-func (h *handlers) retried(ctx context.Context, f func() (api.LoginLink, error)) (api.LoginLink, error) {
-	for try := 1; ; try++ {
-		l, err := f()
-		gone := err != nil && (api.CodeOf(err) == api.CodeConflict || api.CodeOf(err) == api.CodeNotFound && domainError(err).Field == "")
-		if !gone || try == 3 || ctx.Err() != nil {
-			return l, err
-		}
-	}
+	return api.LoginLink{Token: token, ExpiresAt: end}, a.applied(ctx, cmds...)
 }
 
 // LoginWithLink begins the session, once.
-func (h *handlers) LoginWithLink(ctx context.Context, r in[none, api.LoginToken]) (*api.Session, error) {
-	address, now := addressOf(request(ctx)), h.opts.Now().UTC()
+func (a *authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (*api.Session, error) {
+	address, now := addressOf(request(ctx)), a.opts.Now().UTC()
 	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
-	id, secret, ok := parseToken(r.Body.Token)
+	id, secret, ok := parseToken(in.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindLoginLink {
-		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
+		return nil, a.refused(request(ctx), in.Token, refused, now)
 	}
-	link, err := stored[loginLink](ctx, h.Server, api.KindLoginLink, id)
+	link, err := stored[loginLink](ctx, a, api.KindLoginLink, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
 	if err != nil || !sameHash(secret, link.Spec.Hash) || !now.Before(link.Spec.ExpiresAt) {
-		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
+		return nil, a.refused(request(ctx), in.Token, refused, now)
 	}
-	u, err := stored[api.User](ctx, h.Server, api.KindUser, string(link.Spec.User))
+	u, err := stored[api.User](ctx, a, api.KindUser, string(link.Spec.User))
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
 	if err != nil || u.Spec.Disabled || credentials(u).Epoch != link.Spec.Epoch || !slices.Contains(u.Spec.Grants, link.Spec.Grant) {
 		return nil, refused
 	}
-	begin, s := h.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
-	old, err := h.sessionsOf(ctx, link.Spec.User)
+	begin, s := a.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
+	old, err := a.sessionsOf(ctx, link.Spec.User)
 	if err != nil {
 		return nil, err
 	}
 	used := api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: id, Expect: link.Meta.Revision}
 	cmds := append([]api.Command{used, begin}, endAll(surplus(old, u, now))...)
-	err = h.applied(by(ctx, u), cmds...)
+	err = a.applied(by(ctx, u), cmds...)
 	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
 		return nil, refused // somebody was quicker with the same link
 	}

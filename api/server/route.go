@@ -38,6 +38,19 @@ type in[P, B any] struct {
 
 type none struct{}
 
+// body, byID and bare make operations of functions that need no more of a request.
+func body[B, R any](f func(context.Context, *B) (*R, error)) func(context.Context, in[none, B]) (*R, error) {
+	return func(ctx context.Context, r in[none, B]) (*R, error) { return f(ctx, r.Body) }
+}
+
+func byID[R any](f func(context.Context, string) (*R, error)) func(context.Context, in[none, none]) (*R, error) {
+	return func(ctx context.Context, r in[none, none]) (*R, error) { return f(ctx, r.ID) }
+}
+
+func bare[R any](f func(context.Context) (*R, error)) func(context.Context, in[none, none]) (*R, error) {
+	return func(ctx context.Context, _ in[none, none]) (*R, error) { return f(ctx) }
+}
+
 // stream is a body that is not JSON.
 type stream struct{ io.Reader }
 

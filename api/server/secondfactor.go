@@ -18,17 +18,17 @@ var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword
 
 // requiresTotp reports whether a grant needs one-time codes. An organization's
 // change is heard of as soon as this node has it.
-func (s *Server) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
-	if slices.Contains(s.opts.RequireTotp, g.Role) {
+func (a *authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
+	if slices.Contains(a.opts.RequireTotp, g.Role) {
 		return true, nil
 	}
 	if g.Organization == "" {
 		return false, nil
 	}
-	if s.opts.Stale != nil {
-		ctx = s.opts.Stale(ctx)
+	if a.opts.Stale != nil {
+		ctx = a.opts.Stale(ctx)
 	}
-	o, err := s.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
+	o, err := a.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
 	if err != nil {
 		if api.CodeOf(err) == api.CodeNotFound {
 			err = nil // it has nothing that a session could reach

@@ -27,7 +27,7 @@ func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.
 		return found[i], nil
 	}
 	if who(ctx).role == api.RoleOperator {
-		return h.userFor(ctx, email, "")
+		return h.auth.userFor(ctx, email, "")
 	}
 	return api.User{}, nil
 }
@@ -75,7 +75,7 @@ func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command,
 	if len(u.Spec.Grants) > 0 || u.Meta.Labels[soldBy] == "" {
 		return []api.Command{putUser(u)}, nil
 	}
-	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	sessions, err := h.auth.sessionsOf(ctx, api.UserID(u.Meta.ID))
 	return append(endAll(sessions), api.Command{Op: api.OpDelete, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision}), err
 }
 
@@ -151,7 +151,7 @@ func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.Servic
 		}
 		c := credentials(u)
 		c.PasswordHash, c.LinkHash, c.LinkExpiresAt, c.Epoch = hash, "", nil, c.Epoch+1
-		return s, h.keep(ctx, u, c)
+		return s, h.auth.keep(ctx, u, c)
 	})
 	return &s, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 // How long a session lasts, and how many a user has: the oldest end first.
@@ -29,12 +30,12 @@ func holds(s api.Session, u api.User, now time.Time) bool {
 }
 
 // sessionIdentity is whom a session's token stands for.
-func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
-	session, err := stored[api.Session](ctx, s, api.KindSession, id)
+func (a *authenticator) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
+	session, err := stored[api.Session](ctx, a, api.KindSession, id)
 	if err != nil {
 		return identity{}, err
 	}
-	u, err := stored[api.User](ctx, s, api.KindUser, string(session.Spec.User))
+	u, err := stored[api.User](ctx, a, api.KindUser, string(session.Spec.User))
 	if err != nil {
 		return identity{}, err
 	}
@@ -43,9 +44,9 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
 	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx)}
+		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
 	if c := credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
-		if me.needsTotp, err = s.requiresTotp(ctx, g); err != nil {
+		if me.needsTotp, err = a.requiresTotp(ctx, g); err != nil {
 			return identity{}, err
 		}
 	}
@@ -64,8 +65,8 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 
 // sessionsOf a user, oldest first. They lie in the user's id as in a project, of
 // which the store has an index: a login need not look at everybody's.
-func (h *handlers) sessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
-	sessions, err := all[api.Session](ctx, h, api.ListQuery{Kind: api.KindSession, Project: string(user)})
+func (a *authenticator) sessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
+	sessions, err := pages.All[api.Session](ctx, a.opts.Store, api.ListQuery{Kind: api.KindSession, Project: string(user)})
 	slices.SortFunc(sessions, func(a, b api.Session) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
 	return sessions, err
 }
@@ -79,10 +80,10 @@ func endAll(sessions []api.Session) []api.Command {
 }
 
 // newSession is the command that begins one, and the session as its owner sees it.
-func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
-	id := newID(api.KindSession)
+func (a *authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
+	id := api.RandomID(api.KindSession)
 	token, hash := newToken(id)
-	now := h.opts.Now().UTC()
+	now := a.opts.Now().UTC()
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
 		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
 	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
@@ -90,25 +91,25 @@ func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address stri
 }
 
 // me is the user whose session the request came with.
-func (h *handlers) me(ctx context.Context) (api.User, error) {
-	id := who(ctx).user
+func (a *authenticator) me(ctx context.Context) (api.User, error) {
+	id := callerOf(ctx).user
 	if id == "" {
 		return api.User{}, api.Errorf(api.CodeState, "an API key is no user: it has no password and no sessions").WithHint("log in: basalt login --email …")
 	}
-	return stored[api.User](ctx, h.Server, api.KindUser, string(id))
+	return stored[api.User](ctx, a, api.KindUser, string(id))
 }
 
 // ListSessions of the caller's.
-func (h *handlers) ListSessions(ctx context.Context, _ in[none, none]) (*api.SessionList, error) {
-	u, err := h.me(ctx)
+func (a *authenticator) ListSessions(ctx context.Context) (*api.SessionList, error) {
+	u, err := a.me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	sessions, err := a.sessionsOf(ctx, api.UserID(u.Meta.ID))
 	out := api.SessionList{Items: []api.Session{}}
 	for _, s := range sessions {
-		if holds(s, u, h.opts.Now()) {
-			s.Current = s.Meta.ID == who(ctx).id
+		if holds(s, u, a.opts.Now()) {
+			s.Current = s.Meta.ID == callerOf(ctx).id
 			out.Items = append(out.Items, s)
 		}
 	}
@@ -116,27 +117,27 @@ func (h *handlers) ListSessions(ctx context.Context, _ in[none, none]) (*api.Ses
 }
 
 // DeleteSession ends one of the caller's.
-func (h *handlers) DeleteSession(ctx context.Context, r in[none, none]) (*api.Session, error) {
-	s, err := h.endSession(ctx, r.ID)
+func (a *authenticator) DeleteSession(ctx context.Context, id string) (*api.Session, error) {
+	s, err := a.endSession(ctx, id)
 	return &s, err
 }
 
 // Logout ends the session that the request came with.
-func (h *handlers) Logout(ctx context.Context, _ in[none, none]) (*api.Session, error) {
-	if who(ctx).user == "" {
-		_, err := h.me(ctx)
+func (a *authenticator) Logout(ctx context.Context) (*api.Session, error) {
+	if callerOf(ctx).user == "" {
+		_, err := a.me(ctx)
 		return nil, err
 	}
-	s, err := h.endSession(ctx, who(ctx).id)
+	s, err := a.endSession(ctx, callerOf(ctx).id)
 	return &s, err
 }
 
-func (h *handlers) endSession(ctx context.Context, id string) (api.Session, error) {
-	u, err := h.me(ctx)
+func (a *authenticator) endSession(ctx context.Context, id string) (api.Session, error) {
+	u, err := a.me(ctx)
 	if err != nil {
 		return api.Session{}, err
 	}
-	o, err := h.opts.Store.Get(ctx, api.KindSession, id)
+	o, err := a.opts.Store.Get(ctx, api.KindSession, id)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -145,8 +146,8 @@ func (h *handlers) endSession(ctx context.Context, id string) (api.Session, erro
 		return s, err
 	}
 	if string(s.Spec.User) != u.Meta.ID {
-		return api.Session{}, notFound(api.KindSession, id)
+		return api.Session{}, api.Errorf(api.CodeNotFound, "%s %s does not exist", api.KindSession, id)
 	}
-	_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
+	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
 	return s, err
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
-
-// linkLife is how long a token that sets a password is good.
-const linkLife = 3 * 24 * time.Hour
 
 // userSpec turns the grants' names into ids and validates. The caller grants no
 // more than it has, and the credentials stay the server's.
@@ -65,14 +61,6 @@ func (h *handlers) grantScope(ctx context.Context, g *api.Grant, field string) e
 	return nil
 }
 
-// newLink is a token that sets a password, and what is kept of it.
-func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink {
-	token, hash := newToken(id)
-	end := now.UTC().Add(linkLife).Truncate(time.Second)
-	c.LinkHash, c.LinkExpiresAt = hash, &end
-	return api.PasswordLink{Token: token, ExpiresAt: end}
-}
-
 // CreateUser makes one without a password; the answer holds a token that sets
 // it, which is nowhere else, so this takes no Idempotency-Key.
 func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
@@ -121,7 +109,7 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 
 // userDeleted deletes a user's sessions, and who it is elsewhere, along with it.
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
-	mine, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	mine, err := h.auth.sessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +140,7 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	}
 	link := newLink(u.Meta.ID, &c, h.opts.Now())
-	return &link, h.keep(ctx, u, c)
+	return &link, h.auth.keep(ctx, u, c)
 }
 
 // shownStatus says that there is a password or a code, and no more of them.
@@ -160,23 +148,4 @@ func shownStatus(u api.User, verified bool) api.UserStatus {
 	c := credentials(u)
 	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
-}
-
-// credentials of a user, to change.
-func credentials(u api.User) api.UserCredentials {
-	if u.Spec.Credentials == nil {
-		return api.UserCredentials{}
-	}
-	c := *u.Spec.Credentials
-	c.RecoveryCodes = slices.Clone(c.RecoveryCodes)
-	return c
-}
-
-// keep writes a user's credentials at the revision that was read.
-func (h *handlers) keep(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
-	u.Spec.Credentials = &c
-	_, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
-		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),
-	}}, with...)})
-	return err
 }
