@@ -58,7 +58,7 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	}
 	me := who(ctx)
 	wanted := func(o api.Object) bool {
-		return me.sees(o) && selector.Matches(o.Meta.Labels) && (q.only == nil || q.only(o))
+		return me.Sees(o) && selector.Matches(o.Meta.Labels) && (q.only == nil || q.only(o))
 	}
 	if q.count {
 		if out.Total, err = h.count(ctx, sq, wanted); err != nil {
@@ -184,7 +184,7 @@ func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, er
 	if len(idempotency) > 128 {
 		return "", api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
 	}
-	return who(ctx).id + "/" + string(kind) + "/" + idempotency, nil
+	return who(ctx).ID + "/" + string(kind) + "/" + idempotency, nil
 }
 
 // named says "exists already" with the name, and what to do.

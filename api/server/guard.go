@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 const (
@@ -65,39 +66,39 @@ func nodeOf(o api.Object) api.NodeID {
 
 // who is the identity that the guard put there. It panics without one, so that
 // an operation that slipped past the guard cannot act.
-func who(ctx context.Context) identity { return callerOf(ctx) }
+func who(ctx context.Context) auth.Identity { return auth.Caller(ctx) }
 
 // guard stands before an operation, and before its body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
-	allowed, known := rights[op]
+	allowed, known := auth.Rights[op]
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			ctx := withRequest(c.Request().Context(), op, c.Request())
+			ctx := auth.WithRequest(c.Request().Context(), op, c.Request())
 			if !known {
 				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
 			}
 			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
-				ctx = withStale(s.opts.Stale(ctx))
+				ctx = auth.WithStale(s.opts.Stale(ctx))
 			}
-			if allowed != everybody {
+			if allowed != auth.Everybody {
 				since := s.opts.Store.Revision() // before it is looked at
-				id, err := s.auth.identify(ctx, c.Request())
+				id, err := s.auth.Identify(ctx, c.Request())
 				if err != nil {
 					return err
 				}
-				if !allowed.has(id.role) {
-					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes role %s", allowed.words())
+				if !allowed.Has(id.Role) {
+					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.Role).WithHint("it takes role %s", allowed.Words())
 				}
-				if err := id.may(op); err != nil {
+				if err := id.May(op); err != nil {
 					return err
 				}
-				if err := id.hasFactor(op); err != nil {
+				if err := id.HasFactor(op); err != nil {
 					return err
 				}
-				if err := id.comesFrom(clientAddress(c.Request())); err != nil {
+				if err := id.ComesFrom(auth.ClientAddress(c.Request())); err != nil {
 					return err
 				}
-				ctx = withIdentity(ctx, id)
+				ctx = auth.WithIdentity(ctx, id)
 				var cancel context.CancelFunc = func() {}
 				switch {
 				case op == "Watch": // sees for itself whether the key goes, in order

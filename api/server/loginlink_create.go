@@ -13,7 +13,7 @@ func (h *handlers) CreateServiceLoginLink(ctx context.Context, r in[none, none])
 		if err != nil {
 			return api.LoginLink{}, err
 		}
-		return h.auth.newLoginLink(ctx, u, grantOf(s.Spec))
+		return h.auth.NewLoginLink(ctx, u, grantOf(s.Spec))
 	})
 	return &link, err
 }
@@ -29,11 +29,11 @@ func (h *handlers) CreateUserLoginLink(ctx context.Context, r in[api.CreateUserL
 		if err != nil {
 			return api.LoginLink{}, err
 		}
-		g, err := h.auth.chosen(ctx, u, r.Params.Organization, r.Params.Project)
+		g, err := h.auth.Chosen(ctx, u, r.Params.Organization, r.Params.Project)
 		if err != nil {
 			return api.LoginLink{}, err
 		}
-		return h.auth.newLoginLink(ctx, u, g)
+		return h.auth.NewLoginLink(ctx, u, g)
 	})
 	return &link, err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // operation is what openapi.yaml says of one; they are in operations.gen.go.
@@ -88,7 +89,7 @@ func (s *Server) register() error {
 // serve answers an operation of openapi.yaml by f, behind its guard.
 func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]) (*R, error)) {
 	o, known := contract[name]
-	if _, guarded := rights[name]; !known || !guarded {
+	if _, guarded := auth.Rights[name]; !known || !guarded {
 		r.missing = append(r.missing, name)
 		return
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
@@ -44,7 +45,7 @@ type Options struct {
 	NewVolumeKey func(context.Context) (wrapped string, err error)
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
-	Secrets Secrets
+	Secrets auth.Secrets
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role
@@ -64,7 +65,7 @@ type Options struct {
 type Server struct {
 	opts    Options
 	echo    *echo.Echo
-	auth    *authenticator
+	auth    *auth.Authenticator
 	bridges bridges
 	alerts  alertBoard
 	// parents of organizations, both as ids: they do not change.
@@ -90,7 +91,7 @@ func New(opts Options) (*Server, error) {
 	}
 	opts.Store = audited{referring{opts.Store}}
 	s := &Server{opts: opts, echo: echo.New(), alerts: alertBoard{turn: make(chan struct{}, 1)}}
-	s.auth = newAuthenticator(authOptions{Store: opts.Store, Secrets: opts.Secrets, RequireTotp: opts.RequireTotp, Stale: opts.Stale, URLs: opts.URLs,
+	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, RequireTotp: opts.RequireTotp, Stale: opts.Stale, URLs: opts.URLs,
 		Log: opts.Log, Now: opts.Now, Passwords: opts.Passwords, KeyRate: opts.KeyRate, ParentIn: s.parentIn, PaysIn: s.paysIn})
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}

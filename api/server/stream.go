@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // whileHolds is a context that ends when the caller's key or session does, for
 // what lasts. since is a revision from before it was found good.
-func (s *Server) whileHolds(ctx context.Context, id identity, since int64) (context.Context, context.CancelFunc, error) {
+func (s *Server) whileHolds(ctx context.Context, id auth.Identity, since int64) (context.Context, context.CancelFunc, error) {
 	ctx, cancel := s.untilExpiry(ctx, id)
 	events, err := s.opts.Store.Watch(ctx, since)
 	if err != nil {
@@ -16,7 +18,7 @@ func (s *Server) whileHolds(ctx context.Context, id identity, since int64) (cont
 	go func() {
 		defer cancel() // also when the store ends the watch: better no stream than one that nobody ends
 		for e := range events {
-			if id.ended(e) {
+			if id.Ended(e) {
 				return
 			}
 		}
@@ -25,9 +27,9 @@ func (s *Server) whileHolds(ctx context.Context, id identity, since int64) (cont
 }
 
 // untilExpiry is a context that ends when the caller's key or session is over.
-func (s *Server) untilExpiry(ctx context.Context, id identity) (context.Context, context.CancelFunc) {
-	if id.expiresAt == nil {
+func (s *Server) untilExpiry(ctx context.Context, id auth.Identity) (context.Context, context.CancelFunc) {
+	if id.ExpiresAt == nil {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, id.expiresAt.Sub(s.opts.Now()))
+	return context.WithTimeout(ctx, id.ExpiresAt.Sub(s.opts.Now()))
 }

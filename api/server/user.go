@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // userSpec turns the grants' names into ids and validates. The caller grants no
@@ -26,8 +27,8 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 		err := h.grantScope(ctx, g, at)
 		switch {
 		case err != nil:
-		case !who(ctx).grants(g.Role, g.Organization, g.Project) && roleBits[g.Role] != 0:
-			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).role, g.Role).At(at + "role")
+		case !who(ctx).Grants(g.Role, g.Organization, g.Project) && auth.RoleBits[g.Role] != 0:
+			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).Role, g.Role).At(at + "role")
 		case g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "":
 			err = api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
 		}
@@ -70,11 +71,11 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if placeErr != nil && !ofMeta(placeErr) {
 		return nil, placeErr
 	}
-	if !who(ctx).reaches(m.Organization, "") {
+	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "a user belongs to an organization that you manage").At("meta.organization")
 	}
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
-	link := newLink(id, credentials, h.opts.Now())
+	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
 	if err := api.Join(placeErr, err); err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none
 func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*api.User, error) {
 	to.Meta.Name = api.Login(to.Meta.Name)
 	o, err := update(ctx, h, api.KindUser, ref, to.Meta, func(old api.User) (any, error) {
-		kept := credentials(old)
+		kept := auth.Credentials(old)
 		if to.Spec.Disabled && !old.Spec.Disabled {
 			kept.Epoch++
 		}
@@ -109,7 +110,7 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 
 // userDeleted deletes a user's sessions, and who it is elsewhere, along with it.
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
-	mine, err := h.auth.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	mine, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, 
 	if err != nil {
 		return nil, err
 	}
-	with := endAll(mine)
+	with := auth.EndAll(mine)
 	for _, k := range known {
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}
@@ -134,18 +135,18 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := auth.Credentials(u)
 	c.PasswordHash, c.Epoch = "", c.Epoch+1
 	if r.Body.Totp {
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	}
-	link := newLink(u.Meta.ID, &c, h.opts.Now())
-	return &link, h.auth.keep(ctx, u, c)
+	link := auth.NewPasswordLink(u.Meta.ID, &c, h.opts.Now())
+	return &link, h.auth.Keep(ctx, u, c)
 }
 
 // shownStatus says that there is a password or a code, and no more of them.
 func shownStatus(u api.User, verified bool) api.UserStatus {
-	c := credentials(u)
+	c := auth.Credentials(u)
 	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
 }

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -19,8 +19,8 @@ const (
 )
 
 // ChangePassword of the caller's: all sessions end, and a new one begins.
-func (a *authenticator) ChangePassword(ctx context.Context, in *api.PasswordChange) (*api.Session, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChange) (*api.Session, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -30,31 +30,31 @@ func (a *authenticator) ChangePassword(ctx context.Context, in *api.PasswordChan
 	if err := a.confirmed(ctx, &u, "old", in.Old); err != nil {
 		return nil, err
 	}
-	c, me := credentials(u), callerOf(ctx)
+	c, me := Credentials(u), Caller(ctx)
 	if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.New); err != nil {
 		return nil, err
 	}
 	c.Epoch++
-	old, err := a.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
-	begin, s := a.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx)))
-	return &s, a.keep(ctx, u, c, append(endAll(old), begin)...)
+	begin, s := a.newSession(u, api.Grant{Role: me.Role, Organization: me.Org, Project: me.Project}, c.Epoch, addressOf(Request(ctx)))
+	return &s, a.Keep(ctx, u, c, append(EndAll(old), begin)...)
 }
 
 // confirmed asks for the password once more, and then for what else it is given;
 // guessing either is slowed down as at the login.
-func (a *authenticator) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
+func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
 	now := a.opts.Now().UTC()
-	try, err := a.tried(ctx, u, u.Meta.Name, addressOf(request(ctx)), now)
+	try, err := a.tried(ctx, u, u.Meta.Name, addressOf(Request(ctx)), now)
 	if err != nil {
 		return err
 	}
 	if len(password) > maxSecretText {
 		password = ""
 	}
-	ok, err := a.opts.Passwords.Check(try.turn(ctx), credentials(*u).PasswordHash, password)
+	ok, err := a.opts.Passwords.Check(try.turn(ctx), Credentials(*u).PasswordHash, password)
 	if err == nil && !ok {
 		err = api.Errorf(api.CodeForbidden, "the password is wrong").At(field)
 	}
@@ -70,20 +70,20 @@ func (a *authenticator) confirmed(ctx context.Context, u *api.User, field, passw
 }
 
 // SetPassword with the token of a new or reset user, once.
-func (a *authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
+func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
 	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
 	id, secret, ok := parseToken(in.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
-		return nil, a.refused(request(ctx), in.Token, refused, now)
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
 	}
 	u, err := stored[api.User](ctx, a, api.KindUser, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
-		return nil, a.refused(request(ctx), in.Token, refused, now)
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
 	}
 	if err := api.ValidatePassword("password", in.Password, u.Meta.Name); err != nil {
 		return nil, err
@@ -92,33 +92,33 @@ func (a *authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) 
 		return nil, err
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
-	return &api.PasswordSet{Email: u.Meta.Name}, a.keep(by(ctx, u), u, c)
+	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(by(ctx, u), u, c)
 }
 
 // BeginTOTP makes a secret, which counts once a code of it was seen.
-func (a *authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if c.TotpSecret != "" {
 		return nil, api.Errorf(api.CodeState, "one-time codes are on already").WithHint("turn them off first")
 	}
 	secret := totp.NewSecret()
-	if c.TotpPending, err = a.sealed(ctx, secret); err != nil {
+	if c.TotpPending, err = a.Sealed(ctx, secret); err != nil {
 		return nil, err
 	}
-	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.keep(ctx, u, c)
+	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.Keep(ctx, u, c)
 }
 
 // ConfirmTOTP turns one-time codes on.
-func (a *authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api.RecoveryCodes, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api.RecoveryCodes, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if c.TotpPending == "" {
 		return nil, api.Errorf(api.CodeState, "there is no secret to confirm").WithHint("POST /v1/totp makes one")
 	}
@@ -142,20 +142,20 @@ func (a *authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	}
 	u.Status.TotpStep = step
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.RecoveryCodes{Codes: plain}, a.keep(ctx, u, c, note)
+	return &api.RecoveryCodes{Codes: plain}, a.Keep(ctx, u, c, note)
 }
 
 // DisableTOTP turns them off, with the password and a code.
-func (a *authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*api.PasswordSet, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*api.PasswordSet, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, me := credentials(u), callerOf(ctx)
+	c, me := Credentials(u), Caller(ctx)
 	if c.TotpSecret == "" {
 		return nil, api.Errorf(api.CodeState, "one-time codes are off already")
 	}
-	required, err := a.requiresTotp(ctx, api.Grant{Role: me.role, Organization: me.org})
+	required, err := a.requiresTotp(ctx, api.Grant{Role: me.Role, Organization: me.Org})
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (a *authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	}
 	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.PasswordSet{Email: u.Meta.Name}, a.keep(ctx, u, c, note)
+	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(ctx, u, c, note)
 }
 
 // recoveryHash is what is kept of a recovery code: it is random, so that a slow
@@ -185,15 +185,15 @@ func recoveryHash(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sealed and unsealed keep secrets as backup targets' are kept.
-func (a *authenticator) sealed(ctx context.Context, secret string) (string, error) {
+// Sealed and unsealed keep secrets as backup targets' are kept.
+func (a *Authenticator) Sealed(ctx context.Context, secret string) (string, error) {
 	if a.opts.Secrets == nil {
 		return secret, nil
 	}
 	return a.opts.Secrets.Seal(ctx, secret)
 }
 
-func (a *authenticator) unsealed(ctx context.Context, sealed string) (string, error) {
+func (a *Authenticator) unsealed(ctx context.Context, sealed string) (string, error) {
 	if a.opts.Secrets == nil {
 		return sealed, nil
 	}

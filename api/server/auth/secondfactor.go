@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -18,7 +18,7 @@ var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword
 
 // requiresTotp reports whether a grant needs one-time codes. An organization's
 // change is heard of as soon as this node has it.
-func (a *authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
+func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
 	if slices.Contains(a.opts.RequireTotp, g.Role) {
 		return true, nil
 	}
@@ -39,9 +39,9 @@ func (a *authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, er
 	return org.Spec.RequireTotp, err
 }
 
-// hasFactor refuses what a session without a required second factor may not do.
-func (i identity) hasFactor(op string) error {
-	if !i.needsTotp || slices.Contains(withoutTotp, op) {
+// HasFactor refuses what a session without a required second factor may not do.
+func (i Identity) HasFactor(op string) error {
+	if !i.NeedsTotp || slices.Contains(withoutTotp, op) {
 		return nil
 	}
 	return api.Errorf(api.CodeForbidden, "one-time codes are required of you, and you have none").At("totp").

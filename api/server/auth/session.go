@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -26,31 +26,31 @@ func holds(s api.Session, u api.User, now time.Time) bool {
 	}
 	// usedAt is to the hour.
 	return now.Before(s.Spec.ExpiresAt) && now.Before(used.Add(sessionIdle+touchEvery)) && s.Meta.DeletedAt == nil &&
-		u.Meta.DeletedAt == nil && !u.Spec.Disabled && credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
+		u.Meta.DeletedAt == nil && !u.Spec.Disabled && Credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
 }
 
 // sessionIdentity is whom a session's token stands for.
-func (a *authenticator) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
+func (a *Authenticator) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (Identity, error) {
 	session, err := stored[api.Session](ctx, a, api.KindSession, id)
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	u, err := stored[api.User](ctx, a, api.KindUser, string(session.Spec.User))
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	if !sameHash(secret, session.Spec.Hash) || !holds(session, u, now) {
-		return identity{}, errRefused
+		return Identity{}, errRefused
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
-	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
-	if c := credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
-		if me.needsTotp, err = a.requiresTotp(ctx, g); err != nil {
-			return identity{}, err
+	me := Identity{ID: id, Name: u.Meta.Name, User: session.Spec.User, Role: g.Role, Org: g.Organization, Project: g.Project,
+		ExpiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, ParentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
+	if c := Credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
+		if me.NeedsTotp, err = a.requiresTotp(ctx, g); err != nil {
+			return Identity{}, err
 		}
 	}
-	me.ended = func(e api.Event) bool {
+	me.Ended = func(e api.Event) bool {
 		switch {
 		case e.Object.Kind == api.KindSession && e.Object.Meta.ID == id:
 			return e.Type == api.EventRemove
@@ -63,15 +63,16 @@ func (a *authenticator) sessionIdentity(ctx context.Context, id string, secret [
 	return me, nil
 }
 
-// sessionsOf a user, oldest first. They lie in the user's id as in a project, of
+// SessionsOf a user, oldest first. They lie in the user's id as in a project, of
 // which the store has an index: a login need not look at everybody's.
-func (a *authenticator) sessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
+func (a *Authenticator) SessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
 	sessions, err := pages.All[api.Session](ctx, a.opts.Store, api.ListQuery{Kind: api.KindSession, Project: string(user)})
 	slices.SortFunc(sessions, func(a, b api.Session) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
 	return sessions, err
 }
 
-func endAll(sessions []api.Session) []api.Command {
+// EndAll returns the commands that end sessions.
+func EndAll(sessions []api.Session) []api.Command {
 	var out []api.Command
 	for _, s := range sessions {
 		out = append(out, api.Command{Op: api.OpDelete, Kind: api.KindSession, ID: s.Meta.ID, Expect: api.AnyRevision})
@@ -80,9 +81,9 @@ func endAll(sessions []api.Session) []api.Command {
 }
 
 // newSession is the command that begins one, and the session as its owner sees it.
-func (a *authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
+func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
 	id := api.RandomID(api.KindSession)
-	token, hash := newToken(id)
+	token, hash := NewToken(id)
 	now := a.opts.Now().UTC()
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
 		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
@@ -90,9 +91,9 @@ func (a *authenticator) newSession(u api.User, g api.Grant, epoch int64, address
 	return cmd, s
 }
 
-// me is the user whose session the request came with.
-func (a *authenticator) me(ctx context.Context) (api.User, error) {
-	id := callerOf(ctx).user
+// Me is the user whose session the request came with.
+func (a *Authenticator) Me(ctx context.Context) (api.User, error) {
+	id := Caller(ctx).User
 	if id == "" {
 		return api.User{}, api.Errorf(api.CodeState, "an API key is no user: it has no password and no sessions").WithHint("log in: basalt login --email …")
 	}
@@ -100,16 +101,16 @@ func (a *authenticator) me(ctx context.Context) (api.User, error) {
 }
 
 // ListSessions of the caller's.
-func (a *authenticator) ListSessions(ctx context.Context) (*api.SessionList, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) ListSessions(ctx context.Context) (*api.SessionList, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := a.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	sessions, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	out := api.SessionList{Items: []api.Session{}}
 	for _, s := range sessions {
 		if holds(s, u, a.opts.Now()) {
-			s.Current = s.Meta.ID == callerOf(ctx).id
+			s.Current = s.Meta.ID == Caller(ctx).ID
 			out.Items = append(out.Items, s)
 		}
 	}
@@ -117,23 +118,23 @@ func (a *authenticator) ListSessions(ctx context.Context) (*api.SessionList, err
 }
 
 // DeleteSession ends one of the caller's.
-func (a *authenticator) DeleteSession(ctx context.Context, id string) (*api.Session, error) {
+func (a *Authenticator) DeleteSession(ctx context.Context, id string) (*api.Session, error) {
 	s, err := a.endSession(ctx, id)
 	return &s, err
 }
 
 // Logout ends the session that the request came with.
-func (a *authenticator) Logout(ctx context.Context) (*api.Session, error) {
-	if callerOf(ctx).user == "" {
-		_, err := a.me(ctx)
+func (a *Authenticator) Logout(ctx context.Context) (*api.Session, error) {
+	if Caller(ctx).User == "" {
+		_, err := a.Me(ctx)
 		return nil, err
 	}
-	s, err := a.endSession(ctx, callerOf(ctx).id)
+	s, err := a.endSession(ctx, Caller(ctx).ID)
 	return &s, err
 }
 
-func (a *authenticator) endSession(ctx context.Context, id string) (api.Session, error) {
-	u, err := a.me(ctx)
+func (a *Authenticator) endSession(ctx context.Context, id string) (api.Session, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -148,6 +149,6 @@ func (a *authenticator) endSession(ctx context.Context, id string) (api.Session,
 	if string(s.Spec.User) != u.Meta.ID {
 		return api.Session{}, api.Errorf(api.CodeNotFound, "%s %s does not exist", api.KindSession, id)
 	}
-	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
+	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: EndAll([]api.Session{s})})
 	return s, err
 }

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"crypto/rand"
@@ -18,8 +18,8 @@ const (
 	secretBytes = 32
 )
 
-// newToken of an object, and the hash that is kept of it.
-func newToken(id string) (token, hash string) {
+// NewToken of an object, and the hash that is kept of it.
+func NewToken(id string) (token, hash string) {
 	var secret [secretBytes]byte
 	_, _ = rand.Read(secret[:]) // never fails: it ends the process instead
 	sum := sha256.Sum256(secret[:])
@@ -36,8 +36,8 @@ func sameHash(secret []byte, hash string) bool {
 // nowhere else. The meta's name, organization, project and labels, and the
 // spec's role and expiry are the caller's; basaltd makes its first key so.
 func NewAPIKey(m api.Meta, spec api.APIKeySpec) (api.Command, string) {
-	id := newID(api.KindAPIKey)
-	token, hash := newToken(id)
+	id := api.RandomID(api.KindAPIKey)
+	token, hash := NewToken(id)
 	spec.Hash = hash
 	return api.Command{
 		Op: api.OpPutSpec, Kind: api.KindAPIKey, ID: id, Name: m.Name, Organization: m.Organization,

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
-// authStore keeps users, their sessions and keys. Package api/storetest says what each
+// Store keeps users, their sessions and keys. Package api/storetest says what each
 // method does.
-type authStore interface {
+type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
 	List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
@@ -27,9 +27,9 @@ type Secrets interface {
 	Open(ctx context.Context, sealed string) (secret string, err error)
 }
 
-// authOptions of an authenticator; all but Secrets, RequireTotp and Stale are needed.
-type authOptions struct {
-	Store   authStore
+// Options of an authenticator; all but Secrets, RequireTotp and Stale are needed.
+type Options struct {
+	Store   Store
 	Secrets Secrets // nil: secrets are kept as they are
 	// Passwords hashes them.
 	Passwords *password.Hasher
@@ -47,15 +47,15 @@ type authOptions struct {
 	// ParentIn is the reseller of an organization, and PaysIn says which price
 	// books an organization has to do with, while a request lasts.
 	ParentIn func(context.Context) func(organization string) string
-	PaysIn   func(context.Context) func(organization string) priceBooks
+	PaysIn   func(context.Context) func(organization string) PriceBooks
 	Now      func() time.Time
 	Log      *slog.Logger
 }
 
-// authenticator knows who asks: by a key or session, which it checks, and by what
+// Authenticator knows who asks: by a key or session, which it checks, and by what
 // begins a session: a password, an identity provider, a link.
-type authenticator struct {
-	opts authOptions
+type Authenticator struct {
+	opts Options
 	keys *limiter // requests, by key
 	// Wrong tokens, by the credential that they name and by address.
 	wrong, denied *limiter
@@ -70,8 +70,9 @@ type authenticator struct {
 	touched sync.Map
 }
 
-func newAuthenticator(o authOptions) *authenticator {
-	return &authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
+// New returns an authenticator with nothing counted yet.
+func New(o Options) *Authenticator {
+	return &Authenticator{opts: o, keys: newLimiter(o.KeyRate, 4*o.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
 		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(),
 		oidc: oidc.New(o.Now, o.URLs, o.Log)}
 }

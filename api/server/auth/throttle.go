@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"net/http"
@@ -104,7 +104,7 @@ var errSlow = api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wai
 
 // refused counts a token that was looked at and is not good, and returns why, or
 // errSlow to who has sent many.
-func (a *authenticator) refused(r *http.Request, token string, why error, now time.Time) error {
+func (a *Authenticator) refused(r *http.Request, token string, why error, now time.Time) error {
 	id, _, ok := parseToken(token)
 	if ok && !a.wrong.take(id, now) {
 		return errSlow

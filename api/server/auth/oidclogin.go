@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func errProvider() error {
 }
 
 // ListLoginProviders are names that anybody may know.
-func (a *authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProviders, error) {
+func (a *Authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProviders, error) {
 	out := api.LoginProviders{Names: []string{}}
 	providers, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
 	for _, p := range providers {
@@ -50,7 +50,7 @@ func (a *authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProvi
 }
 
 // client of a provider, for one login.
-func (a *authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
+func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
 	c := oidc.Client{Issuer: p.Spec.Issuer, ID: p.Spec.ClientID, Redirect: redirect, Scopes: p.Spec.Scopes}
 	if p.Spec.ClientSecret == "" {
 		return c, nil
@@ -61,11 +61,11 @@ func (a *authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, 
 }
 
 // BeginOIDCLogin answers where to send the browser.
-func (a *authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (*api.OIDCFlow, error) {
+func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (*api.OIDCFlow, error) {
 	if a.opts.Secrets == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server cannot seal a login")
 	}
-	if !a.flows.take(addressOf(request(ctx)), a.opts.Now()) {
+	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return nil, api.Errorf(api.CodeRateLimited, "too many logins begin").WithHint("try again in a second")
 	}
 	found, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: in.Provider})
@@ -95,7 +95,7 @@ func (a *authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 }
 
 // openFlow that this cluster has sealed, for this login, lately.
-func (a *authenticator) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
+func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
 	over := api.Errorf(api.CodeUnauthenticated, "this login is not one that was begun here, or it is over").WithHint("log in again")
 	if a.opts.Secrets == nil || sealed == "" || len(sealed) > 8<<10 {
 		return f, over
@@ -111,11 +111,11 @@ func (a *authenticator) openFlow(ctx context.Context, sealed, state string) (f f
 }
 
 // FinishOIDCLogin begins a session with the provider's code.
-func (a *authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish) (*api.Session, error) {
+func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish) (*api.Session, error) {
 	if in.Flow == "" || in.State == "" || in.Code == "" {
 		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are needed").At("flow").WithHint("the flow is in the answer that began the login, the others are in the address that the browser came back to")
 	}
-	now, address := a.opts.Now().UTC(), addressOf(request(ctx))
+	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
 	f, err := a.openFlow(ctx, in.Flow, in.State)
 	if err != nil {
 		return nil, err
@@ -144,12 +144,12 @@ func (a *authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	if err != nil {
 		return nil, err
 	}
-	g, err := a.chosen(ctx, u, in.Organization, in.Project)
+	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
 	if err != nil {
 		return nil, err
 	}
 	// What one session has begun with no other does, whatever the provider says.
-	s, err := a.begin(by(ctx, u), u, credentials(u), g, address, now, "oidc-login:"+f.ID)
+	s, err := a.begin(by(ctx, u), u, Credentials(u), g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return nil, api.Errorf(api.CodeUnauthenticated, "this login was used already, or somebody logged in as you at the same moment").WithHint("log in again")
 	}
@@ -160,7 +160,7 @@ func (a *authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 // subject, with the grants that its claims give now; a new one where the
 // provider may make them. An e-mail address alone makes nobody the user of
 // that name.
-func (a *authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
+func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
 	id, grants := api.ExternalIdentityID(p.Spec.Issuer, c.Subject), p.Spec.GrantsOf(c.All)
 	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
@@ -189,7 +189,7 @@ func (a *authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	return u, nil
 }
 
-func (a *authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
+func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
 	if !p.Spec.Create || len(grants) == 0 {
 		return api.User{}, api.Errorf(api.CodeForbidden, "you are known to the identity provider, but not here").WithHint("ask your administrator")
 	}

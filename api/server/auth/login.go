@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"cmp"
@@ -25,17 +25,17 @@ func errLogin() error {
 
 // Login begins a session. An unknown user costs a derivation as a known one
 // does, and gets the same answer.
-func (a *authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Session, error) {
+func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Session, error) {
 	email := api.Login(in.Email)
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
 	}
-	now, address := a.opts.Now().UTC(), addressOf(request(ctx))
+	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
 	place, err := a.loginPlace(ctx, in.Organization)
 	if err != nil {
 		return nil, err
 	}
-	u, err := a.userFor(ctx, email, place)
+	u, err := a.UserFor(ctx, email, place)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (a *authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	ok, err := a.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (a *authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it said whose user, and not which grant
 		place, in.Organization = "", ""
 	}
-	g, err := a.chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
+	g, err := a.Chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a *authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 // loginPlace is the organization that a login names: by its id, by a name that no
 // reseller's customer can have too, or as RESELLER/CUSTOMER. Empty: none, and then
 // only the grants that the user has tell what the name means.
-func (a *authenticator) loginPlace(ctx context.Context, ref string) (string, error) {
+func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		return "", nil
 	}
@@ -109,12 +109,12 @@ func (a *authenticator) loginPlace(ctx context.Context, ref string) (string, err
 	return id, err
 }
 
-// userFor is the one user whose password a login is checked against, or nobody:
+// UserFor is the one user whose password a login is checked against, or nobody:
 // of the organization that it names whose user has that address, or to whom
 // something was granted there; without one whose address it is in the whole
 // cluster. What users other organizations have changes nothing about it, so that
 // nobody learns of them by logging in, and nobody keeps another out by an address.
-func (a *authenticator) userFor(ctx context.Context, email, organization string) (found api.User, err error) {
+func (a *Authenticator) UserFor(ctx context.Context, email, organization string) (found api.User, err error) {
 	best := 0
 	var broken error
 	err = pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Name: email}, func(o api.Object) bool {
@@ -165,7 +165,7 @@ func (a attempt) turn(ctx context.Context) context.Context {
 }
 
 // forgive gives back what a good password's try has taken.
-func (a *authenticator) forgive(try attempt, now time.Time) {
+func (a *Authenticator) forgive(try attempt, now time.Time) {
 	a.guesses.forgive(try.key, now)
 	if !try.behind {
 		a.logins.give(try.address)
@@ -173,7 +173,7 @@ func (a *authenticator) forgive(try attempt, now time.Time) {
 }
 
 // tried counts a try, or refuses it: see throttle.go.
-func (a *authenticator) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
+func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
 	try, known := attempt{key: email, address: address}, tries{count: u.Status.Failures}
 	if u.Status.FailedAt != nil {
 		known.last = *u.Status.FailedAt
@@ -201,7 +201,7 @@ func (a *authenticator) tried(ctx context.Context, u *api.User, email, address s
 }
 
 // secondFactor checks a one-time or recovery code, and uses it up.
-func (a *authenticator) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
+func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
 	if c.TotpSecret == "" {
 		return nil
 	}
@@ -232,9 +232,9 @@ func (a *authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 	return nil
 }
 
-// chosen is the grant that a session is to be: the only one, or the one that
+// Chosen is the grant that a session is to be: the only one, or the one that
 // was named.
-func (a *authenticator) chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
+func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
 	var fit []api.Grant
 	for _, g := range u.Spec.Grants {
 		if a.called(ctx, api.KindOrganization, g.Organization, organization) && a.called(ctx, api.KindProject, g.Project, project) {
@@ -255,7 +255,7 @@ func (a *authenticator) chosen(ctx context.Context, u api.User, organization, pr
 
 // called reports whether an object has the id or name that was asked for; any
 // has, when nothing was.
-func (a *authenticator) called(ctx context.Context, kind api.Kind, id, ref string) bool {
+func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref string) bool {
 	if ref == "" || ref == id {
 		return true
 	}
@@ -267,10 +267,10 @@ func (a *authenticator) called(ctx context.Context, kind api.Kind, id, ref strin
 }
 
 // begin writes the session, what was used up, and when and where from.
-func (a *authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
+func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
 	begin, s := a.newSession(u, g, c.Epoch, address)
 	begin.Claims = claims
-	old, err := a.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return s, err
 	}
@@ -278,7 +278,7 @@ func (a *authenticator) begin(ctx context.Context, u api.User, c api.UserCredent
 	known := slices.DeleteFunc(slices.Clone(u.Status.Addresses), func(a string) bool { return a == address })
 	u.Status.Addresses = append(known[max(0, len(known)+1-maxAddresses):], address)
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return s, a.keep(ctx, u, c, append([]api.Command{note, begin}, endAll(surplus(old, u, now))...)...)
+	return s, a.Keep(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
 }
 
 // surplus are the sessions that hold no more, and the oldest beyond those that
