@@ -3,7 +3,7 @@ package auth
 import "github.com/basalt-gpu/basalt/api"
 
 // Rights is who may do what: the roles that may, by operationId. What they may
-// do it to is their reach (identity.sees and identity.owns). An operation that
+// do it to is their reach (Identity.Sees and Identity.Owns). An operation that
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var Rights = withKinds(map[string]Roles{
