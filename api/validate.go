@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -22,6 +23,13 @@ var (
 // NewID of a kind from at least 6 random bytes, which the caller brings.
 func NewID(kind Kind, random []byte) string {
 	return kind.Info().IDPrefix + "-" + hex.EncodeToString(random[:6])
+}
+
+// RandomID returns a new id of a kind.
+func RandomID(kind Kind) string {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
+	return NewID(kind, random[:])
 }
 
 // LooksLikeID reports whether s has the form of an id; names must not.

@@ -15,6 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/portaltest"
@@ -82,7 +83,7 @@ func fillForBench(b *testing.B, s *store.Store, url string) {
 			b.Fatal(err)
 		}
 	}
-	key, token := server.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
+	key, token := auth.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
 	_, err := s.Apply(ctx, api.Batch{Commands: []api.Command{key}})
 	must(err)
 	op, err := client.New(client.Options{Server: url, Token: token})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // CreateAPIKey makes a key no stronger and no wider than the caller's. The
@@ -12,8 +13,8 @@ import (
 // Idempotency-Key: a second answer could not hold it.
 func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
 	me, spec := who(ctx), r.Body.Spec
-	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.role, spec.Role).At("spec.role")
-	if roleBits[spec.Role] != 0 && !me.role.Grants(spec.Role) {
+	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.Role, spec.Role).At("spec.role")
+	if auth.RoleBits[spec.Role] != 0 && !me.Role.Grants(spec.Role) {
 		return nil, refused
 	}
 	if spec.Hash+spec.OldHash != "" || spec.OldExpiresAt != nil {
@@ -26,16 +27,16 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 	if err := api.ValidateAPIKey(m, spec, h.opts.Now()); err != nil {
 		return nil, err
 	}
-	if !me.grants(spec.Role, m.Organization, m.Project) {
+	if !me.Grants(spec.Role, m.Organization, m.Project) {
 		return nil, refused
 	}
-	if err := me.covers(spec); err != nil {
+	if err := me.Covers(spec); err != nil {
 		return nil, err
 	}
 	if spec.Role == api.RoleReseller && h.parentOf(ctx, m.Organization) != "" {
 		return nil, api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At("spec.role").WithHint("its keys have role admin")
 	}
-	cmd, token := NewAPIKey(m, spec)
+	cmd, token := auth.NewAPIKey(m, spec)
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{cmd}})
 	if err != nil {
 		return nil, named(err, api.KindAPIKey, m.Name)
@@ -54,7 +55,7 @@ func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, 
 	if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
 		return s, err
 	}
-	return s, who(ctx).covers(s)
+	return s, who(ctx).Covers(s)
 }
 
 // RotateAPIKey makes a new secret; the one before is good for a while.
@@ -67,14 +68,14 @@ func (h *handlers) RotateAPIKey(ctx context.Context, r in[none, api.APIKeyRotati
 	if err != nil {
 		return nil, err
 	}
-	if err := who(ctx).covers(key.Spec); err != nil {
+	if err := who(ctx).Covers(key.Spec); err != nil {
 		return nil, err
 	}
 	keep, err := keptFor(r.Body.KeepSeconds)
 	if err != nil {
 		return nil, err
 	}
-	token, hash := newToken(key.Meta.ID)
+	token, hash := auth.NewToken(key.Meta.ID)
 	s, now := &key.Spec, h.opts.Now().UTC()
 	s.OldHash, s.OldExpiresAt = "", nil
 	if keep > 0 {

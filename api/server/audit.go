@@ -5,24 +5,17 @@ import (
 	"strconv"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // audited is the store with a note in each batch of who asked for it.
 type audited struct{ Store }
 
 func (s audited) Apply(ctx context.Context, b api.Batch) ([]api.Object, error) {
-	if me, ok := ctx.Value(identityKey{}).(identity); ok {
-		op, _ := ctx.Value(operationKey{}).(string)
-		b.Audit = &api.AuditNote{Actor: me.id, Name: me.name, Role: me.role, From: clientAddress(request(ctx)), Operation: op}
+	if me, ok := auth.IdentityOf(ctx); ok {
+		b.Audit = &api.AuditNote{Actor: me.ID, Name: me.Name, Role: me.Role, From: auth.ClientAddress(auth.Request(ctx)), Operation: auth.OperationOf(ctx)}
 	}
 	return s.Store.Apply(ctx, b)
-}
-
-type operationKey struct{}
-
-// by says in the audit trail that a user did it, who has no session yet.
-func by(ctx context.Context, u api.User) context.Context {
-	return context.WithValue(ctx, identityKey{}, identity{id: u.Meta.ID, name: u.Meta.Name})
 }
 
 // ListAuditEvents pages through what was changed in the caller's organization,
@@ -38,10 +31,10 @@ func (h *handlers) ListAuditEvents(ctx context.Context, r in[api.ListAuditEvents
 			return nil, api.Errorf(api.CodeInvalid, "continue is the seq of an event").At("continue")
 		}
 	}
-	if me := who(ctx); r.Params.Organization != "" || me.role != api.RoleOperator {
+	if me := who(ctx); r.Params.Organization != "" || me.Role != api.RoleOperator {
 		ref := r.Params.Organization
 		if ref == "" {
-			ref = me.org
+			ref = me.Org
 		}
 		o, err := h.find(ctx, api.KindOrganization, ref, "", "")
 		if err != nil {

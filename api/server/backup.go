@@ -50,7 +50,7 @@ func (h *handlers) DeleteBackup(ctx context.Context, r in[api.DeleteBackupParams
 
 // forgetBackup takes the agent's finalizer off, which waits for a target.
 func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, err error) {
-	if who(ctx).role != api.RoleOperator {
+	if who(ctx).Role != api.RoleOperator {
 		return b, api.Errorf(api.CodeForbidden, "only an operator leaves something behind in a backup target").
 			WithHint("delete it without forget, or ask your operator")
 	}

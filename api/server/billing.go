@@ -90,7 +90,7 @@ func (e exportResponse) write(w http.ResponseWriter) error {
 // payer is the organization whose use of a period is asked for: the key's own
 // unless it is named.
 func (h *handlers) payer(ctx context.Context, ref string, from, to time.Time) (api.OrganizationID, error) {
-	if ref = cmp.Or(ref, who(ctx).org); ref == "" {
+	if ref = cmp.Or(ref, who(ctx).Org); ref == "" {
 		return "", api.Errorf(api.CodeInvalid, "whose use?").At("organization").WithHint("name an organization")
 	}
 	o, err := h.find(ctx, api.KindOrganization, ref, "", "")

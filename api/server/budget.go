@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // budgetSpec turns the project's name into its id and validates. A seller's
@@ -13,7 +14,7 @@ func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budge
 	if before != nil {
 		old = before.Spec
 	}
-	me, org := who(ctx).role, m.Organization
+	me, org := who(ctx).Role, m.Organization
 	if err := h.mayChange(ctx, old); err != nil {
 		return s, err
 	}
@@ -36,7 +37,7 @@ func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budge
 }
 
 func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
-	if (b.By == api.RoleOperator || b.By == api.RoleReseller) && !sellers.has(who(ctx).role) {
+	if (b.By == api.RoleOperator || b.By == api.RoleReseller) && !auth.Sellers.Has(who(ctx).Role) {
 		return api.Errorf(api.CodeForbidden, "who sells to you has made this budget").WithHint("ask him; you may make another")
 	}
 	return nil

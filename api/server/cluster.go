@@ -5,19 +5,20 @@ import (
 	"net/http"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // Whoami answers the caller's key or session.
 func (h *handlers) Whoami(ctx context.Context, _ in[none, none]) (*api.Identity, error) {
 	me := who(ctx)
-	out := api.Identity{Key: me.id, Name: me.name, Role: me.role,
-		Organization: me.org, Project: me.project, ExpiresAt: me.expiresAt, User: me.user}
-	if me.user == "" {
+	out := api.Identity{Key: me.ID, Name: me.Name, Role: me.Role,
+		Organization: me.Org, Project: me.Project, ExpiresAt: me.ExpiresAt, User: me.User}
+	if me.User == "" {
 		return &out, nil
 	}
-	u, err := h.me(ctx)
-	c := credentials(u)
-	out.HasPassword, out.Totp, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", me.needsTotp
+	u, err := h.auth.Me(ctx)
+	c := auth.Credentials(u)
+	out.HasPassword, out.Totp, out.NeedsTotp = c.PasswordHash != "", c.TotpSecret != "", me.NeedsTotp
 	return &out, err
 }
 

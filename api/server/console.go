@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // OpenInstanceConsole bridges the serial console and a websocket.
@@ -25,7 +26,7 @@ func (b bridge) write(w http.ResponseWriter) error { return b.run(w) }
 
 // bridge to what open gives of the instance.
 func (h *handlers) bridge(ctx context.Context, ref string, open func(Runtime, context.Context, api.InstanceID) (io.ReadWriteCloser, error)) (*bridge, error) {
-	b := &bridge{ctx: ctx, request: request(ctx)}
+	b := &bridge{ctx: ctx, request: auth.Request(ctx)}
 	id, runtime, err := h.reach(ctx, ref, true)
 	if err == nil {
 		b.leave, err = h.bridges.enter(id)

@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // Every operation takes the parameters and the body, and answers with the type, that
@@ -150,7 +151,7 @@ func TestDeclaredErrors(t *testing.T) {
 // errorsOfForm are those that an operation of that form can give, whatever it does.
 func errorsOfForm(method string, item *openapi3.PathItem, op *openapi3.Operation) []int {
 	all := []int{http.StatusInternalServerError}
-	if rights[op.OperationID] != everybody {
+	if auth.Rights[op.OperationID] != auth.Everybody {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable)
 	}
 	if len(wanted(item, op)) > 0 {

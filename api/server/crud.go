@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 const (
@@ -57,7 +58,7 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	}
 	me := who(ctx)
 	wanted := func(o api.Object) bool {
-		return me.sees(o) && selector.Matches(o.Meta.Labels) && (q.only == nil || q.only(o))
+		return me.Sees(o) && selector.Matches(o.Meta.Labels) && (q.only == nil || q.only(o))
 	}
 	if q.count {
 		if out.Total, err = h.count(ctx, sq, wanted); err != nil {
@@ -119,22 +120,7 @@ func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
 // each calls f with every object of a kind that the query selects; f ends it by
 // returning false.
 func (h *handlers) each(ctx context.Context, q api.ListQuery, f func(api.Object) bool) error {
-	q.Limit = maxLimit
-	for {
-		p, err := h.opts.Store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for _, o := range p.Items {
-			if !f(o) {
-				return nil
-			}
-		}
-		if p.Continue == "" {
-			return nil
-		}
-		q.Continue = p.Continue
-	}
+	return pages.Each(ctx, h.opts.Store, q, f)
 }
 
 // decode converts o to T for an answer. What openapi.yaml marks as secret is cleared
@@ -198,7 +184,7 @@ func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, er
 	if len(idempotency) > 128 {
 		return "", api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
 	}
-	return who(ctx).id + "/" + string(kind) + "/" + idempotency, nil
+	return who(ctx).ID + "/" + string(kind) + "/" + idempotency, nil
 }
 
 // named says "exists already" with the name, and what to do.

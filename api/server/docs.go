@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 //go:embed docs.html.tmpl
@@ -159,8 +160,8 @@ func methodOrder(m string) int {
 }
 
 func roleWords(op string) string {
-	if r := rights[op]; r != everybody {
-		return r.words()
+	if r := auth.Rights[op]; r != auth.Everybody {
+		return r.Words()
 	}
 	return "no key needed"
 }

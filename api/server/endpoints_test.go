@@ -15,6 +15,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // matrix is testdata/rights.txt: the roles that may call an operation, and
@@ -250,7 +251,7 @@ func TestPanicsStayInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token := server.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
+	_, token := auth.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
 	r := httptest.NewRequest("GET", "/v1/whoami", nil)
 	r.Header.Set("Authorization", "Bearer "+token)
 	rec := httptest.NewRecorder()

@@ -3,12 +3,12 @@ package server
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 const (
@@ -64,49 +64,41 @@ func nodeOf(o api.Object) api.NodeID {
 	return in.Assignment.Node
 }
 
-type identityKey struct{}
-
 // who is the identity that the guard put there. It panics without one, so that
 // an operation that slipped past the guard cannot act.
-func who(ctx context.Context) identity { return ctx.Value(identityKey{}).(identity) }
-
-type requestKey struct{}
-
-// request is the HTTP request, for the operations that leave HTTP or stream.
-func request(ctx context.Context) *http.Request { return ctx.Value(requestKey{}).(*http.Request) }
+func who(ctx context.Context) auth.Identity { return auth.Caller(ctx) }
 
 // guard stands before an operation, and before its body is read.
 func (s *Server) guard(op string) echo.MiddlewareFunc {
-	allowed, known := rights[op]
+	allowed, known := auth.Rights[op]
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			ctx := context.WithValue(c.Request().Context(), requestKey{}, c.Request())
-			ctx = context.WithValue(ctx, operationKey{}, op)
+			ctx := auth.WithRequest(c.Request().Context(), op, c.Request())
 			if !known {
 				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
 			}
 			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
-				ctx = context.WithValue(s.opts.Stale(ctx), staleKey{}, true)
+				ctx = auth.WithStale(s.opts.Stale(ctx))
 			}
-			if allowed != everybody {
+			if allowed != auth.Everybody {
 				since := s.opts.Store.Revision() // before it is looked at
-				id, err := s.identify(ctx, c)
+				id, err := s.auth.Identify(ctx, c.Request())
 				if err != nil {
 					return err
 				}
-				if !allowed.has(id.role) {
-					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.role).WithHint("it takes role %s", allowed.words())
+				if !allowed.Has(id.Role) {
+					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.Role).WithHint("it takes role %s", allowed.Words())
 				}
-				if err := id.may(op); err != nil {
+				if err := id.May(op); err != nil {
 					return err
 				}
-				if err := id.hasFactor(op); err != nil {
+				if err := id.HasFactor(op); err != nil {
 					return err
 				}
-				if err := id.comesFrom(clientAddress(c.Request())); err != nil {
+				if err := id.ComesFrom(auth.ClientAddress(c.Request())); err != nil {
 					return err
 				}
-				ctx = context.WithValue(ctx, identityKey{}, id)
+				ctx = auth.WithIdentity(ctx, id)
 				var cancel context.CancelFunc = func() {}
 				switch {
 				case op == "Watch": // sees for itself whether the key goes, in order
@@ -138,24 +130,4 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 			return next(c)
 		}
 	}
-}
-
-func (s *Server) identify(ctx context.Context, c echo.Context) (identity, error) {
-	now := s.opts.Now()
-	scheme, token, _ := strings.Cut(c.Request().Header.Get("Authorization"), " ")
-	if token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
-	}
-	id, err := s.authenticate(ctx, token, now)
-	if err != nil {
-		if api.CodeOf(err) == api.CodeUnauthenticated {
-			err = s.refused(c.Request(), token, err, now)
-		}
-		return identity{}, err
-	}
-	if !s.keys.take(id.id, now) {
-		return identity{}, errSlow
-	}
-	s.touch(ctx, id, now)
-	return id, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // What it costs to know who asks and whether it may: the token's hash, the
@@ -37,10 +38,10 @@ func BenchmarkAuthorize(b *testing.B) {
 		{api.RoleMember, "org-000000000002", "prj-000000000002"},
 	} {
 		o := api.Object{Kind: api.KindInstance, Meta: api.Meta{Organization: "org-000000000002", Project: "prj-000000000002"}}
-		cmd, token := NewAPIKey(api.Meta{Name: string(c.role), Organization: c.org, Project: c.project}, api.APIKeySpec{Role: c.role})
+		cmd, token := auth.NewAPIKey(api.Meta{Name: string(c.role), Organization: c.org, Project: c.project}, api.APIKeySpec{Role: c.role})
 		apply(cmd)
 		handler := s.guard("GetInstance")(func(c echo.Context) error {
-			if !who(c.Request().Context()).sees(o) {
+			if !who(c.Request().Context()).Sees(o) {
 				b.Error("not seen")
 			}
 			return nil

@@ -43,6 +43,6 @@ func (h *handlers) providerSpec(ctx context.Context, _ api.Meta, before *api.Ide
 		return s, nil
 	}
 	var err error
-	s.ClientSecret, err = h.sealed(ctx, s.ClientSecret)
+	s.ClientSecret, err = h.auth.Sealed(ctx, s.ClientSecret)
 	return s, err
 }

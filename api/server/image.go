@@ -12,7 +12,7 @@ func (h *handlers) imageSpec(ctx context.Context, m api.Meta, old *api.Image, s 
 	if m.Project == "" {
 		s.Public = true
 	}
-	if s.Public && (old == nil || !old.Spec.Public) && who(ctx).role != api.RoleOperator {
+	if s.Public && (old == nil || !old.Spec.Public) && who(ctx).Role != api.RoleOperator {
 		return s, api.Errorf(api.CodeForbidden, "only an operator may publish an image to every project").At("spec.public")
 	}
 	if err := api.ValidateImage(s); err != nil || old == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // image that a spec refers to: by id, or by name in the project, else among
@@ -11,7 +12,7 @@ import (
 func (h *handlers) image(ctx context.Context, m api.Meta, ref string) (api.Image, error) {
 	me := who(ctx)
 	o, err := h.opts.Store.Get(ctx, api.KindImage, ref)
-	if err == nil && me.sees(o) && usable(o, m) {
+	if err == nil && me.Sees(o) && usable(o, m) {
 		return api.Decode[api.Image](o)
 	}
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
@@ -67,7 +68,7 @@ func (h *handlers) PutImageContent(ctx context.Context, r in[none, stream]) (*ap
 	case image.Meta.DeletedAt != nil:
 		return nil, api.Errorf(api.CodeState, "image %s is being deleted", image.Meta.Name)
 	}
-	if err := h.opts.Runtime.PutImage(ctx, api.ImageID(o.Meta.ID), r.Body, request(ctx).ContentLength); err != nil {
+	if err := h.opts.Runtime.PutImage(ctx, api.ImageID(o.Meta.ID), r.Body, auth.Request(ctx).ContentLength); err != nil {
 		return nil, err
 	}
 	now, err := get[api.Image](ctx, h, api.KindImage, o.Meta.ID, "", "")

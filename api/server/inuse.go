@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // referring is the store with batches that begin to refer to what is there only.
@@ -31,7 +32,7 @@ func (s referring) Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 // sees that: never another tenant's name.
 func (s referring) inUse(ctx context.Context, e api.Error) error {
 	by, err := s.Get(ctx, e.By.Kind, e.By.ID)
-	if me, known := ctx.Value(identityKey{}).(identity); err == nil && known && me.sees(by) {
+	if me, known := auth.IdentityOf(ctx); err == nil && known && me.Sees(by) {
 		e.Message += " by " + string(by.Kind) + " " + by.Meta.Name
 	}
 	e.By = nil

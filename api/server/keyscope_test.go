@@ -14,7 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
-	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
@@ -44,7 +44,7 @@ func (w *world) scoped(t *testing.T, name string, change func(*api.APIKeySpec)) 
 	t.Helper()
 	spec := api.APIKeySpec{Role: api.RoleOperator}
 	change(&spec)
-	cmd, token := server.NewAPIKey(api.Meta{Name: name}, spec)
+	cmd, token := auth.NewAPIKey(api.Meta{Name: name}, spec)
 	w.Apply(t, cmd)
 	return token
 }
@@ -98,7 +98,7 @@ func TestEveryEndpointForEveryScope(t *testing.T) {
 // A scope narrows what the role may, and never more than that.
 func TestScopesOnlyNarrow(t *testing.T) {
 	w := newWorld(t)
-	cmd, token := server.NewAPIKey(api.Meta{Name: "v", Organization: w.acme, Project: w.web}, api.APIKeySpec{Role: api.RoleViewer, Scopes: []string{"instances:write", "nodes:read"}})
+	cmd, token := auth.NewAPIKey(api.Meta{Name: "v", Organization: w.acme, Project: w.web}, api.APIKeySpec{Role: api.RoleViewer, Scopes: []string{"instances:write", "nodes:read"}})
 	w.Apply(t, cmd)
 	for target, want := range map[string]int{"/v1/instances": 200, "/v1/nodes": 403, "/v1/volumes": 403} {
 		if rec := w.call("GET", target, token, ""); rec.Code != want {

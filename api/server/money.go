@@ -14,7 +14,7 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 	switch {
 	case err != nil:
 		return o, at(err, field)
-	case !who(ctx).owns(o):
+	case !who(ctx).Owns(o):
 		return o, api.Errorf(api.CodeForbidden, "organization %s is not your customer", o.Meta.Name).At(field)
 	case h.opts.Billing == nil:
 		return o, api.Errorf(api.CodeUnavailable, "this server does no billing")
@@ -83,7 +83,7 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 	if err := api.ValidateLabels(r.Body.Meta.Labels); err != nil {
 		return nil, err
 	}
-	org, err := h.seller(ctx, cmp.Or(r.Body.Meta.Organization, who(ctx).org), "meta.organization")
+	org, err := h.seller(ctx, cmp.Or(r.Body.Meta.Organization, who(ctx).Org), "meta.organization")
 	if err != nil {
 		return nil, err
 	}

@@ -50,13 +50,6 @@ type Runtime interface {
 	PutImage(ctx context.Context, id api.ImageID, r io.Reader, size int64) error
 }
 
-// Secrets seals what operators give and no client may see: what lies in the
-// store's files and backups is of no use by itself.
-type Secrets interface {
-	Seal(ctx context.Context, secret string) (sealed string, err error)
-	Open(ctx context.Context, sealed string) (secret string, err error)
-}
-
 // Membership answers what the nodes are to each other.
 type Membership interface {
 	Cluster(ctx context.Context) (api.Cluster, error)

@@ -43,7 +43,7 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 	if slices.Equal(old, refs) {
 		return old, nil
 	}
-	if who(ctx).role != api.RoleOperator {
+	if who(ctx).Role != api.RoleOperator {
 		return nil, api.Errorf(api.CodeForbidden, "operators say which price books a reseller offers").At("spec.offers").WithHint("leave it as it was")
 	}
 	var out []api.PriceBookID

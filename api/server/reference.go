@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 // sibling turns a reference, by name or id, to another object of the same
@@ -37,18 +38,5 @@ func clusterwide[T any](ctx context.Context, h *handlers, kind api.Kind, field, 
 
 // all decodes the objects that a query selects, and that are not being deleted.
 func all[T any](ctx context.Context, h *handlers, q api.ListQuery) ([]T, error) {
-	var out []T
-	var broken error
-	err := h.each(ctx, q, func(o api.Object) bool {
-		if o.Meta.DeletedAt != nil {
-			return true
-		}
-		t, err := api.Decode[T](o)
-		out, broken = append(out, t), err
-		return err == nil
-	})
-	if err == nil {
-		err = broken
-	}
-	return out, err
+	return pages.All[T](ctx, h.opts.Store, q)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // parentOf is the reseller of an organization, or none. It does not change, so
@@ -27,9 +28,9 @@ func (s *Server) parentIn(ctx context.Context) func(string) string {
 
 // paysIn says which price books an organization has to do with, while a request
 // lasts. What cannot be read has none.
-func (s *Server) paysIn(ctx context.Context) func(string) priceBooks {
-	return func(organization string) priceBooks {
-		nobody := priceBooks{own: "none"}
+func (s *Server) paysIn(ctx context.Context) func(string) auth.PriceBooks {
+	return func(organization string) auth.PriceBooks {
+		nobody := auth.PriceBooks{Own: "none"}
 		o, err := s.opts.Store.Get(ctx, api.KindOrganization, organization)
 		if err != nil {
 			return nobody
@@ -38,7 +39,7 @@ func (s *Server) paysIn(ctx context.Context) func(string) priceBooks {
 		if err != nil {
 			return nobody
 		}
-		return priceBooks{org.Spec.PriceBook, org.Spec.Offers}
+		return auth.PriceBooks{Own: org.Spec.PriceBook, Offers: org.Spec.Offers}
 	}
 }
 
@@ -46,8 +47,8 @@ func (s *Server) paysIn(ctx context.Context) func(string) priceBooks {
 // caller's own, when that is a reseller.
 func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, error) {
 	me := who(ctx)
-	if ref == "" && me.role == api.RoleReseller {
-		ref = me.org
+	if ref == "" && me.Role == api.RoleReseller {
+		ref = me.Org
 	}
 	if ref == "" {
 		return "", nil
@@ -99,7 +100,7 @@ func orNone(reason string) string {
 // suspension is what an organization's suspension becomes. What an operator
 // has suspended, a reseller does not resume.
 func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspension) (*api.OrganizationSuspension, error) {
-	by := who(ctx).role
+	by := who(ctx).Role
 	switch {
 	case old != nil && s != nil && s.Reason == old.Reason:
 		return old, nil

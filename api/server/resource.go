@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // resource is what is special about the operations that a kind's row in api.Kinds
@@ -87,7 +88,7 @@ func serveResource[T, S any](r *router, h *handlers, k resource[T, S]) {
 func serveIn[W where, T, S any](r *router, h *handlers, k resource[T, S]) {
 	kind := api.KindOf[T]()
 	can := kind.Info().Verbs
-	unless(r, can, 0, listOf(kind), func(ctx context.Context, q in[listParams[W], none]) (*page[T], error) {
+	unless(r, can, 0, auth.ListOf(kind), func(ctx context.Context, q in[listParams[W], none]) (*page[T], error) {
 		return k.list(ctx, h, q.Params.query())
 	})
 	unless(r, can, api.CanGet, "Get"+string(kind), func(ctx context.Context, q in[W, none]) (*T, error) {
@@ -108,9 +109,6 @@ func serveIn[W where, T, S any](r *router, h *handlers, k resource[T, S]) {
 		return k.delete(ctx, h, q.ID)
 	})
 }
-
-// listOf is the name of the operation that lists a kind.
-func listOf(kind api.Kind) string { return "List" + string(kind) + "s" }
 
 // unless an operation is served already, or the kind does not have it.
 func unless[P, B, R any](r *router, can, verb api.Verbs, name string, f func(context.Context, in[P, B]) (*R, error)) {

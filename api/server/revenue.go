@@ -15,8 +15,8 @@ func (h *handlers) GetRevenue(ctx context.Context, r in[api.GetRevenueParams, no
 	}
 	p, me := r.Params, who(ctx)
 	q := api.RevenueQuery{From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.RevenueByMonth), Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}
-	if me.role == api.RoleReseller {
-		q.Seller = api.OrganizationID(me.org)
+	if me.Role == api.RoleReseller {
+		q.Seller = api.OrganizationID(me.Org)
 	}
 	page, err := h.opts.Billing.Revenue(ctx, q)
 	return &page, err

@@ -16,6 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // operation is what openapi.yaml says of one; they are in operations.gen.go.
@@ -37,6 +38,19 @@ type in[P, B any] struct {
 }
 
 type none struct{}
+
+// body, byID and bare make operations of functions that need no more of a request.
+func body[B, R any](f func(context.Context, *B) (*R, error)) func(context.Context, in[none, B]) (*R, error) {
+	return func(ctx context.Context, r in[none, B]) (*R, error) { return f(ctx, r.Body) }
+}
+
+func byID[R any](f func(context.Context, string) (*R, error)) func(context.Context, in[none, none]) (*R, error) {
+	return func(ctx context.Context, r in[none, none]) (*R, error) { return f(ctx, r.ID) }
+}
+
+func bare[R any](f func(context.Context) (*R, error)) func(context.Context, in[none, none]) (*R, error) {
+	return func(ctx context.Context, _ in[none, none]) (*R, error) { return f(ctx) }
+}
 
 // stream is a body that is not JSON.
 type stream struct{ io.Reader }
@@ -75,7 +89,7 @@ func (s *Server) register() error {
 // serve answers an operation of openapi.yaml by f, behind its guard.
 func serve[P, B, R any](r *router, name string, f func(context.Context, in[P, B]) (*R, error)) {
 	o, known := contract[name]
-	if _, guarded := rights[name]; !known || !guarded {
+	if _, guarded := auth.Rights[name]; !known || !guarded {
 		r.missing = append(r.missing, name)
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 func TestSamples(t *testing.T) {
@@ -70,7 +71,7 @@ func TestSamplesAreAskedOfTheirNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, token := server.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
+	key, token := auth.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
 	_, err = s.Apply(t.Context(), api.Batch{At: time.Now(), Commands: []api.Command{key,
 		{Op: api.OpPutSpec, Kind: api.KindInstance, ID: "ins-1", Name: "a", Organization: "o", Project: "p", Data: []byte(`{}`)},
 		{Op: api.OpAssign, Kind: api.KindInstance, ID: "ins-1", Expect: api.AnyRevision, Data: api.Encode(api.InstanceAssignment{Node: "node-2"})},

@@ -19,7 +19,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 	me := who(ctx)
 	o, err := h.opts.Store.Get(ctx, kind, ref)
 	switch {
-	case err == nil && me.sees(o):
+	case err == nil && me.Sees(o):
 		return o, nil
 	case err != nil && api.CodeOf(err) != api.CodeNotFound:
 		return o, err
@@ -33,7 +33,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 	}
 	var found []api.Object
 	err = h.each(ctx, q, func(o api.Object) bool {
-		if me.sees(o) {
+		if me.Sees(o) {
 			found = append(found, o)
 		}
 		return len(found) < 2
@@ -52,7 +52,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 // own is find for a change: what the caller sees but may not change is refused.
 func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Object, error) {
 	o, err := h.find(ctx, kind, ref, "", "")
-	if err == nil && !who(ctx).owns(o) {
+	if err == nil && !who(ctx).Owns(o) {
 		err = api.Errorf(api.CodeForbidden, "%s %s is not yours to change", kind, ref)
 	}
 	if revision := expected(ctx); err == nil && revision != api.AnyRevision && revision != o.Meta.Revision {
@@ -84,13 +84,13 @@ func (h *handlers) scopeOfList(ctx context.Context, kind api.Kind, organization,
 	}
 	me := who(ctx)
 	// Public images are others'; a reseller's customers are many organizations.
-	if me.role == api.RoleOperator || me.role == api.RoleReseller || kind == api.KindImage {
+	if me.Role == api.RoleOperator || me.Role == api.RoleReseller || kind == api.KindImage {
 		return org, "", nil
 	}
 	if of.Scope == api.OfProject && !of.ScopeVaries {
-		return me.org, me.project, nil
+		return me.Org, me.Project, nil
 	}
-	return me.org, "", nil
+	return me.Org, "", nil
 }
 
 // place finds where a new object goes: its scope, as ids, from what was asked
@@ -105,11 +105,11 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	if of.Scope == api.OfCluster || of.Scope == api.OfOrganization && m.Project != "" {
 		return out, cmp.Or(noScope(of, m), named)
 	}
-	if m.Organization == "" && (m.Project == "" || me.role != api.RoleReseller) { // a reseller's project may be a customer's
-		m.Organization = me.org
+	if m.Organization == "" && (m.Project == "" || me.Role != api.RoleReseller) { // a reseller's project may be a customer's
+		m.Organization = me.Org
 	}
 	if m.Project == "" && of.Scope == api.OfProject && !of.ScopeVaries {
-		m.Project = me.project
+		m.Project = me.Project
 	}
 	if m.Organization != "" {
 		o, err := h.find(ctx, api.KindOrganization, m.Organization, "", "")
@@ -137,7 +137,7 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	case of.ScopeVaries:
 	case of.Scope == api.OfOrganization && out.Organization == "":
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to an organization", kind).At("meta.organization").WithHint("give the organization's name or id; the CLI takes --organization")
-	case of.Scope == api.OfProject && out.Project == "" && (kind != api.KindImage || me.role != api.RoleOperator):
+	case of.Scope == api.OfProject && out.Project == "" && (kind != api.KindImage || me.Role != api.RoleOperator):
 		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
 	}
 	return out, named
@@ -158,7 +158,7 @@ func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
 	switch {
 	case kind != api.KindUser || was == name:
 		return nil
-	case who(ctx).role == api.RoleOperator:
+	case who(ctx).Role == api.RoleOperator:
 		return api.LoginClaim(name)
 	}
 	return []string{}

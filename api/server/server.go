@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
+
 	"errors"
 	"log/slog"
 	"net"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/api/server/oidc"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	NewVolumeKey func(context.Context) (wrapped string, err error)
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
-	Secrets Secrets
+	Secrets auth.Secrets
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role
@@ -63,22 +63,11 @@ type Options struct {
 
 // Server is the API as an http.Handler.
 type Server struct {
-	opts Options
-	echo *echo.Echo
-	keys *limiter // requests, by key
-	// Wrong tokens, by the credential that they name and by address.
-	wrong, denied *limiter
-	logins        *limiter // wrong passwords, by address
-	// Logins with an identity provider that begin, by address, and codes that
-	// were tried, by the login that had begun.
-	flows, codes *limiter
-	// guesses are wrong passwords, by account.
-	guesses *throttle
-	oidc    *oidc.Asker
+	opts    Options
+	echo    *echo.Echo
+	auth    *auth.Authenticator
 	bridges bridges
 	alerts  alertBoard
-	// touched is when the use of a key or session was last to be noted.
-	touched sync.Map
 	// parents of organizations, both as ids: they do not change.
 	parents sync.Map
 }
@@ -101,8 +90,9 @@ func New(opts Options) (*Server, error) {
 		opts.KeyRate = 200
 	}
 	opts.Store = audited{referring{opts.Store}}
-	s := &Server{opts: opts, echo: echo.New(), keys: newLimiter(opts.KeyRate, 4*opts.KeyRate), wrong: newLimiter(1, 100), denied: newLimiter(10, 100),
-		logins: newLimiter(addressPerSec, addressTries), flows: newLimiter(5, 100), codes: newLimiter(0.01, 5), guesses: newThrottle(), oidc: oidc.New(opts.Now, opts.URLs, opts.Log), alerts: alertBoard{turn: make(chan struct{}, 1)}}
+	s := &Server{opts: opts, echo: echo.New(), alerts: alertBoard{turn: make(chan struct{}, 1)}}
+	s.auth = auth.New(auth.Options{Store: opts.Store, Secrets: opts.Secrets, RequireTotp: opts.RequireTotp, Stale: opts.Stale, URLs: opts.URLs,
+		Log: opts.Log, Now: opts.Now, Passwords: opts.Passwords, KeyRate: opts.KeyRate, ParentIn: s.parentIn, PaysIn: s.paysIn})
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.Binder = strictBinder{}
 	s.echo.HTTPErrorHandler = s.sendError
@@ -150,8 +140,4 @@ func (s *Server) ServeWith(ctx context.Context, l net.Listener, handler http.Han
 type handlers struct{ *Server }
 
 // newID of a kind.
-func newID(kind api.Kind) string {
-	var random [6]byte
-	_, _ = rand.Read(random[:]) // never fails: it ends the process instead
-	return api.NewID(kind, random[:])
-}
+func newID(kind api.Kind) string { return api.RandomID(kind) }

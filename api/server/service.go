@@ -18,7 +18,7 @@ import (
 const serviceTries = 20
 
 // seller is whose services the caller's are: a reseller's organization, or none.
-func seller(ctx context.Context) string { return who(ctx).org }
+func seller(ctx context.Context) string { return who(ctx).Org }
 
 // service is one that the caller sees, by id or by name. Of several of a name
 // it is the caller's own.
@@ -31,11 +31,11 @@ func (h *handlers) service(ctx context.Context, ref string) (api.Service, error)
 		}
 		for i, s := range named {
 			mine := s.Meta.Organization == seller(ctx)
-			if who(ctx).sees(api.Object{Kind: api.KindService, Meta: s.Meta}) && (found == nil || mine) {
+			if who(ctx).Sees(api.Object{Kind: api.KindService, Meta: s.Meta}) && (found == nil || mine) {
 				found = &named[i]
 			}
 		}
-	} else if o, err := h.opts.Store.Get(ctx, api.KindService, ref); err == nil && who(ctx).sees(o) {
+	} else if o, err := h.opts.Store.Get(ctx, api.KindService, ref); err == nil && who(ctx).Sees(o) {
 		s, err := api.Decode[api.Service](o)
 		if err != nil {
 			return s, err
@@ -111,7 +111,7 @@ func (h *handlers) servicesPage(ctx context.Context, installation, name string, 
 		out.Revision = p.Revision
 		for _, o := range p.Items {
 			own := o.Meta.Organization == seller(ctx) && strings.HasPrefix(o.Meta.Name, installation+":")
-			if !who(ctx).sees(o) || installation != "" && !own {
+			if !who(ctx).Sees(o) || installation != "" && !own {
 				continue
 			}
 			if len(out.Items) == limit {

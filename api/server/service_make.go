@@ -15,7 +15,7 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	if err != nil {
 		return none, err
 	}
-	if who(ctx).role == api.RoleReseller {
+	if who(ctx).Role == api.RoleReseller {
 		if err := h.active(ctx, seller(ctx)); err != nil {
 			return none, err
 		}
@@ -23,7 +23,7 @@ func (h *handlers) newService(ctx context.Context, name string, want api.Service
 	id := newID(api.KindOrganization)
 	want.Organization = api.OrganizationID(id)
 	org, soldErr := h.soldTo(ctx, api.OrganizationSpec{}, want)
-	if who(ctx).role == api.RoleReseller {
+	if who(ctx).Role == api.RoleReseller {
 		org.Parent = api.OrganizationID(seller(ctx))
 	}
 	made, want, err := h.contents(ctx, want)
@@ -161,7 +161,7 @@ func (h *handlers) endedService(ctx context.Context, s api.Service) (api.Service
 	case err == nil:
 		next := org.Spec
 		if next.Suspended == nil {
-			next.Suspended = &api.OrganizationSuspension{Reason: "ended", By: who(ctx).role}
+			next.Suspended = &api.OrganizationSuspension{Reason: "ended", By: who(ctx).Role}
 		}
 		cmds = append(cmds, putOrganization(org, next))
 	case api.CodeOf(err) != api.CodeNotFound:

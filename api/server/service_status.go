@@ -32,7 +32,7 @@ func (h *handlers) shown(ctx context.Context, s api.Service) (api.Service, error
 	}
 	s.Status = serviceStatus(s.Spec, machine)
 	if machine != nil {
-		if who(ctx).role == api.RoleOperator {
+		if who(ctx).Role == api.RoleOperator {
 			s.Status.Node = machine.Assignment.Node
 		}
 		ips, err := all[api.FloatingIP](ctx, h, api.ListQuery{Kind: api.KindFloatingIP, Project: string(s.Spec.Project)})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // soldBy is the label of users that services have made: its value is the
@@ -26,8 +27,8 @@ func (h *handlers) userOfSeller(ctx context.Context, seller, email string) (api.
 	if i := slices.IndexFunc(found, func(u api.User) bool { return u.Meta.Organization == seller }); i >= 0 {
 		return found[i], nil
 	}
-	if who(ctx).role == api.RoleOperator {
-		return h.userFor(ctx, email, "")
+	if who(ctx).Role == api.RoleOperator {
+		return h.auth.UserFor(ctx, email, "")
 	}
 	return api.User{}, nil
 }
@@ -75,8 +76,8 @@ func (h *handlers) ungranted(ctx context.Context, s api.Service) ([]api.Command,
 	if len(u.Spec.Grants) > 0 || u.Meta.Labels[soldBy] == "" {
 		return []api.Command{putUser(u)}, nil
 	}
-	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
-	return append(endAll(sessions), api.Command{Op: api.OpDelete, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision}), err
+	sessions, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
+	return append(auth.EndAll(sessions), api.Command{Op: api.OpDelete, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision}), err
 }
 
 // regranted gives a service to another address: its user is renamed when it has
@@ -149,9 +150,9 @@ func (h *handlers) SetServicePassword(ctx context.Context, r in[none, api.Servic
 				return s, err
 			}
 		}
-		c := credentials(u)
+		c := auth.Credentials(u)
 		c.PasswordHash, c.LinkHash, c.LinkExpiresAt, c.Epoch = hash, "", nil, c.Epoch+1
-		return s, h.keep(ctx, u, c)
+		return s, h.auth.Keep(ctx, u, c)
 	})
 	return &s, err
 }

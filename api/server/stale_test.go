@@ -11,6 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // A stale read is asked for by a header, and of reads only.
@@ -23,7 +24,7 @@ func TestStaleReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, token := server.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
+	_, token := auth.NewAPIKey(api.Meta{Name: "k"}, api.APIKeySpec{Role: api.RoleOperator})
 	for _, c := range []struct{ method, header, want string }{
 		{http.MethodGet, "stale", "stale"}, {http.MethodGet, "", "<nil>"}, {http.MethodGet, "other", "<nil>"}, {http.MethodPost, "stale", "<nil>"},
 	} {

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // asked sends a request with a token from an address.
@@ -102,7 +102,7 @@ func TestCrowdsShareNothing(t *testing.T) {
 func TestTrustedProxies(t *testing.T) {
 	w := newWorld(t)
 	token := w.scoped(t, "office", func(s *api.APIKeySpec) { s.Networks = []string{"192.0.2.0/24"} })
-	h := server.BehindProxies([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, w.Server)
+	h := auth.BehindProxies([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}, w.Server)
 	for name, c := range map[string]struct {
 		from      string
 		header    []string

@@ -28,11 +28,11 @@ func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams
 	if q.To, to, err = h.traceEnd(ctx, r.Params.To, string(q.Project)); err != nil {
 		return nil, at(err, "to")
 	}
-	if who(ctx).role == api.RoleOperator {
+	if who(ctx).Role == api.RoleOperator {
 		q.Project = ""
 	} else {
 		// What others have must not be learnt from the way past it.
-		for _, p := range []api.ProjectID{from, to, api.ProjectID(who(ctx).project)} {
+		for _, p := range []api.ProjectID{from, to, api.ProjectID(who(ctx).Project)} {
 			if q.Project == "" {
 				q.Project = p
 			}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // Packages keeps the packages of upgrades on this node.
@@ -59,5 +60,5 @@ func (h *handlers) PutUpgradePackage(ctx context.Context, r in[none, stream]) (*
 	if !api.IsSHA256(r.ID) {
 		return nil, api.Errorf(api.CodeInvalid, "the id of a package is its SHA-256 sum").At("id").WithHint("64 hexadecimal digits, in lower case")
 	}
-	return &nothing{}, h.opts.Packages.Put(ctx, r.ID, r.Body, request(ctx).ContentLength)
+	return &nothing{}, h.opts.Packages.Put(ctx, r.ID, r.Body, auth.Request(ctx).ContentLength)
 }

@@ -50,7 +50,7 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecor
 				return nil, err
 			}
 			for _, r := range page.Items {
-				if who(ctx).sees(api.Object{Kind: r.Kind, Meta: r.Meta}) {
+				if who(ctx).Sees(api.Object{Kind: r.Kind, Meta: r.Meta}) {
 					out.Items = append(out.Items, r)
 				}
 			}
@@ -69,11 +69,11 @@ func (h *handlers) ListUsageRecords(ctx context.Context, r in[api.ListUsageRecor
 // records; an empty one is all there are, or were.
 func (h *handlers) recordsOf(ctx context.Context, org string) (out []string, err error) {
 	me := who(ctx)
-	if org != "" || me.role == api.RoleOperator {
+	if org != "" || me.Role == api.RoleOperator {
 		return []string{org}, nil
 	}
 	err = h.each(ctx, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) bool {
-		if me.sees(o) {
+		if me.Sees(o) {
 			out = append(out, o.Meta.ID)
 		}
 		return true

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
-
-// linkLife is how long a token that sets a password is good.
-const linkLife = 3 * 24 * time.Hour
 
 // userSpec turns the grants' names into ids and validates. The caller grants no
 // more than it has, and the credentials stay the server's.
@@ -30,8 +27,8 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 		err := h.grantScope(ctx, g, at)
 		switch {
 		case err != nil:
-		case !who(ctx).grants(g.Role, g.Organization, g.Project) && roleBits[g.Role] != 0:
-			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).role, g.Role).At(at + "role")
+		case !who(ctx).Grants(g.Role, g.Organization, g.Project) && auth.RoleBits[g.Role] != 0:
+			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).Role, g.Role).At(at + "role")
 		case g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "":
 			err = api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
 		}
@@ -65,14 +62,6 @@ func (h *handlers) grantScope(ctx context.Context, g *api.Grant, field string) e
 	return nil
 }
 
-// newLink is a token that sets a password, and what is kept of it.
-func newLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink {
-	token, hash := newToken(id)
-	end := now.UTC().Add(linkLife).Truncate(time.Second)
-	c.LinkHash, c.LinkExpiresAt = hash, &end
-	return api.PasswordLink{Token: token, ExpiresAt: end}
-}
-
 // CreateUser makes one without a password; the answer holds a token that sets
 // it, which is nowhere else, so this takes no Idempotency-Key.
 func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.User, error) {
@@ -82,11 +71,11 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	if placeErr != nil && !ofMeta(placeErr) {
 		return nil, placeErr
 	}
-	if !who(ctx).reaches(m.Organization, "") {
+	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "a user belongs to an organization that you manage").At("meta.organization")
 	}
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
-	link := newLink(id, credentials, h.opts.Now())
+	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
 	spec, err := h.userSpec(ctx, in.Spec, credentials)
 	if err := api.Join(placeErr, err); err != nil {
 		return nil, err
@@ -110,7 +99,7 @@ func (h *handlers) ListUsers(ctx context.Context, r in[api.ListUsersParams, none
 func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*api.User, error) {
 	to.Meta.Name = api.Login(to.Meta.Name)
 	o, err := update(ctx, h, api.KindUser, ref, to.Meta, func(old api.User) (any, error) {
-		kept := credentials(old)
+		kept := auth.Credentials(old)
 		if to.Spec.Disabled && !old.Spec.Disabled {
 			kept.Epoch++
 		}
@@ -121,7 +110,7 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 
 // userDeleted deletes a user's sessions, and who it is elsewhere, along with it.
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
-	mine, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	mine, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +118,7 @@ func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, 
 	if err != nil {
 		return nil, err
 	}
-	with := endAll(mine)
+	with := auth.EndAll(mine)
 	for _, k := range known {
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}
@@ -146,37 +135,18 @@ func (h *handlers) ResetUser(ctx context.Context, r in[none, api.UserReset]) (*a
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := auth.Credentials(u)
 	c.PasswordHash, c.Epoch = "", c.Epoch+1
 	if r.Body.Totp {
 		c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	}
-	link := newLink(u.Meta.ID, &c, h.opts.Now())
-	return &link, h.keep(ctx, u, c)
+	link := auth.NewPasswordLink(u.Meta.ID, &c, h.opts.Now())
+	return &link, h.auth.Keep(ctx, u, c)
 }
 
 // shownStatus says that there is a password or a code, and no more of them.
 func shownStatus(u api.User, verified bool) api.UserStatus {
-	c := credentials(u)
+	c := auth.Credentials(u)
 	return api.UserStatus{Verified: verified, HasPassword: c.PasswordHash != "", Totp: c.TotpSecret != "", LastLoginAt: u.Status.LastLoginAt,
 		Failures: u.Status.Failures, FailedAt: u.Status.FailedAt}
-}
-
-// credentials of a user, to change.
-func credentials(u api.User) api.UserCredentials {
-	if u.Spec.Credentials == nil {
-		return api.UserCredentials{}
-	}
-	c := *u.Spec.Credentials
-	c.RecoveryCodes = slices.Clone(c.RecoveryCodes)
-	return c
-}
-
-// keep writes a user's credentials at the revision that was read.
-func (h *handlers) keep(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
-	u.Spec.Credentials = &c
-	_, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{{
-		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),
-	}}, with...)})
-	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // heartbeat is how often a silent watch sends an empty line, so that both ends
@@ -40,7 +41,7 @@ func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*wat
 
 type watchResponse struct {
 	ctx    context.Context
-	me     identity
+	me     auth.Identity
 	kinds  []api.Kind // none: all
 	events <-chan api.Event
 }
@@ -76,7 +77,7 @@ func (w watchResponse) write(out http.ResponseWriter) error {
 			if !ok {
 				return nil // the reader asks again from where it was
 			}
-			ended := w.me.ended(e) // before its credentials are blanked
+			ended := w.me.Ended(e) // before its credentials are blanked
 			if w.wants(e) {
 				e.Object = withoutSecrets(shown(e.Object))
 				line, err := json.Marshal(e)
@@ -98,5 +99,5 @@ func (w watchResponse) wants(e api.Event) bool {
 	if e.Type == api.EventSync {
 		return true
 	}
-	return (len(w.kinds) == 0 || slices.Contains(w.kinds, e.Object.Kind)) && w.me.watches(e.Object.Kind) && w.me.sees(e.Object)
+	return (len(w.kinds) == 0 || slices.Contains(w.kinds, e.Object.Kind)) && w.me.Watches(e.Object.Kind) && w.me.Sees(e.Object)
 }

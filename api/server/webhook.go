@@ -30,7 +30,7 @@ func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (
 	if err != nil {
 		return nil, err
 	}
-	if !who(ctx).reaches(m.Organization, "") {
+	if !who(ctx).Reaches(m.Organization, "") {
 		return nil, api.Errorf(api.CodeForbidden, "a webhook belongs to an organization that you manage").At("meta.organization")
 	}
 	spec := api.WebhookSpec{URL: r.Body.Spec.URL, Events: r.Body.Spec.Events, Paused: r.Body.Spec.Paused}

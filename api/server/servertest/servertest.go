@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/api/server/password"
 )
 
@@ -63,7 +64,7 @@ func StartWith(t testing.TB, change func(*server.Options)) *Env {
 // Key stores an API key and answers its token.
 func (e *Env) Key(t testing.TB, m api.Meta, role api.Role) string {
 	t.Helper()
-	cmd, token := server.NewAPIKey(m, api.APIKeySpec{Role: role})
+	cmd, token := auth.NewAPIKey(m, api.APIKeySpec{Role: role})
 	e.Apply(t, cmd)
 	return token
 }

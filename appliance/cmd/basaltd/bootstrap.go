@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/catalogue"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
@@ -31,7 +31,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 			return nil
 		}
 	}
-	key, token := server.NewAPIKey(api.Meta{Name: "first-operator"}, api.APIKeySpec{Role: api.RoleOperator})
+	key, token := auth.NewAPIKey(api.Meta{Name: "first-operator"}, api.APIKeySpec{Role: api.RoleOperator})
 	if err := atomicfile.WriteFile(keyFile, []byte(token+"\n"), 0o600); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/cluster/membership"
 	"github.com/basalt-gpu/basalt/appliance/cluster/pki"
@@ -259,7 +260,7 @@ func (n *node) elsewhere(id api.NodeID) http.Handler {
 // says; its socket has no address.
 func forwarded(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		api.ServeHTTP(w, server.Originating(r, r.Header.Get("X-Forwarded-For")))
+		api.ServeHTTP(w, auth.Originating(r, r.Header.Get("X-Forwarded-For")))
 	})
 }
 
@@ -270,7 +271,7 @@ func (n *node) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	parts := map[string]func(context.Context) error{
 		"API": func(ctx context.Context) error {
-			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(server.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
+			return n.api.ServeWith(ctx, n.listener, server.StrictTransport(auth.BehindProxies(n.proxies, ui.Handler(n.api))), nil)
 		},
 		"socket":  n.serveLocal,
 		"cache":   n.cache.Run,

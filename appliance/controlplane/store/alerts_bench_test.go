@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 )
 
 // BenchmarkAlerts is what the portal's bell asks for, of 20,000 instances on 200
@@ -42,7 +43,7 @@ func BenchmarkAlerts(b *testing.B) {
 	for n := range 200 {
 		report(n, now)
 	}
-	key, token := server.NewAPIKey(api.Meta{Name: "bell"}, api.APIKeySpec{Role: api.RoleOperator})
+	key, token := auth.NewAPIKey(api.Meta{Name: "bell"}, api.APIKeySpec{Role: api.RoleOperator})
 	apply(key)
 	srv, err := server.New(server.Options{Store: s, KeyRate: 1e12, Now: func() time.Time { return now }})
 	if err != nil {

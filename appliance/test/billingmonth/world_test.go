@@ -13,6 +13,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
 	"github.com/basalt-gpu/basalt/api/server"
+	"github.com/basalt-gpu/basalt/api/server/auth"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
@@ -56,7 +57,7 @@ func newWorld(t *testing.T, store kept) *world {
 	env := servertest.StartWith(t, func(o *server.Options) {
 		o.Store, o.Now, o.Billing, o.Runtime = store, w.Now, invoicing.Books{Store: store}, runtime{o.Runtime, w}
 	})
-	cmd, token := server.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
+	cmd, token := auth.NewAPIKey(api.Meta{Name: "operator"}, api.APIKeySpec{Role: api.RoleOperator})
 	if _, err := store.Apply(t.Context(), api.Batch{At: begin, Commands: []api.Command{cmd}}); err != nil {
 		t.Fatal(err)
 	}

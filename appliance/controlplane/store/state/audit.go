@@ -44,6 +44,9 @@ func (v View) auditKey() (from int64, key []byte) {
 	return int64(number(raw[:8])), raw[8:]
 }
 
+// VerifyAudit verifies at most limit events after a mark, and returns how far it came;
+// more says that others follow. A domain error with the code conflict says what does
+// not fit.
 func (v View) VerifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bool, err error) {
 	from, key := v.auditKey()
 	c := v.tx.Bucket(bucketAudit).Cursor()
@@ -115,6 +118,7 @@ func decodeEvent(raw []byte) (e api.AuditEvent, err error) {
 	return e, nil
 }
 
+// Audit returns one page of the audit trail.
 func (v View) Audit(q api.AuditQuery) (api.AuditPage, error) {
 	page := api.AuditPage{Items: []api.AuditEvent{}}
 	events := v.tx.Bucket(bucketAudit)

@@ -15,7 +15,7 @@ import (
 // it. A backup has these numbers.
 type Section byte
 
-// The sections, in the order in which dump has them and a loader takes them.
+// The sections, in the order in which dump has them and a Loader takes them.
 const (
 	SectionObjects   Section = 'o' // api.Object
 	SectionBatches   Section = 'b' // answeredBatch, oldest first

@@ -101,6 +101,7 @@ func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
 	return e, nil
 }
 
+// Events returns one page of the events for webhooks.
 func (v View) Events(q api.EventQuery) (api.EventPage, error) {
 	page := api.EventPage{Items: []api.WebhookEvent{}, Dropped: v.dropped(q.Organization)}
 	events := v.tx.Bucket(bucketEvents)

@@ -75,6 +75,7 @@ func (v View) Untouched() bool {
 // ClusterID is empty before level 7.
 func (v View) ClusterID() string { return string(v.tx.Bucket(bucketMeta).Get(metaID)) }
 
+// EncodeSettlement makes a log entry of it.
 func EncodeSettlement(s Settlement) ([]byte, error) {
 	raw, err := json.Marshal(s)
 	return append([]byte{settledVersion}, raw...), err
@@ -139,6 +140,7 @@ func (t *TooOld) Error() string {
 	return fmt.Sprintf("%s, and this program supports feature levels up to %d: install the cluster's release on this node", t.What, Level)
 }
 
+// BeyondLevel returns the TooOld of a program that meets a level above its own.
 func BeyondLevel(level int) error {
 	return &TooOld{fmt.Sprintf("the cluster has feature level %d", level)}
 }

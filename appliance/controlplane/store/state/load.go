@@ -14,14 +14,14 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// loader puts what a dump has into new tables. Nothing of it is believed: what
+// Loader puts what a dump has into new tables. Nothing of it is believed: what
 // cannot be in tables, or is not in its place, is a badContent. The tables are good
 // only when finish has returned no error.
 //
-//	begin ─► place … ─► flush ─┐     (a transaction each)
+//	Begin ─► Place … ─► Flush ─┐     (a transaction each)
 //	  ▲                        │
-//	  └────────────────────────┴─► finish, in the last one
-type loader struct {
+//	  └────────────────────────┴─► Finish, in the last one
+type Loader struct {
 	format   int   // level of the program that made the dump
 	revision int64 // of its tables
 	last     key   // of the objects
@@ -39,15 +39,15 @@ func badf(format string, args ...any) error { return &BadContent{fmt.Sprintf(for
 
 // NewLoader loads a dump of tables at a revision, which a program of the level
 // format has made.
-func NewLoader(format int, revision int64) *loader {
-	return &loader{format: format, revision: revision, rows: rowLoader{format: format}}
+func NewLoader(format int, revision int64) *Loader {
+	return &Loader{format: format, revision: revision, rows: rowLoader{format: format}}
 }
 
 // Begin makes tx the transaction that takes what comes.
-func (l *loader) Begin(tx *bbolt.Tx) { l.v = View{tx: tx, group: &group{names: interned{}}} }
+func (l *Loader) Begin(tx *bbolt.Tx) { l.v = View{tx: tx, group: &group{names: interned{}}} }
 
 // Place takes one thing; raw is the transaction's from then on.
-func (l *loader) Place(s Section, raw []byte) error {
+func (l *Loader) Place(s Section, raw []byte) error {
 	switch s {
 	case SectionObjects:
 		o, err := loadObject(raw, l.last, l.revision)
@@ -69,12 +69,12 @@ func (l *loader) Place(s Section, raw []byte) error {
 }
 
 // Flush ends what the present transaction has of usage records: before its commit.
-func (l *loader) Flush() error { return l.v.flush() }
+func (l *Loader) Flush() error { return l.v.flush() }
 
 // Finish makes of what was taken the tables of a cluster whose log begins after the
 // entry applied. Usage records that ended before the horizon were let go of; zero:
 // none were.
-func (l *loader) Finish(applied uint64, revision int64, horizon time.Time) error {
+func (l *Loader) Finish(applied uint64, revision int64, horizon time.Time) error {
 	if err := errors.Join(l.v.flush(), l.v.countSums(), l.rows.done(), l.v.stand(applied, revision)); err != nil || horizon.IsZero() {
 		return err
 	}

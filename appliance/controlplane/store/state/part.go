@@ -67,6 +67,7 @@ func Comparison(entry []byte) (from Place, ok bool) {
 	return from, err == nil
 }
 
+// DecodePlace reads the JSON of a Place.
 func DecodePlace(raw []byte) (p Place, err error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return p, fmt.Errorf("the log entry cannot be decoded: %w", err)

@@ -51,6 +51,7 @@ func (v View) addUse(all []sumRow) error {
 	return nil
 }
 
+// Use returns one page of an organization's use, in the order of the rows.
 func (v View) Use(q api.UseQuery) (page api.UsePage, err error) {
 	prefix := join(q.Organization, "")
 	start := useKey(q.Organization, api.Use{Hour: q.From})[:len(prefix)+8]

@@ -1,10 +1,11 @@
-package server
+package auth
 
 import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -18,42 +19,42 @@ const (
 )
 
 // ChangePassword of the caller's: all sessions end, and a new one begins.
-func (h *handlers) ChangePassword(ctx context.Context, r in[none, api.PasswordChange]) (*api.Session, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) ChangePassword(ctx context.Context, in *api.PasswordChange) (*api.Session, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := api.ValidatePassword("new", r.Body.New, u.Meta.Name); err != nil {
+	if err := api.ValidatePassword("new", in.New, u.Meta.Name); err != nil {
 		return nil, err
 	}
-	if err := h.confirmed(ctx, &u, "old", r.Body.Old); err != nil {
+	if err := a.confirmed(ctx, &u, "old", in.Old); err != nil {
 		return nil, err
 	}
-	c, me := credentials(u), who(ctx)
-	if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.New); err != nil {
+	c, me := Credentials(u), Caller(ctx)
+	if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.New); err != nil {
 		return nil, err
 	}
 	c.Epoch++
-	old, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return nil, err
 	}
-	begin, s := h.newSession(u, api.Grant{Role: me.role, Organization: me.org, Project: me.project}, c.Epoch, addressOf(request(ctx)))
-	return &s, h.keep(ctx, u, c, append(endAll(old), begin)...)
+	begin, s := a.newSession(u, api.Grant{Role: me.Role, Organization: me.Org, Project: me.Project}, c.Epoch, addressOf(Request(ctx)))
+	return &s, a.Keep(ctx, u, c, append(EndAll(old), begin)...)
 }
 
 // confirmed asks for the password once more, and then for what else it is given;
 // guessing either is slowed down as at the login.
-func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
-	now := h.opts.Now().UTC()
-	try, err := h.tried(ctx, u, u.Meta.Name, addressOf(request(ctx)), now)
+func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, password string, and ...func() error) error {
+	now := a.opts.Now().UTC()
+	try, err := a.tried(ctx, u, u.Meta.Name, addressOf(Request(ctx)), now)
 	if err != nil {
 		return err
 	}
 	if len(password) > maxSecretText {
 		password = ""
 	}
-	ok, err := h.opts.Passwords.Check(try.turn(ctx), credentials(*u).PasswordHash, password)
+	ok, err := a.opts.Passwords.Check(try.turn(ctx), Credentials(*u).PasswordHash, password)
 	if err == nil && !ok {
 		err = api.Errorf(api.CodeForbidden, "the password is wrong").At(field)
 	}
@@ -63,69 +64,69 @@ func (h *handlers) confirmed(ctx context.Context, u *api.User, field, password s
 		}
 	}
 	if err == nil {
-		h.forgive(try, now)
+		a.forgive(try, now)
 	}
 	return err
 }
 
 // SetPassword with the token of a new or reset user, once.
-func (h *handlers) SetPassword(ctx context.Context, r in[none, api.PasswordToken]) (*api.PasswordSet, error) {
-	now := h.opts.Now()
+func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
+	now := a.opts.Now()
 	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
-	id, secret, ok := parseToken(r.Body.Token)
+	id, secret, ok := parseToken(in.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
-		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
 	}
-	u, err := stored[api.User](ctx, h.Server, api.KindUser, id)
+	u, err := stored[api.User](ctx, a, api.KindUser, id)
 	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if err != nil || c.LinkHash == "" || !sameHash(secret, c.LinkHash) || c.LinkExpiresAt == nil || !now.Before(*c.LinkExpiresAt) || u.Spec.Disabled {
-		return nil, h.refused(request(ctx), r.Body.Token, refused, now)
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
 	}
-	if err := api.ValidatePassword("password", r.Body.Password, u.Meta.Name); err != nil {
+	if err := api.ValidatePassword("password", in.Password, u.Meta.Name); err != nil {
 		return nil, err
 	}
-	if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, r.Body.Password); err != nil {
+	if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.Password); err != nil {
 		return nil, err
 	}
 	c.LinkHash, c.LinkExpiresAt, c.Epoch = "", nil, c.Epoch+1
-	return &api.PasswordSet{Email: u.Meta.Name}, h.keep(by(ctx, u), u, c)
+	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(by(ctx, u), u, c)
 }
 
 // BeginTOTP makes a secret, which counts once a code of it was seen.
-func (h *handlers) BeginTOTP(ctx context.Context, _ in[none, none]) (*api.TOTPSecret, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if c.TotpSecret != "" {
 		return nil, api.Errorf(api.CodeState, "one-time codes are on already").WithHint("turn them off first")
 	}
 	secret := totp.NewSecret()
-	if c.TotpPending, err = h.sealed(ctx, secret); err != nil {
+	if c.TotpPending, err = a.Sealed(ctx, secret); err != nil {
 		return nil, err
 	}
-	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, h.keep(ctx, u, c)
+	return &api.TOTPSecret{Secret: secret, URI: totp.URI("Basalt", u.Meta.Name, secret)}, a.Keep(ctx, u, c)
 }
 
 // ConfirmTOTP turns one-time codes on.
-func (h *handlers) ConfirmTOTP(ctx context.Context, r in[none, api.TOTPCode]) (*api.RecoveryCodes, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api.RecoveryCodes, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
+	c := Credentials(u)
 	if c.TotpPending == "" {
 		return nil, api.Errorf(api.CodeState, "there is no secret to confirm").WithHint("POST /v1/totp makes one")
 	}
-	secret, err := h.unsealed(ctx, c.TotpPending)
+	secret, err := a.unsealed(ctx, c.TotpPending)
 	if err != nil {
 		return nil, err
 	}
-	step, ok, err := totp.Check(secret, r.Body.Code, h.opts.Now(), u.Status.TotpStep)
+	step, ok, err := totp.Check(secret, in.Code, a.opts.Now(), u.Status.TotpStep)
 	if err != nil {
 		return nil, err
 	}
@@ -141,29 +142,30 @@ func (h *handlers) ConfirmTOTP(ctx context.Context, r in[none, api.TOTPCode]) (*
 	}
 	u.Status.TotpStep = step
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.RecoveryCodes{Codes: plain}, h.keep(ctx, u, c, note)
+	return &api.RecoveryCodes{Codes: plain}, a.Keep(ctx, u, c, note)
 }
 
 // DisableTOTP turns them off, with the password and a code.
-func (h *handlers) DisableTOTP(ctx context.Context, r in[none, api.TOTPDisable]) (*api.PasswordSet, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*api.PasswordSet, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c, me := credentials(u), who(ctx)
+	c, me := Credentials(u), Caller(ctx)
 	if c.TotpSecret == "" {
 		return nil, api.Errorf(api.CodeState, "one-time codes are off already")
 	}
-	required, err := h.requiresTotp(ctx, api.Grant{Role: me.role, Organization: me.org})
+	required, err := a.requiresTotp(ctx, api.Grant{Role: me.Role, Organization: me.Org})
 	if err != nil {
 		return nil, err
 	}
 	if required {
 		return nil, api.Errorf(api.CodeState, "one-time codes are required of you").WithHint("for another authenticator, your administrator resets them")
 	}
-	err = h.confirmed(ctx, &u, "password", r.Body.Password, func() error {
-		err := h.secondFactor(ctx, &u, &c, r.Body.Code, h.opts.Now().UTC())
-		if e := domainError(err); e != nil && e.Code == api.CodeUnauthenticated { // the session is good
+	err = a.confirmed(ctx, &u, "password", in.Password, func() error {
+		err := a.secondFactor(ctx, &u, &c, in.Code, a.opts.Now().UTC())
+		var e *api.Error
+		if errors.As(err, &e) && e.Code == api.CodeUnauthenticated { // the session is good
 			err = api.Errorf(api.CodeForbidden, "%s", e.Message).At("code").WithHint("%s", e.Hint)
 		}
 		return err
@@ -173,7 +175,7 @@ func (h *handlers) DisableTOTP(ctx context.Context, r in[none, api.TOTPDisable])
 	}
 	c.TotpSecret, c.TotpPending, c.RecoveryCodes = "", "", nil
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return &api.PasswordSet{Email: u.Meta.Name}, h.keep(ctx, u, c, note)
+	return &api.PasswordSet{Email: u.Meta.Name}, a.Keep(ctx, u, c, note)
 }
 
 // recoveryHash is what is kept of a recovery code: it is random, so that a slow
@@ -183,17 +185,17 @@ func recoveryHash(code string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sealed and unsealed keep secrets as backup targets' are kept.
-func (h *handlers) sealed(ctx context.Context, secret string) (string, error) {
-	if h.opts.Secrets == nil {
+// Sealed and unsealed keep secrets as backup targets' are kept.
+func (a *Authenticator) Sealed(ctx context.Context, secret string) (string, error) {
+	if a.opts.Secrets == nil {
 		return secret, nil
 	}
-	return h.opts.Secrets.Seal(ctx, secret)
+	return a.opts.Secrets.Seal(ctx, secret)
 }
 
-func (h *handlers) unsealed(ctx context.Context, sealed string) (string, error) {
-	if h.opts.Secrets == nil {
+func (a *Authenticator) unsealed(ctx context.Context, sealed string) (string, error) {
+	if a.opts.Secrets == nil {
 		return sealed, nil
 	}
-	return h.opts.Secrets.Open(ctx, sealed)
+	return a.opts.Secrets.Open(ctx, sealed)
 }

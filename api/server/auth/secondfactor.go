@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -18,17 +18,17 @@ var withoutTotp = []string{"Whoami", "BeginTOTP", "ConfirmTOTP", "ChangePassword
 
 // requiresTotp reports whether a grant needs one-time codes. An organization's
 // change is heard of as soon as this node has it.
-func (s *Server) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
-	if slices.Contains(s.opts.RequireTotp, g.Role) {
+func (a *Authenticator) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
+	if slices.Contains(a.opts.RequireTotp, g.Role) {
 		return true, nil
 	}
 	if g.Organization == "" {
 		return false, nil
 	}
-	if s.opts.Stale != nil {
-		ctx = s.opts.Stale(ctx)
+	if a.opts.Stale != nil {
+		ctx = a.opts.Stale(ctx)
 	}
-	o, err := s.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
+	o, err := a.opts.Store.Get(ctx, api.KindOrganization, g.Organization)
 	if err != nil {
 		if api.CodeOf(err) == api.CodeNotFound {
 			err = nil // it has nothing that a session could reach
@@ -39,9 +39,9 @@ func (s *Server) requiresTotp(ctx context.Context, g api.Grant) (bool, error) {
 	return org.Spec.RequireTotp, err
 }
 
-// hasFactor refuses what a session without a required second factor may not do.
-func (i identity) hasFactor(op string) error {
-	if !i.needsTotp || slices.Contains(withoutTotp, op) {
+// HasFactor refuses what a session without a required second factor may not do.
+func (i Identity) HasFactor(op string) error {
+	if !i.NeedsTotp || slices.Contains(withoutTotp, op) {
 		return nil
 	}
 	return api.Errorf(api.CodeForbidden, "one-time codes are required of you, and you have none").At("totp").

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 // How long a session lasts, and how many a user has: the oldest end first.
@@ -25,31 +26,31 @@ func holds(s api.Session, u api.User, now time.Time) bool {
 	}
 	// usedAt is to the hour.
 	return now.Before(s.Spec.ExpiresAt) && now.Before(used.Add(sessionIdle+touchEvery)) && s.Meta.DeletedAt == nil &&
-		u.Meta.DeletedAt == nil && !u.Spec.Disabled && credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
+		u.Meta.DeletedAt == nil && !u.Spec.Disabled && Credentials(u).Epoch == s.Spec.Epoch && slices.Contains(u.Spec.Grants, s.Spec.Grant)
 }
 
 // sessionIdentity is whom a session's token stands for.
-func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (identity, error) {
-	session, err := stored[api.Session](ctx, s, api.KindSession, id)
+func (a *Authenticator) sessionIdentity(ctx context.Context, id string, secret []byte, now time.Time) (Identity, error) {
+	session, err := stored[api.Session](ctx, a, api.KindSession, id)
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
-	u, err := stored[api.User](ctx, s, api.KindUser, string(session.Spec.User))
+	u, err := stored[api.User](ctx, a, api.KindUser, string(session.Spec.User))
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	if !sameHash(secret, session.Spec.Hash) || !holds(session, u, now) {
-		return identity{}, errRefused
+		return Identity{}, errRefused
 	}
 	g, end := session.Spec.Grant, session.Spec.ExpiresAt
-	me := identity{id: id, name: u.Meta.Name, user: session.Spec.User, role: g.Role, org: g.Organization, project: g.Project,
-		expiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, parentOf: s.parentIn(ctx), pays: s.paysIn(ctx)}
-	if c := credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
-		if me.needsTotp, err = s.requiresTotp(ctx, g); err != nil {
-			return identity{}, err
+	me := Identity{ID: id, Name: u.Meta.Name, User: session.Spec.User, Role: g.Role, Org: g.Organization, Project: g.Project,
+		ExpiresAt: &end, usedAt: session.Status.UsedAt, kind: api.KindSession, ParentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
+	if c := Credentials(u); c.PasswordHash != "" && c.TotpSecret == "" {
+		if me.NeedsTotp, err = a.requiresTotp(ctx, g); err != nil {
+			return Identity{}, err
 		}
 	}
-	me.ended = func(e api.Event) bool {
+	me.Ended = func(e api.Event) bool {
 		switch {
 		case e.Object.Kind == api.KindSession && e.Object.Meta.ID == id:
 			return e.Type == api.EventRemove
@@ -62,15 +63,16 @@ func (s *Server) sessionIdentity(ctx context.Context, id string, secret []byte, 
 	return me, nil
 }
 
-// sessionsOf a user, oldest first. They lie in the user's id as in a project, of
+// SessionsOf a user, oldest first. They lie in the user's id as in a project, of
 // which the store has an index: a login need not look at everybody's.
-func (h *handlers) sessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
-	sessions, err := all[api.Session](ctx, h, api.ListQuery{Kind: api.KindSession, Project: string(user)})
+func (a *Authenticator) SessionsOf(ctx context.Context, user api.UserID) ([]api.Session, error) {
+	sessions, err := pages.All[api.Session](ctx, a.opts.Store, api.ListQuery{Kind: api.KindSession, Project: string(user)})
 	slices.SortFunc(sessions, func(a, b api.Session) int { return a.Meta.CreatedAt.Compare(b.Meta.CreatedAt) })
 	return sessions, err
 }
 
-func endAll(sessions []api.Session) []api.Command {
+// EndAll returns the commands that end sessions.
+func EndAll(sessions []api.Session) []api.Command {
 	var out []api.Command
 	for _, s := range sessions {
 		out = append(out, api.Command{Op: api.OpDelete, Kind: api.KindSession, ID: s.Meta.ID, Expect: api.AnyRevision})
@@ -79,36 +81,36 @@ func endAll(sessions []api.Session) []api.Command {
 }
 
 // newSession is the command that begins one, and the session as its owner sees it.
-func (h *handlers) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
-	id := newID(api.KindSession)
-	token, hash := newToken(id)
-	now := h.opts.Now().UTC()
+func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address string) (api.Command, api.Session) {
+	id := api.RandomID(api.KindSession)
+	token, hash := NewToken(id)
+	now := a.opts.Now().UTC()
 	s := api.Session{Kind: api.KindSession, Meta: api.Meta{ID: id, CreatedAt: now}, Token: token, Current: true, Spec: api.SessionSpec{
 		User: api.UserID(u.Meta.ID), Grant: g, Address: address, Epoch: epoch, Hash: hash, ExpiresAt: now.Add(sessionLife).Truncate(time.Second)}}
 	cmd := api.Command{Op: api.OpPutSpec, Kind: api.KindSession, ID: id, Organization: u.Meta.Organization, Project: u.Meta.ID, Data: api.Encode(s.Spec)}
 	return cmd, s
 }
 
-// me is the user whose session the request came with.
-func (h *handlers) me(ctx context.Context) (api.User, error) {
-	id := who(ctx).user
+// Me is the user whose session the request came with.
+func (a *Authenticator) Me(ctx context.Context) (api.User, error) {
+	id := Caller(ctx).User
 	if id == "" {
 		return api.User{}, api.Errorf(api.CodeState, "an API key is no user: it has no password and no sessions").WithHint("log in: basalt login --email …")
 	}
-	return stored[api.User](ctx, h.Server, api.KindUser, string(id))
+	return stored[api.User](ctx, a, api.KindUser, string(id))
 }
 
 // ListSessions of the caller's.
-func (h *handlers) ListSessions(ctx context.Context, _ in[none, none]) (*api.SessionList, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) ListSessions(ctx context.Context) (*api.SessionList, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sessions, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	sessions, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	out := api.SessionList{Items: []api.Session{}}
 	for _, s := range sessions {
-		if holds(s, u, h.opts.Now()) {
-			s.Current = s.Meta.ID == who(ctx).id
+		if holds(s, u, a.opts.Now()) {
+			s.Current = s.Meta.ID == Caller(ctx).ID
 			out.Items = append(out.Items, s)
 		}
 	}
@@ -116,27 +118,27 @@ func (h *handlers) ListSessions(ctx context.Context, _ in[none, none]) (*api.Ses
 }
 
 // DeleteSession ends one of the caller's.
-func (h *handlers) DeleteSession(ctx context.Context, r in[none, none]) (*api.Session, error) {
-	s, err := h.endSession(ctx, r.ID)
+func (a *Authenticator) DeleteSession(ctx context.Context, id string) (*api.Session, error) {
+	s, err := a.endSession(ctx, id)
 	return &s, err
 }
 
 // Logout ends the session that the request came with.
-func (h *handlers) Logout(ctx context.Context, _ in[none, none]) (*api.Session, error) {
-	if who(ctx).user == "" {
-		_, err := h.me(ctx)
+func (a *Authenticator) Logout(ctx context.Context) (*api.Session, error) {
+	if Caller(ctx).User == "" {
+		_, err := a.Me(ctx)
 		return nil, err
 	}
-	s, err := h.endSession(ctx, who(ctx).id)
+	s, err := a.endSession(ctx, Caller(ctx).ID)
 	return &s, err
 }
 
-func (h *handlers) endSession(ctx context.Context, id string) (api.Session, error) {
-	u, err := h.me(ctx)
+func (a *Authenticator) endSession(ctx context.Context, id string) (api.Session, error) {
+	u, err := a.Me(ctx)
 	if err != nil {
 		return api.Session{}, err
 	}
-	o, err := h.opts.Store.Get(ctx, api.KindSession, id)
+	o, err := a.opts.Store.Get(ctx, api.KindSession, id)
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -145,8 +147,8 @@ func (h *handlers) endSession(ctx context.Context, id string) (api.Session, erro
 		return s, err
 	}
 	if string(s.Spec.User) != u.Meta.ID {
-		return api.Session{}, notFound(api.KindSession, id)
+		return api.Session{}, api.Errorf(api.CodeNotFound, "%s %s does not exist", api.KindSession, id)
 	}
-	_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: endAll([]api.Session{s})})
+	_, err = a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: EndAll([]api.Session{s})})
 	return s, err
 }

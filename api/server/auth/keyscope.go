@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"net/netip"
@@ -55,8 +55,8 @@ func byOperation(scopes map[string][]string) map[string]string {
 	return out
 }
 
-// may reports whether the caller's scopes allow what its role does.
-func (i identity) may(op string) error {
+// May reports whether the caller's scopes allow what its role does.
+func (i Identity) May(op string) error {
 	if len(i.scopes) == 0 || unscoped[op] {
 		return nil
 	}
@@ -70,15 +70,15 @@ func (i identity) may(op string) error {
 	return nil
 }
 
-// watches reports whether a watch shows the caller a kind.
-func (i identity) watches(kind api.Kind) bool {
+// Watches reports whether a watch shows the caller a kind.
+func (i Identity) Watches(kind api.Kind) bool {
 	scope := kind.Info().KeyScope
 	return len(i.scopes) == 0 || scope != "" && api.HasScope(i.scopes, scope+":read")
 }
 
-// comesFrom reports whether the key may be used from an address. The node's own
+// ComesFrom reports whether the key may be used from an address. The node's own
 // socket has none: it counts as loopback.
-func (i identity) comesFrom(address string) error {
+func (i Identity) ComesFrom(address string) error {
 	if len(i.networks) == 0 {
 		return nil
 	}
@@ -95,9 +95,9 @@ func (i identity) comesFrom(address string) error {
 	return api.Errorf(api.CodeForbidden, "this key may not be used from %s", ip).WithHint("its networks are %v", i.networks)
 }
 
-// covers reports whether a key that the caller makes, changes or renews is no wider
+// Covers reports whether a key that the caller makes, changes or renews is no wider
 // than its own.
-func (i identity) covers(s api.APIKeySpec) error {
+func (i Identity) Covers(s api.APIKeySpec) error {
 	wider := func(what, field string) *api.Error {
 		return api.Errorf(api.CodeForbidden, "that key would have more %s than yours", what).At(field)
 	}
@@ -108,14 +108,14 @@ func (i identity) covers(s api.APIKeySpec) error {
 	if len(i.networks) > 0 && (len(s.Networks) == 0 || slices.ContainsFunc(s.Networks, i.outside)) {
 		return wider("networks", "spec.networks")
 	}
-	if i.kind == api.KindAPIKey && i.expiresAt != nil && (s.ExpiresAt == nil || s.ExpiresAt.After(*i.expiresAt)) {
-		return wider("time", "spec.expiresAt").WithHint("it is good until %s at the latest", i.expiresAt.UTC().Format("2006-01-02T15:04:05Z"))
+	if i.kind == api.KindAPIKey && i.ExpiresAt != nil && (s.ExpiresAt == nil || s.ExpiresAt.After(*i.ExpiresAt)) {
+		return wider("time", "spec.expiresAt").WithHint("it is good until %s at the latest", i.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 	return nil
 }
 
 // outside reports whether a network is in none of the caller's.
-func (i identity) outside(network string) bool {
+func (i Identity) outside(network string) bool {
 	n, err := netip.ParsePrefix(network)
 	return err != nil || !slices.ContainsFunc(i.networks, func(own string) bool {
 		p, err := netip.ParsePrefix(own)

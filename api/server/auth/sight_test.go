@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"strings"
@@ -12,16 +12,16 @@ func TestSight(t *testing.T) {
 		return api.Object{Kind: kind, Meta: api.Meta{ID: id, Organization: org, Project: project}, Spec: api.Encode(spec)}
 	}
 	parentOf := func(org string) string { return map[string]string{"o1": "r1", "o2": "r2"}[org] }
-	pays := func(org string) priceBooks {
-		return map[string]priceBooks{"o1": {own: "b1", offers: []api.PriceBookID{"b3"}}, "r1": {offers: []api.PriceBookID{"b2"}}}[org]
+	pays := func(org string) PriceBooks {
+		return map[string]PriceBooks{"o1": {Own: "b1", Offers: []api.PriceBookID{"b3"}}, "r1": {Offers: []api.PriceBookID{"b2"}}}[org]
 	}
 	names := []string{"operator", "reseller", "admin", "member", "viewer", "billing", "other-reseller", "broken-reseller", "broken-admin", "broken-member", "broken-billing", "nobody"}
-	callers := map[string]identity{
-		"operator": {role: api.RoleOperator}, "reseller": {role: api.RoleReseller, org: "r1"}, "other-reseller": {role: api.RoleReseller, org: "r2"},
-		"admin": {role: api.RoleAdmin, org: "o1"}, "billing": {role: api.RoleBilling, org: "o1"},
-		"member": {role: api.RoleMember, org: "o1", project: "p1"}, "viewer": {role: api.RoleViewer, org: "o1", project: "p1"},
-		"nobody": {}, "broken-reseller": {role: api.RoleReseller}, "broken-admin": {role: api.RoleAdmin},
-		"broken-member": {role: api.RoleMember}, "broken-billing": {role: api.RoleBilling},
+	callers := map[string]Identity{
+		"operator": {Role: api.RoleOperator}, "reseller": {Role: api.RoleReseller, Org: "r1"}, "other-reseller": {Role: api.RoleReseller, Org: "r2"},
+		"admin": {Role: api.RoleAdmin, Org: "o1"}, "billing": {Role: api.RoleBilling, Org: "o1"},
+		"member": {Role: api.RoleMember, Org: "o1", Project: "p1"}, "viewer": {Role: api.RoleViewer, Org: "o1", Project: "p1"},
+		"nobody": {}, "broken-reseller": {Role: api.RoleReseller}, "broken-admin": {Role: api.RoleAdmin},
+		"broken-member": {Role: api.RoleMember}, "broken-billing": {Role: api.RoleBilling},
 	}
 	key := func(role api.Role) api.APIKeySpec { return api.APIKeySpec{Role: role} }
 	// What everybody with a role sees, whatever the role's scope.
@@ -39,7 +39,7 @@ func TestSight(t *testing.T) {
 		{"node", object(api.KindNode, "n", "", "", struct{}{}), "operator+"},
 		{"flavor", object(api.KindFlavor, "f", "", "", struct{}{}), "operator+ reseller admin member viewer" + shared},
 		{"own price book", object(api.KindPriceBook, "b1", "", "", struct{}{}), "operator+ admin member viewer billing"},
-		{"price book that a reseller offers", object(api.KindPriceBook, "b2", "", "", struct{}{}), "operator+ reseller"},
+		{"price book that a reseller Offers", object(api.KindPriceBook, "b2", "", "", struct{}{}), "operator+ reseller"},
 		{"other price book", object(api.KindPriceBook, "b3", "", "", struct{}{}), "operator+"},
 		{"default price book", api.Object{Kind: api.KindPriceBook, Meta: api.Meta{ID: "b0", Name: api.DefaultPriceBook}}, "operator+ reseller other-reseller"},
 		{"own organization", object(api.KindOrganization, "o1", "r1", "", struct{}{}), "operator+ reseller+ admin member viewer billing"},
@@ -63,8 +63,8 @@ func TestSight(t *testing.T) {
 		var got []string
 		for _, name := range names {
 			id := callers[name]
-			id.parentOf, id.pays = parentOf, pays
-			switch sees, owns := id.sees(c.o), id.owns(c.o); {
+			id.ParentOf, id.pays = parentOf, pays
+			switch sees, owns := id.Sees(c.o), id.Owns(c.o); {
 			case sees && owns:
 				got = append(got, name+"+")
 			case sees:
@@ -86,8 +86,8 @@ func TestNobodyGrantsMoreThanHisOwn(t *testing.T) {
 			if !by.Grants(r) {
 				continue
 			}
-			for op, allowed := range rights {
-				if allowed.has(r) && !allowed.has(by) {
+			for op, allowed := range Rights {
+				if allowed.Has(r) && !allowed.Has(by) {
 					t.Errorf("%s grants %s, which may %s", by, r, op)
 				}
 			}

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"strings"
@@ -6,41 +6,42 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// roles is a set of them.
-type roles uint8
+// Roles is a set of them.
+type Roles uint8
 
 const (
-	operators roles = 1 << iota
+	operators Roles = 1 << iota
 	resellers
 	adminsOnly
 	membersOnly
 	viewersOnly
 	billing
-	// everybody may without a key; a guest has no role.
-	everybody
+	// Everybody may without a key; a guest has no role.
+	Everybody
 )
 
 // The sets that operations are given to.
 const (
-	sellers = operators | resellers
-	admins  = sellers | adminsOnly
+	Sellers = operators | resellers
+	admins  = Sellers | adminsOnly
 	members = admins | membersOnly
 	viewers = members | viewersOnly
 )
 
-var roleBits = map[api.Role]roles{
+// RoleBits are the sets of one role.
+var RoleBits = map[api.Role]Roles{
 	api.RoleOperator: operators, api.RoleReseller: resellers, api.RoleAdmin: adminsOnly,
 	api.RoleMember: membersOnly, api.RoleViewer: viewersOnly, api.RoleBilling: billing,
 }
 
-// has reports whether the role is in the set.
-func (r roles) has(role api.Role) bool { return r&roleBits[role] != 0 }
+// Has reports whether the role is in the set.
+func (r Roles) Has(role api.Role) bool { return r&RoleBits[role] != 0 }
 
-// words are the set's roles: "operator, reseller or admin".
-func (r roles) words() string {
+// Words are the set's roles: "operator, reseller or admin".
+func (r Roles) Words() string {
 	var names []string
 	for _, role := range api.Roles() {
-		if r.has(role) {
+		if r.Has(role) {
 			names = append(names, string(role))
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"net"
@@ -75,8 +75,8 @@ func forwardedAddress(s string) (netip.Addr, error) {
 	return ip.Unmap().WithZone(""), err
 }
 
-// clientAddress is whom a request comes from, without the port.
-func clientAddress(r *http.Request) string {
+// ClientAddress is whom a request comes from, without the port.
+func ClientAddress(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
 		return host
 	}
@@ -86,7 +86,7 @@ func clientAddress(r *http.Request) string {
 // addressOf is whom a request comes from, as far as addresses tell: an IPv4
 // address, or the /64 of an IPv6 one.
 func addressOf(r *http.Request) string {
-	ip, err := netip.ParseAddr(clientAddress(r))
+	ip, err := netip.ParseAddr(ClientAddress(r))
 	if err != nil {
 		return "local" // a unix socket
 	}

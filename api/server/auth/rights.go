@@ -1,12 +1,12 @@
-package server
+package auth
 
 import "github.com/basalt-gpu/basalt/api"
 
-// rights is who may do what: the roles that may, by operationId. What they may
-// do it to is their reach (identity.sees and identity.owns). An operation that
+// Rights is who may do what: the roles that may, by operationId. What they may
+// do it to is their reach (Identity.Sees and Identity.Owns). An operation that
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
-var rights = withKinds(map[string]roles{
+var Rights = withKinds(map[string]Roles{
 	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,
@@ -32,35 +32,35 @@ var rights = withKinds(map[string]roles{
 
 	"ResetUser": admins,
 
-	"ListLoginProviders": everybody, "BeginOIDCLogin": everybody, "FinishOIDCLogin": everybody,
+	"ListLoginProviders": Everybody, "BeginOIDCLogin": Everybody, "FinishOIDCLogin": Everybody,
 
 	// One's own, of whatever role.
 	"ListSessions": viewers | billing, "DeleteSession": viewers | billing, "Logout": viewers | billing, "ChangePassword": viewers | billing,
 	"BeginTOTP": viewers | billing, "ConfirmTOTP": viewers | billing, "DisableTOTP": viewers | billing,
-	"Login": everybody, "SetPassword": everybody,
+	"Login": Everybody, "SetPassword": Everybody,
 
 	// What outside billing systems drive.
-	"SuspendService": sellers, "ResumeService": sellers, "SetServicePassword": sellers, "ListServiceUsage": sellers,
-	"CreateServiceLoginLink": sellers, "CreateUserLoginLink": sellers, "LoginWithLink": everybody,
+	"SuspendService": Sellers, "ResumeService": Sellers, "SetServicePassword": Sellers, "ListServiceUsage": Sellers,
+	"CreateServiceLoginLink": Sellers, "CreateUserLoginLink": Sellers, "LoginWithLink": Everybody,
 
 	// Money: who sells notes what was paid, and takes back.
 	"ExplainInvoiceLine": admins | billing,
 	"GetInvoicePDF":      admins | billing, "GetCreditNotePDF": admins | billing,
-	"SimulatePriceBook": operators, "GetRevenue": sellers,
+	"SimulatePriceBook": operators, "GetRevenue": Sellers,
 	"GetLedger": admins | billing, "GetWallet": admins | billing,
 
 	"ListUsage": viewers | billing, "ExportUsage": admins | billing,
 	"PreviewInvoice": admins | billing, "ExplainInvoice": admins | billing,
-	"GetBranding": everybody, "GetLogo": everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
+	"GetBranding": Everybody, "GetLogo": Everybody, "UpdateBranding": operators, "PutLogo": operators, "DeleteLogo": operators,
 	"Watch":      viewers,
 	"Whoami":     viewers | billing,
-	"GetVersion": everybody,
-	"GetHealth":  everybody,
+	"GetVersion": Everybody,
+	"GetHealth":  Everybody,
 })
 
 // kindRights are the roles that may list and get the objects of a kind, and those that
 // may create, update and delete them.
-var kindRights = map[api.Kind]struct{ read, write roles }{
+var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindInstance:         {read: viewers, write: members},
 	api.KindVolume:           {read: viewers, write: members},
 	api.KindImage:            {read: viewers, write: members},
@@ -68,14 +68,14 @@ var kindRights = map[api.Kind]struct{ read, write roles }{
 	api.KindApp:              {read: viewers, write: operators},
 	api.KindProject:          {read: viewers, write: admins},
 	api.KindInvoice:          {read: admins | billing},
-	api.KindPayment:          {read: admins | billing, write: sellers},
-	api.KindCreditNote:       {read: admins | billing, write: sellers},
+	api.KindPayment:          {read: admins | billing, write: Sellers},
+	api.KindCreditNote:       {read: admins | billing, write: Sellers},
 	api.KindBudget:           {read: admins | billing, write: admins},
 	api.KindAPIKey:           {read: admins, write: admins},
-	api.KindOrganization:     {read: viewers, write: sellers},
+	api.KindOrganization:     {read: viewers, write: Sellers},
 	api.KindUser:             {read: admins, write: admins},
 	api.KindWebhook:          {read: admins, write: admins},
-	api.KindService:          {read: sellers, write: sellers},
+	api.KindService:          {read: Sellers, write: Sellers},
 	api.KindPriceBook:        {read: viewers | billing, write: operators},
 	api.KindUsageRecord:      {read: viewers | billing},
 	api.KindIdentityProvider: {read: operators, write: operators},
@@ -99,7 +99,7 @@ var kindRights = map[api.Kind]struct{ read, write roles }{
 }
 
 // withKinds adds the operations that kinds have in common.
-func withKinds(all map[string]roles) map[string]roles {
+func withKinds(all map[string]Roles) map[string]Roles {
 	for kind, may := range kindRights {
 		for op, reads := range operationsOf(kind) {
 			if all[op] = may.write; reads {
@@ -112,7 +112,7 @@ func withKinds(all map[string]roles) map[string]roles {
 
 // operationsOf are those that a kind's row gives it, and whether they only read.
 func operationsOf(kind api.Kind) map[string]bool {
-	all := map[string]bool{listOf(kind): true}
+	all := map[string]bool{ListOf(kind): true}
 	const canPatch = api.CanGet | api.CanUpdate
 	for verb, op := range map[api.Verbs]string{api.CanGet: "Get", api.CanCreate: "Create", api.CanUpdate: "Update", canPatch: "Patch", api.CanPut: "Put", api.CanDelete: "Delete"} {
 		if kind.Info().Verbs&verb == verb {
@@ -121,3 +121,6 @@ func operationsOf(kind api.Kind) map[string]bool {
 	}
 	return all
 }
+
+// ListOf is the name of the operation that lists a kind.
+func ListOf(kind api.Kind) string { return "List" + string(kind) + "s" }

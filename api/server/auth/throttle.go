@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"net/http"
@@ -104,12 +104,12 @@ var errSlow = api.Errorf(api.CodeRateLimited, "too many requests").WithHint("wai
 
 // refused counts a token that was looked at and is not good, and returns why, or
 // errSlow to who has sent many.
-func (s *Server) refused(r *http.Request, token string, why error, now time.Time) error {
+func (a *Authenticator) refused(r *http.Request, token string, why error, now time.Time) error {
 	id, _, ok := parseToken(token)
-	if ok && !s.wrong.take(id, now) {
+	if ok && !a.wrong.take(id, now) {
 		return errSlow
 	}
-	if !s.denied.take(addressOf(r), now) {
+	if !a.denied.take(addressOf(r), now) {
 		return errSlow
 	}
 	return why

@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/server/oidc"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 )
 
 // A login with an identity provider has two requests, which may come to two
@@ -38,9 +39,9 @@ func errProvider() error {
 }
 
 // ListLoginProviders are names that anybody may know.
-func (h *handlers) ListLoginProviders(ctx context.Context, _ in[none, none]) (*api.LoginProviders, error) {
+func (a *Authenticator) ListLoginProviders(ctx context.Context) (*api.LoginProviders, error) {
 	out := api.LoginProviders{Names: []string{}}
-	providers, err := all[api.IdentityProvider](ctx, h, api.ListQuery{Kind: api.KindIdentityProvider})
+	providers, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider})
 	for _, p := range providers {
 		out.Names = append(out.Names, p.Meta.Name)
 	}
@@ -49,106 +50,106 @@ func (h *handlers) ListLoginProviders(ctx context.Context, _ in[none, none]) (*a
 }
 
 // client of a provider, for one login.
-func (h *handlers) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
+func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, redirect string) (oidc.Client, error) {
 	c := oidc.Client{Issuer: p.Spec.Issuer, ID: p.Spec.ClientID, Redirect: redirect, Scopes: p.Spec.Scopes}
 	if p.Spec.ClientSecret == "" {
 		return c, nil
 	}
 	var err error
-	c.Secret, err = h.unsealed(ctx, p.Spec.ClientSecret)
+	c.Secret, err = a.unsealed(ctx, p.Spec.ClientSecret)
 	return c, err
 }
 
 // BeginOIDCLogin answers where to send the browser.
-func (h *handlers) BeginOIDCLogin(ctx context.Context, r in[none, api.OIDCBegin]) (*api.OIDCFlow, error) {
-	if h.opts.Secrets == nil {
+func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (*api.OIDCFlow, error) {
+	if a.opts.Secrets == nil {
 		return nil, api.Errorf(api.CodeUnavailable, "this server cannot seal a login")
 	}
-	if !h.flows.take(addressOf(request(ctx)), h.opts.Now()) {
+	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
 		return nil, api.Errorf(api.CodeRateLimited, "too many logins begin").WithHint("try again in a second")
 	}
-	found, err := all[api.IdentityProvider](ctx, h, api.ListQuery{Kind: api.KindIdentityProvider, Name: r.Body.Provider})
+	found, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: in.Provider})
 	if err != nil {
 		return nil, err
 	}
-	if len(found) != 1 || r.Body.Provider == "" {
+	if len(found) != 1 || in.Provider == "" {
 		return nil, api.Errorf(api.CodeInvalid, "there is no such identity provider").At("provider").WithHint("basalt identity-provider list, for operators")
 	}
 	p := found[0]
-	if !p.Spec.MayReturnTo(r.Body.Redirect) {
+	if !p.Spec.MayReturnTo(in.Redirect) {
 		return nil, api.Errorf(api.CodeInvalid, "this provider sends nobody there").At("redirect").WithHint("an operator can add it to spec.redirects")
 	}
-	c, err := h.oidcClient(ctx, p, r.Body.Redirect)
+	c, err := a.oidcClient(ctx, p, in.Redirect)
 	if err != nil {
 		return nil, err
 	}
-	f := flow{Use: flowUse, ID: rand.Text(), Provider: p.Meta.ID, Redirect: r.Body.Redirect, State: rand.Text(), Nonce: rand.Text(), Verifier: oidc.Verifier(),
-		Until: h.opts.Now().UTC().Add(flowLife)}
-	url, err := h.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
+	f := flow{Use: flowUse, ID: rand.Text(), Provider: p.Meta.ID, Redirect: in.Redirect, State: rand.Text(), Nonce: rand.Text(), Verifier: oidc.Verifier(),
+		Until: a.opts.Now().UTC().Add(flowLife)}
+	url, err := a.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
 	if err != nil {
-		h.opts.Log.Warn("an identity provider does not answer", "provider", p.Meta.Name, "error", err)
+		a.opts.Log.Warn("an identity provider does not answer", "provider", p.Meta.Name, "error", err)
 		return nil, api.Errorf(api.CodeUnavailable, "the identity provider does not answer").WithHint("try again; the server's log says why")
 	}
-	sealed, err := h.opts.Secrets.Seal(ctx, string(api.Encode(f)))
+	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
 	return &api.OIDCFlow{URL: url, Flow: sealed}, err
 }
 
 // openFlow that this cluster has sealed, for this login, lately.
-func (h *handlers) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
+func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
 	over := api.Errorf(api.CodeUnauthenticated, "this login is not one that was begun here, or it is over").WithHint("log in again")
-	if h.opts.Secrets == nil || sealed == "" || len(sealed) > 8<<10 {
+	if a.opts.Secrets == nil || sealed == "" || len(sealed) > 8<<10 {
 		return f, over
 	}
-	plain, err := h.opts.Secrets.Open(ctx, sealed)
+	plain, err := a.opts.Secrets.Open(ctx, sealed)
 	if err != nil {
 		return f, over
 	}
-	if json.Unmarshal([]byte(plain), &f) != nil || f.Use != flowUse || f.State == "" || f.State != state || !h.opts.Now().Before(f.Until) {
+	if json.Unmarshal([]byte(plain), &f) != nil || f.Use != flowUse || f.State == "" || f.State != state || !a.opts.Now().Before(f.Until) {
 		return f, over
 	}
 	return f, nil
 }
 
 // FinishOIDCLogin begins a session with the provider's code.
-func (h *handlers) FinishOIDCLogin(ctx context.Context, r in[none, api.OIDCFinish]) (*api.Session, error) {
-	if r.Body.Flow == "" || r.Body.State == "" || r.Body.Code == "" {
+func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish) (*api.Session, error) {
+	if in.Flow == "" || in.State == "" || in.Code == "" {
 		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are needed").At("flow").WithHint("the flow is in the answer that began the login, the others are in the address that the browser came back to")
 	}
-	now, address := h.opts.Now().UTC(), addressOf(request(ctx))
-	f, err := h.openFlow(ctx, r.Body.Flow, r.Body.State)
+	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
+	f, err := a.openFlow(ctx, in.Flow, in.State)
 	if err != nil {
 		return nil, err
 	}
-	if !h.codes.take(f.ID, now) { // each try asks the provider
+	if !a.codes.take(f.ID, now) { // each try asks the provider
 		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this login").WithHint("log in again")
 	}
-	p, err := stored[api.IdentityProvider](ctx, h.Server, api.KindIdentityProvider, f.Provider)
+	p, err := stored[api.IdentityProvider](ctx, a, api.KindIdentityProvider, f.Provider)
 	if err != nil {
 		return nil, err
 	}
-	c, err := h.oidcClient(ctx, p, f.Redirect)
+	c, err := a.oidcClient(ctx, p, f.Redirect)
 	if err != nil {
 		return nil, err
 	}
-	claims, err := h.oidc.Redeem(ctx, c, r.Body.Code, f.Nonce, f.Verifier)
+	claims, err := a.oidc.Redeem(ctx, c, in.Code, f.Nonce, f.Verifier)
 	if err != nil {
-		h.opts.Log.Warn("a login with an identity provider failed", "provider", p.Meta.Name, "address", address, "error", err)
+		a.opts.Log.Warn("a login with an identity provider failed", "provider", p.Meta.Name, "address", address, "error", err)
 		return nil, errProvider()
 	}
 	email := api.Login(claims.Email)
 	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and log in again")
 	}
-	u, err := h.externalUser(ctx, p, claims, email)
+	u, err := a.externalUser(ctx, p, claims, email)
 	if err != nil {
 		return nil, err
 	}
-	g, err := h.chosen(ctx, u, r.Body.Organization, r.Body.Project)
+	g, err := a.Chosen(ctx, u, in.Organization, in.Project)
 	if err != nil {
 		return nil, err
 	}
 	// What one session has begun with no other does, whatever the provider says.
-	s, err := h.begin(by(ctx, u), u, credentials(u), g, address, now, "oidc-login:"+f.ID)
+	s, err := a.begin(by(ctx, u), u, Credentials(u), g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
 		return nil, api.Errorf(api.CodeUnauthenticated, "this login was used already, or somebody logged in as you at the same moment").WithHint("log in again")
 	}
@@ -159,26 +160,26 @@ func (h *handlers) FinishOIDCLogin(ctx context.Context, r in[none, api.OIDCFinis
 // subject, with the grants that its claims give now; a new one where the
 // provider may make them. An e-mail address alone makes nobody the user of
 // that name.
-func (h *handlers) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
+func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email string) (api.User, error) {
 	id, grants := api.ExternalIdentityID(p.Spec.Issuer, c.Subject), p.Spec.GrantsOf(c.All)
-	o, err := h.opts.Store.Get(ctx, api.KindExternalIdentity, id)
+	o, err := a.opts.Store.Get(ctx, api.KindExternalIdentity, id)
 	if err != nil && api.CodeOf(err) != api.CodeNotFound {
 		return api.User{}, err
 	}
 	if err != nil {
-		return h.newExternalUser(ctx, p, c, email, id, grants)
+		return a.newExternalUser(ctx, p, c, email, id, grants)
 	}
 	var known api.ExternalIdentitySpec
 	if err := json.Unmarshal(o.Spec, &known); err != nil {
 		return api.User{}, err
 	}
-	u, err := stored[api.User](ctx, h.Server, api.KindUser, string(known.User))
+	u, err := stored[api.User](ctx, a, api.KindUser, string(known.User))
 	if err != nil || u.Spec.Disabled {
 		return u, api.Errorf(api.CodeForbidden, "you may not log in here").WithHint("ask your administrator")
 	}
 	if !slices.Equal(u.Spec.Grants, grants) {
 		u.Spec.Grants = grants
-		out, err := h.opts.Store.Apply(by(ctx, u), api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
+		out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID,
 			Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec)}}})
 		if err != nil {
 			return u, err
@@ -188,11 +189,11 @@ func (h *handlers) externalUser(ctx context.Context, p api.IdentityProvider, c o
 	return u, nil
 }
 
-func (h *handlers) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
+func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
 	if !p.Spec.Create || len(grants) == 0 {
 		return api.User{}, api.Errorf(api.CodeForbidden, "you are known to the identity provider, but not here").WithHint("ask your administrator")
 	}
-	user := newID(api.KindUser)
+	user := api.RandomID(api.KindUser)
 	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
 	if api.ValidateUser(u.Spec) != nil { // the name is only for show
 		u.Spec.DisplayName = ""
@@ -201,7 +202,7 @@ func (h *handlers) newExternalUser(ctx context.Context, p api.IdentityProvider, 
 		return u, err
 	}
 	known := api.ExternalIdentitySpec{User: api.UserID(user), Provider: p.Meta.ID, Issuer: p.Spec.Issuer, Subject: c.Subject}
-	out, err := h.opts.Store.Apply(by(ctx, u), api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{
+	out, err := a.opts.Store.Apply(by(ctx, u), api.Batch{At: a.opts.Now().UTC(), Commands: []api.Command{
 		{Op: api.OpPutSpec, Kind: api.KindUser, ID: user, Name: email, Organization: p.Spec.Organization, Claims: api.LoginClaim(email), Data: api.Encode(u.Spec)},
 		{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: p.Spec.Organization, Project: user, Data: api.Encode(known)},
 	}})

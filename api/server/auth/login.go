@@ -1,4 +1,4 @@
-package server
+package auth
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
 	"github.com/basalt-gpu/basalt/api/server/password"
 	"github.com/basalt-gpu/basalt/api/server/totp"
 )
@@ -24,53 +25,53 @@ func errLogin() error {
 
 // Login begins a session. An unknown user costs a derivation as a known one
 // does, and gets the same answer.
-func (h *handlers) Login(ctx context.Context, r in[none, api.Credentials]) (*api.Session, error) {
-	email, in := api.Login(r.Body.Email), r.Body
+func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Session, error) {
+	email := api.Login(in.Email)
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
 		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
 	}
-	now, address := h.opts.Now().UTC(), addressOf(request(ctx))
-	place, err := h.loginPlace(ctx, in.Organization)
+	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
+	place, err := a.loginPlace(ctx, in.Organization)
 	if err != nil {
 		return nil, err
 	}
-	u, err := h.userFor(ctx, email, place)
+	u, err := a.UserFor(ctx, email, place)
 	if err != nil {
 		return nil, err
 	}
-	try, err := h.tried(ctx, &u, strings.TrimSpace(email+" "+place), address, now)
+	try, err := a.tried(ctx, &u, strings.TrimSpace(email+" "+place), address, now)
 	if err != nil {
 		return nil, err
 	}
-	c := credentials(u)
-	ok, err := h.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
+	c := Credentials(u)
+	ok, err := a.opts.Passwords.Check(try.turn(ctx), c.PasswordHash, in.Password)
 	if err != nil {
 		return nil, err
 	}
 	if !ok || u.Spec.Disabled {
 		return nil, errLogin()
 	}
-	if err := h.secondFactor(ctx, &u, &c, in.Totp, now); err != nil {
+	if err := a.secondFactor(ctx, &u, &c, in.Totp, now); err != nil {
 		return nil, err
 	}
 	if place != "" && place == u.Meta.Organization && !grantedIn(u, place) { // it said whose user, and not which grant
 		place, in.Organization = "", ""
 	}
-	g, err := h.chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
+	g, err := a.Chosen(ctx, u, cmp.Or(place, in.Organization), in.Project)
 	if err != nil {
 		return nil, err
 	}
-	if h.opts.Passwords.Stale(c.PasswordHash) {
-		if c.PasswordHash, err = h.opts.Passwords.Hash(ctx, in.Password); err != nil {
+	if a.opts.Passwords.Stale(c.PasswordHash) {
+		if c.PasswordHash, err = a.opts.Passwords.Hash(ctx, in.Password); err != nil {
 			return nil, err
 		}
 	}
-	s, err := h.begin(by(ctx, u), u, c, g, address, now)
+	s, err := a.begin(by(ctx, u), u, c, g, address, now)
 	if api.CodeOf(err) == api.CodeConflict && err != nil { // its code was used, or its password changed, meanwhile
 		return nil, api.Errorf(api.CodeConflict, "somebody logged in as you at the same moment").WithHint("try again, with a new code if you use them")
 	}
 	if err == nil {
-		h.forgive(try, now)
+		a.forgive(try, now)
 	}
 	return &s, err
 }
@@ -78,11 +79,11 @@ func (h *handlers) Login(ctx context.Context, r in[none, api.Credentials]) (*api
 // loginPlace is the organization that a login names: by its id, by a name that no
 // reseller's customer can have too, or as RESELLER/CUSTOMER. Empty: none, and then
 // only the grants that the user has tell what the name means.
-func (h *handlers) loginPlace(ctx context.Context, ref string) (string, error) {
+func (a *Authenticator) loginPlace(ctx context.Context, ref string) (string, error) {
 	if ref == "" {
 		return "", nil
 	}
-	if o, err := h.opts.Store.Get(ctx, api.KindOrganization, ref); err == nil {
+	if o, err := a.opts.Store.Get(ctx, api.KindOrganization, ref); err == nil {
 		return o.Meta.ID, nil
 	} else if api.CodeOf(err) != api.CodeNotFound {
 		return "", err
@@ -90,7 +91,7 @@ func (h *handlers) loginPlace(ctx context.Context, ref string) (string, error) {
 	parent, name := "", ref
 	if reseller, customer, ok := strings.Cut(ref, "/"); ok {
 		var err error
-		if parent, err = h.loginPlace(ctx, reseller); parent == "" || err != nil {
+		if parent, err = a.loginPlace(ctx, reseller); parent == "" || err != nil {
 			return "", err
 		}
 		name = customer
@@ -99,7 +100,7 @@ func (h *handlers) loginPlace(ctx context.Context, ref string) (string, error) {
 		return "", nil
 	}
 	id := ""
-	err := h.each(ctx, api.ListQuery{Kind: api.KindOrganization, Name: name}, func(o api.Object) bool {
+	err := pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindOrganization, Name: name}, func(o api.Object) bool {
 		if o.Meta.Organization == parent {
 			id = o.Meta.ID
 		}
@@ -108,15 +109,15 @@ func (h *handlers) loginPlace(ctx context.Context, ref string) (string, error) {
 	return id, err
 }
 
-// userFor is the one user whose password a login is checked against, or nobody:
+// UserFor is the one user whose password a login is checked against, or nobody:
 // of the organization that it names whose user has that address, or to whom
 // something was granted there; without one whose address it is in the whole
 // cluster. What users other organizations have changes nothing about it, so that
 // nobody learns of them by logging in, and nobody keeps another out by an address.
-func (h *handlers) userFor(ctx context.Context, email, organization string) (found api.User, err error) {
+func (a *Authenticator) UserFor(ctx context.Context, email, organization string) (found api.User, err error) {
 	best := 0
 	var broken error
-	err = h.each(ctx, api.ListQuery{Kind: api.KindUser, Name: email}, func(o api.Object) bool {
+	err = pages.Each(ctx, a.opts.Store, api.ListQuery{Kind: api.KindUser, Name: email}, func(o api.Object) bool {
 		if o.Meta.DeletedAt != nil {
 			return true
 		}
@@ -164,15 +165,15 @@ func (a attempt) turn(ctx context.Context) context.Context {
 }
 
 // forgive gives back what a good password's try has taken.
-func (h *handlers) forgive(a attempt, now time.Time) {
-	h.guesses.forgive(a.key, now)
-	if !a.behind {
-		h.logins.give(a.address)
+func (a *Authenticator) forgive(try attempt, now time.Time) {
+	a.guesses.forgive(try.key, now)
+	if !try.behind {
+		a.logins.give(try.address)
 	}
 }
 
 // tried counts a try, or refuses it: see throttle.go.
-func (h *handlers) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
+func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address string, now time.Time) (attempt, error) {
 	try, known := attempt{key: email, address: address}, tries{count: u.Status.Failures}
 	if u.Status.FailedAt != nil {
 		known.last = *u.Status.FailedAt
@@ -181,26 +182,26 @@ func (h *handlers) tried(ctx context.Context, u *api.User, email, address string
 	if here {
 		try.key, known = email+"|"+address, tries{}
 	}
-	count, after := h.guesses.try(try.key, known, now)
+	count, after := a.guesses.try(try.key, known, now)
 	if after > 0 {
 		return try, api.Errorf(api.CodeRateLimited, "too many wrong passwords").WithHint("try again in %s", after.Truncate(time.Second)+time.Second)
 	}
-	try.behind = !h.logins.take(address, now) && !here
+	try.behind = !a.logins.take(address, now) && !here
 	if u.Meta.ID != "" && noted(count) {
 		u.Status.Failures, u.Status.FailedAt = count, &now
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: api.Encode(u.Status)}
-		if out, err := h.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}}); err != nil {
-			h.opts.Log.Warn("wrong passwords were not noted", "user", u.Meta.ID, "error", err)
+		if out, err := a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}}); err != nil {
+			a.opts.Log.Warn("wrong passwords were not noted", "user", u.Meta.ID, "error", err)
 		} else {
 			u.Meta.Revision = out[0].Meta.Revision
 		}
-		h.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
+		a.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
 	}
 	return try, nil
 }
 
 // secondFactor checks a one-time or recovery code, and uses it up.
-func (h *handlers) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
+func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.UserCredentials, given string, now time.Time) error {
 	if c.TotpSecret == "" {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (h *handlers) secondFactor(ctx context.Context, u *api.User, c *api.UserCre
 		c.RecoveryCodes = slices.Delete(c.RecoveryCodes, i, i+1)
 		return nil
 	}
-	secret, err := h.unsealed(ctx, c.TotpSecret)
+	secret, err := a.unsealed(ctx, c.TotpSecret)
 	if err != nil {
 		return err
 	}
@@ -231,12 +232,12 @@ func (h *handlers) secondFactor(ctx context.Context, u *api.User, c *api.UserCre
 	return nil
 }
 
-// chosen is the grant that a session is to be: the only one, or the one that
+// Chosen is the grant that a session is to be: the only one, or the one that
 // was named.
-func (h *handlers) chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
+func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, project string) (api.Grant, error) {
 	var fit []api.Grant
 	for _, g := range u.Spec.Grants {
-		if h.called(ctx, api.KindOrganization, g.Organization, organization) && h.called(ctx, api.KindProject, g.Project, project) {
+		if a.called(ctx, api.KindOrganization, g.Organization, organization) && a.called(ctx, api.KindProject, g.Project, project) {
 			fit = append(fit, g)
 		}
 	}
@@ -254,22 +255,22 @@ func (h *handlers) chosen(ctx context.Context, u api.User, organization, project
 
 // called reports whether an object has the id or name that was asked for; any
 // has, when nothing was.
-func (h *handlers) called(ctx context.Context, kind api.Kind, id, ref string) bool {
+func (a *Authenticator) called(ctx context.Context, kind api.Kind, id, ref string) bool {
 	if ref == "" || ref == id {
 		return true
 	}
 	if id == "" {
 		return false
 	}
-	o, err := h.opts.Store.Get(ctx, kind, id)
+	o, err := a.opts.Store.Get(ctx, kind, id)
 	return err == nil && o.Meta.Name == ref
 }
 
 // begin writes the session, what was used up, and when and where from.
-func (h *handlers) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
-	begin, s := h.newSession(u, g, c.Epoch, address)
+func (a *Authenticator) begin(ctx context.Context, u api.User, c api.UserCredentials, g api.Grant, address string, now time.Time, claims ...string) (api.Session, error) {
+	begin, s := a.newSession(u, g, c.Epoch, address)
 	begin.Claims = claims
-	old, err := h.sessionsOf(ctx, api.UserID(u.Meta.ID))
+	old, err := a.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
 		return s, err
 	}
@@ -277,7 +278,7 @@ func (h *handlers) begin(ctx context.Context, u api.User, c api.UserCredentials,
 	known := slices.DeleteFunc(slices.Clone(u.Status.Addresses), func(a string) bool { return a == address })
 	u.Status.Addresses = append(known[max(0, len(known)+1-maxAddresses):], address)
 	note := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(u.Status)}
-	return s, h.keep(ctx, u, c, append([]api.Command{note, begin}, endAll(surplus(old, u, now))...)...)
+	return s, a.Keep(ctx, u, c, append([]api.Command{note, begin}, EndAll(surplus(old, u, now))...)...)
 }
 
 // surplus are the sessions that hold no more, and the oldest beyond those that

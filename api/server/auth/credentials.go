@@ -1,0 +1,45 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Credentials of a user, to change.
+func Credentials(u api.User) api.UserCredentials {
+	if u.Spec.Credentials == nil {
+		return api.UserCredentials{}
+	}
+	c := *u.Spec.Credentials
+	c.RecoveryCodes = slices.Clone(c.RecoveryCodes)
+	return c
+}
+
+// Keep writes a user's credentials at the revision that was read.
+func (a *Authenticator) Keep(ctx context.Context, u api.User, c api.UserCredentials, with ...api.Command) error {
+	u.Spec.Credentials = &c
+	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: append([]api.Command{{
+		Op: api.OpPutSpec, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Labels: u.Meta.Labels, Data: api.Encode(u.Spec),
+	}}, with...)})
+	return err
+}
+
+// linkLife is how long a token that sets a password is good.
+const linkLife = 3 * 24 * time.Hour
+
+// NewPasswordLink is a token that sets a password, and what is kept of it.
+func NewPasswordLink(id string, c *api.UserCredentials, now time.Time) api.PasswordLink {
+	token, hash := NewToken(id)
+	end := now.UTC().Add(linkLife).Truncate(time.Second)
+	c.LinkHash, c.LinkExpiresAt = hash, &end
+	return api.PasswordLink{Token: token, ExpiresAt: end}
+}
+
+// applied writes commands in a batch of now.
+func (a *Authenticator) applied(ctx context.Context, cmds ...api.Command) error {
+	_, err := a.opts.Store.Apply(ctx, api.Batch{At: a.opts.Now().UTC(), Commands: cmds})
+	return err
+}

@@ -1,0 +1,88 @@
+package auth
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/pages"
+)
+
+// loginLinkLife is how long a token that logs in is good: as long as a browser
+// needs to follow a redirect.
+const loginLinkLife = time.Minute
+
+// loginLink is an object of the store: a session that has not begun. It goes in
+// the batch that begins the session, and so once.
+type loginLink struct {
+	Kind api.Kind
+	Meta api.Meta
+	Spec loginLinkSpec
+}
+
+type loginLinkSpec struct {
+	User      api.UserID `json:"user"`
+	Grant     api.Grant  `json:"grant"`
+	Epoch     int64      `json:"epoch"` // a new password voids it
+	Hash      string     `json:"hash"`
+	ExpiresAt time.Time  `json:"expiresAt"`
+}
+
+// NewLoginLink makes one for a user's grant, and deletes those that are over.
+func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
+	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
+		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not log in there", u.Meta.Name).WithHint("the user is disabled, or the grant was taken away")
+	}
+	now, id := a.opts.Now().UTC(), api.RandomID(api.KindLoginLink)
+	token, hash := NewToken(id)
+	end := now.Add(loginLinkLife)
+	old, err := pages.All[loginLink](ctx, a.opts.Store, api.ListQuery{Kind: api.KindLoginLink})
+	if err != nil {
+		return api.LoginLink{}, err
+	}
+	spec := loginLinkSpec{User: api.UserID(u.Meta.ID), Grant: g, Epoch: Credentials(u).Epoch, Hash: hash, ExpiresAt: end}
+	cmds := []api.Command{{Op: api.OpPutSpec, Kind: api.KindLoginLink, ID: id, Organization: g.Organization, Data: api.Encode(spec)}}
+	for _, l := range old {
+		if now.After(l.Spec.ExpiresAt) && len(cmds) < 100 {
+			cmds = append(cmds, api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: l.Meta.ID, Expect: l.Meta.Revision})
+		}
+	}
+	return api.LoginLink{Token: token, ExpiresAt: end}, a.applied(ctx, cmds...)
+}
+
+// LoginWithLink begins the session, once.
+func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (*api.Session, error) {
+	address, now := addressOf(Request(ctx)), a.opts.Now().UTC()
+	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
+	id, secret, ok := parseToken(in.Token)
+	if kind, _ := api.KindOfID(id); !ok || kind != api.KindLoginLink {
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
+	}
+	link, err := stored[loginLink](ctx, a, api.KindLoginLink, id)
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	if err != nil || !sameHash(secret, link.Spec.Hash) || !now.Before(link.Spec.ExpiresAt) {
+		return nil, a.refused(Request(ctx), in.Token, refused, now)
+	}
+	u, err := stored[api.User](ctx, a, api.KindUser, string(link.Spec.User))
+	if err != nil && api.CodeOf(err) != api.CodeUnauthenticated {
+		return nil, err
+	}
+	if err != nil || u.Spec.Disabled || Credentials(u).Epoch != link.Spec.Epoch || !slices.Contains(u.Spec.Grants, link.Spec.Grant) {
+		return nil, refused
+	}
+	begin, s := a.newSession(u, link.Spec.Grant, link.Spec.Epoch, address)
+	old, err := a.SessionsOf(ctx, link.Spec.User)
+	if err != nil {
+		return nil, err
+	}
+	used := api.Command{Op: api.OpDelete, Kind: api.KindLoginLink, ID: id, Expect: link.Meta.Revision}
+	cmds := append([]api.Command{used, begin}, EndAll(surplus(old, u, now))...)
+	err = a.applied(by(ctx, u), cmds...)
+	if c := api.CodeOf(err); err != nil && (c == api.CodeConflict || c == api.CodeNotFound) {
+		return nil, refused // somebody was quicker with the same link
+	}
+	return &s, err
+}
