@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // Store is what the books are made of.
@@ -35,7 +36,7 @@ func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from,
 
 // rate a period by prices.
 func (b Books) rate(ctx context.Context, org api.OrganizationID, prices api.PriceBookSpec, from, to time.Time) (api.InvoicePreview, error) {
-	r, err := billing.NewRating(org, prices, from, to)
+	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
@@ -51,7 +52,7 @@ func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceE
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
-	r, err := billing.NewExplaining(q, book.Spec)
+	r, err := invoice.NewExplaining(q, book.Spec)
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
@@ -86,7 +87,7 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 
 // Usage is one page of sums.
 func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
-	return billing.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To)
 	})
 }
@@ -94,13 +95,13 @@ func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, erro
 // Export writes use as CSV.
 func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
 	if format == api.ExportCSV {
-		return billing.WriteUse(w, org, b.use(ctx, org, from, to))
+		return report.WriteUse(w, org, b.use(ctx, org, from, to))
 	}
 	p, err := b.InvoicePreview(ctx, org, from, to)
 	if err != nil {
 		return err
 	}
-	return billing.WriteFOCUS(w, p)
+	return report.WriteFOCUS(w, p)
 }
 
 func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
 // running keeps ratings of open periods up to an hour that has passed, so that
@@ -23,7 +23,7 @@ type kept struct {
 	revision int64
 	from     time.Time
 	upTo     time.Time // the hours before it are rated
-	rating   *billing.Rating
+	rating   *invoice.Rating
 }
 
 const (
@@ -54,7 +54,7 @@ func (r *running) drop(org string) {
 }
 
 // of a period that ends at now: a rating to fork and go on with from an hour on, or nil.
-func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*billing.Rating, time.Time) {
+func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*invoice.Rating, time.Time) {
 	for _, k := range r.kept[org] {
 		if k.book == book.Meta.ID && k.revision == book.Meta.Revision && k.from.Equal(from) && k.upTo.Before(now) {
 			return k.rating, k.upTo
@@ -64,7 +64,7 @@ func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*bill
 }
 
 // keep a rating, which nobody adds to any more.
-func (r *running) keep(org string, book api.PriceBook, from, upTo time.Time, rating *billing.Rating) {
+func (r *running) keep(org string, book api.PriceBook, from, upTo time.Time, rating *invoice.Rating) {
 	all := slices.Clone(r.kept[org])
 	r.drop(org)
 	all = slices.DeleteFunc(all, func(k kept) bool { return k.from.Equal(from) })
@@ -91,7 +91,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, fro
 	}
 	if r == nil {
 		var err error
-		if r, err = billing.NewRating(id, book.Spec, from, now); err != nil {
+		if r, err = invoice.NewRating(id, book.Spec, from, now); err != nil {
 			return api.InvoicePreview{}, err
 		}
 		begin = from

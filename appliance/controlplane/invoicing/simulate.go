@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
 // Simulate says what organizations would have paid by a price book for what
@@ -50,7 +50,7 @@ func (b Books) months(ctx context.Context, org api.Organization, prices api.Pric
 		}
 	}
 	for from.Before(to) {
-		end := billing.PeriodEnd(from, zone)
+		end := invoice.PeriodEnd(from, zone)
 		if end.After(to) {
 			end = to
 		}

@@ -77,7 +77,7 @@ const hour = 3600n;
 /**
  * hourly is what an hour of a size costs that takes so much of a GPU's time, and
  * all of its VRAM: what rating makes of such an hour, before commitments, a minimum
- * and taxes (billing/testdata/hours.json).
+ * and taxes (billing/invoice/testdata/hours.json).
  */
 export function hourly(book: Book, s: Size, gpuPercent: number, at: Date): HourlyPrice {
   const cost = (meter: string, units: bigint, price = priceAt(book, meter, at)) =>

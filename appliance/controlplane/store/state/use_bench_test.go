@@ -13,7 +13,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // BenchmarkMonth is the invoices of a month: every instance ran all of its 720
@@ -81,9 +82,9 @@ func BenchmarkMonth(b *testing.B) {
 	})
 }
 
-// invoice rates an organization's use and answers how many lines there are.
+// linesOf rates an organization's use and answers how many lines there are.
 func invoice(tb *tables, org string, from, to time.Time) (int, error) {
-	r, err := billing.NewRating(api.OrganizationID(org), billing.DefaultPriceBook(), from, to)
+	r, err := invoice.NewRating(api.OrganizationID(org), pricebook.Default(), from, to)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"crypto/sha256"
@@ -50,7 +50,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	for _, l := range spec.Lines {
 		total := spec.TotalMicros + l.AmountMicros
 		if (l.AmountMicros > 0) != (total > spec.TotalMicros) && l.AmountMicros != 0 {
-			return nil, spec, api.Errorf(api.CodeTooLarge, "the invoice: %v", errTooLarge)
+			return nil, spec, api.Errorf(api.CodeTooLarge, "the total of the invoice is more micros than an int64 holds")
 		}
 		spec.TotalMicros = total
 	}

@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 var update = flag.Bool("update", false, "write testdata/hours.json")
@@ -33,8 +34,8 @@ type anHour struct {
 
 // hours that the portal's price is held against (ui/src/lib/price.test.ts).
 func hours() (all []anHour) {
-	plain := DefaultPriceBook()
-	rich := DefaultPriceBook()
+	plain := pricebook.Default()
+	rich := pricebook.Default()
 	rich.Discounts = []api.Discount{
 		{BasisPoints: 333},
 		{BasisPoints: 1250, Meters: []api.Meter{api.MeterGPU, api.MeterVCPU}, Until: november},
@@ -48,7 +49,7 @@ func hours() (all []anHour) {
 			rich.Prices = append(rich.Prices, api.Price{Meter: p.Meter, From: november, PriceMicros: p.PriceMicros + 7, Per: p.Per, Unit: p.Unit})
 		}
 	}
-	alike := DefaultPriceBook() // one price for all tiers
+	alike := pricebook.Default() // one price for all tiers
 	alike.Prices = slices.DeleteFunc(alike.Prices, func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
 	add := func(name string, book api.PriceBookSpec, at time.Time, vram, percent int64, tier string) {
 		h := anHour{Name: name, At: at, Book: book, GPUPercent: percent}

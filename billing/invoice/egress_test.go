@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"encoding/csv"
@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // What is sent out is charged by the GiB beyond what is included, whatever it
 // was sent by, and is of networking.
 func TestEgressIsCharged(t *testing.T) {
 	all := []api.Use{useAt(october, "fip-1", api.MeterEgress, 80*gib), useAt(october, "rtr-1", api.MeterEgress, 40*gib+gib/2)}
-	p := invoice(t, DefaultPriceBook(), october, november, all)
+	p := invoice(t, pricebook.Default(), october, november, all)
 	if want := int64(20.5 * cent / 2); p.TotalMicros != want {
 		t.Errorf("%d micros, want %d", p.TotalMicros, want)
 	}
 	var out strings.Builder
-	if err := WriteFOCUS(&out, p); err != nil {
+	if err := report.WriteFOCUS(&out, p); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()

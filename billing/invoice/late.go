@@ -1,9 +1,10 @@
-package billing
+package invoice
 
 import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // Late is what an invoiced period costs by what is known now, less what was
@@ -58,7 +59,7 @@ func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) 
 // not know: what was used of a meter before it had a price is charged by the
 // first that it got. What the lines are called stays so.
 func Completed(prices, by api.PriceBookSpec) api.PriceBookSpec {
-	prices = withTiers(prices)
+	prices = pricebook.WithTiers(prices)
 	known := map[api.Meter]bool{}
 	for _, p := range prices.Prices {
 		known[p.Meter] = true

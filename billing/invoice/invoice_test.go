@@ -1,8 +1,7 @@
-package billing
+package invoice
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -12,13 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/ledger"
 	"github.com/basalt-gpu/basalt/billing/meter"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 var (
 	october  = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	november = october.AddDate(0, 1, 0)
 	december = october.AddDate(0, 2, 0)
+)
+
+// Units that the default prices are given per.
+const (
+	hour    = 3600                 // seconds
+	gib     = 1 << 30              // bytes
+	gpuHour = hour * 1_000_000_000 // nanoseconds
+	cent    = 10_000               // micros
+	million = 1_000_000            // launches
 )
 
 // rollUp makes use of records, each once, as a store does.
@@ -75,7 +85,7 @@ func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
 }
 
 func TestInvoiceOfTheDefaultPrices(t *testing.T) {
-	p := invoice(t, DefaultPriceBook(), october, november, []api.Use{
+	p := invoice(t, pricebook.Default(), october, november, []api.Use{
 		useAt(october.Add(-time.Hour), "ins-1", api.MeterVCPU, 1800), // September
 		useAt(october, "ins-0", api.MeterLaunch, 12345),
 		useAt(october, "ins-1", api.MeterGPU, gpuHour/2),
@@ -134,15 +144,15 @@ func TestInvoiceOfABookWithEverything(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || sum != p.TotalMicros || sum != 1190 || len(ids) != len(want) {
 		t.Errorf("total %d of lines that make %d, %d ids: %s", p.TotalMicros, sum, len(ids), d)
 	}
-	tx := OfInvoice(issued(p))
-	wantTx := []Entry{{"receivable/org-1", "revenue/gpu-nanoseconds", 51}, {"receivable/org-1", "revenue/minimum", 699}, {"receivable/org-1", "revenue/vcpu-seconds", 250}, {"receivable/org-1", "tax/VAT", 190}}
+	tx := ledger.OfInvoice(issued(p))
+	wantTx := []ledger.Entry{{Debit: "receivable/org-1", Credit: "revenue/gpu-nanoseconds", Micros: 51}, {Debit: "receivable/org-1", Credit: "revenue/minimum", Micros: 699}, {Debit: "receivable/org-1", Credit: "revenue/vcpu-seconds", Micros: 250}, {Debit: "receivable/org-1", Credit: "tax/VAT", Micros: 190}}
 	if d := cmp.Diff(wantTx, tx.Entries); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestDefaultPriceBookPricesEverything(t *testing.T) {
-	book := DefaultPriceBook()
+	book := pricebook.Default()
 	if err := api.ValidatePriceBook(book); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +166,7 @@ func TestDefaultPriceBookPricesEverything(t *testing.T) {
 // A book from before the tiers charges them as the standard one, and goes on to
 // do so for what it has invoiced when the tiers get prices of their own.
 func TestTiersWithoutAPrice(t *testing.T) {
-	old := DefaultPriceBook()
+	old := pricebook.Default()
 	old.Prices = slices.DeleteFunc(slices.Clone(old.Prices), func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
 	total := func(spec api.PriceBookSpec, m api.Meter) int64 {
 		t.Helper()
@@ -174,13 +184,13 @@ func TestTiersWithoutAPrice(t *testing.T) {
 		return inv.TotalMicros
 	}
 	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
-		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": Completed(old, DefaultPriceBook())} {
+		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": Completed(old, pricebook.Default())} {
 			if got, want := total(spec, m), total(old, api.MeterGPU); got != want || want == 0 {
 				t.Errorf("%s by the %s book costs %d, want %d", m, name, got, want)
 			}
 		}
 	}
-	if got := total(DefaultPriceBook(), api.MeterGPUPremium); got != 2_700_000 {
+	if got := total(pricebook.Default(), api.MeterGPUPremium); got != 2_700_000 {
 		t.Errorf("a premium hour costs %d", got)
 	}
 }
@@ -192,9 +202,9 @@ func TestRefused(t *testing.T) {
 		book api.PriceBookSpec
 		code api.Code
 	}{
-		"negative":       {[]api.Use{useAt(october, "a", api.MeterVCPU, -1)}, DefaultPriceBook(), api.CodeInvalid},
-		"twice":          {[]api.Use{useAt(october, "a", api.MeterVCPU, 1), useAt(october, "a", api.MeterVCPU, 1)}, DefaultPriceBook(), api.CodeInvalid},
-		"another period": {[]api.Use{useAt(november, "a", api.MeterVCPU, 1)}, DefaultPriceBook(), api.CodeInvalid},
+		"negative":       {[]api.Use{useAt(october, "a", api.MeterVCPU, -1)}, pricebook.Default(), api.CodeInvalid},
+		"twice":          {[]api.Use{useAt(october, "a", api.MeterVCPU, 1), useAt(october, "a", api.MeterVCPU, 1)}, pricebook.Default(), api.CodeInvalid},
+		"another period": {[]api.Use{useAt(november, "a", api.MeterVCPU, 1)}, pricebook.Default(), api.CodeInvalid},
 		"no price":       {[]api.Use{useAt(october, "a", api.MeterVCPU, 1)}, api.PriceBookSpec{Currency: "EUR"}, api.CodeState},
 		"line":           {[]api.Use{useAt(october, "a", api.MeterVCPU, 1e5)}, dear, api.CodeTooLarge},
 		"total":          {[]api.Use{useAt(october, "a", api.MeterVCPU, 9000), useAt(october, "b", api.MeterVCPU, 9000)}, dear, api.CodeTooLarge},
@@ -212,7 +222,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.code)
 		}
 	}
-	for name, spec := range map[string]api.PriceBookSpec{"backwards": DefaultPriceBook(), "no price": {Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU}}}} {
+	for name, spec := range map[string]api.PriceBookSpec{"backwards": pricebook.Default(), "no price": {Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU}}}} {
 		from, to := october, november
 		if name == "backwards" {
 			from, to = to, from
@@ -232,7 +242,7 @@ func TestQuantityBeyondInt64(t *testing.T) {
 		all = append(all, useAt(october.Add(time.Duration(h)*time.Hour), "vol-1", api.MeterVolume, q))
 		exact.Add(exact, big.NewInt(q))
 	}
-	p := invoice(t, DefaultPriceBook(), october, november, all)
+	p := invoice(t, pricebook.Default(), october, november, all)
 	// 65536 GiB months at 5 cents, and 720 byte-seconds that are too little to show.
 	if len(p.Lines) != 1 || p.Lines[0].Quantity.Int().Cmp(exact) != 0 || p.TotalMicros != 65536*5*cent {
 		t.Errorf("%+v, want %s", p, exact)
@@ -280,7 +290,7 @@ func metered(random *rand.Rand) (records []api.UsageRecord, used map[api.Meter]*
 // of the two months; and the total is the sum of the lines.
 func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 	random := rand.New(rand.NewPCG(11, 0))
-	book := DefaultPriceBook()
+	book := pricebook.Default()
 	book.Prices[0].Tiers = []api.PriceTier{{UpTo: 10}, {UpTo: 1000, PriceMicros: 12_345}}
 	book.Discounts = []api.Discount{{BasisPoints: 333, From: october.Add(100 * time.Hour)}}
 	book.Taxes = []api.Tax{{Name: "VAT", BasisPoints: 1900}}
@@ -288,7 +298,7 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 		records, used := metered(random)
 		shuffled := slices.Concat(records, records[:len(records)/2])
 		random.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		ledger := NewLedger(book.Currency)
+		books := ledger.NewLedger(book.Currency)
 		charged := map[api.Meter]*big.Int{}
 		var total int64
 		for _, month := range []time.Time{october, november} {
@@ -310,8 +320,8 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 			if total += sum; sum != inv.TotalMicros {
 				t.Errorf("the lines make %d, the total is %d", sum, inv.TotalMicros)
 			}
-			for _, tx := range []Transaction{OfInvoice(issued(inv)), OfInvoice(issued(replay))} {
-				if err := ledger.Post(tx); err != nil {
+			for _, tx := range []ledger.Transaction{ledger.OfInvoice(issued(inv)), ledger.OfInvoice(issued(replay))} {
+				if err := books.Post(tx); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -319,7 +329,7 @@ func TestInvoicesAreAFunctionOfTheRecords(t *testing.T) {
 		if d := cmp.Diff(used, charged, cmp.Comparer(func(a, b *big.Int) bool { return a.Cmp(b) == 0 })); d != "" {
 			t.Errorf("it is not charged for what it used: %s", d)
 		}
-		if owed := ledger.Balance(Receivable("org-1")); owed != total || total == 0 {
+		if owed := books.Balance(ledger.Receivable("org-1")); owed != total || total == 0 {
 			t.Errorf("owed %d, invoiced %d", owed, total)
 		}
 	}
@@ -354,7 +364,7 @@ func TestEveryValidSpecIsABook(t *testing.T) {
 			continue
 		}
 		valid++
-		if err := Book(s).Validate(); err != nil {
+		if err := pricebook.Tariff(s).Validate(); err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
 	}
@@ -364,31 +374,3 @@ func TestEveryValidSpecIsABook(t *testing.T) {
 }
 
 const whole = 10_000
-
-func TestLedgerRefuses(t *testing.T) {
-	l := NewLedger("EUR")
-	good := Transaction{ID: "txn-1", Currency: "EUR", Entries: []Entry{{Receivable("org-1"), Revenue(api.MeterGPU), 5}}}
-	if err := l.Post(good); err != nil {
-		t.Fatal(err)
-	}
-	changed := good
-	changed.Entries = []Entry{{Receivable("org-1"), Revenue(api.MeterGPU), 6}}
-	for name, c := range map[string]struct {
-		tx   Transaction
-		code api.Code
-	}{
-		"changed":  {changed, api.CodeConflict},
-		"currency": {Transaction{ID: "txn-2", Currency: "USD"}, api.CodeInvalid},
-		"no id":    {Transaction{Currency: "EUR"}, api.CodeInvalid},
-		"negative": {Transaction{ID: "txn-2", Currency: "EUR", Entries: []Entry{{"a", "b", 1}, {"a", "b", -1}}}, api.CodeInvalid},
-		"itself":   {Transaction{ID: "txn-2", Currency: "EUR", Entries: []Entry{{"a", "a", 1}}}, api.CodeInvalid},
-		"overflow": {Transaction{ID: "txn-2", Currency: "EUR", Entries: []Entry{{"a", "b", math.MaxInt64}, {"a", "c", 1}}}, api.CodeTooLarge},
-	} {
-		if err := l.Post(c.tx); err == nil || api.CodeOf(err) != c.code {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if got := l.Accounts(); !slices.Equal(got, []Account{"receivable/org-1", "revenue/gpu-nanoseconds"}) || l.Balance("receivable/org-1") != 5 {
-		t.Errorf("%v", got)
-	}
-}

@@ -1,4 +1,4 @@
-package billing
+package report
 
 import (
 	"encoding/csv"
@@ -12,7 +12,40 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
+
+var (
+	october  = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	november = october.AddDate(0, 1, 0)
+	december = october.AddDate(0, 2, 0)
+)
+
+const gibMonths = 1 << 30 * 3600 * 24 * 30 // byte-seconds
+
+func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
+	return api.Use{Hour: hour, Project: "prj-1", Resource: resource, ResourceName: "name of " + resource, NamedAt: hour, Meter: m, Quantity: q}
+}
+
+// invoiceOf October.
+func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use) api.InvoicePreview {
+	t.Helper()
+	r, err := invoice.NewRating("org-1", spec, october, november)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range all {
+		if err := r.Add(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := r.Invoice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
 
 func usesOf(all []api.Use, to time.Time) Uses {
 	return func(from time.Time) iter.Seq2[api.Use, error] {
@@ -108,7 +141,7 @@ func FuzzContinue(f *testing.F) {
 }
 
 func TestExports(t *testing.T) {
-	all := []api.Use{useAt(october, "ins-1", api.MeterVCPU, 5400), useAt(october, "vol-1", api.MeterVolume, gibMonth)}
+	all := []api.Use{useAt(october, "ins-1", api.MeterVCPU, 5400), useAt(october, "vol-1", api.MeterVolume, gibMonths)}
 	all[0].ResourceName = "=HYPERLINK(1)"
 	var hours strings.Builder
 	if err := WriteUse(&hours, "org-1", usesOf(all, november)(october)); err != nil {
@@ -116,14 +149,14 @@ func TestExports(t *testing.T) {
 	}
 	want := "hour,organization,project,resource,resourceName,meter,quantity\n" +
 		"2026-10-01T00:00:00Z,org-1,prj-1,ins-1,'=HYPERLINK(1),vcpu-seconds,5400\n" +
-		fmt.Sprintf("2026-10-01T00:00:00Z,org-1,prj-1,vol-1,name of vol-1,volume-byte-seconds,%d\n", int64(gibMonth))
+		fmt.Sprintf("2026-10-01T00:00:00Z,org-1,prj-1,vol-1,name of vol-1,volume-byte-seconds,%d\n", int64(gibMonths))
 	if hours.String() != want {
 		t.Errorf("%s", hours.String())
 	}
-	spec := DefaultPriceBook()
+	spec := pricebook.Default()
 	spec.Taxes = []api.Tax{{Name: "@VAT", BasisPoints: 1900}}
 	var out strings.Builder
-	if err := WriteFOCUS(&out, invoice(t, spec, october, november, all)); err != nil {
+	if err := WriteFOCUS(&out, invoiceOf(t, spec, all)); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
@@ -143,49 +176,5 @@ func TestExports(t *testing.T) {
 		if got := column(c.row, c.name); got != c.want {
 			t.Errorf("row %d, %s: %q, want %q", c.row, c.name, got, c.want)
 		}
-	}
-}
-
-// The hours that lines say they are made of are all use, and of each line as
-// much as it has.
-func TestExplain(t *testing.T) {
-	spec := DefaultPriceBook()
-	spec.Prices[0].Tiers = []api.PriceTier{{UpTo: 1}, {UpTo: 2, PriceMicros: 7}}
-	spec.Commitments = []api.Commitment{{Meter: api.MeterGPU, Quantity: 1, Per: 5}}
-	var all []api.Use
-	for h := range 5 {
-		for _, m := range []api.Meter{api.MeterGPU, api.MeterVCPU} {
-			all = append(all, useAt(october.Add(time.Duration(h)*time.Hour), "ins-1", m, 2000))
-		}
-	}
-	p := invoice(t, spec, october, november, all)
-	if len(p.Lines) != 6 {
-		t.Fatalf("%+v", p.Lines)
-	}
-	for _, l := range p.Lines {
-		e, err := NewExplaining(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, u := range all {
-			if err := e.Add(u); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := e.Explanation()
-		sum := api.Quantity{}
-		for _, h := range got.Hours {
-			sum = sum.Plus(h.Quantity)
-		}
-		if err != nil || got.Line != l || l.Kind == api.LineUsage && (sum != l.Quantity || !got.Hours[0].Hour.Equal(l.From)) || l.Kind != api.LineUsage && len(got.Hours) > 0 {
-			t.Errorf("%+v is explained by %+v, %v", l, got, err)
-		}
-	}
-	e, err := NewExplaining(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Explanation(); api.CodeOf(err) != api.CodeNotFound {
-		t.Error(err)
 	}
 }

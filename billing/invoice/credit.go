@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"github.com/basalt-gpu/basalt/api"

@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // BenchmarkRating is an organization's month of so many instances, each with
@@ -21,7 +22,7 @@ func BenchmarkRating(b *testing.B) {
 	}
 	rows := 0
 	for range b.N {
-		r, err := NewRating("org-1", DefaultPriceBook(), from, to)
+		r, err := NewRating("org-1", pricebook.Default(), from, to)
 		if err != nil {
 			b.Fatal(err)
 		}

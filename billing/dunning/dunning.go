@@ -1,4 +1,4 @@
-package billing
+package dunning
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/ledger"
 )
 
 // Standing is what an organization has paid in advance or owes.
@@ -18,18 +19,18 @@ type Standing struct {
 
 // StandingOf an organization by its documents. Credit notes count for their
 // invoices, payments for the oldest first.
-func StandingOf(org api.OrganizationID, d Documents, currency string, unbilled int64) (Standing, error) {
+func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unbilled int64) (Standing, error) {
 	s := Standing{UnbilledMicros: unbilled}
 	journal, err := d.Journal()
 	if err != nil {
 		return s, err
 	}
-	ledgers, err := Ledgers(journal)
+	ledgers, err := ledger.Ledgers(journal)
 	if err != nil {
 		return s, err
 	}
 	if l := ledgers[currency]; l != nil {
-		s.BalanceMicros = -l.Balance(Receivable(org))
+		s.BalanceMicros = -l.Balance(ledger.Receivable(org))
 	}
 	credited := map[api.InvoiceID]int64{}
 	for _, n := range d.CreditNotes {

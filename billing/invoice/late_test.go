@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/ledger"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // Use that becomes known in any order, over many invoices: what all lines that
@@ -14,7 +16,7 @@ import (
 // known, to the micro; the ledger owes it; and it stays balanced.
 func TestLateLinesAddUp(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 9))
-	book := DefaultPriceBook()
+	book := pricebook.Default()
 	book.Prices[0].Tiers = []api.PriceTier{{UpTo: 3, PriceMicros: 70_001}, {UpTo: 30, PriceMicros: 12_345}}
 	book.Discounts = []api.Discount{{BasisPoints: 3333, From: october.Add(300 * time.Hour)}}
 	book.Commitments = []api.Commitment{{Meter: api.MeterGPU, Quantity: 2, Per: gpuHour, PriceMicros: 999}}
@@ -22,7 +24,7 @@ func TestLateLinesAddUp(t *testing.T) {
 	book.Taxes = []api.Tax{{Name: "VAT", BasisPoints: 1900}}
 	for range 30 {
 		var known []api.Use
-		var docs Documents
+		var docs ledger.Documents
 		learn := func(month time.Time, n int) {
 			for range n {
 				u := useAt(month.Add(time.Duration(random.IntN(700))*time.Hour), []string{"ins-1", "ins-2", "ins-3"}[random.IntN(3)],
@@ -84,7 +86,7 @@ func TestLateLinesAddUp(t *testing.T) {
 
 // checkLedger replays the documents in random orders: the balances are always
 // the same, add up to nothing, and say what is owed.
-func checkLedger(t *testing.T, docs Documents, random *rand.Rand, owed int64) {
+func checkLedger(t *testing.T, docs ledger.Documents, random *rand.Rand, owed int64) {
 	t.Helper()
 	for range 3 {
 		random.Shuffle(len(docs.Invoices), func(i, j int) { docs.Invoices[i], docs.Invoices[j] = docs.Invoices[j], docs.Invoices[i] })
@@ -92,7 +94,7 @@ func checkLedger(t *testing.T, docs Documents, random *rand.Rand, owed int64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ledgers, err := Ledgers(append(journal, journal...)) // twice is once
+		ledgers, err := ledger.Ledgers(append(journal, journal...)) // twice is once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,8 +102,8 @@ func checkLedger(t *testing.T, docs Documents, random *rand.Rand, owed int64) {
 		for _, a := range l.Accounts() {
 			sum += l.Balance(a)
 		}
-		if l.Balance(Receivable("org-1")) != owed || sum != 0 {
-			t.Fatalf("owed %d, want %d; all accounts make %d", l.Balance(Receivable("org-1")), owed, sum)
+		if l.Balance(ledger.Receivable("org-1")) != owed || sum != 0 {
+			t.Fatalf("owed %d, want %d; all accounts make %d", l.Balance(ledger.Receivable("org-1")), owed, sum)
 		}
 	}
 }
@@ -141,12 +143,12 @@ func TestCredit(t *testing.T) {
 	if _, err = credit(); api.CodeOf(err) != api.CodeState {
 		t.Errorf("nothing is left: %v", err)
 	}
-	journal, err := Documents{Invoices: []api.Invoice{inv}, CreditNotes: notes}.Journal()
+	journal, err := ledger.Documents{Invoices: []api.Invoice{inv}, CreditNotes: notes}.Journal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := Ledgers(journal)
-	if err != nil || l["EUR"].Balance(Receivable("org-1")) != -5 || l["EUR"].Balance(Revenue(api.MeterGPU)) != 0 {
+	l, err := ledger.Ledgers(journal)
+	if err != nil || l["EUR"].Balance(ledger.Receivable("org-1")) != -5 || l["EUR"].Balance(ledger.Revenue(api.MeterGPU)) != 0 {
 		t.Errorf("%v", err)
 	}
 }
@@ -157,7 +159,7 @@ func TestCondensed(t *testing.T) {
 	for i := range maxLines + 10 {
 		all = append(all, useAt(october, string([]rune{rune(0x4e00 + i)}), api.MeterVCPU, int64(i)))
 	}
-	p := invoice(t, DefaultPriceBook(), october, november, all)
+	p := invoice(t, pricebook.Default(), october, november, all)
 	c := condense(p)
 	sum := int64(0)
 	for _, l := range c.Lines {

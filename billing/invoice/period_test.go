@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"math/rand/v2"
@@ -93,5 +93,11 @@ func TestPeriodsFollowEachOther(t *testing.T) {
 		if hours := int(last.Sub(first)/time.Hour) + 1; hours != len(covered) || first.After(since) || now.Sub(last) > 62*24*time.Hour {
 			t.Fatalf("%d hours from %s to %s, %d covered", hours, first, last, len(covered))
 		}
+	}
+}
+
+func TestMonthOf(t *testing.T) {
+	if from, name := MonthOf(time.Date(2026, 3, 31, 22, 30, 0, 0, time.UTC), zoneOf(t, "Europe/Berlin")); name != "2026-04" || !from.Equal(time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC)) {
+		t.Errorf("%s from %s", name, from)
 	}
 }

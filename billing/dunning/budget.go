@@ -1,4 +1,4 @@
-package billing
+package dunning
 
 import (
 	"slices"
@@ -6,18 +6,6 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 )
-
-// NextMonth is when the next calendar month begins in a zone.
-func NextMonth(now time.Time, zone *time.Location) time.Time {
-	y, m, _ := now.In(zone).Date()
-	return time.Date(y, m+1, 1, 0, 0, 0, 0, zone)
-}
-
-// MonthOf is when the calendar month of a moment began in a zone, and its name.
-func MonthOf(now time.Time, zone *time.Location) (from time.Time, name string) {
-	y, m, _ := now.In(zone).Date()
-	return midnight(y, m, zone), now.In(zone).Format("2006-01")
-}
 
 // Spent is what a month's use costs before taxes and the minimum: of a project,
 // or of all with the commitments.

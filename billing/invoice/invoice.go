@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
@@ -30,8 +31,8 @@ func NewRating(org api.OrganizationID, spec api.PriceBookSpec, from, to time.Tim
 	if !from.Before(to) {
 		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
 	}
-	spec = withTiers(spec)
-	book := Book(spec)
+	spec = pricebook.WithTiers(spec)
+	book := pricebook.Tariff(spec)
 	if err := book.Validate(); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func (r *Rating) Invoice() (api.InvoicePreview, error) {
 	}
 	for i, f := range st.Fees {
 		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineCommitment, i), Kind: api.LineCommitment, Meter: f.Meter,
-			Quantity: api.Product(f.Quantity, f.Per), Per: f.Per, PriceMicros: f.PriceMicros, Unit: unitOf(r.spec, f.Meter, f.Per), AmountMicros: f.AmountMicros})
+			Quantity: api.Product(f.Quantity, f.Per), Per: f.Per, PriceMicros: f.PriceMicros, Unit: pricebook.UnitOf(r.spec, f.Meter, f.Per), AmountMicros: f.AmountMicros})
 	}
 	if st.TopUpMicros > 0 {
 		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineMinimum, 0), Kind: api.LineMinimum, AmountMicros: st.TopUpMicros})

@@ -1,4 +1,4 @@
-package billing
+package pricebook
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
-// Book is a price book as package tariff calculates with it: rates, commitments,
+// Tariff is a price book as package tariff calculates with it: rates, commitments,
 // discounts and taxes have the places that they have in the spec.
-func Book(s api.PriceBookSpec) tariff.Book {
+func Tariff(s api.PriceBookSpec) tariff.Book {
 	b := tariff.Book{Currency: s.Currency, MinimumMicros: s.MinimumMicros}
 	for _, p := range s.Prices {
 		r := tariff.Rate{Meter: p.Meter, From: p.From, Per: p.Per, Unit: p.Unit}
@@ -31,9 +31,9 @@ func Book(s api.PriceBookSpec) tariff.Book {
 	return b
 }
 
-// withTiers gives the GPU time of the tiers that a book has no price for that of
+// WithTiers gives the GPU time of the tiers that a book has no price for that of
 // the standard tier.
-func withTiers(s api.PriceBookSpec) api.PriceBookSpec {
+func WithTiers(s api.PriceBookSpec) api.PriceBookSpec {
 	all := slices.Clone(s.Prices)
 	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
 		if slices.ContainsFunc(s.Prices, func(p api.Price) bool { return p.Meter == m }) {
@@ -50,8 +50,8 @@ func withTiers(s api.PriceBookSpec) api.PriceBookSpec {
 	return s
 }
 
-// unitOf is what per units of a meter are called, where a price says so.
-func unitOf(s api.PriceBookSpec, m api.Meter, per int64) string {
+// UnitOf is what per units of a meter are called, where a price says so.
+func UnitOf(s api.PriceBookSpec, m api.Meter, per int64) string {
 	for _, p := range s.Prices {
 		if p.Meter == m && p.Per == per {
 			return p.Unit

@@ -1,4 +1,4 @@
-package billing
+package pricebook
 
 import "github.com/basalt-gpu/basalt/api"
 
@@ -17,10 +17,10 @@ const (
 	includedEgress = 100 // GiB in a period
 )
 
-// DefaultPriceBook is what a new cluster charges until its operator says
+// Default is what a new cluster charges until its operator says
 // otherwise. Every meter has a price, so that nothing is free by accident:
 // copies and launches are, since the GPU time that they take is charged.
-func DefaultPriceBook() api.PriceBookSpec {
+func Default() api.PriceBookSpec {
 	return api.PriceBookSpec{Currency: currency, Prices: []api.Price{
 		{Meter: api.MeterVCPU, PriceMicros: 1 * cent, Per: hour, Unit: "vCPU hour"},
 		{Meter: api.MeterMemory, PriceMicros: cent / 2, Per: gibHour, Unit: "GiB hour of memory"},

@@ -1,4 +1,4 @@
-package billing
+package invoice
 
 import (
 	"slices"
@@ -35,6 +35,18 @@ func PeriodEnd(from time.Time, zone *time.Location) time.Time {
 // zone's midnight is at half past, the hour that has begun counts whole.
 func midnight(y int, m time.Month, zone *time.Location) time.Time {
 	return time.Date(y, m, 1, 0, 0, 0, 0, zone).UTC().Truncate(time.Hour)
+}
+
+// NextMonth is when the next calendar month begins in a zone.
+func NextMonth(now time.Time, zone *time.Location) time.Time {
+	y, m, _ := now.In(zone).Date()
+	return time.Date(y, m+1, 1, 0, 0, 0, 0, zone)
+}
+
+// MonthOf is when the calendar month of a moment began in a zone, and its name.
+func MonthOf(now time.Time, zone *time.Location) (from time.Time, name string) {
+	y, m, _ := now.In(zone).Date()
+	return midnight(y, m, zone), now.In(zone).Format("2006-01")
 }
 
 // Period of an invoice: the hours that begin in it.
