@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 	"github.com/basalt-gpu/basalt/billing/tariff"
 )
 
@@ -17,8 +18,8 @@ type Explaining struct {
 
 // NewExplaining of a line, or of the lines that it is the sum of. Errors are
 // *api.Error.
-func NewExplaining(q api.InvoiceQuestion, spec api.PriceBookSpec, of ...string) (*Explaining, error) {
-	r, err := NewRating(q.Organization, spec, q.From, q.To)
+func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*Explaining, error) {
+	r, err := NewRating(q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err
 	}

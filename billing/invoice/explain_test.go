@@ -25,7 +25,7 @@ func TestExplain(t *testing.T) {
 		t.Fatalf("%+v", p.Lines)
 	}
 	for _, l := range p.Lines {
-		e, err := NewExplaining(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, spec)
+		e, err := NewExplaining(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, pricebook.Always(spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%+v is explained by %+v, %v", l, got, err)
 		}
 	}
-	e, err := NewExplaining(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, spec)
+	e, err := NewExplaining(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, pricebook.Always(spec))
 	if err != nil {
 		t.Fatal(err)
 	}

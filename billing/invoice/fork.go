@@ -4,15 +4,12 @@ import (
 	"time"
 )
 
-// Fork is a rating of the same beginning up to another end, which goes on from
-// what was added to r; r stays as it is. Nil when it has to be begun anew.
+// Fork is a rating of the same period up to another moment, which goes on from what
+// was added to r; r stays as it is.
 func (r *Rating) Fork(to time.Time) *Rating {
-	rater := r.rater.Fork(r.from, r.to, to)
-	if rater == nil {
-		return nil
-	}
 	f := *r
-	f.to, f.rater, f.names = to.UTC(), rater, make(map[string]*named, len(r.names))
+	f.shares = r.shares.fork()
+	f.to, f.rater, f.names = to.UTC(), r.rater.Fork(), make(map[string]*named, len(r.names))
 	for id, n := range r.names {
 		copied := *n
 		f.names[id] = &copied

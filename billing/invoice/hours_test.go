@@ -80,7 +80,7 @@ func (h anHour) rated(t *testing.T) map[string]int64 {
 	if h.Size.VRAMBytes > 0 {
 		used[gpu] = seconds * int64(time.Second) * h.GPUPercent / 100
 	}
-	r, err := NewRating("org", h.Book, h.At, h.At.Add(time.Hour))
+	r, err := NewRating("org", pricebook.Always(h.Book), h.At, h.At.Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func rollUp(records []api.UsageRecord) (all []api.Use) {
 // invoice of what lies in the period.
 func invoice(t *testing.T, spec api.PriceBookSpec, from, to time.Time, all []api.Use) api.InvoicePreview {
 	t.Helper()
-	r, err := NewRating("org-1", spec, from, to)
+	r, err := NewRating("org-1", pricebook.Always(spec), from, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestTiersWithoutAPrice(t *testing.T) {
 	old.Prices = slices.DeleteFunc(slices.Clone(old.Prices), func(p api.Price) bool { return p.Meter == api.MeterGPUPremium || p.Meter == api.MeterGPUBasic })
 	total := func(spec api.PriceBookSpec, m api.Meter) int64 {
 		t.Helper()
-		r, err := NewRating("org-1", spec, october, november)
+		r, err := NewRating("org-1", pricebook.Always(spec), october, november)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestTiersWithoutAPrice(t *testing.T) {
 		return inv.TotalMicros
 	}
 	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
-		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": Completed(old, pricebook.Default())} {
+		for name, spec := range map[string]api.PriceBookSpec{"old": old, "old, completed by new": pricebook.Always(old).Completed(pricebook.Default())[0].Prices} {
 			if got, want := total(spec, m), total(old, api.MeterGPU); got != want || want == 0 {
 				t.Errorf("%s by the %s book costs %d, want %d", m, name, got, want)
 			}
@@ -209,7 +209,7 @@ func TestRefused(t *testing.T) {
 		"line":           {[]api.Use{useAt(october, "a", api.MeterVCPU, 1e5)}, dear, api.CodeTooLarge},
 		"total":          {[]api.Use{useAt(october, "a", api.MeterVCPU, 9000), useAt(october, "b", api.MeterVCPU, 9000)}, dear, api.CodeTooLarge},
 	} {
-		r, err := NewRating("org-1", c.book, october, november)
+		r, err := NewRating("org-1", pricebook.Always(c.book), october, november)
 		for _, u := range c.use {
 			if err == nil {
 				err = r.Add(u)
@@ -227,7 +227,7 @@ func TestRefused(t *testing.T) {
 		if name == "backwards" {
 			from, to = to, from
 		}
-		if _, err := NewRating("org-1", spec, from, to); api.CodeOf(err) != api.CodeInvalid {
+		if _, err := NewRating("org-1", pricebook.Always(spec), from, to); api.CodeOf(err) != api.CodeInvalid {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -364,7 +364,11 @@ func TestEveryValidSpecIsABook(t *testing.T) {
 			continue
 		}
 		valid++
-		if err := pricebook.Tariff(s).Validate(); err != nil {
+		book, err := pricebook.Always(s).Tariff(october, november)
+		if err == nil {
+			err = book.Validate()
+		}
+		if err != nil {
 			t.Fatalf("%+v: %v", s, err)
 		}
 	}

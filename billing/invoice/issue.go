@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // Draft is what an invoice is made of.
 type Draft struct {
 	Organization api.Organization
-	Book         api.PriceBook
+	Book         api.PriceBook      // by which it pays at the end of the period
+	Prices       pricebook.Schedule // by which the period was rated
 	Preview      api.InvoicePreview // of the period
 	Late         []api.InvoiceLine  // of earlier ones
 	At           time.Time
@@ -41,8 +43,14 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	spec := api.InvoiceSpec{
 		Seller: org.Spec.Parent, From: p.From, To: p.To, TimeZone: terms.TimeZone, IssuedAt: d.At.UTC(),
 		DueAt: d.At.UTC().AddDate(0, 0, int(terms.DaysUntilDue())), Currency: p.Currency, Lines: append(p.Lines, d.Late...),
-		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Book.Spec,
+		PriceBook: api.PriceBookID(d.Book.Meta.ID), PriceBookRevision: d.Book.Meta.Revision, Prices: d.Prices.Last().Prices,
 		Customer: api.Party{Name: org.Meta.Name, Address: terms.Address, TaxID: terms.TaxID},
+	}
+	if len(d.Prices) > 1 {
+		spec.Editions = d.Prices
+	}
+	if last := d.Prices.Last(); last.PriceBook != "" {
+		spec.PriceBook = last.PriceBook
 	}
 	if org.Spec.DisplayName != "" {
 		spec.Customer.Name = org.Spec.DisplayName

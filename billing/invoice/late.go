@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // Late is what an invoiced period costs by what is known now, less what was
@@ -53,24 +52,6 @@ func Late(inv api.Invoice, charged []api.InvoiceLine, rated api.InvoicePreview) 
 		}
 	}
 	return out
-}
-
-// Completed are prices with those of another book for the meters that they do
-// not know: what was used of a meter before it had a price is charged by the
-// first that it got. What the lines are called stays so.
-func Completed(prices, by api.PriceBookSpec) api.PriceBookSpec {
-	prices = pricebook.WithTiers(prices)
-	known := map[api.Meter]bool{}
-	for _, p := range prices.Prices {
-		known[p.Meter] = true
-	}
-	prices.Prices = slices.Clone(prices.Prices)
-	for _, p := range by.Prices {
-		if !known[p.Meter] {
-			prices.Prices = append(prices.Prices, p)
-		}
-	}
-	return prices
 }
 
 // lateLine is what a line is more than it was.

@@ -55,7 +55,7 @@ func TestLateLinesAddUp(t *testing.T) {
 				late = append(late, Late(inv, charged, invoice(t, book, inv.Spec.From, inv.Spec.To, known))...)
 			}
 			org := api.Organization{Meta: api.Meta{ID: "org-1", Name: "acme"}, Spec: api.OrganizationSpec{Billing: &api.OrganizationBilling{Mode: api.BillingInvoice}}}
-			cmds, spec, err := Issue(Draft{Organization: org, Preview: p, Late: late, Book: api.PriceBook{Spec: book}, At: p.To}, api.SeriesSpec{Invoices: int64(i)}, 7)
+			cmds, spec, err := Issue(Draft{Organization: org, Preview: p, Late: late, Prices: pricebook.Always(book), At: p.To}, api.SeriesSpec{Invoices: int64(i)}, 7)
 			if err != nil || len(cmds) != 2 || spec.Number != api.DocumentNumber("INV", int64(i+1)) {
 				t.Fatal(spec.Number, err)
 			}

@@ -44,7 +44,12 @@ var focus = []struct {
 	{"BillingPeriodEnd", func(p api.InvoicePreview, _ api.InvoiceLine) string { return stamp(p.To) }},
 	{"BillingPeriodStart", func(p api.InvoicePreview, _ api.InvoiceLine) string { return stamp(p.From) }},
 	{"ChargeCategory", func(_ api.InvoicePreview, l api.InvoiceLine) string { return category[l.Kind] }},
-	{"ChargeClass", nothing},
+	{"ChargeClass", func(_ api.InvoicePreview, l api.InvoiceLine) string {
+		if l.Kind == api.LineLate {
+			return "Correction"
+		}
+		return ""
+	}},
 	{"ChargeDescription", func(_ api.InvoicePreview, l api.InvoiceLine) string { return cell(describe(l)) }},
 	{"ChargeFrequency", func(_ api.InvoicePreview, l api.InvoiceLine) string {
 		if l.Kind == api.LineUsage {
@@ -97,28 +102,31 @@ var focus = []struct {
 	{"SubAccountId", func(_ api.InvoicePreview, l api.InvoiceLine) string { return cell(string(l.Project)) }},
 }
 
-// WriteFOCUS writes an invoice as CSV with the columns of FOCUS, a row for each
-// line: the sum of BilledCost is the invoice's total.
-func WriteFOCUS(w io.Writer, p api.InvoicePreview) error {
+// WriteFOCUS writes invoices as CSV with the columns of FOCUS, a row for each
+// line: the sum of BilledCost is their total.
+func WriteFOCUS(w io.Writer, all ...api.InvoicePreview) error {
 	out := csv.NewWriter(w)
 	row := make([]string, len(focus))
 	for i, c := range focus {
 		row[i] = c.name
 	}
 	_ = out.Write(row) // Flush tells
-	for _, l := range p.Lines {
-		for i, c := range focus {
-			row[i] = c.value(p, l)
-		}
-		if err := out.Write(row); err != nil {
-			return err
+	for _, p := range all {
+		for _, l := range p.Lines {
+			for i, c := range focus {
+				row[i] = c.value(p, l)
+			}
+			if err := out.Write(row); err != nil {
+				return err
+			}
 		}
 	}
 	out.Flush()
 	return out.Error()
 }
 
-var category = map[api.InvoiceLineKind]string{api.LineUsage: "Usage", api.LineCommitment: "Purchase", api.LineMinimum: "Adjustment", api.LineTax: "Tax"}
+var category = map[api.InvoiceLineKind]string{api.LineUsage: "Usage", api.LineCommitment: "Purchase", api.LineMinimum: "Adjustment", api.LineTax: "Tax",
+	api.LineLate: "Usage"}
 
 func nothing(api.InvoicePreview, api.InvoiceLine) string { return "" }
 func basalt(api.InvoicePreview, api.InvoiceLine) string  { return "Basalt" }

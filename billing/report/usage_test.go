@@ -31,7 +31,7 @@ func useAt(hour time.Time, resource string, m api.Meter, q int64) api.Use {
 // invoiceOf October.
 func invoiceOf(t *testing.T, spec api.PriceBookSpec, all []api.Use) api.InvoicePreview {
 	t.Helper()
-	r, err := invoice.NewRating("org-1", spec, october, november)
+	r, err := invoice.NewRating("org-1", pricebook.Always(spec), october, november)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/basalt-gpu/basalt/billing/invoice"
 	"github.com/basalt-gpu/basalt/billing/ledger"
 	"github.com/basalt-gpu/basalt/billing/pdf"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // documents of an organization.
@@ -125,7 +126,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 	if err != nil {
 		return e, err
 	}
-	made, err := b.explain(ctx, q, invoice.Completed(of.Spec.Prices, book.Spec))
+	made, err := b.explain(ctx, q, pricebook.Of(of.Spec).Completed(book.Spec))
 	if err != nil {
 		return e, err
 	}
@@ -149,7 +150,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 }
 
 // explain is the hours of a line.
-func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices api.PriceBookSpec) ([]api.InvoiceHour, error) {
+func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
 	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err

@@ -74,12 +74,16 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 // standing of an organization. What it has used since counts for those that
 // pay in advance only: the others owe what has an invoice.
 func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (dunning.Standing, error) {
-	return j.Books.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+	return j.Books.standingBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
 			return 0, nil
 		}
+		zone, err := org.Spec.Billing.Zone()
+		if err != nil {
+			return 0, err
+		}
 		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return j.rateSoFar(ctx, org.Meta.ID, book, p.From, p.To)
+			return j.rateSoFar(ctx, org.Meta.ID, p.From, p.To, invoice.PeriodEnd(p.From, zone))
 		})
 	})
 }
@@ -189,10 +193,6 @@ func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (a
 	if !from.Before(now) {
 		return api.InvoicePreview{}, name, nil
 	}
-	book, err := j.Books.priceBook(ctx, api.OrganizationID(org.Meta.ID))
-	if err != nil {
-		return api.InvoicePreview{}, name, err
-	}
-	p, err := j.rateSoFar(ctx, org.Meta.ID, book, from, now)
+	p, err := j.rateSoFar(ctx, org.Meta.ID, from, now, invoice.PeriodEnd(from, zone))
 	return p, name, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 const (
@@ -200,7 +201,10 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if d.Book, err = j.Books.priceBook(ctx, id); err != nil {
 			return next, err
 		}
-		if d.Preview, err = j.Books.rate(ctx, id, d.Book.Spec, p.From, p.To); err != nil {
+		if d.Prices, err = j.Books.held(ctx, id, p.From, p.To); err != nil {
+			return next, err
+		}
+		if d.Preview, err = j.Books.rate(ctx, id, d.Prices, p.From, p.To); err != nil {
 			return next, err
 		}
 		if d.Late, err = j.Books.late(ctx, id, all, d.Book.Spec); err != nil {
@@ -270,7 +274,7 @@ func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoi
 			return nil, api.Errorf(api.CodeState, "invoice %s is in %s, and the price book in %s", inv.Spec.Number, inv.Spec.Currency, book.Currency).
 				WithHint("an organization keeps its currency: give it a price book in %s", inv.Spec.Currency)
 		}
-		rated, err := b.rate(ctx, org, invoice.Completed(inv.Spec.Prices, book), inv.Spec.From, inv.Spec.To)
+		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), inv.Spec.From, inv.Spec.To)
 		if err != nil {
 			return nil, err
 		}

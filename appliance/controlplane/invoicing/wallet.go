@@ -59,7 +59,7 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 			return 0, err
 		}
 		u.Micros, err = unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return b.rate(ctx, id, book.Spec, p.From, p.To)
+			return b.soFar(ctx, id, p, zone)
 		})
 		return u.Micros, err
 	})
@@ -80,8 +80,12 @@ func (b Books) standing(ctx context.Context, org api.Organization, now time.Time
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
 			return 0, nil
 		}
+		zone, err := org.Spec.Billing.Zone()
+		if err != nil {
+			return 0, err
+		}
 		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
-			return b.rate(ctx, api.OrganizationID(org.Meta.ID), book.Spec, p.From, p.To)
+			return b.soFar(ctx, api.OrganizationID(org.Meta.ID), p, zone)
 		})
 	})
 	return s, currency, err
@@ -124,4 +128,21 @@ func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate 
 		sum += rated.TotalMicros
 	}
 	return sum, nil
+}
+
+// soFar rates the part of a month that has no invoice and may go on.
+func (b Books) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
+	end := invoice.PeriodEnd(p.From, zone)
+	prices, err := b.held(ctx, org, p.From, end)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	r, err := invoice.NewRatingSoFar(org, prices, p.From, p.To, end)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	if err := b.add(ctx, org, p.From, p.To, r.Add); err != nil {
+		return api.InvoicePreview{}, err
+	}
+	return r.Invoice()
 }
