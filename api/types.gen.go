@@ -2283,7 +2283,7 @@ type PriceEdition struct {
 
 // PriceSelector What a price is of; what is left out is any. Of the prices of a meter that hold and match, the one that names more counts, and of those that name as many the one that names the first of model, pool, storageClass, flavor, tier that the others do not.
 type PriceSelector struct {
-	// Flavor Name of the instance's flavor.
+	// Flavor Id of the instance's flavor.
 	Flavor string `json:"flavor,omitempty,omitzero"`
 
 	// Model Model of the card, as the GPU object says: NVIDIA L4.
@@ -2292,7 +2292,7 @@ type PriceSelector struct {
 	// Pool Name of the GPU pool.
 	Pool string `json:"pool,omitempty,omitzero"`
 
-	// StorageClass Storage class of a volume or of its snapshot.
+	// StorageClass Storage pool of a volume or of its snapshot.
 	StorageClass string `json:"storageClass,omitempty,omitzero"`
 
 	// Tier Of the reserved share of a card: premium, standard or basic.

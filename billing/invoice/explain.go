@@ -48,8 +48,11 @@ func (e *Explaining) hour(at time.Time, q api.Quantity) {
 	e.hours = append(e.hours, api.InvoiceHour{Hour: at, Quantity: q})
 }
 
-// Hours of the line, after all use of the period was added.
-func (e *Explaining) Hours() []api.InvoiceHour { return e.hours }
+// Hours of the line, after all use of the period was added. Errors are *api.Error.
+func (e *Explaining) Hours() ([]api.InvoiceHour, error) {
+	err := e.shares.flush(e.book, e.rater.Add)
+	return e.hours, err
+}
 
 // Explanation of the line, after all use of the period was added; CodeNotFound
 // when the invoice has none of that id.

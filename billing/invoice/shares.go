@@ -20,6 +20,9 @@ const nanosOfShare = 1_000_000_000 / 100
 // add use, and hand on that of the hour before.
 func (s *shares) add(u api.Use, book tariff.Book, rate func(api.Use) error) error {
 	if !book.Meters(api.MeterGPUShare) {
+		if u.Meter == api.MeterGPUShare {
+			return nil
+		}
 		return rate(u)
 	}
 	if len(s.hour) > 0 {

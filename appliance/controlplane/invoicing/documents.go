@@ -162,7 +162,7 @@ func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices priceb
 	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
 		return nil, err
 	}
-	return r.Hours(), nil
+	return r.Hours()
 }
 
 // InvoicePDF prints an invoice.
