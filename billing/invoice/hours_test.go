@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
@@ -27,6 +29,9 @@ type anHour struct {
 		RootBytes   int64  `json:"rootBytes"`
 		VRAMBytes   int64  `json:"vramBytes"`
 		Tier        string `json:"tier"`
+		Share       int64  `json:"sharePercent,omitempty"`
+		Pool        string `json:"pool,omitempty"`
+		Model       string `json:"model,omitempty"`
 	} `json:"size"`
 	GPUPercent int64            `json:"gpuPercent"`
 	Cost       map[string]int64 `json:"cost"`
@@ -65,6 +70,29 @@ func hours() (all []anHour) {
 	add("tiers and discounts", rich, october, 8<<30, 37, "standard")
 	add("later price and discount", rich, november, 8<<30, 37, "standard")
 	add("premium without a price", alike, october, 8<<30, 100, "premium")
+	byCard := pricebook.Default()
+	byCard.Prices = append(byCard.Prices,
+		api.Price{Meter: api.MeterGPUShare, Where: api.PriceSelector{Model: "NVIDIA H100"}, PriceMicros: 3_100_000, Per: 360_000},
+		api.Price{Meter: api.MeterGPU, Where: api.PriceSelector{Model: "NVIDIA H100"}, PriceMicros: 3_500_000, Per: 3_600_000_000_000},
+		api.Price{Meter: api.MeterGPU, Where: api.PriceSelector{Pool: "slow"}, PriceMicros: 700_000, Per: 3_600_000_000_000})
+	shared := func(name string, book api.PriceBookSpec, share, percent int64, tier, pool, model string) {
+		add(name, book, october, 8<<30, percent, tier)
+		size := &all[len(all)-1].Size
+		size.Share, size.Pool, size.Model = share, pool, model
+	}
+	shared("reserved, idle", plain, 50, 0, "standard", "default", "")
+	shared("reserved, as guaranteed", plain, 50, 50, "standard", "default", "")
+	shared("reserved, full use", plain, 50, 100, "standard", "default", "")
+	shared("reserved premium, full use", plain, 30, 100, "premium", "default", "")
+	shared("reserved of a model", byCard, 25, 80, "standard", "fast", "NVIDIA H100")
+	shared("reserved in a pool", byCard, 25, 80, "standard", "slow", "NVIDIA L4")
+	shared("reserved of a model, basic", byCard, 25, 80, "basic", "slow", "NVIDIA H100")
+	random := rand.New(rand.NewPCG(22, 1))
+	pick := func(all ...string) string { return all[random.IntN(len(all))] }
+	for i := range 12 {
+		book := []api.PriceBookSpec{plain, byCard}[random.IntN(2)]
+		shared(fmt.Sprint("random ", i), book, random.Int64N(101), random.Int64N(101), pick("premium", "standard", "basic"), pick("slow", "default"), pick("NVIDIA L4", "NVIDIA H100"))
+	}
 	return all
 }
 
@@ -79,6 +107,7 @@ func (h anHour) rated(t *testing.T) map[string]int64 {
 	}
 	if h.Size.VRAMBytes > 0 {
 		used[gpu] = seconds * int64(time.Second) * h.GPUPercent / 100
+		used[api.MeterGPUShare] = h.Size.Share * seconds
 	}
 	r, err := NewRating("org", pricebook.Always(h.Book), h.At, h.At.Add(time.Hour))
 	if err != nil {
@@ -86,7 +115,11 @@ func (h anHour) rated(t *testing.T) map[string]int64 {
 	}
 	var all []api.Use
 	for m, n := range used {
-		all = append(all, api.Use{Hour: h.At, Meter: m, Project: "p", Resource: "r", Quantity: n})
+		u := api.Use{Hour: h.At, Meter: m, Project: "p", Resource: "r", Quantity: n, Attributes: api.PriceSelector{Pool: h.Size.Pool, Model: h.Size.Model}}
+		if m == api.MeterGPUShare {
+			u.Attributes.Tier = h.Size.Tier
+		}
+		all = append(all, u)
 	}
 	slices.SortFunc(all, api.Use.Compare)
 	for _, u := range all {
@@ -99,7 +132,7 @@ func (h anHour) rated(t *testing.T) map[string]int64 {
 		t.Fatal(err)
 	}
 	cost := map[string]int64{"compute": 0, "disk": 0, "vram": 0, "gpu": 0, "total": p.TotalMicros}
-	part := map[api.Meter]string{api.MeterVCPU: "compute", api.MeterMemory: "compute", api.MeterVolume: "disk", api.MeterVRAM: "vram", gpu: "gpu"}
+	part := map[api.Meter]string{api.MeterVCPU: "compute", api.MeterMemory: "compute", api.MeterVolume: "disk", api.MeterVRAM: "vram", gpu: "gpu", api.MeterGPUShare: "gpu"}
 	for _, l := range p.Lines {
 		cost[part[l.Meter]] += l.AmountMicros
 	}
