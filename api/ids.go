@@ -101,7 +101,33 @@ const (
 	MeterVRAM       Meter = "vram-byte-seconds"
 	MeterCopy       Meter = "gpu-copy-bytes"
 	MeterLaunch     Meter = "gpu-launches"
+	// MeterGPUShare is hundredths of a card that are reserved, by the second.
+	MeterGPUShare Meter = "gpu-share-seconds"
 )
+
+// TierMeter is the meter of the GPU time of a tier.
+func TierMeter(t GPUTier) Meter {
+	switch t {
+	case TierPremium:
+		return MeterGPUPremium
+	case TierBasic:
+		return MeterGPUBasic
+	}
+	return MeterGPU
+}
+
+// TierOfMeter is the tier whose GPU time a meter counts; false: it counts none.
+func TierOfMeter(m Meter) (GPUTier, bool) {
+	switch m {
+	case MeterGPU:
+		return TierStandard, true
+	case MeterGPUPremium:
+		return TierPremium, true
+	case MeterGPUBasic:
+		return TierBasic, true
+	}
+	return "", false
+}
 
 // Phases of an image, a volume and an instance.
 type (

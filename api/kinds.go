@@ -69,6 +69,8 @@ const (
 	KindBranding Kind = "Branding"
 	// KindSeries is internal: how far the numbers of a seller's documents are.
 	KindSeries Kind = "Series"
+	// KindPriceBookVersion is internal: a price book as it was.
+	KindPriceBookVersion Kind = "PriceBookVersion"
 	// KindExternalIdentity is internal: a user as an identity provider knows it.
 	KindExternalIdentity Kind = "ExternalIdentity"
 	// KindOVN and KindChassis are internal: what was decided about OVN's
@@ -233,6 +235,7 @@ var kinds = []KindInfo{
 	{Kind: KindLoginLink, IDPrefix: "link"},
 	{Kind: KindBranding, IDPrefix: "brand"},
 	{Kind: KindSeries, IDPrefix: "series"},
+	{Kind: KindPriceBookVersion, IDPrefix: "pbv"},
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},
 	{Kind: KindClusterCA, IDPrefix: "ca"},
 	{Kind: KindVolumeKeys, IDPrefix: "volumekeys"},

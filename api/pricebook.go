@@ -25,7 +25,7 @@ const DefaultPriceBook = "default"
 
 // Meters that there are, in the order of an invoice.
 func Meters() []Meter {
-	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterGPUPremium, MeterGPUBasic, MeterVRAM, MeterCopy, MeterLaunch}
+	return []Meter{MeterVCPU, MeterMemory, MeterVolume, MeterSnapshot, MeterAddress, MeterEgress, MeterGPU, MeterGPUPremium, MeterGPUBasic, MeterGPUShare, MeterVRAM, MeterCopy, MeterLaunch}
 }
 
 // InvoiceLineKind says what a line charges for.
@@ -94,6 +94,7 @@ func currency(c string) *Error {
 func validatePrices(prices []Price) error {
 	type begin struct {
 		meter Meter
+		where PriceSelector
 		unix  int64
 	}
 	seen := map[begin]bool{}
@@ -103,12 +104,12 @@ func validatePrices(prices []Price) error {
 			oneOf(at("meter"), p.Meter, Meters()...),
 			between(at("priceMicros"), p.PriceMicros, 0, maxPriceMicros, " millionths"),
 			between(at("per"), p.Per, 1, math.MaxInt64, ""),
-			text(at("unit"), p.Unit), fullHour(at("from"), p.From)); err != nil {
+			text(at("unit"), p.Unit), p.Where.valid(at("where")), fullHour(at("from"), p.From)); err != nil {
 			return err
 		}
-		b := begin{p.Meter, p.From.Unix()}
+		b := begin{p.Meter, p.Where, p.From.Unix()}
 		if seen[b] {
-			return invalid(at("meter"), "%s has a price already that begins then", p.Meter)
+			return invalid(at("meter"), "%s has a price of the same already that begins then", p.Meter)
 		}
 		seen[b] = true
 		if len(p.Tiers) > maxTiers {

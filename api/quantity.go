@@ -18,6 +18,11 @@ func Product(n, per int64) Quantity {
 	return Quantity{hi, lo}
 }
 
+// QuantityOf a number from 0 to 2¹²⁸-1.
+func QuantityOf(n *big.Int) Quantity {
+	return Quantity{hi: new(big.Int).Rsh(n, 64).Uint64(), lo: new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()}
+}
+
 // Plus is the sum; it does not overflow before 2⁶⁵ terms of an int64.
 func (q Quantity) Plus(r Quantity) Quantity {
 	lo, carry := bits.Add64(q.lo, r.lo, 0)
@@ -71,7 +76,6 @@ func (q *Quantity) UnmarshalJSON(raw []byte) error {
 	if !ok || n.BitLen() > 128 {
 		return bad
 	}
-	q.lo = new(big.Int).And(n, new(big.Int).SetUint64(1<<64-1)).Uint64()
-	q.hi = new(big.Int).Rsh(n, 64).Uint64()
+	*q = QuantityOf(n)
 	return nil
 }

@@ -1432,6 +1432,9 @@ type InvoiceLine struct {
 
 	// Unit What `per` units are called, as GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
+
+	// Where What its price is of.
+	Where PriceSelector `json:"where,omitempty,omitzero"`
 }
 
 // InvoiceList defines model for InvoiceList.
@@ -1464,11 +1467,14 @@ type InvoiceSpec struct {
 	Currency string `json:"currency"`
 
 	// Customer Somebody on an invoice, as it was when that was issued.
-	Customer Party         `json:"customer,omitempty,omitzero"`
-	DueAt    time.Time     `json:"dueAt"`
-	From     time.Time     `json:"from"`
-	IssuedAt time.Time     `json:"issuedAt"`
-	Lines    []InvoiceLine `json:"lines,omitempty,omitzero"`
+	Customer Party     `json:"customer,omitempty,omitzero"`
+	DueAt    time.Time `json:"dueAt"`
+
+	// Editions The prices by which it was rated, from the oldest, where they changed in the period.
+	Editions []PriceEdition `json:"editions,omitempty,omitzero"`
+	From     time.Time      `json:"from"`
+	IssuedAt time.Time      `json:"issuedAt"`
+	Lines    []InvoiceLine  `json:"lines,omitempty,omitzero"`
 
 	// Number Without gaps among the invoices of its seller; meta.name is the same in small letters.
 	Number string `json:"number"`
@@ -1477,7 +1483,7 @@ type InvoiceSpec struct {
 	PriceBook         PriceBookID `json:"priceBook,omitempty,omitzero"`
 	PriceBookRevision int64       `json:"priceBookRevision,omitempty,omitzero"`
 
-	// Prices The price book as it was.
+	// Prices The price book as it was at the end of the period.
 	Prices PriceBookSpec `json:"prices,omitempty,omitzero"`
 
 	// Seller The reseller's organization; empty: the cluster's operator.
@@ -2081,6 +2087,12 @@ type OrganizationSpec struct {
 	// PriceBook Id of the price book it pays by; empty: the one named default.
 	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 
+	// PriceBookFrom A full hour from which it pays by that book; before, by those of priceBookHistory. Of a change the next full hour unless given, and never an hour that has begun. None: it always has.
+	PriceBookFrom time.Time `json:"priceBookFrom,omitempty,omitzero"`
+
+	// PriceBookHistory The price books that it has paid by, from the oldest; made by the server when the book changes. What was used while one of them held costs what that one says.
+	PriceBookHistory []PriceBookAssignment `json:"priceBookHistory,omitempty,omitzero"`
+
 	// Quota What everything in it may take together: instances, vcpus, memoryBytes, vramBytes, gpuSharePercent, volumeBytes, floatingIPs, and objects by kind: images, volumes, snapshots, backups, networks, securityGroups, loadBalancers, projects, users, apiKeys, webhooks, budgets, services, organizations, payments, creditNotes. What is not named has a default that the quota of the organization shows, or no limit.
 	Quota Amounts `json:"quota,omitempty,omitzero"`
 
@@ -2200,6 +2212,9 @@ type Price struct {
 
 	// Unit What `per` units are called on an invoice, as GPU hour.
 	Unit string `json:"unit,omitempty,omitzero"`
+
+	// Where What it is the price of; everything unless given.
+	Where PriceSelector `json:"where,omitempty,omitzero"`
 }
 
 // PriceBook defines model for PriceBook.
@@ -2207,6 +2222,15 @@ type PriceBook struct {
 	Kind Kind          `json:"kind"`
 	Meta Meta          `json:"meta"`
 	Spec PriceBookSpec `json:"spec"`
+}
+
+// PriceBookAssignment From a moment on, until the next one begins, use costs what a price book says.
+type PriceBookAssignment struct {
+	// From A full hour; none: always.
+	From time.Time `json:"from,omitempty,omitzero"`
+
+	// PriceBook Empty: the one named default.
+	PriceBook PriceBookID `json:"priceBook,omitempty,omitzero"`
 }
 
 // PriceBookList defines model for PriceBookList.
@@ -2232,6 +2256,9 @@ type PriceBookSpec struct {
 	// Discounts Of several that hold in an hour the largest counts.
 	Discounts []Discount `json:"discounts,omitempty,omitzero"`
 
+	// EffectiveFrom A full hour from which this version holds. Of a new book none: it has always held. Of a change the next full hour unless given, and never an hour that has begun: prices do not change what was used before.
+	EffectiveFrom time.Time `json:"effectiveFrom,omitempty,omitzero"`
+
 	// MinimumMicros The least that a period costs before taxes.
 	MinimumMicros int64   `json:"minimumMicros,omitempty,omitzero"`
 	Prices        []Price `json:"prices"`
@@ -2241,6 +2268,35 @@ type PriceBookSpec struct {
 
 	// Taxes Each on all that a period costs.
 	Taxes []Tax `json:"taxes,omitempty,omitzero"`
+
+	// Version Counts the versions that have held, from 1; made by the server. Those before are kept as they were.
+	Version int64 `json:"version,omitempty,omitzero"`
+}
+
+// PriceEdition The prices that held for an organization from a moment on.
+type PriceEdition struct {
+	// From A full hour; always unless given.
+	From      time.Time     `json:"from,omitempty,omitzero"`
+	PriceBook PriceBookID   `json:"priceBook,omitempty,omitzero"`
+	Prices    PriceBookSpec `json:"prices"`
+}
+
+// PriceSelector What a price is of; what is left out is any. Of the prices of a meter that hold and match, the one that names more counts, and of those that name as many the one that names the first of model, pool, storageClass, flavor, tier that the others do not.
+type PriceSelector struct {
+	// Flavor Id of the instance's flavor.
+	Flavor string `json:"flavor,omitempty,omitzero"`
+
+	// Model Model of the card, as the GPU object says: NVIDIA L4.
+	Model string `json:"model,omitempty,omitzero"`
+
+	// Pool Name of the GPU pool.
+	Pool string `json:"pool,omitempty,omitzero"`
+
+	// StorageClass Storage pool of a volume or of its snapshot.
+	StorageClass string `json:"storageClass,omitempty,omitzero"`
+
+	// Tier Of the reserved share of a card: premium, standard or basic.
+	Tier string `json:"tier,omitempty,omitzero"`
 }
 
 // PriceTier defines model for PriceTier.
@@ -2890,11 +2946,18 @@ type UsageRecordList struct {
 
 // UsageRecordSpec defines model for UsageRecordSpec.
 type UsageRecordSpec struct {
-	End time.Time `json:"end"`
+	End    time.Time `json:"end"`
+	Flavor string    `json:"flavor,omitempty,omitzero"`
 
-	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, gpu-premium-nanoseconds, gpu-basic-nanoseconds, vram-byte-seconds, gpu-copy-bytes, gpu-launches.
-	Meter Meter  `json:"meter"`
+	// Meter What was used, with its unit: vcpu-seconds, memory-byte-seconds, volume-byte-seconds, snapshot-byte-seconds, address-seconds, egress-bytes, gpu-nanoseconds, gpu-premium-nanoseconds, gpu-basic-nanoseconds, gpu-share-seconds (hundredths of a card that are reserved, by the second), vram-byte-seconds, gpu-copy-bytes, gpu-launches.
+	Meter Meter `json:"meter"`
+
+	// Model Of the card that was used, where prices may differ by it; so with what follows.
+	Model string `json:"model,omitempty,omitzero"`
 	Node  NodeID `json:"node,omitempty,omitzero"`
+
+	// Pool GPU pool of the card.
+	Pool string `json:"pool,omitempty,omitzero"`
 
 	// Quantity In the meter's unit; never negative.
 	Quantity int64 `json:"quantity"`
@@ -2903,6 +2966,10 @@ type UsageRecordSpec struct {
 	Resource     string    `json:"resource"`
 	ResourceName string    `json:"resourceName,omitempty,omitzero"`
 	Start        time.Time `json:"start"`
+	StorageClass string    `json:"storageClass,omitempty,omitzero"`
+
+	// Tier Of a reserved share: premium, standard or basic.
+	Tier string `json:"tier,omitempty,omitzero"`
 }
 
 // UsageSum defines model for UsageSum.

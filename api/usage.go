@@ -16,10 +16,12 @@ type Use struct {
 	ResourceName string    // in the record that ends last
 	NamedAt      time.Time // the end of that record
 	Quantity     int64     // in the meter's unit, not negative; MaxInt64: so much or more
+	// Attributes of what was used that prices may differ by; of old records none.
+	Attributes PriceSelector
 }
 
 // UseQuery selects an organization's use of the hours that begin in a period,
-// in the order of hours, meters, projects and resources.
+// in the order of hours, meters, projects, resources and attributes.
 type UseQuery struct {
 	Organization string
 	From, To     time.Time // To is not included; zero: without end
@@ -52,8 +54,9 @@ func UseOf(r UsageRecord) (Use, bool) {
 		s.End.Before(s.Start) || s.Start.Year() < 1970 || s.End.Unix() < 1 || s.End.Year() > 2200 {
 		return Use{}, false
 	}
-	return Use{Hour: HourOf(s.End), Meter: s.Meter, Project: r.Meta.Project, Resource: s.Resource,
-		ResourceName: s.ResourceName, NamedAt: s.End.UTC(), Quantity: s.Quantity}, true
+	u := Use{Hour: HourOf(s.End), Meter: s.Meter, Project: r.Meta.Project, Resource: s.Resource,
+		ResourceName: s.ResourceName, NamedAt: s.End.UTC(), Quantity: s.Quantity, Attributes: s.Attributes()}
+	return u, u.Attributes.fitsKey()
 }
 
 // isPart reports whether s may be part of a key: stores separate parts by zeros.
@@ -77,7 +80,7 @@ func (u Use) Plus(v Use) Use {
 
 // Compare is the order of use: 0 when it is of the same.
 func (u Use) Compare(v Use) int {
-	return cmp.Or(u.Hour.Compare(v.Hour), cmp.Compare(u.Meter, v.Meter), cmp.Compare(u.Project, v.Project), cmp.Compare(u.Resource, v.Resource))
+	return cmp.Or(u.Hour.Compare(v.Hour), cmp.Compare(u.Meter, v.Meter), cmp.Compare(u.Project, v.Project), cmp.Compare(u.Resource, v.Resource), u.Attributes.Compare(v.Attributes))
 }
 
 // Check says what is wrong with the query, or nothing.

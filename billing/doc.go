@@ -2,7 +2,7 @@
 // into double entries. All of it is pure: the same use gives the same invoice to
 // the micro, in whatever order and however often its records came.
 //
-//	meter ─► UsageRecord ─► Use by the hour ─► tariff ─► invoice lines ─► Transaction ─► Ledger
+//	meter ─► UsageRecord ─► Use by the hour ─► tariff ─► invoice ─► ledger ─► dunning
 //	                        (the store's sums)
 //
 // Amounts are integers in millionths of the currency ("micros"). A line's

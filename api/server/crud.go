@@ -199,6 +199,14 @@ func named(err error, kind api.Kind, name string) error {
 // update changes an object's name, labels and spec. spec computes the new spec
 // from the old object, or refuses.
 func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, error), with ...func(*api.Command)) (T, error) {
+	return updateBeside(ctx, h, kind, ref, m, func(old T) (any, []api.Command, error) {
+		next, err := spec(old)
+		return next, nil, err
+	}, with...)
+}
+
+// updateBeside is update where spec also returns commands of the same batch.
+func updateBeside[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, m api.Meta, spec func(old T) (any, []api.Command, error), with ...func(*api.Command)) (T, error) {
 	var none T
 	o, err := h.own(ctx, kind, ref)
 	if err != nil {
@@ -232,13 +240,12 @@ func update[T any](ctx context.Context, h *handlers, kind api.Kind, ref string, 
 	if err != nil {
 		return none, err
 	}
-	next, err := spec(old)
+	next, beside, err := spec(old)
 	if err := api.Join(metaErr, err); err != nil {
 		return none, err
 	}
-	return put[T](ctx, h, o, m, next, with...)
+	return put[T](ctx, h, o, m, next, beside, with...)
 }
-
 // newName checks the name that an object is to have instead of another.
 func newName(kind api.Kind, was, name string) error {
 	if name == was {
@@ -247,8 +254,8 @@ func newName(kind api.Kind, was, name string) error {
 	return validateName(kind, name)
 }
 
-// put writes an object's spec at the revision in m.
-func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any, with ...func(*api.Command)) (T, error) {
+// put writes an object's spec at the revision in m, in one batch with other commands.
+func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec any, beside []api.Command, with ...func(*api.Command)) (T, error) {
 	var none T
 	uses, limits, err := h.amounts(ctx, spec)
 	if err != nil {
@@ -261,7 +268,7 @@ func put[T any](ctx context.Context, h *handlers, o api.Object, m api.Meta, spec
 	for _, f := range with {
 		f(&c)
 	}
-	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{c}})
+	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: append([]api.Command{c}, beside...)})
 	if err != nil {
 		return none, named(err, o.Kind, m.Name)
 	}

@@ -64,7 +64,7 @@ func (h *handlers) act(ctx context.Context, ref string, starting bool, change fu
 			return old, err
 		}
 		change(&old)
-		in, err := put[api.Instance](ctx, h, o, o.Meta, old.Spec)
+		in, err := put[api.Instance](ctx, h, o, o.Meta, old.Spec, nil)
 		if err == nil || i == tries || api.CodeOf(err) != api.CodeConflict {
 			return in, err
 		}

@@ -46,7 +46,7 @@ func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, no
 		return nil, err
 	case r.Params.Force && n.Assignment.State != api.NodeLost && n.Assignment.State != "":
 		n.Spec.Off = true
-		n, err = put[api.Node](ctx, h, o, o.Meta, n.Spec)
+		n, err = put[api.Node](ctx, h, o, o.Meta, n.Spec, nil)
 		return &n, err
 	case !r.Params.Force && len(on) > 0 && n.Assignment.State == api.NodeLost:
 		return nil, api.Errorf(api.CodeInUse, "instances wait for node %s: %s", n.Meta.Name, strings.Join(on, ", ")).

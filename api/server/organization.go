@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,45 @@ func (h *handlers) organizationSpec(ctx context.Context, old, s api.Organization
 	s.PriceBook, bookErr = h.priceBook(ctx, s.PriceBook, old.PriceBook)
 	s.Offers, offersErr = h.offers(ctx, old.Offers, s.Offers)
 	return s, api.Join(invalid, at(bookErr, "spec.priceBook"), offersErr)
+}
+
+// assigned is a changed organization's spec with the time from which it pays by its
+// price book. It keeps its currency once it has used something.
+func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.OrganizationSpec) (api.OrganizationSpec, error) {
+	s, err := api.AssignedPriceBook(old.Spec, s, h.opts.Now())
+	if err != nil || s.PriceBook == old.Spec.PriceBook || h.opts.Billing == nil {
+		return s, err
+	}
+	was, err := h.opts.Billing.Currency(ctx, api.OrganizationID(old.Meta.ID))
+	if api.CodeOf(err) == api.CodeState { // it has no prices yet
+		return api.NewAssignment(s), nil
+	}
+	if err != nil {
+		return s, err
+	}
+	is, err := h.currencyOf(ctx, s.PriceBook)
+	if err != nil || is == was {
+		return s, at(err, "spec.priceBook")
+	}
+	used, err := h.opts.Billing.Uninvoiced(ctx, api.OrganizationID(old.Meta.ID), h.opts.Now().UTC())
+	if err != nil {
+		return s, err
+	}
+	if used.Mark.Quantity > 0 {
+		return s, api.Errorf(api.CodeInvalid, "organization %s has used what is charged in %s, and the price book is in %s", old.Meta.Name, was, is).
+			At("spec.priceBook").WithHint("choose a price book in %s", was)
+	}
+	return api.NewAssignment(s), nil
+}
+
+// currencyOf a price book, by id or, where it is empty, of the one named default.
+func (h *handlers) currencyOf(ctx context.Context, id api.PriceBookID) (string, error) {
+	o, err := h.find(ctx, api.KindPriceBook, cmp.Or(string(id), api.DefaultPriceBook), "", "")
+	if err != nil {
+		return "", err
+	}
+	book, err := api.Decode[api.PriceBook](o)
+	return book.Spec.Currency, err
 }
 
 // priceBook is the id of the one that is asked for, which the caller may give to
@@ -71,6 +111,7 @@ func (h *handlers) CreateOrganization(ctx context.Context, r in[api.CreateOrgani
 	if err := api.Join(placeErr, specErr, err); err != nil {
 		return nil, err
 	}
+	spec = api.NewAssignment(spec)
 	spec.Parent = parent
 	// It belongs to its reseller: names are unique among the customers of one.
 	if m.Organization = string(spec.Parent); m.Organization != "" {
@@ -98,6 +139,9 @@ func (h *handlers) updateOrganization(ctx context.Context, ref string, to api.Or
 	return update(ctx, h, api.KindOrganization, ref, to.Meta, func(old api.Organization) (any, error) {
 		s, err := h.organizationSpec(ctx, old.Spec, to.Spec)
 		if err != nil {
+			return nil, err
+		}
+		if s, err = h.assigned(ctx, old, s); err != nil {
 			return nil, err
 		}
 		if s.Parent == "" {

@@ -7,12 +7,56 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// priceBookSpec validates.
-func priceBookSpec(_ context.Context, _ api.Meta, old *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
-	if err := api.ValidatePriceBook(s); err != nil || old == nil {
-		return s, err
+// priceBookSpec validates a new one's.
+func priceBookSpec(_ context.Context, _ api.Meta, _ *api.PriceBook, s api.PriceBookSpec) (api.PriceBookSpec, error) {
+	return api.NewPriceBook(s), api.ValidatePriceBook(s)
+}
+
+// changePriceBook makes a new version of it, from a time on, and keeps the one before.
+func (h *handlers) changePriceBook(ctx context.Context, ref string, to api.PriceBook) (*api.PriceBook, error) {
+	o, err := updateBeside(ctx, h, api.KindPriceBook, ref, to.Meta, func(old api.PriceBook) (any, []api.Command, error) {
+		if err := api.Join(api.ValidatePriceBook(to.Spec), api.ChangePriceBook(old.Spec, to.Spec)); err != nil {
+			return nil, nil, err
+		}
+		if to.Meta.Name != "" && to.Meta.Name != old.Meta.Name {
+			if err := h.paidByName(ctx, old); err != nil {
+				return nil, nil, err
+			}
+		}
+		s, keep, err := api.ChangedPriceBook(api.PriceBookID(old.Meta.ID), old.Spec, to.Spec, h.opts.Now())
+		return s, keep, err
+	})
+	return &o, err
+}
+
+// deletedPriceBook keeps its last version: what was used while it held costs what it
+// says.
+func (h *handlers) deletedPriceBook(ctx context.Context, o api.PriceBook) ([]api.Command, error) {
+	if err := h.paidByName(ctx, o); err != nil {
+		return nil, err
 	}
-	return s, api.ChangePriceBook(old.Spec, s)
+	return api.DeletedPriceBook(api.PriceBookID(o.Meta.ID), o.Spec), nil
+}
+
+// paidByName refuses to take its name from the book by which all pay that name none,
+// while there are any.
+func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
+	if o.Meta.Name != api.DefaultPriceBook {
+		return nil
+	}
+	var by string
+	err := h.each(ctx, api.ListQuery{Kind: api.KindOrganization}, func(o api.Object) bool {
+		org, err := api.Decode[api.Organization](o)
+		if err == nil && org.Spec.PriceBook == "" {
+			by = o.Meta.Name
+		}
+		return by == ""
+	})
+	if err == nil && by != "" {
+		err = api.Errorf(api.CodeInUse, "organization %s, which names no price book, pays by the one named %s", by, api.DefaultPriceBook).
+			WithHint("change its prices instead: what was used before keeps its price")
+	}
+	return err
 }
 
 // SimulatePriceBook answers what would have been paid by it.

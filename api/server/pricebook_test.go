@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/client"
@@ -96,4 +97,59 @@ func TestPriceBooksAreSeenByThoseWhoPay(t *testing.T) {
 	wantErr(t, err, api.CodeForbidden, "spec.offers")
 	_, err = client.Of[api.PriceBook](w.op).Delete(ctx, ids["for-shops"])
 	wantErr(t, err, api.CodeInUse, "")
+}
+
+// A change of a price book or of who pays by it takes effect at a full hour that has
+// not begun; what is asked for the past is refused.
+func TestPricesChangeFromATime(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	next := time.Now().UTC().Truncate(time.Hour).Add(time.Hour)
+	spec := api.PriceBookSpec{Currency: "EUR", Prices: []api.Price{{Meter: api.MeterVCPU, PriceMicros: 1, Per: 3600}}, EffectiveFrom: next, Version: 7}
+	b := must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: spec}))).v
+	if b.Spec.Version != 1 || !b.Spec.EffectiveFrom.IsZero() {
+		t.Errorf("a new book has version %d from %s, want 1 that has always held", b.Spec.Version, b.Spec.EffectiveFrom)
+	}
+	same := must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b))).v
+	if same.Spec.Version != 1 {
+		t.Errorf("the same prices again are version %d, want 1", same.Spec.Version)
+	}
+	b = same
+	b.Spec.Prices[0].PriceMicros = 2
+	b.Spec.EffectiveFrom = next.Add(-48 * time.Hour)
+	_, err := client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b)
+	wantErr(t, err, api.CodeInvalid, "spec.effectiveFrom")
+	b.Spec.EffectiveFrom = next.AddDate(0, 1, 0).Add(time.Minute)
+	_, err = client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b)
+	wantErr(t, err, api.CodeInvalid, "spec.effectiveFrom")
+	b.Spec.EffectiveFrom = next.AddDate(0, 1, 0)
+	b = must(t, ret(client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, b))).v
+	if b.Spec.Version != 2 || !b.Spec.EffectiveFrom.Equal(next.AddDate(0, 1, 0)) {
+		t.Errorf("the change is version %d from %s, want 2 from the next month", b.Spec.Version, b.Spec.EffectiveFrom)
+	}
+
+	// Whoever names no book pays by this one.
+	_, err = client.Of[api.PriceBook](w.op).Delete(ctx, b.Meta.ID)
+	wantErr(t, err, api.CodeInUse, "")
+	renamed := b
+	renamed.Meta.Name = "another"
+	_, err = client.Of[api.PriceBook](w.op).Update(ctx, b.Meta.ID, renamed)
+	wantErr(t, err, api.CodeInUse, "")
+
+	spec.Prices[0].PriceMicros = 3
+	must(t, ret(client.Of[api.PriceBook](w.op).Create(ctx, api.PriceBook{Meta: api.Meta{Name: "cheap"}, Spec: spec})))
+	acme := must(t, ret(client.Of[api.Organization](w.op).Get(ctx, w.acme, client.Query{}))).v
+	acme.Spec.PriceBook, acme.Spec.PriceBookFrom = "cheap", next.Add(-2*time.Hour)
+	_, err = client.Of[api.Organization](w.op).Update(ctx, w.acme, acme)
+	wantErr(t, err, api.CodeInvalid, "spec.priceBookFrom")
+	acme.Spec.PriceBookFrom = time.Time{}
+	acme = must(t, ret(client.Of[api.Organization](w.op).Update(ctx, w.acme, acme))).v
+	if s := acme.Spec; s.PriceBookFrom.Before(next) || len(s.PriceBookHistory) != 2 || s.PriceBookHistory[0].PriceBook != "" || s.PriceBookHistory[1].PriceBook != s.PriceBook {
+		t.Errorf("the organization pays by %+v, want by the one named default before %s", s.PriceBookHistory, next)
+	}
+	acme.Spec.PriceBookHistory, acme.Spec.DisplayName = nil, "Acme"
+	acme = must(t, ret(client.Of[api.Organization](w.op).Update(ctx, w.acme, acme))).v
+	if len(acme.Spec.PriceBookHistory) != 2 {
+		t.Errorf("the history is %+v after it was left out, want it as it was", acme.Spec.PriceBookHistory)
+	}
 }

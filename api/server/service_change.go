@@ -22,6 +22,9 @@ func (h *handlers) changedService(ctx context.Context, old api.Service, want api
 	if err != nil {
 		return old, err
 	}
+	if next, err = h.assigned(ctx, org, next); err != nil {
+		return old, err
+	}
 	want.Organization, want.Project, want.User, want.Instance = old.Spec.Organization, old.Spec.Project, old.Spec.User, old.Spec.Instance
 	want.PriceBook = next.PriceBook
 	if had := old.Spec.Machine; want.Machine != nil && want.Machine.UserData == "" && had != nil { // nobody is shown it

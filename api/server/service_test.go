@@ -14,7 +14,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/server"
 	"github.com/basalt-gpu/basalt/api/server/servertest"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // shop is a world with a public image and a reseller.
@@ -331,7 +331,7 @@ type month struct {
 func (m *month) Usage(_ context.Context, q api.UsageQuery) (api.UsagePage, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return billing.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return func(yield func(api.Use, error) bool) {
 			for _, u := range m.use[q.Organization] {
 				if !u.Hour.Before(from) && u.Hour.Before(q.To) && !yield(u, nil) {

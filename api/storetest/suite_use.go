@@ -71,6 +71,7 @@ func testUse(t *tester) {
 	if got := text(t.used(api.UseQuery{Organization: "org-1"})); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	t.attributedUse(hour)
 	march := hour.Add(time.Hour)
 	if got := text(t.used(api.UseQuery{Organization: "org-1", From: march.AddDate(0, -1, 0), To: march})); !slices.Equal(got, want[:4]) {
 		t.Errorf("February: %q", got)
@@ -190,5 +191,39 @@ func testUseMark(t *tester) {
 	t.wantCode(api.CodeConflict, apply(del, 10))
 	if err := apply(del, 11); err != nil {
 		t.Error(err)
+	}
+}
+
+// attributedUse: what was used of different cards is told apart, in an order, page by
+// page, and says so in its records.
+func (t *tester) attributedUse(hour time.Time) {
+	of := []api.PriceSelector{{}, {Model: "NVIDIA H100"}, {Model: "NVIDIA L4", Pool: "a"}, {Model: "NVIDIA L4", Pool: "b", Tier: "basic"}, {Flavor: "m"}}
+	for i, a := range append(of, of...) {
+		c := recordOf(fmt.Sprint("use-attr-", i), "org-9", "ins-1", api.MeterGPU, hour.Add(time.Duration(1+i)*time.Minute), 7)
+		r, err := api.RecordOf(c, hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Spec.SetAttributes(a)
+		c.Data = api.Encode(r.Spec)
+		if _, err := t.s.Apply(t.ctx, api.Batch{Commands: []api.Command{c}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.SortFunc(of, api.PriceSelector.Compare)
+	for _, limit := range []int{1, 2, 100} {
+		var got []api.PriceSelector
+		for _, u := range t.used(api.UseQuery{Organization: "org-9", Limit: limit}) {
+			if got = append(got, u.Attributes); u.Quantity != 14 {
+				t.Errorf("use of %s is %d, want both records", u.Attributes, u.Quantity)
+			}
+		}
+		if !slices.Equal(got, of) {
+			t.Errorf("in pages of %d use is of %v, want %v", limit, got, of)
+		}
+	}
+	page, err := t.s.Records(t.ctx, api.RecordQuery{Organization: "org-9", Limit: 1, ID: "use-attr-3"})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Spec.Attributes() != (api.PriceSelector{Model: "NVIDIA L4", Pool: "b", Tier: "basic"}) {
+		t.Errorf("the record is %+v, %v; want its attributes", page.Items, err)
 	}
 }

@@ -18,6 +18,7 @@ var (
 	byteSteps    = []step{{"GiB h", 3600 << 30}, {"GiB min", 60 << 30}, {"GiB s", 1 << 30}, {"MiB s", 1 << 20}, {"KiB s", 1 << 10}, {"B s", 1}}
 	addressSteps = []step{{"address h", 3600}, {"address min", 60}, {"address s", 1}}
 	gpuSteps     = []step{{"GPU h", 3600e9}, {"GPU s", 1e9}, {"GPU ms", 1e6}, {"GPU µs", 1e3}, {"GPU ns", 1}}
+	shareSteps   = []step{{"GPU h", 360_000}, {"GPU min", 6000}, {"GPU s", 100}}
 	copySteps    = []step{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
 )
 
@@ -33,6 +34,8 @@ func formatQuantity(m api.Meter, n api.Quantity) string {
 		return climb(n, addressSteps)
 	case api.MeterGPU, api.MeterGPUPremium, api.MeterGPUBasic:
 		return climb(n, gpuSteps)
+	case api.MeterGPUShare:
+		return climb(n, shareSteps)
 	case api.MeterEgress, api.MeterCopy:
 		return climb(n, copySteps)
 	}

@@ -108,6 +108,11 @@ var rules = []rule{
 	{"sds/ceph/cephtest", []string{"api", "sds", "appliance/test/kit/failed", "appliance/test/kit/memory", "appliance/test/kit/port"}, "a cluster for tests, in memory, which explains their failures"},
 	{"sdn", []string{"api", "appliance/atomicfile", "sdn"}, "network knows nothing of the cluster"},
 	{"billing", []string{"api", "billing"}, "money is a function of records"},
+	{"billing/meter", []string{"api"}, "it makes records and does not know what they cost"},
+	{"billing/tariff", []string{"api"}, "it calculates, and knows neither books nor invoices"},
+	{"billing/pricebook", []string{"api", "billing/tariff"}, "books as tariffs, and not what is charged by them"},
+	{"billing/ledger", []string{"api"}, "documents as entries, whoever made them"},
+	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not make any"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
 	{"installer", []string{"api", "installer"}, "the installer runs before there is a cluster"},
 }

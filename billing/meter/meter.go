@@ -49,11 +49,13 @@ type Rates map[api.Meter]uint64
 
 // State is up to when a resource's use has been recorded.
 type State struct {
-	At     time.Time `json:"at"`            // zero: never observed
-	Seq    uint64    `json:"seq"`           // of the last observation: 1, 2, …
-	Run    string    `json:"run,omitempty"` // names the run that was on at At; empty: none
-	Rates  Rates     `json:"rates,omitempty"`
-	Totals Totals    `json:"totals"`
+	At    time.Time `json:"at"`            // zero: never observed
+	Seq   uint64    `json:"seq"`           // of the last observation: 1, 2, …
+	Run   string    `json:"run,omitempty"` // names the run that was on at At; empty: none
+	Rates Rates     `json:"rates,omitempty"`
+	// Attributes of that run, by which prices may differ.
+	Attributes api.PriceSelector `json:"attributes,omitzero"`
+	Totals     Totals            `json:"totals"`
 	// Rest is what was used and is less than a whole unit: unit-nanoseconds
 	// below 10⁹, by meter.
 	Rest map[api.Meter]uint64 `json:"rest,omitempty"`
@@ -66,6 +68,9 @@ type Observation struct {
 	// mean that it was on all the time between.
 	Run   string
 	Rates Rates
+	// Attributes of what is on, by which prices may differ; the tier is of the
+	// reserved share alone.
+	Attributes api.PriceSelector
 	// Since is when the run began, so that one first seen late is charged from
 	// its start; zero: from now.
 	Since time.Time
@@ -83,7 +88,7 @@ const second = uint64(time.Second)
 // only forward: an observation from before the state's changes nothing but the
 // totals.
 func Advance(r Resource, s State, o Observation) (State, []api.Command) {
-	next := State{At: o.At.UTC(), Seq: s.Seq + 1, Run: o.Run, Rates: o.Rates, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
+	next := State{At: o.At.UTC(), Seq: s.Seq + 1, Run: o.Run, Rates: o.Rates, Attributes: o.Attributes, Totals: s.Totals, Rest: map[api.Meter]uint64{}}
 	for m, rest := range s.Rest {
 		next.Rest[m] = rest
 	}
@@ -91,7 +96,7 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 		next.At = s.At
 	}
 	var cmds []api.Command
-	charge := func(from time.Time, rates Rates) {
+	charge := func(from time.Time, rates Rates, of api.PriceSelector) {
 		for start := from; start.Before(next.At); { // cut at the hours: no record lies in two months
 			stop := start.Truncate(time.Hour).Add(time.Hour)
 			if stop.After(next.At) {
@@ -100,25 +105,29 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 			for _, m := range slices.Sorted(maps.Keys(rates)) {
 				var q uint64
 				q, next.Rest[m] = accrue(rates[m], stop.Sub(start), next.Rest[m])
-				cmds = record(cmds, r, next.Seq, m, start, stop, q)
+				cmds = record(cmds, r, of, next.Seq, m, start, stop, q)
 			}
 			start = stop
 		}
 	}
 	switch {
 	case s.Run != "" && (s.Run == o.Run || o.Watched):
-		charge(s.At, s.Rates)
+		charge(s.At, s.Rates, s.Attributes)
 	case o.Run != "" && !o.Since.IsZero():
 		from := o.Since.UTC()
 		if from.Before(s.At) {
 			from = s.At
 		}
-		charge(from, o.Rates)
+		charge(from, o.Rates, o.Attributes)
 	}
 	if o.Totals != nil {
+		of := s.Attributes
+		if s.Run == "" {
+			of = o.Attributes
+		}
 		for _, d := range delta(s.Totals, *o.Totals) {
 			// Work is recorded when it has been counted, at the end of the interval.
-			cmds = record(cmds, r, next.Seq, d.meter, s.At, next.At, d.amount)
+			cmds = record(cmds, r, of, next.Seq, d.meter, s.At, next.At, d.amount)
 		}
 		next.Totals = *o.Totals
 	}
@@ -127,7 +136,7 @@ func Advance(r Resource, s State, o Observation) (State, []api.Command) {
 
 // Lifetime records what a resource that costs the same all its life used in a
 // part of it. Of parts that follow each other every unit is in one.
-func Lifetime(r Resource, m api.Meter, rate uint64, from, to time.Time) (cmds []api.Command) {
+func Lifetime(r Resource, of api.PriceSelector, m api.Meter, rate uint64, from, to time.Time) (cmds []api.Command) {
 	for start := from.UTC(); start.Before(to); {
 		stop := start.Truncate(time.Hour).Add(time.Hour)
 		if stop.After(to) {
@@ -137,7 +146,7 @@ func Lifetime(r Resource, m api.Meter, rate uint64, from, to time.Time) (cmds []
 		hour := start.Truncate(time.Hour)
 		until, _ := accrue(rate, stop.Sub(hour), 0)
 		before, _ := accrue(rate, start.Sub(hour), 0)
-		cmds = record(cmds, r, 0, m, start, stop, until-before)
+		cmds = record(cmds, r, of, 0, m, start, stop, until-before)
 		start = stop
 	}
 	return cmds
@@ -170,21 +179,26 @@ func delta(was, is Totals) []amount {
 	}
 }
 
-func record(cmds []api.Command, r Resource, seq uint64, m api.Meter, start, end time.Time, quantity uint64) []api.Command {
+func record(cmds []api.Command, r Resource, of api.PriceSelector, seq uint64, m api.Meter, start, end time.Time, quantity uint64) []api.Command {
 	if quantity == 0 {
 		return cmds
 	}
 	if start.IsZero() {
 		start = end
 	}
-	return append(cmds, command(RecordID(r.ID, seq, m, start, end), r, m, start, end, quantity))
+	return append(cmds, command(RecordID(r.ID, seq, m, start, end), r, of, m, start, end, quantity))
 }
 
-func command(id string, r Resource, m api.Meter, start, end time.Time, quantity uint64) api.Command {
+func command(id string, r Resource, of api.PriceSelector, m api.Meter, start, end time.Time, quantity uint64) api.Command {
+	if m != api.MeterGPUShare {
+		of.Tier = ""
+	}
+	spec := api.UsageRecordSpec{Meter: m, Resource: r.ID, ResourceName: r.Name, Node: r.Node,
+		Start: start.UTC(), End: end.UTC(), Quantity: int64(min(quantity, 1<<63-1))}
+	spec.SetAttributes(of)
 	return api.Command{
 		Op: api.OpRecord, Kind: api.KindUsageRecord, ID: id, Name: id, Organization: r.Organization, Project: r.Project,
-		Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: r.ID, ResourceName: r.Name, Node: r.Node,
-			Start: start.UTC(), End: end.UTC(), Quantity: int64(min(quantity, 1<<63-1))}),
+		Data: api.Encode(spec),
 	}
 }
 

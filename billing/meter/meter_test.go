@@ -194,3 +194,27 @@ func TestExactWhateverTheSampling(t *testing.T) {
 		}
 	}
 }
+
+// Records say what was used: of the run that it was, also when the next one is of
+// something else; the tier is of the reserved share alone.
+func TestRecordsSayWhatWasUsed(t *testing.T) {
+	at := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	l4 := api.PriceSelector{Model: "L4", Pool: "a", Tier: "basic"}
+	rates := Rates{api.MeterVCPU: 2, api.MeterGPUShare: 50}
+	s, _ := Advance(Resource{ID: "ins-1"}, State{}, Observation{At: at, Run: "one", Rates: rates, Attributes: l4, Totals: &Totals{}})
+	_, cmds := Advance(Resource{ID: "ins-1"}, s, Observation{At: at.Add(time.Minute), Run: "two", Rates: rates, Watched: true,
+		Attributes: api.PriceSelector{Model: "H100"}, Totals: &Totals{GPUNanos: 7, BasicNanos: 7}})
+	got := map[api.Meter]api.PriceSelector{}
+	for _, c := range cmds {
+		r, err := api.RecordOf(c, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[r.Spec.Meter] = r.Spec.Attributes()
+	}
+	plain := l4
+	plain.Tier = ""
+	if got[api.MeterVCPU] != plain || got[api.MeterGPUShare] != l4 || got[api.MeterGPUBasic] != plain || len(got) != 3 {
+		t.Errorf("the records are of %v, want of the L4 until then", got)
+	}
+}

@@ -70,5 +70,5 @@ func (t Traffic) Record(r Resource, now time.Time) (Traffic, []api.Command) {
 	}
 	next.Seq, next.Owed = t.Seq+1, 0
 	id := RecordID(r.ID+"@"+string(r.Node), next.Seq, api.MeterEgress, start, end)
-	return next, []api.Command{command(id, r, api.MeterEgress, start, end, t.Owed)}
+	return next, []api.Command{command(id, r, api.PriceSelector{}, api.MeterEgress, start, end, t.Owed)}
 }

@@ -3,6 +3,7 @@ package tariff
 import (
 	"errors"
 	"math/big"
+	"time"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -41,4 +42,9 @@ func sum(a, b int64) (int64, error) {
 		return 0, errTooLarge
 	}
 	return s, nil
+}
+
+// Prorated is what a part of a whole costs, by time, rounded once.
+func Prorated(micros api.Quantity, held, whole time.Duration) (int64, error) {
+	return round(micros.Int().Mul(micros.Int(), big.NewInt(int64(held))), int64(whole))
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// Book is what use costs.
+// Book is what use of a period costs. Where prices have changed in it, it has
+// what held before and after: each holds in the hours that it was in force.
 type Book struct {
 	Currency string // ISO 4217
 	Rates    []Rate
@@ -19,13 +20,23 @@ type Book struct {
 	Taxes         []Tax
 }
 
-// Rate of a meter from a moment on, until the meter's next one begins.
+// Force is when a part of a book is in force: in the hours from From on and before
+// Until. Zero: always, for ever.
+type Force struct{ From, Until time.Time }
+
+// Has reports whether it is in force in an hour.
+func (f Force) Has(hour time.Time) bool { return within(hour, f.From, f.Until) }
+
+// Rate of a meter from a moment on, until the meter's next one of the same begins.
 type Rate struct {
 	Meter api.Meter
-	From  time.Time // at a full hour; zero: always
-	Per   int64     // how many of the meter's units a price buys
-	Unit  string    // what Per units are called: "GPU hour"
-	Tiers []Tier    // at least one; the last has no end
+	Where api.PriceSelector // what it is the rate of
+	From  time.Time         // at a full hour; zero: always
+	Force Force
+	Per   int64  // how many of the meter's units a price buys
+	Unit  string // what Per units are called: "GPU hour"
+	Tiers []Tier // at least one; the last has no end
+	Epoch int    // of the taxes on it
 }
 
 // Tier of a rate: it ends when so much was used in the period.
@@ -34,14 +45,16 @@ type Tier struct {
 	PriceMicros int64 // of Per units
 }
 
-// Commitment to use so much of a meter in each period that it begins before and
-// ends after: that much costs the commitment's price, used or not.
+// Commitment to use so much of a meter in a part of a period: that much costs
+// the commitment's price, used or not.
 type Commitment struct {
 	Meter       api.Meter
-	Quantity    int64 // in Per units
+	Quantity    api.Quantity // in the meter's unit
 	Per         int64
 	PriceMicros int64     // of Per units
-	From, Until time.Time // zero: always, for ever
+	FeeMicros   int64     // of all
+	From, Until time.Time // what it covers was used in hours that begin between
+	Epoch       int       // of the taxes on it
 }
 
 // Discount on what meters cost in the hours between.
@@ -49,12 +62,14 @@ type Discount struct {
 	Meters      []api.Meter // none: all
 	BasisPoints int64       // hundredths of a per cent: 10,000 is free
 	From, Until time.Time   // full hours; zero: always, for ever
+	Force       Force
 }
 
-// Tax on all that a period costs.
+// Tax on all that an epoch costs: taxes change where another epoch begins.
 type Tax struct {
 	Name        string
 	BasisPoints int64
+	Epoch       int
 }
 
 // Limits of a book: what is beyond is a mistake in typing.
@@ -75,23 +90,24 @@ func (b Book) Validate() error {
 		return api.Errorf(api.CodeInvalid, "%d rates; at most %d", len(b.Rates), maxRates).At("rates")
 	}
 	type begin struct {
-		meter api.Meter
-		unix  int64
+		meter       api.Meter
+		where       api.PriceSelector
+		unix, force int64
 	}
 	seen := map[begin]bool{}
 	for _, r := range b.Rates {
 		if err := r.validate(); err != nil {
 			return err
 		}
-		at := begin{r.Meter, r.From.Unix()}
+		at := begin{r.Meter, r.Where, r.From.Unix(), r.Force.From.Unix()}
 		if seen[at] {
 			return api.Errorf(api.CodeInvalid, "two rates of %s begin at the same time", r.Meter).At("rates")
 		}
 		seen[at] = true
 	}
 	for _, c := range b.Commitments {
-		if c.Quantity < 1 || c.Per < 1 || !price(c.PriceMicros) || !interval(c.From, c.Until) {
-			return api.Errorf(api.CodeInvalid, "the commitment to %s is none: quantity %d, per %d, price %d", c.Meter, c.Quantity, c.Per, c.PriceMicros).At("commitments")
+		if c.Per < 1 || !price(c.PriceMicros) || c.FeeMicros < 0 || !interval(c.From, c.Until) {
+			return api.Errorf(api.CodeInvalid, "the commitment to %s is none: quantity %s, per %d, price %d", c.Meter, c.Quantity, c.Per, c.PriceMicros).At("commitments")
 		}
 	}
 	for _, d := range b.Discounts {
@@ -150,22 +166,41 @@ func within(t, from, until time.Time) bool {
 	return !t.Before(from) && (until.IsZero() || t.Before(until))
 }
 
-// rateAt is the index of the meter's rate at that hour; -1: there is none.
-func (b Book) rateAt(m api.Meter, hour time.Time) int {
+// rateAt is the index of the rate of a meter's use at that hour: of those that
+// match it the most specific one, and of several of that the last to begin. -1:
+// there is none.
+func (b Book) rateAt(m api.Meter, used api.PriceSelector, hour time.Time) int {
 	best := -1
 	for i, r := range b.Rates {
-		if r.Meter == m && !r.From.After(hour) && (best < 0 || r.From.After(b.Rates[best].From)) {
+		if r.Meter != m || r.From.After(hour) || !r.Force.Has(hour) || !r.Where.Matches(used) {
+			continue
+		}
+		if best < 0 {
+			best = i
+			continue
+		}
+		if c := r.Where.Specificity() - b.Rates[best].Where.Specificity(); c > 0 || c == 0 && r.From.After(b.Rates[best].From) {
 			best = i
 		}
 	}
 	return best
 }
 
+// Meters reports whether the book has any rate of a meter.
+func (b Book) Meters(m api.Meter) bool {
+	return slices.ContainsFunc(b.Rates, func(r Rate) bool { return r.Meter == m })
+}
+
+// Priced reports whether the book has a rate for such use at an hour.
+func (b Book) Priced(m api.Meter, used api.PriceSelector, hour time.Time) bool {
+	return b.rateAt(m, used, hour) >= 0
+}
+
 // discountAt is the index of the largest discount at that hour; -1: none.
 func (b Book) discountAt(m api.Meter, hour time.Time) int {
 	best := -1
 	for i, d := range b.Discounts {
-		if (len(d.Meters) == 0 || slices.Contains(d.Meters, m)) && within(hour, d.From, d.Until) &&
+		if (len(d.Meters) == 0 || slices.Contains(d.Meters, m)) && within(hour, d.From, d.Until) && d.Force.Has(hour) &&
 			(best < 0 || d.BasisPoints > b.Discounts[best].BasisPoints) {
 			best = i
 		}

@@ -2,7 +2,6 @@ package tariff
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -49,10 +48,16 @@ type Rater struct {
 
 // counter of a meter's use in the period.
 type counter struct {
-	covered api.Quantity // what commitments still pay for
-	used    api.Quantity // beyond them
+	covers []cover
+	used   map[api.PriceSelector]api.Quantity // beyond them, by what rates are of: their tiers count it
 	current
 	charges map[owner]*charge // the last of each resource
+}
+
+// cover is what a commitment still pays for.
+type cover struct {
+	force Force
+	left  api.Quantity
 }
 
 type owner struct{ project, resource string }
@@ -66,15 +71,16 @@ type charge struct {
 // current is what holds for a meter in an hour: it is looked up once.
 type current struct {
 	hour           time.Time
+	attributes     api.PriceSelector
 	rate, discount int
 }
 
-// NewRater of a period. The book must be valid.
-func NewRater(book Book, from, to time.Time) *Rater {
+// NewRater by a book, which must be valid.
+func NewRater(book Book) *Rater {
 	r := &Rater{book: book, meters: map[api.Meter]*counter{}, charges: map[Key]*charge{}}
-	for _, c := range commitments(book, from, to) {
+	for _, c := range book.Commitments {
 		n := r.meter(c.Meter)
-		n.covered = n.covered.Plus(api.Product(c.Quantity, c.Per))
+		n.covers = append(n.covers, cover{Force{c.From, c.Until}, c.Quantity})
 	}
 	return r
 }
@@ -82,17 +88,10 @@ func NewRater(book Book, from, to time.Time) *Rater {
 func (r *Rater) meter(m api.Meter) *counter {
 	n := r.meters[m]
 	if n == nil {
-		n = &counter{charges: map[owner]*charge{}}
+		n = &counter{charges: map[owner]*charge{}, used: map[api.PriceSelector]api.Quantity{}}
 		r.meters[m] = n
 	}
 	return n
-}
-
-// commitments that hold in the whole of a period.
-func commitments(b Book, from, to time.Time) []Commitment {
-	return slices.DeleteFunc(slices.Clone(b.Commitments), func(c Commitment) bool {
-		return c.From.After(from) || !c.Until.IsZero() && c.Until.Before(to)
-	})
 }
 
 // Add use, in the order of hours, meters, projects and resources, each once.
@@ -110,11 +109,11 @@ func (r *Rater) Add(u api.Use) error {
 	}
 	r.last, r.begun = u, true
 	n := r.counter
-	if !n.hour.Equal(u.Hour) {
-		n.current = current{u.Hour, r.book.rateAt(u.Meter, u.Hour), r.book.discountAt(u.Meter, u.Hour)}
+	if !n.hour.Equal(u.Hour) || n.attributes != u.Attributes {
+		n.current = current{u.Hour, u.Attributes, r.book.rateAt(u.Meter, u.Attributes, u.Hour), r.book.discountAt(u.Meter, u.Hour)}
 	}
 	if n.rate < 0 {
-		return api.Errorf(api.CodeState, "the price book has no price for %s at %s", u.Meter, u.Hour.UTC().Format(time.RFC3339)).WithHint("add one; 0 makes it free")
+		return api.Errorf(api.CodeState, "the price book has no price for %s%s at %s", u.Meter, ofWhat(u.Attributes), u.Hour.UTC().Format(time.RFC3339)).WithHint("add one; 0 makes it free")
 	}
 	if u.Quantity > 0 {
 		r.split(u, n)
@@ -122,16 +121,29 @@ func (r *Rater) Add(u api.Use) error {
 	return nil
 }
 
+// ofWhat says what use was of, where that is known.
+func ofWhat(a api.PriceSelector) string {
+	if a == (api.PriceSelector{}) {
+		return ""
+	}
+	return " of " + a.String()
+}
+
 // split the use among what is committed and the tiers.
 func (r *Rater) split(u api.Use, n *counter) {
 	left := api.Units(u.Quantity)
 	key := Key{Project: u.Project, Resource: u.Resource, Meter: u.Meter, Rate: n.rate, Tier: Committed, Discount: -1}
-	if part := least(left, n.covered); !part.IsZero() {
-		n.covered, left = n.covered.Minus(part), left.Minus(part)
-		r.charge(n, key, u.Hour, part)
+	for i := range n.covers {
+		c := &n.covers[i]
+		if part := least(left, c.left); c.force.Has(u.Hour) && !part.IsZero() {
+			c.left, left = c.left.Minus(part), left.Minus(part)
+			r.charge(n, key, u.Hour, part)
+		}
 	}
 	rate := r.book.Rates[n.rate]
 	key.Discount = n.discount
+	used := n.used[rate.Where]
+	defer func() { n.used[rate.Where] = used }()
 	for i, t := range rate.Tiers {
 		if left.IsZero() {
 			break
@@ -139,12 +151,12 @@ func (r *Rater) split(u api.Use, n *counter) {
 		part := left
 		if t.UpTo > 0 {
 			end := api.Product(t.UpTo, rate.Per)
-			if !n.used.Less(end) {
+			if !used.Less(end) {
 				continue
 			}
-			part = least(left, end.Minus(n.used))
+			part = least(left, end.Minus(used))
 		}
-		n.used, left = n.used.Plus(part), left.Minus(part)
+		used, left = used.Plus(part), left.Minus(part)
 		key.Tier = i
 		r.charge(n, key, u.Hour, part)
 	}

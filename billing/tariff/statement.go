@@ -21,10 +21,7 @@ type Charge struct {
 }
 
 // Fee is what a commitment costs.
-type Fee struct {
-	Commitment
-	AmountMicros int64
-}
+type Fee struct{ Commitment }
 
 // Levy is what a tax comes to.
 type Levy struct {
@@ -49,29 +46,40 @@ type Statement struct {
 func (r *Rater) Statement(from, to time.Time) (Statement, error) {
 	st := Statement{Currency: r.book.Currency, From: from.UTC(), To: to.UTC()}
 	var t total
+	nets := map[int]*total{} // by epoch
+	add := func(epoch int, micros int64) {
+		t.add(micros)
+		if nets[epoch] == nil {
+			nets[epoch] = &total{}
+		}
+		nets[epoch].add(micros)
+	}
 	for _, k := range slices.SortedFunc(maps.Keys(r.charges), Key.compare) {
 		c, err := r.priced(k, *r.charges[k])
 		if err != nil {
 			return Statement{}, tooLarge(string(k.Meter)+" of "+k.Resource, err)
 		}
-		t.add(c.AmountMicros)
-		t.add(-c.OffMicros)
+		add(r.book.Rates[k.Rate].Epoch, c.AmountMicros)
+		add(r.book.Rates[k.Rate].Epoch, -c.OffMicros)
 		st.Charges = append(st.Charges, c)
 	}
-	for _, c := range commitments(r.book, from, to) {
-		micros, err := cost(api.Units(c.Quantity), c.PriceMicros, 1)
-		if err != nil {
-			return Statement{}, tooLarge("the commitment to "+string(c.Meter), err)
-		}
-		t.add(micros)
-		st.Fees = append(st.Fees, Fee{c, micros})
+	last := 0 // epoch
+	for _, c := range r.book.Commitments {
+		add(c.Epoch, c.FeeMicros)
+		st.Fees = append(st.Fees, Fee{c})
+	}
+	for _, x := range r.book.Taxes {
+		last = max(last, x.Epoch)
 	}
 	if st.TopUpMicros = max(0, r.book.MinimumMicros-t.micros); st.TopUpMicros > 0 {
-		t.add(st.TopUpMicros)
+		add(last, st.TopUpMicros)
 	}
 	st.SubtotalMicros = t.micros
 	for _, x := range r.book.Taxes {
-		micros, err := Share(st.SubtotalMicros, x.BasisPoints)
+		if nets[x.Epoch] == nil {
+			nets[x.Epoch] = &total{}
+		}
+		micros, err := Share(nets[x.Epoch].micros, x.BasisPoints)
 		if err != nil {
 			return Statement{}, tooLarge("the tax "+x.Name, err)
 		}

@@ -31,7 +31,7 @@ func statement(t *testing.T, b Book, all ...api.Use) Statement {
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	r := NewRater(b, may, june)
+	r := NewRater(b)
 	for _, u := range all {
 		if err := r.Add(u); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func (st Statement) text() string {
 		fmt.Fprintf(&b, "%s %s rate %d tier %d: %s at %d/%d = %d - %d\n", c.Resource, c.Meter, c.Rate, c.Tier, c.Quantity, c.PriceMicros, c.Per, c.AmountMicros, c.OffMicros)
 	}
 	for _, f := range st.Fees {
-		fmt.Fprintf(&b, "committed %s: %d\n", f.Meter, f.AmountMicros)
+		fmt.Fprintf(&b, "committed %s: %d\n", f.Meter, f.FeeMicros)
 	}
 	fmt.Fprintf(&b, "top-up %d, subtotal %d", st.TopUpMicros, st.SubtotalMicros)
 	for _, l := range st.Levies {
@@ -88,7 +88,7 @@ top-up 0, subtotal 250, total 250`,
 			want: "a vcpu-seconds rate 0 tier 0: 1 at 1/1 = 1 - 0\na vcpu-seconds rate 1 tier 0: 2 at 3/1 = 6 - 0\ntop-up 0, subtotal 7, total 7",
 		},
 		"a commitment is paid whether it is used or not": {
-			book: Book{Currency: "EUR", Rates: []Rate{flat(m, 100, 1)}, Commitments: []Commitment{{Meter: m, Quantity: 3, Per: 1, PriceMicros: 60}}},
+			book: Book{Currency: "EUR", Rates: []Rate{flat(m, 100, 1)}, Commitments: []Commitment{{Meter: m, Quantity: api.Units(3), Per: 1, PriceMicros: 60, FeeMicros: 180}}},
 			use:  []api.Use{use(0, "a", m, 2), use(1, "b", m, 2)},
 			want: `a vcpu-seconds rate 0 tier -1: 2 at 0/1 = 0 - 0
 b vcpu-seconds rate 0 tier -1: 1 at 0/1 = 0 - 0
@@ -102,7 +102,7 @@ top-up 0, subtotal 280, total 280`,
 			want: "a vcpu-seconds rate 0 tier 0: 2 at 10/1 = 20 - 2\na vcpu-seconds rate 0 tier 0: 1 at 10/1 = 10 - 5\ntop-up 0, subtotal 23, total 23",
 		},
 		"a minimum, and taxes on it": {
-			book: Book{Currency: "EUR", Rates: []Rate{flat(m, 1, 1)}, MinimumMicros: 1000, Taxes: []Tax{{"VAT", 1900}, {"city", 50}}},
+			book: Book{Currency: "EUR", Rates: []Rate{flat(m, 1, 1)}, MinimumMicros: 1000, Taxes: []Tax{{Name: "VAT", BasisPoints: 1900}, {Name: "city", BasisPoints: 50}}},
 			use:  []api.Use{use(0, "a", m, 1)},
 			want: "a vcpu-seconds rate 0 tier 0: 1 at 1/1 = 1 - 0\ntop-up 999, subtotal 1000, VAT 190, city 5, total 1195",
 		},
@@ -130,7 +130,7 @@ func TestRefusals(t *testing.T) {
 		"twice":        {[]api.Use{use(0, "a", m, 1), use(0, "a", m, 1)}, api.CodeInvalid},
 		"out of order": {[]api.Use{use(1, "a", m, 1), use(0, "a", m, 1)}, api.CodeInvalid},
 	} {
-		r, err := NewRater(Book{Currency: "EUR", Rates: []Rate{flat(m, 1, 1)}}, may, june), error(nil)
+		r, err := NewRater(Book{Currency: "EUR", Rates: []Rate{flat(m, 1, 1)}}), error(nil)
 		for _, u := range c.use {
 			err = errors.Join(err, r.Add(u))
 		}
@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	r := NewRater(Book{Currency: "EUR", Rates: []Rate{flat(m, maxMicros, 1)}}, may, june)
+	r := NewRater(Book{Currency: "EUR", Rates: []Rate{flat(m, maxMicros, 1)}})
 	if err := r.Add(use(0, "a", m, 1<<62)); err != nil {
 		t.Fatal(err)
 	}
@@ -162,10 +162,10 @@ func TestValidate(t *testing.T) {
 		"last tier ends":    func(b *Book) { b.Rates[0].Tiers = []Tier{{UpTo: 5}} },
 		"tier in between":   func(b *Book) { b.Rates[0].Tiers = []Tier{{}, {}} },
 		"tiers backwards":   func(b *Book) { b.Rates[0].Tiers = []Tier{{UpTo: 5}, {UpTo: 5}, {}} },
-		"no commitment":     func(b *Book) { b.Commitments = []Commitment{{Meter: m, Per: 1}} },
+		"no commitment":     func(b *Book) { b.Commitments = []Commitment{{Meter: m}} },
 		"discount too much": func(b *Book) { b.Discounts = []Discount{{BasisPoints: whole + 1}} },
 		"discount never":    func(b *Book) { b.Discounts = []Discount{{BasisPoints: 1, From: june, Until: may}} },
-		"tax":               func(b *Book) { b.Taxes = []Tax{{"", 1}} },
+		"tax":               func(b *Book) { b.Taxes = []Tax{{Name: "", BasisPoints: 1}} },
 		"minimum":           func(b *Book) { b.MinimumMicros = -1 },
 	} {
 		b := ok
@@ -190,7 +190,7 @@ func TestEveryUnitIsChargedOnce(t *testing.T) {
 		if err := b.Validate(); err != nil {
 			t.Fatal(err)
 		}
-		r := NewRater(b, may, june)
+		r := NewRater(b)
 		pieces := map[Key]api.Quantity{}
 		r.Piece = func(p Piece) { pieces[p.Key] = pieces[p.Key].Plus(p.Quantity) }
 		used := map[string]*big.Int{}
@@ -232,7 +232,7 @@ func TestEveryUnitIsChargedOnce(t *testing.T) {
 			}
 		}
 		for _, f := range st.Fees {
-			subtotal += f.AmountMicros
+			subtotal += f.FeeMicros
 		}
 		if subtotal += st.TopUpMicros; subtotal != st.SubtotalMicros || subtotal < b.MinimumMicros {
 			t.Fatalf("seed %d: the parts make %d, the statement says %d", seed, subtotal, st.SubtotalMicros)
@@ -285,7 +285,7 @@ func randomBook(rng *rand.Rand, meters []api.Meter) Book {
 			b.Rates = append(b.Rates, r)
 		}
 		if rng.IntN(2) == 0 {
-			b.Commitments = append(b.Commitments, Commitment{Meter: m, Quantity: 1 + rng.Int64N(5), Per: 1 + rng.Int64N(5), PriceMicros: rng.Int64N(50)})
+			b.Commitments = append(b.Commitments, Commitment{Meter: m, Quantity: api.Units(1 + rng.Int64N(25)), Per: 1 + rng.Int64N(5), PriceMicros: rng.Int64N(50), FeeMicros: rng.Int64N(250)})
 		}
 		if rng.IntN(2) == 0 {
 			b.Discounts = append(b.Discounts, Discount{Meters: []api.Meter{m}, BasisPoints: 1 + rng.Int64N(whole), From: may.Add(time.Hour), Until: may.Add(4 * time.Hour)})
@@ -307,7 +307,7 @@ func BenchmarkMonth(b *testing.B) {
 		names[i] = fmt.Sprintf("ins-%012d", i)
 	}
 	for b.Loop() {
-		r := NewRater(book, may, june)
+		r := NewRater(book)
 		for h := range hours {
 			at := may.Add(time.Duration(h) * time.Hour)
 			for _, m := range slices.Sorted(slices.Values(meters)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/catalogue"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 const gib = 1 << 30
@@ -37,7 +37,7 @@ func bootstrap(ctx context.Context, s *store.Store, keyFile string, log *slog.Lo
 	}
 	cmds := []api.Command{key,
 		put(api.KindGPUPool, "default", api.GPUPoolSpec{Mode: "time-sliced"}),
-		put(api.KindPriceBook, "default", billing.DefaultPriceBook()),
+		put(api.KindPriceBook, "default", pricebook.Default()),
 		put(api.KindFlavor, "small", api.FlavorSpec{Vcpus: 2, MemoryBytes: 2 * gib, RootBytes: 10 * gib}),
 		put(api.KindFlavor, "medium", api.FlavorSpec{Vcpus: 4, MemoryBytes: 8 * gib, RootBytes: 40 * gib}),
 		put(api.KindFlavor, "large", api.FlavorSpec{Vcpus: 16, MemoryBytes: 64 * gib, RootBytes: 100 * gib}),

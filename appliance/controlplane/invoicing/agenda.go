@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/dunning"
 )
 
 // watched are the kinds of which a change makes an organization worth a look.
@@ -56,5 +56,5 @@ func (a agenda) looked(id string, now time.Time, moments ...time.Time) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
 	spread := time.Duration(h.Sum32()) % (anyway / 2)
-	a[id] = billing.Soonest(now, append(moments, now.Add(anyway-spread))...)
+	a[id] = dunning.Soonest(now, append(moments, now.Add(anyway-spread))...)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // cpu is the processor time that this process has used.
@@ -66,7 +66,7 @@ func benchmarkStep(b *testing.B, n int) {
 				Data: api.Encode(api.UsageRecordSpec{Meter: m, Resource: id("ins", i), ResourceName: "web", Start: end.Add(-5 * time.Minute), End: end, Quantity: 300})})
 		}
 	}
-	put(false, api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(billing.DefaultPriceBook())})
+	put(false, api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(pricebook.Default())})
 	for i := range n {
 		terms := &api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[i%2], Since: march, TimeZone: "Europe/Berlin"}
 		put(false, api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: id("org", i), Name: id("org", i),

@@ -5,12 +5,13 @@ package invoicing
 
 import (
 	"context"
-	"io"
 	"iter"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // Store is what the books are made of.
@@ -24,18 +25,19 @@ type Store interface {
 // Books is server.Billing over a store.
 type Books struct{ Store Store }
 
-// InvoicePreview is what an organization's use of a period costs.
+// InvoicePreview is what an organization's use of a period costs: of hours that were
+// invoiced by the prices of the invoice, of others by those that held.
 func (b Books) InvoicePreview(ctx context.Context, org api.OrganizationID, from, to time.Time) (api.InvoicePreview, error) {
-	book, err := b.priceBook(ctx, org)
+	prices, err := b.prices(ctx, org, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
-	return b.rate(ctx, org, book.Spec, from, to)
+	return b.rate(ctx, org, prices, from, to)
 }
 
 // rate a period by prices.
-func (b Books) rate(ctx context.Context, org api.OrganizationID, prices api.PriceBookSpec, from, to time.Time) (api.InvoicePreview, error) {
-	r, err := billing.NewRating(org, prices, from, to)
+func (b Books) rate(ctx context.Context, org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (api.InvoicePreview, error) {
+	r, err := invoice.NewRating(org, prices, from, to)
 	if err != nil {
 		return api.InvoicePreview{}, err
 	}
@@ -47,11 +49,11 @@ func (b Books) rate(ctx context.Context, org api.OrganizationID, prices api.Pric
 
 // Explain says which hours a line is made of, and reads the records of one.
 func (b Books) Explain(ctx context.Context, q api.InvoiceQuestion) (api.InvoiceExplanation, error) {
-	book, err := b.priceBook(ctx, q.Organization)
+	prices, err := b.prices(ctx, q.Organization, q.From, q.To)
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
-	r, err := billing.NewExplaining(q, book.Spec)
+	r, err := invoice.NewExplaining(q, prices)
 	if err != nil {
 		return api.InvoiceExplanation{}, err
 	}
@@ -86,21 +88,9 @@ func (b Books) records(ctx context.Context, q api.InvoiceQuestion, line api.Invo
 
 // Usage is one page of sums.
 func (b Books) Usage(ctx context.Context, q api.UsageQuery) (api.UsagePage, error) {
-	return billing.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
+	return report.Usage(q, func(from time.Time) iter.Seq2[api.Use, error] {
 		return b.use(ctx, api.OrganizationID(q.Organization), from, q.To)
 	})
-}
-
-// Export writes use as CSV.
-func (b Books) Export(ctx context.Context, org api.OrganizationID, from, to time.Time, format api.ExportFormat, w io.Writer) error {
-	if format == api.ExportCSV {
-		return billing.WriteUse(w, org, b.use(ctx, org, from, to))
-	}
-	p, err := b.InvoicePreview(ctx, org, from, to)
-	if err != nil {
-		return err
-	}
-	return billing.WriteFOCUS(w, p)
 }
 
 func (b Books) add(ctx context.Context, org api.OrganizationID, from, to time.Time, add func(api.Use) error) error {
@@ -148,7 +138,12 @@ func (b Books) priceBook(ctx context.Context, org api.OrganizationID) (api.Price
 	if err != nil {
 		return api.PriceBook{}, err
 	}
-	if id := owner.Spec.PriceBook; id != "" {
+	return b.book(ctx, owner.Spec.PriceBook)
+}
+
+// book by its id; empty: the one named default.
+func (b Books) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, error) {
+	if id != "" {
 		o, err := b.Store.Get(ctx, api.KindPriceBook, string(id))
 		if err != nil {
 			return api.PriceBook{}, err

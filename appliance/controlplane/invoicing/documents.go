@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/ledger"
 	"github.com/basalt-gpu/basalt/billing/pdf"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // documents of an organization.
-func (b Books) documents(ctx context.Context, org api.OrganizationID) (d billing.Documents, err error) {
+func (b Books) documents(ctx context.Context, org api.OrganizationID) (d ledger.Documents, err error) {
 	of := func(kind api.Kind) api.ListQuery { return api.ListQuery{Kind: kind, Organization: string(org)} }
 	if d.Payments, err = api.All[api.Payment](ctx, b.Store, of(api.KindPayment)); err != nil {
 		return d, err
@@ -37,7 +39,7 @@ func (b Books) Ledger(ctx context.Context, org api.OrganizationID) (api.Ledger, 
 	if err != nil {
 		return out, err
 	}
-	ledgers, err := billing.Ledgers(journal)
+	ledgers, err := ledger.Ledgers(journal)
 	if err != nil {
 		return out, err
 	}
@@ -78,16 +80,16 @@ func (b Books) DraftCreditNote(ctx context.Context, id string, asked api.CreditN
 		return nil, err
 	}
 	notes = slices.DeleteFunc(notes, func(n api.CreditNote) bool { return string(n.Spec.Invoice) != inv.Meta.ID })
-	note, err := billing.Credit(asked, inv, notes)
+	note, err := invoice.Credit(asked, inv, notes)
 	if err != nil {
 		return nil, err
 	}
-	return billing.Credited(note, id, org, series, revision), nil
+	return invoice.Credited(note, id, org, series, revision), nil
 }
 
 // series of a seller; revision 0: there is none yet.
 func (b Books) series(ctx context.Context, seller api.OrganizationID) (api.SeriesSpec, int64, error) {
-	o, err := b.Store.Get(ctx, api.KindSeries, billing.SeriesID(seller))
+	o, err := b.Store.Get(ctx, api.KindSeries, invoice.SeriesID(seller))
 	if api.CodeOf(err) == api.CodeNotFound {
 		return api.SeriesSpec{}, 0, nil
 	}
@@ -124,7 +126,7 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 	if err != nil {
 		return e, err
 	}
-	made, err := b.explain(ctx, q, billing.Completed(of.Spec.Prices, book.Spec))
+	made, err := b.explain(ctx, q, pricebook.Of(of.Spec).Completed(book.Spec))
 	if err != nil {
 		return e, err
 	}
@@ -148,19 +150,19 @@ func (b Books) ExplainIssued(ctx context.Context, inv api.Invoice, line string, 
 }
 
 // explain is the hours of a line.
-func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices api.PriceBookSpec) ([]api.InvoiceHour, error) {
+func (b Books) explain(ctx context.Context, q api.InvoiceQuestion, prices pricebook.Schedule) ([]api.InvoiceHour, error) {
 	p, err := b.rate(ctx, q.Organization, prices, q.From, q.To)
 	if err != nil {
 		return nil, err
 	}
-	r, err := billing.NewExplaining(q, prices, billing.Members(q.Line, p.Lines)...)
+	r, err := invoice.NewExplaining(q, prices, invoice.Members(q.Line, p.Lines)...)
 	if err != nil {
 		return nil, err
 	}
 	if err := b.add(ctx, q.Organization, q.From, q.To, r.Add); err != nil {
 		return nil, err
 	}
-	return r.Hours(), nil
+	return r.Hours()
 }
 
 // InvoicePDF prints an invoice.

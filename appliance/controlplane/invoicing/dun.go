@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/dunning"
+	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
 // dun looks at an organization's balance and budgets and writes what follows:
@@ -30,10 +31,10 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		if err != nil {
 			return next, err
 		}
-		st := billing.Dun(now, *terms, s, statusOf(org))
-		next = billing.NextDun(now, *terms, s, st)
+		st := dunning.Dun(now, *terms, s, statusOf(org))
+		next = dunning.NextDun(now, *terms, s, st)
 		state, reason = st.State, st.Message
-		said := report(o, api.OrganizationStatus{Billing: &st})
+		said := reported(o, api.OrganizationStatus{Billing: &st})
 		if was := cmp.Or(statusOf(org).State, api.BillingOK); st.State != was {
 			raise(said, billingEvents[st.State], st)
 		}
@@ -46,18 +47,18 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		}
 		cmds = append(cmds, said...)
 	} else if org.Status.Billing != nil {
-		cmds = append(cmds, report(o, api.OrganizationStatus{})...)
+		cmds = append(cmds, reported(o, api.OrganizationStatus{})...)
 	}
 	more, capped, why, err := j.budgets(ctx, org, now)
 	if err != nil {
 		return next, err
 	}
 	if zone, err := zoneOf(org); err == nil { // else budgets would have said so
-		next = billing.Soonest(now, next, billing.NextMonth(now, zone))
+		next = dunning.Soonest(now, next, invoice.NextMonth(now, zone))
 	}
 	cmds = append(cmds, more...)
-	if state, reason = billing.Worst(state, reason, capped, why); !bytes.Equal(api.Encode(billing.Restrict(org.Spec, state, reason)), api.Encode(org.Spec)) {
-		spec := billing.Restrict(org.Spec, state, reason)
+	if state, reason = dunning.Worst(state, reason, capped, why); !bytes.Equal(api.Encode(dunning.Restrict(org.Spec, state, reason)), api.Encode(org.Spec)) {
+		spec := dunning.Restrict(org.Spec, state, reason)
 		// First: the others have no part in what the revision guards.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
 			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
@@ -72,13 +73,17 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 
 // standing of an organization. What it has used since counts for those that
 // pay in advance only: the others owe what has an invoice.
-func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (billing.Standing, error) {
-	return j.Books.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
+func (j *Job) standing(ctx context.Context, org api.Organization, now time.Time) (dunning.Standing, error) {
+	return j.Books.standingBy(ctx, org, func(_ api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if org.Spec.Billing.Mode != api.BillingPrepaid {
 			return 0, nil
 		}
-		return unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
-			return j.rateSoFar(ctx, org.Meta.ID, book, p.From, p.To)
+		zone, err := org.Spec.Billing.Zone()
+		if err != nil {
+			return 0, err
+		}
+		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
+			return j.rateSoFar(ctx, org.Meta.ID, p.From, p.To, invoice.PeriodEnd(p.From, zone))
 		})
 	})
 }
@@ -102,8 +107,8 @@ func raise(cmds []api.Command, what string, data any) {
 	}
 }
 
-// report a status that has changed.
-func report(o api.Object, status any) []api.Command {
+// reported makes the command of a status that has changed.
+func reported(o api.Object, status any) []api.Command {
 	raw := api.Encode(status)
 	if bytes.Equal(raw, o.Status) {
 		return nil
@@ -133,8 +138,8 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 			if err != nil {
 				return nil, state, "", err
 			}
-			st := billing.Assess(b.Spec, b.Status, month, billing.Spent(rated, b.Spec.Project), now)
-			said := report(o, st)
+			st := dunning.Assess(b.Spec, b.Status, month, dunning.Spent(rated, b.Spec.Project), now)
+			said := reported(o, st)
 			if b.Status.Month != month && len(st.Alerts) > 0 || b.Status.Month == month && len(st.Alerts) > len(b.Status.Alerts) {
 				raise(said, "budget.alert", budgetEvent{ID: o.Meta.ID, Name: o.Meta.Name, Spec: b.Spec, Status: st})
 			}
@@ -145,9 +150,9 @@ func (j *Job) budgets(ctx context.Context, org api.Organization, now time.Time) 
 			case b.Spec.Project != "":
 				capped[string(b.Spec.Project)] = why
 			case b.Spec.Cap == api.CapSuspend:
-				state, reason = billing.Worst(state, reason, api.BillingSuspended, why)
+				state, reason = dunning.Worst(state, reason, api.BillingSuspended, why)
 			default:
-				state, reason = billing.Worst(state, reason, api.BillingStop, why)
+				state, reason = dunning.Worst(state, reason, api.BillingStop, why)
 			}
 		}
 	}
@@ -184,14 +189,10 @@ func (j *Job) month(ctx context.Context, org api.Organization, now time.Time) (a
 	if err != nil {
 		return api.InvoicePreview{}, "", err
 	}
-	from, name := billing.MonthOf(now, zone)
+	from, name := invoice.MonthOf(now, zone)
 	if !from.Before(now) {
 		return api.InvoicePreview{}, name, nil
 	}
-	book, err := j.Books.priceBook(ctx, api.OrganizationID(org.Meta.ID))
-	if err != nil {
-		return api.InvoicePreview{}, name, err
-	}
-	p, err := j.rateSoFar(ctx, org.Meta.ID, book, from, now)
+	p, err := j.rateSoFar(ctx, org.Meta.ID, from, now, invoice.PeriodEnd(from, zone))
 	return p, name, err
 }

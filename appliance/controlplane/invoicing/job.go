@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 const (
@@ -181,8 +182,8 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 	if err != nil {
 		return next, err
 	}
-	open, present := billing.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
-	next = billing.PeriodEnd(present, zone).Add(settle)
+	open, present := invoice.Open(org.Spec.Billing.Since, all, zone, now.Add(-settle))
+	next = invoice.PeriodEnd(present, zone).Add(settle)
 	if len(open) > 0 {
 		j.issuing.Lock()
 		defer j.issuing.Unlock()
@@ -196,11 +197,14 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 		if err != nil {
 			return next, err
 		}
-		d := billing.Draft{Organization: org, At: now}
+		d := invoice.Draft{Organization: org, At: now}
 		if d.Book, err = j.Books.priceBook(ctx, id); err != nil {
 			return next, err
 		}
-		if d.Preview, err = j.Books.rate(ctx, id, d.Book.Spec, p.From, p.To); err != nil {
+		if d.Prices, err = j.Books.held(ctx, id, p.From, p.To); err != nil {
+			return next, err
+		}
+		if d.Preview, err = j.Books.rate(ctx, id, d.Prices, p.From, p.To); err != nil {
 			return next, err
 		}
 		if d.Late, err = j.Books.late(ctx, id, all, d.Book.Spec); err != nil {
@@ -210,7 +214,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 			j.setEmpty(name, now)
 			continue
 		}
-		cmds, spec, err := billing.Issue(d, series, revision)
+		cmds, spec, err := invoice.Issue(d, series, revision)
 		if err != nil {
 			return next, err
 		}
@@ -270,11 +274,11 @@ func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoi
 			return nil, api.Errorf(api.CodeState, "invoice %s is in %s, and the price book in %s", inv.Spec.Number, inv.Spec.Currency, book.Currency).
 				WithHint("an organization keeps its currency: give it a price book in %s", inv.Spec.Currency)
 		}
-		rated, err := b.rate(ctx, org, billing.Completed(inv.Spec.Prices, book), inv.Spec.From, inv.Spec.To)
+		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), inv.Spec.From, inv.Spec.To)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, billing.Late(inv, charged[api.InvoiceID(inv.Meta.ID)], rated)...)
+		lines = append(lines, invoice.Late(inv, charged[api.InvoiceID(inv.Meta.ID)], rated)...)
 	}
 	return lines, nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 var march = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
@@ -27,7 +27,7 @@ func newWorld(t *testing.T, b api.OrganizationBilling) *world {
 	t.Helper()
 	w := &world{Store: memstore.New(), t: t}
 	b.Since = march
-	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(billing.DefaultPriceBook())},
+	w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Name: "default", Data: api.Encode(pricebook.Default())},
 		api.Command{Op: api.OpPutSpec, Kind: api.KindOrganization, ID: "org-1", Name: "acme", Data: api.Encode(api.OrganizationSpec{Billing: api.DefaultBilling(nil, &b, march)})})
 	return w
 }
@@ -105,7 +105,7 @@ func TestMonthsAreInvoiced(t *testing.T) {
 // the invoice keeps them when the book changes once more.
 func TestPriceChangeInMidPeriod(t *testing.T) {
 	w := newWorld(t, api.OrganizationBilling{Mode: api.BillingInvoice})
-	book := billing.DefaultPriceBook()
+	book := pricebook.Default()
 	book.Prices = append(book.Prices, api.Price{Meter: api.MeterVCPU, PriceMicros: 30_000, Per: 3600, From: march.AddDate(0, 0, 15)})
 	put := func() {
 		w.put(api.Command{Op: api.OpPutSpec, Kind: api.KindPriceBook, ID: "pb-1", Expect: api.AnyRevision, Data: api.Encode(book)})

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/report"
 )
 
 // Revenue reads all documents, which is what there is to add up, page by page:
 // what is kept in memory are the sums.
 func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage, error) {
-	sum, err := billing.NewRevenueSum(q)
+	sum, err := report.NewRevenueSum(q)
 	if err != nil {
 		return api.RevenuePage{}, err
 	}
@@ -34,7 +34,7 @@ func (b Books) Revenue(ctx context.Context, q api.RevenueQuery) (api.RevenuePage
 	return page, err
 }
 
-func (b Books) addDocuments(ctx context.Context, sum *billing.RevenueSum, sellers map[string]api.OrganizationID) error {
+func (b Books) addDocuments(ctx context.Context, sum *report.RevenueSum, sellers map[string]api.OrganizationID) error {
 	err := api.Each(ctx, b.Store, api.ListQuery{Kind: api.KindInvoice}, func(o api.Object) error {
 		inv, err := api.Decode[api.Invoice](o)
 		if err == nil {

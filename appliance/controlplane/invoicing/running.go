@@ -2,16 +2,18 @@ package invoicing
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // running keeps ratings of open periods up to an hour that has passed, so that
 // a look rates only the hours since. Each is dropped when use of an hour that it
-// has rated changes, and belongs to one revision of one price book: what it
+// has rated changes, and belongs to certain prices: what it
 // comes to is what rating the whole period anew comes to.
 type running struct {
 	kept map[string][]kept // by organization, at most maxKept
@@ -19,11 +21,10 @@ type running struct {
 }
 
 type kept struct {
-	book     string
-	revision int64
-	from     time.Time
-	upTo     time.Time // the hours before it are rated
-	rating   *billing.Rating
+	prices string // by which it rates
+	from   time.Time
+	upTo   time.Time // the hours before it are rated
+	rating *invoice.Rating
 }
 
 const (
@@ -54,9 +55,9 @@ func (r *running) drop(org string) {
 }
 
 // of a period that ends at now: a rating to fork and go on with from an hour on, or nil.
-func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*billing.Rating, time.Time) {
+func (r *running) of(org, prices string, from, now time.Time) (*invoice.Rating, time.Time) {
 	for _, k := range r.kept[org] {
-		if k.book == book.Meta.ID && k.revision == book.Meta.Revision && k.from.Equal(from) && k.upTo.Before(now) {
+		if k.prices == prices && k.from.Equal(from) && k.upTo.Before(now) {
 			return k.rating, k.upTo
 		}
 	}
@@ -64,11 +65,11 @@ func (r *running) of(org string, book api.PriceBook, from, now time.Time) (*bill
 }
 
 // keep a rating, which nobody adds to any more.
-func (r *running) keep(org string, book api.PriceBook, from, upTo time.Time, rating *billing.Rating) {
+func (r *running) keep(org, prices string, from, upTo time.Time, rating *invoice.Rating) {
 	all := slices.Clone(r.kept[org])
 	r.drop(org)
 	all = slices.DeleteFunc(all, func(k kept) bool { return k.from.Equal(from) })
-	all = append(all, kept{book.Meta.ID, book.Meta.Revision, from, upTo, rating})
+	all = append(all, kept{prices, from, upTo, rating})
 	if r.kept == nil {
 		r.kept = map[string][]kept{}
 	}
@@ -80,18 +81,21 @@ func (r *running) keep(org string, book api.PriceBook, from, upTo time.Time, rat
 	}
 }
 
-// rateSoFar rates what an organization has used from a moment up to now.
-func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, from, now time.Time) (api.InvoicePreview, error) {
+// rateSoFar rates what an organization has used up to now of a period that goes on.
+func (j *Job) rateSoFar(ctx context.Context, org string, from, now, to time.Time) (api.InvoicePreview, error) {
 	id := api.OrganizationID(org)
+	prices, err := j.Books.held(ctx, id, from, to) // nothing of it was invoiced
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	key := keyOf(prices, to)
 	j.mu.Lock()
-	r, begin := j.running.of(org, book, from, now)
+	r, begin := j.running.of(org, key, from, now)
 	j.mu.Unlock()
 	if r != nil {
 		r = r.Fork(now)
-	}
-	if r == nil {
-		var err error
-		if r, err = billing.NewRating(id, book.Spec, from, now); err != nil {
+	} else {
+		if r, err = invoice.NewRatingSoFar(id, prices, from, now, to); err != nil {
 			return api.InvoicePreview{}, err
 		}
 		begin = from
@@ -101,7 +105,7 @@ func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, fro
 			return api.InvoicePreview{}, err
 		}
 		j.mu.Lock()
-		j.running.keep(org, book, from, past, r)
+		j.running.keep(org, key, from, past, r)
 		j.mu.Unlock()
 		r, begin = r.Fork(now), past
 	}
@@ -109,4 +113,10 @@ func (j *Job) rateSoFar(ctx context.Context, org string, book api.PriceBook, fro
 		return api.InvoicePreview{}, err
 	}
 	return r.Invoice()
+}
+
+// keyOf prices of a period that ends then.
+func keyOf(prices pricebook.Schedule, to time.Time) string {
+	sum := sha256.Sum256(append(api.Encode(prices), to.UTC().Format(time.RFC3339Nano)...))
+	return string(sum[:])
 }

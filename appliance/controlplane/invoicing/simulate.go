@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // Simulate says what organizations would have paid by a price book for what
@@ -23,13 +24,17 @@ func (b Books) Simulate(ctx context.Context, book api.PriceBook, org api.Organiz
 			return err
 		}
 		item := api.SimulatedInvoice{Organization: api.OrganizationID(o.Meta.ID), Name: o.Meta.Name}
-		if item.TotalMicros, err = b.months(ctx, x, book.Spec, from, to); err != nil {
+		if item.TotalMicros, err = b.months(ctx, x, from, to, func(time.Time, time.Time) (pricebook.Schedule, error) {
+			return pricebook.Always(book.Spec), nil
+		}); err != nil {
 			item.Note = err.Error()
 		}
 		own, err := b.priceBook(ctx, item.Organization)
 		if err == nil {
 			item.OwnCurrency = own.Spec.Currency
-			item.OwnMicros, err = b.months(ctx, x, own.Spec, from, to)
+			item.OwnMicros, err = b.months(ctx, x, from, to, func(from, to time.Time) (pricebook.Schedule, error) {
+				return b.prices(ctx, item.Organization, from, to)
+			})
 		}
 		if err != nil && item.Note == "" {
 			item.Note = "by its own price book: " + err.Error()
@@ -42,7 +47,7 @@ func (b Books) Simulate(ctx context.Context, book api.PriceBook, org api.Organiz
 }
 
 // months rates each month of a period by itself.
-func (b Books) months(ctx context.Context, org api.Organization, prices api.PriceBookSpec, from, to time.Time) (sum int64, err error) {
+func (b Books) months(ctx context.Context, org api.Organization, from, to time.Time, by func(from, to time.Time) (pricebook.Schedule, error)) (sum int64, err error) {
 	zone := time.UTC
 	if org.Spec.Billing != nil {
 		if zone, err = org.Spec.Billing.Zone(); err != nil {
@@ -50,9 +55,13 @@ func (b Books) months(ctx context.Context, org api.Organization, prices api.Pric
 		}
 	}
 	for from.Before(to) {
-		end := billing.PeriodEnd(from, zone)
+		end := invoice.PeriodEnd(from, zone)
 		if end.After(to) {
 			end = to
+		}
+		prices, err := by(from, end)
+		if err != nil {
+			return 0, err
 		}
 		p, err := b.rate(ctx, api.OrganizationID(org.Meta.ID), prices, from, end)
 		if err != nil {

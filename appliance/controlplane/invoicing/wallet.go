@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/dunning"
+	"github.com/basalt-gpu/basalt/billing/invoice"
 )
 
 // Wallet is how an organization stands at a moment.
@@ -22,7 +23,7 @@ func (b Books) Wallet(ctx context.Context, id api.OrganizationID, now time.Time)
 	s, currency, err := b.standing(ctx, org, now)
 	w.Currency, w.BalanceMicros, w.UnbilledMicros, w.Open = currency, s.BalanceMicros, s.UnbilledMicros, s.Open
 	if org.Spec.Billing != nil {
-		st := billing.Dun(now, *org.Spec.Billing, s, statusOf(org))
+		st := dunning.Dun(now, *org.Spec.Billing, s, statusOf(org))
 		w.State, w.Message = st.State, st.Message
 	}
 	return w, err
@@ -49,7 +50,7 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 		if err != nil {
 			return 0, err
 		}
-		open, present := billing.Open(org.Spec.Billing.Since, invoices, zone, now)
+		open, present := invoice.Open(org.Spec.Billing.Since, invoices, zone, now)
 		u.Mark.From = present
 		if len(open) > 0 {
 			u.Mark.From = open[0].From
@@ -57,8 +58,8 @@ func (b Books) Uninvoiced(ctx context.Context, id api.OrganizationID, now time.T
 		if err := b.add(ctx, id, u.Mark.From, time.Time{}, func(use api.Use) error { u.Mark.Add(use); return nil }); err != nil {
 			return 0, err
 		}
-		u.Micros, err = unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
-			return b.rate(ctx, id, book.Spec, p.From, p.To)
+		u.Micros, err = unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
+			return b.soFar(ctx, id, p, zone)
 		})
 		return u.Micros, err
 	})
@@ -74,13 +75,17 @@ func statusOf(org api.Organization) api.BillingStatus {
 }
 
 // standing of an organization: its documents, and what it used since.
-func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (s billing.Standing, currency string, err error) {
+func (b Books) standing(ctx context.Context, org api.Organization, now time.Time) (s dunning.Standing, currency string, err error) {
 	s, err = b.standingBy(ctx, org, func(book api.PriceBook, invoices []api.Invoice) (int64, error) {
 		if currency = book.Spec.Currency; org.Spec.Billing == nil {
 			return 0, nil
 		}
-		return unbilled(org, invoices, now, func(p billing.Period) (api.InvoicePreview, error) {
-			return b.rate(ctx, api.OrganizationID(org.Meta.ID), book.Spec, p.From, p.To)
+		zone, err := org.Spec.Billing.Zone()
+		if err != nil {
+			return 0, err
+		}
+		return unbilled(org, invoices, now, func(p invoice.Period) (api.InvoicePreview, error) {
+			return b.soFar(ctx, api.OrganizationID(org.Meta.ID), p, zone)
 		})
 	})
 	return s, currency, err
@@ -88,32 +93,32 @@ func (b Books) standing(ctx context.Context, org api.Organization, now time.Time
 
 // standingBy is the standing of an organization whose use since its documents
 // costs what used says.
-func (b Books) standingBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (billing.Standing, error) {
+func (b Books) standingBy(ctx context.Context, org api.Organization, used func(api.PriceBook, []api.Invoice) (int64, error)) (dunning.Standing, error) {
 	id := api.OrganizationID(org.Meta.ID)
 	book, err := b.priceBook(ctx, id)
 	if err != nil {
-		return billing.Standing{}, err
+		return dunning.Standing{}, err
 	}
 	d, err := b.documents(ctx, id)
 	if err != nil {
-		return billing.Standing{}, err
+		return dunning.Standing{}, err
 	}
 	since, err := used(book, d.Invoices)
 	if err != nil {
-		return billing.Standing{}, err
+		return dunning.Standing{}, err
 	}
-	return billing.StandingOf(id, d, book.Spec.Currency, since)
+	return dunning.StandingOf(id, d, book.Spec.Currency, since)
 }
 
 // unbilled is what the periods without an invoice cost, up to now.
-func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(billing.Period) (api.InvoicePreview, error)) (sum int64, err error) {
+func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate func(invoice.Period) (api.InvoicePreview, error)) (sum int64, err error) {
 	zone, err := org.Spec.Billing.Zone()
 	if err != nil {
 		return 0, err
 	}
-	open, present := billing.Open(org.Spec.Billing.Since, invoices, zone, now)
+	open, present := invoice.Open(org.Spec.Billing.Since, invoices, zone, now)
 	if present.Before(now) {
-		open = append(open, billing.Period{From: present, To: now})
+		open = append(open, invoice.Period{From: present, To: now})
 	}
 	for _, p := range open {
 		rated, err := rate(p)
@@ -123,4 +128,21 @@ func unbilled(org api.Organization, invoices []api.Invoice, now time.Time, rate 
 		sum += rated.TotalMicros
 	}
 	return sum, nil
+}
+
+// soFar rates the part of a month that has no invoice and may go on.
+func (b Books) soFar(ctx context.Context, org api.OrganizationID, p invoice.Period, zone *time.Location) (api.InvoicePreview, error) {
+	end := invoice.PeriodEnd(p.From, zone)
+	prices, err := b.held(ctx, org, p.From, end)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	r, err := invoice.NewRatingSoFar(org, prices, p.From, p.To, end)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	if err := b.add(ctx, org, p.From, p.To, r.Add); err != nil {
+		return api.InvoicePreview{}, err
+	}
+	return r.Invoice()
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/basalt-gpu/basalt/api/memstore"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/invoicing"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // debtor is an organization that pays in advance, and does not.
@@ -27,7 +27,7 @@ func newDebtor(t *testing.T, deleteAfterDays int64) *debtor {
 	d := &debtor{Store: memstore.New(), t: t, now: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)}
 	d.job = &invoicing.Job{Books: invoicing.Books{Store: d.Store}, Store: d.Store, Changes: d.Store, Log: slog.New(slog.DiscardHandler)}
 	terms := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(1), DeleteAfterDays: deleteAfterDays}, d.now)
-	d.put(api.KindPriceBook, "pb-1", "", "", billing.DefaultPriceBook())
+	d.put(api.KindPriceBook, "pb-1", "", "", pricebook.Default())
 	for _, org := range []string{"org-1", "org-2"} { // the other one has paid
 		d.put(api.KindOrganization, org, "", "", api.OrganizationSpec{Billing: terms})
 		d.put(api.KindProject, "prj-"+org, org, "", api.ProjectSpec{})

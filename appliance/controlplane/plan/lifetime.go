@@ -18,8 +18,9 @@ type lifetime struct {
 	kind    api.Kind
 	meta    api.Meta
 	meter   api.Meter
-	rate    int64     // units a second; 0: costs nothing yet
-	since   time.Time // up to which its use has been recorded; zero: it has not begun
+	of      api.PriceSelector // by which its price may differ
+	rate    int64             // units a second; 0: costs nothing yet
+	since   time.Time         // up to which its use has been recorded; zero: it has not begun
 	advance func(to time.Time) any
 }
 
@@ -38,7 +39,7 @@ func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.C
 		if a.Address != "" {
 			rate = 1
 		}
-		cmds = append(cmds, record(busy, lifetime{api.KindFloatingIP, f.Meta, api.MeterAddress, rate, a.MeteredTo, func(to time.Time) any {
+		cmds = append(cmds, record(busy, lifetime{api.KindFloatingIP, f.Meta, api.MeterAddress, api.PriceSelector{}, rate, a.MeteredTo, func(to time.Time) any {
 			a.MeteredTo = to
 			return a
 		}}, now)...)
@@ -48,7 +49,7 @@ func planLifetimes(s *State, planned []api.Command, now time.Time) (cmds []api.C
 		if x.Status.Phase == api.SnapshotReady || !a.MeteredTo.IsZero() {
 			rate = x.Status.SizeBytes
 		}
-		cmds = append(cmds, record(busy, lifetime{api.KindSnapshot, x.Meta, api.MeterSnapshot, rate, a.MeteredTo, func(to time.Time) any {
+		cmds = append(cmds, record(busy, lifetime{api.KindSnapshot, x.Meta, api.MeterSnapshot, api.PriceSelector{StorageClass: a.Pool}, rate, a.MeteredTo, func(to time.Time) any {
 			a.MeteredTo = to
 			return a
 		}}, now)...)
@@ -74,7 +75,7 @@ func record(busy map[string]bool, l lifetime, now time.Time) []api.Command {
 			to, over = limit, false
 		}
 		r := meter.Resource{ID: l.meta.ID, Name: l.meta.Name, Organization: l.meta.Organization, Project: l.meta.Project}
-		cmds = meter.Lifetime(r, l.meter, uint64(max(l.rate, 0)), l.since, to)
+		cmds = meter.Lifetime(r, l.of, l.meter, uint64(max(l.rate, 0)), l.since, to)
 		if !over {
 			return append(cmds, assign(l.kind, l.meta, l.advance(to))...)
 		}

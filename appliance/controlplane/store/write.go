@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -41,13 +42,16 @@ func (s *Store) applyHere(ctx context.Context, b api.Batch) ([]api.Object, error
 }
 
 // encode checks a batch, as the leader does, and makes it an entry of the log.
-func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
+func (s *Store) encode(ctx context.Context, b api.Batch) (_ []byte, err error) {
 	if b.At.IsZero() {
 		b.At = time.Now()
 	}
 	b.At = b.At.UTC().Round(0)
 	if err := s.checkEarly(b); err != nil {
 		return nil, s.public(err)
+	}
+	if b, err = s.readable(b); err != nil {
+		return nil, err
 	}
 	raw, err := state.EncodeBatch(b)
 	if err != nil {
@@ -58,6 +62,33 @@ func (s *Store) encode(ctx context.Context, b api.Batch) ([]byte, error) {
 			WithHint("at most %d bytes fit in one batch", state.MaxBatchBytes)
 	}
 	return termed(ctx, raw), nil
+}
+
+// readable is a batch as all members can read it: until the cluster has come to
+// state.AttributesLevel, usage records have no attributes, and are rated without.
+func (s *Store) readable(b api.Batch) (api.Batch, error) {
+	if !slices.ContainsFunc(b.Commands, func(c api.Command) bool { return c.Op == api.OpRecord }) {
+		return b, nil
+	}
+	level, _, err := s.Settled()
+	if err != nil || level >= state.AttributesLevel {
+		return b, err
+	}
+	b.Commands = slices.Clone(b.Commands)
+	for i, c := range b.Commands {
+		if c.Op != api.OpRecord {
+			continue
+		}
+		r, err := api.RecordOf(c, b.At)
+		if err != nil {
+			return b, err
+		}
+		if r.Spec.Attributes() != (api.PriceSelector{}) {
+			r.Spec.SetAttributes(api.PriceSelector{})
+			b.Commands[i].Data = api.Encode(r.Spec)
+		}
+	}
+	return b, nil
 }
 
 // whyNotHere is the error of a write on a node that cannot do it.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,7 +137,10 @@ func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error 
 	o := meter.Observation{At: u.ranUntil(api.InstanceID(in.Meta.ID)), Rates: meter.Rates{
 		api.MeterVCPU:   uint64(in.Assignment.Vcpus),
 		api.MeterMemory: uint64(in.Assignment.MemoryBytes),
-	}}
+	}, Attributes: u.attributes(in)}
+	if share := in.Assignment.VgpuSharePercent; share > 0 {
+		o.Rates[api.MeterGPUShare] = uint64(share)
+	}
 	if st := in.Status; st.StartedAt != nil && st.Epoch == in.Assignment.Epoch && !r.Over && (r.Incoming == "" || !r.Since.IsZero()) {
 		o.Since = *st.StartedAt
 		if r.Epoch == in.Assignment.Epoch && r.Since.After(o.Since) {
@@ -153,10 +157,26 @@ func (u *usageMeter) recordInstance(ctx context.Context, in api.Instance) error 
 	return u.observe(ctx, u.resource(in.Meta), in.Assignment.Epoch, o)
 }
 
+// attributes of an instance by which prices may differ. Of a card that nobody knows
+// any more the model is left out.
+func (u *usageMeter) attributes(in api.Instance) api.PriceSelector {
+	a := api.PriceSelector{Flavor: string(in.Spec.Flavor)}
+	if in.Assignment.Gpu == "" || in.Spec.Vgpu == nil {
+		return a
+	}
+	a.Pool = cmp.Or(in.Spec.Vgpu.Pool, api.DefaultPool)
+	a.Tier = string(cmp.Or(in.Assignment.VgpuTier, api.TierStandard))
+	if card, ok := get(u.cache, u.cache.gpus, string(in.Assignment.Gpu)); ok {
+		a.Model = card.Status.Model
+	}
+	return a
+}
+
 // recordVolume records the storage that a volume has taken. A volume costs its
 // size from when it is ready until it is deleted.
 func (u *usageMeter) recordVolume(ctx context.Context, v api.Volume) error {
-	o := meter.Observation{Rates: meter.Rates{api.MeterVolume: uint64(max(v.Status.SizeBytes, 0))}}
+	o := meter.Observation{Rates: meter.Rates{api.MeterVolume: uint64(max(v.Status.SizeBytes, 0))},
+		Attributes: api.PriceSelector{StorageClass: v.Assignment.Pool}}
 	if v.Status.Phase == api.VolumeReady {
 		o.Run = v.Meta.ID
 	}

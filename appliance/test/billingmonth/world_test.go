@@ -19,7 +19,7 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/offboarding"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/plan"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 	"github.com/basalt-gpu/basalt/sds"
 	sdsfake "github.com/basalt-gpu/basalt/sds/fake"
 )
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, store kept) *world {
 		w.houses = append(w.houses, newHouse(w, id))
 	}
 	w.turn()
-	do(t, client.Of[api.PriceBook](w.op).Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: billing.DefaultPriceBook()})
+	do(t, client.Of[api.PriceBook](w.op).Create, api.PriceBook{Meta: api.Meta{Name: api.DefaultPriceBook}, Spec: pricebook.Default()})
 	do(t, client.Of[api.GPUPool](w.op).Create, api.GPUPool{Meta: api.Meta{Name: api.DefaultPool}})
 	for name, vcpus := range map[string]int64{"small": 1, "large": 4} {
 		do(t, client.Of[api.Flavor](w.op).Create, api.Flavor{Meta: api.Meta{Name: name}, Spec: api.FlavorSpec{Vcpus: vcpus, MemoryBytes: vcpus << 30, RootBytes: 2 << 30}})

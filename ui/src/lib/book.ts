@@ -22,6 +22,8 @@ export interface PriceRow {
   /** As an input for a date and a time has it, in UTC; empty: always. */
   from: string;
   tiers: TierRow[];
+  /** What it is the price of: kept as it is. */
+  where?: Price['where'];
   /** A price that has no end of digits in any unit: kept as it is. */
   raw?: Price;
 }
@@ -88,6 +90,7 @@ function priceRow(p: Price): PriceRow {
     unit: unit.id,
     price: shown(p, unit.per) ?? '',
     from: local(p.from),
+    ...(p.where && { where: p.where }),
     tiers: (p.tiers ?? []).map((t) => ({
       upTo: String(t.upTo),
       price: shown({ priceMicros: t.priceMicros, per: p.per }, unit.per) ?? '',
@@ -173,6 +176,7 @@ export function specOf(currency: string, f: BookForm): { spec: Book; problems: P
     const name = e && unit && e.per === unit.per ? { unit: unit.invoice } : {};
     return {
       meter: r.meter,
+      ...(r.where && { where: r.where }),
       priceMicros: Number(e?.priceMicros ?? 0n),
       per: Number(e?.per ?? 1n),
       ...name,

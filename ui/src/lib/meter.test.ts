@@ -16,6 +16,7 @@ test('the prices of a new cluster, in units of people', () => {
     ['gpu-nanoseconds', 1_800_000, hour * 1_000_000_000n, '1.8', 'gpu-hour'],
     ['gpu-premium-nanoseconds', 2_700_000, hour * 1_000_000_000n, '2.7', 'gpu-hour'],
     ['gpu-basic-nanoseconds', 900_000, hour * 1_000_000_000n, '0.9', 'gpu-hour'],
+    ['gpu-share-seconds', 1_800_000, 360_000n, '1.8', 'gpu-hour'],
     ['vram-byte-seconds', 10_000, gib * hour, '0.01', 'gib-hour'],
     ['gpu-copy-bytes', 0, 2n ** 40n, '0', 'tib'],
     ['gpu-launches', 0, 1_000_000n, '0', 'million'],

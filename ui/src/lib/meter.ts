@@ -43,6 +43,9 @@ export const units: Record<string, Unit[]> = {
   'gpu-basic-nanoseconds': [
     { id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 1_000_000_000n, invoice: 'GPU hour, basic' },
   ],
+  'gpu-share-seconds': [
+    { id: 'gpu-hour', text: 'price.unit.gpu-hour', per: hour * 100n, invoice: 'reserved GPU hour' },
+  ],
   'vram-byte-seconds': gibs('VRAM'),
   'gpu-copy-bytes': [
     { id: 'tib', text: 'price.unit.tib', per: tib, invoice: 'TiB copied' },

@@ -4,7 +4,9 @@ import { costMicros, hourly, priceAt, type HourlyPrice, type Size } from './pric
 
 const now = new Date('2026-05-01T00:00:00Z');
 
-const hours = JSON.parse(readFileSync(new URL('../../../billing/testdata/hours.json', import.meta.url), 'utf8')) as {
+const hours = JSON.parse(
+  readFileSync(new URL('../../../billing/invoice/testdata/hours.json', import.meta.url), 'utf8'),
+) as {
   name: string;
   at: string;
   book: Parameters<typeof hourly>[0];

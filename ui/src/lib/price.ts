@@ -5,13 +5,29 @@ import type { Schemas } from '../api/client';
 type Book = Schemas['PriceBookSpec'];
 type Price = Schemas['Price'];
 
-/** priceAt is the price of a meter that holds at a moment. */
-export function priceAt(book: Book, meter: string, at: Date): Price | undefined {
+/** Used is what use is of, as far as prices may differ by it. */
+export type Used = Schemas['PriceSelector'];
+
+const selectors = ['model', 'pool', 'storageClass', 'flavor', 'tier'] as const;
+
+const matches = (where: Used | undefined, used: Used) =>
+  selectors.every((field) => !where?.[field] || where[field] === used[field]);
+
+/** specificity orders prices: more fields count more, and of as many the first ones. */
+const specificity = (where: Used | undefined) =>
+  selectors.reduce((n, field, i) => n + (where?.[field] ? 32 + (16 >> i) : 0), 0);
+
+/**
+ * priceAt is the price of a meter that holds at a moment: of those that match what is
+ * used the most specific one, and of several of that the last to begin.
+ */
+export function priceAt(book: Book, meter: string, at: Date, used: Used = {}): Price | undefined {
+  const begins = (p: Price) => (p.from ? Date.parse(p.from) : -Infinity);
   let best: Price | undefined;
   for (const p of book.prices) {
-    if (p.meter !== meter) continue;
-    const from = p.from ? Date.parse(p.from) : -Infinity;
-    if (from <= at.getTime() && (!best || from >= (best.from ? Date.parse(best.from) : -Infinity))) best = p;
+    if (p.meter !== meter || begins(p) > at.getTime() || !matches(p.where, used)) continue;
+    const [is, was] = [specificity(p.where), best ? specificity(best.where) : -1];
+    if (!best || is > was || (is === was && begins(p) >= begins(best))) best = p;
   }
   return best;
 }
@@ -62,6 +78,11 @@ export interface Size {
   vramBytes: number;
   /** Standard unless given. */
   tier?: Tier;
+  /** Reserved hundredths of a card; none unless given. */
+  sharePercent?: number;
+  /** Pool and model of the card, where they are known. */
+  pool?: string;
+  model?: string;
 }
 
 export interface HourlyPrice {
@@ -77,10 +98,11 @@ const hour = 3600n;
 /**
  * hourly is what an hour of a size costs that takes so much of a GPU's time, and
  * all of its VRAM: what rating makes of such an hour, before commitments, a minimum
- * and taxes (billing/testdata/hours.json).
+ * and taxes (billing/invoice/testdata/hours.json).
  */
 export function hourly(book: Book, s: Size, gpuPercent: number, at: Date): HourlyPrice {
-  const cost = (meter: string, units: bigint, price = priceAt(book, meter, at)) =>
+  const used: Used = { ...(s.pool && { pool: s.pool }), ...(s.model && { model: s.model }) };
+  const cost = (meter: string, units: bigint, price = priceAt(book, meter, at, used)) =>
     costMicros(price, units, discountAt(book, meter, at));
   const compute =
     cost('vcpu-seconds', BigInt(s.vcpus) * hour) + cost('memory-byte-seconds', BigInt(s.memoryBytes) * hour);
@@ -90,6 +112,14 @@ export function hourly(book: Book, s: Size, gpuPercent: number, at: Date): Hourl
   const meter = tierMeters[s.tier ?? 'standard'];
   const own = book.prices.some((p) => p.meter === meter);
   const time = s.vramBytes > 0 ? (hour * 1_000_000_000n * BigInt(gpuPercent)) / 100n : 0n;
-  const gpu = cost(meter, time, priceAt(book, own ? meter : 'gpu-nanoseconds', at));
+  // A share that has a price is paid, used or not, and the time that it gives is not.
+  const share = BigInt(s.vramBytes > 0 ? (s.sharePercent ?? 0) : 0);
+  const reserved =
+    share > 0n ? priceAt(book, 'gpu-share-seconds', at, { ...used, tier: s.tier ?? 'standard' }) : undefined;
+  const given = reserved ? (hour * 1_000_000_000n * share) / 100n : 0n;
+  const beyond = time > given ? time - given : 0n;
+  const gpu =
+    (reserved ? cost('gpu-share-seconds', share * hour, reserved) : 0n) +
+    cost(meter, beyond, priceAt(book, own ? meter : 'gpu-nanoseconds', at, used));
   return { compute, disk, vram, gpu, total: compute + disk + vram + gpu };
 }

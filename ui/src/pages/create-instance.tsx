@@ -84,6 +84,8 @@ function Price({
     rootBytes: flavor.spec.rootBytes || image?.status?.virtualBytes || 0,
     vramBytes,
     tier: draft.tier || 'standard',
+    sharePercent: share,
+    pool: draft.pool || 'default',
   };
   // Without a GPU an hour costs the same whatever is done in it.
   const ends = (vramBytes > 0 && share < 100 ? [share, 100] : [100]).map((percent) => ({

@@ -174,6 +174,16 @@ func goldenEntries(t *testing.T) (all []goldenEntry) {
 	add(3, batch(api.Batch{Commands: []api.Command{api.ExpireRecords(statetest.Org(0), at)}}))
 	add(3, append([]byte{comparedVersion}, `{"bucket":"objects","key":"YQ=="}`...))
 	add(3, oldEntry(t, 0, api.Batch{At: at, Commands: []api.Command{statetest.Record(2, 9)}}).Data)
+	for i, model := range []string{"NVIDIA L4", "", "NVIDIA L4", "NVIDIA H100"} {
+		c := statetest.Record(2, 20+i)
+		r, err := api.RecordOf(c, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Spec.Model, r.Spec.Pool = model, "default"
+		c.Data = api.Encode(r.Spec)
+		add(3, batch(api.Batch{Commands: []api.Command{c}}))
+	}
 	for _, b := range statetest.References() {
 		add(3, batch(b))
 	}

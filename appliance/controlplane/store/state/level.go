@@ -27,8 +27,13 @@ import (
 // level; those for webhooks are shared out fairly between organizations; objects
 // take of quotas by being there, and organizations have limits that they do not
 // set; what others refer to is not deleted, and what is not there is not referred
-// to; an organization that has used something since somebody looked is not deleted.
-const Level = 8
+// to; an organization that has used something since somebody looked is not deleted. 9: usage records
+// and sums of use have the attributes by which prices differ.
+const Level = 9
+
+// AttributesLevel has attributes in usage records: rows of before have none, and
+// programs of before cannot read those that do.
+const AttributesLevel = 9
 
 // auditLevel has sealed events.
 const auditLevel = 8

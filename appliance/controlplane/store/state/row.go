@@ -16,9 +16,13 @@ import (
 //	→ rowVersion, length of the period (uvarint, ns), when it was recorded (varint, ns after its end),
 //	  quantity (uvarint), and length (uvarint) and bytes of meter, project, resource, its name, node
 //
-// The log and backups have the same bytes: a record is encoded once, by the
-// leader.
-const rowVersion = 1
+// One with attributes has attributedVersion, and after the node, in the same way,
+// the attributes in the order of api.PriceSelector.Parts. The log and backups have
+// the same bytes: a record is encoded once, by the leader.
+const (
+	rowVersion        = 1
+	attributedVersion = 2
+)
 
 type row struct{ key, value []byte }
 
@@ -26,11 +30,15 @@ type row struct{ key, value []byte }
 func rowOf(r api.UsageRecord) row {
 	s := r.Spec
 	v := make([]byte, 1, 96)
-	v[0] = rowVersion
+	parts := []string{string(s.Meter), r.Meta.Project, s.Resource, s.ResourceName, string(s.Node)}
+	if v[0] = rowVersion; s.Attributes() != (api.PriceSelector{}) {
+		v[0] = attributedVersion
+		parts = append(parts, s.Attributes().Parts()...)
+	}
 	v = binary.AppendUvarint(v, uint64(s.End.UnixNano()-s.Start.UnixNano()))
 	v = binary.AppendVarint(v, int64(nanos(r.Meta.CreatedAt))-s.End.UnixNano())
 	v = binary.AppendUvarint(v, uint64(s.Quantity))
-	for _, part := range [...]string{string(s.Meter), r.Meta.Project, s.Resource, s.ResourceName, string(s.Node)} {
+	for _, part := range parts {
 		v = binary.AppendUvarint(v, uint64(len(part)))
 		v = append(v, part...)
 	}
@@ -79,13 +87,23 @@ func (w row) record(names interned) (r api.UsageRecord, err error) {
 		return r, err
 	}
 	d := rowReader{raw: w.value}
-	if version := d.byte(); version != rowVersion {
-		return r, fmt.Errorf("a usage record has version %d; this program knows %d", version, rowVersion)
+	version := d.byte()
+	if version != rowVersion && version != attributedVersion {
+		return r, fmt.Errorf("a usage record has version %d; this program knows up to %d", version, attributedVersion)
 	}
 	period, late, quantity := d.uvarint(), d.varint(), d.uvarint()
 	r = api.UsageRecord{Kind: api.KindUsageRecord, Meta: api.Meta{ID: p.ID, Name: p.ID, Organization: p.Organization}}
 	r.Spec = api.UsageRecordSpec{End: p.End, Meter: api.Meter(names.of(d.part()))}
 	r.Meta.Project, r.Spec.Resource, r.Spec.ResourceName, r.Spec.Node = names.of(d.part()), names.of(d.part()), names.of(d.part()), api.NodeID(names.of(d.part()))
+	if version == attributedVersion {
+		var parts []string
+		for range (api.PriceSelector{}).Parts() {
+			parts = append(parts, names.of(d.part()))
+		}
+		a, _ := api.SelectorOf(parts) // there are as many
+		r.Spec.SetAttributes(a)
+		d.bad = d.bad || a == (api.PriceSelector{})
+	}
 	end := p.End.UnixNano()
 	recorded := uint64(end + late) // which does not overflow: end is far from it
 	if d.bad || len(d.raw) > 0 || period > uint64(end) || quantity > math.MaxInt64 || recorded > maxRowTime {

@@ -15,7 +15,8 @@ import (
 // finds them when the records have been let go of.
 // A row says how much, and by what name the resource went:
 //
-//	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource
+//	organization, 0, hour (uint64, hours since 1970), meter, 0, project, 0, resource,
+//	and where it has attributes, each after a 0, in the order of api.PriceSelector.Parts
 //	→ quantity (uint64), end of the record that names it (uint64, ns since 1970), name
 //
 // Keys sort as tariff.Rater wants use. Adding is commutative (api.Use.Plus): it
@@ -80,7 +81,7 @@ func (v View) Use(q api.UseQuery) (page api.UsePage, err error) {
 		if err != nil {
 			return page, err
 		}
-		row.Hour, row.Meter, row.Project, row.Resource = u.Hour, u.Meter, u.Project, u.Resource
+		row.Hour, row.Meter, row.Project, row.Resource, row.Attributes = u.Hour, u.Meter, u.Project, u.Resource, u.Attributes
 		page.Items = append(page.Items, row)
 	}
 	return page, nil
@@ -139,7 +140,13 @@ func (t *txn) checkUse(all []api.Command) error {
 func useKey(organization string, u api.Use) []byte {
 	k := append([]byte(organization), 0)
 	k = binary.BigEndian.AppendUint64(k, uint64(max(0, u.Hour.Unix())/3600))
-	return append(k, join(string(u.Meter), u.Project, u.Resource)...)
+	k = append(k, join(string(u.Meter), u.Project, u.Resource)...)
+	if u.Attributes != (api.PriceSelector{}) {
+		for _, part := range u.Attributes.Parts() {
+			k = append(append(k, 0), part...)
+		}
+	}
+	return k
 }
 
 // interned are the strings of a page, each made once: every hour has the same.
@@ -162,10 +169,21 @@ func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 	hours := number(k[:8])
 	meter, rest, ok := bytes.Cut(k[8:], zero)
 	project, resource, ok2 := bytes.Cut(rest, zero)
-	if !ok || !ok2 || bytes.IndexByte(resource, 0) >= 0 || hours > maxHours {
+	resource, attributes, attributed := bytes.Cut(resource, zero)
+	u = api.Use{Hour: time.Unix(int64(hours)*3600, 0).UTC(), Meter: api.Meter(names.of(meter)), Project: names.of(project), Resource: names.of(resource)}
+	if attributed {
+		var parts []string
+		for part := range bytes.SplitSeq(attributes, zero) {
+			parts = append(parts, names.of(part))
+		}
+		var known bool
+		u.Attributes, known = api.SelectorOf(parts)
+		ok = ok && known && u.Attributes != (api.PriceSelector{})
+	}
+	if !ok || !ok2 || hours > maxHours {
 		return u, fmt.Errorf("the key of use %q is none", k)
 	}
-	return api.Use{Hour: time.Unix(int64(hours)*3600, 0).UTC(), Meter: api.Meter(names.of(meter)), Project: names.of(project), Resource: names.of(resource)}, nil
+	return u, nil
 }
 
 var zero = []byte{0}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
-	"github.com/basalt-gpu/basalt/billing"
+	"github.com/basalt-gpu/basalt/billing/invoice"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
 )
 
 // BenchmarkMonth is the invoices of a month: every instance ran all of its 720
@@ -68,7 +69,7 @@ func BenchmarkMonth(b *testing.B) {
 			for range 2 {
 				wg.Go(func() {
 					for o := next.Add(1) - 1; o < int64(organizations); o = next.Add(1) - 1 {
-						if n, err := invoice(tb, fmt.Sprintf("org-%012d", o), from, to); err != nil || n != each*len(statetest.Meters) {
+						if n, err := linesOf(tb, fmt.Sprintf("org-%012d", o), from, to); err != nil || n != each*len(statetest.Meters) {
 							b.Error(n, err)
 							return
 						}
@@ -81,9 +82,9 @@ func BenchmarkMonth(b *testing.B) {
 	})
 }
 
-// invoice rates an organization's use and answers how many lines there are.
-func invoice(tb *tables, org string, from, to time.Time) (int, error) {
-	r, err := billing.NewRating(api.OrganizationID(org), billing.DefaultPriceBook(), from, to)
+// linesOf rates an organization's use and answers how many lines there are.
+func linesOf(tb *tables, org string, from, to time.Time) (int, error) {
+	r, err := invoice.NewRating(api.OrganizationID(org), pricebook.Always(pricebook.Default()), from, to)
 	if err != nil {
 		return 0, err
 	}

@@ -24,6 +24,7 @@ export const money: Record<keyof typeof en, string> = {
   'meter.gpu-nanoseconds': 'GPU-Zeit',
   'meter.gpu-premium-nanoseconds': 'GPU-Zeit, Premium',
   'meter.gpu-basic-nanoseconds': 'GPU-Zeit, Basic',
+  'meter.gpu-share-seconds': 'Reservierter GPU-Anteil',
   'meter.vram-byte-seconds': 'VRAM',
   'meter.gpu-copy-bytes': 'GPU-Datenübertragung',
   'meter.gpu-launches': 'Kernel-Starts',

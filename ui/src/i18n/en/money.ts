@@ -20,6 +20,7 @@ export const money = {
   'meter.gpu-nanoseconds': 'GPU time',
   'meter.gpu-premium-nanoseconds': 'GPU time, premium',
   'meter.gpu-basic-nanoseconds': 'GPU time, basic',
+  'meter.gpu-share-seconds': 'Reserved GPU share',
   'meter.vram-byte-seconds': 'VRAM',
   'meter.gpu-copy-bytes': 'GPU data transfer',
   'meter.gpu-launches': 'Kernel launches',

@@ -1,0 +1,125 @@
+package invoicing
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// prices by which an organization pays for the hours of a period: for those that
+// were invoiced by the invoice's, for others by the versions of its price books that
+// held in them.
+func (b Books) prices(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
+	invoices, err := api.All[api.Invoice](ctx, b.Store, api.ListQuery{Kind: api.KindInvoice, Organization: string(org)})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(invoices, func(a, b api.Invoice) int { return a.Spec.From.Compare(b.Spec.From) })
+	var out pricebook.Schedule
+	add := func(s pricebook.Schedule, from time.Time) {
+		s = slices.Clone(s)
+		s[0].From = from
+		out = append(out, s...)
+	}
+	at := from
+	for _, inv := range invoices {
+		begin, end := inv.Spec.From, inv.Spec.To
+		if !end.After(at) || !begin.Before(to) {
+			continue
+		}
+		if begin.After(at) {
+			open, err := b.held(ctx, org, at, begin)
+			if err != nil {
+				return nil, err
+			}
+			add(open, at)
+			at = begin
+		}
+		if end.After(to) {
+			end = to
+		}
+		add(pricebook.Of(inv.Spec).Within(at, end), at)
+		at = end
+	}
+	if at.Before(to) {
+		open, err := b.held(ctx, org, at, to)
+		if err != nil {
+			return nil, err
+		}
+		add(open, at)
+	}
+	return out, nil
+}
+
+// held are the prices of the organization's price books that held in a period.
+func (b Books) held(ctx context.Context, org api.OrganizationID, from, to time.Time) (pricebook.Schedule, error) {
+	o, err := b.Store.Get(ctx, api.KindOrganization, string(org))
+	if err != nil {
+		return nil, err
+	}
+	owner, err := api.Decode[api.Organization](o)
+	if err != nil {
+		return nil, err
+	}
+	var out pricebook.Schedule
+	assigned := owner.Spec.Assignments()
+	for i, a := range assigned {
+		begin, end := from, to
+		if i > 0 && a.From.After(from) {
+			begin = a.From
+		}
+		if i+1 < len(assigned) && assigned[i+1].From.Before(to) {
+			end = assigned[i+1].From
+		}
+		if !begin.Before(end) {
+			continue
+		}
+		versions, err := b.versions(ctx, a.PriceBook, begin, end)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			versions[0].From = begin
+		}
+		out = append(out, versions...)
+	}
+	return out, nil
+}
+
+// versions of a price book that held in a period.
+func (b Books) versions(ctx context.Context, id api.PriceBookID, from, to time.Time) (pricebook.Schedule, error) {
+	book, err := b.book(ctx, id)
+	var spec api.PriceBookSpec
+	switch {
+	case err == nil:
+		id, spec = api.PriceBookID(book.Meta.ID), book.Spec
+	case api.CodeOf(err) == api.CodeNotFound: // it was deleted
+		if spec, err = b.version(ctx, api.LastPriceBookVersionID(id)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, err
+	}
+	all := pricebook.Schedule{{From: spec.EffectiveFrom, PriceBook: id, Prices: spec}}
+	for spec.EffectiveFrom.After(from) { // each has begun at a later hour than the one before
+		if spec, err = b.version(ctx, api.PriceBookVersionID(id, spec.Version-1)); err != nil {
+			return nil, err
+		}
+		all = append(all, api.PriceEdition{From: spec.EffectiveFrom, PriceBook: id, Prices: spec})
+	}
+	slices.Reverse(all)
+	return slices.Clone(all.Within(from, to)), nil
+}
+
+// version of a price book that is kept.
+func (b Books) version(ctx context.Context, id string) (api.PriceBookSpec, error) {
+	o, err := b.Store.Get(ctx, api.KindPriceBookVersion, id)
+	if err != nil {
+		return api.PriceBookSpec{}, err
+	}
+	v, err := api.Decode[api.PriceBookVersion](o)
+	return v.Spec.Prices, err
+}

@@ -1,0 +1,218 @@
+package dunning
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/ledger"
+)
+
+// Standing is what an organization has paid in advance or owes.
+type Standing struct {
+	BalanceMicros  int64 // paid in advance; negative: owed
+	UnbilledMicros int64 // used since the last invoice
+	Open           []api.OpenInvoice
+}
+
+// StandingOf an organization by its documents. Credit notes count for their
+// invoices, payments for the oldest first.
+func StandingOf(org api.OrganizationID, d ledger.Documents, currency string, unbilled int64) (Standing, error) {
+	s := Standing{UnbilledMicros: unbilled}
+	journal, err := d.Journal()
+	if err != nil {
+		return s, err
+	}
+	ledgers, err := ledger.Ledgers(journal)
+	if err != nil {
+		return s, err
+	}
+	if l := ledgers[currency]; l != nil {
+		s.BalanceMicros = -l.Balance(ledger.Receivable(org))
+	}
+	credited := map[api.InvoiceID]int64{}
+	for _, n := range d.CreditNotes {
+		credited[n.Spec.Invoice] += n.Spec.TotalMicros
+	}
+	for _, inv := range d.Invoices {
+		if left := inv.Spec.TotalMicros - credited[api.InvoiceID(inv.Meta.ID)]; left > 0 {
+			s.Open = append(s.Open, api.OpenInvoice{Invoice: api.InvoiceID(inv.Meta.ID), Number: inv.Spec.Number, DueAt: inv.Spec.DueAt, LeftMicros: left})
+		}
+	}
+	slices.SortFunc(s.Open, func(a, b api.OpenInvoice) int {
+		return cmp.Or(b.DueAt.Compare(a.DueAt), cmp.Compare(b.Number, a.Number))
+	})
+	// What is owed in all is owed for the youngest.
+	owed := max(0, -s.BalanceMicros)
+	for i := range s.Open {
+		s.Open[i].LeftMicros = min(s.Open[i].LeftMicros, owed)
+		owed -= s.Open[i].LeftMicros
+	}
+	s.Open = slices.DeleteFunc(s.Open, func(o api.OpenInvoice) bool { return o.LeftMicros == 0 })
+	slices.Reverse(s.Open)
+	return s, nil
+}
+
+// Dun decides what follows of a standing. was is what was decided before: since
+// when what was paid in advance is used up has to be remembered, due dates need
+// not.
+func Dun(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+	grace := now.Before(terms.GraceUntil)
+	if grace {
+		terms.DeleteAfterDays = 0 // nor is it announced
+	}
+	next := api.BillingStatus{State: api.BillingOK}
+	switch terms.Mode {
+	case api.BillingPrepaid:
+		next = dunPrepaid(now, terms, s, was)
+	case api.BillingInvoice:
+		next = dunInvoices(now, terms, s, was)
+	}
+	if grace && worse(next.State, api.BillingWarn) {
+		next.State = api.BillingWarn
+		next.Message += fmt.Sprintf("; nothing follows until %s", terms.GraceUntil.UTC().Format(time.DateTime))
+	}
+	if next.Since = now.UTC(); next.State == was.State {
+		next.Since = was.Since
+	}
+	return next
+}
+
+func dunPrepaid(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+	left := s.BalanceMicros - s.UnbilledMicros
+	switch {
+	case left > -terms.CreditMicros && left < terms.WarnBelow():
+		return api.BillingStatus{State: api.BillingWarn, Message: "little is left of what was paid in advance"}
+	case left > -terms.CreditMicros:
+		return api.BillingStatus{State: api.BillingOK}
+	}
+	exhausted := was.ExhaustedAt
+	if exhausted == nil || exhausted.After(now) {
+		at := now.UTC()
+		exhausted = &at
+	}
+	next := api.BillingStatus{ExhaustedAt: exhausted, Message: "what was paid in advance is used up"}
+	return unpaid(now, *exhausted, 0, terms, next, was)
+}
+
+func dunInvoices(now time.Time, terms api.OrganizationBilling, s Standing, was api.BillingStatus) api.BillingStatus {
+	if len(s.Open) == 0 || now.Before(s.Open[0].DueAt) {
+		return api.BillingStatus{State: api.BillingOK}
+	}
+	o := s.Open[0]
+	next := api.BillingStatus{Message: fmt.Sprintf("invoice %s was due on %s", o.Number, o.DueAt.UTC().Format(time.DateOnly))}
+	return unpaid(now, o.DueAt, terms.DaysUntilStop(), terms, next, was)
+}
+
+const day = 24 * time.Hour
+
+// DeleteNotice is how long before its deletion an organization is warned, at
+// the least: also when nobody looked for a while, or the terms have changed.
+const DeleteNotice = 7 * day
+
+// deadlines of what was not paid since a moment.
+func deadlines(since time.Time, stopDays int64, terms api.OrganizationBilling) (stop, suspend, remove time.Time) {
+	suspend = since.Add(time.Duration(max(stopDays, terms.DaysUntilSuspension())) * day)
+	return since.Add(time.Duration(stopDays) * day), suspend, suspend.Add(time.Duration(terms.DeleteAfterDays) * day)
+}
+
+// unpaid is what follows when something was not paid since then.
+func unpaid(now, since time.Time, stopDays int64, terms api.OrganizationBilling, next, was api.BillingStatus) api.BillingStatus {
+	stop, suspend, remove := deadlines(since, stopDays, terms)
+	switch {
+	case now.Before(stop):
+		next.State = api.BillingWarn
+	case now.Before(suspend):
+		next.State = api.BillingStop
+	case terms.DeleteAfterDays == 0 || now.Before(remove.Add(-DeleteNotice)):
+		next.State = api.BillingSuspended
+	default:
+		return doomed(now, remove, next, was)
+	}
+	return next
+}
+
+// doomed warns of the deletion, which is due at a time, but never sooner than
+// DeleteNotice after the warning.
+func doomed(now, remove time.Time, next, was api.BillingStatus) api.BillingStatus {
+	warned := now.UTC()
+	if was.DeleteWarnedAt != nil && !was.DeleteWarnedAt.After(now) {
+		warned = *was.DeleteWarnedAt
+	}
+	if soonest := warned.Add(DeleteNotice); remove.Before(soonest) {
+		remove = soonest
+	}
+	remove = remove.UTC()
+	next.DeleteWarnedAt, next.DeleteAt = &warned, &remove
+	next.State = api.BillingSuspended
+	if !now.Before(remove) {
+		next.State = api.BillingDeleteDue
+	}
+	next.Message += fmt.Sprintf("; what it runs is deleted for good on %s", remove.Format(time.DateTime))
+	return next
+}
+
+var badness = []api.BillingState{api.BillingOK, api.BillingWarn, api.BillingStop, api.BillingSuspended, api.BillingDeleteDue}
+
+// worse reports whether a is worse than b.
+func worse(a, b api.BillingState) bool { return slices.Index(badness, a) > slices.Index(badness, b) }
+
+// Restrict is the spec that an organization has in a state: restricted from
+// stop on, suspended from there. What somebody else has suspended stays his,
+// and what billing has suspended, and nothing else, it resumes.
+func Restrict(s api.OrganizationSpec, state api.BillingState, reason string) api.OrganizationSpec {
+	s.Restricted = nil
+	if !worse(api.BillingStop, state) {
+		s.Restricted = &api.Restriction{Reason: reason}
+	}
+	byBilling := s.Suspended != nil && s.Suspended.By == api.RoleBilling
+	switch {
+	case worse(api.BillingSuspended, state):
+		if byBilling {
+			s.Suspended = nil
+		}
+	case s.Suspended == nil || byBilling:
+		s.Suspended = &api.OrganizationSuspension{Reason: reason, By: api.RoleBilling}
+	}
+	return s
+}
+
+// Worst of two states, with its reason.
+func Worst(a api.BillingState, why string, b api.BillingState, because string) (api.BillingState, string) {
+	if worse(b, a) {
+		return b, because
+	}
+	return a, why
+}
+
+// NextDun is when Dun may say something else of the same standing than st, which
+// it says now; zero: never.
+func NextDun(now time.Time, terms api.OrganizationBilling, s Standing, st api.BillingStatus) time.Time {
+	moments := []time.Time{terms.GraceUntil}
+	if st.DeleteAt != nil {
+		moments = append(moments, *st.DeleteAt)
+	}
+	steps := func(since time.Time, stopDays int64) {
+		stop, suspend, remove := deadlines(since, stopDays, terms)
+		moments = append(moments, since, stop, suspend, remove, remove.Add(-DeleteNotice))
+	}
+	switch {
+	case terms.Mode == api.BillingPrepaid && st.ExhaustedAt != nil:
+		steps(*st.ExhaustedAt, 0)
+	case terms.Mode == api.BillingInvoice && len(s.Open) > 0:
+		steps(s.Open[0].DueAt, terms.DaysUntilStop())
+	}
+	return Soonest(now, moments...)
+}
+
+// Soonest of the moments after now; zero: none is.
+func Soonest(now time.Time, moments ...time.Time) (first time.Time) {
+	for _, m := range moments {
+		if m.After(now) && (first.IsZero() || m.Before(first)) {
+			first = m
+		}
+	}
+	return first
+}

@@ -1,0 +1,243 @@
+package dunning
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/ledger"
+)
+
+var (
+	october  = time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	november = october.AddDate(0, 1, 0)
+	december = october.AddDate(0, 2, 0)
+)
+
+func TestDun(t *testing.T) {
+	now := november
+	at := func(d time.Duration) *time.Time { x := now.Add(d); return &x }
+	prepaid := api.OrganizationBilling{Mode: api.BillingPrepaid, WarnMicros: api.Setting(100), SuspendAfterDays: api.Setting(2), DeleteAfterDays: 30}
+	invoiced := api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(7), SuspendAfterDays: api.Setting(14)}
+	grace, credit := prepaid, prepaid
+	grace.GraceUntil, credit.CreditMicros = now.Add(day), 50
+	due := func(d time.Duration) Standing {
+		return Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now.Add(d), LeftMicros: 5}}}
+	}
+	for name, c := range map[string]struct {
+		terms api.OrganizationBilling
+		s     Standing
+		was   *time.Time // since when it is used up
+		want  api.BillingState
+	}{
+		"full":             {prepaid, Standing{BalanceMicros: 500}, nil, api.BillingOK},
+		"little":           {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 401}, nil, api.BillingWarn},
+		"never paid":       {prepaid, Standing{}, nil, api.BillingStop},
+		"used up":          {prepaid, Standing{BalanceMicros: 500, UnbilledMicros: 500}, at(-day), api.BillingStop},
+		"for two days":     {prepaid, Standing{UnbilledMicros: 1}, at(-2 * day), api.BillingSuspended},
+		"for long":         {prepaid, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingDeleteDue},
+		"clock went back":  {prepaid, Standing{UnbilledMicros: 1}, at(day), api.BillingStop},
+		"paid again":       {prepaid, Standing{BalanceMicros: 500}, at(-32 * day), api.BillingOK},
+		"grace":            {grace, Standing{UnbilledMicros: 1}, at(-32 * day), api.BillingWarn},
+		"credit":           {credit, Standing{UnbilledMicros: 49}, nil, api.BillingWarn},
+		"credit used":      {credit, Standing{UnbilledMicros: 50}, nil, api.BillingStop},
+		"nothing owed":     {invoiced, Standing{UnbilledMicros: 1e12}, nil, api.BillingOK},
+		"not due":          {invoiced, due(1), nil, api.BillingOK},
+		"due":              {invoiced, due(0), nil, api.BillingWarn},
+		"due for a week":   {invoiced, due(-7 * day), nil, api.BillingStop},
+		"due for two":      {invoiced, due(-14 * day), nil, api.BillingSuspended},
+		"due for a decade": {invoiced, due(-3650 * day), nil, api.BillingSuspended}, // deletion is not switched on
+	} {
+		warned := now.Add(-DeleteNotice)
+		got := Dun(now, c.terms, c.s, api.BillingStatus{State: api.BillingOK, ExhaustedAt: c.was, DeleteWarnedAt: &warned})
+		if got.State != c.want || (got.State != api.BillingOK) != (got.Message != "") {
+			t.Errorf("%s: %+v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// Whatever has happened: a payment of all that is owed and used makes it well
+// again, and takes away what billing has put on it, and nothing that somebody
+// else has.
+func TestPaymentEndsIt(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 4))
+	for range 2000 {
+		terms := *api.DefaultBilling(nil, &api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], WarnMicros: api.Setting(0), DeleteAfterDays: random.Int64N(9)}, october)
+		var operators *api.OrganizationSuspension
+		if random.IntN(2) == 0 {
+			operators = &api.OrganizationSuspension{Reason: "abuse", By: api.RoleOperator}
+		}
+		spec, st := api.OrganizationSpec{Billing: &terms, Suspended: operators}, api.BillingStatus{State: api.BillingOK}
+		var docs ledger.Documents
+		unbilled := int64(0)
+		for now := october; now.Before(december); now = now.Add(time.Duration(random.Int64N(int64(10 * day)))) {
+			switch unbilled += random.Int64N(1000); random.IntN(3) {
+			case 0:
+				docs.Invoices = append(docs.Invoices, api.Invoice{Meta: api.Meta{ID: now.String(), Organization: "org-1", CreatedAt: now},
+					Spec: api.InvoiceSpec{Currency: "EUR", TotalMicros: unbilled, DueAt: now.Add(day), Lines: []api.InvoiceLine{{Meter: api.MeterGPU, AmountMicros: unbilled}}}})
+				unbilled = 0
+			case 1:
+				docs.Payments = append(docs.Payments, api.Payment{Meta: api.Meta{ID: "pay" + now.String(), Organization: "org-1", CreatedAt: now},
+					Spec: api.PaymentSpec{Type: api.PaymentIn, Currency: "EUR", AmountMicros: 1 + random.Int64N(2000)}})
+			}
+			s, err := StandingOf("org-1", docs, "EUR", unbilled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open := int64(0)
+			for _, o := range s.Open {
+				open += o.LeftMicros
+			}
+			if open != max(0, -s.BalanceMicros) {
+				t.Fatalf("%d is open of %d", open, -s.BalanceMicros)
+			}
+			st = Dun(now, terms, s, st)
+			spec = Restrict(spec, st.State, st.Message)
+			if (spec.Restricted != nil) != worse(st.State, api.BillingWarn) || (spec.Suspended != nil) != (operators != nil || worse(st.State, api.BillingStop)) {
+				t.Fatalf("%s: %+v", st.State, spec)
+			}
+		}
+		s, err := StandingOf("org-1", docs, "EUR", unbilled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.BalanceMicros, s.Open = unbilled+1, nil
+		st = Dun(december, terms, s, st)
+		spec = Restrict(spec, st.State, st.Message)
+		if st.State != api.BillingOK || spec.Restricted != nil || spec.Suspended != operators {
+			t.Fatalf("%+v, %+v", st, spec)
+		}
+	}
+}
+
+func TestAssess(t *testing.T) {
+	b := api.BudgetSpec{AmountMicros: 1000, AlertPercents: []int64{100, 50, 80, 50, 150}, Cap: api.CapStop}
+	st := api.BudgetStatus{}
+	for i, c := range []struct {
+		month  string
+		spent  int64
+		alerts int
+		capped bool
+	}{{"2026-10", 499, 0, false}, {"2026-10", 500, 1, false}, {"2026-10", 999, 2, false}, {"2026-10", 1000, 3, true}, {"2026-10", 1000, 3, true},
+		{"2026-10", 700, 3, false}, {"2026-10", 1 << 62, 4, true}, {"2026-11", 0, 0, false}, {"2026-11", 500, 1, false}} {
+		st = Assess(b, st, c.month, c.spent, october.Add(time.Duration(i)*time.Hour))
+		if len(st.Alerts) != c.alerts || (st.CappedAt != nil) != c.capped {
+			t.Errorf("%d: %+v", i, st)
+		}
+	}
+}
+
+// What an organization runs is deleted only where somebody has said so, and
+// never within a week of the warning, whenever that comes.
+func TestDeletionIsAnnounced(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	deleted := 0
+	for range 3000 {
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)], SuspendAfterDays: api.Setting(random.Int64N(5)), DeleteAfterDays: random.Int64N(40)}
+		s := Standing{Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: november, LeftMicros: 5}}}
+		st := api.BillingStatus{State: api.BillingOK}
+		var warned time.Time
+		for now := november; now.Before(november.Add(90 * day)); now = now.Add(time.Duration(1+random.IntN(72)) * time.Hour) {
+			switch random.IntN(30) {
+			case 0:
+				terms.DeleteAfterDays = random.Int64N(40)
+			case 1:
+				terms.GraceUntil = now.Add(time.Duration(random.IntN(100)) * time.Hour)
+			}
+			st = Dun(now, terms, s, st)
+			switch {
+			case st.DeleteWarnedAt == nil:
+				warned = time.Time{}
+			case warned.IsZero():
+				warned = now
+			}
+			if st.State != api.BillingDeleteDue {
+				continue
+			}
+			deleted++
+			if terms.DeleteAfterDays == 0 || warned.IsZero() || now.Sub(warned) < DeleteNotice || now.Before(november.Add(time.Duration(*terms.SuspendAfterDays+terms.DeleteAfterDays)*day)) {
+				t.Fatalf("%s: %+v by %+v, warned at %s", now, st, terms, warned)
+			}
+		}
+	}
+	if deleted == 0 {
+		t.Error("nothing is ever deleted")
+	}
+}
+
+// Until the moment that NextDun names Dun says the same.
+func TestNextDun(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	changed := 0
+	for range 5000 {
+		now := november
+		terms := api.OrganizationBilling{Mode: []api.BillingMode{api.BillingInvoice, api.BillingPrepaid}[random.IntN(2)],
+			StopAfterDays: api.Setting(random.Int64N(4)), SuspendAfterDays: api.Setting(random.Int64N(6)), DeleteAfterDays: random.Int64N(4)}
+		if random.IntN(2) == 0 {
+			terms.GraceUntil = now.Add(time.Duration(random.IntN(20)-5) * day / 2)
+		}
+		s := Standing{BalanceMicros: random.Int64N(3) - 1}
+		was := api.BillingStatus{State: api.BillingOK}
+		begun := now.Add(-time.Duration(random.IntN(20)) * day / 3)
+		if terms.Mode == api.BillingInvoice {
+			s.Open = []api.OpenInvoice{{Number: "INV-000001", DueAt: begun.Add(3 * day), LeftMicros: 5}}
+		} else if random.IntN(2) == 0 {
+			was.ExhaustedAt = &begun
+		}
+		st := Dun(now, terms, s, was)
+		next := NextDun(now, terms, s, st)
+		last := now.Add(30 * day)
+		if !next.IsZero() {
+			last = next.Add(-1)
+		}
+		for at := now; ; at = at.Add(day / 6) {
+			if at.After(last) {
+				at = last
+			}
+			if got := Dun(at, terms, s, st); got.State != st.State || got.Message != st.Message || (got.DeleteAt == nil) != (st.DeleteAt == nil) {
+				t.Fatalf("%+v, %+v: %+v, but at %s %+v; the next look is at %s", terms, s, st, at, got, next)
+			}
+			if at.Equal(last) {
+				break
+			}
+		}
+		if !next.IsZero() && Dun(next, terms, s, st).State != st.State {
+			changed++
+		}
+	}
+	if changed < 1000 {
+		t.Errorf("it changes at %d moments", changed)
+	}
+}
+
+// Zero is zero: at once, and no warning; what says nothing has its default.
+func TestZeroIsZero(t *testing.T) {
+	now := november
+	zero := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid, SuspendAfterDays: api.Setting(0), WarnMicros: api.Setting(0), DueDays: api.Setting(0)}, now)
+	if *zero.SuspendAfterDays != 0 || *zero.WarnMicros != 0 || *zero.DueDays != 0 {
+		t.Errorf("0 was made %d, %d, %d", *zero.SuspendAfterDays, *zero.WarnMicros, *zero.DueDays)
+	}
+	silent := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingPrepaid}, now)
+	if *silent.SuspendAfterDays != 1 || *silent.WarnMicros != api.DefaultWarnMicros || *silent.DueDays != api.DefaultDueDays {
+		t.Errorf("defaults %d, %d, %d", *silent.SuspendAfterDays, *silent.WarnMicros, *silent.DueDays)
+	}
+	invoiced := api.DefaultBilling(nil, &api.OrganizationBilling{Mode: api.BillingInvoice, StopAfterDays: api.Setting(0), SuspendAfterDays: api.Setting(0)}, now)
+	due := Standing{BalanceMicros: -5, Open: []api.OpenInvoice{{Number: "INV-000001", DueAt: now, LeftMicros: 5}}}
+	for name, c := range map[string]struct {
+		terms *api.OrganizationBilling
+		s     Standing
+		want  api.BillingState
+	}{
+		"used up, at once":      {zero, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingSuspended},
+		"almost, no warning":    {zero, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingOK},
+		"almost, the default":   {silent, Standing{BalanceMicros: 5, UnbilledMicros: 4}, api.BillingWarn},
+		"used up, the default":  {silent, Standing{BalanceMicros: 5, UnbilledMicros: 5}, api.BillingStop},
+		"an invoice, at once":   {invoiced, due, api.BillingSuspended},
+		"stored without a word": {&api.OrganizationBilling{Mode: api.BillingInvoice}, due, api.BillingWarn},
+	} {
+		if got := Dun(now, *c.terms, c.s, api.BillingStatus{}).State; got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package invoice
+
+import (
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Credit is the credit note that was asked for, with the taxes that follow its
+// lines; earlier are those that the invoice has already. Errors are *api.Error.
+func Credit(asked api.CreditNoteSpec, inv api.Invoice, earlier []api.CreditNote) (api.CreditNoteSpec, error) {
+	left := map[string]int64{}
+	var order []api.InvoiceLine
+	for _, l := range inv.Spec.Lines {
+		left[l.ID] = l.AmountMicros
+		order = append(order, l)
+	}
+	for _, n := range earlier {
+		for _, l := range n.Spec.Lines {
+			left[l.Line] -= l.AmountMicros
+		}
+	}
+	out := asked
+	out.Invoice, out.Seller, out.Currency = api.InvoiceID(inv.Meta.ID), inv.Spec.Seller, inv.Spec.Currency
+	out.Lines, out.TotalMicros = nil, 0
+	if len(asked.Lines) == 0 {
+		for _, l := range order {
+			if left[l.ID] > 0 {
+				out.Lines = append(out.Lines, api.CreditLine{Line: l.ID, AmountMicros: left[l.ID]})
+			}
+		}
+	} else {
+		wanted := map[string]int64{}
+		for _, c := range asked.Lines {
+			wanted[c.Line] = c.AmountMicros
+		}
+		if err := withTaxes(wanted, left, order); err != nil {
+			return out, err
+		}
+		for _, l := range order {
+			if wanted[l.ID] == 0 {
+				continue
+			}
+			out.Lines = append(out.Lines, api.CreditLine{Line: l.ID, AmountMicros: wanted[l.ID]})
+			delete(wanted, l.ID)
+		}
+		for line := range wanted {
+			return out, api.Errorf(api.CodeInvalid, "invoice %s has no line %s", inv.Spec.Number, line).At("spec.lines").WithHint("`basalt invoice show %s` lists them", inv.Meta.Name)
+		}
+	}
+	if len(out.Lines) == 0 {
+		return out, api.Errorf(api.CodeState, "nothing is left of invoice %s to credit", inv.Spec.Number)
+	}
+	for _, l := range out.Lines { // each is of a line, and together no more than the invoice's positive ones
+		out.TotalMicros += l.AmountMicros
+	}
+	return out, nil
+}
+
+// withTaxes refuses more than is left of a line, and adds the taxes' part.
+func withTaxes(wanted, left map[string]int64, order []api.InvoiceLine) error {
+	net := int64(0)
+	for _, l := range order {
+		n, ok := wanted[l.ID]
+		switch {
+		case !ok:
+			continue
+		case l.Kind == api.LineTax:
+			return api.Errorf(api.CodeInvalid, "line %s is a tax: it follows the lines that it is on", l.ID).At("spec.lines")
+		case n > left[l.ID]:
+			return api.Errorf(api.CodeState, "line %s has %d millionths left, not %d", l.ID, max(0, left[l.ID]), n).At("spec.lines").
+				WithHint("credit no more than is left of it")
+		case l.Kind != api.LineLate: // whose tax has a line of its own
+			net += n
+		}
+	}
+	for _, l := range order {
+		if l.Kind != api.LineTax {
+			continue
+		}
+		tax, err := tariff.Share(net, l.BasisPoints)
+		if err != nil {
+			return api.Errorf(api.CodeTooLarge, "the tax %s: %v", l.Name, err)
+		}
+		if tax = min(tax, left[l.ID]); tax > 0 {
+			wanted[l.ID] = tax
+		}
+	}
+	return nil
+}
+
+// Credited makes the commands of a credit note under its seller's next number,
+// in one batch with the series: two at once cannot both count what is left.
+func Credited(note api.CreditNoteSpec, id string, org api.OrganizationID, series api.SeriesSpec, revision int64) []api.Command {
+	series.Seller = note.Seller
+	series.CreditNotes++
+	note.Number = api.DocumentNumber(api.CreditNoteNumbers, series.CreditNotes)
+	return []api.Command{
+		{Op: api.OpPutSpec, Kind: api.KindCreditNote, ID: id, Name: api.DocumentName(note.Number), Organization: string(org), Data: api.Encode(note),
+			Claims: []string{documentClaim(note.Seller, note.Number)}},
+		numbered(series, revision),
+	}
+}

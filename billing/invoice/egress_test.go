@@ -1,0 +1,37 @@
+package invoice
+
+import (
+	"encoding/csv"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/report"
+)
+
+// What is sent out is charged by the GiB beyond what is included, whatever it
+// was sent by, and is of networking.
+func TestEgressIsCharged(t *testing.T) {
+	all := []api.Use{useAt(october, "fip-1", api.MeterEgress, 80*gib), useAt(october, "rtr-1", api.MeterEgress, 40*gib+gib/2)}
+	p := invoice(t, pricebook.Default(), october, november, all)
+	if want := int64(20.5 * cent / 2); p.TotalMicros != want {
+		t.Errorf("%d micros, want %d", p.TotalMicros, want)
+	}
+	var out strings.Builder
+	if err := report.WriteFOCUS(&out, p); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatal(rows, err)
+	}
+	last := func(name string) string { return rows[3][slices.Index(rows[0], name)] }
+	for name, want := range map[string]string{"BilledCost": "0.1025", "ServiceCategory": "Networking", "PricingUnit": "GiB sent out", "PricingQuantity": "20.5",
+		"ResourceId": "rtr-1", "SkuId": "egress-bytes", "ConsumedUnit": "egress-bytes"} {
+		if got := last(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

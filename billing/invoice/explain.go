@@ -1,0 +1,71 @@
+package invoice
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Explaining rates use as Rating does and keeps the hours of one line.
+type Explaining struct {
+	*Rating
+	question api.InvoiceQuestion
+	hours    []api.InvoiceHour
+}
+
+// NewExplaining of a line, or of the lines that it is the sum of. Errors are
+// *api.Error.
+func NewExplaining(q api.InvoiceQuestion, prices pricebook.Schedule, of ...string) (*Explaining, error) {
+	r, err := NewRating(q.Organization, prices, q.From, q.To)
+	if err != nil {
+		return nil, err
+	}
+	e := &Explaining{Rating: r, question: q}
+	known := map[tariff.Key]bool{} // whether the line is of it
+	r.rater.Piece = func(p tariff.Piece) {
+		is, ok := known[p.Key]
+		if !ok {
+			id := lineID(api.LineUsage, p.Key)
+			is = id == q.Line || slices.Contains(of, id)
+			known[p.Key] = is
+		}
+		if is && (q.Hour.IsZero() || p.Hour.Equal(q.Hour)) {
+			e.hour(p.Hour, p.Quantity)
+		}
+	}
+	return e, nil
+}
+
+// hour adds to the hour that is counted: they come in order.
+func (e *Explaining) hour(at time.Time, q api.Quantity) {
+	if n := len(e.hours); n > 0 && e.hours[n-1].Hour.Equal(at) {
+		e.hours[n-1].Quantity = e.hours[n-1].Quantity.Plus(q)
+		return
+	}
+	e.hours = append(e.hours, api.InvoiceHour{Hour: at, Quantity: q})
+}
+
+// Hours of the line, after all use of the period was added. Errors are *api.Error.
+func (e *Explaining) Hours() ([]api.InvoiceHour, error) {
+	err := e.shares.flush(e.book, e.rater.Add)
+	return e.hours, err
+}
+
+// Explanation of the line, after all use of the period was added; CodeNotFound
+// when the invoice has none of that id.
+func (e *Explaining) Explanation() (api.InvoiceExplanation, error) {
+	p, err := e.Invoice()
+	if err != nil {
+		return api.InvoiceExplanation{}, err
+	}
+	for _, l := range p.Lines {
+		if l.ID == e.question.Line {
+			return api.InvoiceExplanation{Line: l, Hours: e.hours}, nil
+		}
+	}
+	return api.InvoiceExplanation{}, api.Errorf(api.CodeNotFound, "the invoice of this period has no line %s", e.question.Line).
+		At("line").WithHint("`basalt invoice preview` of the same period lists them")
+}

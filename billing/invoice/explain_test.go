@@ -1,0 +1,53 @@
+package invoice
+
+import (
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+)
+
+// The hours that lines say they are made of are all use, and of each line as
+// much as it has.
+func TestExplain(t *testing.T) {
+	spec := pricebook.Default()
+	spec.Prices[0].Tiers = []api.PriceTier{{UpTo: 1}, {UpTo: 2, PriceMicros: 7}}
+	spec.Commitments = []api.Commitment{{Meter: api.MeterGPU, Quantity: 1, Per: 5}}
+	var all []api.Use
+	for h := range 5 {
+		for _, m := range []api.Meter{api.MeterGPU, api.MeterVCPU} {
+			all = append(all, useAt(october.Add(time.Duration(h)*time.Hour), "ins-1", m, 2000))
+		}
+	}
+	p := invoice(t, spec, october, november, all)
+	if len(p.Lines) != 6 {
+		t.Fatalf("%+v", p.Lines)
+	}
+	for _, l := range p.Lines {
+		e, err := NewExplaining(api.InvoiceQuestion{Organization: "org-1", From: october, To: november, Line: l.ID}, pricebook.Always(spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range all {
+			if err := e.Add(u); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := e.Explanation()
+		sum := api.Quantity{}
+		for _, h := range got.Hours {
+			sum = sum.Plus(h.Quantity)
+		}
+		if err != nil || got.Line != l || l.Kind == api.LineUsage && (sum != l.Quantity || !got.Hours[0].Hour.Equal(l.From)) || l.Kind != api.LineUsage && len(got.Hours) > 0 {
+			t.Errorf("%+v is explained by %+v, %v", l, got, err)
+		}
+	}
+	e, err := NewExplaining(api.InvoiceQuestion{From: october, To: november, Line: "line-x"}, pricebook.Always(spec))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Explanation(); api.CodeOf(err) != api.CodeNotFound {
+		t.Error(err)
+	}
+}

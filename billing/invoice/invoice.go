@@ -1,0 +1,139 @@
+package invoice
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/pricebook"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Rating makes an organization's invoice of its use.
+type Rating struct {
+	organization api.OrganizationID
+	book         tariff.Book
+	from, to     time.Time
+	rater        *tariff.Rater
+	shares       shares
+	names        map[string]*named
+}
+
+// named is what a resource was called last.
+type named struct {
+	name string
+	at   time.Time
+}
+
+// NewRating of the hours that begin in a period. Errors are *api.Error.
+func NewRating(org api.OrganizationID, prices pricebook.Schedule, from, to time.Time) (*Rating, error) {
+	return NewRatingSoFar(org, prices, from, to, to)
+}
+
+// NewRatingSoFar is of the hours that begin before now, of a period that goes on
+// until to: commitments are those of the whole period.
+func NewRatingSoFar(org api.OrganizationID, prices pricebook.Schedule, from, now, to time.Time) (*Rating, error) {
+	if !from.Before(now) || to.Before(now) {
+		return nil, api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to")
+	}
+	book, err := prices.Tariff(from, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := book.Validate(); err != nil {
+		return nil, err
+	}
+	r := &Rating{organization: org, book: book, from: from.UTC(), to: now.UTC(), rater: tariff.NewRater(book), names: map[string]*named{}}
+	return r, nil
+}
+
+// Add use of the period, in the order of api.Use.Compare. Errors are *api.Error:
+// CodeState when a meter that was used has no price, CodeInvalid for use that
+// cannot be, is of another period or comes out of order.
+func (r *Rating) Add(u api.Use) error {
+	if u.Hour.Before(r.from) || !u.Hour.Before(r.to) {
+		return api.Errorf(api.CodeInvalid, "use in the hour of %s is of another period", u.Hour)
+	}
+	n := r.names[u.Resource]
+	if n == nil {
+		n = &named{}
+		r.names[u.Resource] = n
+	}
+	if !n.at.After(u.NamedAt) {
+		n.name, n.at = u.ResourceName, u.NamedAt
+	}
+	return r.shares.add(u, r.book, r.rater.Add)
+}
+
+// Invoice of all that was added; its total is the sum of its lines.
+func (r *Rating) Invoice() (api.InvoicePreview, error) {
+	if err := r.shares.flush(r.book, r.rater.Add); err != nil {
+		return api.InvoicePreview{}, err
+	}
+	st, err := r.rater.Statement(r.from, r.to)
+	if err != nil {
+		return api.InvoicePreview{}, err
+	}
+	p := api.InvoicePreview{Organization: r.organization, Currency: st.Currency, From: st.From, To: st.To,
+		TotalMicros: st.TotalMicros, Lines: make([]api.InvoiceLine, 0, len(st.Charges)+len(st.Fees)+len(st.Levies)+1)}
+	for _, c := range st.Charges {
+		p.Lines = append(p.Lines, r.usage(c))
+	}
+	for i, f := range st.Fees {
+		l := api.InvoiceLine{ID: lineID(api.LineCommitment, i), Kind: api.LineCommitment, Meter: f.Meter,
+			Quantity: f.Quantity, Per: f.Per, PriceMicros: f.PriceMicros, Unit: r.unitOf(f.Meter, f.Per), AmountMicros: f.FeeMicros}
+		if f.From.After(r.from) || f.Until.Before(r.to) { // it is of a part of the period
+			l.From, l.To = f.From.UTC(), f.Until.UTC()
+		}
+		p.Lines = append(p.Lines, l)
+	}
+	if st.TopUpMicros > 0 {
+		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineMinimum, 0), Kind: api.LineMinimum, AmountMicros: st.TopUpMicros})
+	}
+	for i, l := range st.Levies {
+		p.Lines = append(p.Lines, api.InvoiceLine{ID: lineID(api.LineTax, i), Kind: api.LineTax, Name: l.Name, BasisPoints: l.BasisPoints, AmountMicros: l.AmountMicros})
+	}
+	return p, nil
+}
+
+func (r *Rating) usage(c tariff.Charge) api.InvoiceLine {
+	rate, name := r.book.Rates[c.Rate], ""
+	if n := r.names[c.Resource]; n != nil {
+		name = n.name
+	}
+	l := api.InvoiceLine{
+		ID: lineID(api.LineUsage, c.Key), Kind: api.LineUsage, Project: api.ProjectID(c.Project), Meter: c.Meter,
+		Resource: c.Resource, ResourceName: name, From: c.First, To: c.Last.Add(time.Hour),
+		Quantity: c.Quantity, Per: c.Per, PriceMicros: c.PriceMicros, Unit: rate.Unit, Where: rate.Where, Committed: c.Tier == tariff.Committed,
+		DiscountMicros: c.OffMicros, AmountMicros: c.AmountMicros - c.OffMicros,
+	}
+	if len(rate.Tiers) > 1 && !l.Committed {
+		l.Tier = c.Tier + 1
+	}
+	if c.Discount >= 0 {
+		l.BasisPoints = r.book.Discounts[c.Discount].BasisPoints
+	}
+	return l
+}
+
+// unitOf is what per units of a meter are called, where a price says so.
+func (r *Rating) unitOf(m api.Meter, per int64) string {
+	for _, p := range r.book.Rates {
+		if p.Meter == m && p.Per == per {
+			return p.Unit
+		}
+	}
+	return ""
+}
+
+// lineID names what a line is of, by the same prices always alike.
+func lineID(kind api.InvoiceLineKind, of any) string {
+	raw, err := json.Marshal([]any{kind, of})
+	if err != nil {
+		panic(err) // strings and integers
+	}
+	sum := sha256.Sum256(raw)
+	return "line-" + hex.EncodeToString(sum[:6])
+}

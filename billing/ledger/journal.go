@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Documents are what an organization was sent and has paid. They never change,
+// and the ledger is made of them: there is nothing beside them that could say
+// something else.
+type Documents struct {
+	Invoices    []api.Invoice
+	CreditNotes []api.CreditNote
+	Payments    []api.Payment
+}
+
+// Journal is the documents as transactions, from the oldest.
+func (d Documents) Journal() ([]Transaction, error) {
+	var all []Transaction
+	invoices := map[api.InvoiceID]api.Invoice{}
+	for _, inv := range d.Invoices {
+		invoices[api.InvoiceID(inv.Meta.ID)] = inv
+		all = append(all, OfInvoice(inv))
+	}
+	for _, n := range d.CreditNotes {
+		inv, ok := invoices[n.Spec.Invoice]
+		if !ok {
+			return nil, api.Errorf(api.CodeInternal, "credit note %s is of no invoice", n.Meta.Name)
+		}
+		all = append(all, OfCreditNote(n, inv))
+	}
+	for _, p := range d.Payments {
+		all = append(all, OfPayment(p))
+	}
+	slices.SortFunc(all, func(a, b Transaction) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	return all, nil
+}
+
+// Ledgers are the journal, posted: one for each currency.
+func Ledgers(journal []Transaction) (map[string]*Ledger, error) {
+	out := map[string]*Ledger{}
+	for _, t := range journal {
+		if out[t.Currency] == nil {
+			out[t.Currency] = NewLedger(t.Currency)
+		}
+		if err := out[t.Currency].Post(t); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// OfInvoice is an invoice as a transaction: the organization owes what each
+// meter earned, what was missing to the minimum, and taxes.
+func OfInvoice(inv api.Invoice) Transaction {
+	return transaction(inv.Meta, inv.Spec.Currency, "invoice "+inv.Spec.Number, func(add func(Account, int64)) {
+		for _, l := range inv.Spec.Lines {
+			add(creditOf(l), l.AmountMicros)
+		}
+	})
+}
+
+// OfCreditNote takes back what its invoice's lines have earned.
+func OfCreditNote(n api.CreditNote, inv api.Invoice) Transaction {
+	of := map[string]Account{}
+	for _, l := range inv.Spec.Lines {
+		of[l.ID] = creditOf(l)
+	}
+	return transaction(n.Meta, n.Spec.Currency, fmt.Sprintf("credit note %s on %s", n.Spec.Number, inv.Spec.Number), func(add func(Account, int64)) {
+		for _, l := range n.Spec.Lines {
+			add(of[l.Line], -l.AmountMicros)
+		}
+	})
+}
+
+// OfPayment moves what is owed into cash, or back.
+func OfPayment(p api.Payment) Transaction {
+	return transaction(p.Meta, p.Spec.Currency, fmt.Sprintf("%s %s", p.Spec.Type, p.Spec.Reference), func(add func(Account, int64)) {
+		if p.Spec.Type == api.PaymentOut {
+			add(Cash, p.Spec.AmountMicros)
+			return
+		}
+		add(Cash, -p.Spec.AmountMicros)
+	})
+}
+
+// transaction of the organization with other accounts: what is added is owed.
+func transaction(m api.Meta, currency, memo string, amounts func(add func(Account, int64))) Transaction {
+	t := Transaction{ID: m.ID, At: m.CreatedAt, Currency: currency, Memo: memo}
+	sums := map[Account]int64{}
+	amounts(func(a Account, micros int64) { sums[a] += micros }) // no more than the total, which fits
+	owes := Receivable(api.OrganizationID(m.Organization))
+	for _, a := range slices.Sorted(maps.Keys(sums)) {
+		switch micros := sums[a]; {
+		case micros > 0:
+			t.Entries = append(t.Entries, Entry{Debit: owes, Credit: a, Micros: micros})
+		case micros < 0:
+			t.Entries = append(t.Entries, Entry{Debit: a, Credit: owes, Micros: -micros})
+		}
+	}
+	return t
+}
+
+// creditOf is where a line's amount goes.
+func creditOf(l api.InvoiceLine) Account {
+	switch {
+	case l.Meter != "":
+		return Revenue(l.Meter)
+	case l.Name != "":
+		return Account("tax/" + l.Name)
+	}
+	return "revenue/minimum"
+}

@@ -1,0 +1,110 @@
+package ledger
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Account of the ledger: "receivable/org-1", "revenue/gpu-nanoseconds", "cash".
+type Account string
+
+// Cash is where payments come in.
+const Cash Account = "cash"
+
+// Receivable is what an organization owes; less than nothing: it has paid in
+// advance.
+func Receivable(org api.OrganizationID) Account { return Account("receivable/" + string(org)) }
+
+// Revenue is what was earned with a meter.
+func Revenue(m api.Meter) Account { return Account("revenue/" + string(m)) }
+
+// Entry moves micros: it debits one account and credits another by the same
+// amount, so that whatever is made of entries is balanced.
+type Entry struct {
+	Debit, Credit Account
+	Micros        int64 // more than 0
+}
+
+// Transaction is entries that count together, once per ID.
+type Transaction struct {
+	ID       string
+	At       time.Time
+	Currency string
+	Memo     string
+	Entries  []Entry // in the order of their accounts
+}
+
+// Ledger is the balances of one currency, made by replaying transactions.
+type Ledger struct {
+	currency string
+	posted   map[string]Transaction
+	balances map[Account]int64 // debits minus credits
+}
+
+// NewLedger is an empty one.
+func NewLedger(currency string) *Ledger {
+	return &Ledger{currency: currency, posted: map[string]Transaction{}, balances: map[Account]int64{}}
+}
+
+// errTooLarge: more micros than an int64 holds, some nine million millions of
+// the currency.
+var errTooLarge = errors.New("the amount is too large")
+
+// Post counts a transaction. The same one again changes nothing; another one
+// of the same ID is refused (CodeConflict), as is one that cannot be
+// (CodeInvalid), with nothing of it counted.
+func (l *Ledger) Post(t Transaction) error {
+	if was, ok := l.posted[t.ID]; ok {
+		if !was.equal(t) {
+			return api.Errorf(api.CodeConflict, "transaction %s was posted with other entries", t.ID)
+		}
+		return nil
+	}
+	if t.ID == "" || t.Currency != l.currency {
+		return api.Errorf(api.CodeInvalid, "transaction %q in %q does not belong in this ledger", t.ID, t.Currency)
+	}
+	next := map[Account]int64{}
+	balance := func(a Account) int64 {
+		if b, ok := next[a]; ok {
+			return b
+		}
+		return l.balances[a]
+	}
+	for _, e := range t.Entries {
+		if e.Micros <= 0 || e.Debit == "" || e.Credit == "" || e.Debit == e.Credit {
+			return api.Errorf(api.CodeInvalid, "transaction %s: an entry cannot be", t.ID)
+		}
+		debit, credit := balance(e.Debit)+e.Micros, balance(e.Credit)-e.Micros
+		if debit < balance(e.Debit) || credit > balance(e.Credit) {
+			return api.Errorf(api.CodeTooLarge, "transaction %s: %v", t.ID, errTooLarge)
+		}
+		next[e.Debit], next[e.Credit] = debit, credit
+	}
+	for a, b := range next {
+		l.balances[a] = b
+	}
+	t.Entries = slices.Clone(t.Entries)
+	l.posted[t.ID] = t
+	return nil
+}
+
+func (t Transaction) equal(u Transaction) bool {
+	return t.ID == u.ID && t.Currency == u.Currency && t.At.Equal(u.At) && t.Memo == u.Memo && slices.Equal(t.Entries, u.Entries)
+}
+
+// Balance of an account, in micros: debits minus credits, so that what is owed
+// is positive and what was earned negative.
+func (l *Ledger) Balance(a Account) int64 { return l.balances[a] }
+
+// Accounts that were ever used, sorted.
+func (l *Ledger) Accounts() []Account {
+	var out []Account
+	for a := range l.balances {
+		out = append(out, a)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,156 @@
+package pricebook
+
+import (
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/billing/tariff"
+)
+
+// Tariff is the prices of a period as package tariff calculates with them. Where
+// the same price, commitment or discount stands in editions that follow each
+// other it is one: an invoice has no second line for what has not changed.
+// Errors are *api.Error.
+func (s Schedule) Tariff(from, to time.Time) (tariff.Book, error) {
+	all, err := s.within(from, to)
+	if err != nil {
+		return tariff.Book{}, err
+	}
+	last := all[len(all)-1]
+	b := tariff.Book{Currency: last.spec.Currency}
+	m := merger{book: &b}
+	var minimum part
+	for i, e := range all {
+		if i == 0 || !slices.Equal(all[i-1].spec.Taxes, e.spec.Taxes) {
+			m.epoch = i
+			for _, t := range e.spec.Taxes {
+				b.Taxes = append(b.Taxes, tariff.Tax{Name: t.Name, BasisPoints: t.BasisPoints, Epoch: i})
+			}
+		}
+		m.prices(e)
+		m.commitments(e)
+		m.discounts(e)
+		minimum.add(e.spec.MinimumMicros, e.end(to).Sub(later(e.force.From, from)))
+	}
+	b.MinimumMicros = minimum.of(to.Sub(from))
+	return b, m.fees(from, to)
+}
+
+// merger puts editions together.
+type merger struct {
+	book  *tariff.Book
+	epoch int
+	// commits are as asked for; fees makes of them what the period has.
+	commits []commitment
+}
+
+type commitment struct {
+	api.Commitment
+	force tariff.Force
+	epoch int
+}
+
+func (m *merger) prices(e edition) {
+	for _, p := range e.spec.Prices {
+		r := tariff.Rate{Meter: p.Meter, Where: p.Where, From: p.From, Force: e.force, Per: p.Per, Unit: p.Unit, Epoch: m.epoch}
+		for _, t := range p.Tiers {
+			r.Tiers = append(r.Tiers, tariff.Tier{UpTo: t.UpTo, PriceMicros: t.PriceMicros})
+		}
+		r.Tiers = append(r.Tiers, tariff.Tier{PriceMicros: p.PriceMicros})
+		i := slices.IndexFunc(m.book.Rates, func(was tariff.Rate) bool {
+			return follows(was.Force, r.Force) && was.Meter == r.Meter && was.Where == r.Where && was.From.Equal(r.From) && was.Per == r.Per &&
+				was.Unit == r.Unit && was.Epoch == r.Epoch && slices.Equal(was.Tiers, r.Tiers)
+		})
+		if i >= 0 {
+			m.book.Rates[i].Force.Until = r.Force.Until
+			continue
+		}
+		m.book.Rates = append(m.book.Rates, r)
+	}
+}
+
+func (m *merger) commitments(e edition) {
+	for _, c := range e.spec.Commitments {
+		i := slices.IndexFunc(m.commits, func(was commitment) bool {
+			return follows(was.force, e.force) && was.Commitment == c && was.epoch == m.epoch
+		})
+		if i >= 0 {
+			m.commits[i].force.Until = e.force.Until
+			continue
+		}
+		m.commits = append(m.commits, commitment{c, e.force, m.epoch})
+	}
+}
+
+func (m *merger) discounts(e edition) {
+	for _, d := range e.spec.Discounts {
+		next := tariff.Discount{Meters: d.Meters, BasisPoints: d.BasisPoints, From: d.From, Until: d.Until, Force: e.force}
+		i := slices.IndexFunc(m.book.Discounts, func(was tariff.Discount) bool {
+			return follows(was.Force, next.Force) && was.BasisPoints == d.BasisPoints && was.From.Equal(d.From) && was.Until.Equal(d.Until) && slices.Equal(was.Meters, d.Meters)
+		})
+		if i >= 0 {
+			m.book.Discounts[i].Force.Until = next.Force.Until
+			continue
+		}
+		m.book.Discounts = append(m.book.Discounts, next)
+	}
+}
+
+// fees makes commitments of the period: those that hold in a part of it are for
+// that part of what they are in a whole one.
+func (m *merger) fees(from, to time.Time) error {
+	for _, c := range m.commits {
+		begin, end := later(later(c.From, c.force.From), from), sooner(sooner(c.Until, c.force.Until), to)
+		if !begin.Before(end) {
+			continue
+		}
+		held, whole := end.Sub(begin), to.Sub(from)
+		quantity := prorated(api.Product(c.Quantity, c.Per), held, whole)
+		fee, err := tariff.Prorated(api.Product(c.Quantity, c.PriceMicros), held, whole)
+		if err != nil {
+			return api.Errorf(api.CodeTooLarge, "the commitment to %s: %v", c.Meter, err)
+		}
+		m.book.Commitments = append(m.book.Commitments, tariff.Commitment{Meter: c.Meter, Quantity: quantity, Per: c.Per, PriceMicros: c.PriceMicros,
+			FeeMicros: fee, From: begin, Until: end, Epoch: c.epoch})
+	}
+	return nil
+}
+
+// follows reports whether one begins where the other ends.
+func follows(was, next tariff.Force) bool { return !was.Until.IsZero() && was.Until.Equal(next.From) }
+
+// later of two moments; zero is before all.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// sooner of two moments; a zero a is after all.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// withTiers gives the GPU time of the tiers that a book has no price for that of
+// the standard tier.
+func withTiers(s api.PriceBookSpec) api.PriceBookSpec {
+	all := slices.Clone(s.Prices)
+	for _, m := range []api.Meter{api.MeterGPUPremium, api.MeterGPUBasic} {
+		if slices.ContainsFunc(s.Prices, func(p api.Price) bool { return p.Meter == m }) {
+			continue
+		}
+		for _, p := range s.Prices {
+			if p.Meter == api.MeterGPU {
+				p.Meter = m
+				all = append(all, p)
+			}
+		}
+	}
+	s.Prices = all
+	return s
+}

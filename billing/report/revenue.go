@@ -1,0 +1,196 @@
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// RevenueSum adds up what documents have earned, in whatever order they come.
+// Documents of other sellers and periods count nothing.
+type RevenueSum struct {
+	q      api.RevenueQuery
+	sums   map[revenueKey]*api.Revenue
+	totals map[string]*api.Revenue // by currency
+}
+
+type revenueKey struct{ Key, Currency string }
+
+// NewRevenueSum of a query.
+func NewRevenueSum(q api.RevenueQuery) (*RevenueSum, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	return &RevenueSum{q: q, sums: map[revenueKey]*api.Revenue{}, totals: map[string]*api.Revenue{}}, nil
+}
+
+func (r *RevenueSum) has(at time.Time) bool { return !at.Before(r.q.From) && at.Before(r.q.To) }
+
+// Keys of what is earned by no meter.
+const (
+	revenueMinimum = "minimum"
+	revenueTax     = "tax"
+)
+
+// key of a document's line, or of a document where meter is of no interest.
+func (r *RevenueSum) key(org string, at time.Time, l api.InvoiceLine) string {
+	switch {
+	case r.q.By == api.RevenueByOrganization:
+		return org
+	case r.q.By == api.RevenueByMonth:
+		return at.UTC().Format("2006-01")
+	case l.Meter != "":
+		return string(l.Meter)
+	case l.Name != "":
+		return revenueTax
+	}
+	return revenueMinimum
+}
+
+// both are the sum of a key, and the currency's.
+func (r *RevenueSum) both(key, currency string) [2]*api.Revenue {
+	k := revenueKey{key, currency}
+	if r.sums[k] == nil {
+		r.sums[k] = &api.Revenue{Key: key, Currency: currency}
+	}
+	if r.totals[currency] == nil {
+		r.totals[currency] = &api.Revenue{Currency: currency}
+	}
+	return [2]*api.Revenue{r.sums[k], r.totals[currency]}
+}
+
+// isTax says what is no revenue of the seller's: a line with a name, and no meter.
+func isTax(l api.InvoiceLine) bool { return l.Meter == "" && l.Name != "" }
+
+// AddInvoice counts an invoice where it was issued.
+func (r *RevenueSum) AddInvoice(inv api.Invoice) {
+	s := inv.Spec
+	if s.Seller != r.q.Seller || !r.has(s.IssuedAt) {
+		return
+	}
+	counted := map[*api.Revenue]bool{} // once in each sum that it is in
+	for _, l := range s.Lines {
+		for _, x := range r.both(r.key(inv.Meta.Organization, s.IssuedAt, l), s.Currency) {
+			if isTax(l) {
+				x.TaxMicros += l.AmountMicros
+			} else {
+				x.NetMicros += l.AmountMicros
+			}
+			if !counted[x] {
+				counted[x] = true
+				x.Invoices++
+			}
+		}
+	}
+}
+
+// WantsCreditNote reports whether a credit note counts, whose invoice is needed then.
+func (r *RevenueSum) WantsCreditNote(n api.CreditNote) bool {
+	return n.Spec.Seller == r.q.Seller && r.has(n.Spec.IssuedAt)
+}
+
+// AddCreditNote counts one on an invoice where the note was issued.
+func (r *RevenueSum) AddCreditNote(n api.CreditNote, inv api.Invoice) {
+	if !r.WantsCreditNote(n) {
+		return
+	}
+	of := map[string]api.InvoiceLine{}
+	for _, l := range inv.Spec.Lines {
+		of[l.ID] = l
+	}
+	for _, c := range n.Spec.Lines {
+		l := of[c.Line]
+		for _, x := range r.both(r.key(n.Meta.Organization, n.Spec.IssuedAt, l), n.Spec.Currency) {
+			x.CreditedMicros += c.AmountMicros
+			if isTax(l) {
+				x.TaxMicros -= c.AmountMicros
+			} else {
+				x.NetMicros -= c.AmountMicros
+			}
+		}
+	}
+}
+
+// AddPayment counts what was paid to a seller where it was received. No meter
+// is paid for by itself: by meter it is in the totals only.
+func (r *RevenueSum) AddPayment(p api.Payment, seller api.OrganizationID) {
+	s := p.Spec
+	if seller != r.q.Seller || !r.has(s.ReceivedAt) {
+		return
+	}
+	amount := s.AmountMicros
+	if s.Type == api.PaymentOut {
+		amount = -amount
+	}
+	if r.q.By == api.RevenueByMeter {
+		if r.totals[s.Currency] == nil {
+			r.totals[s.Currency] = &api.Revenue{Currency: s.Currency}
+		}
+		r.totals[s.Currency].PaidMicros += amount
+		return
+	}
+	for _, x := range r.both(r.key(p.Meta.Organization, s.ReceivedAt, api.InvoiceLine{}), s.Currency) {
+		x.PaidMicros += amount
+	}
+}
+
+// Page of the sums: months in their order, all else from the largest.
+func (r *RevenueSum) Page() (api.RevenuePage, error) {
+	page := api.RevenuePage{Items: []api.Revenue{}, Totals: []api.Revenue{}}
+	after, err := decodeRevenue(r.q.Continue)
+	if err != nil {
+		return page, err
+	}
+	var all []api.Revenue
+	for _, x := range r.sums {
+		if r.q.Continue == "" || r.compare(*x, after) > 0 {
+			all = append(all, *x)
+		}
+	}
+	slices.SortFunc(all, r.compare)
+	if len(all) > r.q.Limit {
+		all = all[:r.q.Limit]
+		page.Continue = encodeRevenue(all[len(all)-1])
+	}
+	page.Items = append(page.Items, all...)
+	for _, x := range r.totals {
+		page.Totals = append(page.Totals, *x)
+	}
+	slices.SortFunc(page.Totals, func(a, b api.Revenue) int { return cmp.Compare(a.Currency, b.Currency) })
+	return page, nil
+}
+
+func (r *RevenueSum) compare(a, b api.Revenue) int {
+	byKey := cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Currency, b.Currency))
+	if r.q.By == api.RevenueByMonth {
+		return byKey
+	}
+	return cmp.Or(cmp.Compare(b.NetMicros+b.TaxMicros, a.NetMicros+a.TaxMicros), byKey)
+}
+
+// encodeRevenue makes the last of a page its continue.
+func encodeRevenue(x api.Revenue) string {
+	raw, err := json.Marshal(api.Revenue{Key: x.Key, Currency: x.Currency, NetMicros: x.NetMicros, TaxMicros: x.TaxMicros})
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func decodeRevenue(s string) (x api.Revenue, err error) {
+	if s == "" {
+		return x, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(raw, &x)
+	}
+	if err != nil {
+		return api.Revenue{}, api.Errorf(api.CodeInvalid, "continue is not from a page of revenue").At("continue")
+	}
+	return x, nil
+}

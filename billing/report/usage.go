@@ -1,0 +1,144 @@
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Uses hands out use from an hour on, in the order of api.Use.Compare.
+type Uses func(from time.Time) iter.Seq2[api.Use, error]
+
+// place of a sum: pages are in the order of places.
+type place struct {
+	From     time.Time
+	Meter    api.Meter
+	Project  string
+	Resource string
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(p.From.Compare(q.From), cmp.Compare(p.Meter, q.Meter), cmp.Compare(p.Project, q.Project), cmp.Compare(p.Resource, q.Resource))
+}
+
+// sum of use at a place.
+type sum struct {
+	quantity api.Quantity
+	named    api.Use // the use that names the resource
+}
+
+// Usage is one page of sums. Errors are *api.Error, or those of uses.
+func Usage(q api.UsageQuery, uses Uses) (page api.UsagePage, err error) {
+	var after place
+	if q.Continue != "" {
+		if after, err = decodePlace(q.Continue); err != nil {
+			return page, err
+		}
+	}
+	from := q.From
+	if after.From.After(from) {
+		from = after.From
+	}
+	if _, _, err := span(q, from); err != nil {
+		return page, err
+	}
+	var at time.Time // the beginning of the span that is summed up
+	sums := map[place]sum{}
+	flush := func() (full bool) {
+		for _, p := range slices.SortedFunc(maps.Keys(sums), place.compare) {
+			if after != (place{}) && p.compare(after) <= 0 {
+				continue
+			}
+			if len(page.Items) == q.Limit {
+				page.Continue = encodePlace(last(page))
+				return true
+			}
+			_, to, _ := span(q, p.From)
+			page.Items = append(page.Items, api.UsageSum{From: p.From, To: to, Project: api.ProjectID(p.Project), Meter: p.Meter,
+				Resource: p.Resource, ResourceName: sums[p].named.ResourceName, Quantity: sums[p].quantity})
+		}
+		clear(sums)
+		return false
+	}
+	for u, err := range uses(from) {
+		if err != nil {
+			return api.UsagePage{}, err
+		}
+		if !q.Has(u) {
+			continue
+		}
+		begin, _, _ := span(q, u.Hour)
+		if !begin.Equal(at) && flush() {
+			return page, nil
+		}
+		at = begin
+		p := place{begin, u.Meter, u.Project, u.Resource}
+		s := sums[p]
+		s.quantity = s.quantity.Plus(api.Units(u.Quantity))
+		if !s.named.NamedAt.After(u.NamedAt) {
+			s.named = u
+		}
+		sums[p] = s
+	}
+	flush()
+	return page, nil
+}
+
+// span is the hours that are summed up with one, within the period.
+func span(q api.UsageQuery, hour time.Time) (from, to time.Time, err error) {
+	y, m, d := hour.UTC().Date()
+	switch q.By {
+	case api.ByHour:
+		from = hour.UTC().Truncate(time.Hour)
+		to = from.Add(time.Hour)
+	case api.ByDay:
+		from = time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+		to = from.AddDate(0, 0, 1)
+	case api.ByMonth:
+		from = time.Date(y, m, 1, 0, 0, 0, 0, time.UTC)
+		to = from.AddDate(0, 1, 0)
+	case api.ByTotal:
+		from, to = q.From, q.To
+	default:
+		return from, to, api.Errorf(api.CodeInvalid, "use cannot be summed by %q", q.By).At("by").WithHint("hour, day, month or total")
+	}
+	if from.Before(q.From) {
+		from = q.From
+	}
+	if to.After(q.To) {
+		to = q.To
+	}
+	return from.UTC(), to.UTC(), nil
+}
+
+func last(p api.UsagePage) place {
+	l := p.Items[len(p.Items)-1]
+	return place{l.From, l.Meter, string(l.Project), l.Resource}
+}
+
+// encodePlace makes a place a page's continue.
+func encodePlace(p place) string {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a time and strings
+	}
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func decodePlace(s string) (p place, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	if err != nil {
+		return place{}, api.Errorf(api.CodeInvalid, "continue is not from a page of usage").At("continue")
+	}
+	p.From = p.From.UTC()
+	return p, nil
+}
