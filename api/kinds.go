@@ -49,6 +49,7 @@ const (
 	KindUpgrade         Kind = "Upgrade"
 
 	KindService Kind = "Service"
+	KindSSHKey  Kind = "SSHKey"
 
 	// KindClusterCA is internal: what the cluster signs certificates with. The
 	// API neither shows nor takes it.
@@ -113,6 +114,7 @@ const (
 	ReadByAdmins                   // of its organization
 	ReadByPayers                   // admins, and who looks after the organization's bills
 	ReadBySellers                  // who has made it for a customer
+	ReadByOwner                    // the user whose it is
 )
 
 // KindInfo is what all parts of Basalt have to know of a kind: server, client,
@@ -194,6 +196,8 @@ var kinds = []KindInfo{
 	{Kind: KindService, Type: reflect.TypeFor[Service](), Path: "services", IDPrefix: "svc", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanPut | CanDelete, Readers: ReadBySellers, KeyScope: "services",
 		Quota: "services", Most: 50_000, Keeps: inOrganization, references: ofService},
 	{Kind: KindPriceBook, Type: reflect.TypeFor[PriceBook](), Path: "price-books", IDPrefix: "pb", Verbs: CanAll, Readers: ReadByAll, KeyScope: "billing"},
+	{Kind: KindSSHKey, Type: reflect.TypeFor[SSHKey](), Path: "ssh-keys", IDPrefix: "sshkey", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOwner,
+		Quota: "sshKeys", Most: 100_000, references: ofUser},
 	{Kind: KindUsageRecord, Type: reflect.TypeFor[UsageRecord](), Path: "usage-records", IDPrefix: "use", Scope: OfProject},
 	{Kind: KindIdentityProvider, Type: reflect.TypeFor[IdentityProvider](), Path: "identity-providers", IDPrefix: "idp", Verbs: CanAll, Readers: ReadByOperators, references: ofIdentityProvider},
 

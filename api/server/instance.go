@@ -13,8 +13,12 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, placeErr
 	}
 	want, app, appErr := h.fromApp(ctx, r.Body.Spec)
+	var keyErr error
+	if len(want.SSHKeys) <= api.MaxInstanceKeys { // more are refused below
+		want.SSHKeys, keyErr = h.authorizedKeys(ctx, want.SSHKeys, nil)
+	}
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
-	if err := api.Join(placeErr, appErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
+	if err := api.Join(placeErr, appErr, keyErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
 	}
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
@@ -102,6 +106,13 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	}
 	if s.UserData == "" { // nobody is shown it
 		s.UserData = old.Spec.UserData
+	}
+	if len(s.SSHKeys) <= api.MaxInstanceKeys {
+		keys, err := h.authorizedKeys(ctx, s.SSHKeys, old.Spec.SSHKeys)
+		if err != nil {
+			return s, err
+		}
+		s.SSHKeys = keys
 	}
 	s, err := h.sameApp(ctx, old.Spec, s)
 	if err != nil {

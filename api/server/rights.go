@@ -77,6 +77,7 @@ var kindRights = map[api.Kind]struct{ read, write roles }{
 	api.KindWebhook:          {read: admins, write: admins},
 	api.KindService:          {read: sellers, write: sellers},
 	api.KindPriceBook:        {read: viewers | billing, write: operators},
+	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing},
 	api.KindUsageRecord:      {read: viewers | billing},
 	api.KindIdentityProvider: {read: operators, write: operators},
 	api.KindLoadBalancer:     {read: viewers, write: members},
