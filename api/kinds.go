@@ -56,6 +56,12 @@ const (
 	KindClusterCA Kind = "ClusterCA"
 	// KindVolumeKeys is internal: what wraps the keys of encrypted volumes.
 	KindVolumeKeys Kind = "VolumeKeys"
+	// KindSSHAuthority is internal: the SSH gateway's host key, and the CA whose
+	// certificates it signs in to guests with.
+	KindSSHAuthority Kind = "SSHAuthority"
+	// KindSSHGuest is internal: the host key that an instance is known by, and who was
+	// in it last.
+	KindSSHGuest Kind = "SSHGuest"
 	// KindCephKeys is internal: the keys of Ceph's daemons and clients.
 	KindCephKeys Kind = "CephKeys"
 	// KindSession is internal: the API shows a user his own.
@@ -240,6 +246,8 @@ var kinds = []KindInfo{
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},
 	{Kind: KindClusterCA, IDPrefix: "ca"},
 	{Kind: KindVolumeKeys, IDPrefix: "volumekeys"},
+	{Kind: KindSSHAuthority, IDPrefix: "sshauthority"},
+	{Kind: KindSSHGuest, IDPrefix: "sshguest"},
 	{Kind: KindCephKeys, IDPrefix: "cephkeys"},
 	{Kind: KindOVN, IDPrefix: "ovn"},
 	{Kind: KindChassis, IDPrefix: "chassis"},
