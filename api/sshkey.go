@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxSSHKeys of one user.
 const MaxSSHKeys = 100
@@ -29,3 +32,10 @@ func ValidateSSHKey(s SSHKeySpec, now time.Time) error {
 // WithoutSSH reports whether nobody was given a way into a new instance: no key, and
 // no user data, which may set a password. An app brings its own user data.
 func WithoutSSH(s InstanceSpec) bool { return len(s.SSHKeys) == 0 && s.UserData == "" }
+
+// AuthorityLine is the line of authorized_keys by which a guest lets in who has a
+// certificate of the SSH gateway's CA for this instance: its principal is the
+// instance's ID (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+func AuthorityLine(ca string, id InstanceID) string {
+	return fmt.Sprintf("cert-authority,principals=%q %s basalt-ssh-gateway", string(id), ca)
+}

@@ -1212,6 +1212,24 @@ type InstanceAssignment struct {
 // InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
 type InstanceCondition = Condition
 
+// InstanceConnection defines model for InstanceConnection.
+type InstanceConnection struct {
+	// Addresses Floating IPs that reach it.
+	Addresses []string `json:"addresses"`
+
+	// Gateway The cluster's SSH gateway; every node has it.
+	Gateway *SSHGateway `json:"gateway,omitempty"`
+
+	// Target User name at the SSH gateway: project/instance.
+	Target string `json:"target,omitempty,omitzero"`
+
+	// User As whom to sign in: its image or app says so. Empty: unknown.
+	User string `json:"user"`
+
+	// WithoutKey It was created without SSH keys and without user data: nobody can sign in to it but through the SSH gateway.
+	WithoutKey bool `json:"withoutKey,omitempty,omitzero"`
+}
+
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
 	At time.Time `json:"at"`
@@ -2437,6 +2455,19 @@ type S3Target struct {
 
 	// SecretKey Never sent to clients; empty in a change: as it was.
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
+}
+
+// SSHGateway The cluster's SSH gateway; every node has it.
+type SSHGateway struct {
+	// Fingerprint Of the host key, as OpenSSH shows it.
+	Fingerprint string `json:"fingerprint"`
+
+	// Host Name or address; empty: that of the API.
+	Host string `json:"host,omitempty,omitzero"`
+
+	// HostKey Public host key, as in known_hosts.
+	HostKey string `json:"hostKey"`
+	Port    int64  `json:"port"`
 }
 
 // SSHKey defines model for SSHKey.

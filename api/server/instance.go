@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -166,6 +167,10 @@ func (h *handlers) DeleteInstance(ctx context.Context, r in[none, none]) (*api.I
 	if err != nil {
 		return nil, err
 	}
-	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, append(detach, loose...)...)
+	entered, err := h.forgetSSH(ctx, api.Instance{Meta: o.Meta})
+	if err != nil {
+		return nil, err
+	}
+	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, slices.Concat(detach, loose, entered)...)
 	return &in, err
 }

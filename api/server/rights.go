@@ -7,7 +7,7 @@ import "github.com/basalt-gpu/basalt/api"
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var rights = withKinds(map[string]roles{
-	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
+	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,
 

@@ -71,6 +71,7 @@ func (h *handlers) special(r *router) {
 	serve(r, "OpenInstanceConsole", h.OpenInstanceConsole)
 	serve(r, "GetInstanceConsoleLog", h.GetInstanceConsoleLog)
 	serve(r, "ListInstanceEvents", h.ListInstanceEvents)
+	serve(r, "GetInstanceConnection", h.GetInstanceConnection)
 	serve(r, "ExecInInstance", h.ExecInInstance)
 	serve(r, "RestartInstance", h.RestartInstance)
 	serve(r, "GetInstanceSamples", h.GetInstanceSamples)

@@ -132,7 +132,9 @@ func (a *Authority) UserCA(ctx context.Context) (string, error) {
 }
 
 // authorizedKey is a key as authorized_keys has it, without a line break.
-func authorizedKey(k ssh.PublicKey) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k))) }
+func authorizedKey(k ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k)))
+}
 
 // How long before and after now a certificate is good: guests' clocks are not all right.
 const certificateSlack = 5 * time.Minute

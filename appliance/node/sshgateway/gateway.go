@@ -40,6 +40,7 @@ type Access struct {
 	User      api.UserID
 	Login     string // of the user
 	Key       api.SSHKeyID
+	Ticket    any // of the Directory's own
 }
 
 // Directory knows who may enter what.
