@@ -25,6 +25,7 @@ func ValidateApp(s AppSpec) error {
 	if err := ValidateName(s.Image); err != nil {
 		bad.note(invalid("spec.image", "%q is no image's name", clip(s.Image)).WithHint("the name that the public image has or will have, as debian-13"))
 	}
+	bad.note(defaultUser(s.DefaultUser))
 	if s.ImageURL != "" {
 		if err := ValidateImage(ImageSpec{Format: FormatQCOW2, URL: s.ImageURL}); err != nil {
 			bad.note(invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://"))

@@ -31,6 +31,8 @@ type (
 	PriceBookID string
 	// MigrationID is a Migration's id.
 	MigrationID string
+	// SSHKeyID is a SSHKey's id.
+	SSHKeyID string
 	// JoinTokenID is a JoinToken's id.
 	JoinTokenID string
 	// NetworkID is a Network's id.

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/hex"
 	"net/url"
+	"regexp"
 )
 
 // Image formats.
@@ -27,7 +28,19 @@ func ValidateImage(s ImageSpec) error {
 			bad.note(invalid("spec.url", "%q is no URL that an image can come from", clip(s.URL)).WithHint("http:// or https://"))
 		}
 	}
+	bad.note(defaultUser(s.DefaultUser))
 	return bad.err()
+}
+
+// userForm is useradd(8)'s of names.
+var userForm = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
+
+// defaultUser checks the name of a user in a guest; empty: unknown.
+func defaultUser(name string) *Error {
+	if name != "" && !userForm.MatchString(name) {
+		return invalid("spec.defaultUser", "%q is no name of a user", clip(name)).WithHint("as debian: up to 32 of a-z, 0-9, _ and -")
+	}
+	return nil
 }
 
 // ChangeImage checks what may change once an image is there.

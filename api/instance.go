@@ -11,8 +11,9 @@ const (
 	MinVRAMBytes  = 16 << 20
 	MaxVRAMBytes  = 16 << 40
 	maxUserData   = 65536
-	maxSSHKeys    = 32
 	maxSSHKeySize = 8192
+	// MaxInstanceKeys is how many SSH keys an instance is given.
+	MaxInstanceKeys = 32
 )
 
 // Equal reports whether two assignments are the same.
@@ -71,8 +72,8 @@ func ValidateInstance(s InstanceSpec) error {
 }
 
 func sshKeys(keys []string) *Error {
-	if len(keys) > maxSSHKeys {
-		return invalid("spec.sshKeys", "%d keys, at most %d", len(keys), maxSSHKeys)
+	if len(keys) > MaxInstanceKeys {
+		return invalid("spec.sshKeys", "%d keys, at most %d", len(keys), MaxInstanceKeys)
 	}
 	for _, k := range keys {
 		// "ssh-ed25519 AAAA… comment"; the keys land in a YAML document and in

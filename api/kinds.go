@@ -49,12 +49,19 @@ const (
 	KindUpgrade         Kind = "Upgrade"
 
 	KindService Kind = "Service"
+	KindSSHKey  Kind = "SSHKey"
 
 	// KindClusterCA is internal: what the cluster signs certificates with. The
 	// API neither shows nor takes it.
 	KindClusterCA Kind = "ClusterCA"
 	// KindVolumeKeys is internal: what wraps the keys of encrypted volumes.
 	KindVolumeKeys Kind = "VolumeKeys"
+	// KindSSHAuthority is internal: the SSH gateway's host key, and the CA whose
+	// certificates it signs in to guests with.
+	KindSSHAuthority Kind = "SSHAuthority"
+	// KindSSHGuest is internal: the host key that an instance is known by, and who was
+	// in it last.
+	KindSSHGuest Kind = "SSHGuest"
 	// KindCephKeys is internal: the keys of Ceph's daemons and clients.
 	KindCephKeys Kind = "CephKeys"
 	// KindSession is internal: the API shows a user his own.
@@ -115,6 +122,7 @@ const (
 	ReadByAdmins                   // of its organization
 	ReadByPayers                   // admins, and who looks after the organization's bills
 	ReadBySellers                  // who has made it for a customer
+	ReadByOwner                    // the user whose it is
 )
 
 // KindInfo is what all parts of Basalt have to know of a kind: server, client,
@@ -196,6 +204,8 @@ var kinds = []KindInfo{
 	{Kind: KindService, Type: reflect.TypeFor[Service](), Path: "services", IDPrefix: "svc", Scope: OfOrganization, ScopeVaries: true, Verbs: CanGet | CanPut | CanDelete, Readers: ReadBySellers, KeyScope: "services",
 		Quota: "services", Most: 50_000, Keeps: inOrganization, references: ofService},
 	{Kind: KindPriceBook, Type: reflect.TypeFor[PriceBook](), Path: "price-books", IDPrefix: "pb", Verbs: CanAll, Readers: ReadByAll, KeyScope: "billing"},
+	{Kind: KindSSHKey, Type: reflect.TypeFor[SSHKey](), Path: "ssh-keys", IDPrefix: "sshkey", Verbs: CanGet | CanCreate | CanDelete, Readers: ReadByOwner,
+		Quota: "sshKeys", Most: 100_000, references: ofUser},
 	{Kind: KindUsageRecord, Type: reflect.TypeFor[UsageRecord](), Path: "usage-records", IDPrefix: "use", Scope: OfProject},
 	{Kind: KindIdentityProvider, Type: reflect.TypeFor[IdentityProvider](), Path: "identity-providers", IDPrefix: "idp", Verbs: CanAll, Readers: ReadByOperators, references: ofIdentityProvider},
 
@@ -239,6 +249,8 @@ var kinds = []KindInfo{
 	{Kind: KindAuditCheck, IDPrefix: "auditcheck"},
 	{Kind: KindClusterCA, IDPrefix: "ca"},
 	{Kind: KindVolumeKeys, IDPrefix: "volumekeys"},
+	{Kind: KindSSHAuthority, IDPrefix: "sshauthority"},
+	{Kind: KindSSHGuest, IDPrefix: "sshguest"},
 	{Kind: KindCephKeys, IDPrefix: "cephkeys"},
 	{Kind: KindOVN, IDPrefix: "ovn"},
 	{Kind: KindChassis, IDPrefix: "chassis"},

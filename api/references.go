@@ -280,7 +280,7 @@ func ofService(o Object, r *references) {
 	}
 }
 
-// ofUser: sessions and identities of a user are deleted with it.
+// ofUser: sessions, identities and SSH keys of a user are deleted with it.
 func ofUser(o Object, r *references) {
 	r.names("spec.user", KindUser, saysOf[struct{ User string }](o.Spec).User)
 }

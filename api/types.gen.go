@@ -192,7 +192,10 @@ type AppSpec struct {
 	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
 
 	// Category One word that a catalogue groups by: system, workbench, inference.
-	Category    string `json:"category,omitempty,omitzero"`
+	Category string `json:"category,omitempty,omitzero"`
+
+	// DefaultUser User of the image's system that gets the SSH keys, where the image does not say so itself.
+	DefaultUser string `json:"defaultUser,omitempty,omitzero"`
 	Description string `json:"description,omitempty,omitzero"`
 	DisplayName string `json:"displayName"`
 
@@ -1122,7 +1125,10 @@ type ImageList struct {
 type ImageSpec struct {
 	// Abilities What an image can do. An operator or whoever imports it says so; empty is not known.
 	Abilities ImageAbilities `json:"abilities,omitempty,omitzero"`
-	Format    string         `json:"format"`
+
+	// DefaultUser User of the image's system that cloud-init gives the SSH keys to, e.g. debian: as whom to connect. Empty: unknown.
+	DefaultUser string `json:"defaultUser,omitempty,omitzero"`
+	Format      string `json:"format"`
 
 	// Public Every project may use it.
 	Public bool `json:"public,omitempty,omitzero"`
@@ -1205,6 +1211,24 @@ type InstanceAssignment struct {
 
 // InstanceCondition A condition of an instance. Ended: its run ended by itself. SetUp: cloud-init is over in this run. GPUReady: programs in the guest can use its virtual GPU, as its node sees it: the guest's driver drives the device, and a library of the guest tools has opened it in this run. Otherwise the reason is what the node sees and, where there is more than one cause, what the guest tells of itself.
 type InstanceCondition = Condition
+
+// InstanceConnection defines model for InstanceConnection.
+type InstanceConnection struct {
+	// Addresses Floating IPs that reach it.
+	Addresses []string `json:"addresses"`
+
+	// Gateway The cluster's SSH gateway; every node has it.
+	Gateway *SSHGateway `json:"gateway,omitempty"`
+
+	// Target User name at the SSH gateway: project/instance.
+	Target string `json:"target,omitempty,omitzero"`
+
+	// User As whom to sign in: its image or app says so. Empty: unknown.
+	User string `json:"user"`
+
+	// WithoutKey It was created without SSH keys and without user data: nobody can sign in to it but through the SSH gateway.
+	WithoutKey bool `json:"withoutKey,omitempty,omitzero"`
+}
 
 // InstanceEvent defines model for InstanceEvent.
 type InstanceEvent struct {
@@ -1298,8 +1322,10 @@ type InstanceSpec struct {
 	Restarts int64 `json:"restarts,omitempty,omitzero"`
 
 	// RootBytes Root volume; 0: the flavor's.
-	RootBytes int64    `json:"rootBytes,omitempty,omitzero"`
-	SSHKeys   []string `json:"sshKeys,omitempty,omitzero"`
+	RootBytes int64 `json:"rootBytes,omitempty,omitzero"`
+
+	// SSHKeys Public keys, as lines of a .pub file, or names or ids of the caller's own SSH keys, which are stored as the lines that they stand for. The image's default user gets them at the first boot.
+	SSHKeys []string `json:"sshKeys,omitempty,omitzero"`
 
 	// StoragePool Storage pool of the root volume; empty: ceph where there is one, else shared, else local.
 	StoragePool string `json:"storagePool,omitempty,omitzero"`
@@ -2485,6 +2511,64 @@ type S3Target struct {
 
 	// SecretKey Never sent to clients; empty in a change: as it was.
 	SecretKey string `json:"secretKey,omitempty,omitzero"`
+}
+
+// SSHGateway The cluster's SSH gateway; every node has it.
+type SSHGateway struct {
+	// Fingerprint Of the host key, as OpenSSH shows it.
+	Fingerprint string `json:"fingerprint"`
+
+	// Host Name or address; empty: that of the API.
+	Host string `json:"host,omitempty,omitzero"`
+
+	// HostKey Public host key, as in known_hosts.
+	HostKey string `json:"hostKey"`
+	Port    int64  `json:"port"`
+}
+
+// SSHKey defines model for SSHKey.
+type SSHKey struct {
+	Kind   Kind         `json:"kind"`
+	Meta   Meta         `json:"meta"`
+	Spec   SSHKeySpec   `json:"spec"`
+	Status SSHKeyStatus `json:"status,omitempty,omitzero"`
+}
+
+// SSHKeyList defines model for SSHKeyList.
+type SSHKeyList struct {
+	// Continue Ask with it for the next page; empty on the last.
+	Continue string   `json:"continue,omitempty,omitzero"`
+	Items    []SSHKey `json:"items"`
+
+	// Revision Of the store when the page was read.
+	Revision int64 `json:"revision"`
+
+	// Total On all pages, where it was asked for.
+	Total int64 `json:"total,omitempty,omitzero"`
+}
+
+// SSHKeySpec defines model for SSHKeySpec.
+type SSHKeySpec struct {
+	// ExpiresAt The SSH gateway takes it until then; never over unless given.
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+
+	// Fingerprint SHA256:… as OpenSSH shows it. Made by the server.
+	Fingerprint string `json:"fingerprint,omitempty,omitzero"`
+
+	// PublicKey A line as in a .pub file: type, key and, if you like, a comment. Stored without options and without the comment.
+	PublicKey string `json:"publicKey"`
+
+	// Type As OpenSSH calls it, e.g. ssh-ed25519. Made by the server.
+	Type string `json:"type,omitempty,omitzero"`
+
+	// User Whose it is. Made by the server.
+	User UserID `json:"user,omitempty,omitzero"`
+}
+
+// SSHKeyStatus defines model for SSHKeyStatus.
+type SSHKeyStatus struct {
+	// LastUsedAt At the SSH gateway, to the hour.
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // SampleSeries cpu is in per cent of an instance's vCPUs, and of all of a node's processors. memory is what is in use: of an instance what its machine holds of the node's memory, while memory-limit is what its guest has. disk-read, disk-write, network-received and network-sent are bytes a second, disk-reads and disk-writes requests a second. gpu is the GPU time executed, in per cent of one card; work counts when it is done, so a kernel of many seconds shows at its end, and above 100. vram is resident on the card.
@@ -3768,6 +3852,42 @@ type ListServicesParams struct {
 	Installation QueryInstallation `form:"installation,omitempty" json:"installation,omitempty,omitzero"`
 }
 
+// ListSSHKeysParams defines parameters for ListSSHKeys.
+type ListSSHKeysParams struct {
+	// Limit 1000 unless given.
+	Limit QueryLimit `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// Continue From the page before.
+	Continue QueryContinue `form:"continue,omitempty" json:"continue,omitempty,omitzero"`
+
+	// Name Only the one of this name.
+	Name QueryName `form:"name,omitempty" json:"name,omitempty,omitzero"`
+
+	// Search Only those with this in their name or id, or with an address that begins so; case does not matter. They come in the order of names, and a page may have fewer than the limit, or none, and another may follow.
+	Search QuerySearch `form:"search,omitempty" json:"search,omitempty,omitzero"`
+
+	// Sort id (unless given) or name; with search always name.
+	Sort QuerySort `form:"sort,omitempty" json:"sort,omitempty,omitzero"`
+
+	// LabelSelector Only those with such labels: key=value, key!=value, key (there is one) or !key, all of them, with commas between.
+	LabelSelector QueryLabels `form:"labelSelector,omitempty" json:"labelSelector,omitempty,omitzero"`
+
+	// Count Answer in total how many there are on all pages.
+	Count QueryCount `form:"count,omitempty" json:"count,omitempty,omitzero"`
+}
+
+// CreateSSHKeyParams defines parameters for CreateSSHKey.
+type CreateSSHKeyParams struct {
+	// IdempotencyKey Any text of your own; sent again, it creates nothing new.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty,omitzero"`
+}
+
+// DeleteSSHKeyParams defines parameters for DeleteSSHKey.
+type DeleteSSHKeyParams struct {
+	// IfMatch The ETag that was read, which is the revision in quotes: refused with precondition_failed when the object has changed since. An asterisk is any.
+	IfMatch IfMatch `json:"If-Match,omitempty,omitzero"`
+}
+
 // ListUsageParams defines parameters for ListUsage.
 type ListUsageParams struct {
 	// Organization Id or name.
@@ -3965,6 +4085,9 @@ type SetServicePasswordJSONRequestBody = ServicePassword
 
 // SuspendServiceJSONRequestBody defines body for SuspendService for application/json ContentType.
 type SuspendServiceJSONRequestBody = OrganizationSuspension
+
+// CreateSSHKeyJSONRequestBody defines body for CreateSSHKey for application/json ContentType.
+type CreateSSHKeyJSONRequestBody = SSHKey
 
 // ConfirmTOTPJSONRequestBody defines body for ConfirmTOTP for application/json ContentType.
 type ConfirmTOTPJSONRequestBody = TOTPCode

@@ -31,6 +31,7 @@ type query struct {
 	labels                string // a selector
 	count                 bool
 	organization, project string
+	owner                 api.UserID            // whose SSH keys; empty: of no user
 	only                  func(api.Object) bool // nil: all
 }
 
@@ -51,6 +52,9 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 	}
 	if sq.Organization, sq.Project, err = h.scopeOfList(ctx, kind, q.organization, q.project); err != nil {
 		return out, err
+	}
+	if q.owner != "" {
+		sq.Project = string(q.owner)
 	}
 	selector, err := api.ParseLabelSelector(q.labels)
 	if err != nil {
@@ -136,6 +140,9 @@ func shown(o api.Object) api.Object {
 		if o.Status = api.Encode(shownStatus(u, len(claims) > 0)); err != nil {
 			o.Status = nil
 		}
+	}
+	if o.Kind == api.KindSSHKey { // what it lies in is no project
+		o.Meta.Project = ""
 	}
 	return o
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 
 	"github.com/basalt-gpu/basalt/api"
 )
@@ -13,8 +14,12 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, placeErr
 	}
 	want, app, appErr := h.fromApp(ctx, r.Body.Spec)
+	var keyErr error
+	if len(want.SSHKeys) <= api.MaxInstanceKeys { // more are refused below
+		want.SSHKeys, keyErr = h.authorizedKeys(ctx, want.SSHKeys, nil)
+	}
 	spec, flavor, image, err := h.instanceSpec(ctx, m, want)
-	if err := api.Join(placeErr, appErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
+	if err := api.Join(placeErr, appErr, keyErr, ofApp(err, r.Body.Spec, want, appErr != nil)); err != nil {
 		return nil, err
 	}
 	if err := app.Needs.Met(spec, flavor.Spec); err != nil {
@@ -103,6 +108,13 @@ func (h *handlers) changedInstance(ctx context.Context, _ api.Meta, old *api.Ins
 	if s.UserData == "" { // nobody is shown it
 		s.UserData = old.Spec.UserData
 	}
+	if len(s.SSHKeys) <= api.MaxInstanceKeys {
+		keys, err := h.authorizedKeys(ctx, s.SSHKeys, old.Spec.SSHKeys)
+		if err != nil {
+			return s, err
+		}
+		s.SSHKeys = keys
+	}
 	s, err := h.sameApp(ctx, old.Spec, s)
 	if err != nil {
 		return s, err
@@ -155,6 +167,10 @@ func (h *handlers) DeleteInstance(ctx context.Context, r in[none, none]) (*api.I
 	if err != nil {
 		return nil, err
 	}
-	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, append(detach, loose...)...)
+	entered, err := h.forgetSSH(ctx, api.Instance{Meta: o.Meta})
+	if err != nil {
+		return nil, err
+	}
+	in, err := remove[api.Instance](ctx, h, api.KindInstance, o.Meta.ID, slices.Concat(detach, loose, entered)...)
 	return &in, err
 }

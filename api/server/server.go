@@ -46,6 +46,8 @@ type Options struct {
 	// Secrets seals the passwords and keys of backup targets; nil: they are kept
 	// as they are.
 	Secrets auth.Secrets
+	// SSHGateway is the cluster's, as clients reach it; nil: it has none.
+	SSHGateway func(context.Context) (api.SSHGateway, error)
 	// RequireTotp are the roles that need one-time codes, whatever organizations
 	// say.
 	RequireTotp []api.Role

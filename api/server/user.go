@@ -108,7 +108,8 @@ func (h *handlers) changeUser(ctx context.Context, ref string, to api.User) (*ap
 	return &o, err
 }
 
-// userDeleted deletes a user's sessions, and who it is elsewhere, along with it.
+// userDeleted deletes a user's sessions and SSH keys, and who it is elsewhere, along
+// with it.
 func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, error) {
 	mine, err := h.auth.SessionsOf(ctx, api.UserID(u.Meta.ID))
 	if err != nil {
@@ -118,7 +119,14 @@ func (h *handlers) userDeleted(ctx context.Context, u api.User) ([]api.Command, 
 	if err != nil {
 		return nil, err
 	}
+	keys, err := h.sshKeysOf(ctx, api.UserID(u.Meta.ID))
+	if err != nil {
+		return nil, err
+	}
 	with := auth.EndAll(mine)
+	for _, k := range keys {
+		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindSSHKey, ID: k.Meta.ID, Expect: api.AnyRevision})
+	}
 	for _, k := range known {
 		with = append(with, api.Command{Op: api.OpDelete, Kind: api.KindExternalIdentity, ID: k.Meta.ID, Expect: api.AnyRevision})
 	}

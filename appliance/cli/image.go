@@ -27,10 +27,12 @@ func (a *App) images() *kind[api.Image] {
 			sum := f.String("sha256", "", "SHA-256 checksum")
 			abilities := abilityFlags(f)
 			public := f.Bool("public", false, "available to every project (operators)")
+			user := f.String("default-user", "", "user whom the image gives SSH keys to, e.g. debian")
 			return func(i *api.Image) error {
 				s := &i.Spec
 				s.Format, s.URL, s.Sha256 = cmp.Or(*format, s.Format), cmp.Or(*url, s.URL), cmp.Or(*sum, s.Sha256)
 				s.Abilities = abilities.Or(s.Abilities)
+				s.DefaultUser = cmp.Or(*user, s.DefaultUser)
 				if f.Changed("public") {
 					s.Public = *public
 				}
@@ -84,6 +86,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 	format := f.String("format", "", "qcow2 or raw; detected if not given")
 	abilities := abilityFlags(f)
 	public := f.Bool("public", false, "available to every project (operators)")
+	user := f.String("default-user", "", "user whom the image gives SSH keys to, e.g. debian")
 	w := waiting{}
 	addWaitFlags(cmd, &w)
 	f.Lookup("wait").DefValue = "true"
@@ -94,7 +97,7 @@ func importCommand(k *kind[api.Image]) *cobra.Command {
 		}
 		q := k.query()
 		image := api.Image{Meta: api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project},
-			Spec: api.ImageSpec{Format: *format, URL: *url, Sha256: strings.ToLower(*sum), Public: *public, Abilities: *abilities}}
+			Spec: api.ImageSpec{Format: *format, URL: *url, Sha256: strings.ToLower(*sum), Public: *public, Abilities: *abilities, DefaultUser: *user}}
 		var err error
 		if *file == "" {
 			if image.Spec.Format == "" {

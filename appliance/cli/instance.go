@@ -20,7 +20,7 @@ func (a *App) instances() *kind[api.Instance] {
 		columns: []string{"PHASE", "VCPUS", "MEMORY", "VGPU", "NODE", "NOTE"}, row: a.instanceRow,
 		refs:   []api.Kind{api.KindNode, api.KindFlavor, api.KindImage, api.KindGPU, api.KindVolume, api.KindNetwork},
 		detail: instanceDetail(a), made: a.warn,
-		ready: instanceReady, flags: instanceFlags,
+		ready: instanceReady, flags: instanceFlags, warn: withoutSSH,
 		filter: func(cmd *cobra.Command) {
 			cmd.Flags().StringVar(&node, "node", "", "filter by node, name or ID (operators)")
 			cmd.Flags().StringVar(&phase, "phase", "", "filter by state, e.g. Running, Failed or NodeLost")
@@ -31,7 +31,7 @@ func (a *App) instances() *kind[api.Instance] {
 		k.powerCommand("start", "Start an instance", (*client.API).StartInstance),
 		k.powerCommand("stop", "Shut down an instance", (*client.API).StopInstance),
 		k.powerCommand("restart", "Restart an instance", (*client.API).RestartInstance),
-		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k),
+		resizeCommand(k), a.migrateCommand(k), consoleCommand(k), screenCommand(k), logCommand(k), execCommand(k), connectCommand(k), sshCommand(k),
 		k.app.historyCommand(k), topCommand(k), samplesCommand(k, (*client.API).InstanceSamples),
 	}
 	return k
@@ -46,6 +46,14 @@ func (a *App) warn(i api.Instance) {
 		}
 		fmt.Fprintln(a.Err, printable(text))
 	}
+}
+
+// withoutSSH warns of an instance that nobody could sign in to.
+func withoutSSH(i api.Instance) string {
+	if !api.WithoutSSH(i.Spec) {
+		return ""
+	}
+	return "the instance gets no SSH key and no user data: nobody can sign in to it directly; see --ssh-key"
 }
 
 func (a *App) instanceRow(i api.Instance) []string {
@@ -145,7 +153,7 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 	vgpu := vgpuFlags(f)
 	var root int64
 	f.Var(sizeFlag{&root}, "root-size", "size of the root volume; default: the flavor's")
-	keys := f.StringArray("ssh-key", nil, "file with public keys, repeatable")
+	keys := f.StringArray("ssh-key", nil, "file with public keys, or name of one of your SSH keys; repeatable")
 	userData := f.String("user-data", "", "file with cloud-init user data")
 	stopped := f.Bool("stopped", false, "do not start it")
 	priority := f.Int64("priority", 0, "0 to 100; higher priorities start first when capacity is short after a node is lost")
@@ -171,13 +179,11 @@ func instanceFlags(f *pflag.FlagSet) func(*api.Instance) error {
 		if *stopped {
 			s.Power = api.PowerStopped
 		}
-		for _, file := range *keys {
-			lines, err := keyLines(file)
-			if err != nil {
-				return err
-			}
-			s.SSHKeys = append(s.SSHKeys, lines...)
+		lines, err := instanceKeys(*keys)
+		if err != nil {
+			return err
 		}
+		s.SSHKeys = append(s.SSHKeys, lines...)
 		if *userData != "" {
 			raw, err := os.ReadFile(*userData)
 			if err != nil {

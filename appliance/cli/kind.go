@@ -33,6 +33,9 @@ type kind[T any] struct {
 	// ready reports whether an object is what its spec asks for, and else what it
 	// is doing. nil: always ready.
 	ready func(T) (bool, string, error)
+	// warn says what is odd about an object that is about to be made; nil or empty:
+	// nothing.
+	warn func(T) string
 	// made prints what only the answer to a create holds.
 	made func(T)
 	// remove is another way to delete, with flags of its own; nil: none.
@@ -203,6 +206,11 @@ func (k *kind[T]) createCommand() *cobra.Command {
 		var o T
 		if err := fill(&o); err != nil {
 			return err
+		}
+		if k.warn != nil {
+			if text := k.warn(o); text != "" {
+				fmt.Fprintln(k.app.Err, "warning: "+text)
+			}
 		}
 		q := k.query()
 		*api.MetaOf(&o) = api.Meta{Name: args[0], Organization: q.Organization, Project: q.Project, Labels: *labels}

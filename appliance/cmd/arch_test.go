@@ -58,6 +58,7 @@ var rules = []rule{
 	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
+	{"appliance/node/sshgateway", []string{"api"}, "SSH on both sides: who may enter what, and how it is reached, main hands it"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},

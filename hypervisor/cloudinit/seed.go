@@ -41,7 +41,10 @@ type Seed struct {
 	Instance api.InstanceID
 	Hostname string
 	SSHKeys  []string // as in authorized_keys, for the image's default user
-	UserData string   // the tenant's
+	// Authority is the public key of a CA whose certificates for this instance the
+	// default user lets in; empty: none.
+	Authority string
+	UserData  string // the tenant's
 	NICs     []NIC    // in the guest's order
 }
 
@@ -69,6 +72,9 @@ func (s Seed) Validate() error {
 	case len(s.SSHKeys) > MaxKeys:
 		return api.Errorf(api.CodeTooLarge, "more than %d SSH keys", MaxKeys).At("spec.sshKeys")
 	}
+	if s.Authority != "" && !keyForm.MatchString(s.Authority) {
+		return fmt.Errorf("seed of instance %s: %.40q is not the public key of a CA", s.Instance, s.Authority)
+	}
 	for _, k := range s.SSHKeys {
 		k = strings.TrimSpace(k)
 		if len(k) > maxKey || !keyForm.MatchString(k) || strings.ContainsFunc(k, unicode.IsControl) {
@@ -86,6 +92,9 @@ func (s Seed) Files() (fs.FS, error) {
 	keys := make([]string, 0, len(s.SSHKeys))
 	for _, k := range s.SSHKeys {
 		keys = append(keys, strings.TrimSpace(k))
+	}
+	if s.Authority != "" {
+		keys = append(keys, api.AuthorityLine(s.Authority, s.Instance))
 	}
 	meta, err := json.MarshalIndent(map[string]any{ // JSON is YAML, and quotes everything
 		"instance-id": string(s.Instance), "local-hostname": s.Hostname, "public-keys": keys,

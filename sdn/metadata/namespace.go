@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -30,7 +31,13 @@ func (n *namespace) path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getp
 // inside runs f on a thread that is in it; what f starts or opens is in it too.
 func (n *namespace) inside(f func() error) error {
 	return onThread(func() error {
-		if err := unix.Setns(int(n.file.Fd()), unix.CLONE_NEWNET); err != nil {
+		raw, err := n.file.SyscallConn()
+		if err != nil {
+			return fmt.Errorf("enter a network namespace: %w", err)
+		}
+		var enterErr error
+		err = raw.Control(func(fd uintptr) { enterErr = unix.Setns(int(fd), unix.CLONE_NEWNET) }) // it is not closed meanwhile
+		if err := errors.Join(err, enterErr); err != nil {
 			return fmt.Errorf("enter a network namespace: %w", err)
 		}
 		return f()

@@ -75,6 +75,8 @@ type Service struct {
 	mu      sync.Mutex // held by Apply and Close
 	running map[api.NetworkID]*running
 	swept   bool
+
+	entrances sync.Map // api.NetworkID to *namespace, of those in running: for Dial
 }
 
 type running struct {
@@ -116,6 +118,7 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 	}
 	for id, r := range s.running {
 		if n, ok := want[id]; !ok || n != r.network || r.dead() {
+			s.entrances.Delete(id)
 			all = errors.Join(all, s.end(ctx, r))
 			delete(s.running, id)
 		}
@@ -131,6 +134,9 @@ func (s *Service) Apply(ctx context.Context, networks []Network) error {
 			continue
 		}
 		s.running[id] = r
+		if r.namespace != nil {
+			s.entrances.Store(id, r.namespace)
+		}
 	}
 	return all
 }
@@ -318,6 +324,7 @@ func (s *Service) Close() error {
 	defer cancel()
 	var all error
 	for id, r := range s.running {
+		s.entrances.Delete(id)
 		all = errors.Join(all, s.end(ctx, r))
 		delete(s.running, id)
 	}

@@ -42,6 +42,10 @@ func everyPort() []nb.ACL {
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && tcp.dst == {53, 80}"},
 		{Name: ptr("names"), Direction: nb.ACLDirectionFromLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
 			Match: from + "ip4.dst == " + sdn.MetadataAddress.String() + " && udp.dst == 53"},
+		// The node opens connections to guests for the SSH gateway. Nobody else has this
+		// address: port security.
+		{Name: ptr("gateway"), Direction: nb.ACLDirectionToLport, Priority: priorityNeeded, Action: nb.ACLActionAllowRelated,
+			Match: to + "ip4.src == " + sdn.MetadataAddress.String() + " && tcp"},
 		{Name: ptr("default out"), Direction: nb.ACLDirectionFromLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: from + "ip"},
 		{Name: ptr("default in"), Direction: nb.ACLDirectionToLport, Priority: priorityDefault, Action: nb.ACLActionDrop, Match: to + "ip"},
 	}

@@ -91,6 +91,8 @@ func (i Identity) Sees(o api.Object) bool {
 		return false
 	}
 	switch o.Kind {
+	case api.KindSSHKey: // it lies in its user's id, as a session does
+		return i.User != "" && m.Project == string(i.User)
 	case api.KindPriceBook:
 		return i.chargedBy(m)
 	case api.KindOrganization:
@@ -138,6 +140,8 @@ func (i Identity) Owns(o api.Object) bool {
 		return i.Reaches(o.Meta.Organization, o.Meta.ID)
 	case api.KindOrganization:
 		return i.Role == api.RoleOperator || i.customer(o.Meta)
+	case api.KindSSHKey:
+		return i.Sees(o)
 	case api.KindUser: // one who may more elsewhere is managed by who may too
 		u, err := api.Decode[api.User](o)
 		beyond := func(g api.Grant) bool { return !i.Grants(g.Role, g.Organization, g.Project) }

@@ -7,7 +7,7 @@ import "github.com/basalt-gpu/basalt/api"
 // is not here is refused. testdata/rights.txt says the same in words of its own,
 // and a test holds the two together.
 var Rights = withKinds(map[string]Roles{
-	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers,
+	"GetInstanceConsoleLog": viewers, "GetInstanceSamples": viewers, "ListInstanceEvents": viewers, "GetInstanceConnection": viewers,
 	"StartInstance": members, "StopInstance": members, "RestartInstance": members,
 	"OpenInstanceConsole": members, "OpenInstanceScreen": members, "ExecInInstance": members,
 
@@ -77,6 +77,7 @@ var kindRights = map[api.Kind]struct{ read, write Roles }{
 	api.KindWebhook:          {read: admins, write: admins},
 	api.KindService:          {read: Sellers, write: Sellers},
 	api.KindPriceBook:        {read: viewers | billing, write: operators},
+	api.KindSSHKey:           {read: viewers | billing, write: viewers | billing},
 	api.KindUsageRecord:      {read: viewers | billing},
 	api.KindIdentityProvider: {read: operators, write: operators},
 	api.KindLoadBalancer:     {read: viewers, write: members},

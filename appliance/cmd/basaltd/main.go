@@ -33,6 +33,7 @@ type config struct {
 	peerListen                  []string
 	setup, sharedDir, fence     string
 	tlsCert, tlsKey             string
+	sshListen, sshAddress       string
 	libvirt, gpud               string
 	vgpuBinary, workerBinary    string
 	guestTools                  string
@@ -85,6 +86,8 @@ func main() {
 	f.StringVar(&c.data, "data", "/var/lib/basalt", "directory of the node's state")
 	f.StringVar(&c.run, "run", "/run/basalt", "directory of sockets; a short path")
 	f.StringVar(&c.listen, "listen", "127.0.0.1:7480", "address of the API")
+	f.StringVar(&c.sshListen, "ssh-listen", "", "HOST:PORT of the SSH gateway, by which users reach their instances; the same port on all nodes; empty: none")
+	f.StringVar(&c.sshAddress, "ssh-address", "", "HOST or HOST:PORT under which users reach the SSH gateway, where that is not the API's host and the port of --ssh-listen; the same on all nodes")
 	f.StringVar(&c.nodeName, "node-name", cleanName(host), "name of this node")
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate file (PEM); needed to listen on other than loopback addresses")
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")

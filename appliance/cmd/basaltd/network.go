@@ -31,6 +31,7 @@ type fabric struct {
 	tls     *tls.Config // of the wire to other nodes' databases
 	node    *nodenetwork.Node
 	guests  *nodenetwork.Metadata
+	service *metadata.Service
 	egress  *nodenetwork.Egress
 	chassis sdn.Chassis
 	store   *store.Store
@@ -119,7 +120,7 @@ func (n *node) openNetwork(c config, id api.NodeID) error {
 		File: filepath.Join(c.data, "egress.json"), Every: c.meterEvery, Log: n.log}
 	service := metadata.NewService(metadata.Config{Source: f.guests, Switch: db, Log: n.log,
 		Names: resolver.New(f.guests, resolver.NewForwarder(resolvers))})
-	f.guests.Service = service
+	f.guests.Service, f.service = service, service
 	n.closers = append(n.closers, f.chassis.Close, service.Close)
 	n.network = f
 	return nil

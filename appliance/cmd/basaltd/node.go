@@ -65,6 +65,7 @@ type node struct {
 	proxies      []netip.Prefix  // before the API
 	urls         outbound.Policy // that tenants choose
 	sealed       *secrets.Keep
+	ssh          *sshDoor         // nil: no SSH gateway
 	anchors      []auditor.Anchor // of the audit trail
 	agent        *agent.Agent
 	api          *server.Server
@@ -165,6 +166,12 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.network != nil {
 		ao.Ports = n.network
 	}
+	if err := n.openSSH(c); err != nil {
+		return n, err
+	}
+	if n.ssh != nil {
+		ao.SSHAuthority, n.network.guests.SSHAuthority = n.ssh.authority.UserCA, n.ssh.authority.UserCA
+	}
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
 		n.openUpgrades(c, id, &ao)
@@ -180,6 +187,9 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	}
 	so := server.Options{Store: n.store, Runtime: n.runtime(), Billing: invoicing.Books{Store: n.store}, Tracer: n.tracer(), Version: version, Log: log,
 		Networking: n.network != nil, NewVolumeKey: sealed.NewKey, Secrets: sealed, Lacks: n.lacks(), URLs: n.urls, RequireTotp: roles}
+	if n.ssh != nil {
+		so.SSHGateway = n.ssh.info
+	}
 	if n.cluster != nil {
 		so.Packages = n.upgrade.agent.Packages
 		so.Cluster, so.Elsewhere, so.Stale = n.cluster, n.elsewhere, store.Stale
@@ -232,7 +242,7 @@ func (n *node) openStore(ctx context.Context, c config, rec membership.Record, i
 		return err
 	}
 	n.closers = append(n.closers, n.store.Close)
-	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds)...)
+	n.cache = watchcache.New(n.store, n.log, slices.Concat(plan.Kinds, agent.Kinds, network.Kinds, storage.Kinds, upgrade.Kinds, offboarding.Kinds, sshKinds)...)
 	if n.cluster != nil {
 		n.cluster.openStore(ctx, n.store)
 		if err := n.cluster.removeOthers(ctx); err != nil {
@@ -289,6 +299,9 @@ func (n *node) Run(ctx context.Context) error {
 	}
 	if n.network != nil {
 		maps.Copy(parts, n.network.run())
+	}
+	if n.ssh != nil {
+		maps.Copy(parts, n.ssh.run())
 	}
 	maps.Copy(parts, n.storage.run())
 	if n.cluster != nil {

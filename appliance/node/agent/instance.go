@@ -203,7 +203,7 @@ func (rec *instanceReconciler) perform(ctx context.Context, in api.Instance, s s
 	id := api.InstanceID(in.Meta.ID)
 	switch s {
 	case stepMedia:
-		return rec.files.writeSeed(in)
+		return rec.files.writeSeed(ctx, in)
 	case stepVGPU:
 		_, err := rec.vgpus.ensure(ctx, in)
 		return err

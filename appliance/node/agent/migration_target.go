@@ -86,7 +86,7 @@ func (t *migrationTarget) prepare(ctx context.Context, from api.NodeID, r Prepar
 	if err != nil {
 		return none, err
 	}
-	if err := t.files.writeSeed(in); err != nil {
+	if err := t.files.writeSeed(ctx, in); err != nil {
 		return none, err
 	}
 	nics, err := t.ports.plug(ctx, in, true)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"strings"
@@ -53,7 +54,10 @@ type Options struct {
 	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
 	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
 	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
-	ToolsDisc   string                 // ISO with the guest tools; empty: none
+	// SSHAuthority is the public key of the CA that new guests let in for their
+	// instance; nil: there is no SSH gateway.
+	SSHAuthority func(context.Context) (string, error)
+	ToolsDisc    string // ISO with the guest tools; empty: none
 
 	StopGrace   time.Duration // from the power button to the plug, 0: 60 s
 	ReportEvery time.Duration // node and GPU reports, 0: 10 s

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"os"
 
 	"github.com/basalt-gpu/basalt/api"
@@ -8,7 +9,7 @@ import (
 )
 
 // writeSeed makes the instance's folder and its cloud-init disc.
-func (f *instanceFiles) writeSeed(in api.Instance) error {
+func (f *instanceFiles) writeSeed(ctx context.Context, in api.Instance) error {
 	id := api.InstanceID(in.Meta.ID)
 	if err := os.MkdirAll(f.dir(id), 0o755); err != nil {
 		return err
@@ -17,7 +18,14 @@ func (f *instanceFiles) writeSeed(in api.Instance) error {
 	for _, p := range in.Assignment.Ports {
 		nics = append(nics, cloudinit.NIC{MAC: p.Mac, IPv4: p.Address4 != "", IPv6: p.Address6 != ""})
 	}
+	var authority string
+	if f.o.SSHAuthority != nil {
+		var err error
+		if authority, err = f.o.SSHAuthority(ctx); err != nil {
+			return err
+		}
+	}
 	return f.o.WriteSeed(f.seedPath(id), cloudinit.Seed{
-		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, UserData: in.Spec.UserData, NICs: nics,
+		Instance: id, Hostname: in.Meta.Name, SSHKeys: in.Spec.SSHKeys, Authority: authority, UserData: in.Spec.UserData, NICs: nics,
 	})
 }

@@ -31,7 +31,10 @@ type Metadata struct {
 	Service interface {
 		Apply(ctx context.Context, networks []metadata.Network) error
 	}
-	Log *slog.Logger
+	// SSHAuthority is the public key of the CA that guests let in for their instance;
+	// nil: there is no SSH gateway.
+	SSHAuthority func(context.Context) (string, error)
+	Log          *slog.Logger
 
 	book  atomic.Pointer[map[guest]metadata.Instance]
 	zones atomic.Pointer[map[api.NetworkID]*resolver.Zone]
@@ -75,7 +78,14 @@ func (m *Metadata) Zone(network api.NetworkID) *resolver.Zone {
 }
 
 func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
-	networks, book := m.guests(s)
+	authority := ""
+	if m.SSHAuthority != nil {
+		var err error
+		if authority, err = m.SSHAuthority(ctx); err != nil {
+			m.Log.Debug("network: guests are not told of the SSH gateway yet", "error", err)
+		}
+	}
+	networks, book := m.guests(s, authority)
 	zones := names(s, networks)
 	m.zones.Store(&zones)
 	m.book.Store(&book)
@@ -92,8 +102,16 @@ func (m *Metadata) step(ctx context.Context, s *objects.Set) time.Duration {
 	return lookIdle
 }
 
+// keysOf an instance: its own, and the SSH gateway's CA.
+func keysOf(in api.Instance, authority string) []string {
+	if authority == "" {
+		return in.Spec.SSHKeys
+	}
+	return append(slices.Clone(in.Spec.SSHKeys), api.AuthorityLine(authority, api.InstanceID(in.Meta.ID)))
+}
+
 // guests of this node, and those that are moving here.
-func (m *Metadata) guests(s *objects.Set) ([]metadata.Network, map[guest]metadata.Instance) {
+func (m *Metadata) guests(s *objects.Set, authority string) ([]metadata.Network, map[guest]metadata.Instance) {
 	coming := map[api.InstanceID]bool{}
 	for _, x := range objects.Map[api.Migration](s) {
 		if x.Assignment.Target == m.Node && !x.Status.Phase.Ended() {
@@ -111,7 +129,7 @@ func (m *Metadata) guests(s *objects.Set) ([]metadata.Network, map[guest]metadat
 			x := metadata.Instance{
 				ID: id, Name: in.Meta.Name, Project: api.ProjectID(in.Meta.Project), MAC: p.Mac,
 				Flavor: objects.Map[api.Flavor](s)[string(in.Spec.Flavor)].Meta.Name, Node: objects.Map[api.Node](s)[string(m.Node)].Meta.Name, Cluster: m.Cluster,
-				Keys: in.Spec.SSHKeys, UserData: []byte(in.Spec.UserData),
+				Keys: keysOf(in, authority), UserData: []byte(in.Spec.UserData),
 			}
 			x.Address4, _ = netip.ParseAddr(p.Address4) // the zero Addr: it has none
 			x.Address6, _ = netip.ParseAddr(p.Address6)

@@ -30,7 +30,7 @@ func TestZones(t *testing.T) {
 		objects.Map[api.Instance](st)[in.Meta.ID] = in
 	}
 	m := &Metadata{Node: "node-1"}
-	networks, book := m.guests(st)
+	networks, book := m.guests(st, "")
 	zones := names(st, networks)
 	m.book.Store(&book)
 	m.zones.Store(&zones)

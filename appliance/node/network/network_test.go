@@ -285,7 +285,7 @@ func TestGuests(t *testing.T) {
 	put("ins-4", "node-2", "net-1", "10.0.0.4")
 	objects.Map[api.Migration](st)["mig-1"] = api.Migration{Spec: api.MigrationSpec{Instance: "ins-4"}, Assignment: api.MigrationAssignment{Target: "node-1"}}
 	m := &Metadata{Node: "node-1"}
-	networks, book := m.guests(st)
+	networks, book := m.guests(st, "")
 	m.book.Store(&book)
 	if len(networks) != 2 || networks[0].ID != "net-1" || networks[1].ID != "net-2" || networks[0].MAC == "" {
 		t.Errorf("networks: %+v", networks)

@@ -1,5 +1,5 @@
 // How one gets into an instance that runs.
-import type { Instance } from '../api/client';
+import type { Instance, Schemas } from '../api/client';
 
 /** The distributions whose cloud images have a user of their own name. */
 const distributions = /^(almalinux|alpine|arch|debian|fedora|rocky|ubuntu)(?![a-z])/i;
@@ -27,4 +27,16 @@ export function sshTo(i: Instance, user: string | undefined, ips: readonly Addre
   return address === undefined
     ? undefined
     : { command: `ssh ${user ?? 'USER'}@${address}`, outside: floating !== undefined };
+}
+
+/** gatewayTo an instance: what to type to reach it through the cluster's SSH gateway. */
+export function gatewayTo(
+  c: Schemas['InstanceConnection'] | undefined,
+  user: string | undefined,
+  here = globalThis.location?.hostname ?? '',
+): { command: string; fingerprint: string } | undefined {
+  if (!c?.gateway || !c.target) return undefined;
+  const { host, port, fingerprint } = c.gateway;
+  const name = c.user ? c.target : `${user ?? 'USER'}%${c.target}`;
+  return { command: `ssh ${port === 22 ? '' : `-p ${port} `}${name}@${host || here}`, fingerprint };
 }

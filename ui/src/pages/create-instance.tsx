@@ -24,6 +24,7 @@ import { elsewhere, useFieldErrors } from '../api/fields';
 import { useSecurityGroups } from '../api/network';
 import { useApps, useFlavors, useImages, useNetworks, usePools, usePriceBook } from '../api/queries';
 import { may, type Session } from '../api/session';
+import { expired, useSSHKeys } from '../api/ssh';
 import { useText, type Key } from '../i18n';
 import { command, curl } from '../lib/command';
 import { gib, instanceOf, letsIn, missing, type Draft } from '../lib/draft';
@@ -221,6 +222,14 @@ export function CreateInstance({ session, id: fromApp }: { session: Session; id:
   if (given && apps.data) {
     setGiven('');
     setDraft((d) => choose(d, `app:${decodeURIComponent(given)}`, catalogue));
+  }
+  // The user's own SSH keys are given to it, by name, unless he says otherwise.
+  const own = useSSHKeys();
+  const [filled, setFilled] = useState(false);
+  if (!filled && own.data) {
+    setFilled(true);
+    const names = own.data.items.filter((k) => !expired(k)).map((k) => k.meta.name);
+    setDraft((d) => ({ ...d, keys: d.keys || names.join('\n') }));
   }
   const [attempt] = useState(() => crypto.randomUUID?.() ?? String(Math.random()));
   const wanted = instanceOf({ ...draft, project: inProject }, app?.spec.userData);

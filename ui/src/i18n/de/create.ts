@@ -39,7 +39,8 @@ export const create: Record<keyof typeof en, string> = {
   'tier.basic': 'Basic – niedrigste Priorität',
   'new.networkDefault': 'Ohne Auswahl wird das Netzwerk „default“ des Projekts verwendet.',
   'new.keys': 'Öffentliche SSH-Schlüssel',
-  'new.keysHelp': 'Ein Schlüssel pro Zeile.',
+  'new.keysHelp':
+    'Ein Schlüssel pro Zeile: ein öffentlicher Schlüssel oder der Name eines Ihrer SSH-Schlüssel. Ihre sind eingetragen.',
   'new.userData': 'User-Data für cloud-init',
   'new.userDataApp': 'Leer lassen, um die User-Data der App zu verwenden.',
   'new.submit': 'Erstellen',

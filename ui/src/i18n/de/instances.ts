@@ -81,6 +81,11 @@ export const instances: Record<keyof typeof en, string> = {
   'next.ssh': 'Mit SSH verbinden',
   'next.sshInside':
     'Diese Adresse ist nur aus ihrem Netzwerk erreichbar. Um von außen zuzugreifen, ordnen Sie eine Floating IP zu.',
+  'next.gateway': 'Mit SSH über das Gateway verbinden',
+  'next.gatewayHelp':
+    'Funktioniert von überall mit einem Ihrer SSH-Schlüssel. Der Host-Schlüssel des Gateways ist {fingerprint}.',
+  'next.noKeys':
+    'Sie haben noch keine SSH-Schlüssel. Fügen Sie Ihrem Konto einen hinzu, um sich über das SSH-Gateway anzumelden.',
   'next.open': 'Konsole öffnen',
   'next.setUpRuns':
     'Die Ersteinrichtung läuft. Passwörter, Schlüssel und Programme sind möglicherweise noch nicht verfügbar.',

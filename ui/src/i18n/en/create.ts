@@ -33,7 +33,7 @@ export const create = {
   'tier.basic': 'Basic – lowest priority',
   'new.networkDefault': 'If none is selected, the project’s “default” network is used.',
   'new.keys': 'SSH public keys',
-  'new.keysHelp': 'One key per line.',
+  'new.keysHelp': 'One key per line: a public key, or the name of one of your SSH keys. Yours are filled in.',
   'new.userData': 'cloud-init user data',
   'new.userDataApp': 'Leave empty to use the app’s own user data.',
   'new.submit': 'Create',

@@ -4,9 +4,10 @@ import { Link } from 'wouter';
 import type { Instance } from '../../api/client';
 import { useFloatingIPs } from '../../api/network';
 import { useImages } from '../../api/queries';
+import { useConnection, useSSHKeys } from '../../api/ssh';
 import { mostChoices } from '../../api/storage';
 import { useText } from '../../i18n';
-import { sshTo, userOf } from '../../lib/access';
+import { gatewayTo, sshTo, userOf } from '../../lib/access';
 import { phaseOf } from '../../lib/phase';
 import { Copyable } from '../../parts/copyable';
 import { GPUReady } from './gpu-ready';
@@ -18,13 +19,25 @@ function Access({ instance: i }: { instance: Instance }) {
   const { t } = useText();
   const images = useImages('');
   const ips = useFloatingIPs({ project: i.meta.project, limit: mostChoices });
-  const user = userOf(images.data?.items.find((x) => x.meta.id === i.spec.image)?.meta.name ?? '');
+  const connection = useConnection(i.meta.id ?? '').data;
+  const own = useSSHKeys().data?.items;
+  const user = connection?.user || userOf(images.data?.items.find((x) => x.meta.id === i.spec.image)?.meta.name ?? '');
+  const gateway = gatewayTo(connection, user);
   const ssh = sshTo(i, user, ips.data?.items ?? []);
   const keys = (i.spec.sshKeys ?? []).length > 0;
   return (
     <>
-      {ssh && <Copyable label={t('next.ssh')} text={ssh.command} />}
-      {ssh && !ssh.outside && <p className="basalt-note">{t('next.sshInside')}</p>}
+      {ssh && (ssh.outside || !gateway) && <Copyable label={t('next.ssh')} text={ssh.command} />}
+      {ssh && !ssh.outside && !gateway && <p className="basalt-note">{t('next.sshInside')}</p>}
+      {gateway && (
+        <>
+          <Copyable label={t('next.gateway')} text={gateway.command} />
+          <p className="basalt-note">
+            {t('next.gatewayHelp', { fingerprint: gateway.fingerprint })}{' '}
+            {own?.length === 0 && <Link href="/account">{t('next.noKeys')}</Link>}
+          </p>
+        </>
+      )}
       <p>
         {!keys && (user ? t('next.console', { user }) : t('next.consoleAny'))}{' '}
         <Link href={`/instances/${i.meta.id}/console`}>{t('next.open')}</Link>

@@ -1,0 +1,267 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server/auth"
+)
+
+// SSHAccess is what the owner of an SSH key may enter through the SSH gateway, by the
+// rights that he has in the API (ExecInInstance).
+type SSHAccess struct {
+	Instance  api.Instance
+	GuestUser string // of its image or app; empty: unknown
+	User      api.User
+	Key       api.SSHKey
+
+	grant api.Grant
+	since int64 // a revision from before it was looked at
+}
+
+// AdmitSSH returns the access of the owner of one of the keys to an instance. Names are
+// looked for in what each of his grants reaches.
+func (s *Server) AdmitSSH(ctx context.Context, keys []api.SSHKeyID, project, instance string) (SSHAccess, error) {
+	refused := error(api.Errorf(api.CodeForbidden, "this SSH key lets nobody in").WithHint("it has expired, was deleted, or its user is disabled"))
+	since := s.opts.Store.Revision()
+	for _, id := range keys {
+		var a SSHAccess
+		var err error
+		a.User, a.Key, err = s.auth.SSHKeyOwner(ctx, id)
+		if api.CodeOf(err) == api.CodeUnauthenticated {
+			continue
+		}
+		if err == nil {
+			a.since = since
+			if a, err = s.sshInstance(ctx, a, project, instance); err == nil {
+				return a, nil
+			}
+		}
+		if domainError(err) == nil {
+			return a, err
+		}
+		refused = err
+	}
+	return SSHAccess{}, refused
+}
+
+// sshInstance looks for the instance in what the user's grants reach.
+func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance string) (SSHAccess, error) {
+	refused := error(notFound(api.KindInstance, strings.TrimPrefix(project+"/"+instance, "/")))
+	for _, g := range a.User.Spec.Grants {
+		o, err := s.sshFind(auth.WithIdentity(ctx, s.auth.SSHIdentity(ctx, a.User, a.Key, g)), project, instance)
+		if err != nil {
+			if api.CodeOf(err) != api.CodeNotFound {
+				refused = err
+			}
+			continue
+		}
+		if may := auth.Rights["ExecInInstance"]; !may.Has(g.Role) {
+			refused = api.Errorf(api.CodeForbidden, "the role %s may not do this", g.Role).WithHint("it takes role %s", may.Words())
+			continue
+		}
+		if err := s.auth.SSHFactor(ctx, a.User, g, "ExecInInstance"); err != nil {
+			if domainError(err) == nil {
+				return a, err
+			}
+			refused = err
+			continue
+		}
+		a.grant = g
+		if a.Instance, err = api.Decode[api.Instance](o); err != nil {
+			return a, err
+		}
+		a.GuestUser = s.guestUser(ctx, a.Instance)
+		return a, a.reachable()
+	}
+	return a, refused
+}
+
+// sshFind is the instance as the identity in ctx sees it.
+func (s *Server) sshFind(ctx context.Context, project, instance string) (api.Object, error) {
+	h := &handlers{s}
+	if project != "" {
+		o, err := h.find(ctx, api.KindProject, project, "", "")
+		if err != nil {
+			return o, err
+		}
+		project = o.Meta.ID
+	}
+	o, err := h.find(ctx, api.KindInstance, instance, "", project)
+	if err == nil && project != "" && o.Meta.Project != project {
+		err = notFound(api.KindInstance, instance)
+	}
+	return o, err
+}
+
+// reachable refuses an instance in which nobody can be now.
+func (a SSHAccess) reachable() error {
+	in := a.Instance
+	switch {
+	case in.Meta.DeletedAt != nil:
+		return notFound(api.KindInstance, in.Meta.Name)
+	case in.Status.Phase != api.InstanceRunning || in.Assignment.Node == "":
+		return api.Errorf(api.CodeState, "instance %s is not running: it is %s", in.Meta.Name, api.InstancePhaseOf(in))
+	case len(in.Assignment.Ports) == 0:
+		return api.Errorf(api.CodeState, "instance %s is in no network", in.Meta.Name)
+	}
+	return nil
+}
+
+// Addresses of the instance in its networks.
+func (a SSHAccess) Addresses() (all []netip.Addr) {
+	for _, p := range a.Instance.Assignment.Ports {
+		for _, text := range []string{p.Address4, p.Address6} {
+			if x, err := netip.ParseAddr(text); err == nil {
+				all = append(all, x)
+			}
+		}
+	}
+	return all
+}
+
+// guestUser is as whom one signs in to an instance: its image says so, or its app.
+func (s *Server) guestUser(ctx context.Context, in api.Instance) string {
+	if image, err := stored[api.Image](ctx, s, api.KindImage, string(in.Spec.Image)); err == nil && image.Spec.DefaultUser != "" {
+		return image.Spec.DefaultUser
+	}
+	if in.Spec.App == "" {
+		return ""
+	}
+	app, _ := stored[api.App](ctx, s, api.KindApp, string(in.Spec.App)) // one that is gone says nothing
+	return app.Spec.DefaultUser
+}
+
+// WhileSSH is a context that ends when the right to enter does: with the key, the user
+// or his grant, a new password, or the instance.
+func (s *Server) WhileSSH(ctx context.Context, a SSHAccess) (context.Context, context.CancelFunc, error) {
+	id := auth.Identity{ExpiresAt: a.Key.Spec.ExpiresAt}
+	epoch := auth.Credentials(a.User).Epoch
+	id.Ended = func(e api.Event) bool {
+		switch m := e.Object.Meta; {
+		case e.Object.Kind == api.KindSSHKey && m.ID == a.Key.Meta.ID, e.Object.Kind == api.KindInstance && m.ID == a.Instance.Meta.ID:
+			return e.Type == api.EventRemove || m.DeletedAt != nil
+		case e.Object.Kind == api.KindUser && m.ID == a.User.Meta.ID:
+			u, err := api.Decode[api.User](e.Object)
+			return err != nil || e.Type == api.EventRemove || m.DeletedAt != nil || u.Spec.Disabled || auth.Credentials(u).Epoch != epoch || !hasGrant(u, a.grant)
+		}
+		return false
+	}
+	return s.whileHolds(ctx, id, a.since)
+}
+
+func hasGrant(u api.User, g api.Grant) bool {
+	for _, has := range u.Spec.Grants {
+		if has == g {
+			return true
+		}
+	}
+	return false
+}
+
+// sshGuest is what is kept of an instance that somebody has entered: the host key that
+// it is known by since the present run began, and the last connection.
+type sshGuest struct {
+	HostKey string     `json:"hostKey"`
+	Run     *time.Time `json:"run,omitempty"`
+}
+
+type sshGuestStatus struct {
+	User    api.UserID `json:"user"`
+	From    string     `json:"from"`
+	At      time.Time  `json:"at"`
+	Seconds int64      `json:"seconds,omitempty"`
+}
+
+func sshGuestID(in api.Instance) string {
+	_, random, _ := strings.Cut(in.Meta.ID, "-")
+	return api.KindSSHGuest.Info().IDPrefix + "-" + random
+}
+
+// CheckSSHHostKey trusts the first host key that a run of an instance shows, and
+// refuses another one until its next start: port security lets nobody else have its
+// address, and a guest may make new keys.
+func (s *Server) CheckSSHHostKey(ctx context.Context, a SSHAccess, key string) (err error) {
+	const tries = 4 // others note their connections meanwhile
+	for range tries {
+		if err = s.checkSSHHostKey(ctx, a, key); err == nil || api.CodeOf(err) != api.CodeConflict || domainError(err).Hint != "" {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Server) checkSSHHostKey(ctx context.Context, a SSHAccess, key string) error {
+	g := sshGuest{HostKey: key, Run: a.Instance.Status.StartedAt}
+	put := api.Command{Op: api.OpPutSpec, Kind: api.KindSSHGuest, ID: sshGuestID(a.Instance), Name: a.Instance.Meta.Name, Organization: a.Instance.Meta.Organization, Project: a.Instance.Meta.Project, Data: api.Encode(g)}
+	o, err := s.opts.Store.Get(ctx, api.KindSSHGuest, put.ID)
+	if err == nil {
+		var had sshGuest
+		if err := json.Unmarshal(o.Spec, &had); err != nil {
+			return err
+		}
+		same := had.Run == nil && g.Run == nil || had.Run != nil && g.Run != nil && had.Run.Equal(*g.Run)
+		switch {
+		case had.HostKey == key:
+			return nil
+		case had.HostKey != "" && same:
+			return api.Errorf(api.CodeConflict, "the SSH host key of instance %s has changed since it was started", a.Instance.Meta.Name).
+				WithHint("if that was you, restart the instance")
+		}
+		put.Expect, put.Name, put.Organization, put.Project = o.Meta.Revision, "", "", ""
+	} else if api.CodeOf(err) != api.CodeNotFound {
+		return err
+	}
+	_, err = s.opts.Store.Apply(ctx, api.Batch{At: s.opts.Now().UTC(), Commands: []api.Command{put}})
+	return err
+}
+
+// NoteSSH records in the audit trail that a connection begins (lasted is 0) or has
+// ended, and when the key was used.
+func (s *Server) NoteSSH(ctx context.Context, a SSHAccess, from string, lasted time.Duration) error {
+	now := s.opts.Now().UTC()
+	note := &api.AuditNote{Actor: a.Key.Meta.ID, Name: a.User.Meta.Name, Role: a.grant.Role, From: from, Operation: "OpenSSH"}
+	id := sshGuestID(a.Instance)
+	var cmds []api.Command
+	if lasted > 0 {
+		note.Operation = "CloseSSH"
+	} else {
+		if _, err := s.opts.Store.Get(ctx, api.KindSSHGuest, id); api.CodeOf(err) == api.CodeNotFound {
+			cmds = append(cmds, api.Command{Op: api.OpPutSpec, Kind: api.KindSSHGuest, ID: id, Name: a.Instance.Meta.Name, Organization: a.Instance.Meta.Organization, Project: a.Instance.Meta.Project, Data: api.Encode(sshGuest{})})
+		}
+		used := now.Truncate(time.Hour)
+		if last := a.Key.Status.LastUsedAt; last == nil || last.Before(used) {
+			cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHKey, ID: a.Key.Meta.ID, Expect: api.AnyRevision, Data: api.Encode(api.SSHKeyStatus{LastUsedAt: &used})})
+		}
+	}
+	cmds = append(cmds, api.Command{Op: api.OpReport, Kind: api.KindSSHGuest, ID: id, Expect: api.AnyRevision,
+		Data: api.Encode(sshGuestStatus{User: api.UserID(a.User.Meta.ID), From: from, At: now, Seconds: int64(lasted.Round(time.Second) / time.Second)})})
+	_, err := s.opts.Store.Apply(ctx, api.Batch{At: now, Commands: cmds, Audit: note})
+	return err
+}
+
+// forgetSSH deletes what is kept of an instance's guest along with it.
+func (h *handlers) forgetSSH(ctx context.Context, in api.Instance) ([]api.Command, error) {
+	_, err := h.opts.Store.Get(ctx, api.KindSSHGuest, sshGuestID(in))
+	switch {
+	case api.CodeOf(err) == api.CodeNotFound:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return []api.Command{{Op: api.OpDelete, Kind: api.KindSSHGuest, ID: sshGuestID(in), Expect: api.AnyRevision}}, nil
+}
+
+// stored is an object of the store's, whoever asks.
+func stored[T any](ctx context.Context, s *Server, kind api.Kind, id string) (T, error) {
+	var none T
+	o, err := s.opts.Store.Get(ctx, kind, id)
+	if err != nil {
+		return none, err
+	}
+	return api.Decode[T](o)
+}

@@ -1,0 +1,212 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/server"
+)
+
+// running is where an instance is that runs.
+var running = api.InstanceAssignment{Node: "node-1", Ports: []api.InstancePort{{Network: "net-1", Address4: "10.64.0.5"}}}
+
+// entered is a member with a key, and an instance that runs.
+func entered(t *testing.T, p *people) (person, api.SSHKey, api.Instance) {
+	t.Helper()
+	ann := p.member(t, "ann@example.com")
+	key, err := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", sshKeyOf("laptop", newSSHKey(t)))
+	wanted(t, "create a key", err, "")
+	in, err := ask[api.Instance](p, ann.token, "POST", "/v1/instances", api.Instance{Meta: api.Meta{Name: "demo"}, Spec: api.InstanceSpec{Flavor: "small", Image: "debian"}})
+	wanted(t, "create an instance", err, "")
+	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceRunning})
+	return ann, key, in
+}
+
+func (p *people) admit(key api.SSHKey, project, instance string) (server.SSHAccess, error) {
+	return p.Server.Server.AdmitSSH(p.t.Context(), []api.SSHKeyID{api.SSHKeyID(key.Meta.ID)}, project, instance)
+}
+
+// A key lets its owner into what he may run programs in, and nobody else, by name and
+// by ID; not after it has expired, and not its user once he is disabled.
+func TestWhoIsAdmittedBySSH(t *testing.T) {
+	p := newPeople(t)
+	ann, key, in := entered(t, p)
+	for _, at := range [][2]string{{"web", "demo"}, {p.web, in.Meta.ID}, {"", in.Meta.ID}, {"", "demo"}} {
+		a, err := p.admit(key, at[0], at[1])
+		if err != nil || a.Instance.Meta.ID != in.Meta.ID || a.User.Meta.ID != ann.id {
+			t.Errorf("admit to %s/%s: %+v, %v", at[0], at[1], a.Instance.Meta, err)
+		}
+	}
+	refused := func(what string, key api.SSHKey, project, instance string, code api.Code) {
+		t.Helper()
+		if _, err := p.admit(key, project, instance); api.CodeOf(err) != code {
+			t.Errorf("%s: %v, want %s", what, err, code)
+		}
+	}
+	refused("another project", key, "lab", "demo", api.CodeNotFound)
+	refused("no such instance", key, "web", "other", api.CodeNotFound)
+	keyOf := func(email string, g api.Grant) api.SSHKey {
+		p.user(email, "", g)
+		s, err := p.login(api.Credentials{Email: email, Password: horse})
+		wanted(t, "login", err, "")
+		k, err := ask[api.SSHKey](p, s.Token, "POST", "/v1/ssh-keys", sshKeyOf("k", newSSHKey(t)))
+		wanted(t, "key", err, "")
+		return k
+	}
+	refused("a viewer", keyOf("viewer@example.com", api.Grant{Role: api.RoleViewer, Project: p.web}), "web", "demo", api.CodeForbidden)
+	refused("somebody of another organization", keyOf("bob@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.other}), "web", "demo", api.CodeNotFound)
+	refused("his ID", keyOf("eve@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.other}), "", in.Meta.ID, api.CodeNotFound)
+	if _, err := p.admit(keyOf("admin@example.com", api.Grant{Role: api.RoleAdmin, Organization: p.acme}), "web", "demo"); err != nil {
+		t.Errorf("an admin of the organization: %v", err)
+	}
+	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceStopped})
+	refused("while it is stopped", key, "web", "demo", api.CodeState)
+	p.status(api.KindInstance, in.Meta.ID, running, api.InstanceStatus{Phase: api.InstanceRunning})
+
+	end := sshKeyOf("short", newSSHKey(t))
+	at := p.now.Add(time.Hour)
+	end.Spec.ExpiresAt = &at
+	short, err := ask[api.SSHKey](p, ann.token, "POST", "/v1/ssh-keys", end)
+	wanted(t, "a key for an hour", err, "")
+	if _, err := p.admit(short, "web", "demo"); err != nil {
+		t.Errorf("within the hour: %v", err)
+	}
+	p.now = p.now.Add(time.Hour)
+	refused("after the hour", short, "web", "demo", api.CodeForbidden)
+	org, err := ask[api.Organization](p, p.Token, "GET", "/v1/organizations/acme", nil)
+	wanted(t, "organization", err, "")
+	org.Spec.RequireTotp = true
+	_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/acme", org)
+	wanted(t, "require one-time codes", err, "")
+	refused("without the second factor that is required", key, "web", "demo", api.CodeForbidden)
+	org, err = ask[api.Organization](p, p.Token, "GET", "/v1/organizations/acme", nil)
+	wanted(t, "organization", err, "")
+	org.Spec.RequireTotp = false
+	_, err = ask[api.Organization](p, p.Token, "PUT", "/v1/organizations/acme", org)
+	wanted(t, "require none", err, "")
+	_, err = ask[api.User](p, p.Token, "PATCH", "/v1/users/"+ann.id, map[string]any{"spec": map[string]any{"disabled": true}})
+	wanted(t, "disable", err, "")
+	refused("of a user who is disabled", key, "web", "demo", api.CodeForbidden)
+}
+
+// What was entered ends with the key, with the user, and with the instance.
+func TestSSHEndsWithTheRight(t *testing.T) {
+	for what, end := range map[string]func(p *people, ann person, key api.SSHKey, in api.Instance) *api.Error{
+		"the key": func(p *people, ann person, key api.SSHKey, _ api.Instance) *api.Error {
+			_, err := ask[api.SSHKey](p, ann.token, "DELETE", "/v1/ssh-keys/"+key.Meta.ID, nil)
+			return err
+		},
+		"the user": func(p *people, ann person, _ api.SSHKey, _ api.Instance) *api.Error {
+			_, err := ask[api.User](p, p.Token, "PATCH", "/v1/users/"+ann.id, map[string]any{"spec": map[string]any{"disabled": true}})
+			return err
+		},
+		"the grant": func(p *people, ann person, _ api.SSHKey, _ api.Instance) *api.Error {
+			_, err := ask[api.User](p, p.Token, "PATCH", "/v1/users/"+ann.id, map[string]any{"spec": map[string]any{"grants": []any{}}})
+			return err
+		},
+		"the password": func(p *people, ann person, _ api.SSHKey, _ api.Instance) *api.Error {
+			_, err := ask[api.PasswordLink](p, p.Token, "POST", "/v1/users/"+ann.id+"/reset", map[string]any{})
+			return err
+		},
+		"the instance": func(p *people, _ person, _ api.SSHKey, in api.Instance) *api.Error {
+			_, err := ask[api.Instance](p, p.Token, "DELETE", "/v1/instances/"+in.Meta.ID, nil)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			p := newPeople(t)
+			ann, key, in := entered(t, p)
+			a, err := p.admit(key, "web", "demo")
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			ctx, cancel, err := p.Server.Server.WhileSSH(limit, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer cancel()
+			if err := p.Server.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and what is kept of the guest
+				t.Fatal(err)
+			}
+			if ctx.Err() != nil {
+				t.Fatal("it ended before anything did")
+			}
+			wanted(t, "end it", end(p, ann, key, in), "")
+			<-ctx.Done()
+			if limit.Err() != nil {
+				t.Error("it did not end")
+			}
+		})
+	}
+}
+
+// The first host key of a run is trusted, and no other; who was there is in the audit
+// trail; nothing of it stays behind the instance.
+func TestSSHHostKeyAndTrail(t *testing.T) {
+	p := newPeople(t)
+	_, key, in := entered(t, p)
+	a, err := p.admit(key, "web", "demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what, hostKey string, code api.Code) {
+		t.Helper()
+		if err := p.Server.Server.CheckSSHHostKey(t.Context(), a, hostKey); err != nil && api.CodeOf(err) != code || (err == nil) != (code == "") {
+			t.Errorf("%s: %v, want %q", what, err, code)
+		}
+	}
+	for _, lasted := range []time.Duration{0, time.Minute} {
+		if err := p.Server.Server.NoteSSH(t.Context(), a, "192.0.2.1", lasted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("the first", "ssh-ed25519 one", "")
+	check("again", "ssh-ed25519 one", "")
+	check("another", "ssh-ed25519 two", api.CodeConflict)
+	started := p.now
+	a.Instance.Status.StartedAt = &started
+	check("another, after a restart", "ssh-ed25519 two", "")
+	check("the first, after it", "ssh-ed25519 one", api.CodeConflict)
+	trail, err := p.Store.Audit(t.Context(), api.AuditQuery{Organization: p.acme, Limit: 100, Only: api.AuditFilter{Object: "demo", Actor: "ann@example.com"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ops []string
+	for _, e := range trail.Items {
+		if e.From == "192.0.2.1" && e.Actor == key.Meta.ID {
+			ops = append(ops, e.Operation)
+		}
+	}
+	if len(ops) != 2 || ops[0] != "OpenSSH" || ops[1] != "CloseSSH" {
+		t.Errorf("the trail has %q, want the beginning and the end", ops)
+	}
+	_, bad := ask[api.Instance](p, p.Token, "DELETE", "/v1/instances/"+in.Meta.ID, nil)
+	wanted(t, "delete", bad, "")
+	left, err := p.Store.List(t.Context(), api.ListQuery{Kind: api.KindSSHGuest, Limit: 10})
+	if err != nil || len(left.Items) != 0 {
+		t.Errorf("what is left: %v, %v", left.Items, err)
+	}
+}
+
+// An instance says how to sign in to it.
+func TestConnection(t *testing.T) {
+	p := newPeople(t, func(o *server.Options) {
+		o.SSHGateway = func(context.Context) (api.SSHGateway, error) {
+			return api.SSHGateway{Port: 2222, HostKey: "ssh-ed25519 AAAA", Fingerprint: "SHA256:x"}, nil
+		}
+	})
+	ann, _, in := entered(t, p)
+	image, err := ask[api.Image](p, p.Token, "GET", "/v1/images/debian", nil)
+	wanted(t, "image", err, "")
+	_, err = ask[api.Image](p, p.Token, "PATCH", "/v1/images/"+image.Meta.ID, map[string]any{"spec": map[string]any{"defaultUser": "debian"}})
+	wanted(t, "its user", err, "")
+	c, err := ask[api.InstanceConnection](p, ann.token, "GET", "/v1/instances/"+in.Meta.ID+"/connection", nil)
+	wanted(t, "connection", err, "")
+	if c.User != "debian" || c.Target != "web/demo" || c.Gateway == nil || c.Gateway.Port != 2222 || !c.WithoutKey || len(c.Addresses) != 0 {
+		t.Errorf("the connection is %+v", c)
+	}
+}

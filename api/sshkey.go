@@ -1,0 +1,41 @@
+package api
+
+import (
+	"fmt"
+	"time"
+)
+
+// MaxSSHKeys of one user.
+const MaxSSHKeys = 100
+
+// ValidateSSHKey checks what a client says of a key besides the key itself, which
+// api/server parses.
+func ValidateSSHKey(s SSHKeySpec, now time.Time) error {
+	var bad faults
+	if hasControl(s.PublicKey) {
+		bad.note(invalid("spec.publicKey", "more than one line").WithHint("one line, as in ~/.ssh/id_ed25519.pub"))
+	}
+	if len(s.PublicKey) > maxSSHKeySize {
+		bad.note(invalid("spec.publicKey", "%d bytes, at most %d", len(s.PublicKey), maxSSHKeySize))
+	}
+	for field, made := range map[string]string{"spec.type": s.Type, "spec.fingerprint": s.Fingerprint, "spec.user": string(s.User)} {
+		if made != "" {
+			bad.note(invalid(field, "the server fills it in").WithHint("leave it out"))
+		}
+	}
+	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
+		bad.note(invalid("spec.expiresAt", "it is in the past"))
+	}
+	return bad.err()
+}
+
+// WithoutSSH reports whether nobody was given a way into a new instance: no key, and
+// no user data, which may set a password. An app brings its own user data.
+func WithoutSSH(s InstanceSpec) bool { return len(s.SSHKeys) == 0 && s.UserData == "" }
+
+// AuthorityLine is the line of authorized_keys by which a guest lets in who has a
+// certificate of the SSH gateway's CA for this instance: its principal is the
+// instance's ID (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+func AuthorityLine(ca string, id InstanceID) string {
+	return fmt.Sprintf("cert-authority,principals=%q %s basalt-ssh-gateway", string(id), ca)
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// way into an instance by SSH.
+type way struct {
+	what, user, host string
+	port             int64
+	hostKey          string // of the gateway; empty: the instance's own, which nobody here knows
+}
+
+// command is what to type.
+func (w way) command() string {
+	port := ""
+	if w.port != 22 {
+		port = fmt.Sprintf("-p %d ", w.port)
+	}
+	return "ssh " + port + w.user + "@" + w.host
+}
+
+// ways into an instance, the best first: to a floating IP, and through the gateway.
+func (a *App) ways(c api.InstanceConnection) (all []way) {
+	for _, ip := range c.Addresses {
+		all = append(all, way{what: "floating IP", user: cmp.Or(c.User, "USER"), host: ip, port: 22})
+	}
+	if g := c.Gateway; g != nil {
+		user := c.Target
+		if c.User == "" {
+			user = "USER%" + user
+		}
+		all = append(all, way{what: "SSH gateway", user: user, host: cmp.Or(g.Host, a.serverHost()), port: g.Port, hostKey: g.HostKey})
+	}
+	return all
+}
+
+// serverHost is the host of the API, where every node has a gateway.
+func (a *App) serverHost() string {
+	first, _, _ := strings.Cut(a.config.Server, ",")
+	if u, err := url.Parse(first); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return "localhost" // the node's own socket
+}
+
+func (a *App) connection(ctx context.Context, k *kind[api.Instance], ref string) (api.Instance, api.InstanceConnection, error) {
+	in, err := k.get(ctx, ref)
+	if err != nil {
+		return in, api.InstanceConnection{}, err
+	}
+	c, err := a.api.InstanceConnection(ctx, in.Meta.ID)
+	return in, c, err
+}
+
+func connectCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{Use: "connect NAME|ID", Short: "Show how to sign in to an instance by SSH", Args: cobra.ExactArgs(1)}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a := k.app
+		in, c, err := a.connection(cmd.Context(), k, args[0])
+		if err != nil {
+			return err
+		}
+		ways := a.ways(c)
+		if len(ways) == 0 && a.flags.output == "table" {
+			return api.Errorf(api.CodeState, "instance %s has no address outside, and the cluster has no SSH gateway", in.Meta.Name).
+				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
+		}
+		if c.WithoutKey {
+			fmt.Fprintln(a.Err, "warning: the instance was created without SSH keys and user data: it lets nobody in but through the SSH gateway")
+		}
+		return a.print(c, func() table {
+			t := table{{"WAY", "COMMAND"}}
+			for _, w := range ways {
+				t = append(t, []string{w.what, w.command()})
+			}
+			if c.Gateway != nil {
+				t = append(t, []string{"host key", c.Gateway.Fingerprint + " (SSH gateway)"})
+			}
+			return t
+		})
+	}
+	return cmd
+}
+
+func sshCommand(k *kind[api.Instance]) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "ssh NAME|ID [-- ARGUMENT…]", Short: "Sign in to an instance by SSH", Args: cobra.MinimumNArgs(1),
+		Long: "Runs ssh through the cluster's SSH gateway, whose host key is taken from the API, or to a floating IP where there is no\ngateway. What follows -- is given to ssh after the host: a command to run. Exits with ssh's exit code.",
+	}
+	user := cmd.Flags().String("user", "", "user in the instance; default: the image's")
+	identity := cmd.Flags().StringP("identity", "i", "", "file with the private key; default: what ssh finds")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a := k.app
+		in, c, err := a.connection(cmd.Context(), k, args[0])
+		if err != nil {
+			return err
+		}
+		if *user != "" {
+			c.User = *user
+			if c.Target != "" {
+				c.Target = *user + "%" + c.Target
+			}
+		}
+		ways := a.ways(c)
+		switch {
+		case len(ways) == 0:
+			return api.Errorf(api.CodeState, "instance %s has no address outside, and the cluster has no SSH gateway", in.Meta.Name).
+				WithHint("attach a floating IP: basalt floating-ip create NAME --instance %s; or use its console: basalt instance console %s", in.Meta.Name, in.Meta.Name)
+		case c.User == "":
+			return usagef("the image of instance %s does not say as whom to sign in: give --user", in.Meta.Name)
+		}
+		w := ways[len(ways)-1] // the gateway where there is one: its host key is known
+		words, err := a.sshArguments(w, *identity)
+		if err != nil {
+			return err
+		}
+		run := exec.CommandContext(cmd.Context(), "ssh", append(words, args[1:]...)...) //nolint:gosec // the words are ours and the caller's
+		run.Stdin, run.Stdout, run.Stderr = a.In, a.Out, a.Err
+		err = run.Run()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return exitCode(int64(max(1, exit.ExitCode())))
+		}
+		return err
+	}
+	return cmd
+}
+
+// sshArguments are ssh's, before a command. The gateway's host key is written beside
+// the configuration, in a file of its own.
+func (a *App) sshArguments(w way, identity string) ([]string, error) {
+	words := []string{"-p", strconv.FormatInt(w.port, 10), "-l", w.user}
+	if identity != "" {
+		words = append(words, "-i", identity, "-o", "IdentitiesOnly=yes")
+	}
+	if w.hostKey != "" && a.ConfigDir != "" {
+		name := w.host
+		if w.port != 22 {
+			name = "[" + w.host + "]:" + strconv.FormatInt(w.port, 10)
+		}
+		if err := os.MkdirAll(a.ConfigDir, 0o700); err != nil {
+			return nil, fmt.Errorf("the gateway's host key: %w", err)
+		}
+		known := filepath.Join(a.ConfigDir, "ssh-gateway-"+strings.NewReplacer(":", "-", "/", "-").Replace(net.JoinHostPort(w.host, strconv.FormatInt(w.port, 10))))
+		if err := os.WriteFile(known, []byte(name+" "+w.hostKey+"\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("the gateway's host key: %w", err)
+		}
+		words = append(words, "-o", `UserKnownHostsFile="`+known+`"`, "-o", "StrictHostKeyChecking=yes")
+	}
+	return append(words, "--", w.host), nil
+}

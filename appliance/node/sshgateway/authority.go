@@ -1,0 +1,167 @@
+package sshgateway
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Store is what is needed of the cluster's state.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+	Get(ctx context.Context, kind api.Kind, id string) (api.Object, error)
+}
+
+// Sealer wraps secrets with the cluster's ring.
+type Sealer interface {
+	Seal(ctx context.Context, secret string) (sealed string, err error)
+	Open(ctx context.Context, sealed string) (secret string, err error)
+}
+
+// authorityID is the id of the cluster's only SSHAuthority.
+const authorityID = "sshauthority-cluster"
+
+// authoritySpec is what the store keeps: private keys, sealed, as OpenSSH writes them.
+type authoritySpec struct {
+	HostKey string `json:"hostKey"`
+	UserCA  string `json:"userCA"`
+}
+
+// Authority holds the gateway's host key, which is the same on all nodes, and the CA
+// whose certificates guests let in. They are made when they are first needed.
+type Authority struct {
+	store  Store
+	sealer Sealer
+
+	mu       sync.Mutex // guards what follows; held while they are read
+	host, ca ssh.Signer
+}
+
+// NewAuthority knows nothing yet.
+func NewAuthority(s Store, sealer Sealer) *Authority { return &Authority{store: s, sealer: sealer} }
+
+func (a *Authority) load(ctx context.Context) (host, ca ssh.Signer, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.host == nil {
+		o, err := a.store.Get(ctx, api.KindSSHAuthority, authorityID)
+		if api.CodeOf(err) == api.CodeNotFound {
+			err = a.make(ctx)
+			if c := api.CodeOf(err); err == nil || c == api.CodeExists || c == api.CodeConflict {
+				continue // read what was written, by whomever
+			}
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+		}
+		var s authoritySpec
+		if err := json.Unmarshal(o.Spec, &s); err != nil {
+			return nil, nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+		}
+		if ca, err = a.open(ctx, s.UserCA); err != nil {
+			return nil, nil, err
+		}
+		if host, err = a.open(ctx, s.HostKey); err != nil {
+			return nil, nil, err
+		}
+		a.host, a.ca = host, ca
+	}
+	return a.host, a.ca, nil
+}
+
+// make new ones, unless somebody has.
+func (a *Authority) make(ctx context.Context) (err error) {
+	var s authoritySpec
+	for what, into := range map[string]*string{"basalt gateway": &s.HostKey, "basalt user CA": &s.UserCA} {
+		_, private, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return err
+		}
+		block, err := ssh.MarshalPrivateKey(private, what)
+		if err != nil {
+			return err
+		}
+		if *into, err = a.sealer.Seal(ctx, string(pem.EncodeToMemory(block))); err != nil {
+			return err
+		}
+	}
+	_, err = a.store.Apply(ctx, api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindSSHAuthority, ID: authorityID, Name: "cluster", Data: api.Encode(s)}}})
+	return err
+}
+
+func (a *Authority) open(ctx context.Context, sealed string) (ssh.Signer, error) {
+	text, err := a.sealer.Open(ctx, sealed)
+	if err != nil {
+		return nil, fmt.Errorf("the SSH gateway's keys: %w", err)
+	}
+	return ssh.ParsePrivateKey([]byte(text))
+}
+
+func (a *Authority) hostKey(ctx context.Context) (ssh.Signer, error) {
+	host, _, err := a.load(ctx)
+	return host, err
+}
+
+// HostKey returns the gateway's public host key, as a line of known_hosts without the
+// host, and its fingerprint.
+func (a *Authority) HostKey(ctx context.Context) (line, fingerprint string, err error) {
+	host, err := a.hostKey(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return authorizedKey(host.PublicKey()), ssh.FingerprintSHA256(host.PublicKey()), nil
+}
+
+// UserCA returns the public key of the CA, as authorized_keys has keys.
+func (a *Authority) UserCA(ctx context.Context) (string, error) {
+	_, ca, err := a.load(ctx)
+	if err != nil {
+		return "", err
+	}
+	return authorizedKey(ca.PublicKey()), nil
+}
+
+// authorizedKey is a key as authorized_keys has it, without a line break.
+func authorizedKey(k ssh.PublicKey) string {
+	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k)))
+}
+
+// How long before and after now a certificate is good: guests' clocks are not all right.
+const certificateSlack = 5 * time.Minute
+
+// certificate returns a new key with a certificate of the CA's, which opens this
+// instance alone: guests have the CA in authorized_keys with their ID as principal
+// (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+func (a *Authority) certificate(ctx context.Context, to Access) (ssh.Signer, error) {
+	_, ca, err := a.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	signer, err := ssh.NewSignerFromKey(private)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	c := &ssh.Certificate{Key: signer.PublicKey(), CertType: ssh.UserCert, KeyId: fmt.Sprintf("basalt %s %s %s", to.Login, to.Key, to.Instance),
+		ValidPrincipals: []string{string(to.Instance)},
+		ValidAfter:      uint64(now.Add(-certificateSlack).Unix()), ValidBefore: uint64(now.Add(certificateSlack).Unix()),
+		Permissions: ssh.Permissions{Extensions: map[string]string{"permit-pty": "", "permit-port-forwarding": "", "permit-user-rc": ""}}}
+	if err := c.SignCert(rand.Reader, ca); err != nil {
+		return nil, err
+	}
+	return ssh.NewCertSigner(c, signer)
+}

@@ -1,0 +1,109 @@
+package sshgateway
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// connection is one client in its instance.
+type connection struct {
+	g        *Gateway
+	ctx      context.Context // ends with the right to enter, and with the connection
+	client   *ssh.ServerConn
+	access   Access
+	target   Target
+	channels *counter
+	used     atomic.Int64 // when the last byte came in any channel, Unix seconds
+
+	mu    sync.Mutex // guards guest; held while it is dialed
+	guest *ssh.Client
+}
+
+func (n *connection) touch() { n.used.Store(time.Now().Unix()) }
+
+// watch ends the connection when its client is gone or idle.
+func (n *connection) watch(end func()) {
+	defer end()
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case now := <-tick.C:
+			if now.Unix()-n.used.Load() > int64(idleTime/time.Second) || !n.lives() {
+				return
+			}
+		}
+	}
+}
+
+// lives asks the client whether it is there: any answer will do.
+func (n *connection) lives() bool {
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := n.client.SendRequest("keepalive@openssh.com", true, nil)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		return err == nil
+	case <-time.After(askTime):
+	case <-n.ctx.Done():
+	}
+	return false
+}
+
+// serve the client's channels until it has gone.
+func (n *connection) serve(channels <-chan ssh.NewChannel) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer n.closeGuest()
+	for c := range channels {
+		leave, ok := n.channels.enter("")
+		if !ok {
+			_ = c.Reject(ssh.ResourceShortage, "too many sessions and forwards in one connection")
+			continue
+		}
+		running.Go(func() {
+			defer leave()
+			switch c.ChannelType() {
+			case "session":
+				n.session(c)
+			case "direct-tcpip":
+				n.forward(c)
+			default:
+				_ = c.Reject(ssh.UnknownChannelType, "the gateway carries sessions and forwards")
+			}
+		})
+	}
+}
+
+// noted is a reader that notes that the connection is used.
+type noted struct {
+	io.Reader
+	n *connection
+}
+
+func (r noted) Read(b []byte) (int, error) {
+	k, err := r.Reader.Read(b)
+	r.n.touch()
+	return k, err
+}
+
+// chunk is how much is carried at a time: what an SSH packet holds.
+const chunk = 32 << 10
+
+var chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
+
+// carry bytes until the source ends or the sink is closed.
+func (n *connection) carry(to io.Writer, from io.Reader) {
+	buf := chunks.Get().(*[chunk]byte)
+	defer chunks.Put(buf)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{to}, noted{from, n}, buf[:]) // either side has gone
+}

@@ -1,0 +1,274 @@
+package sshgateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// Limits of clients.
+const (
+	maxConnections = 2048 // of one node
+	maxOfAddress   = 128
+	maxHandshakes  = 16 // of one address at a time
+	maxOfUser      = 64
+	maxChannels    = 64 // of one connection
+	maxAuthTries   = 6  // keys that a client offers
+
+	handshakeTime = 20 * time.Second
+	askTime       = 30 * time.Second // how long a client may be silent when it is asked whether it lives
+	askEvery      = 30 * time.Second
+	idleTime      = 12 * time.Hour // without a byte in any channel
+)
+
+// Access is what somebody may enter.
+type Access struct {
+	Instance  api.InstanceID
+	Name      string     // of the instance
+	Node      api.NodeID // that runs it
+	Addresses []netip.Addr
+	GuestUser string // of the image; empty: unknown
+	User      api.UserID
+	Login     string // of the user
+	Key       api.SSHKeyID
+	Ticket    any // of the Directory's own
+}
+
+// Directory knows who may enter what.
+type Directory interface {
+	// Known reports whether some user has the key. Anybody may ask: it must be cheap.
+	Known(fingerprint string) bool
+	// Admit returns what the owner of a key may enter. An error is told to him.
+	Admit(ctx context.Context, fingerprint string, t Target, from string) (Access, error)
+	// While returns a context that ends when the right to enter does.
+	While(ctx context.Context, a Access) (context.Context, context.CancelFunc, error)
+	// HostKey reports an error if a guest's host key, as in authorized_keys, is not the
+	// one that the instance is known by.
+	HostKey(ctx context.Context, a Access, key string) error
+	// Opened and Closed record a connection.
+	Opened(ctx context.Context, a Access, from string) error
+	Closed(ctx context.Context, a Access, from string, lasted time.Duration) error
+}
+
+// Dialer reaches a TCP port of an instance in its network.
+type Dialer interface {
+	Dial(ctx context.Context, node api.NodeID, instance api.InstanceID, port uint16) (net.Conn, error)
+}
+
+// Options of a gateway; all are needed but Log.
+type Options struct {
+	Authority *Authority
+	Directory Directory
+	Dialer    Dialer
+	Log       *slog.Logger
+}
+
+// Gateway serves clients. Its methods may be called concurrently.
+type Gateway struct {
+	o                            Options
+	connections, greeting, users *counter
+}
+
+// New returns a gateway that serves nobody yet.
+func New(o Options) *Gateway {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Gateway{o: o, connections: newCounter(maxOfAddress, maxConnections), greeting: newCounter(maxHandshakes, maxConnections), users: newCounter(maxOfUser, maxConnections)}
+}
+
+// ciphers are AEADs that processors have instructions for, and CTR for old clients:
+// bytes are deciphered and enciphered once more on the way.
+var ciphers = []string{"aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes192-ctr", "aes256-ctr"}
+
+// Serve clients of a listener until ctx ends, which closes it.
+func (g *Gateway) Serve(ctx context.Context, l net.Listener) error {
+	host, err := g.o.Authority.hostKey(ctx)
+	if err != nil {
+		return err
+	}
+	config := &ssh.ServerConfig{MaxAuthTries: maxAuthTries, ServerVersion: "SSH-2.0-Basalt", PublicKeyCallback: g.offered}
+	config.Ciphers = ciphers
+	config.AddHostKey(host)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		c, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, net.ErrClosed):
+			return err
+		case err != nil: // out of descriptors: others close theirs
+			g.o.Log.Warn("SSH gateway: accept failed, retrying", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		running.Go(func() { g.serve(ctx, c, config) })
+	}
+}
+
+const fingerprintOf = "fingerprint"
+
+// offered is asked for each key that a client offers, before it has proved that it has
+// it.
+func (g *Gateway) offered(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+	f := ssh.FingerprintSHA256(key)
+	if !g.o.Directory.Known(f) {
+		return nil, errors.New("no user has this key")
+	}
+	return &ssh.Permissions{Extensions: map[string]string{fingerprintOf: f}}, nil
+}
+
+func addressOf(c net.Conn) string {
+	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
+	if err != nil {
+		return c.RemoteAddr().String()
+	}
+	return at.Addr().Unmap().WithZone("").String()
+}
+
+// serve one client.
+func (g *Gateway) serve(ctx context.Context, raw net.Conn, config *ssh.ServerConfig) {
+	defer raw.Close()
+	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer stop()
+	from := addressOf(raw)
+	leave, ok := g.connections.enter(from)
+	if !ok {
+		return
+	}
+	defer leave()
+	c, channels, requests, err := g.greet(raw, from, config)
+	if err != nil {
+		g.o.Log.Debug("SSH gateway: handshake failed", "address", from, "error", err)
+		return
+	}
+	defer c.Close()
+	go ssh.DiscardRequests(requests)
+	a, t, err := g.admit(ctx, c, from)
+	if err != nil {
+		g.o.Log.Info("SSH gateway: refused", "address", from, "user", fmt.Sprintf("%.100q", c.User()), "error", err)
+		refuse(raw, channels, err)
+		return
+	}
+	leaveUser, ok := g.users.enter(string(a.User))
+	if !ok {
+		refuse(raw, channels, api.Errorf(api.CodeQuota, "%d connections of yours are open on this node, which is the limit", maxOfUser))
+		return
+	}
+	defer leaveUser()
+	g.connected(ctx, c, channels, a, t, from)
+}
+
+// greet does the handshake.
+func (g *Gateway) greet(raw net.Conn, from string, config *ssh.ServerConfig) (*ssh.ServerConn, <-chan ssh.NewChannel, <-chan *ssh.Request, error) {
+	leave, ok := g.greeting.enter(from)
+	if !ok {
+		return nil, nil, nil, errors.New("too many handshakes of this address")
+	}
+	defer leave()
+	if err := raw.SetDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return nil, nil, nil, err
+	}
+	c, channels, requests, err := ssh.NewServerConn(raw, config)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return c, channels, requests, raw.SetDeadline(time.Time{})
+}
+
+func (g *Gateway) admit(ctx context.Context, c *ssh.ServerConn, from string) (Access, Target, error) {
+	t, err := ParseTarget(c.User())
+	if err != nil {
+		return Access{}, t, api.Errorf(api.CodeInvalid, "%s", err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
+	defer cancel()
+	a, err := g.o.Directory.Admit(ctx, c.Permissions.Extensions[fingerprintOf], t, from)
+	return a, t, err
+}
+
+// connected serves one that was admitted, for as long as it may.
+func (g *Gateway) connected(ctx context.Context, c *ssh.ServerConn, channels <-chan ssh.NewChannel, a Access, t Target, from string) {
+	ctx, cancel, err := g.o.Directory.While(ctx, a)
+	if err != nil {
+		g.o.Log.Warn("SSH gateway: the right to enter cannot be followed", "instance", a.Instance, "error", err)
+		return
+	}
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	if err := g.o.Directory.Opened(ctx, a, from); err != nil { // nobody enters unseen
+		g.o.Log.Warn("SSH gateway: a connection cannot be recorded", "instance", a.Instance, "error", err)
+		return
+	}
+	began := time.Now()
+	defer func() {
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		if err := g.o.Directory.Closed(end, a, from, time.Since(began)); err != nil {
+			g.o.Log.Warn("SSH gateway: the end of a connection was not recorded", "instance", a.Instance, "error", err)
+		}
+	}()
+	n := &connection{g: g, ctx: ctx, client: c, access: a, target: t, channels: newCounter(maxChannels, maxChannels)}
+	n.touch()
+	go n.watch(cancel)
+	n.serve(channels)
+}
+
+// refuse says why on the first session's standard error.
+func refuse(raw net.Conn, channels <-chan ssh.NewChannel, why error) {
+	_ = raw.SetDeadline(time.Now().Add(handshakeTime))
+	for n := range channels {
+		if n.ChannelType() != "session" {
+			_ = n.Reject(ssh.Prohibited, message(why))
+			continue
+		}
+		c, requests, err := n.Accept()
+		if err != nil {
+			return
+		}
+		tell(c, requests, why)
+		return
+	}
+}
+
+// tell why a session cannot be, once it asks for a program, and end it.
+func tell(c ssh.Channel, requests <-chan *ssh.Request, why error) {
+	for r := range requests {
+		begins := r.Type == "shell" || r.Type == "exec" || r.Type == "subsystem"
+		if r.WantReply {
+			_ = r.Reply(begins || r.Type == "pty-req", nil)
+		}
+		if begins {
+			break
+		}
+	}
+	_, _ = fmt.Fprintf(c.Stderr(), "basalt: %s\r\n", message(why))
+	_, _ = c.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{255}))
+	_ = c.Close()
+}
+
+// message is what a client is told: of an error that is not for users, nothing.
+func message(err error) string {
+	var e *api.Error
+	if !errors.As(err, &e) || e.Code == api.CodeInternal {
+		return "internal error; try again later"
+	}
+	if e.Hint != "" {
+		return e.Message + " (" + e.Hint + ")"
+	}
+	return e.Message
+}

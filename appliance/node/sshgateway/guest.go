@@ -1,0 +1,109 @@
+package sshgateway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+const (
+	sshPort   = 22
+	dialTime  = 10 * time.Second
+	guestTime = 20 * time.Second // for its handshake, also while it boots
+)
+
+// dial a port of the instance in its network.
+func (n *connection) dial(port uint16) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(n.ctx, dialTime)
+	defer cancel()
+	c, err := n.g.o.Dialer.Dial(ctx, n.access.Node, n.access.Instance, port)
+	var e *api.Error
+	if err != nil && !errors.As(err, &e) {
+		n.g.o.Log.Debug("SSH gateway: instance cannot be reached", "instance", n.access.Instance, "port", port, "error", err)
+		err = api.Errorf(api.CodeUnavailable, "instance %s does not answer on port %d", n.access.Name, port).WithHint("is it still booting?")
+	}
+	return c, err
+}
+
+// signIn returns the connection to the guest's sshd, which is made when it is first
+// needed, and made anew when it has ended.
+func (n *connection) signIn() (*ssh.Client, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.guest != nil {
+		return n.guest, nil
+	}
+	user := n.target.User
+	if user == "" {
+		user = n.access.GuestUser
+	}
+	if user == "" {
+		return nil, api.Errorf(api.CodeInvalid, "the image of instance %s does not say as whom to sign in", n.access.Name).WithHint("name the user: ssh user%%project/instance@…")
+	}
+	raw, err := n.dial(sshPort)
+	if err != nil {
+		return nil, err
+	}
+	guest, err := n.handshake(raw, user)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	n.guest = guest
+	go func() {
+		_ = guest.Wait()
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.guest == guest {
+			n.guest = nil
+		}
+	}()
+	return guest, nil
+}
+
+func (n *connection) handshake(raw net.Conn, user string) (*ssh.Client, error) {
+	signer, err := n.g.o.Authority.certificate(n.ctx, n.access)
+	if err != nil {
+		return nil, err
+	}
+	var keyErr error
+	config := &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)}, ClientVersion: "SSH-2.0-Basalt",
+		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
+			keyErr = n.g.o.Directory.HostKey(n.ctx, n.access, strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))))
+			return keyErr
+		},
+		BannerCallback: func(string) error { return nil }}
+	config.Ciphers = ciphers
+	_ = raw.SetDeadline(time.Now().Add(guestTime)) // one that has closed says so below
+	c, channels, requests, err := ssh.NewClientConn(raw, string(n.access.Instance), config)
+	switch {
+	case keyErr != nil:
+		return nil, keyErr
+	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):
+		return nil, api.Errorf(api.CodeForbidden, "instance %s does not let the gateway in as %s", n.access.Name, user).
+			WithHint("instances from before the gateway, and users other than the image's own, need its line in authorized_keys; ssh -J works without it")
+	case err != nil:
+		n.g.o.Log.Debug("SSH gateway: handshake with a guest failed", "instance", n.access.Instance, "error", err)
+		return nil, api.Errorf(api.CodeUnavailable, "instance %s does not answer as an SSH server does", n.access.Name).WithHint("is it still booting?")
+	}
+	if err := raw.SetDeadline(time.Time{}); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	// A guest opens no channels to the gateway, and asks it for nothing: NewClient
+	// refuses both.
+	return ssh.NewClient(c, channels, requests), nil
+}
+
+func (n *connection) closeGuest() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.guest != nil {
+		_ = n.guest.Close()
+	}
+}

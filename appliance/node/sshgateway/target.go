@@ -1,0 +1,53 @@
+package sshgateway
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Limits of a user name.
+const (
+	maxTarget    = 256 // bytes
+	maxGuestUser = 32  // useradd(8)
+	maxRef       = 100 // of a project or an instance: name or ID
+)
+
+// Target is what a client's user name asks for.
+type Target struct {
+	User     string // in the guest; empty: the image's default user
+	Project  string // name or ID; empty: the instance's ID says it
+	Instance string // name or ID
+}
+
+// ParseTarget reads [user%][project/]instance.
+func ParseTarget(name string) (Target, error) {
+	if len(name) > maxTarget {
+		return Target{}, fmt.Errorf("user name: %d bytes, at most %d", len(name), maxTarget)
+	}
+	t := Target{}
+	rest := name
+	if user, after, ok := strings.Cut(rest, "%"); ok {
+		if !isGuestUser(user) {
+			return Target{}, fmt.Errorf("user name %.64q: %.40q is no name of a user in the guest", name, user)
+		}
+		t.User, rest = user, after
+	}
+	project, instance, ok := strings.Cut(rest, "/")
+	if !ok {
+		project, instance = "", rest
+	}
+	if ok && !isRef(project) || !isRef(instance) {
+		return Target{}, fmt.Errorf("user name %.64q: want project/instance, or user%%project/instance", name)
+	}
+	t.Project, t.Instance = project, instance
+	return t, nil
+}
+
+// isRef reports whether s has the letters of a name or an ID.
+func isRef(s string) bool {
+	return s != "" && len(s) <= maxRef && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
+	})
+}
+
+func isGuestUser(s string) bool { return isRef(s) && len(s) <= maxGuestUser && s[0] != '-' }

@@ -1,0 +1,101 @@
+package node_test
+
+import (
+	"crypto/ed25519"
+	"encoding/pem"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/api/client"
+)
+
+// sshGateway: a user of the project signs in to the Debian guest with a key of his own,
+// which the guest has never heard of, through the gateway; OpenSSH is on both ends. The
+// image says as whom.
+func sshGateway(t *testing.T, w *world) {
+	key, public := sshKeyFile(t)
+	session := w.user(t, "ann@example.com", api.Grant{Role: api.RoleMember, Project: "one"})
+	w.mustCLI(session, "ssh-key", "create", "laptop", "--file", public)
+	w.mustCLI(operatorToken(t, w), "image", "set", "debian", "--default-user", "debian")
+	if out := w.mustCLI(session, "instance", "connect", "main"); !strings.Contains(out, "one/main@") {
+		t.Errorf("how to connect:\n%s", out)
+	}
+	in := func(args ...string) (string, int) {
+		out, err := w.cli(session, append([]string{"instance", "ssh", "main", "-i", key}, args...)...)
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if exit != nil {
+			return out, exit.ExitCode()
+		}
+		return out, 0
+	}
+	if out, code := in("--", "whoami; hostname; exit 7"); out != "debian\nmain\n" || code != 7 {
+		t.Errorf("in the guest: %q, %d, want debian, main, and 7", out, code)
+	}
+	if out, code := in("--", "sudo cat /etc/shadow | head -c 4"); out != "root" || code != 0 {
+		t.Errorf("as its administrator: %q, %d", out, code)
+	}
+	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not let the gateway in as nobody") {
+		t.Errorf("as a user without the gateway's line: %q, %d", out, code)
+	}
+	trail := w.mustCLI(operatorToken(t, w), "audit", "list", "--actor", "ann@example.com")
+	if !strings.Contains(trail, "OpenSSH") || !strings.Contains(trail, "CloseSSH") {
+		t.Errorf("the audit trail does not have the connections:\n%s", trail)
+	}
+	w.mustCLI(session, "ssh-key", "delete", "laptop")
+	if out, code := in("--", "true"); code != 255 {
+		t.Errorf("with a key that was deleted: %q, %d", out, code)
+	}
+}
+
+// sshKeyFile is a new key: the private and the public file.
+func sshKeyFile(t *testing.T) (private, public string) {
+	t.Helper()
+	p, s, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(s, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := ssh.NewPublicKey(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private = filepath.Join(t.TempDir(), "key")
+	public = private + ".pub"
+	for path, text := range map[string][]byte{private: pem.EncodeToMemory(block), public: ssh.MarshalAuthorizedKey(k)} {
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return private, public
+}
+
+// user makes one with a password and returns the token of a session.
+func (w *world) user(t *testing.T, email string, g api.Grant) string {
+	t.Helper()
+	const password = "correct horse battery"
+	u, err := client.Of[api.User](w.operator).Create(w.ctx, api.User{Meta: api.Meta{Name: email}, Spec: api.UserSpec{Grants: []api.Grant{g}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.operator.SetPassword(w.ctx, u.Link.Token, password); err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.operator.Login(w.ctx, api.Credentials{Email: email, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Token
+}

@@ -1,0 +1,30 @@
+// A user's own SSH keys, and how an instance is reached by SSH.
+import { useQuery } from '@tanstack/react-query';
+import { api, ok, type Schemas } from './client';
+
+export type SSHKey = Schemas['SSHKey'];
+export type Connection = Schemas['InstanceConnection'];
+
+export const useSSHKeys = () =>
+  useQuery({
+    queryKey: ['SSHKey', 'list'],
+    queryFn: ({ signal }) => ok(api.GET('/v1/ssh-keys', { params: { query: { limit: 1000 } }, signal })),
+    retry: false,
+  });
+
+export const addSSHKey = (name: string, publicKey: string) =>
+  ok(api.POST('/v1/ssh-keys', { body: { kind: 'SSHKey', meta: { name }, spec: { publicKey } } }));
+
+export const removeSSHKey = (k: SSHKey) =>
+  ok(api.DELETE('/v1/ssh-keys/{id}', { params: { path: { id: k.meta.id ?? '' } } }));
+
+export const useConnection = (instance: string) =>
+  useQuery({
+    queryKey: ['connection', instance],
+    queryFn: ({ signal }) =>
+      ok(api.GET('/v1/instances/{id}/connection', { params: { path: { id: instance } }, signal })),
+    retry: false,
+  });
+
+/** expired keys are not given to new instances. */
+export const expired = (k: SSHKey) => k.spec.expiresAt !== undefined && Date.parse(k.spec.expiresAt) <= Date.now();

@@ -1,0 +1,112 @@
+import { Button, Card, CardBody, CardTitle, TextArea, TextInput } from '@patternfly/react-core';
+import { KeyIcon } from '@patternfly/react-icons';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useFieldErrors } from '../../api/fields';
+import { addSSHKey, removeSSHKey, useSSHKeys, type SSHKey } from '../../api/ssh';
+import { useText } from '../../i18n';
+import { formatTime } from '../../lib/format';
+import { Confirm } from '../../parts/confirm';
+import { Field } from '../../parts/field';
+import { FormDialog } from '../../parts/form-dialog';
+import { Empty, ObjectList, type Column } from '../../parts/list';
+
+const shown = ['meta.name', 'spec.publicKey'];
+
+function AddKey({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
+  const { t } = useText();
+  const [name, setName] = useState('');
+  const [key, setKey] = useState('');
+  const add = useMutation({ mutationFn: () => addSSHKey(name.trim(), key.trim()), onSuccess: onMade });
+  const errors = useFieldErrors(add.error);
+  return (
+    <FormDialog
+      title={t('ssh.add')}
+      action={t('ssh.add')}
+      busy={add.isPending}
+      error={add.error}
+      shown={shown}
+      onSubmit={add.mutate}
+      onClose={onClose}
+    >
+      <Field id="ssh-name" label={t('common.name')} help={t('new.nameHelp')} path="meta.name" errors={errors} required>
+        <TextInput id="ssh-name" value={name} onChange={(_, v) => setName(v)} isRequired autoComplete="off" />
+      </Field>
+      <Field id="ssh-key" label={t('ssh.key')} help={t('ssh.keyHelp')} path="spec.publicKey" errors={errors} required>
+        <TextArea
+          id="ssh-key"
+          rows={3}
+          resizeOrientation="vertical"
+          value={key}
+          onChange={(_, v) => setKey(v)}
+          isRequired
+          spellCheck={false}
+        />
+      </Field>
+    </FormDialog>
+  );
+}
+
+export function SSHKeys() {
+  const { t, language } = useText();
+  const client = useQueryClient();
+  const query = useSSHKeys();
+  const [adding, setAdding] = useState(false);
+  const [removing, setRemoving] = useState<SSHKey | null>(null);
+  const again = () => client.invalidateQueries({ queryKey: ['SSHKey', 'list'] });
+  const remove = useMutation({ mutationFn: removeSSHKey, onSuccess: () => (setRemoving(null), again()) });
+  const columns: Column<SSHKey>[] = [
+    { title: t('common.name'), cell: (k) => k.meta.name },
+    { title: t('ssh.type'), cell: (k) => k.spec.type },
+    { title: t('ssh.fingerprint'), cell: (k) => <code>{k.spec.fingerprint}</code> },
+    { title: t('acc.until'), cell: (k) => formatTime(k.spec.expiresAt, language) || '–' },
+    { title: t('acc.used'), cell: (k) => formatTime(k.status?.lastUsedAt, language) || '–' },
+    {
+      title: t('common.actions'),
+      cell: (k) => (
+        <Button
+          variant="link"
+          isInline
+          isDanger
+          aria-label={`${t('common.delete')}: ${k.meta.name}`}
+          onClick={() => (remove.reset(), setRemoving(k))}
+        >
+          {t('common.delete')}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <Card>
+      <CardTitle component="h2">{t('ssh.title')}</CardTitle>
+      <CardBody className="basalt-stack">
+        <p>{t('ssh.help')}</p>
+        <ObjectList
+          label={t('ssh.title')}
+          columns={columns}
+          query={query}
+          keyOf={(k) => k.meta.id ?? ''}
+          empty={<Empty title={t('ssh.empty')} help={t('ssh.emptyHelp')} icon={KeyIcon} />}
+        />
+        <div>
+          <Button variant="secondary" onClick={() => setAdding(true)}>
+            {t('ssh.add')}
+          </Button>
+        </div>
+      </CardBody>
+      {adding && <AddKey onMade={() => (setAdding(false), again())} onClose={() => setAdding(false)} />}
+      {removing && (
+        <Confirm
+          title={t('ssh.deleteTitle', { name: removing.meta.name ?? '' })}
+          help={t('ssh.deleteHelp')}
+          action={t('common.delete')}
+          danger
+          busy={remove.isPending}
+          error={remove.error}
+          onConfirm={() => remove.mutate(removing)}
+          onClose={() => setRemoving(null)}
+        />
+      )}
+    </Card>
+  );
+}
