@@ -253,6 +253,7 @@ func updateBeside[T any](ctx context.Context, h *handlers, kind api.Kind, ref st
 	}
 	return put[T](ctx, h, o, m, next, beside, with...)
 }
+
 // newName checks the name that an object is to have instead of another.
 func newName(kind api.Kind, was, name string) error {
 	if name == was {

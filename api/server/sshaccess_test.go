@@ -25,7 +25,7 @@ func entered(t *testing.T, p *people) (person, api.SSHKey, api.Instance) {
 }
 
 func (p *people) admit(key api.SSHKey, project, instance string) (server.SSHAccess, error) {
-	return p.Server.Server.AdmitSSH(p.t.Context(), []api.SSHKeyID{api.SSHKeyID(key.Meta.ID)}, project, instance)
+	return p.Server.AdmitSSH(p.t.Context(), []api.SSHKeyID{api.SSHKeyID(key.Meta.ID)}, project, instance)
 }
 
 // A key lets its owner into what he may run programs in, and nobody else, by name and
@@ -124,12 +124,12 @@ func TestSSHEndsWithTheRight(t *testing.T) {
 			}
 			limit, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
-			ctx, cancel, err := p.Server.Server.WhileSSH(limit, a)
+			ctx, cancel, err := p.Server.WhileSSH(limit, a)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer cancel()
-			if err := p.Server.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and what is kept of the guest
+			if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", 0); err != nil { // changes the key and what is kept of the guest
 				t.Fatal(err)
 			}
 			if ctx.Err() != nil {
@@ -155,12 +155,12 @@ func TestSSHHostKeyAndTrail(t *testing.T) {
 	}
 	check := func(what, hostKey string, code api.Code) {
 		t.Helper()
-		if err := p.Server.Server.CheckSSHHostKey(t.Context(), a, hostKey); err != nil && api.CodeOf(err) != code || (err == nil) != (code == "") {
+		if err := p.Server.CheckSSHHostKey(t.Context(), a, hostKey); err != nil && api.CodeOf(err) != code || (err == nil) != (code == "") {
 			t.Errorf("%s: %v, want %q", what, err, code)
 		}
 	}
 	for _, lasted := range []time.Duration{0, time.Minute} {
-		if err := p.Server.Server.NoteSSH(t.Context(), a, "192.0.2.1", lasted); err != nil {
+		if err := p.Server.NoteSSH(t.Context(), a, "192.0.2.1", lasted); err != nil {
 			t.Fatal(err)
 		}
 	}

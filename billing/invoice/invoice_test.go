@@ -75,7 +75,7 @@ func invoice(t *testing.T, spec api.PriceBookSpec, from, to time.Time, all []api
 
 // issued is an invoice of a preview.
 func issued(p api.InvoicePreview) api.Invoice {
-	id := InvoiceID(p.Organization, p.From)
+	id := IDOf(p.Organization, p.From)
 	return api.Invoice{Meta: api.Meta{ID: string(id), Organization: string(p.Organization), CreatedAt: p.To},
 		Spec: api.InvoiceSpec{Number: "INV-000001", From: p.From, To: p.To, Currency: p.Currency, Lines: p.Lines, TotalMicros: p.TotalMicros}}
 }

@@ -21,8 +21,8 @@ type Draft struct {
 	At           time.Time
 }
 
-// InvoiceID of a period: the same whoever issues it, however often.
-func InvoiceID(org api.OrganizationID, from time.Time) api.InvoiceID {
+// IDOf of a period: the same whoever issues it, however often.
+func IDOf(org api.OrganizationID, from time.Time) api.InvoiceID {
 	sum := sha256.Sum256([]byte(string(org) + "\x00" + from.UTC().Format(time.RFC3339)))
 	return api.InvoiceID(api.NewID(api.KindInvoice, sum[:]))
 }
@@ -65,7 +65,7 @@ func Issue(d Draft, series api.SeriesSpec, revision int64) ([]api.Command, api.I
 	series.Seller = spec.Seller
 	series.Invoices++
 	spec.Number = api.DocumentNumber(api.InvoiceNumbers, series.Invoices)
-	id := InvoiceID(api.OrganizationID(org.Meta.ID), p.From)
+	id := IDOf(api.OrganizationID(org.Meta.ID), p.From)
 	return []api.Command{
 		numbered(series, revision),
 		{Op: api.OpPutSpec, Kind: api.KindInvoice, ID: string(id), Name: api.DocumentName(spec.Number), Organization: org.Meta.ID, Data: api.Encode(spec),

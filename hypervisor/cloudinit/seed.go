@@ -45,7 +45,7 @@ type Seed struct {
 	// default user lets in; empty: none.
 	Authority string
 	UserData  string // the tenant's
-	NICs     []NIC    // in the guest's order
+	NICs      []NIC  // in the guest's order
 }
 
 // NIC of the guest: what it is to ask for by DHCP.

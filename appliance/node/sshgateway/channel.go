@@ -1,6 +1,7 @@
 package sshgateway
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -33,8 +34,9 @@ func (n *connection) bridge(asked ssh.NewChannel, guest *ssh.Client, kind string
 	far, farRequests, err := guest.OpenChannel(kind, extra)
 	if err != nil {
 		reason, text := ssh.ConnectionFailed, "the instance refused it"
-		if e, ok := err.(*ssh.OpenChannelError); ok {
-			reason = e.Reason
+		var refused *ssh.OpenChannelError
+		if errors.As(err, &refused) {
+			reason = refused.Reason
 		}
 		_ = asked.Reject(reason, text)
 		return

@@ -45,9 +45,8 @@ func ParseTarget(name string) (Target, error) {
 
 // isRef reports whether s has the letters of a name or an ID.
 func isRef(s string) bool {
-	return s != "" && len(s) <= maxRef && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
-	})
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	return s != "" && len(s) <= maxRef && strings.Trim(s, letters) == ""
 }
 
 func isGuestUser(s string) bool { return isRef(s) && len(s) <= maxGuestUser && s[0] != '-' }
