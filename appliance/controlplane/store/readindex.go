@@ -166,7 +166,7 @@ func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 		wait := s.fsm.news.Next()
 		applied := max(s.fsm.applied.Load(), s.quiet.Load())
 		i := commit
-		for ; i > applied; i-- { // elections and barriers: the tables never get them
+		for ; i > applied; i-- { // elections, barriers and batches of past terms: the tables never get them
 			var l raft.Log
 			err := s.log.GetLog(i, &l)
 			if errors.Is(err, raft.ErrLogNotFound) { // in a snapshot, hence applied
@@ -176,7 +176,7 @@ func (s *Store) awaitCommitted(ctx context.Context, commit uint64) error {
 			if err != nil {
 				return s.public(err)
 			}
-			if l.Type == raft.LogCommand {
+			if _, holds := state.OfTerm(l.Data, l.Term); l.Type == raft.LogCommand && holds {
 				break
 			}
 		}

@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/store/state/statetest"
+	"github.com/basalt-gpu/basalt/appliance/test/kit/patience"
 )
 
 func TestABatchOfAnotherTermDoesNothing(t *testing.T) {
@@ -63,6 +65,24 @@ func TestApplyInTerm(t *testing.T) {
 	}
 	if _, err := s.ApplyInTerm(t.Context(), term+1, put("flv-2")); api.CodeOf(err) != api.CodeUnavailable {
 		t.Error(err)
+	}
+}
+
+// A batch of a past term that is the last in the log keeps no reader waiting: the tables
+// never get it.
+func TestReadsAfterABatchOfAPastTerm(t *testing.T) {
+	s := open(t, Options{})
+	raw, err := state.EncodeBatch(api.Batch{Commands: []api.Command{{Op: api.OpPutSpec, Kind: api.KindFlavor, ID: "flv-1", Name: "flv-1", Data: []byte("{}")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.raft.Apply(termed(withTerm(t.Context(), s.LeadTerm()+1), raw), time.Minute).Error(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := patience.Context(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := s.ReadIndex(ctx); err != nil {
+		t.Errorf("a read after it: %v", err)
 	}
 }
 
