@@ -141,7 +141,7 @@ step('what it costs, to the minute', async () => {
   await inspect(page, `machine-usage-${VIEW}`);
   await goTo('Invoices');
   await page.getByRole('link', { name: 'Month to date' }).click();
-  await page.getByRole('link', { name: `View breakdown: GPU time, premium, ${name}` }).click();
+  await page.getByRole('link', { name: `View breakdown: Reserved GPU share, ${name}` }).click();
   await page
     .getByRole('button', { name: /^Show usage records/ })
     .first()

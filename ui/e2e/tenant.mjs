@@ -426,7 +426,7 @@ step('sessions, and another password', async () => {
   await signIn(other);
   await heading(other, 'Dashboard');
   await page.reload();
-  await page.getByText('current').waitFor();
+  await page.getByText('current', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Sign out: / }).click();
   tolerate('401'); // for whatever the other page asks for now
   await inDialog('Sign out');

@@ -15,7 +15,12 @@ import (
 
 func number1(t *testing.T, s *Store) int {
 	t.Helper()
-	n, _, err := crashNumber(s, "b", 0)
+	var n int
+	var err error
+	eventually(t, "there is a leader to ask", func() bool {
+		n, _, err = crashNumber(s, "b", 0)
+		return api.CodeOf(err) != api.CodeUnavailable // as on a busy machine for a while
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -157,7 +158,9 @@ func TestBadBackups(t *testing.T) {
 	newer := bytes.Clone(good)
 	newer[8]++
 	refused("a newer version", newer, "newer Basalt")
-	refused("a newer content", bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, state.Level), []byte(`"format":9`), 1), "newer Basalt")
+	later := bytes.Replace(good, fmt.Appendf(nil, `"format":%d`, state.Level), fmt.Appendf(nil, `"format":%d`, state.Level+1), 1)
+	binary.LittleEndian.PutUint32(later[12:], binary.LittleEndian.Uint32(later[12:])+uint32(len(later)-len(good))) // the header's size
+	refused("a newer content", later, "newer Basalt")
 	refused("nothing", nil, "ends too early")
 	if _, err := RestoreInto(dir, "node-b", bytes.NewReader(good)); err != nil {
 		t.Error(err)
