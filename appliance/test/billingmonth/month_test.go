@@ -234,6 +234,9 @@ func (w *world) accounted(org string) (late int) {
 		}
 		used[r.Spec.Meter].Add(used[r.Spec.Meter], big.NewRat(r.Spec.Quantity, 1))
 	}
+	if gpu := used[api.MeterGPU]; gpu != nil {
+		gpu.Sub(gpu, w.covered(org))
+	}
 	for m, n := range used {
 		if charged[m] == nil || charged[m].Cmp(n) != 0 {
 			w.t.Errorf("%s: %s were used, %s charged", m, n.FloatString(0), charged[m])
@@ -258,6 +261,31 @@ func (w *world) accounted(org string) (late int) {
 	}
 	w.t.Logf("%s: %d micros on %d invoices, %d late lines, %d paid", org, total, len(invoices), late, paid)
 	return late
+}
+
+// covered is the GPU time that reserved shares of cards give, hour by hour, in
+// nanoseconds: it is paid with the share.
+func (w *world) covered(org string) *big.Rat {
+	type key struct {
+		resource string
+		hour     time.Time
+	}
+	const nanos = 10_000_000 // of a hundredth of a card in a second
+	share, gpu := map[key]int64{}, map[key]int64{}
+	for _, r := range w.records(org) {
+		k := key{r.Spec.Resource, r.Spec.End.Add(-1).Truncate(time.Hour)}
+		switch r.Spec.Meter {
+		case api.MeterGPUShare:
+			share[k] += r.Spec.Quantity
+		case api.MeterGPU:
+			gpu[k] += r.Spec.Quantity
+		}
+	}
+	sum := new(big.Rat)
+	for k, n := range gpu {
+		sum.Add(sum, big.NewRat(min(n, share[k]*nanos), 1))
+	}
+	return sum
 }
 
 // explained: a line is the sum of its hours, and its amount what they cost.

@@ -41,7 +41,7 @@ func sshGateway(t *testing.T, w *world) {
 	if out, code := in("--", "whoami; hostname; exit 7"); out != "debian\nmain\n" || code != 7 {
 		t.Errorf("in the guest: %q, %d, want debian, main, and 7", out, code)
 	}
-	if out, code := in("--", "sudo cat /etc/shadow | head -c 4"); out != "root" || code != 0 {
+	if out, code := in("--", "sudo whoami"); out != "root\n" || code != 0 {
 		t.Errorf("as its administrator: %q, %d", out, code)
 	}
 	if out, code := in("--user", "nobody", "--", "true"); code != 255 || !strings.Contains(out, "does not let the gateway in as nobody") {
