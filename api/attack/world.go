@@ -280,6 +280,13 @@ func (w *world) change(ctx context.Context, token string, o object, f func(spec 
 	return err
 }
 
+// stays has objects not removed at the end.
+func (w *world) stays(all ...object) {
+	for _, o := range all {
+		w.made = slices.DeleteFunc(w.made, func(path string) bool { return path == o.at() })
+	}
+}
+
 // tidy removes everything that was made, the last first. What is used by something
 // else, or by something on its way out, is tried again.
 func (w *world) tidy(ctx context.Context) error {
