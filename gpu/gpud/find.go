@@ -13,8 +13,8 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/sched"
 )
 
-// findEvery is how often cards are looked for that have come since, or whose driver
-// has: a driver may be installed or loaded long after gpud has started.
+// findEvery is the interval at which gpud looks for new cards and newly loaded drivers:
+// a driver may be installed long after gpud has started.
 const findEvery = 10 * time.Second
 
 // driver is NVIDIA's, as gpud asks it.

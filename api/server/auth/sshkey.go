@@ -6,8 +6,9 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 )
 
-// SSHKeyOwner is the owner of an SSH key that lets him in, and the key. Every failure
-// that is the caller's is the same error, of code unauthenticated.
+// SSHKeyOwner returns an SSH key and its owner. The error is of code unauthenticated,
+// and always the same, when the key is unknown, deleted or expired, or its owner is
+// disabled or deleted.
 func (a *Authenticator) SSHKeyOwner(ctx context.Context, id api.SSHKeyID) (u api.User, k api.SSHKey, err error) {
 	if k, err = stored[api.SSHKey](ctx, a, api.KindSSHKey, string(id)); err != nil {
 		return u, k, err
@@ -22,14 +23,15 @@ func (a *Authenticator) SSHKeyOwner(ctx context.Context, id api.SSHKeyID) (u api
 	return u, k, nil
 }
 
-// SSHIdentity is whom the SSH key of a user stands for by one of his grants.
+// SSHIdentity returns the identity of a user who signs in with an SSH key, with the
+// rights of one of their grants.
 func (a *Authenticator) SSHIdentity(ctx context.Context, u api.User, k api.SSHKey, g api.Grant) Identity {
 	return Identity{ID: k.Meta.ID, kind: api.KindSSHKey, Name: u.Meta.Name, User: api.UserID(u.Meta.ID), Role: g.Role, Org: g.Organization, Project: g.Project,
 		ParentOf: a.opts.ParentIn(ctx), pays: a.opts.PaysIn(ctx)}
 }
 
-// SSHFactor refuses an operation by an SSH key when the grant needs a second factor and
-// the user, who has a password, has none.
+// SSHFactor returns an error of code forbidden if the grant requires a second factor
+// for the operation and the user has a password without one.
 func (a *Authenticator) SSHFactor(ctx context.Context, u api.User, g api.Grant, operation string) error {
 	c := Credentials(u)
 	if c.PasswordHash == "" || c.TotpSecret != "" {
