@@ -38,10 +38,20 @@ oracle() (
 	cd gpu/soft
 	../../oracle.test -test.list 'Oracle$|^Test(Kernels|Opcodes|MatmulAndTranspose|Grid3D|MatrixKernels|LargeSharedMemory|AtomicHalves|TensorCopies|TensorReduction|TensorMapInMemory|WgmmaBaseOffset|ClusterPlaces|ClusterMemory|ClusterNarrow|AsyncStoresInCluster|AsyncStoresOfOneBlock|StoresToOneAddress|Locks|GridBarrier|LookBack|Queue|Relay|WarpsGoOnAlone|WarpGoesOnWithoutTheEnded|LockReleasedByWarp|SharedAddressesWrap|AddressSpaces|CallOfAddress|Recursion.*|ParametersInRegistersAndMemory)$|^FuzzDifferential$' |
 		xargs -P 4 -I NAME sh -c '../../oracle.test -test.v -test.timeout 5m -test.run "^NAME\$" >NAME.log 2>&1'
-	status=$?
 	cat ./*.log
-	exit $status
+	unknown_failures
 )
+# unknown_failures prints the tests that failed and are not known to, and fails if there
+# is one, or a test that did not come to its end.
+unknown_failures() {
+	sed '/^#/d' testdata/card-differences.txt >known
+	grep -L '^\(PASS\|FAIL\)$' ./*.log >unknown
+	# A test that failed for a part of it is named by the part.
+	sed -n 's/^ *--- FAIL: \([^ ]*\) .*/\1/p' ./*.log | LC_ALL=C sort -u |
+		awk '{ all[NR] = $0 } END { for (i = 1; i <= NR; i++) if (index(all[i + 1], all[i] "/") != 1) print all[i] }' |
+		grep -vxF -f known >>unknown
+	[ ! -s unknown ] || { echo "failed, and are not in card-differences.txt:"; cat unknown; return 1; }
+}
 step "oracle, against the card" oracle
 step "guest library, through gpud and the jail" ./guest.test -test.v -test.timeout 10m -test.parallel 4 -test.run '^TestCard'
 step "benchmarks" ./driver.test -test.run '^$' -test.bench . -test.benchtime "${BENCHTIME:-1s}" -test.count "${COUNT:-5}" -test.timeout 30m

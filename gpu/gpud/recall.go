@@ -219,7 +219,7 @@ func spareFor(want, vgpuFree, cardFree uint64) uint64 {
 }
 
 // memoryUnit is worker.AllocUnit: what memory is accounted in.
-const memoryUnit = 256
+const memoryUnit = 512
 
 // spare decides how much more than it asks for s gets with g, which fits.
 func (c *core) spare(card *card, s *session, g grow) uint64 {

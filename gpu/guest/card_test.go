@@ -44,7 +44,7 @@ var notOnRealCard = map[string]string{
 // counts reports whether a test takes all memory of the vGPU, or counts what is free:
 // nothing else may run beside it.
 func counts(name string) bool {
-	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context", "ipc_"} {
+	for _, prefix := range []string{"out_of_memory", "free_async", "pool", "kept_", "graph_memory_", "library_", "after_context", "ipc_", "mapping_"} {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
@@ -90,7 +90,8 @@ func TestCardReplay(t *testing.T) {
 	g := startCard(t)
 	requests, sequences := sequenceFiles(t)
 	for _, f := range sequences {
-		if filepath.Base(f) != "llama.txt" { // NVIDIA's assembler refuses its made-up PTX (218)
+		// NVIDIA's assembler refuses the made-up PTX of these (218).
+		if name := filepath.Base(f); name != "llama.txt" && name != "pytorch.txt" {
 			t.Run(strings.TrimSuffix(filepath.Base(f), ".txt"), func(t *testing.T) { g.run(t, object("replay"), requests, f) })
 		}
 	}

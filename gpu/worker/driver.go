@@ -78,7 +78,7 @@ type Launch struct {
 type Context interface {
 	Calls // what is passed on as it is
 
-	// MemAlloc returns the device address of size zeroed bytes, 256-aligned and
+	// MemAlloc returns the device address of size zeroed bytes, AllocUnit-aligned and
 	// in the context's window, unique in the driver, whatever the context. It fails
 	// with abi.ErrOutOfMemory when the window has no room.
 	MemAlloc(size uint64) (uint64, error)
@@ -184,7 +184,7 @@ type Mapper interface {
 	MemCreate(size uint64) (memory uint64, err error)
 	// MemRelease frees memory that is mapped nowhere, as MemFree does.
 	MemRelease(memory uint64) error
-	// MemMap shows the first size bytes of memory at an address too, without access.
+	// MemMap shows memory, all of its size bytes, at an address too, without access.
 	MemMap(address, size, memory uint64) error
 	// MemSetAccess says what the context's work may do with a whole mapping. Copies
 	// and kernels may go from one mapping to the next where both have access.
@@ -270,8 +270,9 @@ type Stager interface {
 }
 
 // AllocUnit is what memory is accounted in, bytes: the alignment of device
-// addresses, so that many small pieces cannot take more than they count.
-const AllocUnit = 256
+// addresses, so that many small pieces cannot take more than they count, and that of
+// textures (attribute 14 of all cards so far), as memory may become one.
+const AllocUnit = 512
 
 // Accounted is what an allocation of size bytes counts.
 func Accounted(size uint64) uint64 { return (size + AllocUnit - 1) &^ (AllocUnit - 1) }

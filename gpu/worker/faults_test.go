@@ -151,7 +151,7 @@ func TestAsynchronousErrorSticksToItsContext(t *testing.T) {
 		t.Error(err)
 	}
 	free, total, _ := r.host.Memory()
-	if total-free != 256 {
+	if total-free != worker.AllocUnit {
 		t.Errorf("%d bytes reserved after the context has gone", total-free)
 	}
 }

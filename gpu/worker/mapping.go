@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
@@ -203,6 +204,9 @@ func (s *Session) memMap(c *command) error {
 	m := &s.mappings
 	if err != nil || a.Size > o.size || !m.holds(w) || !m.free(w) {
 		return abi.ErrInvalidValue
+	}
+	if a.Size < o.size {
+		return fmt.Errorf("%w: %d bytes of memory of %d are to be mapped, want all: a card maps no part", abi.ErrNotSupported, a.Size, o.size)
 	}
 	if len(m.mapped) >= abi.MaxMappings {
 		return abi.ErrOutOfMemory

@@ -11,16 +11,28 @@
 
 #include "context_storage.h"
 #include "interop.h"
+#include "log.h"
 #include "state.h"
 
 typedef void (*slot)(void);
 #define SLOT(f) ((slot)(f))
 
-static CUresult unknown(void)
+static CUresult unknown(unsigned int slot)
 {
+	log_message(CU_LOG_LEVEL_ERROR, "cuGetExportTable", "slot %u of a table was called, and what it does is not known", slot);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
-#define NONE SLOT(unknown)
+
+/* A function for each number of a slot, so that the log names it. */
+#define ONE(n) static CUresult unknown_##n(void) { return unknown(n); }
+#define TEN(n) ONE(n##0) ONE(n##1) ONE(n##2) ONE(n##3) ONE(n##4) ONE(n##5) ONE(n##6) ONE(n##7) ONE(n##8) ONE(n##9)
+TEN() TEN(1) TEN(2) TEN(3) TEN(4) TEN(5) TEN(6) TEN(7) TEN(8) TEN(9)
+#undef ONE
+#undef TEN
+#define TEN(n) SLOT(unknown_##n##0), SLOT(unknown_##n##1), SLOT(unknown_##n##2), SLOT(unknown_##n##3), SLOT(unknown_##n##4), \
+	SLOT(unknown_##n##5), SLOT(unknown_##n##6), SLOT(unknown_##n##7), SLOT(unknown_##n##8), SLOT(unknown_##n##9)
+static const slot unknowns[100] = {TEN(), TEN(1), TEN(2), TEN(3), TEN(4), TEN(5), TEN(6), TEN(7), TEN(8), TEN(9)};
+#undef TEN
 
 static CUresult retain_primary(CUcontext *ctx, CUdevice dev)
 {
@@ -167,7 +179,7 @@ static void complete(void)
 
 		for (size_t i = tables[t].sized; i < n; i++)
 			if (!tables[t].slots[i])
-				tables[t].slots[i] = NONE;
+				tables[t].slots[i] = unknowns[i];
 		if (tables[t].sized)
 			memcpy(&tables[t].slots[0], &tables[t].bytes, sizeof(slot));
 	}

@@ -153,7 +153,15 @@ int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
 		switch (config->attrs[i].id) {
-		/* What changes no result, and only a card could make something of. */
+		/* What changes no result, and only a card could make something of. A kernel
+		 * may begin before the one ahead of it in the stream has ended: it never does,
+		 * and what it waits for (griddepcontrol) has happened. */
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: /* record_events */
+		case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
 		case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
 		case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
 		case CU_LAUNCH_ATTRIBUTE_PRIORITY:
@@ -169,6 +177,50 @@ int launch_flags_of(const CUlaunchConfig *config, uint32_t *flags)
 	return 0;
 }
 
+/* The event of an attribute that names one, and the flags of its record; NULL: it is no
+ * such attribute. */
+static const CUevent *event_of(const CUlaunchAttribute *a, int *flags)
+{
+	switch (a->id) {
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT: *flags = a->value.programmaticEvent.flags; return &a->value.programmaticEvent.event;
+	case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT: *flags = a->value.launchCompletionEvent.flags; return &a->value.launchCompletionEvent.event;
+	default: return NULL;
+	}
+}
+
+/* Events that a card records when all blocks of a kernel have begun, or have said so, are
+ * recorded behind the kernel: later than they could be, never too early. */
+static int record_events(const CUlaunchConfig *config)
+{
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		int flags = 0;
+		const CUevent *e = event_of(&config->attrs[i], &flags);
+
+		if (e)
+			TRY(cuEventRecordWithFlags(*e, config->hStream, (unsigned int)flags));
+	}
+	return 0;
+}
+
+/* Whether the events of a launch are some, before anything is launched. */
+static int check_events(const CUlaunchConfig *config)
+{
+	for (unsigned int i = 0; i < config->numAttrs; i++) {
+		int flags = 0;
+		const CUevent *e = event_of(&config->attrs[i], &flags);
+		void *o;
+
+		if (!e)
+			continue;
+		if (!(o = object_get(*e, KIND_EVENT)))
+			return CUDA_ERROR_INVALID_HANDLE;
+		object_put(o);
+		if (flags & ~CU_EVENT_RECORD_EXTERNAL)
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return 0;
+}
+
 CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
 	struct bslt_launch a = {0};
@@ -177,5 +229,7 @@ CUDA_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, v
 	a.grid_x = config->gridDimX, a.grid_y = config->gridDimY, a.grid_z = config->gridDimZ;
 	a.block_x = config->blockDimX, a.block_y = config->blockDimY, a.block_z = config->blockDimZ;
 	a.shared = config->sharedMemBytes;
-	return launch(f, &a, config->hStream, kernelParams, extra);
+	TRY(check_events(config));
+	TRY(launch(f, &a, config->hStream, kernelParams, extra));
+	return record_events(config);
 }

@@ -32,7 +32,6 @@ static void cluster_attributes(CUfunction f)
 	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
 	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, f));
 	EXPECT(value == 1);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 2));
 	CHECK(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 2));
 	CHECK(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, f));
 	EXPECT(value == 2);
@@ -109,6 +108,44 @@ static void with_clusters(void)
 	GIVES(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuLaunchKernelEx(&config, f, params, NULL));
 }
 
+/* Attributes that let a kernel begin earlier, or say what is only a wish, change nothing
+ * that a program can see; their events are done when the kernel is. */
+static void launch_attributes(void)
+{
+	CUevent e, c;
+	CUdeviceptr p;
+	CUfunction f = demo_start("poke");
+	unsigned int value = 5, got = 0;
+	void *params[] = {&p, &value};
+	CUlaunchAttribute a[] = {
+		{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.cooperative = 1},
+		{.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, .value.cooperative = 50},
+		{.id = CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, .value.cooperative = 1},
+		{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT},
+		{.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT},
+	};
+	CUlaunchConfig config = {1, 1, 1, 1, 1, 1, 0, NULL, a, sizeof a / sizeof a[0]};
+
+	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemsetD32(p, 0, 1));
+	CHECK(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING));
+	CHECK(cuEventCreate(&c, CU_EVENT_DISABLE_TIMING));
+	a[3].value.programmaticEvent.event = e;
+	GIVES(CUDA_ERROR_INVALID_HANDLE, cuLaunchKernelEx(&config, f, params, NULL)); /* of no event, and nothing was launched */
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 0);
+	a[4].value.launchCompletionEvent.event = c;
+	CHECK(cuLaunchKernelEx(&config, f, params, NULL));
+	CHECK(cuEventSynchronize(e));
+	CHECK(cuEventSynchronize(c));
+	CHECK(cuMemcpyDtoH(&got, p, 4));
+	EXPECT(got == 5);
+	a[4].value.launchCompletionEvent.flags = 2;
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuLaunchKernelEx(&config, f, params, NULL));
+	a[4].id = 13; /* a node that kernels change */
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuLaunchKernelEx(&config, f, params, NULL));
+}
+
 /* The usual soft GPU has clusters, one that says it is an 8.6 has not (TestClusters). */
 static void clusters(void)
 {
@@ -122,4 +159,4 @@ static void clusters(void)
 		no_clusters();
 }
 
-const struct test cluster_tests[] = {{"clusters", clusters}, {NULL, NULL}};
+const struct test cluster_tests[] = {{"clusters", clusters}, {"launch_attributes", launch_attributes}, {NULL, NULL}};

@@ -36,6 +36,9 @@ static void export_tables(void)
 	CUfunction f;
 	void *room = NULL;
 	size_t size = 0;
+	CUlogIterator from;
+	char text[1024];
+	size_t length = sizeof text;
 
 	EXPECT(t && hooks && tls && checks && table(STORAGE));
 	EXPECT((size_t)t[0] == 13 * sizeof *t && (size_t)hooks[0] == 0x38 && (size_t)tls[0] == 0x18 && (size_t)checks[0] == 0x28);
@@ -46,7 +49,10 @@ static void export_tables(void)
 	CHECK(((CUresult (*)(CUmodule *, const void *))t[1])(&m, kernels_ptx));
 	CHECK(cuModuleGetFunction(&f, m, "count"));
 	CHECK(cuModuleUnload(m));
+	CHECK(cuLogsCurrent(&from, 0));
 	GIVES(CUDA_ERROR_NOT_SUPPORTED, ((CUresult (*)(void))t[3])());
+	CHECK(cuLogsDumpToMemory(&from, text, &length, 0));
+	EXPECT(strstr(text, "slot 3 of a table was called"));
 	((void (*)(void **, size_t *))hooks[2])(&room, &size);
 	EXPECT(room && size);
 	memset(room, 1, size);

@@ -235,7 +235,6 @@ static void waits(bool of_green)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuCtxWaitEvent(c, NULL));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuCtxRecordEvent(NULL, e));
 	GIVES(CUDA_ERROR_INVALID_CONTEXT, cuGreenCtxWaitEvent((CUgreenCtx)(void *)c, e));
-	CHECK(cuCtxDestroy(other));
 	CHECK(cuCtxSetCurrent(c));
 	CHECK(cuCtxRecordEvent(c, e)); /* after all of it */
 	GIVES(CUDA_ERROR_NOT_READY, cuEventQuery(e));
@@ -244,6 +243,8 @@ static void waits(bool of_green)
 	CHECK(cuStreamSynchronize(before));
 	CHECK(cuStreamSynchronize(after));
 	CHECK(cuStreamSynchronize(blocking));
+	CHECK(cuCtxDestroy(other)); /* on a card only now: it waits for the kernels of other contexts */
+	CHECK(cuCtxSetCurrent(c));
 	CHECK(cuMemcpyDtoH(&got, out, 4));
 	EXPECT(got == 0); /* set by the kernel, cleared after it */
 	if (of_green)

@@ -11,6 +11,7 @@
 #undef cuIpcOpenMemHandle /* the first version of the function, too */
 
 enum { PEER = 1 /* CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS */ };
+enum { SHAREABLE = 1 << 20 }; /* a card shares no smaller allocations */
 
 static int other = -1; /* a socket to the other process */
 static pid_t child;
@@ -201,7 +202,7 @@ static void ipc_refused(void)
 
 	apart(refuse);
 	(void)demo_start("vecadd");
-	CHECK(cuMemAlloc(&p, 100));
+	CHECK(cuMemAlloc(&p, SHAREABLE));
 	CHECK(cuMemAllocAsync(&pooled, 100, NULL));
 	CHECK(cuMemHostAlloc(&host, 100, 0));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcGetMemHandle(NULL, p));
@@ -245,7 +246,7 @@ static void hold(void)
 
 static void ipc_counts_once(void)
 {
-	enum { COUNTED = (SIZE + 255) & ~255 };
+	enum { COUNTED = (SIZE + 511) & ~511 };
 	CUcontext context;
 	CUipcMemHandle h;
 	CUdeviceptr p;
@@ -332,8 +333,8 @@ static void ipc_killed(void)
 	EXPECT(all_are(q, SIZE, 4));
 	do { /* its module goes */
 		CHECK(cuMemGetInfo(&free, &total));
-	} while (total - free > 2 * ((size + 255) & ~(size_t)255));
-	EXPECT(total - free == 2 * ((size + 255) & ~(size_t)255));
+	} while (total - free > 2 * ((size + 511) & ~(size_t)511));
+	EXPECT(total - free == 2 * ((size + 511) & ~(size_t)511));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcOpenMemHandle_v2(&q, (CUipcMemHandle){{1}}, PEER));
 	CHECK(cuIpcCloseMemHandle(p));
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcOpenMemHandle_v2(&p, h, PEER));
@@ -365,7 +366,7 @@ static void ipc_while_it_runs(void)
 
 	apart(watch);
 	count = demo_start("count");
-	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemAlloc(&p, SHAREABLE));
 	CHECK(cuMemsetD32(p, 0, 1));
 	CHECK(cuLaunchKernel(count, 1, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
 	h = export(p);
@@ -429,7 +430,7 @@ static void ipc_events(void)
 	GIVES(CUDA_ERROR_INVALID_HANDLE, cuIpcGetEventHandle(&h, f));
 	CHECK(cuEventCreate(&e, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuIpcGetEventHandle(NULL, e));
-	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemAlloc(&p, SHAREABLE));
 	CHECK(cuMemsetD32(p, 0, 1));
 	memory = export(p);
 	CHECK(cuLaunchKernel(count, 1, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
@@ -470,7 +471,7 @@ static void record_and_die(void)
 
 	hear(&h, sizeof h);
 	CHECK(cuIpcOpenEventHandle(&e, h));
-	CHECK(cuMemAlloc(&p, 4));
+	CHECK(cuMemAlloc(&p, SHAREABLE));
 	CHECK(cuLaunchKernel(count, 1, 1, 1, 256, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuEventRecord(e, NULL));
 	meet();

@@ -141,7 +141,7 @@ static void mapping_told(void)
 	GIVES(CUDA_ERROR_INVALID_VALUE, cuPointerGetAttribute(&base, 11, p));
 }
 
-/* Memory at two addresses is one memory, whole and in part. */
+/* Memory at two addresses is one memory. A part of it cannot be mapped, as on a card. */
 static void mapping_twice(void)
 {
 	CUmemGenericAllocationHandle h;
@@ -151,10 +151,11 @@ static void mapping_twice(void)
 	void *params[] = {&q, &value};
 
 	p = reserve(2);
-	q = reserve(1);
+	q = reserve(2);
 	h = create(2);
 	map(p, 2, h);
-	map(q, 1, h);
+	GIVES(CUDA_ERROR_NOT_SUPPORTED, cuMemMap(q, granule, 0, h, 0));
+	map(q, 2, h);
 	CHECK(cuLaunchKernel(poke, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuMemcpyDtoH(&got, p, 4));
 	EXPECT(got == 77);
@@ -323,12 +324,12 @@ static void mapping_ends(void)
 	CHECK(cuCtxCreate(&c, 0, 0));
 	p = reserve(4);
 	h = create(4);
-	map(p, 2, h);
+	map(p, 4, h);
 	CHECK(cuMemRelease(h));
 	(void)create(1);
 	CHECK(cuCtxDestroy(c));
 	EXPECT(free_bytes() == before);
-	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(p, 2 * granule));
+	GIVES(CUDA_ERROR_INVALID_VALUE, cuMemUnmap(p, 4 * granule));
 	map(p, 4, create(4)); /* the addresses are still reserved */
 	CHECK(cuMemsetD8(p, 1, 4 * granule));
 }

@@ -15,7 +15,7 @@ static uint64_t attribute(CUmemoryPool pool, int which)
 /* What the program allocates and frees is what it is told, to the byte. */
 static void mem_info(void)
 {
-	size_t before, size = 256;
+	size_t before, size = 512;
 
 	(void)start_alone("poke");
 	before = free_bytes();

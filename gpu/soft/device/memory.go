@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/worker"
 )
 
-// allocAlign is in bytes; the driver API promises 256.
-const allocAlign = 512
+// allocAlign is in bytes.
+const allocAlign = worker.AllocUnit
 
 // memory is the device's memory: one reservation of host address space that
 // the host backs page by page. Free memory is always zero. Its second half is a file's,

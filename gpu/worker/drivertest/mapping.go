@@ -120,13 +120,13 @@ func testMappings(x *tester) {
 	x.check(m.MemRelease(b))
 }
 
-// Memory at two addresses is the same memory, also where only a part is mapped.
+// Memory at two addresses is the same memory.
 func testMappedTwice(x *tester) {
 	m := x.mapper()
-	at := m.reserve(4)
+	at := m.reserve(5)
 	memory := m.create(2)
 	m.show(at, 2, memory)
-	m.show(at+3*granule, 1, memory)
+	m.show(at+3*granule, 2, memory)
 	x.write(m, nil, at+8, params(5))
 	if got := x.read64(m, nil, at+3*granule+8); got != x.kept64(5) {
 		x.Errorf("%d at the other address, want 5", got)
@@ -255,10 +255,10 @@ func testEvictedMappings(x *tester) {
 func testDestroyWithMappings(x *tester) {
 	for range 3 {
 		m := x.mapper()
-		at := m.reserve(2)
+		at := m.reserve(8)
 		memory := m.create(4)
-		m.show(at, 1, memory)
-		m.show(at+granule, 1, memory)
+		m.show(at, 4, memory)
+		m.show(at+4*granule, 4, memory)
 		k := x.kernels(m)
 		for range 3 {
 			x.check(m.Launch(nil, k["delay"], one(at, 1, x.o.Loops), nil))

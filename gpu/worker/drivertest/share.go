@@ -189,7 +189,7 @@ func testShareMapped(x *tester) {
 	at := a.reserve(5)
 	memory := a.create(2)
 	a.show(at, 2, memory)
-	a.show(at+3*granule, 1, memory)
+	a.show(at+3*granule, 2, memory)
 	want := pattern(2*granule, 9)
 	x.write(a, nil, at, want)
 	m := x.share(a.Context, memory)
@@ -211,10 +211,10 @@ func testShareMapped(x *tester) {
 	}
 	x.check(err)
 	other := mapper{b, b.(worker.Mapper), x}
-	q := x.lend(theirs, 4*granule)
+	q := x.lend(theirs, 8*granule)
 	other.show(q, 2, imported)
-	other.show(q+3*granule, 1, imported)
-	if other.MemMap(q+2*granule, 3*granule, imported) == nil {
+	other.show(q+3*granule, 2, imported)
+	if other.MemMap(q+5*granule, 3*granule, imported) == nil {
 		x.Error("mapped more than there is")
 	}
 	x.write(b, nil, q+16, params(6))
