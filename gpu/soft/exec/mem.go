@@ -169,9 +169,12 @@ func (m *machine) uniform(a *access, addr uint64, d ir.Ref, act []uint32) error 
 		return err
 	}
 	v := readAs(b, a) & a.Mask
-	for w, bits := range act {
-		if bits != 0 {
-			m.spread(d, w, bits, v)
+	for w := 0; w < len(act); w++ {
+		if n := fullFrom(act, w); n > 0 {
+			m.fillWarps(d, w, w+n, v)
+			w += n - 1
+		} else if act[w] != 0 {
+			m.spread(d, w, act[w], v)
 		}
 	}
 	return nil
@@ -262,15 +265,12 @@ func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ir.Ref, w i
 
 // spread gives some lanes of a warp one value.
 func (m *machine) spread(d ir.Ref, w int, bits uint32, v uint64) {
-	switch {
-	case bits == ^uint32(0) && d.Class == ir.Class32:
-		fill(m.v32(d.Slot, w, w+1), uint32(v))
-	case bits == ^uint32(0) && d.Class == ir.Class64:
-		fill(m.v64(d.Slot, w, w+1), v)
-	default:
-		for ; bits != 0; bits &= bits - 1 {
-			m.set(d, w*ir.WarpSize+mathbits.TrailingZeros32(bits), v)
-		}
+	if bits == ^uint32(0) {
+		m.fillWarps(d, w, w+1, v)
+		return
+	}
+	for ; bits != 0; bits &= bits - 1 {
+		m.set(d, w*ir.WarpSize+mathbits.TrailingZeros32(bits), v)
 	}
 }
 

@@ -150,3 +150,17 @@ func (m *machine) storeInside(a *access, addrs []uint64, from uint64, data []byt
 	}
 	return lanes
 }
+
+// fillWarps gives all lanes of some warps one value.
+func (m *machine) fillWarps(d ir.Ref, w0, w1 int, v uint64) {
+	switch {
+	case d.Class == ir.Class32 && m.p.vectors:
+		simd.Fill32(m.v32(d.Slot, w0, w1), uint32(v))
+	case d.Class == ir.Class32:
+		fill(m.v32(d.Slot, w0, w1), uint32(v))
+	case d.Class == ir.Class64 && m.p.vectors:
+		simd.Fill64(m.v64(d.Slot, w0, w1), v)
+	case d.Class == ir.Class64:
+		fill(m.v64(d.Slot, w0, w1), v)
+	}
+}

@@ -159,6 +159,13 @@ GLOBL places64<>(SB), RODATA|NOPTR, $256
 	EQUAL(0); EQUAL(32); EQUAL(64); EQUAL(96); EQUAL(128); EQUAL(160); EQUAL(192); EQUAL(224); \
 	VPTEST Y2, Y2
 
+// STEPS8 and SAME8 are the same for the eight lanes whose addresses are at k(SI).
+#define STEPS8(table, k) \
+	VPBROADCASTQ k(SI), Y0; VPADDQ table<>+0(SB), Y0, Y1; VPXOR k(SI), Y1, Y1; \
+	VPADDQ table<>+32(SB), Y0, Y2; VPXOR 32+k(SI), Y2, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
+#define SAME8(k) \
+	VPBROADCASTQ k(SI), Y0; VPXOR k(SI), Y0, Y1; VPXOR 32+k(SI), Y0, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
+
 // WITHIN goes to no where an offset is negative, above the highest or misaligned. An
 // offset is at most 2^63-1 where its highest bit is clear, and then the difference to
 // the highest one does not overflow.
@@ -230,6 +237,24 @@ general:
 	WITHIN(end)
 	LEAQ (R12)(R11*1), R9
 	MOVQ 0(SI), R8
+	MOVQ 56(SI), R10
+	SUBQ R8, R10
+	JEQ  equal0
+	CMPQ R10, $28
+	JNE  single0
+	STEPS8(steps4, 0)
+	JNZ  single0
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	JMP  done0
+equal0:
+	SAME8(0)
+	JNZ  single0
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	JMP  done0
+single0:
+	MOVQ 0(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 0(DI)
 	MOVQ 8(SI), R8
@@ -253,6 +278,25 @@ general:
 	MOVQ 56(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 28(DI)
+done0:
+	MOVQ 64(SI), R8
+	MOVQ 120(SI), R10
+	SUBQ R8, R10
+	JEQ  equal1
+	CMPQ R10, $28
+	JNE  single1
+	STEPS8(steps4, 64)
+	JNZ  single1
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 32(DI)
+	JMP  done1
+equal1:
+	SAME8(64)
+	JNZ  single1
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 32(DI)
+	JMP  done1
+single1:
 	MOVQ 64(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 32(DI)
@@ -277,6 +321,25 @@ general:
 	MOVQ 120(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 60(DI)
+done1:
+	MOVQ 128(SI), R8
+	MOVQ 184(SI), R10
+	SUBQ R8, R10
+	JEQ  equal2
+	CMPQ R10, $28
+	JNE  single2
+	STEPS8(steps4, 128)
+	JNZ  single2
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	JMP  done2
+equal2:
+	SAME8(128)
+	JNZ  single2
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	JMP  done2
+single2:
 	MOVQ 128(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 64(DI)
@@ -301,6 +364,25 @@ general:
 	MOVQ 184(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 92(DI)
+done2:
+	MOVQ 192(SI), R8
+	MOVQ 248(SI), R10
+	SUBQ R8, R10
+	JEQ  equal3
+	CMPQ R10, $28
+	JNE  single3
+	STEPS8(steps4, 192)
+	JNZ  single3
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 96(DI)
+	JMP  done3
+equal3:
+	SAME8(192)
+	JNZ  single3
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 96(DI)
+	JMP  done3
+single3:
 	MOVQ 192(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 96(DI)
@@ -325,6 +407,7 @@ general:
 	MOVQ 248(SI), R8
 	MOVL (R9)(R8*1), R8
 	MOVL R8, 124(DI)
+done3:
 next:
 	ADDQ $256, SI
 	ADDQ $128, DI
@@ -388,6 +471,27 @@ general:
 	WITHIN(end)
 	LEAQ (R12)(R11*1), R9
 	MOVQ 0(SI), R8
+	MOVQ 56(SI), R10
+	SUBQ R8, R10
+	JEQ  equal0
+	CMPQ R10, $56
+	JNE  single0
+	STEPS8(steps8, 0)
+	JNZ  single0
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 0(DI)
+	VMOVDQU Y2, 32(DI)
+	JMP  done0
+equal0:
+	SAME8(0)
+	JNZ  single0
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	VMOVDQU Y1, 32(DI)
+	JMP  done0
+single0:
+	MOVQ 0(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 0(DI)
 	MOVQ 8(SI), R8
@@ -411,6 +515,28 @@ general:
 	MOVQ 56(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 56(DI)
+done0:
+	MOVQ 64(SI), R8
+	MOVQ 120(SI), R10
+	SUBQ R8, R10
+	JEQ  equal1
+	CMPQ R10, $56
+	JNE  single1
+	STEPS8(steps8, 64)
+	JNZ  single1
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 64(DI)
+	VMOVDQU Y2, 96(DI)
+	JMP  done1
+equal1:
+	SAME8(64)
+	JNZ  single1
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	VMOVDQU Y1, 96(DI)
+	JMP  done1
+single1:
 	MOVQ 64(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 64(DI)
@@ -435,6 +561,28 @@ general:
 	MOVQ 120(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 120(DI)
+done1:
+	MOVQ 128(SI), R8
+	MOVQ 184(SI), R10
+	SUBQ R8, R10
+	JEQ  equal2
+	CMPQ R10, $56
+	JNE  single2
+	STEPS8(steps8, 128)
+	JNZ  single2
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 128(DI)
+	VMOVDQU Y2, 160(DI)
+	JMP  done2
+equal2:
+	SAME8(128)
+	JNZ  single2
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 128(DI)
+	VMOVDQU Y1, 160(DI)
+	JMP  done2
+single2:
 	MOVQ 128(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 128(DI)
@@ -459,6 +607,28 @@ general:
 	MOVQ 184(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 184(DI)
+done2:
+	MOVQ 192(SI), R8
+	MOVQ 248(SI), R10
+	SUBQ R8, R10
+	JEQ  equal3
+	CMPQ R10, $56
+	JNE  single3
+	STEPS8(steps8, 192)
+	JNZ  single3
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 192(DI)
+	VMOVDQU Y2, 224(DI)
+	JMP  done3
+equal3:
+	SAME8(192)
+	JNZ  single3
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 192(DI)
+	VMOVDQU Y1, 224(DI)
+	JMP  done3
+single3:
 	MOVQ 192(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 192(DI)
@@ -483,6 +653,7 @@ general:
 	MOVQ 248(SI), R8
 	MOVQ (R9)(R8*1), R8
 	MOVQ R8, 248(DI)
+done3:
 next:
 	ADDQ $256, SI
 	ADDQ $256, DI
@@ -901,6 +1072,44 @@ warp:
 	VMOVDQU Y1, 224(DI)
 	ADDQ $256, DI
 	ADDQ $256, SI
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func fill32(d *uint32, warps int, v uint32)
+TEXT ·fill32(SB), NOSPLIT, $0-20
+	MOVQ d+0(FP), DI
+	MOVQ warps+8(FP), CX
+	MOVL v+16(FP), AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+warp:
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func fill64(d *uint64, warps int, v uint64)
+TEXT ·fill64(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ warps+8(FP), CX
+	VPBROADCASTQ v+16(FP), Y0
+warp:
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	VMOVDQU Y0, 128(DI)
+	VMOVDQU Y0, 160(DI)
+	VMOVDQU Y0, 192(DI)
+	VMOVDQU Y0, 224(DI)
+	ADDQ $256, DI
 	DECQ CX
 	JNZ  warp
 	VZEROUPPER

@@ -38,6 +38,13 @@ func pattern(r *rand.Rand, base, size uint64, n int) []uint64 {
 		for i := range v {
 			v[i] = r.Uint64() &^ (size - 1)
 		}
+	case 6: // by eights as above, most of them
+		for i := range v {
+			v[i] = base + uint64(r.Intn(n))&^(size-1)
+			if i%8 > 0 && r.Intn(40) > 0 {
+				v[i] = v[i-1] + size*(at/size/uint64(i/8+1)%2)
+			}
+		}
 	default: // anywhere
 		for i := range v {
 			v[i] = base + uint64(r.Intn(n))&^(size-1)
@@ -113,7 +120,7 @@ func TestLoads(t *testing.T) {
 		return
 	}
 	r := rand.New(rand.NewSource(7))
-	for range 20000 {
+	for range 12000 {
 		c := newMemoryCase(r, 4+4*r.Intn(2))
 		want, before := c.right(false), slices.Clone(c.all)
 		var got int
@@ -152,7 +159,7 @@ func TestStores(t *testing.T) {
 	}
 	r := rand.New(rand.NewSource(8))
 	stored := 0
-	for range 20000 {
+	for range 12000 {
 		c := newMemoryCase(r, 4+4*r.Intn(2))
 		want, after := c.right(true), slices.Clone(c.all)
 		v32, v64 := make([]uint32, len(c.addrs)), make([]uint64, len(c.addrs))
@@ -178,8 +185,8 @@ func TestStores(t *testing.T) {
 			t.Fatalf("%d bytes each to %#x + %#x of %d: %d warps, want %d, or other bytes", c.size, c.addrs, c.from, len(c.data), got, want)
 		}
 	}
-	if stored < 1000 {
-		t.Errorf("the cases store for %d warps, want at least 1000", stored)
+	if stored < 500 {
+		t.Errorf("the cases store for %d warps, want at least 500", stored)
 	}
 }
 
@@ -203,11 +210,16 @@ func TestSelect(t *testing.T) {
 				want32[i], want64[i] = a32[i], a64[i]
 			}
 		}
-		d32, d64 := [][]uint32{a32, b32, make([]uint32, n)}[r.Intn(3)], [][]uint64{a64, b64, make([]uint64, n)}[r.Intn(3)]
+		d32, d64 := [][]uint32{a32, b32, make([]uint32, n)}[r.Intn(3)], [][]uint64{a64, make([]uint64, n)}[r.Intn(2)]
 		simd.Select32(d32, a32, b32, p, not)
 		simd.Select64(d64, a64, b64, p, not)
 		if !slices.Equal(d32, want32) || !slices.Equal(d64, want64) {
 			t.Fatalf("select by %x, XOR %x, gave other values", p, not)
+		}
+		simd.Fill32(d32, 0x80000001)
+		simd.Fill64(b64, 1<<63+5)
+		if slices.ContainsFunc(d32, func(v uint32) bool { return v != 0x80000001 }) || slices.ContainsFunc(b64, func(v uint64) bool { return v != 1<<63+5 }) {
+			t.Fatal("a fill left other values")
 		}
 		simd.Plus64(d64, want64, 1<<63+3)
 		for i, v := range d64 {

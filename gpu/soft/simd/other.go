@@ -33,3 +33,9 @@ func Select64(_, _, _ []uint64, _ ops.Predicate, _ uint32) { panic(unavailable) 
 
 // Plus64 is not there.
 func Plus64(_, _ []uint64, _ uint64) { panic(unavailable) }
+
+// Fill32 is not there.
+func Fill32([]uint32, uint32) { panic(unavailable) }
+
+// Fill64 is not there.
+func Fill64([]uint64, uint64) { panic(unavailable) }

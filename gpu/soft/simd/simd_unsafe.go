@@ -73,6 +73,26 @@ func choose[T uint32 | uint64](f func(d, a, b *T, p *uint32, warps int, not uint
 	f(&d[0], &a[0], &b[0], &p[0], len(p), not)
 }
 
+// Fill32 gives all lanes one value.
+func Fill32(d []uint32, v uint32) {
+	if len(d) > 0 {
+		fill32(&d[0], len(d)/warp, v)
+	}
+}
+
+// Fill64 is Fill32 for registers of 64 bits.
+func Fill64(d []uint64, v uint64) {
+	if len(d) > 0 {
+		fill64(&d[0], len(d)/warp, v)
+	}
+}
+
+//go:noescape
+func fill32(d *uint32, warps int, v uint32)
+
+//go:noescape
+func fill64(d *uint64, warps int, v uint64)
+
 // Plus64 adds a number to every lane. d may be a.
 func Plus64(d, a []uint64, delta uint64) {
 	if len(d) == 0 {
