@@ -6,6 +6,7 @@ import (
 	"github.com/basalt-gpu/basalt/gpu/soft/ir"
 
 	"github.com/basalt-gpu/basalt/gpu/abi"
+	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
 // errStopped ends a kernel whose context is being destroyed.
@@ -264,12 +265,20 @@ func (m *machine) partly(s *step, act []uint32, sp span) {
 		old := m.save32[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
+		if m.p.vectors {
+			simd.Select32(v, v, old, act[sp.w0:sp.w1], 0)
+			return
+		}
 		restore(v, old, act[sp.w0:sp.w1])
 	case ir.Class64:
 		v := m.v64(d.Slot, sp.w0, sp.w1)
 		old := m.save64[:len(v)]
 		copy(old, v)
 		s.dense(m, sp.w0, sp.w1)
+		if m.p.vectors {
+			simd.Select64(v, v, old, act[sp.w0:sp.w1], 0)
+			return
+		}
 		restore(v, old, act[sp.w0:sp.w1])
 	case ir.ClassPred:
 		v := m.pred(d.Slot, sp.w0, sp.w1)

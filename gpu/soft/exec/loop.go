@@ -8,7 +8,7 @@ import (
 // arith is the step of an operation of the table. The old values of lanes that
 // are not active are kept unless the result is Scratch.
 func arith(o *ir.Arith) step {
-	f := bind(o.F.Loop, append([]ir.Ref{o.D}, o.S...))
+	f := bind(vectorOf(o.F), append([]ir.Ref{o.D}, o.S...))
 	if o.Scratch {
 		return dense(f)
 	}

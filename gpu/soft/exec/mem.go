@@ -125,9 +125,7 @@ func (m *machine) addresses(a *access) []uint64 {
 		copy(m.save64, v) // a vector load may overwrite its own address
 		return m.save64
 	}
-	for i, v := range m.v32(a.Base.Slot, 0, m.warps) {
-		m.save64[i] = uint64(v)
-	}
+	widen(m.save64, m.v32(a.Base.Slot, 0, m.warps))
 	return m.save64
 }
 
@@ -171,9 +169,12 @@ func (m *machine) uniform(a *access, addr uint64, d ir.Ref, act []uint32) error 
 		return err
 	}
 	v := readAs(b, a) & a.Mask
-	for w, bits := range act {
-		if bits != 0 {
-			m.spread(d, w, bits, v)
+	for w := 0; w < len(act); w++ {
+		if n := fullFrom(act, w); n > 0 {
+			m.fillWarps(d, w, w+n, v)
+			w += n - 1
+		} else if act[w] != 0 {
+			m.spread(d, w, act[w], v)
 		}
 	}
 	return nil
@@ -185,6 +186,17 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 		return nil
 	}
 	whole := uint64(a.N)*a.Size - 1
+	all := a.Off
+	for w, bits := range act {
+		if bits != 0 {
+			for _, addr := range addrs[w*ir.WarpSize:][:ir.WarpSize] {
+				all |= addr
+			}
+		}
+	}
+	if all&whole == 0 {
+		return nil
+	}
 	return eachLaneErr(act, func(l int) error {
 		if at := a.at(addrs[l], a.Off); at&whole != 0 {
 			return fmt.Errorf("%w: vector of %d bytes at %#x", abi.ErrMisaligned, whole+1, at)
@@ -194,11 +206,16 @@ func (m *machine) aligned(a *access, addrs []uint64, act []uint32) error {
 }
 
 func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ir.Ref, act []uint32) error {
-	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
-	whole := words(data)
-	for w, bits := range act {
+	for w := 0; w < len(act); w++ {
+		bits := act[w]
+		if bits == ^uint32(0) {
+			if n := m.loadWide(a, addrs, off-base, data, d, act, w); n > 0 {
+				w += n - 1
+				continue
+			}
+		}
 		if bits == 0 {
 			continue
 		}
@@ -211,47 +228,16 @@ func (m *machine) loadOne(a *access, addrs []uint64, off uint64, d ir.Ref, act [
 				continue
 			}
 		}
-		if bits == ^uint32(0) && size == 4 && d.Class == ir.Class32 {
-			v, ad := m.r32[d.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
-			i := 0
-			for from := off - base; i < ir.WarpSize; i++ {
-				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
-				if at >= uint64(len(whole)) {
-					break
-				}
-				v[i] = whole[at]
-			}
-			if i == ir.WarpSize {
-				continue
-			}
-			bits = bits >> i << i
-		} else if bits == ^uint32(0) && size == 8 && d.Class == ir.Class64 {
-			v, ad := m.r64[d.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
-			i := 0
-			for ; i < ir.WarpSize; i++ {
-				o := ad[i] + off - base
-				if o >= uint64(len(data)) || o&7 != 0 || uint64(len(data))-o < 8 {
-					break
-				}
-				v[i] = binary.LittleEndian.Uint64(data[o:])
-			}
-			if i == ir.WarpSize {
-				continue
-			}
-			bits = bits >> i << i
-		}
-		for l := range ir.WarpSize {
-			if bits>>l&1 == 0 {
-				continue
-			}
-			b, err := m.window(a.Space, a.at(addrs[lane+l], off), size, lane+l)
+		bits = m.loadInside(a, addrs[lane:][:ir.WarpSize], off-base, data, d, w, bits)
+		for ; bits != 0; bits &= bits - 1 {
+			l := lane + mathbits.TrailingZeros32(bits)
+			b, err := m.window(a.Space, a.at(addrs[l], off), a.Size, l)
 			if err != nil {
 				return err
 			}
-			m.set(d, lane+l, readAs(b, a)&a.Mask)
+			m.set(d, l, readAs(b, a)&a.Mask)
 		}
 		base, data = m.fixed(a.Space)
-		whole = words(data)
 	}
 	return nil
 }
@@ -279,15 +265,12 @@ func (m *machine) broadcast(a *access, addrs []uint64, off uint64, d ir.Ref, w i
 
 // spread gives some lanes of a warp one value.
 func (m *machine) spread(d ir.Ref, w int, bits uint32, v uint64) {
-	switch {
-	case bits == ^uint32(0) && d.Class == ir.Class32:
-		fill(m.v32(d.Slot, w, w+1), uint32(v))
-	case bits == ^uint32(0) && d.Class == ir.Class64:
-		fill(m.v64(d.Slot, w, w+1), v)
-	default:
-		for ; bits != 0; bits &= bits - 1 {
-			m.set(d, w*ir.WarpSize+mathbits.TrailingZeros32(bits), v)
-		}
+	if bits == ^uint32(0) {
+		m.fillWarps(d, w, w+1, v)
+		return
+	}
+	for ; bits != 0; bits &= bits - 1 {
+		m.set(d, w*ir.WarpSize+mathbits.TrailingZeros32(bits), v)
 	}
 }
 
@@ -317,11 +300,16 @@ func readAs(b []byte, a *access) uint64 {
 }
 
 func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ir.Ref, act []uint32) error {
-	size := a.Size
 	m.probe(a, addrs, off, act)
 	base, data := m.fixed(a.Space)
-	whole := words(data)
-	for w, bits := range act {
+	for w := 0; w < len(act); w++ {
+		bits := act[w]
+		if bits == ^uint32(0) {
+			if n := m.storeWide(a, addrs, off-base, data, s, act, w); n > 0 {
+				w += n - 1
+				continue
+			}
+		}
 		if bits == 0 {
 			continue
 		}
@@ -329,48 +317,36 @@ func (m *machine) storeOne(a *access, addrs []uint64, off uint64, s ir.Ref, act 
 		if a.Space <= ir.Global {
 			bits = a.writers(addrs[lane:][:ir.WarpSize], off, bits)
 		}
-		if bits == ^uint32(0) && size == 4 && s.Class == ir.Class32 {
-			v, ad := m.r32[s.Slot*m.lanes+lane:][:ir.WarpSize], addrs[lane:][:ir.WarpSize]
-			i := 0
-			for from := off - base; i < ir.WarpSize; i++ {
-				at := mathbits.RotateLeft64(ad[i]+from, -2) // huge when misaligned
-				if at >= uint64(len(whole)) {
-					break
-				}
-				whole[at] = v[i]
-			}
-			if i == ir.WarpSize {
-				continue
-			}
-			bits = bits >> i << i
-		}
-		for l := range ir.WarpSize {
-			if bits>>l&1 == 0 {
-				continue
-			}
-			addr := a.at(addrs[lane+l], off)
+		bits = m.storeInside(a, addrs[lane:][:ir.WarpSize], off-base, data, s, w, bits)
+		for ; bits != 0; bits &= bits - 1 {
+			l := lane + mathbits.TrailingZeros32(bits)
+			addr := a.at(addrs[l], off)
 			if a.Space == ir.Generic && addr-m.env.Spaces.Param < ir.SpaceSize {
 				return fmt.Errorf("%w: store to parameters", abi.ErrIllegalAddress)
 			}
-			b, err := m.window(a.Space, addr, size, lane+l)
+			b, err := m.window(a.Space, addr, a.Size, l)
 			if err != nil {
 				return err
 			}
-			switch v := m.get(s, lane+l); size {
-			case 1:
-				b[0] = byte(v)
-			case 2:
-				binary.LittleEndian.PutUint16(b, uint16(v))
-			case 4:
-				binary.LittleEndian.PutUint32(b, uint32(v))
-			default:
-				binary.LittleEndian.PutUint64(b, v)
-			}
+			writeAs(b, a, m.get(s, l))
 		}
 		base, data = m.fixed(a.Space)
-		whole = words(data)
 	}
 	return nil
+}
+
+// writeAs writes the low bits of a register.
+func writeAs(b []byte, a *access, v uint64) {
+	switch a.Size {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
 }
 
 // writers gives the lanes of a warp that a store takes: of those with the same
@@ -381,21 +357,21 @@ func (a *access) writers(addrs []uint64, off uint64, lanes uint32) uint32 {
 	if lanes == ^uint32(0) && ascending(addrs) {
 		return lanes
 	}
-	var lowest, highest uint64 // of the writers so far
+	var seen [64]uint8 // by a hash of their address the writers so far, counted from 1
 	writers := uint32(0)
 	for rest := lanes; rest != 0; {
 		l := mathbits.Len32(rest) - 1
 		rest &^= 1 << l
-		switch x := addrs[l]; {
-		case writers == 0:
-			lowest, highest = x, x
-		case x < lowest:
-			lowest = x
-		case x > highest:
-			highest = x
-		case a.Space == ir.Generic && x+off-a.Local < ir.SpaceSize: // each lane has its own
-		case x == lowest || x == highest || having(addrs, writers, x) != 0:
-			continue
+		x := addrs[l]
+		if a.Space != ir.Generic || x+off-a.Local >= ir.SpaceSize { // else each lane has its own
+			h := x * 0x9e3779b97f4a7c15 >> 58
+			for seen[h] != 0 && addrs[seen[h]-1] != x {
+				h = (h + 1) % 64
+			}
+			if seen[h] != 0 {
+				continue
+			}
+			seen[h] = uint8(l + 1)
 		}
 		writers |= 1 << l
 	}

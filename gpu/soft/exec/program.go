@@ -14,6 +14,7 @@ type Program struct {
 	Blocks   []block
 	variants variants
 	checks   model.Checks
+	vectors  bool // steps may use package simd
 }
 
 // block is a basic block: what its lanes wait for first, steps, and the end.
@@ -50,7 +51,7 @@ func masked(f func(m *machine, act []uint32) error) step { return step{guard: -1
 func NewProgram(p *ir.Program) *Program { return newProgram(p, newStep) }
 
 func newProgram(p *ir.Program, newStep func(ir.Op) step) *Program {
-	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks))}
+	x := &Program{Program: p, Blocks: make([]block, len(p.Blocks)), vectors: useVectors.Load()}
 	for i := range p.Blocks {
 		x.Blocks[i] = newBlock(&p.Blocks[i], newStep)
 		if w := x.Blocks[i].warp; w != nil {

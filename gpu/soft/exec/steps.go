@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+	"github.com/basalt-gpu/basalt/gpu/soft/simd"
 )
 
 // Steps that are not a loop of the table.
@@ -54,6 +55,9 @@ func unpack(o *ir.Unpack) step {
 
 func logic(o *ir.Logic) step {
 	d, a, b, f := o.D, predOf(o.A), predOf(o.B), ops.Bitwise(o.F)
+	if o.F == "mov" && a.not == 0 {
+		return dense(func(m *machine, w0, w1 int) { copy(m.pred(d.Slot, w0, w1), m.pred(a.slot, w0, w1)) }, d)
+	}
 	return dense(func(m *machine, w0, w1 int) {
 		d, p, q := m.pred(d.Slot, w0, w1), m.pred(a.slot, w0, w1), m.pred(b.slot, w0, w1)
 		for i := range d {
@@ -76,13 +80,17 @@ func logicPair(o *ir.LogicPair) step {
 
 func selection(o *ir.Select) step {
 	d, a, b, p := o.D, o.A, o.B, predOf(o.P)
+	choose32, choose64 := choose[uint32], choose[uint64]
+	if useVectors.Load() {
+		choose32, choose64 = simd.Select32, simd.Select64
+	}
 	if d.Class == ir.Class64 {
 		return dense(func(m *machine, u, v int) {
-			choose(m.v64(d.Slot, u, v), m.v64(a.Slot, u, v), m.v64(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
+			choose64(m.v64(d.Slot, u, v), m.v64(a.Slot, u, v), m.v64(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
 		}, d)
 	}
 	return dense(func(m *machine, u, v int) {
-		choose(m.v32(d.Slot, u, v), m.v32(a.Slot, u, v), m.v32(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
+		choose32(m.v32(d.Slot, u, v), m.v32(a.Slot, u, v), m.v32(b.Slot, u, v), m.pred(p.slot, u, v), p.not)
 	}, d)
 }
 

@@ -11,9 +11,12 @@ func Lop3(table uint32) Operation {
 	}}
 }
 
+// PlusName is the name of the operations that Plus returns.
+const PlusName = "plus.b64"
+
 // Plus returns the addition of a constant.
 func Plus(delta uint64) Operation {
-	return Operation{Name: "plus.b64", Constants: []uint64{delta}, Loop: func(d, a []uint64) {
+	return Operation{Name: PlusName, Constants: []uint64{delta}, Loop: func(d, a []uint64) {
 		for i := range d {
 			d[i] = a[i] + delta
 		}

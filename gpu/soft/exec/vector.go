@@ -1,0 +1,166 @@
+package exec
+
+import (
+	mathbits "math/bits"
+	"os"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/basalt-gpu/basalt/gpu/soft/ir"
+	"github.com/basalt-gpu/basalt/gpu/soft/ops"
+	"github.com/basalt-gpu/basalt/gpu/soft/simd"
+)
+
+// useVectors says whether programs that are made ready from now on use package simd.
+// BASALT_SOFT_VECTORS=off in the environment keeps them from it, for comparing.
+var useVectors atomic.Bool
+
+func init() { useVectors.Store(simd.Available() && os.Getenv("BASALT_SOFT_VECTORS") != "off") }
+
+// UseVectors lets programs that are made ready from now on use vector instructions, where
+// the processor has them, or keeps them from it, and returns what was before. It is for
+// tests and benchmarks.
+func UseVectors(on bool) (before bool) { return useVectors.Swap(on && simd.Available()) }
+
+// vectorOf returns the loop of an operation: the one of package simd where there is one,
+// else its own.
+func vectorOf(o ops.Operation) any {
+	if !useVectors.Load() {
+		return o.Loop
+	}
+	if o.Name == ops.PlusName && len(o.Constants) == 1 {
+		delta := o.Constants[0]
+		return func(d, a []uint64) { simd.Plus64(d, a, delta) }
+	}
+	if len(o.Constants) > 0 {
+		return o.Loop
+	}
+	if f := simd.Find(o.Name); f != nil && reflect.TypeOf(f) == reflect.TypeOf(o.Loop) {
+		return f
+	}
+	return o.Loop
+}
+
+// fullFrom returns how many warps from w on have all lanes active.
+func fullFrom(act []uint32, w int) int {
+	n := w
+	for n < len(act) && act[n] == ^uint32(0) {
+		n++
+	}
+	return n - w
+}
+
+// loadWide loads for warps whose lanes are all active, from w on, and returns for how
+// many it did: those whose addresses lie in data, with from added.
+func (m *machine) loadWide(a *access, addrs []uint64, from uint64, data []byte, d ir.Ref, act []uint32, w int) int {
+	n := fullFrom(act, w)
+	switch {
+	case !m.p.vectors || n == 0:
+	case a.Size == 4 && d.Class == ir.Class32:
+		return simd.Load32(m.v32(d.Slot, w, w+n), addrs[w*ir.WarpSize:(w+n)*ir.WarpSize], from, data)
+	case a.Size == 8 && d.Class == ir.Class64:
+		return simd.Load64(m.v64(d.Slot, w, w+n), addrs[w*ir.WarpSize:(w+n)*ir.WarpSize], from, data)
+	}
+	return 0
+}
+
+// storeWide stores as loadWide loads, for warps whose addresses also ascend: no two of
+// their lanes store to one place.
+func (m *machine) storeWide(a *access, addrs []uint64, from uint64, data []byte, s ir.Ref, act []uint32, w int) int {
+	n := fullFrom(act, w)
+	switch {
+	case !m.p.vectors || n == 0:
+	case a.Size == 4 && s.Class == ir.Class32:
+		return simd.Store32(m.v32(s.Slot, w, w+n), addrs[w*ir.WarpSize:(w+n)*ir.WarpSize], from, data)
+	case a.Size == 8 && s.Class == ir.Class64:
+		return simd.Store64(m.v64(s.Slot, w, w+n), addrs[w*ir.WarpSize:(w+n)*ir.WarpSize], from, data)
+	}
+	return 0
+}
+
+// widen gives the values of a register of 32 bits as 64.
+var widen = func() func(d []uint64, a []uint32) {
+	if f, ok := simd.Find("cvt.u64.u32").(func(d []uint64, a []uint32)); ok && simd.Available() {
+		return f
+	}
+	return func(d []uint64, a []uint32) {
+		for i, v := range a {
+			d[i] = uint64(v)
+		}
+	}
+}()
+
+// offset returns where a value of a lane lies in data; it is beyond its end when the
+// value is not whole in it or is misaligned.
+func (a *access) offset(addr, from uint64, data []byte) uint64 {
+	o := addr + from
+	if size := uint64(len(data)); o < size && size-o >= a.Size && o&(a.Size-1) == 0 {
+		return o
+	}
+	return ^uint64(0)
+}
+
+// loadInside loads for some lanes of a warp, in order, as long as their addresses lie in
+// data, and returns those that are left.
+func (m *machine) loadInside(a *access, addrs []uint64, from uint64, data []byte, d ir.Ref, w int, lanes uint32) uint32 {
+	if a.Size == 4 && d.Class == ir.Class32 {
+		v, in, ad := m.v32(d.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
+		for ; lanes != 0; lanes &= lanes - 1 {
+			l := mathbits.TrailingZeros32(lanes)
+			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+			if at >= uint64(len(in)) {
+				break
+			}
+			v[l] = in[at]
+		}
+		return lanes
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := mathbits.TrailingZeros32(lanes)
+		o := a.offset(addrs[l], from, data)
+		if o >= uint64(len(data)) {
+			break
+		}
+		m.set(d, w*ir.WarpSize+l, readAs(data[o:], a)&a.Mask)
+	}
+	return lanes
+}
+
+// storeInside stores as loadInside loads.
+func (m *machine) storeInside(a *access, addrs []uint64, from uint64, data []byte, s ir.Ref, w int, lanes uint32) uint32 {
+	if a.Size == 4 && s.Class == ir.Class32 {
+		v, in, ad := m.v32(s.Slot, w, w+1)[:ir.WarpSize], words(data), addrs[:ir.WarpSize]
+		for ; lanes != 0; lanes &= lanes - 1 {
+			l := mathbits.TrailingZeros32(lanes)
+			at := mathbits.RotateLeft64(ad[l]+from, -2) // huge when misaligned
+			if at >= uint64(len(in)) {
+				break
+			}
+			in[at] = v[l]
+		}
+		return lanes
+	}
+	for ; lanes != 0; lanes &= lanes - 1 {
+		l := mathbits.TrailingZeros32(lanes)
+		o := a.offset(addrs[l], from, data)
+		if o >= uint64(len(data)) {
+			break
+		}
+		writeAs(data[o:], a, m.get(s, w*ir.WarpSize+l))
+	}
+	return lanes
+}
+
+// fillWarps gives all lanes of some warps one value.
+func (m *machine) fillWarps(d ir.Ref, w0, w1 int, v uint64) {
+	switch {
+	case d.Class == ir.Class32 && m.p.vectors:
+		simd.Fill32(m.v32(d.Slot, w0, w1), uint32(v))
+	case d.Class == ir.Class32:
+		fill(m.v32(d.Slot, w0, w1), uint32(v))
+	case d.Class == ir.Class64 && m.p.vectors:
+		simd.Fill64(m.v64(d.Slot, w0, w1), v)
+	case d.Class == ir.Class64:
+		fill(m.v64(d.Slot, w0, w1), v)
+	}
+}

@@ -1,0 +1,9 @@
+package simd
+
+// Names returns the operations that have a loop here.
+func Names() (list []string) {
+	for name := range loops {
+		list = append(list, name)
+	}
+	return list
+}

@@ -1,0 +1,1116 @@
+#include "textflag.h"
+
+// What reads and writes memory and what chooses by predicates. Registers of a
+// function: DI the lanes' register, SI their addresses, CX the warps that are left to
+// do, AX those that are done, R11 what is added to an address to give an offset in the
+// memory at R12, R13 the highest offset of a value, R15 is not used (the assembler's).
+// Y3 and Y4 hold R11 and R13 in every lane, Y7 the bits of an offset that is misaligned.
+
+DATA steps4<>+0(SB)/8, $0
+DATA steps4<>+8(SB)/8, $4
+DATA steps4<>+16(SB)/8, $8
+DATA steps4<>+24(SB)/8, $12
+DATA steps4<>+32(SB)/8, $16
+DATA steps4<>+40(SB)/8, $20
+DATA steps4<>+48(SB)/8, $24
+DATA steps4<>+56(SB)/8, $28
+DATA steps4<>+64(SB)/8, $32
+DATA steps4<>+72(SB)/8, $36
+DATA steps4<>+80(SB)/8, $40
+DATA steps4<>+88(SB)/8, $44
+DATA steps4<>+96(SB)/8, $48
+DATA steps4<>+104(SB)/8, $52
+DATA steps4<>+112(SB)/8, $56
+DATA steps4<>+120(SB)/8, $60
+DATA steps4<>+128(SB)/8, $64
+DATA steps4<>+136(SB)/8, $68
+DATA steps4<>+144(SB)/8, $72
+DATA steps4<>+152(SB)/8, $76
+DATA steps4<>+160(SB)/8, $80
+DATA steps4<>+168(SB)/8, $84
+DATA steps4<>+176(SB)/8, $88
+DATA steps4<>+184(SB)/8, $92
+DATA steps4<>+192(SB)/8, $96
+DATA steps4<>+200(SB)/8, $100
+DATA steps4<>+208(SB)/8, $104
+DATA steps4<>+216(SB)/8, $108
+DATA steps4<>+224(SB)/8, $112
+DATA steps4<>+232(SB)/8, $116
+DATA steps4<>+240(SB)/8, $120
+DATA steps4<>+248(SB)/8, $124
+GLOBL steps4<>(SB), RODATA|NOPTR, $256
+
+DATA steps8<>+0(SB)/8, $0
+DATA steps8<>+8(SB)/8, $8
+DATA steps8<>+16(SB)/8, $16
+DATA steps8<>+24(SB)/8, $24
+DATA steps8<>+32(SB)/8, $32
+DATA steps8<>+40(SB)/8, $40
+DATA steps8<>+48(SB)/8, $48
+DATA steps8<>+56(SB)/8, $56
+DATA steps8<>+64(SB)/8, $64
+DATA steps8<>+72(SB)/8, $72
+DATA steps8<>+80(SB)/8, $80
+DATA steps8<>+88(SB)/8, $88
+DATA steps8<>+96(SB)/8, $96
+DATA steps8<>+104(SB)/8, $104
+DATA steps8<>+112(SB)/8, $112
+DATA steps8<>+120(SB)/8, $120
+DATA steps8<>+128(SB)/8, $128
+DATA steps8<>+136(SB)/8, $136
+DATA steps8<>+144(SB)/8, $144
+DATA steps8<>+152(SB)/8, $152
+DATA steps8<>+160(SB)/8, $160
+DATA steps8<>+168(SB)/8, $168
+DATA steps8<>+176(SB)/8, $176
+DATA steps8<>+184(SB)/8, $184
+DATA steps8<>+192(SB)/8, $192
+DATA steps8<>+200(SB)/8, $200
+DATA steps8<>+208(SB)/8, $208
+DATA steps8<>+216(SB)/8, $216
+DATA steps8<>+224(SB)/8, $224
+DATA steps8<>+232(SB)/8, $232
+DATA steps8<>+240(SB)/8, $240
+DATA steps8<>+248(SB)/8, $248
+GLOBL steps8<>(SB), RODATA|NOPTR, $256
+
+DATA places32<>+0(SB)/4, $31
+DATA places32<>+4(SB)/4, $30
+DATA places32<>+8(SB)/4, $29
+DATA places32<>+12(SB)/4, $28
+DATA places32<>+16(SB)/4, $27
+DATA places32<>+20(SB)/4, $26
+DATA places32<>+24(SB)/4, $25
+DATA places32<>+28(SB)/4, $24
+DATA places32<>+32(SB)/4, $23
+DATA places32<>+36(SB)/4, $22
+DATA places32<>+40(SB)/4, $21
+DATA places32<>+44(SB)/4, $20
+DATA places32<>+48(SB)/4, $19
+DATA places32<>+52(SB)/4, $18
+DATA places32<>+56(SB)/4, $17
+DATA places32<>+60(SB)/4, $16
+DATA places32<>+64(SB)/4, $15
+DATA places32<>+68(SB)/4, $14
+DATA places32<>+72(SB)/4, $13
+DATA places32<>+76(SB)/4, $12
+DATA places32<>+80(SB)/4, $11
+DATA places32<>+84(SB)/4, $10
+DATA places32<>+88(SB)/4, $9
+DATA places32<>+92(SB)/4, $8
+DATA places32<>+96(SB)/4, $7
+DATA places32<>+100(SB)/4, $6
+DATA places32<>+104(SB)/4, $5
+DATA places32<>+108(SB)/4, $4
+DATA places32<>+112(SB)/4, $3
+DATA places32<>+116(SB)/4, $2
+DATA places32<>+120(SB)/4, $1
+DATA places32<>+124(SB)/4, $0
+GLOBL places32<>(SB), RODATA|NOPTR, $128
+
+DATA places64<>+0(SB)/8, $63
+DATA places64<>+8(SB)/8, $62
+DATA places64<>+16(SB)/8, $61
+DATA places64<>+24(SB)/8, $60
+DATA places64<>+32(SB)/8, $59
+DATA places64<>+40(SB)/8, $58
+DATA places64<>+48(SB)/8, $57
+DATA places64<>+56(SB)/8, $56
+DATA places64<>+64(SB)/8, $55
+DATA places64<>+72(SB)/8, $54
+DATA places64<>+80(SB)/8, $53
+DATA places64<>+88(SB)/8, $52
+DATA places64<>+96(SB)/8, $51
+DATA places64<>+104(SB)/8, $50
+DATA places64<>+112(SB)/8, $49
+DATA places64<>+120(SB)/8, $48
+DATA places64<>+128(SB)/8, $47
+DATA places64<>+136(SB)/8, $46
+DATA places64<>+144(SB)/8, $45
+DATA places64<>+152(SB)/8, $44
+DATA places64<>+160(SB)/8, $43
+DATA places64<>+168(SB)/8, $42
+DATA places64<>+176(SB)/8, $41
+DATA places64<>+184(SB)/8, $40
+DATA places64<>+192(SB)/8, $39
+DATA places64<>+200(SB)/8, $38
+DATA places64<>+208(SB)/8, $37
+DATA places64<>+216(SB)/8, $36
+DATA places64<>+224(SB)/8, $35
+DATA places64<>+232(SB)/8, $34
+DATA places64<>+240(SB)/8, $33
+DATA places64<>+248(SB)/8, $32
+GLOBL places64<>(SB), RODATA|NOPTR, $256
+
+// STEPS leaves Z set where the addresses are the first one and a table's steps.
+#define STEP(table, k) \
+	VPADDQ table<>+k(SB), Y0, Y1; VPXOR k(SI), Y1, Y1; VPOR Y1, Y2, Y2
+#define STEPS(table) \
+	VPBROADCASTQ (SI), Y0; VPXOR Y2, Y2, Y2; \
+	STEP(table, 0); STEP(table, 32); STEP(table, 64); STEP(table, 96); \
+	STEP(table, 128); STEP(table, 160); STEP(table, 192); STEP(table, 224); \
+	VPTEST Y2, Y2
+
+// SAME leaves Z set where all addresses are the first one.
+#define EQUAL(k) \
+	VPXOR k(SI), Y0, Y1; VPOR Y1, Y2, Y2
+#define SAME \
+	VPBROADCASTQ (SI), Y0; VPXOR Y2, Y2, Y2; \
+	EQUAL(0); EQUAL(32); EQUAL(64); EQUAL(96); EQUAL(128); EQUAL(160); EQUAL(192); EQUAL(224); \
+	VPTEST Y2, Y2
+
+// STEPS8 and SAME8 are the same for the eight lanes whose addresses are at k(SI).
+#define STEPS8(table, k) \
+	VPBROADCASTQ k(SI), Y0; VPADDQ table<>+0(SB), Y0, Y1; VPXOR k(SI), Y1, Y1; \
+	VPADDQ table<>+32(SB), Y0, Y2; VPXOR 32+k(SI), Y2, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
+#define SAME8(k) \
+	VPBROADCASTQ k(SI), Y0; VPXOR k(SI), Y0, Y1; VPXOR 32+k(SI), Y0, Y2; VPOR Y1, Y2, Y2; VPTEST Y2, Y2
+
+// WITHIN goes to no where an offset is negative, above the highest or misaligned. An
+// offset is at most 2^63-1 where its highest bit is clear, and then the difference to
+// the highest one does not overflow.
+#define OFFSET(k) \
+	VPADDQ k(SI), Y3, Y0; VPOR Y0, Y5, Y5; VPSUBQ Y0, Y4, Y1; VPOR Y1, Y6, Y6
+#define WITHIN(no) \
+	VPXOR Y5, Y5, Y5; VPXOR Y6, Y6, Y6; \
+	OFFSET(0); OFFSET(32); OFFSET(64); OFFSET(96); OFFSET(128); OFFSET(160); OFFSET(192); OFFSET(224); \
+	VPOR Y5, Y6, Y6; VMOVMSKPD Y6, R9; TESTL R9, R9; JNZ no; \
+	VPTEST Y5, Y7; JNZ no
+
+// ASCENDING goes to no where an address is not above the one before. It follows WITHIN.
+#define ABOVE(k) \
+	VPADDQ k(SI), Y3, Y0; VPADDQ 8+k(SI), Y3, Y1; VPCMPGTQ Y0, Y1, Y1; VPAND Y1, Y2, Y2
+#define ASCENDING(no) \
+	VPCMPEQQ Y2, Y2, Y2; \
+	ABOVE(0); ABOVE(32); ABOVE(64); ABOVE(96); ABOVE(128); ABOVE(160); ABOVE(192); ABOVE(216); \
+	VMOVMSKPD Y2, R9; CMPL R9, $15; JNE no
+
+// BOUNDS goes to no where the offset R8, or the last of values that follow it for so
+// many bytes, is outside or misaligned.
+#define BOUNDS(align, more, no) \
+	TESTQ $align, R8; JNZ no; CMPQ R8, R13; JHI no; \
+	MOVQ R13, R10; SUBQ R8, R10; CMPQ R10, $more; JCS no
+
+#define ARGUMENTS(align) \
+	MOVQ reg+0(FP), DI; MOVQ addrs+8(FP), SI; MOVQ warps+16(FP), CX; MOVQ from+24(FP), R11; \
+	MOVQ data+32(FP), R12; MOVQ highest+40(FP), R13; XORL AX, AX; \
+	VMOVQ R11, X3; VPBROADCASTQ X3, Y3; VMOVQ R13, X4; VPBROADCASTQ X4, Y4; \
+	MOVL $align, R8; VMOVQ R8, X7; VPBROADCASTQ X7, Y7
+
+// func load32(reg *uint32, addrs *uint64, warps int, from uint64, data *byte, highest uint64) (done int)
+TEXT ·load32(SB), NOSPLIT, $0-56
+	ARGUMENTS(3)
+warp:
+	MOVQ (SI), R8
+	ADDQ R11, R8
+	MOVQ 248(SI), R9
+	ADDQ R11, R9
+	CMPQ R8, R9
+	JEQ  maybeSame
+	LEAQ 124(R8), R10
+	CMPQ R10, R9
+	JNE  general
+	STEPS(steps4)
+	JNZ  general
+	BOUNDS(3, 124, end)
+	ADDQ R12, R8
+	VMOVDQU 0(R8), Y0
+	VMOVDQU 32(R8), Y1
+	VMOVDQU 64(R8), Y2
+	VMOVDQU 96(R8), Y5
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y5, 96(DI)
+	JMP next
+maybeSame:
+	SAME
+	JNZ  general
+	BOUNDS(3, 0, end)
+	VPBROADCASTD (R12)(R8*1), Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	JMP next
+general:
+	WITHIN(end)
+	LEAQ (R12)(R11*1), R9
+	MOVQ 0(SI), R8
+	MOVQ 56(SI), R10
+	SUBQ R8, R10
+	JEQ  equal0
+	CMPQ R10, $28
+	JNE  single0
+	STEPS8(steps4, 0)
+	JNZ  single0
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	JMP  done0
+equal0:
+	SAME8(0)
+	JNZ  single0
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	JMP  done0
+single0:
+	MOVQ 0(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 0(DI)
+	MOVQ 8(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 4(DI)
+	MOVQ 16(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 8(DI)
+	MOVQ 24(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 12(DI)
+	MOVQ 32(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 16(DI)
+	MOVQ 40(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 20(DI)
+	MOVQ 48(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 24(DI)
+	MOVQ 56(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 28(DI)
+done0:
+	MOVQ 64(SI), R8
+	MOVQ 120(SI), R10
+	SUBQ R8, R10
+	JEQ  equal1
+	CMPQ R10, $28
+	JNE  single1
+	STEPS8(steps4, 64)
+	JNZ  single1
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 32(DI)
+	JMP  done1
+equal1:
+	SAME8(64)
+	JNZ  single1
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 32(DI)
+	JMP  done1
+single1:
+	MOVQ 64(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 32(DI)
+	MOVQ 72(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 36(DI)
+	MOVQ 80(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 40(DI)
+	MOVQ 88(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 44(DI)
+	MOVQ 96(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 48(DI)
+	MOVQ 104(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 52(DI)
+	MOVQ 112(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 56(DI)
+	MOVQ 120(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 60(DI)
+done1:
+	MOVQ 128(SI), R8
+	MOVQ 184(SI), R10
+	SUBQ R8, R10
+	JEQ  equal2
+	CMPQ R10, $28
+	JNE  single2
+	STEPS8(steps4, 128)
+	JNZ  single2
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	JMP  done2
+equal2:
+	SAME8(128)
+	JNZ  single2
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	JMP  done2
+single2:
+	MOVQ 128(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 64(DI)
+	MOVQ 136(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 68(DI)
+	MOVQ 144(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 72(DI)
+	MOVQ 152(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 76(DI)
+	MOVQ 160(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 80(DI)
+	MOVQ 168(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 84(DI)
+	MOVQ 176(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 88(DI)
+	MOVQ 184(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 92(DI)
+done2:
+	MOVQ 192(SI), R8
+	MOVQ 248(SI), R10
+	SUBQ R8, R10
+	JEQ  equal3
+	CMPQ R10, $28
+	JNE  single3
+	STEPS8(steps4, 192)
+	JNZ  single3
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU Y1, 96(DI)
+	JMP  done3
+equal3:
+	SAME8(192)
+	JNZ  single3
+	VPBROADCASTD (R9)(R8*1), Y1
+	VMOVDQU Y1, 96(DI)
+	JMP  done3
+single3:
+	MOVQ 192(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 96(DI)
+	MOVQ 200(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 100(DI)
+	MOVQ 208(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 104(DI)
+	MOVQ 216(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 108(DI)
+	MOVQ 224(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 112(DI)
+	MOVQ 232(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 116(DI)
+	MOVQ 240(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 120(DI)
+	MOVQ 248(SI), R8
+	MOVL (R9)(R8*1), R8
+	MOVL R8, 124(DI)
+done3:
+next:
+	ADDQ $256, SI
+	ADDQ $128, DI
+	INCQ AX
+	CMPQ AX, CX
+	JLT  warp
+end:
+	VZEROUPPER
+	MOVQ AX, done+48(FP)
+	RET
+
+// func load64(reg *uint64, addrs *uint64, warps int, from uint64, data *byte, highest uint64) (done int)
+TEXT ·load64(SB), NOSPLIT, $0-56
+	ARGUMENTS(7)
+warp:
+	MOVQ (SI), R8
+	ADDQ R11, R8
+	MOVQ 248(SI), R9
+	ADDQ R11, R9
+	CMPQ R8, R9
+	JEQ  maybeSame
+	LEAQ 248(R8), R10
+	CMPQ R10, R9
+	JNE  general
+	STEPS(steps8)
+	JNZ  general
+	BOUNDS(7, 248, end)
+	ADDQ R12, R8
+	VMOVDQU 0(R8), Y0
+	VMOVDQU 32(R8), Y1
+	VMOVDQU 64(R8), Y2
+	VMOVDQU 96(R8), Y5
+	VMOVDQU 128(R8), Y6
+	VMOVDQU 160(R8), Y8
+	VMOVDQU 192(R8), Y9
+	VMOVDQU 224(R8), Y10
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y1, 32(DI)
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU Y5, 96(DI)
+	VMOVDQU Y6, 128(DI)
+	VMOVDQU Y8, 160(DI)
+	VMOVDQU Y9, 192(DI)
+	VMOVDQU Y10, 224(DI)
+	JMP next
+maybeSame:
+	SAME
+	JNZ  general
+	BOUNDS(7, 0, end)
+	VPBROADCASTQ (R12)(R8*1), Y0
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	VMOVDQU Y0, 128(DI)
+	VMOVDQU Y0, 160(DI)
+	VMOVDQU Y0, 192(DI)
+	VMOVDQU Y0, 224(DI)
+	JMP next
+general:
+	WITHIN(end)
+	LEAQ (R12)(R11*1), R9
+	MOVQ 0(SI), R8
+	MOVQ 56(SI), R10
+	SUBQ R8, R10
+	JEQ  equal0
+	CMPQ R10, $56
+	JNE  single0
+	STEPS8(steps8, 0)
+	JNZ  single0
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 0(DI)
+	VMOVDQU Y2, 32(DI)
+	JMP  done0
+equal0:
+	SAME8(0)
+	JNZ  single0
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 0(DI)
+	VMOVDQU Y1, 32(DI)
+	JMP  done0
+single0:
+	MOVQ 0(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 0(DI)
+	MOVQ 8(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 8(DI)
+	MOVQ 16(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 16(DI)
+	MOVQ 24(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 24(DI)
+	MOVQ 32(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 32(DI)
+	MOVQ 40(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 40(DI)
+	MOVQ 48(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 48(DI)
+	MOVQ 56(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 56(DI)
+done0:
+	MOVQ 64(SI), R8
+	MOVQ 120(SI), R10
+	SUBQ R8, R10
+	JEQ  equal1
+	CMPQ R10, $56
+	JNE  single1
+	STEPS8(steps8, 64)
+	JNZ  single1
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 64(DI)
+	VMOVDQU Y2, 96(DI)
+	JMP  done1
+equal1:
+	SAME8(64)
+	JNZ  single1
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 64(DI)
+	VMOVDQU Y1, 96(DI)
+	JMP  done1
+single1:
+	MOVQ 64(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 64(DI)
+	MOVQ 72(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 72(DI)
+	MOVQ 80(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 80(DI)
+	MOVQ 88(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 88(DI)
+	MOVQ 96(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 96(DI)
+	MOVQ 104(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 104(DI)
+	MOVQ 112(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 112(DI)
+	MOVQ 120(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 120(DI)
+done1:
+	MOVQ 128(SI), R8
+	MOVQ 184(SI), R10
+	SUBQ R8, R10
+	JEQ  equal2
+	CMPQ R10, $56
+	JNE  single2
+	STEPS8(steps8, 128)
+	JNZ  single2
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 128(DI)
+	VMOVDQU Y2, 160(DI)
+	JMP  done2
+equal2:
+	SAME8(128)
+	JNZ  single2
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 128(DI)
+	VMOVDQU Y1, 160(DI)
+	JMP  done2
+single2:
+	MOVQ 128(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 128(DI)
+	MOVQ 136(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 136(DI)
+	MOVQ 144(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 144(DI)
+	MOVQ 152(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 152(DI)
+	MOVQ 160(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 160(DI)
+	MOVQ 168(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 168(DI)
+	MOVQ 176(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 176(DI)
+	MOVQ 184(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 184(DI)
+done2:
+	MOVQ 192(SI), R8
+	MOVQ 248(SI), R10
+	SUBQ R8, R10
+	JEQ  equal3
+	CMPQ R10, $56
+	JNE  single3
+	STEPS8(steps8, 192)
+	JNZ  single3
+	VMOVDQU 0(R9)(R8*1), Y1
+	VMOVDQU 32(R9)(R8*1), Y2
+	VMOVDQU Y1, 192(DI)
+	VMOVDQU Y2, 224(DI)
+	JMP  done3
+equal3:
+	SAME8(192)
+	JNZ  single3
+	VPBROADCASTQ (R9)(R8*1), Y1
+	VMOVDQU Y1, 192(DI)
+	VMOVDQU Y1, 224(DI)
+	JMP  done3
+single3:
+	MOVQ 192(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 192(DI)
+	MOVQ 200(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 200(DI)
+	MOVQ 208(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 208(DI)
+	MOVQ 216(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 216(DI)
+	MOVQ 224(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 224(DI)
+	MOVQ 232(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 232(DI)
+	MOVQ 240(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 240(DI)
+	MOVQ 248(SI), R8
+	MOVQ (R9)(R8*1), R8
+	MOVQ R8, 248(DI)
+done3:
+next:
+	ADDQ $256, SI
+	ADDQ $256, DI
+	INCQ AX
+	CMPQ AX, CX
+	JLT  warp
+end:
+	VZEROUPPER
+	MOVQ AX, done+48(FP)
+	RET
+
+// func store32(reg *uint32, addrs *uint64, warps int, from uint64, data *byte, highest uint64) (done int)
+TEXT ·store32(SB), NOSPLIT, $0-56
+	ARGUMENTS(3)
+warp:
+	MOVQ (SI), R8
+	ADDQ R11, R8
+	MOVQ 248(SI), R9
+	ADDQ R11, R9
+	LEAQ 124(R8), R10
+	CMPQ R10, R9
+	JNE  general
+	STEPS(steps4)
+	JNZ  general
+	BOUNDS(3, 124, end)
+	ADDQ R12, R8
+	VMOVDQU 0(DI), Y0
+	VMOVDQU 32(DI), Y1
+	VMOVDQU 64(DI), Y2
+	VMOVDQU 96(DI), Y5
+	VMOVDQU Y0, 0(R8)
+	VMOVDQU Y1, 32(R8)
+	VMOVDQU Y2, 64(R8)
+	VMOVDQU Y5, 96(R8)
+	JMP next
+general:
+	WITHIN(end)
+	ASCENDING(end)
+	LEAQ (R12)(R11*1), R9
+	MOVQ 0(SI), R8
+	MOVL 0(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 8(SI), R8
+	MOVL 4(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 16(SI), R8
+	MOVL 8(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 24(SI), R8
+	MOVL 12(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 32(SI), R8
+	MOVL 16(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 40(SI), R8
+	MOVL 20(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 48(SI), R8
+	MOVL 24(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 56(SI), R8
+	MOVL 28(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 64(SI), R8
+	MOVL 32(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 72(SI), R8
+	MOVL 36(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 80(SI), R8
+	MOVL 40(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 88(SI), R8
+	MOVL 44(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 96(SI), R8
+	MOVL 48(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 104(SI), R8
+	MOVL 52(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 112(SI), R8
+	MOVL 56(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 120(SI), R8
+	MOVL 60(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 128(SI), R8
+	MOVL 64(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 136(SI), R8
+	MOVL 68(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 144(SI), R8
+	MOVL 72(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 152(SI), R8
+	MOVL 76(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 160(SI), R8
+	MOVL 80(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 168(SI), R8
+	MOVL 84(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 176(SI), R8
+	MOVL 88(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 184(SI), R8
+	MOVL 92(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 192(SI), R8
+	MOVL 96(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 200(SI), R8
+	MOVL 100(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 208(SI), R8
+	MOVL 104(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 216(SI), R8
+	MOVL 108(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 224(SI), R8
+	MOVL 112(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 232(SI), R8
+	MOVL 116(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 240(SI), R8
+	MOVL 120(DI), R10
+	MOVL R10, (R9)(R8*1)
+	MOVQ 248(SI), R8
+	MOVL 124(DI), R10
+	MOVL R10, (R9)(R8*1)
+next:
+	ADDQ $256, SI
+	ADDQ $128, DI
+	INCQ AX
+	CMPQ AX, CX
+	JLT  warp
+end:
+	VZEROUPPER
+	MOVQ AX, done+48(FP)
+	RET
+
+// func store64(reg *uint64, addrs *uint64, warps int, from uint64, data *byte, highest uint64) (done int)
+TEXT ·store64(SB), NOSPLIT, $0-56
+	ARGUMENTS(7)
+warp:
+	MOVQ (SI), R8
+	ADDQ R11, R8
+	MOVQ 248(SI), R9
+	ADDQ R11, R9
+	LEAQ 248(R8), R10
+	CMPQ R10, R9
+	JNE  general
+	STEPS(steps8)
+	JNZ  general
+	BOUNDS(7, 248, end)
+	ADDQ R12, R8
+	VMOVDQU 0(DI), Y0
+	VMOVDQU 32(DI), Y1
+	VMOVDQU 64(DI), Y2
+	VMOVDQU 96(DI), Y5
+	VMOVDQU 128(DI), Y6
+	VMOVDQU 160(DI), Y8
+	VMOVDQU 192(DI), Y9
+	VMOVDQU 224(DI), Y10
+	VMOVDQU Y0, 0(R8)
+	VMOVDQU Y1, 32(R8)
+	VMOVDQU Y2, 64(R8)
+	VMOVDQU Y5, 96(R8)
+	VMOVDQU Y6, 128(R8)
+	VMOVDQU Y8, 160(R8)
+	VMOVDQU Y9, 192(R8)
+	VMOVDQU Y10, 224(R8)
+	JMP next
+general:
+	WITHIN(end)
+	ASCENDING(end)
+	LEAQ (R12)(R11*1), R9
+	MOVQ 0(SI), R8
+	MOVQ 0(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 8(SI), R8
+	MOVQ 8(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 16(SI), R8
+	MOVQ 16(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 24(SI), R8
+	MOVQ 24(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 32(SI), R8
+	MOVQ 32(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 40(SI), R8
+	MOVQ 40(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 48(SI), R8
+	MOVQ 48(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 56(SI), R8
+	MOVQ 56(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 64(SI), R8
+	MOVQ 64(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 72(SI), R8
+	MOVQ 72(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 80(SI), R8
+	MOVQ 80(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 88(SI), R8
+	MOVQ 88(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 96(SI), R8
+	MOVQ 96(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 104(SI), R8
+	MOVQ 104(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 112(SI), R8
+	MOVQ 112(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 120(SI), R8
+	MOVQ 120(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 128(SI), R8
+	MOVQ 128(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 136(SI), R8
+	MOVQ 136(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 144(SI), R8
+	MOVQ 144(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 152(SI), R8
+	MOVQ 152(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 160(SI), R8
+	MOVQ 160(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 168(SI), R8
+	MOVQ 168(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 176(SI), R8
+	MOVQ 176(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 184(SI), R8
+	MOVQ 184(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 192(SI), R8
+	MOVQ 192(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 200(SI), R8
+	MOVQ 200(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 208(SI), R8
+	MOVQ 208(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 216(SI), R8
+	MOVQ 216(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 224(SI), R8
+	MOVQ 224(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 232(SI), R8
+	MOVQ 232(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 240(SI), R8
+	MOVQ 240(DI), R10
+	MOVQ R10, (R9)(R8*1)
+	MOVQ 248(SI), R8
+	MOVQ 248(DI), R10
+	MOVQ R10, (R9)(R8*1)
+next:
+	ADDQ $256, SI
+	ADDQ $256, DI
+	INCQ AX
+	CMPQ AX, CX
+	JLT  warp
+end:
+	VZEROUPPER
+	MOVQ AX, done+48(FP)
+	RET
+
+// func select32(d, a, b *uint32, p *uint32, warps int, not uint32)
+TEXT ·select32(SB), NOSPLIT, $0-44
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ p+24(FP), R8
+	MOVQ warps+32(FP), CX
+	MOVL not+40(FP), R9
+warp:
+	MOVL (R8), AX
+	XORL R9, AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+	VMOVDQU places32<>+0(SB), Y1
+	VPSLLVD Y1, Y0, Y1
+	VMOVDQU 0(DX), Y2
+	VBLENDVPS Y1, 0(SI), Y2, Y2
+	VMOVDQU Y2, 0(DI)
+	VMOVDQU places32<>+32(SB), Y1
+	VPSLLVD Y1, Y0, Y1
+	VMOVDQU 32(DX), Y2
+	VBLENDVPS Y1, 32(SI), Y2, Y2
+	VMOVDQU Y2, 32(DI)
+	VMOVDQU places32<>+64(SB), Y1
+	VPSLLVD Y1, Y0, Y1
+	VMOVDQU 64(DX), Y2
+	VBLENDVPS Y1, 64(SI), Y2, Y2
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU places32<>+96(SB), Y1
+	VPSLLVD Y1, Y0, Y1
+	VMOVDQU 96(DX), Y2
+	VBLENDVPS Y1, 96(SI), Y2, Y2
+	VMOVDQU Y2, 96(DI)
+	ADDQ $128, DI
+	ADDQ $128, SI
+	ADDQ $128, DX
+	ADDQ $4, R8
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func select64(d, a, b *uint64, p *uint32, warps int, not uint32)
+TEXT ·select64(SB), NOSPLIT, $0-44
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ p+24(FP), R8
+	MOVQ warps+32(FP), CX
+	MOVL not+40(FP), R9
+warp:
+	MOVL (R8), AX
+	XORL R9, AX
+	VMOVQ AX, X0
+	VPBROADCASTQ X0, Y0
+	VMOVDQU places64<>+0(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 0(DX), Y2
+	VBLENDVPD Y1, 0(SI), Y2, Y2
+	VMOVDQU Y2, 0(DI)
+	VMOVDQU places64<>+32(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 32(DX), Y2
+	VBLENDVPD Y1, 32(SI), Y2, Y2
+	VMOVDQU Y2, 32(DI)
+	VMOVDQU places64<>+64(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 64(DX), Y2
+	VBLENDVPD Y1, 64(SI), Y2, Y2
+	VMOVDQU Y2, 64(DI)
+	VMOVDQU places64<>+96(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 96(DX), Y2
+	VBLENDVPD Y1, 96(SI), Y2, Y2
+	VMOVDQU Y2, 96(DI)
+	VMOVDQU places64<>+128(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 128(DX), Y2
+	VBLENDVPD Y1, 128(SI), Y2, Y2
+	VMOVDQU Y2, 128(DI)
+	VMOVDQU places64<>+160(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 160(DX), Y2
+	VBLENDVPD Y1, 160(SI), Y2, Y2
+	VMOVDQU Y2, 160(DI)
+	VMOVDQU places64<>+192(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 192(DX), Y2
+	VBLENDVPD Y1, 192(SI), Y2, Y2
+	VMOVDQU Y2, 192(DI)
+	VMOVDQU places64<>+224(SB), Y1
+	VPSLLVQ Y1, Y0, Y1
+	VMOVDQU 224(DX), Y2
+	VBLENDVPD Y1, 224(SI), Y2, Y2
+	VMOVDQU Y2, 224(DI)
+	ADDQ $256, DI
+	ADDQ $256, SI
+	ADDQ $256, DX
+	ADDQ $4, R8
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func plus64(d, a *uint64, warps int, delta uint64)
+TEXT ·plus64(SB), NOSPLIT, $0-32
+	MOVQ d+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ warps+16(FP), CX
+	VPBROADCASTQ delta+24(FP), Y0
+warp:
+	VPADDQ 0(SI), Y0, Y1
+	VMOVDQU Y1, 0(DI)
+	VPADDQ 32(SI), Y0, Y1
+	VMOVDQU Y1, 32(DI)
+	VPADDQ 64(SI), Y0, Y1
+	VMOVDQU Y1, 64(DI)
+	VPADDQ 96(SI), Y0, Y1
+	VMOVDQU Y1, 96(DI)
+	VPADDQ 128(SI), Y0, Y1
+	VMOVDQU Y1, 128(DI)
+	VPADDQ 160(SI), Y0, Y1
+	VMOVDQU Y1, 160(DI)
+	VPADDQ 192(SI), Y0, Y1
+	VMOVDQU Y1, 192(DI)
+	VPADDQ 224(SI), Y0, Y1
+	VMOVDQU Y1, 224(DI)
+	ADDQ $256, DI
+	ADDQ $256, SI
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func fill32(d *uint32, warps int, v uint32)
+TEXT ·fill32(SB), NOSPLIT, $0-20
+	MOVQ d+0(FP), DI
+	MOVQ warps+8(FP), CX
+	MOVL v+16(FP), AX
+	VMOVD AX, X0
+	VPBROADCASTD X0, Y0
+warp:
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	ADDQ $128, DI
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
+
+// func fill64(d *uint64, warps int, v uint64)
+TEXT ·fill64(SB), NOSPLIT, $0-24
+	MOVQ d+0(FP), DI
+	MOVQ warps+8(FP), CX
+	VPBROADCASTQ v+16(FP), Y0
+warp:
+	VMOVDQU Y0, 0(DI)
+	VMOVDQU Y0, 32(DI)
+	VMOVDQU Y0, 64(DI)
+	VMOVDQU Y0, 96(DI)
+	VMOVDQU Y0, 128(DI)
+	VMOVDQU Y0, 160(DI)
+	VMOVDQU Y0, 192(DI)
+	VMOVDQU Y0, 224(DI)
+	ADDQ $256, DI
+	DECQ CX
+	JNZ  warp
+	VZEROUPPER
+	RET
