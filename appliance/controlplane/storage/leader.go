@@ -66,7 +66,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		f = next
 	}
 	if err != nil {
-		l.trouble("what was decided about Ceph is not written", err)
+		l.trouble("write decision about Ceph failed", err)
 		return observeBusy
 	}
 	if c == nil {
@@ -76,7 +76,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	if !reflect.DeepEqual(st, c.Status) {
 		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{
 			{Op: api.OpReport, Kind: api.KindCephCluster, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}}}); err != nil && api.CodeOf(err) != api.CodeConflict {
-			l.trouble("how Ceph is is not told", err)
+			l.trouble("report status of Ceph cluster failed", err)
 			return observeBusy
 		}
 	}

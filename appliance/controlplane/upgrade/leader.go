@@ -74,7 +74,7 @@ func (l *Leader) step(ctx context.Context, s *objects.Set) time.Duration {
 	defer cancel()
 	if err := l.advance(ctx, *u); err != nil && ctx.Err() == nil && err.Error() != l.said {
 		l.said = err.Error()
-		l.Log.Warn("upgrade: a step could not be taken", "error", err)
+		l.Log.Warn("advance upgrade failed", "error", err)
 	}
 	return Every
 }
@@ -113,7 +113,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 		}
 	}
 	if s.HandOver {
-		l.Log.Info("the upgrade has another node lead before it takes this one")
+		l.Log.Info("transfer leadership before this node is upgraded")
 		return l.Cluster.HandOver(ctx)
 	}
 	return nil
