@@ -19,18 +19,18 @@ const (
 // CheckAmounts says what is wrong with a command's uses and limits, or nothing.
 func CheckAmounts(c Command) error {
 	if (c.Uses != nil || c.Limits != nil) && c.Op != OpPutSpec {
-		return invalid("uses", "this command takes neither uses nor limits")
+		return invalid("uses", "only a command that writes a spec may have uses and limits")
 	}
 	for field, amounts := range map[string]Amounts{"uses": c.Uses, "limits": c.Limits} {
 		if len(amounts) > MaxAmounts {
-			return Errorf(CodeTooLarge, "%s %s: %d %s, at most %d", c.Kind, c.ID, len(amounts), field, MaxAmounts)
+			return Errorf(CodeTooLarge, "%s %s has %d %s, want at most %d", c.Kind, c.ID, len(amounts), field, MaxAmounts)
 		}
 		for name, n := range amounts {
 			if name == "" || len(name) > MaxAmountBytes || hasControl(name) {
-				return invalid(field, "%q is no name of a quota", clip(name)).WithHint("1 to %d bytes", MaxAmountBytes)
+				return invalid(field, "%q is not a valid quota name", clip(name)).WithHint("must have 1 to %d bytes", MaxAmountBytes)
 			}
 			if n < 0 || n > MaxAmount {
-				return invalid(field, "%s: %d is not 0 to %d", name, n, int64(MaxAmount))
+				return invalid(field, "%s: %d is not between 0 and %d", name, n, int64(MaxAmount))
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func TestQuotaExceededInWords(t *testing.T) {
 
 func TestWholeMebibytes(t *testing.T) {
 	err := ValidateInstance(InstanceSpec{Flavor: "f", Image: "i", Power: PowerRunning, Vgpu: &VGPUSpec{VramBytes: 4_000_000_000, Pool: "default"}})
-	if want := "spec.vgpu.vramBytes: must be a whole number of MiB, e.g. 3814MiB, and is 4000000000 bytes"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "spec.vgpu.vramBytes: must be a whole number of MiB, e.g. 3814MiB, got 4000000000 bytes"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	if err := ValidateInstance(InstanceSpec{Image: "i", Power: PowerRunning}); err == nil || !strings.HasPrefix(err.Error(), "spec.flavor: choose a flavor") {

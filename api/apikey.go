@@ -14,20 +14,20 @@ func ValidateAPIKey(m Meta, s APIKeySpec, now time.Time) error {
 	var bad faults
 	bad.note(validateRole(s.Role, m.Organization, m.Project, "spec.role", "meta.organization", "meta.project"))
 	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
-		bad.note(invalid("spec.expiresAt", "%s is over", s.ExpiresAt.UTC().Format(time.RFC3339)))
+		bad.note(invalid("spec.expiresAt", "%s is in the past", s.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	for i, scope := range s.Scopes {
 		if !slices.Contains(Scopes(), scope) {
-			bad.note(invalid(fmt.Sprintf("spec.scopes[%d]", i), "%q is no scope", clip(scope)).WithHint("%s", strings.Join(Scopes(), ", ")))
+			bad.note(invalid(fmt.Sprintf("spec.scopes[%d]", i), "unknown scope %q", clip(scope)).WithHint("%s", strings.Join(Scopes(), ", ")))
 		}
 	}
 	for i, n := range s.Networks {
 		if p, err := netip.ParsePrefix(n); err != nil || p != p.Masked() {
-			bad.note(invalid(fmt.Sprintf("spec.networks[%d]", i), "%q is no network", clip(n)).WithHint("as 192.0.2.0/24, 192.0.2.7/32 or 2001:db8::/32"))
+			bad.note(invalid(fmt.Sprintf("spec.networks[%d]", i), "%q is not a valid network", clip(n)).WithHint("e.g. 192.0.2.0/24, 192.0.2.7/32 or 2001:db8::/32"))
 		}
 	}
 	if most := 64; len(s.Scopes) > most || len(s.Networks) > most {
-		bad.note(invalid("spec", "at most %d scopes and networks", most))
+		bad.note(invalid("spec", "must have at most %d scopes and networks", most))
 		return bad.err()
 	}
 	return bad.err()

@@ -17,18 +17,18 @@ const (
 func ValidateApp(s AppSpec) error {
 	var bad faults
 	if s.DisplayName == "" {
-		bad.note(invalid("spec.displayName", "a name to show is needed"))
+		bad.note(invalid("spec.displayName", "a display name is required"))
 	}
 	if s.Version == "" {
-		bad.note(invalid("spec.version", "a version is needed").WithHint("it changes with what stands here, as 1, 2 or 2026-11"))
+		bad.note(invalid("spec.version", "a version is required").WithHint("change it whenever the app changes, e.g. 1, 2 or 2026-11"))
 	}
 	if err := ValidateName(s.Image); err != nil {
-		bad.note(invalid("spec.image", "%q is no image's name", clip(s.Image)).WithHint("the name that the public image has or will have, as debian-13"))
+		bad.note(invalid("spec.image", "%q is not a valid image name", clip(s.Image)).WithHint("the name of an existing or future public image, e.g. debian-13"))
 	}
 	bad.note(defaultUser(s.DefaultUser))
 	if s.ImageURL != "" {
 		if err := ValidateImage(ImageSpec{Format: FormatQCOW2, URL: s.ImageURL}); err != nil {
-			bad.note(invalid("spec.imageURL", "%q is no URL that an image can come from", clip(s.ImageURL)).WithHint("http:// or https://"))
+			bad.note(invalid("spec.imageURL", "%q is not a valid URL of an image", clip(s.ImageURL)).WithHint("want http:// or https://"))
 		}
 	}
 	s.Abilities.validate(&bad)
@@ -47,16 +47,16 @@ func ValidateApp(s AppSpec) error {
 			shown = strings.NewReplacer("\n", "", "\t", "").Replace(shown)
 		}
 		if len(t.text) > t.most || !utf8.ValidString(t.text) || hasControl(shown) {
-			bad.note(invalid(t.field, "at most %d bytes of text", t.most))
+			bad.note(invalid(t.field, "must have at most %d bytes of text", t.most))
 		}
 	}
 	if len(s.Ports) > maxAppPorts {
-		bad.note(invalid("spec.ports", "%d ports, at most %d", len(s.Ports), maxAppPorts))
+		bad.note(invalid("spec.ports", "has %d ports, want at most %d", len(s.Ports), maxAppPorts))
 		return bad.err()
 	}
 	for _, p := range s.Ports {
 		if len(p.Name) > maxAppTitle || hasControl(p.Name) {
-			bad.note(invalid("spec.ports", "%q is no name of a port", clip(p.Name)))
+			bad.note(invalid("spec.ports", "%q is not a valid port name", clip(p.Name)))
 		}
 		bad.note(between("spec.ports", p.Port, 1, 65535, ""))
 	}
@@ -95,13 +95,13 @@ func (n AppNeeds) Met(s InstanceSpec, f FlavorSpec) error {
 		field, what, hint string
 		has, needs        int64
 	}{
-		{"spec.flavor", "virtual CPUs", "take a larger flavor", f.Vcpus, n.Vcpus},
-		{"spec.flavor", "bytes of memory", "take a larger flavor", f.MemoryBytes, n.MemoryBytes},
-		{"spec.rootBytes", "bytes of root volume", "ask for a larger one, or take a larger flavor", root, n.RootBytes},
-		{"spec.vgpu.vramBytes", "bytes of VRAM", "give it a virtual GPU with as much", vram, n.VramBytes},
+		{"spec.flavor", "virtual CPUs", "choose a larger flavor", f.Vcpus, n.Vcpus},
+		{"spec.flavor", "bytes of memory", "choose a larger flavor", f.MemoryBytes, n.MemoryBytes},
+		{"spec.rootBytes", "bytes of root volume", "request a larger one, or choose a larger flavor", root, n.RootBytes},
+		{"spec.vgpu.vramBytes", "bytes of VRAM", "attach a virtual GPU with at least that much", vram, n.VramBytes},
 	} {
 		if c.has < c.needs {
-			return invalid(c.field, "the app needs %d %s, and this has %d", c.needs, c.what, c.has).WithHint("%s", c.hint)
+			return invalid(c.field, "the app needs %d %s, got %d", c.needs, c.what, c.has).WithHint("%s", c.hint)
 		}
 	}
 	return nil

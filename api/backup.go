@@ -4,10 +4,10 @@ package api
 func ValidateBackup(s BackupSpec) error {
 	var bad faults
 	if s.Volume == "" {
-		bad.note(invalid("spec.volume", "which volume?").WithHint("basalt volume list"))
+		bad.note(invalid("spec.volume", "a volume is required").WithHint("basalt volume list"))
 	}
 	if s.Target == "" {
-		bad.note(invalid("spec.target", "where to?").WithHint("basalt backup-target list"))
+		bad.note(invalid("spec.target", "a backup target is required").WithHint("basalt backup-target list"))
 	}
 	return bad.err()
 }
@@ -15,7 +15,7 @@ func ValidateBackup(s BackupSpec) error {
 // ChangeBackup checks what may change: nothing of the spec.
 func ChangeBackup(old, s BackupSpec) error {
 	if old != s {
-		return invalid("spec", "a backup stays what it is").WithHint("make another one")
+		return invalid("spec", "the spec of a backup cannot change").WithHint("create another one")
 	}
 	return nil
 }

@@ -18,17 +18,17 @@ var bucketPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0
 func ValidateBackupTarget(s BackupTargetSpec) error {
 	var bad faults
 	if (s.Directory == "") == (s.S3 == nil) {
-		bad.note(invalid("spec.directory", "a target is a directory or an S3 bucket").WithHint("one of spec.directory and spec.s3"))
+		bad.note(invalid("spec.directory", "must be either a directory or an S3 bucket").WithHint("set one of spec.directory and spec.s3"))
 		return bad.err()
 	}
 	if len(s.Password) < minPasswordBytes || len(s.Password) > maxSecretBytes || hasControl(s.Password) {
-		bad.note(invalid("spec.password", "a password has %d to %d bytes", minPasswordBytes, maxSecretBytes).WithHint("leave it out: one is made"))
+		bad.note(invalid("spec.password", "must have %d to %d bytes", minPasswordBytes, maxSecretBytes).WithHint("omit it to generate one"))
 	}
 	switch {
 	case s.S3 != nil:
 		bad.note(s3(*s.S3))
 	case !filepath.IsAbs(s.Directory) || filepath.Clean(s.Directory) != s.Directory || s.Directory == "/" || hasControl(s.Directory) || len(s.Directory) > maxSecretBytes:
-		bad.note(invalid("spec.directory", "%q is no absolute path", clip(s.Directory)).WithHint("as /srv/backup"))
+		bad.note(invalid("spec.directory", "%q is not an absolute path", clip(s.Directory)).WithHint("e.g. /srv/backup"))
 	}
 	return bad.err()
 }
@@ -37,13 +37,13 @@ func s3(s S3Target) error {
 	u, err := url.Parse(s.Endpoint)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" || hasControl(s.Endpoint) || len(s.Endpoint) > maxSecretBytes:
-		return invalid("spec.s3.endpoint", "%q is no endpoint", clip(s.Endpoint)).WithHint("as https://s3.example")
+		return invalid("spec.s3.endpoint", "%q is not a valid endpoint", clip(s.Endpoint)).WithHint("e.g. https://s3.example")
 	case !bucketPattern.MatchString(s.Bucket):
-		return invalid("spec.s3.bucket", "%q is no bucket", clip(s.Bucket))
+		return invalid("spec.s3.bucket", "%q is not a valid bucket name", clip(s.Bucket))
 	case len(s.AccessKey) > maxSecretBytes || hasControl(s.AccessKey):
-		return invalid("spec.s3.accessKey", "at most %d bytes, without control characters", maxSecretBytes)
+		return invalid("spec.s3.accessKey", "must have at most %d bytes and no control characters", maxSecretBytes)
 	case len(s.SecretKey) > maxSecretBytes || hasControl(s.SecretKey):
-		return invalid("spec.s3.secretKey", "at most %d bytes, without control characters", maxSecretBytes)
+		return invalid("spec.s3.secretKey", "must have at most %d bytes and no control characters", maxSecretBytes)
 	}
 	return joined(text("spec.s3.region", s.Region))
 }
@@ -61,9 +61,9 @@ func ChangeBackupTarget(old, s BackupTargetSpec) (BackupTargetSpec, error) {
 	}
 	switch {
 	case s.Password != old.Password:
-		return s, invalid("spec.password", "the backups there are encrypted with the one that it has").WithHint("make another target")
+		return s, invalid("spec.password", "cannot change: existing backups are encrypted with it").WithHint("create another target")
 	case s.Directory != old.Directory, (s.S3 == nil) != (old.S3 == nil), s.S3 != nil && s.S3.Bucket != old.S3.Bucket:
-		return s, invalid("spec", "a target stays where it is").WithHint("make another target")
+		return s, invalid("spec", "the location of a backup target cannot change").WithHint("create another target")
 	}
 	return s, ValidateBackupTarget(s)
 }

@@ -112,7 +112,7 @@ func ValidateBilling(b *OrganizationBilling) *Error {
 	}
 	var bad faults
 	if _, err := b.Zone(); err != nil || b.TimeZone == "Local" {
-		bad.note(invalid("spec.billing.timeZone", "%q is no time zone", clip(b.TimeZone)).WithHint("an IANA name, as Europe/Berlin"))
+		bad.note(invalid("spec.billing.timeZone", "%q is not a valid time zone", clip(b.TimeZone)).WithHint("use an IANA name, e.g. Europe/Berlin"))
 	}
 	bad.note(address("spec.billing.address", b.Address), oneOf("spec.billing.mode", b.Mode, BillingInvoice, BillingPrepaid),
 		between("spec.billing.dueDays", b.DaysUntilDue(), 0, maxDueDays, " days"), text("spec.billing.taxId", b.TaxID),
@@ -124,7 +124,7 @@ func ValidateBilling(b *OrganizationBilling) *Error {
 
 func address(field string, lines []string) *Error {
 	if len(lines) > maxAddress {
-		return invalid(field, "%d lines, at most %d", len(lines), maxAddress)
+		return invalid(field, "has %d lines, want at most %d", len(lines), maxAddress)
 	}
 	for _, line := range lines {
 		if err := text(field, line); err != nil {

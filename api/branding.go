@@ -60,18 +60,18 @@ var colorPattern = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 // ValidateBranding checks all but the logo.
 func ValidateBranding(b Branding) error {
 	if len(b.ProductName) > maxProductName || hasControl(b.ProductName) {
-		return invalid("productName", "at most %d bytes, without control characters", maxProductName)
+		return invalid("productName", "must have at most %d bytes and no control characters", maxProductName)
 	}
 	if err := ValidateAccent(b.AccentColor); err != nil {
 		return err
 	}
 	if b.SupportEmail != "" && (len(b.SupportEmail) > maxLoginBytes || !loginPattern.MatchString(b.SupportEmail)) {
-		return invalid("supportEmail", "%q is no e-mail address", clip(b.SupportEmail)).WithHint("as help@example.com, in lower case")
+		return invalid("supportEmail", "%q is not a valid e-mail address", clip(b.SupportEmail)).WithHint("e.g. help@example.com, in lower case")
 	}
 	if b.SupportURL != "" {
 		u, err := url.Parse(b.SupportURL)
 		if err != nil || len(b.SupportURL) > maxSupportURL || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || hasControl(b.SupportURL) {
-			return invalid("supportURL", "%q is no address of a page", clip(b.SupportURL)).WithHint("http:// or https://")
+			return invalid("supportURL", "%q is not a valid URL of a page", clip(b.SupportURL)).WithHint("want http:// or https://")
 		}
 	}
 	return nil
@@ -83,11 +83,11 @@ func ValidateAccent(color string) error {
 		return nil
 	}
 	if !colorPattern.MatchString(color) {
-		return invalid("accentColor", "%q is no colour", clip(color)).WithHint("as #0b5cad, in lower case")
+		return invalid("accentColor", "%q is not a valid colour", clip(color)).WithHint("e.g. #0b5cad, in lower case")
 	}
 	if c := whiteContrast(color); c < leastContrast {
-		return invalid("accentColor", "white text on %s has a contrast of %.1f, and cannot be read", color, math.Floor(c*10)/10).
-			WithHint("take a darker one: at least %.1f", leastContrast)
+		return invalid("accentColor", "white text on %s has too little contrast: %.1f", color, math.Floor(c*10)/10).
+			WithHint("choose a darker colour: want a contrast of at least %.1f", leastContrast)
 	}
 	return nil
 }
@@ -109,26 +109,26 @@ func whiteContrast(color string) float64 {
 // profiles, what another program would take for something else) is left behind.
 func CleanLogo(raw []byte) ([]byte, error) {
 	if len(raw) > MaxLogoBytes {
-		return nil, invalid("logo", "more than %s", sizeText(MaxLogoBytes)).WithHint("make the picture smaller")
+		return nil, invalid("logo", "must be at most %s", sizeText(MaxLogoBytes)).WithHint("make the picture smaller")
 	}
 	// Its size first: a small file can be of a picture that fills the memory.
 	c, err := png.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
-		return nil, invalid("logo", "it is no PNG").WithHint("an SVG is not taken, as it can carry programs: export it as PNG")
+		return nil, invalid("logo", "is not a PNG image").WithHint("SVG is not supported, as it can contain scripts: export it as PNG")
 	}
 	if c.Width < leastLogoPixels || c.Height < leastLogoPixels || c.Width > maxLogoPixels || c.Height > maxLogoPixels {
-		return nil, invalid("logo", "%d by %d pixels are not possible", c.Width, c.Height).WithHint("%d to %d each way", leastLogoPixels, maxLogoPixels)
+		return nil, invalid("logo", "must not have %d by %d pixels", c.Width, c.Height).WithHint("want %d to %d pixels in each direction", leastLogoPixels, maxLogoPixels)
 	}
 	var picture image.Image
 	if picture, err = png.Decode(bytes.NewReader(raw)); err != nil {
-		return nil, invalid("logo", "the PNG is damaged").WithHint("export it again")
+		return nil, invalid("logo", "the PNG image is damaged").WithHint("export it again")
 	}
 	var out bytes.Buffer
 	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, picture); err != nil {
-		return nil, Errorf(CodeInternal, "the logo cannot be written: %v", err)
+		return nil, Errorf(CodeInternal, "encode logo: %v", err)
 	}
 	if out.Len() > maxKeptLogo {
-		return nil, invalid("logo", "its pixels need more than %s", sizeText(maxKeptLogo)).WithHint("make the picture smaller")
+		return nil, invalid("logo", "must need at most %s uncompressed", sizeText(maxKeptLogo)).WithHint("make the picture smaller")
 	}
 	return out.Bytes(), nil
 }

@@ -24,14 +24,14 @@ func DefaultBudget(s BudgetSpec) BudgetSpec {
 func ValidateBudget(s BudgetSpec) error {
 	var bad faults
 	if len(s.AlertPercents) > maxAlerts {
-		bad.note(invalid("spec.alertPercents", "%d alerts, at most %d", len(s.AlertPercents), maxAlerts))
+		bad.note(invalid("spec.alertPercents", "has %d alerts, want at most %d", len(s.AlertPercents), maxAlerts))
 		return bad.err()
 	}
 	for _, p := range s.AlertPercents {
-		bad.note(between("spec.alertPercents", p, 1, 1000, " per cent"))
+		bad.note(between("spec.alertPercents", p, 1, 1000, " %"))
 	}
 	if s.Project != "" && s.Cap == CapSuspend {
-		bad.note(invalid("spec.cap", "a project is not suspended").WithHint("cap stop makes and starts nothing new in it"))
+		bad.note(invalid("spec.cap", "cap suspend is not possible for a project").WithHint("cap stop prevents creating and starting anything in it"))
 	}
 	bad.note(oneOf("spec.cap", s.Cap, CapNone, CapStop, CapSuspend), between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"))
 	return bad.err()
@@ -40,7 +40,7 @@ func ValidateBudget(s BudgetSpec) error {
 // ChangeBudget checks what may change: it stays of what it is.
 func ChangeBudget(old, s BudgetSpec) error {
 	if s.Project != old.Project {
-		return invalid("spec.project", "a budget keeps its project").WithHint("make another budget")
+		return invalid("spec.project", "the project of a budget cannot change").WithHint("create another budget")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func DefaultCephCluster(s CephClusterSpec) CephClusterSpec {
 // ValidateCephCluster checks a spec with its defaults filled in.
 func ValidateCephCluster(name string, s CephClusterSpec) error {
 	if name != CephName {
-		return invalid("meta.name", "there is one Ceph cluster, called %s", CephName)
+		return invalid("meta.name", "must be %s: there is only one Ceph cluster", CephName)
 	}
 	return joined(between("spec.replicas", s.Replicas, 1, maxReplicas, " copies"),
 		oneOf("spec.failureDomain", s.FailureDomain, DomainHost, DomainOSD))

@@ -78,13 +78,13 @@ func CheckClaims(c Command) error {
 	case c.Claims == nil:
 		return nil
 	case c.Op != OpPutSpec && c.Op != OpAssign:
-		return invalid("claims", "this command takes no claims")
+		return invalid("claims", "only a command that writes a spec or an assignment may have claims")
 	case len(c.Claims) > MaxClaims:
-		return Errorf(CodeTooLarge, "%s %s: %d claims, at most %d", c.Kind, c.ID, len(c.Claims), MaxClaims)
+		return Errorf(CodeTooLarge, "%s %s has %d claims, want at most %d", c.Kind, c.ID, len(c.Claims), MaxClaims)
 	}
 	for _, name := range c.Claims {
 		if name == "" || len(name) > MaxClaimBytes || hasControl(name) {
-			return invalid("claims", "%q is no name to claim", clip(name)).WithHint("1 to %d bytes", MaxClaimBytes)
+			return invalid("claims", "%q is not a valid name to claim", clip(name)).WithHint("must have 1 to %d bytes", MaxClaimBytes)
 		}
 	}
 	return nil
@@ -93,7 +93,7 @@ func CheckClaims(c Command) error {
 // Claimed returns the refusal of a claim to a name that another object has. Whose it
 // is, is only for those who may know.
 func Claimed(name string, by ObjectRef) *Error {
-	e := Errorf(CodeConflict, "%s is already claimed", name).WithHint("choose another, or delete that object")
+	e := Errorf(CodeConflict, "%s is already claimed", name).WithHint("choose a different value, or delete that object")
 	e.By = &by
 	return e
 }

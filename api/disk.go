@@ -10,7 +10,7 @@ func DefaultDisk(s DiskSpec) DiskSpec {
 // ValidateDisk checks a spec.
 func ValidateDisk(s DiskSpec) error {
 	if s.Use != DiskUnused && s.Use != DiskCeph {
-		return invalid("spec.use", "%q is not possible", clip(string(s.Use))).WithHint("ceph, or nothing")
+		return invalid("spec.use", "unknown value %q", clip(string(s.Use))).WithHint("want ceph or empty")
 	}
 	return nil
 }

@@ -32,11 +32,11 @@ func DefaultExternalNetwork(s ExternalNetworkSpec) ExternalNetworkSpec {
 func ValidateExternalNetwork(s ExternalNetworkSpec) error {
 	var bad faults
 	if !namePattern.MatchString(s.PhysicalNetwork) || len(s.PhysicalNetwork) > maxPhysicalLength {
-		bad.note(invalid("spec.physicalNetwork", "%q is no name", clip(s.PhysicalNetwork)).WithHint("1 to %d of a-z, 0-9 and '-'", maxPhysicalLength))
+		bad.note(invalid("spec.physicalNetwork", "%q is not a valid name", clip(s.PhysicalNetwork)).WithHint("must have 1 to %d of a-z, 0-9 and '-'", maxPhysicalLength))
 	}
 	bad.note(between("spec.vlan", s.Vlan, 0, maxVLAN, ""))
 	if s.Cidr4 == "" && s.Cidr6 == "" {
-		bad.note(invalid("spec.cidr4", "an external network needs addresses").WithHint("as 203.0.113.0/24; or spec.cidr6"))
+		bad.note(invalid("spec.cidr4", "an address range is required").WithHint("e.g. 203.0.113.0/24; or set spec.cidr6"))
 	}
 	bad.note(outside("4", s.Cidr4, s.Gateway4, s.Ranges4, minExternalBits4, maxExternalBits4))
 	bad.note(outside("6", s.Cidr6, s.Gateway6, s.Ranges6, minExternalBits6, maxExternalBits6))
@@ -48,7 +48,7 @@ func ValidateExternalNetwork(s ExternalNetworkSpec) error {
 func outside(v, network, gateway string, ranges []string, least, most int) error {
 	if network == "" {
 		if gateway != "" || len(ranges) > 0 {
-			return invalid("spec.cidr"+v, "a gateway and ranges need a network")
+			return invalid("spec.cidr"+v, "a gateway and ranges require an address range")
 		}
 		return nil
 	}
@@ -58,11 +58,11 @@ func outside(v, network, gateway string, ranges []string, least, most int) error
 	}
 	gw, err := netip.ParseAddr(gateway)
 	if gateway != "" && (err != nil || !p.Contains(gw)) {
-		return invalid("spec.gateway"+v, "%q is no address of %s", clip(gateway), network)
+		return invalid("spec.gateway"+v, "%q is not an address of %s", clip(gateway), network)
 	}
 	field := "spec.ranges" + v
 	if len(ranges) > maxRanges {
-		return invalid(field, "%d ranges, at most %d", len(ranges), maxRanges)
+		return invalid(field, "has %d ranges, want at most %d", len(ranges), maxRanges)
 	}
 	var before []AddressRange
 	for i, text := range ranges {
@@ -70,13 +70,13 @@ func outside(v, network, gateway string, ranges []string, least, most int) error
 		r, err := ParseRange(text)
 		switch {
 		case err != nil:
-			return invalid(at, "%q is no range of addresses", clip(text)).WithHint("FIRST-LAST, as 203.0.113.10-203.0.113.200")
+			return invalid(at, "%q is not a valid range of addresses", clip(text)).WithHint("want FIRST-LAST, e.g. 203.0.113.10-203.0.113.200")
 		case !p.Contains(r.First) || !p.Contains(r.Last):
 			return invalid(at, "%s is not within %s", text, network)
 		case gateway != "" && r.Contains(gw):
-			return invalid(at, "%s has the gateway %s in it", text, gateway)
+			return invalid(at, "%s contains the gateway %s", text, gateway)
 		case r.First.Is4() && p.Bits() < 31 && (r.Contains(p.Addr()) || r.Contains(LastAddr(p))):
-			return invalid(at, "%s has the network's own address or its broadcast address in it", text)
+			return invalid(at, "%s contains the network or broadcast address", text)
 		}
 		for _, o := range before {
 			if o.Contains(r.First) || r.Contains(o.First) {
@@ -93,9 +93,9 @@ func outside(v, network, gateway string, ranges []string, least, most int) error
 func ChangeExternalNetwork(old, s ExternalNetworkSpec) error {
 	switch {
 	case old.Cidr4 != s.Cidr4:
-		return invalid("spec.cidr4", "a network's addresses do not change").WithHint("make another external network")
+		return invalid("spec.cidr4", "the addresses of a network cannot change").WithHint("create another external network")
 	case old.Cidr6 != s.Cidr6:
-		return invalid("spec.cidr6", "a network's addresses do not change").WithHint("make another external network")
+		return invalid("spec.cidr6", "the addresses of a network cannot change").WithHint("create another external network")
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func ParseRange(s string) (r AddressRange, err error) {
 		r.Last, err = netip.ParseAddr(last)
 	}
 	if err == nil && (r.First.Is4() != r.Last.Is4() || r.Last.Less(r.First) || r.First.Zone() != "" || r.Last.Zone() != "" || r.First.Is4In6()) {
-		err = fmt.Errorf("%q is no range", s)
+		err = fmt.Errorf("%q is not a valid range", s)
 	}
 	return r, err
 }

@@ -31,7 +31,7 @@ func mebibytes(field string, n, least, most int64) *Error {
 		return err
 	}
 	if n%(1<<20) != 0 {
-		return invalid(field, "must be a whole number of MiB, e.g. %dMiB, and is %d bytes", n>>20, n)
+		return invalid(field, "must be a whole number of MiB, e.g. %dMiB, got %d bytes", n>>20, n)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package api
 // ValidateFloatingIP checks a spec whose references are ids.
 func ValidateFloatingIP(s FloatingIPSpec) error {
 	if s.Network != "" && s.Instance == "" {
-		return invalid("spec.instance", "which instance of the network?")
+		return invalid("spec.instance", "an instance of the network is required")
 	}
 	return nil
 }
@@ -11,7 +11,7 @@ func ValidateFloatingIP(s FloatingIPSpec) error {
 // ChangeFloatingIP checks what may change: whose it is.
 func ChangeFloatingIP(old, s FloatingIPSpec) error {
 	if old.ExternalNetwork != s.ExternalNetwork {
-		return invalid("spec.externalNetwork", "a floating IP stays in its network").WithHint("make another one")
+		return invalid("spec.externalNetwork", "the network of a floating IP cannot change").WithHint("create another one")
 	}
 	return nil
 }

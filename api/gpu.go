@@ -5,7 +5,7 @@ func ValidateGPU(s GPUSpec) error { return joined(poolName("spec.pool", s.Pool))
 
 func poolName(field, name string) *Error {
 	if name != "" && !namePattern.MatchString(name) {
-		return invalid(field, "%q is no name of a GPU pool", clip(name))
+		return invalid(field, "%q is not a valid name of a GPU pool", clip(name))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func ValidateGPUPool(s GPUPoolSpec) error {
 	if s.VramOvercommitPercent == 0 {
 		least = 0
 	}
-	return joined(between("spec.vramOvercommitPercent", s.VramOvercommitPercent, least, 400, " per cent"),
+	return joined(between("spec.vramOvercommitPercent", s.VramOvercommitPercent, least, 400, " %"),
 		oneOf("spec.mode", s.Mode, ModeTimeSliced),
 		between("spec.maxVgpusPerGpu", s.MaxVgpusPerGpu, 0, 4096, ""))
 }

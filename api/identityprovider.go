@@ -16,25 +16,25 @@ func ValidateIdentityProvider(s IdentityProviderSpec) error {
 	var bad faults
 	u, err := url.Parse(s.Issuer)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.RawQuery+u.Fragment != "" {
-		bad.note(invalid("spec.issuer", "%q is no issuer", clip(s.Issuer)).WithHint("https, as the provider writes it: what stands before /.well-known/openid-configuration"))
+		bad.note(invalid("spec.issuer", "%q is not a valid issuer", clip(s.Issuer)).WithHint("an https URL exactly as the provider uses it: the part before /.well-known/openid-configuration"))
 	}
 	if s.ClientID == "" || len(s.ClientID) > maxTextBytes || hasControl(s.ClientID) {
-		bad.note(invalid("spec.clientId", "the client's id is needed").WithHint("the provider gives it when Basalt is registered there"))
+		bad.note(invalid("spec.clientId", "a client ID is required").WithHint("the provider issues it when Basalt is registered there"))
 	}
 	if len(s.Redirects) > 16 || len(s.Scopes) > 16 || len(s.Grants) > MaxGrants {
-		bad.note(invalid("spec", "it has too many redirects, scopes or grants"))
+		bad.note(invalid("spec", "has too many redirects, scopes or grants"))
 		return bad.err()
 	}
 	for i, r := range s.Redirects {
 		u, err := url.Parse(r)
 		if err != nil || u.Hostname() == "" || u.Scheme != "https" && (u.Scheme != "http" || !onLoopback(u)) || u.User != nil || u.Fragment != "" {
-			bad.note(invalid(fmt.Sprintf("spec.redirects[%d]", i), "%q is no address of a portal", clip(r)).WithHint("as https://cloud.example/login/oidc"))
+			bad.note(invalid(fmt.Sprintf("spec.redirects[%d]", i), "%q is not a valid URL of a portal", clip(r)).WithHint("e.g. https://cloud.example/login/oidc"))
 		}
 	}
 	for i, c := range s.Grants {
 		at := fmt.Sprintf("spec.grants[%d].", i)
 		if c.Claim == "" || c.Value == "" || len(c.Claim)+len(c.Value) > maxTextBytes {
-			bad.note(invalid(at+"claim", "a claim and its value are needed").WithHint("as groups and gpu-users"))
+			bad.note(invalid(at+"claim", "a claim and its value are required").WithHint("e.g. groups and gpu-users"))
 		}
 		bad.note(validateRole(c.Grant.Role, c.Grant.Organization, c.Grant.Project, at+"grant.role", at+"grant.organization", at+"grant.project"))
 	}

@@ -19,13 +19,13 @@ func ValidateImage(s ImageSpec) error {
 	s.Abilities.validate(&bad)
 	if s.Sha256 != "" {
 		if raw, err := hex.DecodeString(s.Sha256); err != nil || len(raw) != 32 {
-			bad.note(invalid("spec.sha256", "%q is no SHA-256", clip(s.Sha256)).WithHint("64 hex digits, as sha256sum prints"))
+			bad.note(invalid("spec.sha256", "%q is not a SHA-256 sum", clip(s.Sha256)).WithHint("want 64 hexadecimal digits as printed by sha256sum"))
 		}
 	}
 	if s.URL != "" {
 		u, err := url.Parse(s.URL)
 		if err != nil || len(s.URL) > 2048 || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			bad.note(invalid("spec.url", "%q is no URL that an image can come from", clip(s.URL)).WithHint("http:// or https://"))
+			bad.note(invalid("spec.url", "%q is not a valid URL of an image", clip(s.URL)).WithHint("want http:// or https://"))
 		}
 	}
 	bad.note(defaultUser(s.DefaultUser))
@@ -38,7 +38,7 @@ var userForm = regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`)
 // defaultUser checks the name of a user in a guest; empty: unknown.
 func defaultUser(name string) *Error {
 	if name != "" && !userForm.MatchString(name) {
-		return invalid("spec.defaultUser", "%q is no name of a user", clip(name)).WithHint("as debian: up to 32 of a-z, 0-9, _ and -")
+		return invalid("spec.defaultUser", "%q is not a valid user name", clip(name)).WithHint("e.g. debian: up to 32 of a-z, 0-9, _ and -")
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func defaultUser(name string) *Error {
 // ChangeImage checks what may change once an image is there.
 func ChangeImage(old, s ImageSpec) error {
 	if old.Format != s.Format || old.Sha256 != s.Sha256 || old.URL != s.URL {
-		return Errorf(CodeInvalid, "an image's bytes do not change").At("spec").WithHint("import another one")
+		return Errorf(CodeInvalid, "the content of an image cannot change").At("spec").WithHint("import another image")
 	}
 	return nil
 }

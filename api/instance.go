@@ -58,14 +58,14 @@ func ValidateInstance(s InstanceSpec) error {
 		instanceNetworks(s.Networks),
 		sshKeys(s.SSHKeys))
 	if len(s.UserData) > maxUserData {
-		bad.note(invalid("spec.userData", "%d bytes, at most %d", len(s.UserData), maxUserData))
+		bad.note(invalid("spec.userData", "has %d bytes, want at most %d", len(s.UserData), maxUserData))
 		return bad.err()
 	}
 	if s.Vgpu != nil {
 		bad.note(
 			poolName("spec.vgpu.pool", s.Vgpu.Pool),
 			mebibytes("spec.vgpu.vramBytes", s.Vgpu.VramBytes, MinVRAMBytes, MaxVRAMBytes),
-			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " per cent"),
+			between("spec.vgpu.sharePercent", s.Vgpu.SharePercent, 0, 100, " %"),
 			oneOf("spec.vgpu.tier", s.Vgpu.Tier, "", TierPremium, TierStandard, TierBasic))
 	}
 	return bad.err()
@@ -73,13 +73,13 @@ func ValidateInstance(s InstanceSpec) error {
 
 func sshKeys(keys []string) *Error {
 	if len(keys) > MaxInstanceKeys {
-		return invalid("spec.sshKeys", "%d keys, at most %d", len(keys), MaxInstanceKeys)
+		return invalid("spec.sshKeys", "has %d keys, want at most %d", len(keys), MaxInstanceKeys)
 	}
 	for _, k := range keys {
 		// "ssh-ed25519 AAAA… comment"; the keys land in a YAML document and in
 		// authorized_keys, so one line each.
 		if fields := strings.Fields(k); len(fields) < 2 || len(k) > maxSSHKeySize || hasControl(k) {
-			return invalid("spec.sshKeys", "%q is no public key", clip(k)).WithHint("a line of ~/.ssh/id_ed25519.pub")
+			return invalid("spec.sshKeys", "%q is not an SSH public key", clip(k)).WithHint("e.g. the line in ~/.ssh/id_ed25519.pub")
 		}
 	}
 	return nil
@@ -90,22 +90,22 @@ func sshKeys(keys []string) *Error {
 func ChangeInstance(old, s InstanceSpec) error {
 	switch {
 	case old.App != s.App:
-		return invalid("spec.app", "it is decided when the instance is made").WithHint("make another instance")
+		return invalid("spec.app", "cannot change after the instance is created").WithHint("create another instance")
 	case old.Image != s.Image:
-		return invalid("spec.image", "an instance's image does not change").WithHint("make another instance")
+		return invalid("spec.image", "the image of an instance cannot change").WithHint("create another instance")
 	case old.RootBytes != s.RootBytes:
-		return invalid("spec.rootBytes", "it is decided when the instance is made").WithHint("change the size of its root volume")
+		return invalid("spec.rootBytes", "cannot change after the instance is created").WithHint("change the size of its root volume instead")
 	case old.UserData != s.UserData:
-		return invalid("spec.userData", "it is read at the first boot only").WithHint("make another instance")
+		return invalid("spec.userData", "cannot change: it is only read at the first boot").WithHint("create another instance")
 	case !slices.Equal(old.SSHKeys, s.SSHKeys):
-		return invalid("spec.sshKeys", "they are read at the first boot only").WithHint("change authorized_keys inside")
+		return invalid("spec.sshKeys", "cannot change: they are only read at the first boot").WithHint("change authorized_keys in the instance")
 	case old.Ephemeral != s.Ephemeral:
 		// Its node must know, for certain, before it may run elsewhere.
-		return invalid("spec.ephemeral", "it is decided when the instance is made").WithHint("make another instance")
+		return invalid("spec.ephemeral", "cannot change after the instance is created").WithHint("create another instance")
 	case old.StoragePool != s.StoragePool:
-		return invalid("spec.storagePool", "a root volume stays in its pool").WithHint("make another instance")
+		return invalid("spec.storagePool", "the storage pool of a root volume cannot change").WithHint("create another instance")
 	case s.Restarts < old.Restarts:
-		return invalid("spec.restarts", "it only rises")
+		return invalid("spec.restarts", "must not decrease")
 	}
 	return nil
 }

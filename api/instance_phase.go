@@ -14,7 +14,7 @@ var instancePhases = []InstancePhase{InstancePending, InstanceCreating, Instance
 // ValidateInstancePhase checks what a list was asked for.
 func ValidateInstancePhase(p InstancePhase) error {
 	if !slices.Contains(instancePhases, p) {
-		return invalid("phase", "%q is no phase of an instance", clip(string(p))).WithHint("as Running, Failed or NodeLost")
+		return invalid("phase", "%q is not a phase of an instance", clip(string(p))).WithHint("e.g. Running, Failed or NodeLost")
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ func DefaultJoinToken(s JoinTokenSpec, now time.Time) JoinTokenSpec {
 func ValidateJoinToken(s JoinTokenSpec, now time.Time) error {
 	switch {
 	case s.Hash != "":
-		return invalid("spec.hash", "the server makes the secret").WithHint("leave it out")
+		return invalid("spec.hash", "must be empty: the server generates the secret").WithHint("omit it")
 	case !s.ExpiresAt.After(now):
-		return invalid("spec.expiresAt", "it is over already")
+		return invalid("spec.expiresAt", "must be in the future")
 	case s.ExpiresAt.After(now.Add(MaxTokenLife)):
-		return invalid("spec.expiresAt", "a join token lasts a week at most")
+		return invalid("spec.expiresAt", "must be at most a week from now")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func ParseLabelSelector(text string) (LabelSelector, error) {
 	}
 	parts := strings.Split(text, ",")
 	if len(text) > maxSelectorBytes || len(parts) > maxSelectorTerms {
-		return nil, invalid("labelSelector", "%d conditions in %d bytes, at most %d in %d", len(parts), len(text), maxSelectorTerms, maxSelectorBytes)
+		return nil, invalid("labelSelector", "has %d conditions in %d bytes, want at most %d in %d", len(parts), len(text), maxSelectorTerms, maxSelectorBytes)
 	}
 	var all LabelSelector
 	for _, part := range parts {
@@ -38,7 +38,7 @@ func ParseLabelSelector(text string) (LabelSelector, error) {
 		}
 		key = strings.TrimSpace(key)
 		if key == "" || strings.Contains(key, "!") || not && !valued && !strings.HasPrefix(part, "!") {
-			return nil, invalid("labelSelector", "%q is no condition", clip(part)).WithHint("key=value, key!=value, key or !key, with commas between")
+			return nil, invalid("labelSelector", "%q is not a valid condition", clip(part)).WithHint("want key=value, key!=value, key or !key, separated by commas")
 		}
 		all = append(all, labelTerm{key, strings.TrimSpace(strings.TrimPrefix(value, "=")), valued, not})
 	}

@@ -96,7 +96,7 @@ func NameToken(parts ...string) string {
 func (q ListQuery) Place() (string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(q.Continue)
 	if err != nil {
-		return "", Errorf(CodeInvalid, "this is not from the page before").At("continue")
+		return "", Errorf(CodeInvalid, "is not a token from a previous page").At("continue")
 	}
 	return string(raw), nil
 }

@@ -24,7 +24,7 @@ func (p MigrationPhase) Ended() bool {
 // ValidateMigration checks a spec.
 func ValidateMigration(s MigrationSpec) error {
 	if s.Instance == "" {
-		return invalid("spec.instance", "which instance?").WithHint("basalt instance list")
+		return invalid("spec.instance", "an instance is required").WithHint("basalt instance list")
 	}
 	return nil
 }
@@ -33,11 +33,11 @@ func ValidateMigration(s MigrationSpec) error {
 func ChangeMigration(old, s MigrationSpec) error {
 	switch {
 	case old.Instance != s.Instance:
-		return invalid("spec.instance", "a migration keeps its instance").WithHint("make another migration")
+		return invalid("spec.instance", "the instance of a migration cannot change").WithHint("create another migration")
 	case old.Target != s.Target:
-		return invalid("spec.target", "a migration keeps its target").WithHint("abort it and make another")
+		return invalid("spec.target", "the target of a migration cannot change").WithHint("abort it and create another")
 	case old.Abort && !s.Abort:
-		return invalid("spec.abort", "it is being aborted").WithHint("make another migration")
+		return invalid("spec.abort", "cannot change: the migration is being aborted").WithHint("create another migration")
 	}
 	return nil
 }

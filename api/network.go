@@ -40,7 +40,7 @@ func ProjectNetwork(id ProjectID) NetworkSpec {
 func ValidateNetwork(s NetworkSpec) error {
 	var bad faults
 	if s.Cidr4 == "" && s.Cidr6 == "" {
-		bad.note(invalid("spec.cidr4", "a network needs addresses").WithHint("as 10.20.0.0/24; or spec.cidr6"))
+		bad.note(invalid("spec.cidr4", "an address range is required").WithHint("e.g. 10.20.0.0/24; or set spec.cidr6"))
 	}
 	if s.Cidr4 != "" {
 		_, err := cidr("spec.cidr4", s.Cidr4, false, minBits4, maxBits4)
@@ -53,12 +53,12 @@ func ValidateNetwork(s NetworkSpec) error {
 		bad.note(err)
 	}
 	if len(s.DNSServers) > maxDNSServers {
-		bad.note(invalid("spec.dnsServers", "%d resolvers, at most %d", len(s.DNSServers), maxDNSServers))
+		bad.note(invalid("spec.dnsServers", "has %d resolvers, want at most %d", len(s.DNSServers), maxDNSServers))
 		return bad.err()
 	}
 	for _, a := range s.DNSServers {
 		if ip, err := netip.ParseAddr(a); err != nil || ip.Zone() != "" || ip.Is4In6() || ip.IsUnspecified() || ip.IsMulticast() {
-			bad.note(invalid("spec.dnsServers", "%q is no address", clip(a)).WithHint("as 192.0.2.53"))
+			bad.note(invalid("spec.dnsServers", "%q is not a valid address", clip(a)).WithHint("e.g. 192.0.2.53"))
 		}
 	}
 	if s.Mtu != 0 {
@@ -71,11 +71,11 @@ func ValidateNetwork(s NetworkSpec) error {
 func ChangeNetwork(old, s NetworkSpec) error {
 	switch {
 	case old.Cidr4 != s.Cidr4:
-		return invalid("spec.cidr4", "a network's addresses do not change").WithHint("make another network")
+		return invalid("spec.cidr4", "the addresses of a network cannot change").WithHint("create another network")
 	case old.Cidr6 != s.Cidr6:
-		return invalid("spec.cidr6", "a network's addresses do not change").WithHint("make another network")
+		return invalid("spec.cidr6", "the addresses of a network cannot change").WithHint("create another network")
 	case old.Isolated != s.Isolated:
-		return invalid("spec.isolated", "it is decided when the network is made").WithHint("make another network")
+		return invalid("spec.isolated", "cannot change after the network is created").WithHint("create another network")
 	}
 	return nil
 }
@@ -90,16 +90,16 @@ func cidr(field, s string, v6 bool, least, most int) (netip.Prefix, *Error) {
 		if v6 {
 			example = "fd12:3456:789a::/64"
 		}
-		return p, invalid(field, "%q is no %s network", clip(s), family(v6)).WithHint("as %s", example)
+		return p, invalid(field, "%q is not a valid %s network", clip(s), family(v6)).WithHint("e.g. %s", example)
 	case p.Masked() != p:
-		return p, invalid(field, "%s has bits set behind its /%d", s, p.Bits()).WithHint("%s?", p.Masked())
+		return p, invalid(field, "%s has host bits set beyond its /%d", s, p.Bits()).WithHint("%s?", p.Masked())
 	case p.Bits() < least || p.Bits() > most:
-		return p, invalid(field, "/%d is not possible", p.Bits()).WithHint("%s", bitsWords(least, most))
+		return p, invalid(field, "prefix length /%d is out of range", p.Bits()).WithHint("%s", bitsWords(least, most))
 	}
 	for _, no := range reserved {
 		if no.Overlaps(p) {
-			return p, invalid(field, "%s has addresses of %s, which are not for networks", s, no).
-				WithHint("take one of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, or fd00::/8")
+			return p, invalid(field, "%s overlaps %s, which is reserved", s, no).
+				WithHint("choose a range of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or fd00::/8")
 		}
 	}
 	return p, nil
@@ -107,9 +107,9 @@ func cidr(field, s string, v6 bool, least, most int) (netip.Prefix, *Error) {
 
 func bitsWords(least, most int) string {
 	if least == most {
-		return fmt.Sprintf("it has to be a /%d", least)
+		return fmt.Sprintf("want /%d", least)
 	}
-	return fmt.Sprintf("/%d to /%d", least, most)
+	return fmt.Sprintf("want /%d to /%d", least, most)
 }
 
 func family(v6 bool) string {
@@ -151,20 +151,20 @@ func HealthAddr(p netip.Prefix) netip.Addr { return LastAddr(p).Prev() }
 func ValidateAddress(field, address, network string) error {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Zone() != "" || ip.String() != address {
-		return invalid(field, "%q is no address", clip(address))
+		return invalid(field, "%q is not a valid address", clip(address))
 	}
 	p, err := netip.ParsePrefix(network)
 	switch {
 	case err != nil || p.Addr().Is6() != ip.Is6():
-		return invalid(field, "the network has no %s addresses", family(ip.Is6()))
+		return invalid(field, "the network has no %s range", family(ip.Is6()))
 	case !p.Contains(ip):
-		return invalid(field, "%s is not in the network", address).WithHint("one of %s", network)
+		return invalid(field, "address %s is not in the network", address).WithHint("want one of %s", network)
 	case ip == p.Addr() || ip.Is4() && ip == LastAddr(p):
-		return invalid(field, "%s is the network's own", address)
+		return invalid(field, "address %s is the network or broadcast address", address)
 	case ip == Gateway(p):
-		return invalid(field, "%s is the gateway's", address)
+		return invalid(field, "address %s is used by the gateway", address)
 	case ip.Is4() && ip == HealthAddr(p):
-		return invalid(field, "%s is kept for the health checks of load balancers", address)
+		return invalid(field, "address %s is reserved for health checks of load balancers", address)
 	}
 	return nil
 }
@@ -187,18 +187,18 @@ const maxInstanceNetworks = 8
 // instanceNetworks checks what needs no other object.
 func instanceNetworks(list []InstanceNetwork) *Error {
 	if len(list) > maxInstanceNetworks {
-		return invalid("spec.networks", "%d networks, at most %d", len(list), maxInstanceNetworks)
+		return invalid("spec.networks", "has %d networks, want at most %d", len(list), maxInstanceNetworks)
 	}
 	for i, n := range list {
 		field := fmt.Sprintf("spec.networks[%d]", i)
 		if n.Network == "" {
-			return invalid(field+".network", "which network?").WithHint("basalt network list")
+			return invalid(field+".network", "a network is required").WithHint("basalt network list")
 		}
 		if slices.ContainsFunc(list[:i], func(o InstanceNetwork) bool { return o.Network == n.Network }) {
-			return invalid(field+".network", "it has a port in %s already", clip(string(n.Network)))
+			return invalid(field+".network", "the instance already has a port in %s", clip(string(n.Network)))
 		}
 		if len(n.SecurityGroups) > maxInstanceNetworks {
-			return invalid(field+".securityGroups", "%d groups, at most %d", len(n.SecurityGroups), maxInstanceNetworks)
+			return invalid(field+".securityGroups", "has %d groups, want at most %d", len(n.SecurityGroups), maxInstanceNetworks)
 		}
 	}
 	return nil

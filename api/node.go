@@ -56,7 +56,7 @@ const ConditionHypervisor = "Hypervisor"
 func (n Node) WithoutHypervisor() string {
 	for _, c := range n.Status.Conditions {
 		if c.Type == ConditionHypervisor && !c.Status {
-			return cmp.Or(c.Message, c.Reason, "the hypervisor does not answer")
+			return cmp.Or(c.Message, c.Reason, "the hypervisor is not reachable")
 		}
 	}
 	return ""
@@ -66,7 +66,7 @@ func (n Node) WithoutHypervisor() string {
 func ValidateNode(s NodeSpec) error {
 	var bad faults
 	if len(s.PeerAddresses) > maxPeerAddresses {
-		bad.note(invalid("spec.peerAddresses", "%d addresses, at most %d", len(s.PeerAddresses), maxPeerAddresses))
+		bad.note(invalid("spec.peerAddresses", "has %d addresses, want at most %d", len(s.PeerAddresses), maxPeerAddresses))
 		return bad.err()
 	}
 	for _, a := range append([]string{s.APIAddress}, s.PeerAddresses...) {
@@ -75,7 +75,7 @@ func ValidateNode(s NodeSpec) error {
 		}
 		host, port, err := net.SplitHostPort(a)
 		if n, perr := strconv.Atoi(port); err != nil || host == "" || perr != nil || n < 1 || n > 65535 || len(a) > 256 || hasControl(a) {
-			bad.note(invalid("spec.peerAddresses", "%q is no HOST:PORT", clip(a)))
+			bad.note(invalid("spec.peerAddresses", "%q is not HOST:PORT", clip(a)))
 		}
 	}
 	return bad.err()

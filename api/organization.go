@@ -11,7 +11,7 @@ func ValidateOrganization(s OrganizationSpec) error {
 		reason = s.Suspended.Reason
 	}
 	if len(s.Offers) > MaxOffers {
-		bad.note(invalid("spec.offers", "%d price books, at most %d", len(s.Offers), MaxOffers))
+		bad.note(invalid("spec.offers", "has %d price books, want at most %d", len(s.Offers), MaxOffers))
 		return bad.err()
 	}
 	bad.note(text("spec.displayName", s.DisplayName), text("spec.suspended.reason", reason), ValidateQuota(s.Quota), ValidateBilling(s.Billing))
@@ -21,7 +21,7 @@ func ValidateOrganization(s OrganizationSpec) error {
 // ChangeOrganization checks what may change: a customer stays its reseller's.
 func ChangeOrganization(old, s OrganizationSpec) error {
 	if s.Parent != old.Parent {
-		return invalid("spec.parent", "an organization keeps its reseller").WithHint("make another organization")
+		return invalid("spec.parent", "the reseller of an organization cannot change").WithHint("create another organization")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func DefaultPayment(s PaymentSpec) PaymentSpec {
 func ValidatePayment(s PaymentSpec) error {
 	var bad faults
 	if s.Reference == "" {
-		bad.note(invalid("spec.reference", "a payment needs a reference").WithHint("what it is called outside, as a bank's transaction: it makes noting it twice harmless"))
+		bad.note(invalid("spec.reference", "a reference is required").WithHint("its name outside of Basalt, e.g. the bank's transaction number: recording it twice has then no effect"))
 	}
 	bad.note(oneOf("spec.type", s.Type, PaymentIn, PaymentOut), currency(s.Currency),
 		between("spec.amountMicros", s.AmountMicros, 1, maxPriceMicros, " millionths"),

@@ -46,7 +46,7 @@ func ValidatePriceBook(s PriceBookSpec) error {
 		text("spec.seller.name", s.Seller.Name), text("spec.seller.taxId", s.Seller.TaxID), address("spec.seller.address", s.Seller.Address))
 	for field, n := range map[string]int{"prices": len(s.Prices), "commitments": len(s.Commitments), "discounts": len(s.Discounts), "taxes": len(s.Taxes)} {
 		if n > maxPrices {
-			bad.note(invalid("spec."+field, "%d %s, at most %d", n, field, maxPrices))
+			bad.note(invalid("spec."+field, "has %d %s, want at most %d", n, field, maxPrices))
 			return bad.err()
 		}
 	}
@@ -69,7 +69,7 @@ func ValidatePriceBook(s PriceBookSpec) error {
 	for i, t := range s.Taxes {
 		at := fieldOf("taxes", i)
 		if t.Name == "" {
-			bad.note(invalid(at("name"), "a tax needs a name"))
+			bad.note(invalid(at("name"), "a name is required"))
 		}
 		bad.note(text(at("name"), t.Name), between(at("basisPoints"), t.BasisPoints, 0, maxBasisPoints, ""))
 	}
@@ -79,14 +79,14 @@ func ValidatePriceBook(s PriceBookSpec) error {
 // ChangePriceBook checks what may change: what was charged by it has a currency.
 func ChangePriceBook(old, s PriceBookSpec) error {
 	if s.Currency != old.Currency {
-		return invalid("spec.currency", "a price book keeps its currency").WithHint("make another price book")
+		return invalid("spec.currency", "the currency of a price book cannot change").WithHint("create another price book")
 	}
 	return nil
 }
 
 func currency(c string) *Error {
 	if !currencyPattern.MatchString(c) {
-		return invalid("spec.currency", "%q is no currency", clip(c)).WithHint("an ISO 4217 code, as EUR")
+		return invalid("spec.currency", "%q is not a valid currency", clip(c)).WithHint("use an ISO 4217 code, e.g. EUR")
 	}
 	return nil
 }
@@ -109,11 +109,11 @@ func validatePrices(prices []Price) error {
 		}
 		b := begin{p.Meter, p.Where, p.From.Unix()}
 		if seen[b] {
-			return invalid(at("meter"), "%s has a price of the same already that begins then", p.Meter)
+			return invalid(at("meter"), "%s already has a price for the same that begins at that time", p.Meter)
 		}
 		seen[b] = true
 		if len(p.Tiers) > maxTiers {
-			return invalid(at("tiers"), "%d tiers, at most %d", len(p.Tiers), maxTiers)
+			return invalid(at("tiers"), "has %d tiers, want at most %d", len(p.Tiers), maxTiers)
 		}
 		least := int64(1)
 		for j, t := range p.Tiers {
@@ -136,12 +136,12 @@ func fullHour(field string, t time.Time) *Error {
 	if t.IsZero() || t.Equal(t.Truncate(time.Hour)) {
 		return nil
 	}
-	return invalid(field, "%s is no full hour", t.UTC().Format(time.RFC3339Nano)).WithHint("use is known by the hour")
+	return invalid(field, "%s is not a full hour", t.UTC().Format(time.RFC3339Nano)).WithHint("usage is recorded by the hour")
 }
 
 func interval(field string, from, until time.Time) *Error {
 	if until.IsZero() || from.Before(until) {
 		return nil
 	}
-	return invalid(field, "it ends before it begins")
+	return invalid(field, "must be after the beginning")
 }

@@ -29,8 +29,8 @@ func takesEffect(field string, asked, had, now time.Time) (time.Time, *Error) {
 	case asked.IsZero() || asked.Equal(had) && asked.Before(next):
 		return next, nil
 	case asked.Before(next):
-		return next, invalid(field, "%s has begun: prices do not change what was used before", asked.UTC().Format(time.RFC3339)).
-			WithHint("a full hour from %s on, or leave it out", next.Format(time.RFC3339))
+		return next, invalid(field, "%s is in the past: prices of past usage cannot change", asked.UTC().Format(time.RFC3339)).
+			WithHint("a full hour from %s on, or omit it", next.Format(time.RFC3339))
 	}
 	return asked.UTC(), fullHour(field, asked)
 }

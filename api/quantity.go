@@ -63,7 +63,7 @@ func (q Quantity) MarshalJSON() ([]byte, error) { return []byte(q.String()), nil
 
 // UnmarshalJSON takes digits: an integer from 0 to 2¹²⁸-1.
 func (q *Quantity) UnmarshalJSON(raw []byte) error {
-	bad := invalid("quantity", "%q is no quantity", clip(string(raw))).WithHint("a whole number, not negative")
+	bad := invalid("quantity", "%q is not a valid quantity", clip(string(raw))).WithHint("want a whole number that is not negative")
 	if len(raw) == 0 || len(raw) > 39 {
 		return bad
 	}

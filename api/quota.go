@@ -85,7 +85,7 @@ func ValidateQuota(q Amounts) *Error {
 	names := quotaNames()
 	for _, name := range slices.Sorted(maps.Keys(q)) {
 		if !slices.Contains(names, name) {
-			bad.note(invalid("spec.quota", "%q is no quota", clip(name)).WithHint("one of %s", strings.Join(names, ", ")))
+			bad.note(invalid("spec.quota", "unknown quota %q", clip(name)).WithHint("want one of %s", strings.Join(names, ", ")))
 			continue
 		}
 		bad.note(between("spec.quota."+name, q[name], 0, MaxAmount, ""))

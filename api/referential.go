@@ -141,7 +141,7 @@ func (x *referenceCheck) begun(c Change) (*Error, error) {
 	}
 	now := References(*c.Now)
 	if len(now) > MaxReferences {
-		return Errorf(CodeTooLarge, "%s %s refers to %d objects, at most %d", c.Now.Kind, c.Now.Meta.ID, len(now), MaxReferences), nil
+		return Errorf(CodeTooLarge, "%s %s refers to %d objects, want at most %d", c.Now.Kind, c.Now.Meta.ID, len(now), MaxReferences), nil
 	}
 	had := map[Target]bool{}
 	if c.Before != nil {

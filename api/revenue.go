@@ -27,10 +27,10 @@ const maxRevenue = 10 * 366 * 24 * time.Hour
 // Check says what is wrong with the query, or nothing.
 func (q RevenueQuery) Check() error {
 	if !q.From.Before(q.To) || q.To.Sub(q.From) > maxRevenue {
-		return invalid("to", "from %s to %s is no period of revenue", q.From.UTC().Format(time.RFC3339), q.To.UTC().Format(time.RFC3339)).WithHint("after from, and at most ten years")
+		return invalid("to", "cannot report revenue from %s to %s", q.From.UTC().Format(time.RFC3339), q.To.UTC().Format(time.RFC3339)).WithHint("must be after from, and at most ten years later")
 	}
 	if q.Limit < 1 || q.Limit > 1000 {
-		return invalid("limit", "the limit is 1 to 1000")
+		return invalid("limit", "must be between 1 and 1000")
 	}
 	return joined(oneOf("by", q.By, RevenueByMonth, RevenueByOrganization, RevenueByMeter))
 }

@@ -40,15 +40,15 @@ func validateRole(role Role, organization, project string, roleField, organizati
 	ofProject := role == RoleMember || role == RoleViewer
 	switch {
 	case role == RoleOperator && (organization != "" || project != ""):
-		return invalid(organizationField, "an operator belongs to no organization").WithHint("role admin is an organization's")
+		return invalid(organizationField, "role operator must not have an organization").WithHint("use role admin for an organization")
 	case role == RoleOperator:
 		return nil
 	case ofProject && project == "":
-		return invalid(projectField, "role %s is a project's", role).WithHint("name it")
+		return invalid(projectField, "role %s requires a project", role).WithHint("name one")
 	case organization == "":
-		return invalid(organizationField, "role %s is an organization's", role).WithHint("name it")
+		return invalid(organizationField, "role %s requires an organization", role).WithHint("name one")
 	case !ofProject && project != "":
-		return invalid(projectField, "role %s is no project's", role).WithHint("role member is")
+		return invalid(projectField, "role %s must not have a project", role).WithHint("use role member for a project")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func ProjectSecurityGroup(self SecurityGroupID) SecurityGroupSpec {
 func ValidateSecurityGroup(s SecurityGroupSpec) error {
 	var bad faults
 	if len(s.Rules) > MaxRules {
-		bad.note(invalid("spec.rules", "%d rules, at most %d", len(s.Rules), MaxRules))
+		bad.note(invalid("spec.rules", "has %d rules, want at most %d", len(s.Rules), MaxRules))
 		return bad.err()
 	}
 	for i, r := range s.Rules {
@@ -35,14 +35,14 @@ func ValidateSecurityGroup(s SecurityGroupSpec) error {
 			oneOf(field+".protocol", r.Protocol, ProtocolTCP, ProtocolUDP, ProtocolICMP, ProtocolICMP6, ProtocolAny))
 		if r.Ports != "" {
 			if r.Protocol != ProtocolTCP && r.Protocol != ProtocolUDP {
-				bad.note(invalid(field+".ports", "%s has no ports", r.Protocol).WithHint("leave them out, or say tcp or udp"))
+				bad.note(invalid(field+".ports", "protocol %s has no ports", r.Protocol).WithHint("omit them, or use tcp or udp"))
 			}
 			if _, _, err := ParsePorts(r.Ports); err != nil {
-				bad.note(invalid(field+".ports", "%q is no port or range of ports", clip(r.Ports)).WithHint("as 80 or 8000-8080"))
+				bad.note(invalid(field+".ports", "%q is not a valid port or range of ports", clip(r.Ports)).WithHint("e.g. 80 or 8000-8080"))
 			}
 		}
 		if r.Cidr != "" && r.Group != "" {
-			bad.note(invalid(field+".group", "a rule has a cidr or a group").WithHint("make two rules of it"))
+			bad.note(invalid(field+".group", "must have either a cidr or a group").WithHint("create two rules"))
 		}
 		if r.Cidr == "" {
 			continue
@@ -50,11 +50,11 @@ func ValidateSecurityGroup(s SecurityGroupSpec) error {
 		p, err := netip.ParsePrefix(r.Cidr)
 		switch {
 		case err != nil || p.Addr().Is4In6():
-			bad.note(invalid(field+".cidr", "%q is no network", clip(r.Cidr)).WithHint("as 192.0.2.0/24; of one address 192.0.2.7/32"))
+			bad.note(invalid(field+".cidr", "%q is not a valid network", clip(r.Cidr)).WithHint("e.g. 192.0.2.0/24, or 192.0.2.7/32 for one address"))
 		case p.Masked() != p:
-			bad.note(invalid(field+".cidr", "%s has bits set behind its /%d", r.Cidr, p.Bits()).WithHint("%s?", p.Masked()))
+			bad.note(invalid(field+".cidr", "%s has host bits set beyond its /%d", r.Cidr, p.Bits()).WithHint("%s?", p.Masked()))
 		case r.Protocol == ProtocolICMP && p.Addr().Is6(), r.Protocol == ProtocolICMP6 && p.Addr().Is4():
-			bad.note(invalid(field+".protocol", "%s has no addresses as %s", r.Protocol, r.Cidr).WithHint("icmp is of IPv4, icmp6 of IPv6"))
+			bad.note(invalid(field+".protocol", "protocol %s does not match addresses like %s", r.Protocol, r.Cidr).WithHint("use icmp for IPv4 and icmp6 for IPv6"))
 		}
 	}
 	return bad.err()
@@ -69,7 +69,7 @@ func ParsePorts(s string) (first, last uint16, err error) {
 	x, errX := strconv.ParseUint(a, 10, 16)
 	y, errY := strconv.ParseUint(b, 10, 16)
 	if errX != nil || errY != nil || x < 1 || y < x || strings.HasPrefix(s, "+") {
-		return 0, 0, fmt.Errorf("%q is no range of ports", s)
+		return 0, 0, fmt.Errorf("%q is not a valid range of ports", s)
 	}
 	return uint16(x), uint16(y), nil
 }

@@ -43,7 +43,7 @@ func ServiceName(installation, service string) string { return installation + ":
 func ParseServiceName(name string) (installation, service string, err error) {
 	installation, service, ok := strings.Cut(name, ":")
 	if !ok || !servicePattern.MatchString(service) {
-		return "", "", invalid("meta.name", "%q is no name of a service", clip(name)).
+		return "", "", invalid("meta.name", "%q is not a valid name of a service", clip(name)).
 			WithHint("INSTALLATION:SERVICE, the service 1 to 40 of A-Z, a-z, 0-9, '.', '_' and '-'")
 	}
 	return installation, service, ValidateInstallation(installation)
@@ -52,7 +52,7 @@ func ParseServiceName(name string) (installation, service string, err error) {
 // ValidateInstallation checks the name that a billing system goes by.
 func ValidateInstallation(installation string) error {
 	if !installationPattern.MatchString(installation) {
-		return invalid("installation", "%q is no name of an installation", clip(installation)).WithHint("1 to 40 of a-z, 0-9 and '-', not at the ends")
+		return invalid("installation", "%q is not a valid name of an installation", clip(installation)).WithHint("1 to 40 of a-z, 0-9 and '-', beginning and ending with a letter or digit")
 	}
 	return nil
 }
@@ -81,11 +81,11 @@ func ValidateService(s ServiceSpec) error {
 	bad.note(oneOf("spec.type", s.Type, ServiceIsMachine, ServiceIsAccount), text("spec.displayName", s.DisplayName), ValidateQuota(s.Quota))
 	switch {
 	case len(s.Email) > maxLoginBytes || !loginPattern.MatchString(s.Email):
-		bad.note(invalid("spec.email", "%q is no e-mail address", clip(s.Email)).WithHint("as ann@example.com"))
+		bad.note(invalid("spec.email", "%q is not a valid e-mail address", clip(s.Email)).WithHint("e.g. ann@example.com"))
 	case s.Type == ServiceIsMachine && s.Machine == nil:
-		bad.note(invalid("spec.machine", "which machine?").WithHint("give its flavor and image"))
+		bad.note(invalid("spec.machine", "a machine is required").WithHint("name its flavor and image"))
 	case s.Type == ServiceIsAccount && s.Machine != nil:
-		bad.note(invalid("spec.machine", "an account has no machine").WithHint("leave it out, or take type machine"))
+		bad.note(invalid("spec.machine", "a service of type account must not have a machine").WithHint("omit it, or use type machine"))
 	case s.Machine != nil:
 		bad.note(ValidateName(s.Machine.Name))
 	}
@@ -95,7 +95,7 @@ func ValidateService(s ServiceSpec) error {
 // ChangeService checks what may change.
 func ChangeService(old, s ServiceSpec) error {
 	if old.Type != s.Type {
-		return invalid("spec.type", "a service stays a %s", old.Type).WithHint("end it and make another")
+		return invalid("spec.type", "the type of a service cannot change from %s", old.Type).WithHint("end it and create another")
 	}
 	return nil
 }

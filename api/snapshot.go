@@ -3,7 +3,7 @@ package api
 // ValidateSnapshot checks a spec.
 func ValidateSnapshot(s SnapshotSpec) error {
 	if s.Volume == "" {
-		return invalid("spec.volume", "which volume?").WithHint("basalt volume list")
+		return invalid("spec.volume", "a volume is required").WithHint("basalt volume list")
 	}
 	return nil
 }
@@ -11,7 +11,7 @@ func ValidateSnapshot(s SnapshotSpec) error {
 // ChangeSnapshot checks what may change: nothing of the spec.
 func ChangeSnapshot(old, s SnapshotSpec) error {
 	if old != s {
-		return invalid("spec.volume", "a snapshot stays what it is").WithHint("make another one")
+		return invalid("spec.volume", "the spec of a snapshot cannot change").WithHint("create another one")
 	}
 	return nil
 }

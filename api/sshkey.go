@@ -13,18 +13,18 @@ const MaxSSHKeys = 100
 func ValidateSSHKey(s SSHKeySpec, now time.Time) error {
 	var bad faults
 	if hasControl(s.PublicKey) {
-		bad.note(invalid("spec.publicKey", "more than one line").WithHint("one line, as in ~/.ssh/id_ed25519.pub"))
+		bad.note(invalid("spec.publicKey", "must be a single line").WithHint("e.g. the line in ~/.ssh/id_ed25519.pub"))
 	}
 	if len(s.PublicKey) > maxSSHKeySize {
-		bad.note(invalid("spec.publicKey", "%d bytes, at most %d", len(s.PublicKey), maxSSHKeySize))
+		bad.note(invalid("spec.publicKey", "has %d bytes, want at most %d", len(s.PublicKey), maxSSHKeySize))
 	}
 	for field, made := range map[string]string{"spec.type": s.Type, "spec.fingerprint": s.Fingerprint, "spec.user": string(s.User)} {
 		if made != "" {
-			bad.note(invalid(field, "the server fills it in").WithHint("leave it out"))
+			bad.note(invalid(field, "must be empty: the server sets it").WithHint("omit it"))
 		}
 	}
 	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
-		bad.note(invalid("spec.expiresAt", "it is in the past"))
+		bad.note(invalid("spec.expiresAt", "must be in the future"))
 	}
 	return bad.err()
 }

@@ -81,13 +81,13 @@ func ValidateUpgrade(name string, s UpgradeSpec) error {
 	var bad faults
 	switch {
 	case name != UpgradeName:
-		bad.note(invalid("meta.name", "there is one upgrade, called %s", UpgradeName))
+		bad.note(invalid("meta.name", "must be %s: there is only one upgrade", UpgradeName))
 	case len(s.Version) > maxUpgradeVersionLength || !upgradeVersionPattern.MatchString(s.Version):
-		bad.note(invalid("spec.version", "%q is not a version of a Debian package", clip(s.Version)).WithHint("as 1.3.0, or 1.3.0+5.gabcdef"))
+		bad.note(invalid("spec.version", "%q is not a version of a Debian package", clip(s.Version)).WithHint("e.g. 1.3.0, or 1.3.0+5.gabcdef"))
 	case len(s.Packages) > MaxUpgradePackages:
-		bad.note(invalid("spec.packages", "%d packages, at most %d", len(s.Packages), MaxUpgradePackages))
+		bad.note(invalid("spec.packages", "has %d packages, want at most %d", len(s.Packages), MaxUpgradePackages))
 	case s.Attempt != 0:
-		bad.note(invalid("spec.attempt", "a new upgrade has had no attempt"))
+		bad.note(invalid("spec.attempt", "must be 0 for a new upgrade"))
 	}
 	if len(bad) > 0 {
 		return bad.err()
@@ -100,9 +100,9 @@ func ValidateUpgrade(name string, s UpgradeSpec) error {
 		case slices.Contains(names, p.Name):
 			bad.note(invalid("spec.packages.name", "package %s is named twice", p.Name))
 		case p.SizeBytes < 1 || p.SizeBytes > MaxUpgradePackageBytes:
-			bad.note(invalid("spec.packages.sizeBytes", "package %s: %d bytes are not possible", p.Name, p.SizeBytes).WithHint("1 to %d", int64(MaxUpgradePackageBytes)))
+			bad.note(invalid("spec.packages.sizeBytes", "package %s has an invalid size of %d bytes", p.Name, p.SizeBytes).WithHint("want 1 to %d", int64(MaxUpgradePackageBytes)))
 		case !IsSHA256(p.Sha256):
-			bad.note(invalid("spec.packages.sha256", "package %s: %q is not a SHA-256 sum", p.Name, clip(p.Sha256)).WithHint("64 hexadecimal digits, in lower case"))
+			bad.note(invalid("spec.packages.sha256", "package %s: %q is not a SHA-256 sum", p.Name, clip(p.Sha256)).WithHint("64 lower-case hexadecimal digits"))
 		}
 		names = append(names, p.Name)
 	}
@@ -114,11 +114,11 @@ func ValidateUpgrade(name string, s UpgradeSpec) error {
 func ChangeUpgrade(old, s UpgradeSpec) error {
 	switch {
 	case old.Version != s.Version:
-		return invalid("spec.version", "an upgrade keeps its version").WithHint("delete it and make another")
+		return invalid("spec.version", "the version of an upgrade cannot change").WithHint("delete it and create another")
 	case !slices.Equal(old.Packages, s.Packages):
-		return invalid("spec.packages", "an upgrade keeps its packages").WithHint("delete it and make another")
+		return invalid("spec.packages", "the packages of an upgrade cannot change").WithHint("delete it and create another")
 	case s.Attempt != old.Attempt && s.Attempt != old.Attempt+1:
-		return invalid("spec.attempt", "%d follows %d, not %d", old.Attempt+1, old.Attempt, s.Attempt)
+		return invalid("spec.attempt", "must be %d after %d, got %d", old.Attempt+1, old.Attempt, s.Attempt)
 	}
 	return nil
 }

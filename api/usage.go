@@ -87,9 +87,9 @@ func (u Use) Compare(v Use) int {
 func (q UseQuery) Check() error {
 	switch {
 	case q.Organization == "" || strings.IndexByte(q.Organization, 0) >= 0:
-		return invalid("organization", "whose use?").WithHint("name an organization")
+		return invalid("organization", "an organization is required").WithHint("name an organization")
 	case q.Limit < 1 || q.Limit > MaxUse:
-		return invalid("limit", "the limit is 1 to %d", MaxUse)
+		return invalid("limit", "must be between 1 and %d", MaxUse)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ type Uninvoiced struct {
 // CheckUsed returns what is wrong with a command's Used, or nil.
 func CheckUsed(c Command) error {
 	if c.Used != nil && (c.Kind != KindOrganization || c.Op != OpDelete && c.Op != OpPutSpec) {
-		return invalid("used", "this command has no mark of use")
+		return invalid("used", "the command has no usage mark")
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func UsedSince(c Command, now UseMark) *Error {
 	if now.Quantity == c.Used.Quantity {
 		return nil
 	}
-	return Errorf(CodeConflict, "organization %s has used something since its use was looked at", c.ID).WithHint("look again")
+	return Errorf(CodeConflict, "organization %s has new usage since its usage was read", c.ID).WithHint("read it again")
 }
 
 // UsageBy is what use is summed by.

@@ -50,7 +50,7 @@ func ParseRecordPlace(s string) (p RecordPlace, err error) {
 	if s == "" {
 		return p, nil
 	}
-	bad := invalid("continue", "it is of no page").WithHint("leave it out, or take it from the page before as it is")
+	bad := invalid("continue", "is not a token from a previous page").WithHint("omit it, or copy it unchanged from the previous page")
 	parts := strings.SplitN(s, "/", 3)
 	if len(parts) != 3 {
 		return p, bad
@@ -88,11 +88,11 @@ type RecordPage struct {
 func (q RecordQuery) Check() error {
 	switch {
 	case q.Limit < 1 || q.Limit > MaxRecords:
-		return invalid("limit", "the limit is 1 to %d", MaxRecords)
+		return invalid("limit", "must be between 1 and %d", MaxRecords)
 	case q.Organization != "" && q.After != RecordPlace{} && q.After.Organization != q.Organization:
-		return invalid("continue", "it is of another organization's page")
+		return invalid("continue", "is a token from a page of another organization")
 	case strings.IndexByte(q.Organization, 0) >= 0:
-		return invalid("organization", "whose use?")
+		return invalid("organization", "an organization is required")
 	}
 	return nil
 }
@@ -114,9 +114,9 @@ func (q RecordQuery) Within(end time.Time) bool {
 func CheckRecord(c Command) error {
 	switch records := c.Kind == KindUsageRecord; {
 	case records && c.Op != OpRecord && c.Op != OpExpire:
-		return invalid("op", "usage records are never changed")
+		return invalid("op", "usage records cannot be changed")
 	case !records && (c.Op == OpRecord || c.Op == OpExpire):
-		return invalid("op", "%s is not recorded", clip(string(c.Kind)))
+		return invalid("op", "usage of type %s is not recorded", clip(string(c.Kind)))
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ func CheckRecord(c Command) error {
 func RecordOf(c Command, at time.Time) (r UsageRecord, err error) {
 	r = UsageRecord{Kind: KindUsageRecord, Meta: Meta{ID: c.ID, Name: c.ID, Organization: c.Organization, Project: c.Project, CreatedAt: at.UTC()}}
 	if err := json.Unmarshal(c.Data, &r.Spec); err != nil {
-		return r, Errorf(CodeInvalid, "the data of %s %s is no usage record: %v", c.Kind, c.ID, err)
+		return r, Errorf(CodeInvalid, "the data of %s %s is not a usage record: %v", c.Kind, c.ID, err)
 	}
 	r.Spec.Start, r.Spec.End = r.Spec.Start.UTC(), r.Spec.End.UTC()
 	if _, ok := UseOf(r); !ok {
-		return r, invalid("data", "%s %s can be no use", c.Kind, clip(c.ID)).WithHint("it takes a meter, a resource, a quantity that is not negative, and a time from 1970 to 2200")
+		return r, invalid("data", "%s %s is not a valid usage record", c.Kind, clip(c.ID)).WithHint("want a meter, a resource, a quantity that is not negative, and a time from 1970 to 2200")
 	}
 	return r, nil
 }
@@ -154,7 +154,7 @@ func ExpiryOf(c Command, at time.Time) (before time.Time, err error) {
 	d := json.NewDecoder(bytes.NewReader(c.Data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&e); err != nil || e.Before.Year() < 1970 || e.Before.After(at.Add(-MinKeepRecords)) {
-		return before, invalid("data", "usage records stay for %d days", MinKeepRecords/(24*time.Hour))
+		return before, invalid("data", "usage records are kept for %d days", MinKeepRecords/(24*time.Hour))
 	}
 	return e.Before.UTC(), nil
 }

@@ -26,7 +26,7 @@ func Login(email string) string { return strings.ToLower(strings.TrimSpace(email
 // ValidateLogin checks a user's name, which is an e-mail address.
 func ValidateLogin(name string) error {
 	if len(name) > maxLoginBytes || !loginPattern.MatchString(name) {
-		return invalid("meta.name", "%q is no e-mail address", clip(name)).WithHint("as ann@example.com, in lower case, at most %d bytes", maxLoginBytes)
+		return invalid("meta.name", "%q is not a valid e-mail address", clip(name)).WithHint("e.g. ann@example.com, in lower case, at most %d bytes", maxLoginBytes)
 	}
 	return nil
 }
@@ -41,14 +41,14 @@ func ValidateUser(s UserSpec) error {
 	var bad faults
 	bad.note(text("spec.displayName", s.DisplayName))
 	if len(s.Grants) > MaxGrants {
-		bad.note(invalid("spec.grants", "%d grants, at most %d", len(s.Grants), MaxGrants))
+		bad.note(invalid("spec.grants", "has %d grants, want at most %d", len(s.Grants), MaxGrants))
 		return bad.err()
 	}
 	for i, g := range s.Grants {
 		at := fmt.Sprintf("spec.grants[%d].", i)
 		bad.note(validateRole(g.Role, g.Organization, g.Project, at+"role", at+"organization", at+"project"))
 		if slices.Contains(s.Grants[:i], g) {
-			bad.note(invalid(at+"role", "it is there already"))
+			bad.note(invalid(at+"role", "must be listed only once"))
 		}
 	}
 	return bad.err()
@@ -58,9 +58,9 @@ func ValidateUser(s UserSpec) error {
 func ValidatePassword(field, password, login string) error {
 	switch {
 	case len(password) < leastPassword || len(password) > mostPassword:
-		return invalid(field, "a password has %d to %d bytes", leastPassword, mostPassword)
+		return invalid(field, "must have %d to %d bytes", leastPassword, mostPassword)
 	case strings.EqualFold(password, login):
-		return invalid(field, "the e-mail address is no password")
+		return invalid(field, "must not be the e-mail address")
 	}
 	return nil
 }

@@ -43,12 +43,12 @@ func invalid(field, format string, args ...any) *Error {
 func ValidateName(name string) error {
 	switch {
 	case name == "":
-		return invalid("meta.name", "a name is needed")
+		return invalid("meta.name", "a name is required")
 	case !namePattern.MatchString(name):
-		return invalid("meta.name", "%q is no name", clip(name)).
-			WithHint("1 to 63 of a-z, 0-9 and '-', not at the ends")
+		return invalid("meta.name", "%q is not a valid name", clip(name)).
+			WithHint("1 to 63 of a-z, 0-9 and '-', beginning and ending with a letter or digit")
 	case LooksLikeID(name):
-		return invalid("meta.name", "%q looks like an id", name).WithHint("choose a name of another form")
+		return invalid("meta.name", "%q looks like an ID", name).WithHint("choose a name of a different form")
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func ValidateName(name string) error {
 // ValidateLabels checks an object's labels.
 func ValidateLabels(labels map[string]string) error {
 	if len(labels) > maxLabels {
-		return invalid("meta.labels", "at most %d labels", maxLabels)
+		return invalid("meta.labels", "must have at most %d labels", maxLabels)
 	}
 	for k, v := range labels {
 		if k == "" || len(k) > maxLabelBytes || len(v) > maxLabelBytes || hasControl(k) || hasControl(v) {
@@ -70,7 +70,7 @@ func ValidateLabels(labels map[string]string) error {
 // text is one line that people read.
 func text(field, s string) *Error {
 	if len(s) > maxTextBytes || hasControl(s) {
-		return invalid(field, "at most %d bytes, without control characters", maxTextBytes)
+		return invalid(field, "must have at most %d bytes and no control characters", maxTextBytes)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func oneOf[T ~string](field string, got T, want ...T) *Error {
 		}
 		words[i] = string(w)
 	}
-	return invalid(field, "%q is not possible", clip(string(got))).WithHint("one of: %s", strings.Join(words, ", "))
+	return invalid(field, "unknown value %q", clip(string(got))).WithHint("want one of: %s", strings.Join(words, ", "))
 }
 
 // bytesUnit makes between speak of sizes.
@@ -91,10 +91,10 @@ const bytesUnit = " bytes"
 
 func between(field string, got, least, most int64, unit string) *Error {
 	if (got < least || got > most) && unit == bytesUnit {
-		return invalid(field, "%s is not possible", sizeText(got)).WithHint("%s to %s", sizeText(least), sizeText(most))
+		return invalid(field, "out of range: got %s, want %s to %s", sizeText(got), sizeText(least), sizeText(most))
 	}
 	if got < least || got > most {
-		return invalid(field, "%d is not possible", got).WithHint("%d to %d%s", least, most, unit)
+		return invalid(field, "out of range: got %d, want %d to %d%s", got, least, most, unit)
 	}
 	return nil
 }

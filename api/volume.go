@@ -8,12 +8,12 @@ func ValidateVolume(s VolumeSpec) error {
 	bad.note(volumeSource(s), volumeQoS(s.Qos))
 	if s.Rollback != nil {
 		if s.Rollback.Snapshot == "" {
-			bad.note(invalid("spec.rollback.snapshot", "to which snapshot?").WithHint("basalt snapshot list"))
+			bad.note(invalid("spec.rollback.snapshot", "a snapshot is required").WithHint("basalt snapshot list"))
 		}
 		bad.note(between("spec.rollback.count", s.Rollback.Count, 0, 1<<53, ""))
 	}
 	if s.SizeBytes == 0 && s.Image == "" && s.Snapshot == "" && s.Backup == "" {
-		bad.note(invalid("spec.sizeBytes", "an empty volume needs a size").WithHint("or an image to start from"))
+		bad.note(invalid("spec.sizeBytes", "a size is required for an empty volume").WithHint("or name an image"))
 	}
 	return bad.err()
 }
@@ -23,23 +23,23 @@ func ValidateVolume(s VolumeSpec) error {
 func ChangeVolume(old, s VolumeSpec) error {
 	switch {
 	case old.Image != s.Image:
-		return invalid("spec.image", "a volume's image does not change").WithHint("make another volume")
+		return invalid("spec.image", "the image of a volume cannot change").WithHint("create another volume")
 	case old.Snapshot != s.Snapshot:
-		return invalid("spec.snapshot", "it is decided when the volume is made").WithHint("make another volume; or roll this one back")
+		return invalid("spec.snapshot", "cannot change after the volume is created").WithHint("create another volume, or roll this one back")
 	case old.Backup != s.Backup:
-		return invalid("spec.backup", "it is decided when the volume is made").WithHint("make another volume")
+		return invalid("spec.backup", "cannot change after the volume is created").WithHint("create another volume")
 	case old.Encrypted != s.Encrypted:
-		return invalid("spec.encrypted", "it is decided when the volume is made").WithHint("make another volume and copy")
+		return invalid("spec.encrypted", "cannot change after the volume is created").WithHint("create another volume and copy the data")
 	case old.Instance != "" && s.Instance != "" && old.Instance != s.Instance:
-		return invalid("spec.instance", "it is attached to another instance").WithHint("take it off first: basalt volume detach")
+		return invalid("spec.instance", "the volume is attached to another instance").WithHint("detach it first: basalt volume detach")
 	case rollbackCount(s) < rollbackCount(old):
-		return invalid("spec.rollback.count", "it only rises")
+		return invalid("spec.rollback.count", "must not decrease")
 	case old.Pool != s.Pool:
-		return invalid("spec.pool", "a volume stays in its pool").WithHint("make another volume")
+		return invalid("spec.pool", "the storage pool of a volume cannot change").WithHint("create another volume")
 	case old.Root != s.Root:
-		return invalid("spec.root", "it is decided when the volume is made")
+		return invalid("spec.root", "cannot change after the volume is created")
 	case old.Root && old.Instance != s.Instance:
-		return invalid("spec.instance", "a root volume stays with its instance")
+		return invalid("spec.instance", "a root volume cannot be detached from its instance")
 	case s.SizeBytes < old.SizeBytes:
 		return invalid("spec.sizeBytes", "a volume cannot shrink from %s to %s", sizeText(old.SizeBytes), sizeText(s.SizeBytes))
 	}
@@ -52,7 +52,7 @@ func storagePool(field, name string) *Error {
 	case "", PoolLocal, PoolShared, PoolCeph:
 		return nil
 	}
-	return invalid(field, "there is no storage pool %q", clip(name)).WithHint("%s, %s or %s", PoolLocal, PoolShared, PoolCeph)
+	return invalid(field, "unknown storage pool %q", clip(name)).WithHint("want %s, %s or %s", PoolLocal, PoolShared, PoolCeph)
 }
 
 // volumeSource: a volume is made from one thing, or blank.
@@ -64,7 +64,7 @@ func volumeSource(s VolumeSpec) *Error {
 		}
 	}
 	if sources > 1 {
-		return invalid("spec.snapshot", "a volume is made from an image, a snapshot or a backup").WithHint("one of them")
+		return invalid("spec.snapshot", "must have at most one of image, snapshot and backup").WithHint("omit the others")
 	}
 	return nil
 }

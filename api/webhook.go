@@ -213,15 +213,15 @@ func CheckRaise(c Command) error {
 	case r == nil:
 		return nil
 	case !typePattern.MatchString(r.Type):
-		return invalid("raise.type", "%q is no type of event", clip(r.Type)).WithHint("as invoice.issued")
+		return invalid("raise.type", "unknown event type %q", clip(r.Type)).WithHint("e.g. invoice.issued")
 	case len(r.Data) > most:
-		return Errorf(CodeTooLarge, "an event's data may have %d bytes", most)
+		return Errorf(CodeTooLarge, "data of an event must have at most %d bytes", most)
 	case len(r.Data) > 0 && !json.Valid(r.Data):
-		return invalid("raise.data", "an event's data is no JSON")
+		return invalid("raise.data", "data of an event must be JSON")
 	}
 	for _, s := range []string{r.Organization, r.Project, r.Webhook} {
 		if len(s) > MaxClaimBytes || hasControl(s) {
-			return invalid("raise", "%q is no id", clip(s))
+			return invalid("raise", "%q is not a valid ID", clip(s))
 		}
 	}
 	return nil
@@ -233,15 +233,15 @@ func ValidateWebhook(s WebhookSpec) error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil, len(s.URL) > 2048, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		bad.note(invalid("spec.url", "%q is no address", clip(s.URL)).WithHint("as https://billing.example/basalt"))
+		bad.note(invalid("spec.url", "%q is not a valid address", clip(s.URL)).WithHint("e.g. https://billing.example/basalt"))
 	case u.User != nil, u.Fragment != "":
-		bad.note(invalid("spec.url", "the address has a name, a password or a fragment").WithHint("requests are signed: check the signature instead"))
+		bad.note(invalid("spec.url", "must not contain a user name, a password or a fragment").WithHint("requests are signed: verify the signature instead"))
 	case len(s.Events) > 64:
-		bad.note(invalid("spec.events", "at most 64 types of events"))
+		bad.note(invalid("spec.events", "must have at most 64 types of events"))
 	}
 	for i, p := range s.Events {
 		if !wantPattern.MatchString(p) {
-			bad.note(invalid(fmt.Sprintf("spec.events[%d]", i), "%q is no type of event", clip(p)).WithHint("as instance.failed, or instance.* for all of a kind"))
+			bad.note(invalid(fmt.Sprintf("spec.events[%d]", i), "unknown event type %q", clip(p)).WithHint("e.g. instance.failed, or instance.* for all of a kind"))
 		}
 	}
 	return bad.err()

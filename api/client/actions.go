@@ -182,7 +182,7 @@ func (a *API) Version(ctx context.Context) (api.Version, error) {
 }
 
 // errEnded is a watch that the server ended; it goes on with a new one.
-var errEnded = errors.New("the watch ended")
+var errEnded = errors.New("the watch has ended")
 
 // Watch streams changes after since, of the given kinds (none: all), over any
 // number of connections: a stream that ends goes on where it was. It ends with
@@ -239,7 +239,7 @@ func (a *API) watchOnce(ctx context.Context, since int64, kinds []api.Kind, yiel
 		}
 		var e api.Event
 		if err := json.Unmarshal(line, &e); err != nil {
-			return fmt.Errorf("read a change: %w", err)
+			return fmt.Errorf("read watch event: %w", err)
 		}
 		if !yield(e) {
 			return nil

@@ -135,8 +135,8 @@ func (a *API) unreachable(err error, r *http.Request) error {
 	if err == nil || r.Context().Err() != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no answer from %s", a.server).
-		WithHint("is the server running, and the address right?"), err)
+	return fmt.Errorf("%w: %w", api.Errorf(api.CodeUnavailable, "no response from %s", a.server).
+		WithHint("check that the server is running and the address is correct"), err)
 }
 
 // failure is the *api.Error of an answer; nil when it is none.
@@ -146,11 +146,11 @@ func failure(resp *http.Response) error {
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read response: %w", err)
 	}
 	var p api.Problem
 	if json.Unmarshal(raw, &p) != nil || p.Code == "" {
-		return api.Errorf(api.CodeInternal, "the server answered %s", resp.Status).WithHint("is this a Basalt server?")
+		return api.Errorf(api.CodeInternal, "the server answered %s", resp.Status).WithHint("check that this is a Basalt server")
 	}
 	return p.AsError()
 }

@@ -46,9 +46,9 @@ func Of[T any](a *API) Collection[T] {
 	return Collection[T]{a, api.KindOf[T]().Info()}
 }
 
-var errCannot = api.Errorf(api.CodeInvalid, "this kind is not written through the API").WithHint("its nodes report it")
+var errCannot = api.Errorf(api.CodeInvalid, "objects of this kind cannot be written through the API").WithHint("they are reported by nodes")
 
-var errOnlyListed = api.Errorf(api.CodeInvalid, "this kind is only listed")
+var errOnlyListed = api.Errorf(api.CodeInvalid, "objects of this kind can only be listed")
 
 // Page of the list.
 func (c Collection[T]) Page(ctx context.Context, q Query) (Page[T], error) {

@@ -51,7 +51,7 @@ func call[T any](ctx context.Context, a *API, r request) (T, error) {
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out, fmt.Errorf("read the answer to %s %s: %w", r.method, strings.Join(r.path, "/"), err)
+		return out, fmt.Errorf("read response to %s %s: %w", r.method, strings.Join(r.path, "/"), err)
 	}
 	return out, nil
 }
@@ -88,7 +88,7 @@ func (a *API) request(ctx context.Context, r request) (*http.Request, error) {
 	address := a.Address() + "/v1"
 	for _, part := range r.path {
 		if part == "" || part == "." || part == ".." {
-			return nil, api.Errorf(api.CodeInvalid, "%q is neither a name nor an id", part)
+			return nil, api.Errorf(api.CodeInvalid, "%q is neither a name nor an ID", part)
 		}
 		address += "/" + url.PathEscape(part)
 	}

@@ -54,8 +54,8 @@ func parseServers(text string) ([]*url.URL, error) {
 	for part := range strings.SplitSeq(text, ",") {
 		base, err := url.Parse(strings.TrimSpace(part))
 		if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-			return nil, api.Errorf(api.CodeInvalid, "%q is no server", text).
-				WithHint("https://host, http://host:port or unix:/path; several of one cluster with commas")
+			return nil, api.Errorf(api.CodeInvalid, "%q is not a valid server address", text).
+				WithHint("want https://host, http://host:port or unix:/path; separate several of one cluster by commas")
 		}
 		out = append(out, base)
 	}

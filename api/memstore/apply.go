@@ -69,10 +69,10 @@ func (t *txn) remove(o api.Object) api.Object {
 
 func (t *txn) apply(c api.Command) (api.Object, error) {
 	if c.Kind == "" || c.ID == "" {
-		return api.Object{}, api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
+		return api.Object{}, api.Errorf(api.CodeInvalid, "a command must have a kind and an ID")
 	}
 	if c.Op < api.OpPutSpec || c.Op > api.OpExpire {
-		return api.Object{}, api.Errorf(api.CodeInvalid, "op %d is unknown", c.Op)
+		return api.Object{}, api.Errorf(api.CodeInvalid, "unknown op %d", c.Op)
 	}
 	data, err := compact(c)
 	if err != nil {
@@ -163,7 +163,7 @@ func compact(c api.Command) (json.RawMessage, error) {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, c.Data); err != nil {
-		return nil, api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
+		return nil, api.Errorf(api.CodeInvalid, "the data of %s %s is not JSON", c.Kind, c.ID)
 	}
 	return b.Bytes(), nil
 }
@@ -178,10 +178,10 @@ func expect(c api.Command, o api.Object, exists bool) error {
 	case !exists || c.Expect == api.AnyRevision || c.Expect == o.Meta.Revision:
 		return nil
 	case c.Expect == 0 && (c.Op == api.OpPutSpec || c.Op == api.OpReport):
-		return api.Errorf(api.CodeExists, "%s %s exists already", c.Kind, c.ID)
+		return api.Errorf(api.CodeExists, "%s %s already exists", c.Kind, c.ID)
 	}
-	return api.Errorf(api.CodeConflict, "%s %s has revision %d, not %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
-		WithHint("somebody changed it meanwhile: read it again")
+	return api.Errorf(api.CodeConflict, "%s %s is at revision %d, want %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
+		WithHint("it has changed since it was read: read it again")
 }
 
 // fresh is the object that a command makes.
@@ -249,7 +249,7 @@ func (t *txn) uniqueName(o api.Object) error {
 		return x.Kind == o.Kind && x.Meta.ID != o.Meta.ID && x.Meta.Name == o.Meta.Name &&
 			x.Meta.Organization == o.Meta.Organization && x.Meta.Project == o.Meta.Project
 	}
-	err := api.Errorf(api.CodeExists, "%s %s exists already", o.Kind, o.Meta.Name).At("meta.name")
+	err := api.Errorf(api.CodeExists, "%s %s already exists", o.Kind, o.Meta.Name).At("meta.name")
 	for _, x := range t.changed {
 		if x != nil && taken(*x) {
 			return err

@@ -160,7 +160,7 @@ func (m *Store) List(ctx context.Context, q api.ListQuery) (api.ListPage, error)
 		return api.ListPage{}, err
 	}
 	if q.Limit < 1 || q.Limit > maxList {
-		return api.ListPage{}, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+		return api.ListPage{}, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

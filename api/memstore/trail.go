@@ -9,7 +9,7 @@ import (
 // trail is at most so many of what is kept in the order in which it happened.
 func trail[T any](all []T, q api.EventQuery, most int, of func(T) (organization string, seq int64)) (items []T, more bool, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
-		return nil, false, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+		return nil, false, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
 	if q.Newest {
 		all = slices.Clone(all)

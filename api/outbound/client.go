@@ -89,7 +89,7 @@ func NewClient(o Options) *http.Client {
 // that.
 func (o Options) said(to *url.URL, err error) error {
 	if err != nil {
-		o.Log.Warn("an address that was chosen by a tenant or a provider cannot be fetched", "scheme", to.Scheme, "host", to.Host, "error", err)
+		o.Log.Warn("fetch of an address set by a tenant or provider failed", "scheme", to.Scheme, "host", to.Host, "error", err)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, t.o.said(r.URL, err)
 	}
-	silent := fmt.Errorf("nothing came for %v", t.o.Silence)
+	silent := fmt.Errorf("no data received for %v", t.o.Silence)
 	resp.Body = &body{ReadCloser: resp.Body, o: t.o, from: r.URL, left: t.o.MaxBody, ctx: ctx, cancel: cancel,
 		timer: time.AfterFunc(t.o.Silence, func() { cancel(silent) })}
 	return resp, nil
@@ -202,12 +202,12 @@ func (b *body) Read(p []byte) (int, error) {
 	b.waited, b.came = b.waited+time.Since(began), b.came+int64(n)
 	if b.waited >= b.o.Silence {
 		if b.came < b.o.Slowest && err == nil {
-			err = fmt.Errorf("only %d bytes came in %v", b.came, b.waited.Round(time.Millisecond))
+			err = fmt.Errorf("too slow: received only %d bytes in %v", b.came, b.waited.Round(time.Millisecond))
 		}
 		b.waited, b.came = 0, 0
 	}
 	if b.left -= int64(n); b.o.MaxBody > 0 && b.left < 0 {
-		return 0, b.o.said(b.from, fmt.Errorf("%w: its body is over %d bytes", ErrFailed, b.o.MaxBody))
+		return 0, b.o.said(b.from, fmt.Errorf("%w: response body is larger than %d bytes", ErrFailed, b.o.MaxBody))
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		if why := context.Cause(b.ctx); why != nil {

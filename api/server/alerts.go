@@ -21,10 +21,10 @@ func (h *handlers) ListAlerts(ctx context.Context, r in[api.ListAlertsParams, no
 		limit = maxLimit
 	}
 	if limit < 1 || limit > maxLimit {
-		return nil, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
 	}
 	if len(r.Params.Continue) > maxAlertToken {
-		return nil, api.Errorf(api.CodeInvalid, "this is from no page").At("continue")
+		return nil, api.Errorf(api.CodeInvalid, "is not a token from a previous page").At("continue")
 	}
 	l, err := h.alerts.look(ctx, h.opts.Now, h.whole)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 // Idempotency-Key: a second answer could not hold it.
 func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*api.APIKey, error) {
 	me, spec := who(ctx), r.Body.Spec
-	refused := api.Errorf(api.CodeForbidden, "a key of role %s makes none of role %.16s there", me.Role, spec.Role).At("spec.role")
+	refused := api.Errorf(api.CodeForbidden, "a key of role %s cannot create a key of role %.16s in this scope", me.Role, spec.Role).At("spec.role")
 	if auth.RoleBits[spec.Role] != 0 && !me.Role.Grants(spec.Role) {
 		return nil, refused
 	}
 	if spec.Hash+spec.OldHash != "" || spec.OldExpiresAt != nil {
-		return nil, api.Errorf(api.CodeInvalid, "the server makes the secret").At("spec.hash").WithHint("leave it out")
+		return nil, api.Errorf(api.CodeInvalid, "must be empty: the server generates the secret").At("spec.hash").WithHint("omit it")
 	}
 	m, err := h.place(ctx, api.KindAPIKey, r.Body.Meta)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 		return nil, err
 	}
 	if spec.Role == api.RoleReseller && h.parentOf(ctx, m.Organization) != "" {
-		return nil, api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At("spec.role").WithHint("its keys have role admin")
+		return nil, api.Errorf(api.CodeInvalid, "a reseller's customer cannot be a reseller").At("spec.role").WithHint("use role admin")
 	}
 	cmd, token := auth.NewAPIKey(m, spec)
 	out, err := h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{cmd}})
@@ -49,7 +49,7 @@ func (h *handlers) CreateAPIKey(ctx context.Context, r in[none, api.APIKey]) (*a
 // changedKey is a key with other scopes or networks, or another end.
 func (h *handlers) changedKey(ctx context.Context, _ api.Meta, old *api.APIKey, s api.APIKeySpec) (api.APIKeySpec, error) {
 	if s.Role != old.Spec.Role {
-		return s, api.Errorf(api.CodeInvalid, "a key keeps its role").At("spec.role").WithHint("make another key")
+		return s, api.Errorf(api.CodeInvalid, "the role of a key cannot change").At("spec.role").WithHint("create another key")
 	}
 	s.Hash, s.OldHash, s.OldExpiresAt = old.Spec.Hash, old.Spec.OldHash, old.Spec.OldExpiresAt
 	if err := api.ValidateAPIKey(old.Meta, s, h.opts.Now()); err != nil {
@@ -100,7 +100,7 @@ func keptFor(seconds *int64) (time.Duration, error) {
 		return 24 * time.Hour, nil
 	}
 	if *seconds < 0 || *seconds > most {
-		return 0, api.Errorf(api.CodeInvalid, "0 to %d", most).At("keepSeconds")
+		return 0, api.Errorf(api.CodeInvalid, "must be between 0 and %d", most).At("keepSeconds")
 	}
 	return time.Duration(*seconds) * time.Second, nil
 }

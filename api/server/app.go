@@ -40,7 +40,7 @@ func ofApp(err error, asked, s api.InstanceSpec, appless bool) error {
 			return nil
 		case s.Image != "":
 			return api.Errorf(e.Code, "%s", e.Message).At("spec.app").
-				WithHint("the app is made from a public image of that name, which an operator imports: basalt app get says from where")
+				WithHint("the app needs a public image of that name, which an operator imports: basalt app get shows its source")
 		}
 		return e
 	})

@@ -28,7 +28,7 @@ func (h *handlers) ListAuditEvents(ctx context.Context, r in[api.ListAuditEvents
 	var err error
 	if r.Params.Continue != "" {
 		if q.After, err = strconv.ParseInt(r.Params.Continue, 10, 64); err != nil || q.After < 1 {
-			return nil, api.Errorf(api.CodeInvalid, "continue is the seq of an event").At("continue")
+			return nil, api.Errorf(api.CodeInvalid, "must be the seq of an event").At("continue")
 		}
 	}
 	if me := who(ctx); r.Params.Organization != "" || me.Role != api.RoleOperator {
@@ -62,11 +62,11 @@ func auditFilter(p api.ListAuditEventsParams) (f api.AuditFilter, err error) {
 		most         int
 	}{{"actor", p.Actor, 256}, {"operation", p.Operation, 64}, {"kind", string(p.Kind), 64}, {"object", p.Object, 256}} {
 		if len(v.value) > v.most {
-			return f, api.Errorf(api.CodeInvalid, "it has at most %d bytes", v.most).At(v.field)
+			return f, api.Errorf(api.CodeInvalid, "must have at most %d bytes", v.most).At(v.field)
 		}
 	}
 	if !p.From.IsZero() && !p.To.IsZero() && !p.From.Before(p.To) {
-		return f, api.Errorf(api.CodeInvalid, "the end is not after the beginning").At("to")
+		return f, api.Errorf(api.CodeInvalid, "must be after from").At("to")
 	}
 	return api.AuditFilter{Actor: p.Actor, Operation: p.Operation, Kind: p.Kind, Object: p.Object, Removed: p.Removed, From: p.From, To: p.To}, nil
 }

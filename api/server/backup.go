@@ -51,7 +51,7 @@ func (h *handlers) DeleteBackup(ctx context.Context, r in[api.DeleteBackupParams
 // forgetBackup takes the agent's finalizer off, which waits for a target.
 func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, err error) {
 	if who(ctx).Role != api.RoleOperator {
-		return b, api.Errorf(api.CodeForbidden, "only an operator leaves something behind in a backup target").
+		return b, api.Errorf(api.CodeForbidden, "only an operator may forget a backup and leave its data in the target").
 			WithHint("delete it without forget, or ask your operator")
 	}
 	o, err := h.own(ctx, api.KindBackup, ref)
@@ -62,7 +62,7 @@ func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, 
 		return b, err
 	}
 	if b.Meta.DeletedAt == nil && !b.Status.Phase.Ended() {
-		return b, api.Errorf(api.CodeState, "backup %s is under way", b.Meta.Name).WithHint("delete it first: that ends it; then forget it")
+		return b, api.Errorf(api.CodeState, "cannot forget backup %s: it has not ended", b.Meta.Name).WithHint("delete it first, which stops it; then forget it")
 	}
 	forget := api.Command{Op: api.OpForget, Kind: api.KindBackup, ID: b.Meta.ID, Expect: api.AnyRevision, Finalizer: api.FinalizerAgent}
 	if b.Meta.DeletedAt == nil {
@@ -71,7 +71,7 @@ func (h *handlers) forgetBackup(ctx context.Context, ref string) (b api.Backup, 
 		_, err = h.opts.Store.Apply(ctx, api.Batch{At: h.opts.Now().UTC(), Commands: []api.Command{forget}})
 	}
 	if err == nil {
-		h.opts.Log.Warn("backup forgotten: what is in its target stays there", "id", b.Meta.ID, "name", b.Meta.Name, "target", b.Spec.Target)
+		h.opts.Log.Warn("backup forgotten, its data stays in the target", "id", b.Meta.ID, "name", b.Meta.Name, "target", b.Spec.Target)
 	}
 	return b, err
 }

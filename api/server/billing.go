@@ -63,7 +63,7 @@ func (h *handlers) ExportUsage(ctx context.Context, r in[api.ExportUsageParams, 
 	}
 	format := cmp.Or(r.Params.Format, api.ExportCSV)
 	if format != api.ExportCSV && format != api.ExportFOCUS {
-		return nil, api.Errorf(api.CodeInvalid, "%q is no format", format).At("format").WithHint("csv or focus")
+		return nil, api.Errorf(api.CodeInvalid, "unknown format %q", format).At("format").WithHint("want csv or focus")
 	}
 	return &exportResponse{ctx, h.opts.Billing, org, r.Params.From.UTC(), r.Params.To.UTC(), format}, nil
 }
@@ -91,16 +91,16 @@ func (e exportResponse) write(w http.ResponseWriter) error {
 // unless it is named.
 func (h *handlers) payer(ctx context.Context, ref string, from, to time.Time) (api.OrganizationID, error) {
 	if ref = cmp.Or(ref, who(ctx).Org); ref == "" {
-		return "", api.Errorf(api.CodeInvalid, "whose use?").At("organization").WithHint("name an organization")
+		return "", api.Errorf(api.CodeInvalid, "an organization is required").At("organization").WithHint("name an organization")
 	}
 	o, err := h.find(ctx, api.KindOrganization, ref, "", "")
 	switch {
 	case err != nil:
 		return "", err
 	case !from.Before(to):
-		return "", api.Errorf(api.CodeInvalid, "the period ends before it begins").At("to").WithHint("from is included, to is not")
+		return "", api.Errorf(api.CodeInvalid, "must be after from").At("to").WithHint("from is inclusive, to is exclusive")
 	case h.opts.Billing == nil:
-		return "", api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return "", api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	return api.OrganizationID(o.Meta.ID), nil
 }

@@ -27,7 +27,7 @@ func (h *handlers) rebrand(ctx context.Context, revision int64, spec api.Brandin
 		{Op: api.OpPutSpec, Kind: api.KindBranding, ID: api.BrandingID, Expect: revision, Name: "branding", Data: api.Encode(spec)},
 	}})
 	if api.CodeOf(err) == api.CodeNotFound && err != nil {
-		err = api.Errorf(api.CodeConflict, "branding has revision 0, not %d", revision).At("revision").WithHint("GET it again")
+		err = api.Errorf(api.CodeConflict, "branding is at revision 0, want %d", revision).At("revision").WithHint("GET it again")
 	}
 	if err != nil {
 		return api.Branding{}, err
@@ -64,7 +64,7 @@ func (h *handlers) GetLogo(ctx context.Context, _ in[none, none]) (*logo, error)
 	case err != nil:
 		return nil, err
 	case len(b.Spec.Logo) == 0:
-		return nil, api.Errorf(api.CodeNotFound, "there is no logo")
+		return nil, api.Errorf(api.CodeNotFound, "no logo is set")
 	}
 	return (*logo)(&b.Spec.Logo), nil
 }

@@ -44,7 +44,7 @@ func (b *bridges) enter(id api.InstanceID) (leave func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[id] >= maxBridges {
-		return nil, api.Errorf(api.CodeInUse, "%d consoles and screens of this instance are open", maxBridges).WithHint("close one")
+		return nil, api.Errorf(api.CodeInUse, "%d consoles and screens of this instance are already open", maxBridges).WithHint("close one")
 	}
 	if b.open == nil {
 		b.open = map[api.InstanceID]int{}
@@ -148,11 +148,11 @@ func (h *handshake) failure(r *http.Request) error {
 	case h.refused == 0:
 		return nil
 	case h.refused == http.StatusForbidden:
-		return api.Errorf(api.CodeForbidden, "a page of %.128q may not open this websocket", r.Header.Get("Origin")).WithHint("only pages of this server may")
+		return api.Errorf(api.CodeForbidden, "origin %.128q may not open this websocket", r.Header.Get("Origin")).WithHint("only pages of this server may")
 	case h.refused >= http.StatusInternalServerError:
-		return fmt.Errorf("the connection does not become a websocket: status %d", h.refused)
+		return fmt.Errorf("upgrade to a websocket failed: status %d", h.refused)
 	}
-	return api.Errorf(api.CodeInvalid, "this is a websocket, and the request does not ask for one").WithHint("RFC 6455, section 4.1, says how")
+	return api.Errorf(api.CodeInvalid, "this path is a websocket, but the request is not a valid upgrade").WithHint("see RFC 6455, section 4.1")
 }
 
 // why there is no console, as a close frame says it.

@@ -38,7 +38,7 @@ func (h *handlers) budgetSpec(ctx context.Context, m api.Meta, before *api.Budge
 
 func (h *handlers) mayChange(ctx context.Context, b api.BudgetSpec) error {
 	if (b.By == api.RoleOperator || b.By == api.RoleReseller) && !auth.Sellers.Has(who(ctx).Role) {
-		return api.Errorf(api.CodeForbidden, "who sells to you has made this budget").WithHint("ask him; you may make another")
+		return api.Errorf(api.CodeForbidden, "this budget was created by your provider and cannot be changed by you").WithHint("ask your provider, or create another budget")
 	}
 	return nil
 }

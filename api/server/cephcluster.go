@@ -15,7 +15,7 @@ func cephClusterSpec(_ context.Context, m api.Meta, _ *api.CephCluster, s api.Ce
 // cephClusterDeleted refuses one that is switched on.
 func cephClusterDeleted(_ context.Context, c api.CephCluster) ([]api.Command, error) {
 	if c.Spec.Enabled {
-		return nil, api.Errorf(api.CodeState, "Ceph is switched on").WithHint("basalt ceph disable")
+		return nil, api.Errorf(api.CodeState, "cannot delete the Ceph cluster: it is enabled, want disabled").WithHint("basalt ceph disable")
 	}
 	return nil, nil
 }

@@ -33,8 +33,8 @@ func (h *handlers) GetHealth(context.Context, in[none, none]) (*api.Health, erro
 }
 
 func noCluster() error {
-	return api.Errorf(api.CodeState, "this node is alone: it belongs to no cluster").
-		WithHint("a cluster's nodes are started with --peer-listen, see docs/install.md")
+	return api.Errorf(api.CodeState, "this node is not part of a cluster").
+		WithHint("nodes of a cluster are started with --peer-listen, see docs/install.md")
 }
 
 // GetCluster answers who is in it.

@@ -28,7 +28,7 @@ func withIfMatch(r *http.Request, o operation) (context.Context, error) {
 	text, err := strconv.Unquote(tag)
 	revision, numberErr := strconv.ParseInt(text, 10, 64)
 	if err != nil || numberErr != nil || revision <= 0 {
-		return ctx, api.Errorf(api.CodeInvalid, "%.64q is no ETag of an object", tag).At("If-Match").WithHint("the object's revision in quotes, as a GET answers in ETag")
+		return ctx, api.Errorf(api.CodeInvalid, "%.64q is not an ETag of an object", tag).At("If-Match").WithHint("use the object's revision in quotes, as returned in the ETag header of a GET")
 	}
 	return context.WithValue(ctx, ifMatchKey{}, revision), nil
 }
@@ -51,7 +51,7 @@ func unmatched(ctx context.Context, err error) error {
 	if err == nil || expected(ctx) == api.AnyRevision || api.CodeOf(err) != api.CodeConflict {
 		return err
 	}
-	return api.Errorf(api.CodePrecondition, "the object has changed since it was read: If-Match says revision %d", expected(ctx)).At("If-Match").
+	return api.Errorf(api.CodePrecondition, "the object has changed since it was read: it is not at revision %d of If-Match", expected(ctx)).At("If-Match").
 		WithHint("GET it again")
 }
 

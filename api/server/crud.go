@@ -44,7 +44,7 @@ func list[T any](ctx context.Context, h *handlers, kind api.Kind, q query) (page
 		q.limit = maxLimit
 	}
 	if q.limit < 1 || q.limit > maxLimit {
-		return out, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+		return out, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
 	}
 	sq, err := q.ofStore(kind)
 	if err != nil {
@@ -114,9 +114,9 @@ func (q query) ofStore(kind api.Kind) (api.ListQuery, error) {
 	search := strings.ToLower(strings.TrimSpace(q.search))
 	switch {
 	case utf8.RuneCountInString(search) > maxSearch:
-		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "at most %d characters", maxSearch).At("search")
+		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "must have at most %d characters", maxSearch).At("search")
 	case q.sort != "" && q.sort != api.SortID && q.sort != api.SortName:
-		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "it is sorted by id or name").At("sort")
+		return api.ListQuery{}, api.Errorf(api.CodeInvalid, "must be id or name").At("sort")
 	}
 	return api.ListQuery{Kind: kind, Name: q.name, Search: search, ByName: q.sort == api.SortName, Limit: q.limit, Continue: q.after}, nil
 }
@@ -189,7 +189,7 @@ func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, er
 		return "", nil
 	}
 	if len(idempotency) > 128 {
-		return "", api.Errorf(api.CodeInvalid, "at most 128 bytes").At("Idempotency-Key")
+		return "", api.Errorf(api.CodeInvalid, "must have at most 128 bytes").At("Idempotency-Key")
 	}
 	return who(ctx).ID + "/" + string(kind) + "/" + idempotency, nil
 }
@@ -198,7 +198,7 @@ func batchID(ctx context.Context, kind api.Kind, idempotency string) (string, er
 func named(err error, kind api.Kind, name string) error {
 	var e *api.Error
 	if errors.As(err, &e) && e.Code == api.CodeExists {
-		return api.Errorf(api.CodeExists, "%s %s exists already", kind, name).At("meta.name").WithHint("choose another name")
+		return api.Errorf(api.CodeExists, "%s %s already exists", kind, name).At("meta.name").WithHint("choose another name")
 	}
 	return err
 }
@@ -221,14 +221,14 @@ func updateBeside[T any](ctx context.Context, h *handlers, kind api.Kind, ref st
 	}
 	switch revision := expected(ctx); {
 	case revision != api.AnyRevision && m.Revision > 0 && m.Revision != revision:
-		return none, api.Errorf(api.CodeInvalid, "meta.revision is %d, and If-Match says %d", m.Revision, revision).At("meta.revision").WithHint("leave one of them out")
+		return none, api.Errorf(api.CodeInvalid, "meta.revision %d differs from revision %d of If-Match", m.Revision, revision).At("meta.revision").WithHint("omit one of them")
 	case revision != api.AnyRevision:
 		m.Revision = revision
 	case m.Revision == 0 && anyRevision(ctx):
 		m.Revision = o.Meta.Revision
 	}
 	if m.Revision <= 0 {
-		return none, api.Errorf(api.CodeInvalid, "the revision that you read is needed").At("meta.revision").
+		return none, api.Errorf(api.CodeInvalid, "is required: the revision of the object that was read").At("meta.revision").
 			WithHint("GET it, change it, and PUT it back with its meta.revision, or with its ETag in If-Match")
 	}
 	if m.Name == "" {

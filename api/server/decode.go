@@ -23,11 +23,11 @@ type strictBinder struct{}
 // Bind implements echo.Binder.
 func (strictBinder) Bind(into any, c echo.Context) error {
 	if mt, _, err := mime.ParseMediaType(c.Request().Header.Get("Content-Type")); err != nil || mt != "application/json" {
-		return api.Errorf(api.CodeInvalid, "the body has to be JSON").WithHint("Content-Type: application/json")
+		return api.Errorf(api.CodeInvalid, "request body must be JSON").WithHint("Content-Type: application/json")
 	}
 	raw, err := io.ReadAll(c.Request().Body) // limited by the guard
 	if err != nil {
-		return fmt.Errorf("read the body: %w", err)
+		return fmt.Errorf("read request body: %w", err)
 	}
 	return decodeStrict(raw, into)
 }
@@ -51,14 +51,14 @@ func decodeStrict(raw []byte, into any) error {
 func badJSON(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {
-		return api.Errorf(api.CodeInvalid, "%s is not possible here", mismatch.Value).At(mismatch.Field).
-			WithHint("it takes %s", typeWords(mismatch.Type))
+		return api.Errorf(api.CodeInvalid, "invalid value: %s", mismatch.Value).At(mismatch.Field).
+			WithHint("want %s", typeWords(mismatch.Type))
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return api.Errorf(api.CodeInvalid, "the JSON is broken at byte %d: %s", syntax.Offset, strings.TrimPrefix(syntax.Error(), "json: "))
+		return api.Errorf(api.CodeInvalid, "invalid JSON at byte %d: %s", syntax.Offset, strings.TrimPrefix(syntax.Error(), "json: "))
 	}
-	return api.Errorf(api.CodeInvalid, "the JSON cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return api.Errorf(api.CodeInvalid, "invalid JSON: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // depth is how deep arrays and objects nest, whatever else is wrong.

@@ -15,8 +15,8 @@ func diskSpec(_ context.Context, _ api.Meta, d *api.Disk, s api.DiskSpec) (api.D
 		return s, err
 	}
 	if s.Use == api.DiskCeph && d.Spec.Use != s.Use && d.Status.State == api.DiskInUse && !s.Wipe {
-		return s, api.Errorf(api.CodeInUse, "disk %s is in use: %s", d.Meta.Name, cmp.Or(d.Status.Reason, "something is on it")).At("spec.use").
-			WithHint("with wipe it is taken unless it is mounted, and all that is on it is lost: basalt disk use %s ceph --wipe", d.Meta.Name)
+		return s, api.Errorf(api.CodeInUse, "disk %s is in use: %s", d.Meta.Name, cmp.Or(d.Status.Reason, "it is not empty")).At("spec.use").
+			WithHint("to erase all data on it and use it, unless it is mounted: basalt disk use %s ceph --wipe", d.Meta.Name)
 	}
 	return s, nil
 }

@@ -83,7 +83,7 @@ type docsSchema struct {
 func renderDocs(spec []byte) ([]byte, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(spec)
 	if err != nil {
-		return nil, fmt.Errorf("openapi.yaml: %w", err)
+		return nil, fmt.Errorf("load openapi.yaml: %w", err)
 	}
 	page := docsPage{Title: doc.Info.Title, Version: doc.Info.Version, Codes: errorCodes(doc), Statuses: errorStatuses(doc)}
 	for _, p := range strings.Split(strings.TrimSpace(doc.Info.Description), "\n\n") {
@@ -102,7 +102,7 @@ func renderDocs(spec []byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	if err := t.Execute(&out, page); err != nil {
-		return nil, fmt.Errorf("documentation page: %w", err)
+		return nil, fmt.Errorf("render documentation page: %w", err)
 	}
 	return out.Bytes(), nil
 }

@@ -25,7 +25,7 @@ func (s *Server) sendError(err error, c echo.Context) {
 		c.Response().Header().Set("WWW-Authenticate", "Bearer")
 	}
 	if sendErr := api.WriteProblem(c.Response(), e); sendErr != nil {
-		s.opts.Log.Debug("cannot answer", "route", c.Path(), "error", sendErr)
+		s.opts.Log.Debug("write error response failed", "route", c.Path(), "error", sendErr)
 	}
 }
 
@@ -41,7 +41,7 @@ func (s *Server) outward(err error, method, route string) *api.Error {
 	_, _ = rand.Read(id[:])
 	number := hex.EncodeToString(id[:])
 	s.opts.Log.Error("request failed", "id", number, "method", method, "route", route, "error", err)
-	return api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log says more under this number")
+	return api.Errorf(api.CodeInternal, "internal error %s", number).WithHint("the server's log has details under this number")
 }
 
 // domainError finds what a user may see of err; nil: nothing.
@@ -53,11 +53,11 @@ func domainError(err error) *api.Error {
 	case errors.As(err, &e):
 		return e
 	case errors.As(err, &tooLarge):
-		return api.Errorf(api.CodeTooLarge, "the request is over %d bytes", tooLarge.Limit)
+		return api.Errorf(api.CodeTooLarge, "request body is larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &h):
 		return routeError(h)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return api.Errorf(api.CodeUnavailable, "it took too long").WithHint("try again")
+		return api.Errorf(api.CodeUnavailable, "request timed out").WithHint("try again")
 	}
 	return nil
 }
@@ -66,14 +66,14 @@ func domainError(err error) *api.Error {
 func routeError(h *echo.HTTPError) *api.Error {
 	switch h.Code {
 	case http.StatusNotFound:
-		return api.Errorf(api.CodeNotFound, "there is no such path").WithHint("GET /openapi.yaml lists them")
+		return api.Errorf(api.CodeNotFound, "path does not exist").WithHint("GET /openapi.yaml lists them")
 	case http.StatusMethodNotAllowed:
-		return api.Errorf(api.CodeInvalid, "this path has no such method").WithHint("GET /openapi.yaml lists them")
+		return api.Errorf(api.CodeInvalid, "method is not allowed for this path").WithHint("GET /openapi.yaml lists them")
 	case http.StatusBadRequest: // "Invalid format for parameter limit: …"
 		msg := fmt.Sprint(h.Message)
 		if rest, ok := strings.CutPrefix(msg, "Invalid format for parameter "); ok {
 			name, _, _ := strings.Cut(rest, ":")
-			return api.Errorf(api.CodeInvalid, "parameter %s has the wrong form", name).At(name)
+			return api.Errorf(api.CodeInvalid, "parameter %s has an invalid value", name).At(name)
 		}
 		return api.Errorf(api.CodeInvalid, "%s", msg)
 	}

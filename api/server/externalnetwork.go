@@ -19,8 +19,8 @@ func (h *handlers) externalNetworkSpec(ctx context.Context, m api.Meta, old *api
 	}
 	now, err := h.defaultExternal(ctx)
 	if err == nil && now != nil && now.Meta.ID != m.ID {
-		err = api.Errorf(api.CodeInvalid, "external network %s is the default one", now.Meta.Name).At("spec.default").
-			WithHint("take that from it first: basalt external-network set %s --default=false", now.Meta.Name)
+		err = api.Errorf(api.CodeInvalid, "external network %s is already the default", now.Meta.Name).At("spec.default").
+			WithHint("unset it first: basalt external-network set %s --default=false", now.Meta.Name)
 	}
 	return s, err
 }

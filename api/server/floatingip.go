@@ -39,8 +39,8 @@ func (h *handlers) floats(ctx context.Context, m api.Meta, s api.FloatingIPSpec)
 	others, err := all[api.FloatingIP](ctx, h, api.ListQuery{Kind: api.KindFloatingIP, Project: m.Project})
 	for _, o := range others {
 		if o.Spec.Instance == s.Instance && o.Spec.Network == s.Network && o.Meta.ID != m.ID {
-			return s, api.Errorf(api.CodeInUse, "instance %s has floating IP %s already", in.Meta.Name, o.Meta.Name).At("spec.instance").
-				WithHint("take that off first: basalt floating-ip set %s --free", o.Meta.Name)
+			return s, api.Errorf(api.CodeInUse, "instance %s already has floating IP %s", in.Meta.Name, o.Meta.Name).At("spec.instance").
+				WithHint("release it first: basalt floating-ip set %s --free", o.Meta.Name)
 		}
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *handlers) externalOf(ctx context.Context, ref api.ExternalNetworkID) (a
 	out, err := h.defaultExternal(ctx)
 	if err == nil && out == nil {
 		err = api.Errorf(api.CodeInvalid, "the cluster has no default external network").At("spec.externalNetwork").
-			WithHint("name one; an operator makes them: basalt external-network create")
+			WithHint("name one; an operator creates them: basalt external-network create")
 	}
 	if err != nil {
 		return "", err
@@ -72,8 +72,8 @@ func (h *handlers) notBalanced(ctx context.Context, m api.Meta) error {
 	balancers, err := all[api.LoadBalancer](ctx, h, api.ListQuery{Kind: api.KindLoadBalancer, Project: m.Project})
 	for _, l := range balancers {
 		if m.ID != "" && string(l.Spec.FloatingIP) == m.ID && l.Meta.DeletedAt == nil {
-			return api.Errorf(api.CodeInUse, "floating IP %s belongs to load balancer %s", m.Name, l.Meta.Name).At("spec.instance").
-				WithHint("take it off the load balancer first, or use another floating IP")
+			return api.Errorf(api.CodeInUse, "floating IP %s is used by load balancer %s", m.Name, l.Meta.Name).At("spec.instance").
+				WithHint("remove it from the load balancer first, or use another floating IP")
 		}
 	}
 	return err
@@ -83,7 +83,7 @@ func (h *handlers) notBalanced(ctx context.Context, m api.Meta) error {
 // can be reached from outside; empty: its first.
 func (h *handlers) portOf(ctx context.Context, m api.Meta, in api.Instance, field string, ref api.NetworkID) (api.NetworkID, error) {
 	if len(in.Spec.Networks) == 0 {
-		return "", api.Errorf(api.CodeInvalid, "instance %s is in no network", in.Meta.Name).At(field)
+		return "", api.Errorf(api.CodeInvalid, "instance %s is not in any network", in.Meta.Name).At(field)
 	}
 	if ref == "" {
 		ref = in.Spec.Networks[0].Network

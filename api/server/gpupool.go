@@ -26,7 +26,7 @@ func (h *handlers) pool(ctx context.Context, field, name string) error {
 // gpuPoolSpec fills in defaults and validates.
 func (h *handlers) gpuPoolSpec(_ context.Context, m api.Meta, old *api.GPUPool, s api.GPUPoolSpec) (api.GPUPoolSpec, error) {
 	if old != nil && m.Name != old.Meta.Name {
-		return s, api.Errorf(api.CodeInvalid, "a pool keeps its name: GPUs and instances refer to it").At("meta.name")
+		return s, api.Errorf(api.CodeInvalid, "the name of a GPU pool cannot change: GPUs and instances refer to it").At("meta.name")
 	}
 	s = api.DefaultGPUPool(s)
 	return s, api.ValidateGPUPool(s)

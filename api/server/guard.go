@@ -75,7 +75,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			ctx := auth.WithRequest(c.Request().Context(), op, c.Request())
 			if !known {
-				return api.Errorf(api.CodeForbidden, "%s is nobody's", op)
+				return api.Errorf(api.CodeForbidden, "operation %s is not permitted for any role", op)
 			}
 			if c.Request().Header.Get(consistencyHeader) == "stale" && c.Request().Method == http.MethodGet && s.opts.Stale != nil {
 				ctx = auth.WithStale(s.opts.Stale(ctx))
@@ -87,7 +87,7 @@ func (s *Server) guard(op string) echo.MiddlewareFunc {
 					return err
 				}
 				if !allowed.Has(id.Role) {
-					return api.Errorf(api.CodeForbidden, "the role %s may not do this", id.Role).WithHint("it takes role %s", allowed.Words())
+					return api.Errorf(api.CodeForbidden, "role %s may not perform this operation", id.Role).WithHint("requires role %s", allowed.Words())
 				}
 				if err := id.May(op); err != nil {
 					return err

@@ -15,7 +15,7 @@ func (h *handlers) providerSpec(ctx context.Context, _ api.Meta, before *api.Ide
 	if before != nil {
 		old = before.Spec
 		if s.Issuer != old.Issuer {
-			return s, api.Errorf(api.CodeInvalid, "a provider keeps its issuer").At("spec.issuer").WithHint("make another provider")
+			return s, api.Errorf(api.CodeInvalid, "the issuer of a provider cannot change").At("spec.issuer").WithHint("create another provider")
 		}
 	}
 	s.Grants = slices.Clone(s.Grants)

@@ -60,11 +60,11 @@ func (h *handlers) PutImageContent(ctx context.Context, r in[none, stream]) (*ap
 	case err != nil:
 		return nil, err
 	case h.opts.Runtime == nil:
-		return nil, api.Errorf(api.CodeUnavailable, "this server takes no images")
+		return nil, api.Errorf(api.CodeUnavailable, "image upload is not available on this server")
 	case image.Spec.URL != "":
-		return nil, api.Errorf(api.CodeState, "image %s comes from its URL", image.Meta.Name)
+		return nil, api.Errorf(api.CodeState, "cannot upload to image %s: it is imported from its URL", image.Meta.Name)
 	case image.Status.Phase == api.ImageReady:
-		return nil, api.Errorf(api.CodeState, "image %s has its bytes already", image.Meta.Name).WithHint("import another one")
+		return nil, api.Errorf(api.CodeState, "cannot upload to image %s: it is already imported", image.Meta.Name).WithHint("import another image")
 	case image.Meta.DeletedAt != nil:
 		return nil, api.Errorf(api.CodeState, "image %s is being deleted", image.Meta.Name)
 	}

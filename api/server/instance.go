@@ -26,7 +26,7 @@ func (h *handlers) CreateInstance(ctx context.Context, r in[api.CreateInstancePa
 		return nil, err
 	}
 	if image.Meta.DeletedAt != nil || image.Status.Phase == api.ImageFailed {
-		return nil, api.Errorf(api.CodeState, "image %s cannot be used", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
+		return nil, api.Errorf(api.CodeState, "image %s cannot be used: its import failed or it is being deleted", image.Meta.Name).At("spec.image").WithHint("%s", image.Status.LastError)
 	}
 	if len(spec.Networks) == 0 {
 		if spec.Networks, err = h.firstNetwork(ctx, m); err != nil {
@@ -58,8 +58,8 @@ func rootVolume(m api.Meta, id api.InstanceID, spec api.InstanceSpec, f api.Flav
 		size = f.Spec.RootBytes
 	}
 	if least := image.Status.VirtualBytes; size != 0 && size < least {
-		return api.Command{}, api.Errorf(api.CodeInvalid, "a root volume of %d bytes is smaller than image %s, which has %d", size, image.Meta.Name, least).
-			At("spec.rootBytes").WithHint("ask for more, or take a larger flavor")
+		return api.Command{}, api.Errorf(api.CodeInvalid, "root volume of %d bytes is too small for image %s: want at least %d bytes", size, image.Meta.Name, least).
+			At("spec.rootBytes").WithHint("request a larger root volume, or choose a larger flavor")
 	}
 	volume := api.VolumeSpec{SizeBytes: max(size, image.Status.VirtualBytes), Image: spec.Image, Instance: id, Root: true, Pool: spec.StoragePool}
 	return api.Command{

@@ -93,7 +93,7 @@ func (h *handlers) GetInstanceConsoleLog(ctx context.Context, r in[api.GetInstan
 		tail = 64 << 10
 	}
 	if tail < 1 || tail > 1<<20 {
-		return nil, api.Errorf(api.CodeInvalid, "1 to %d bytes", 1<<20).At("tail")
+		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d bytes", 1<<20).At("tail")
 	}
 	id, runtime, err := h.reach(ctx, r.ID, false)
 	if err != nil {
@@ -111,9 +111,9 @@ func (h *handlers) ExecInInstance(ctx context.Context, r in[none, api.ExecReques
 	}
 	switch {
 	case len(req.Argv) == 0 || len(req.Argv) > 256 || req.Argv[0] == "":
-		return nil, api.Errorf(api.CodeInvalid, "a program and at most 255 arguments").At("argv")
+		return nil, api.Errorf(api.CodeInvalid, "must be a program and at most 255 arguments").At("argv")
 	case req.TimeoutSeconds < 1 || req.TimeoutSeconds > 600:
-		return nil, api.Errorf(api.CodeInvalid, "1 to 600 seconds").At("timeoutSeconds")
+		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and 600 seconds").At("timeoutSeconds")
 	}
 	id, runtime, err := h.reach(ctx, r.ID, true)
 	if err != nil {

@@ -19,7 +19,7 @@ func (h *handlers) ListInstanceEvents(ctx context.Context, r in[api.ListInstance
 	}
 	if r.Params.Continue != "" {
 		if before, err = strconv.ParseInt(r.Params.Continue, 10, 64); err != nil || before < 1 {
-			return nil, api.Errorf(api.CodeInvalid, "continue is the revision of an event").At("continue")
+			return nil, api.Errorf(api.CodeInvalid, "must be the revision of an event").At("continue")
 		}
 	}
 	all, err := h.opts.Store.History(ctx, api.InstanceID(o.Meta.ID))

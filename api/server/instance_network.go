@@ -32,7 +32,7 @@ func (h *handlers) inNetwork(ctx context.Context, m api.Meta, field string, p *a
 	p.Network = api.NetworkID(n.Meta.ID)
 	var bad []error
 	if slices.ContainsFunc(before, func(o api.InstanceNetwork) bool { return o.Network == p.Network }) {
-		bad = append(bad, api.Errorf(api.CodeInvalid, "it has a port in network %s already", n.Meta.Name).At(field+".network"))
+		bad = append(bad, api.Errorf(api.CodeInvalid, "the instance already has a port in network %s", n.Meta.Name).At(field+".network"))
 	}
 	if p.Address4 != "" {
 		bad = append(bad, api.ValidateAddress(field+".address4", p.Address4, n.Spec.Cidr4))
@@ -118,7 +118,7 @@ func (h *handlers) freeAddresses(ctx context.Context, m api.Meta, list []api.Ins
 	for i, p := range list {
 		for field, address := range map[string]string{"address4": p.Address4, "address6": p.Address6} {
 			if by := taken[place{p.Network, address}]; by != "" && address != "" {
-				return api.Errorf(api.CodeInUse, "%s is %s's", address, by).At(fmt.Sprintf("spec.networks[%d].%s", i, field)).
+				return api.Errorf(api.CodeInUse, "address %s is already used by %s", address, by).At(fmt.Sprintf("spec.networks[%d].%s", i, field)).
 					WithHint("choose another, or leave it out")
 			}
 		}
@@ -133,7 +133,7 @@ func (h *handlers) changedNetworks(ctx context.Context, old api.Instance, list [
 		return nil
 	}
 	if old.Assignment.Node != "" && old.Status.Phase != api.InstanceStopped {
-		return api.Errorf(api.CodeState, "instance %s runs: its networks change while it is stopped", old.Meta.Name).At("spec.networks").
+		return api.Errorf(api.CodeState, "cannot change the networks of instance %s: it is not stopped", old.Meta.Name).At("spec.networks").
 			WithHint("basalt instance stop %s", old.Meta.Name)
 	}
 	return h.freeAddresses(ctx, old.Meta, list)
@@ -173,8 +173,8 @@ func (h *handlers) noSnapshots(ctx context.Context, in, root api.Meta) error {
 	list, err := all[api.Snapshot](ctx, h, api.ListQuery{Kind: api.KindSnapshot, Project: in.Project})
 	for _, s := range list {
 		if root.ID != "" && string(s.Spec.Volume) == root.ID {
-			return api.Errorf(api.CodeInUse, "the root volume of instance %s has snapshots: %s", in.Name, s.Meta.Name).
-				WithHint("delete them first: basalt snapshot delete %s", s.Meta.Name)
+			return api.Errorf(api.CodeInUse, "cannot delete instance %s: its root volume has snapshot %s", in.Name, s.Meta.Name).
+				WithHint("delete it first: basalt snapshot delete %s", s.Meta.Name)
 		}
 	}
 	return err

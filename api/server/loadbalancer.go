@@ -71,8 +71,8 @@ func (h *handlers) backends(ctx context.Context, m api.Meta, n api.Network, all 
 func (h *handlers) outside(ctx context.Context, m api.Meta, n api.Network, fip api.FloatingIP, s api.LoadBalancerSpec) (api.LoadBalancerSpec, error) {
 	switch {
 	case fip.Spec.Instance != "":
-		return s, api.Errorf(api.CodeInUse, "floating IP %s reaches an instance", fip.Meta.Name).At("spec.floatingIP").
-			WithHint("take it off first: basalt floating-ip set %s --free", fip.Meta.Name)
+		return s, api.Errorf(api.CodeInUse, "floating IP %s is attached to an instance", fip.Meta.Name).At("spec.floatingIP").
+			WithHint("release it first: basalt floating-ip set %s --free", fip.Meta.Name)
 	case n.Spec.Isolated:
 		return s, api.Errorf(api.CodeInvalid, "network %s is isolated", n.Meta.Name).At("spec.floatingIP")
 	}
@@ -80,7 +80,7 @@ func (h *handlers) outside(ctx context.Context, m api.Meta, n api.Network, fip a
 	others, err := all[api.LoadBalancer](ctx, h, api.ListQuery{Kind: api.KindLoadBalancer, Project: m.Project})
 	for _, o := range others {
 		if o.Spec.FloatingIP == s.FloatingIP && o.Meta.ID != m.ID && o.Spec.Port == s.Port && o.Spec.Protocol == s.Protocol {
-			return s, api.Errorf(api.CodeInUse, "load balancer %s has %s port %d of floating IP %s", o.Meta.Name, s.Protocol, s.Port, fip.Meta.Name).At("spec.floatingIP")
+			return s, api.Errorf(api.CodeInUse, "load balancer %s already uses %s port %d of floating IP %s", o.Meta.Name, s.Protocol, s.Port, fip.Meta.Name).At("spec.floatingIP")
 		}
 	}
 	return s, err

@@ -32,7 +32,7 @@ func (h *handlers) migrationSpec(ctx context.Context, _ api.Meta, old *api.Migra
 // migrationDeleted refuses to forget one that has not ended.
 func (h *handlers) migrationDeleted(_ context.Context, m api.Migration) ([]api.Command, error) {
 	if !m.Assignment.Phase.Ended() {
-		return nil, api.Errorf(api.CodeState, "migration %s goes on", m.Meta.Name).WithHint("abort it first: basalt migration abort %s", m.Meta.Name)
+		return nil, api.Errorf(api.CodeState, "cannot delete migration %s: it has not ended", m.Meta.Name).WithHint("abort it first: basalt migration abort %s", m.Meta.Name)
 	}
 	return nil, nil
 }
@@ -42,12 +42,12 @@ func migratable(in api.Instance, s api.MigrationSpec) error {
 	case in.Meta.DeletedAt != nil:
 		return api.Errorf(api.CodeState, "instance %s is being deleted", in.Meta.Name).At("spec.instance")
 	case in.Spec.Vgpu != nil:
-		return api.Errorf(api.CodeState, "instance %s has a virtual GPU: it does not move while it runs", in.Meta.Name).At("spec.instance").
-			WithHint("drain its node: it is then started elsewhere")
+		return api.Errorf(api.CodeState, "cannot live-migrate instance %s: it has a virtual GPU", in.Meta.Name).At("spec.instance").
+			WithHint("drain its node to restart it on another one")
 	case in.Status.Phase != api.InstanceRunning:
-		return api.Errorf(api.CodeState, "instance %s is not running", in.Meta.Name).At("spec.instance").WithHint("start it first")
+		return api.Errorf(api.CodeState, "cannot live-migrate instance %s: it is not running", in.Meta.Name).At("spec.instance").WithHint("start it first")
 	case s.Target != "" && s.Target == in.Assignment.Node:
-		return api.Errorf(api.CodeInvalid, "instance %s is there already", in.Meta.Name).At("spec.target")
+		return api.Errorf(api.CodeInvalid, "instance %s is already on this node", in.Meta.Name).At("spec.target")
 	}
 	return nil
 }

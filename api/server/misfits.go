@@ -36,7 +36,7 @@ func (m *misfits) look(path string, v any, t reflect.Type) {
 	case v == nil || len(*m) >= maxMisfits || decodesItself(t):
 		return
 	case !fits(v, t):
-		*m = append(*m, api.Errorf(api.CodeInvalid, "%s is not possible here", valueWords(v)).At(path).WithHint("it takes %s", typeWords(t)))
+		*m = append(*m, api.Errorf(api.CodeInvalid, "invalid value: %s", valueWords(v)).At(path).WithHint("want %s", typeWords(t)))
 		return
 	}
 	switch v := v.(type) {
@@ -46,7 +46,7 @@ func (m *misfits) look(path string, v any, t reflect.Type) {
 			if member := memberType(t, name); member != nil {
 				m.look(at, v[name], member)
 			} else if len(*m) < maxMisfits {
-				*m = append(*m, api.Errorf(api.CodeInvalid, "there is no such field").At(at).WithHint("GET /openapi.yaml lists the fields"))
+				*m = append(*m, api.Errorf(api.CodeInvalid, "unknown field").At(at).WithHint("GET /openapi.yaml lists the fields"))
 			}
 		}
 	case []any:

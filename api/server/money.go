@@ -17,7 +17,7 @@ func (h *handlers) seller(ctx context.Context, ref, field string) (api.Object, e
 	case !who(ctx).Owns(o):
 		return o, api.Errorf(api.CodeForbidden, "organization %s is not your customer", o.Meta.Name).At(field)
 	case h.opts.Billing == nil:
-		return o, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return o, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	return o, nil
 }
@@ -29,7 +29,7 @@ func (h *handlers) ExplainInvoiceLine(ctx context.Context, r in[api.ExplainInvoi
 		return nil, err
 	}
 	if h.opts.Billing == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	e, err := h.opts.Billing.ExplainIssued(ctx, inv, r.Params.Line, r.Params.Hour.UTC())
 	if e.Hours == nil {
@@ -92,8 +92,8 @@ func (h *handlers) CreatePayment(ctx context.Context, r in[none, api.Payment]) (
 		return nil, err
 	}
 	if spec.Currency != currency {
-		return nil, api.Errorf(api.CodeInvalid, "organization %s pays in %s, not in %s", org.Meta.Name, currency, spec.Currency).At("spec.currency").
-			WithHint("note what it came to in %s", currency)
+		return nil, api.Errorf(api.CodeInvalid, "organization %s pays in %s, got %s", org.Meta.Name, currency, spec.Currency).At("spec.currency").
+			WithHint("enter the amount in %s", currency)
 	}
 	now := h.opts.Now().UTC()
 	if spec.ReceivedAt.IsZero() {
@@ -123,8 +123,8 @@ func (h *handlers) payment(ctx context.Context, org string, spec api.PaymentSpec
 			return &p, nil
 		}
 	}
-	return nil, api.Errorf(api.CodeExists, "a payment with the reference %q is noted, with another amount or type", spec.Reference).At("spec.reference").
-		WithHint("`basalt payment list` shows it; a correction is a refund with a reference of its own")
+	return nil, api.Errorf(api.CodeExists, "a payment with reference %q already exists, with another amount or type", spec.Reference).At("spec.reference").
+		WithHint("see `basalt payment list`; to correct it, record a refund with its own reference")
 }
 
 // GetLedger answers transactions and balances.
@@ -156,7 +156,7 @@ func (h *handlers) GetInvoicePDF(ctx context.Context, r in[api.GetInvoicePDFPara
 		return nil, err
 	}
 	if h.opts.Billing == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	raw, err := h.opts.Billing.InvoicePDF(ctx, inv)
 	return &file{"application/pdf", raw}, err
@@ -169,7 +169,7 @@ func (h *handlers) GetCreditNotePDF(ctx context.Context, r in[api.GetCreditNoteP
 		return nil, err
 	}
 	if h.opts.Billing == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	raw, err := h.opts.Billing.CreditNotePDF(ctx, n)
 	return &file{"application/pdf", raw}, err

@@ -23,8 +23,8 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network
 	}
 	for _, o := range others {
 		if with := api.Overlap(s, o.Spec); with != "" && o.Meta.ID != m.ID {
-			return s, api.Errorf(api.CodeInvalid, "its addresses overlap those of network %s, %s", o.Meta.Name, with).At("spec.cidr4").
-				WithHint("choose addresses that no network of the project has: basalt network list")
+			return s, api.Errorf(api.CodeInvalid, "addresses overlap those of network %s, %s", o.Meta.Name, with).At("spec.cidr4").
+				WithHint("choose addresses that no network of the project uses: basalt network list")
 		}
 	}
 	if s.Isolated {
@@ -33,8 +33,8 @@ func (h *handlers) networkSpec(ctx context.Context, m api.Meta, old *api.Network
 	outside, err := all[api.ExternalNetwork](ctx, h, api.ListQuery{Kind: api.KindExternalNetwork})
 	for _, o := range outside {
 		if with := api.Overlap(s, api.NetworkSpec{Cidr4: o.Spec.Cidr4, Cidr6: o.Spec.Cidr6}); with != "" {
-			return s, api.Errorf(api.CodeInvalid, "its addresses overlap those of external network %s, %s", o.Meta.Name, with).At("spec.cidr4").
-				WithHint("what lies outside could not be reached: choose others, or make it isolated")
+			return s, api.Errorf(api.CodeInvalid, "addresses overlap those of external network %s, %s", o.Meta.Name, with).At("spec.cidr4").
+				WithHint("hosts there could not be reached: choose other addresses, or make the network isolated")
 		}
 	}
 	return s, err

@@ -19,7 +19,7 @@ func (h *handlers) GetNodeLeaks(ctx context.Context, r in[none, none]) (*api.Lea
 		return nil, err
 	}
 	if h.opts.Runtime == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "nodes cannot be looked at from this server")
+		return nil, api.Errorf(api.CodeUnavailable, "node state is not available on this server")
 	}
 	all, err := h.opts.Runtime.Leaks(ctx, api.NodeID(o.Meta.ID))
 	if all == nil {
@@ -49,10 +49,10 @@ func (h *handlers) DeleteNode(ctx context.Context, r in[api.DeleteNodeParams, no
 		n, err = put[api.Node](ctx, h, o, o.Meta, n.Spec, nil)
 		return &n, err
 	case !r.Params.Force && len(on) > 0 && n.Assignment.State == api.NodeLost:
-		return nil, api.Errorf(api.CodeInUse, "instances wait for node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
-			WithHint("their disks lie on it and are lost with it: delete them, or remove the node with --force")
+		return nil, api.Errorf(api.CodeInUse, "cannot remove node %s: instances wait for it: %s", n.Meta.Name, strings.Join(on, ", ")).
+			WithHint("their disks are on it and are lost with it: delete the instances, or remove the node with --force")
 	case !r.Params.Force && len(on) > 0:
-		return nil, api.Errorf(api.CodeInUse, "instances are on node %s: %s", n.Meta.Name, strings.Join(on, ", ")).
+		return nil, api.Errorf(api.CodeInUse, "cannot remove node %s: instances are on it: %s", n.Meta.Name, strings.Join(on, ", ")).
 			WithHint("basalt node drain %s; or, if it is certainly switched off, --force", n.Meta.Name)
 	}
 	n, err = remove[api.Node](ctx, h, api.KindNode, n.Meta.ID)

@@ -51,7 +51,7 @@ func (h *handlers) assigned(ctx context.Context, old api.Organization, s api.Org
 		return s, err
 	}
 	if used.Mark.Quantity > 0 {
-		return s, api.Errorf(api.CodeInvalid, "organization %s has used what is charged in %s, and the price book is in %s", old.Meta.Name, was, is).
+		return s, api.Errorf(api.CodeInvalid, "organization %s has usage charged in %s, but the price book is in %s", old.Meta.Name, was, is).
 			At("spec.priceBook").WithHint("choose a price book in %s", was)
 	}
 	return api.NewAssignment(s), nil
@@ -84,7 +84,7 @@ func (h *handlers) offers(ctx context.Context, old, refs []api.PriceBookID) ([]a
 		return old, nil
 	}
 	if who(ctx).Role != api.RoleOperator {
-		return nil, api.Errorf(api.CodeForbidden, "operators say which price books a reseller offers").At("spec.offers").WithHint("leave it as it was")
+		return nil, api.Errorf(api.CodeForbidden, "only an operator may change the price books that a reseller offers").At("spec.offers").WithHint("leave it unchanged")
 	}
 	var out []api.PriceBookID
 	var bad []error
@@ -183,8 +183,8 @@ func (h *handlers) charged(ctx context.Context, org api.Organization) (*api.UseM
 		return nil, err
 	}
 	if u.Micros > 0 {
-		return nil, api.Errorf(api.CodeInUse, "organization %s has used what no invoice charges yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
-			At("spec.billing").WithHint("it is invoiced after the end of the month; until then it stays, and so do the terms by which it pays")
+		return nil, api.Errorf(api.CodeInUse, "organization %s has usage that is not invoiced yet: %d.%06d %s", org.Meta.Name, u.Micros/1e6, u.Micros%1e6, u.Currency).
+			At("spec.billing").WithHint("it is invoiced after the end of the month; until then the organization cannot be deleted, nor its billing terms changed")
 	}
 	return &u.Mark, nil
 }

@@ -27,7 +27,7 @@ func (k resource[T, S]) patch(ctx context.Context, h *handlers, ref string, body
 		return nil, err
 	}
 	if _, ok := patch.(map[string]any); !ok {
-		return nil, api.Errorf(api.CodeInvalid, "a patch is a JSON object").WithHint(`as {"spec": {"vcpus": 4}}`)
+		return nil, api.Errorf(api.CodeInvalid, "patch must be a JSON object").WithHint(`as {"spec": {"vcpus": 4}}`)
 	}
 	for i := 1; ; i++ {
 		out, err := k.patchOnce(ctx, h, ref, patch)
@@ -69,7 +69,7 @@ func (k resource[T, S]) patchOnce(ctx context.Context, h *handlers, ref string, 
 // document is a JSON value of any form, with its numbers as they were written.
 func document(raw []byte) (v any, err error) {
 	if depth(raw) > maxDepth {
-		return nil, api.Errorf(api.CodeInvalid, "the JSON is nested deeper than %d", maxDepth)
+		return nil, api.Errorf(api.CodeInvalid, "invalid JSON: nested more than %d levels deep", maxDepth)
 	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -77,7 +77,7 @@ func document(raw []byte) (v any, err error) {
 		return nil, badJSON(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, api.Errorf(api.CodeInvalid, "the JSON is broken at byte %d: there is more than one value", dec.InputOffset())
+		return nil, api.Errorf(api.CodeInvalid, "invalid JSON at byte %d: more than one value", dec.InputOffset())
 	}
 	return v, nil
 }

@@ -53,8 +53,8 @@ func (h *handlers) paidByName(ctx context.Context, o api.PriceBook) error {
 		return by == ""
 	})
 	if err == nil && by != "" {
-		err = api.Errorf(api.CodeInUse, "organization %s, which names no price book, pays by the one named %s", by, api.DefaultPriceBook).
-			WithHint("change its prices instead: what was used before keeps its price")
+		err = api.Errorf(api.CodeInUse, "organization %s has no price book of its own and pays by price book %s", by, api.DefaultPriceBook).
+			WithHint("change its prices instead: past usage keeps its price")
 	}
 	return err
 }
@@ -73,9 +73,9 @@ func (h *handlers) SimulatePriceBook(ctx context.Context, r in[api.SimulatePrice
 	}
 	switch {
 	case h.opts.Billing == nil:
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	case !r.Params.From.Before(r.Params.To) || r.Params.To.Sub(r.Params.From) > maxSimulated:
-		return nil, api.Errorf(api.CodeInvalid, "from %s to %s is no period to simulate", r.Params.From, r.Params.To).At("to").WithHint("after from, and at most two years")
+		return nil, api.Errorf(api.CodeInvalid, "cannot simulate the period from %s to %s", r.Params.From, r.Params.To).At("to").WithHint("must be after from, and at most two years later")
 	}
 	s, err := h.opts.Billing.Simulate(ctx, book, org, r.Params.From.UTC(), r.Params.To.UTC())
 	return &s, err

@@ -58,7 +58,7 @@ func (h *handlers) parent(ctx context.Context, ref string) (api.OrganizationID, 
 	case err != nil:
 		return "", at(err, "spec.parent")
 	case o.Meta.Organization != "":
-		return "", api.Errorf(api.CodeInvalid, "organization %s is a reseller's customer: it has no customers of its own", o.Meta.Name).At("spec.parent")
+		return "", api.Errorf(api.CodeInvalid, "organization %s is a reseller's customer and cannot have customers", o.Meta.Name).At("spec.parent")
 	}
 	return api.OrganizationID(o.Meta.ID), nil
 }
@@ -79,12 +79,12 @@ func (h *handlers) active(ctx context.Context, organization string) error {
 			return err
 		}
 		if r := org.Spec.Restricted; r != nil {
-			return api.Errorf(api.CodeForbidden, "organization %s makes and starts nothing new: %s", o.Meta.Name, r.Reason).
-				WithHint("what runs goes on; `basalt wallet` says what is owed")
+			return api.Errorf(api.CodeForbidden, "organization %s cannot create or start anything: %s", o.Meta.Name, r.Reason).
+				WithHint("running instances are not affected; `basalt wallet` shows what is owed")
 		}
 		if s := org.Spec.Suspended; s != nil {
 			return api.Errorf(api.CodeForbidden, "organization %s is suspended: %s", o.Meta.Name, orNone(s.Reason)).
-				WithHint("it may read, stop and delete; ask whoever you pay")
+				WithHint("it may still read, stop and delete; ask your provider")
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (h *handlers) suspension(ctx context.Context, old, s *api.OrganizationSuspe
 	case old != nil && s != nil && s.Reason == old.Reason:
 		return old, nil
 	case old != nil && old.By != by && by != api.RoleOperator:
-		return nil, api.Errorf(api.CodeForbidden, "an operator has suspended it, and only an operator resumes it").At("spec.suspended")
+		return nil, api.Errorf(api.CodeForbidden, "suspended by an operator: only an operator may resume it").At("spec.suspended")
 	case s == nil:
 		return nil, nil
 	}

@@ -11,7 +11,7 @@ import (
 // the reseller's own.
 func (h *handlers) GetRevenue(ctx context.Context, r in[api.GetRevenueParams, none]) (*api.RevenuePage, error) {
 	if h.opts.Billing == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	p, me := r.Params, who(ctx)
 	q := api.RevenueQuery{From: p.From.UTC(), To: p.To.UTC(), By: cmp.Or(p.By, api.RevenueByMonth), Limit: cmp.Or(p.Limit, 1000), Continue: p.Continue}

@@ -135,7 +135,7 @@ func read[P, B any](c echo.Context) (in[P, B], error) {
 	if c.Request().URL.RawPath != "" { // the router has it as it was sent
 		id, err := url.PathUnescape(r.ID)
 		if err != nil {
-			return r, api.Errorf(api.CodeInvalid, "parameter id has the wrong form").At("id")
+			return r, api.Errorf(api.CodeInvalid, "parameter id has an invalid value").At("id")
 		}
 		r.ID = id
 	}
@@ -175,12 +175,12 @@ func readParameters(r *http.Request, into reflect.Value) error {
 		}
 		if len(values) == 0 {
 			if !optional {
-				return api.Errorf(api.CodeInvalid, "parameter %s is needed", name).At(name)
+				return api.Errorf(api.CodeInvalid, "parameter %s is required", name).At(name)
 			}
 			continue
 		}
 		if err := setAll(into.Field(i), values); err != nil {
-			return api.Errorf(api.CodeInvalid, "parameter %s has the wrong form", name).At(name)
+			return api.Errorf(api.CodeInvalid, "parameter %s has an invalid value", name).At(name)
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func setAll(v reflect.Value, values []string) error {
 		}
 		return nil
 	case len(values) > 1:
-		return fmt.Errorf("%d values", len(values))
+		return fmt.Errorf("got %d values, want one", len(values))
 	}
 	return setOne(v, values[0])
 }
@@ -227,7 +227,7 @@ func setOne(v reflect.Value, text string) error {
 		}
 		v.SetBool(b)
 	default:
-		return fmt.Errorf("parameters of type %v are not read", v.Type())
+		return fmt.Errorf("unsupported parameter type %v", v.Type())
 	}
 	return nil
 }

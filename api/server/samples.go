@@ -30,7 +30,7 @@ const maxStep = 86400
 
 func (h *handlers) samples(ctx context.Context, kind api.Kind, ref string, from time.Time, step int64) (api.Samples, error) {
 	if step < 0 || step > maxStep {
-		return api.Samples{}, api.Errorf(api.CodeInvalid, "5 to %d seconds", maxStep).At("step")
+		return api.Samples{}, api.Errorf(api.CodeInvalid, "must be between 5 and %d seconds", maxStep).At("step")
 	}
 	o, err := h.find(ctx, kind, ref, "", "")
 	if err != nil {
@@ -56,5 +56,5 @@ func (h *handlers) ListGPUTenants(ctx context.Context, r in[none, none]) (*api.G
 }
 
 func unmeasured() error {
-	return api.Errorf(api.CodeUnavailable, "nodes cannot be asked from this server")
+	return api.Errorf(api.CodeUnavailable, "metrics are not available on this server")
 }

@@ -44,7 +44,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 	case len(found) == 0:
 		return o, notFound(kind, ref)
 	case len(found) > 1:
-		return o, api.Errorf(api.CodeInvalid, "more than one %s is called %s", kind, ref).WithHint("use its id, or name its project")
+		return o, api.Errorf(api.CodeInvalid, "more than one %s is named %s", kind, ref).WithHint("use its ID, or name its project")
 	}
 	return found[0], nil
 }
@@ -53,7 +53,7 @@ func (h *handlers) find(ctx context.Context, kind api.Kind, ref, organization, p
 func (h *handlers) own(ctx context.Context, kind api.Kind, ref string) (api.Object, error) {
 	o, err := h.find(ctx, kind, ref, "", "")
 	if err == nil && !who(ctx).Owns(o) {
-		err = api.Errorf(api.CodeForbidden, "%s %s is not yours to change", kind, ref)
+		err = api.Errorf(api.CodeForbidden, "you may not change %s %s", kind, ref)
 	}
 	if revision := expected(ctx); err == nil && revision != api.AnyRevision && revision != o.Meta.Revision {
 		err = api.Errorf(api.CodeConflict, "%s %s is at revision %d, want %d", kind, ref, o.Meta.Revision, revision)
@@ -136,9 +136,9 @@ func (h *handlers) place(ctx context.Context, kind api.Kind, m api.Meta) (api.Me
 	switch {
 	case of.ScopeVaries:
 	case of.Scope == api.OfOrganization && out.Organization == "":
-		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to an organization", kind).At("meta.organization").WithHint("give the organization's name or id; the CLI takes --organization")
+		return out, api.Errorf(api.CodeInvalid, "%s requires an organization", kind).At("meta.organization").WithHint("give the organization's name or ID; the CLI takes --organization")
 	case of.Scope == api.OfProject && out.Project == "" && (kind != api.KindImage || me.Role != api.RoleOperator):
-		return out, api.Errorf(api.CodeInvalid, "%s: it belongs to a project", kind).At("meta.project").WithHint("give the project's name or id; the CLI takes --project")
+		return out, api.Errorf(api.CodeInvalid, "%s requires a project", kind).At("meta.project").WithHint("give the project's name or ID; the CLI takes --project")
 	}
 	return out, named
 }
@@ -168,9 +168,9 @@ func claimsOf(ctx context.Context, kind api.Kind, was, name string) []string {
 func noScope(of api.KindInfo, m api.Meta) error {
 	switch {
 	case m.Project != "":
-		return api.Errorf(api.CodeInvalid, "%s: it belongs to no project", of.Kind).At("meta.project").WithHint("leave it out")
+		return api.Errorf(api.CodeInvalid, "%s does not belong to a project", of.Kind).At("meta.project").WithHint("omit it")
 	case m.Organization != "" && of.Scope == api.OfCluster:
-		return api.Errorf(api.CodeInvalid, "%s: it belongs to no organization", of.Kind).At("meta.organization").WithHint("leave it out")
+		return api.Errorf(api.CodeInvalid, "%s does not belong to an organization", of.Kind).At("meta.organization").WithHint("omit it")
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (h *handlers) sameScope(ctx context.Context, old, m api.Meta) error {
 		if o, err := h.find(ctx, kind, ref, org, ""); err == nil && o.Meta.ID == id {
 			return nil
 		}
-		return api.Errorf(api.CodeInvalid, "an object does not move").At(field).WithHint("leave it as it was")
+		return api.Errorf(api.CodeInvalid, "cannot change: an object stays in its organization and project").At(field).WithHint("leave it unchanged")
 	}
 	if err := check(api.KindOrganization, m.Organization, old.Organization, "", "meta.organization"); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (h *handlers) ListServices(ctx context.Context, r in[api.ListServicesParams
 func (h *handlers) servicesPage(ctx context.Context, installation, name string, limit int, after string) (page[api.Service], error) {
 	out := page[api.Service]{}
 	if limit < 1 || limit > maxLimit {
-		return out, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+		return out, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
 	}
 	if installation != "" {
 		if err := api.ValidateInstallation(installation); err != nil {
@@ -212,7 +212,7 @@ func (h *handlers) suspended(ctx context.Context, ref string, how *api.Organizat
 			return s, err
 		}
 		if s.Spec.TerminatedAt != nil {
-			return s, api.Errorf(api.CodeState, "service %s has ended", s.Meta.Name).WithHint("make it again first")
+			return s, api.Errorf(api.CodeState, "service %s has ended", s.Meta.Name).WithHint("create it again first")
 		}
 		org, err := h.organizationOf(ctx, s)
 		if err != nil {

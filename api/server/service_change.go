@@ -97,7 +97,7 @@ func (h *handlers) changedMachine(ctx context.Context, old api.Service, want api
 	case err != nil:
 		return contents{}, want, err
 	case o.Meta.DeletedAt != nil:
-		return contents{}, want, api.Errorf(api.CodeState, "the machine is being deleted").WithHint("try again in a minute: a new one is made then")
+		return contents{}, want, api.Errorf(api.CodeState, "the machine is being deleted").WithHint("try again in a minute: a new one is created then")
 	}
 	in, err := api.Decode[api.Instance](o)
 	if err != nil {
@@ -141,8 +141,8 @@ func (h *handlers) grown(ctx context.Context, in api.Instance, asked, flavors in
 		}
 		switch size := v.Spec.SizeBytes; {
 		case asked != 0 && asked < size && asked != in.Spec.RootBytes:
-			return nil, 0, api.Errorf(api.CodeInvalid, "the root volume has %d bytes, and a volume does not shrink", size).At("spec.machine.rootBytes").
-				WithHint("ask for that much or more")
+			return nil, 0, api.Errorf(api.CodeInvalid, "root volume has %d bytes and cannot shrink", size).At("spec.machine.rootBytes").
+				WithHint("request at least that size")
 		case cmp.Or(asked, flavors) <= size:
 			return nil, size, nil
 		}
@@ -184,7 +184,7 @@ func (h *handlers) withinPlan(ctx context.Context, org api.Meta, plan api.Amount
 	for name, limit := range plan {
 		if will[name] > limit {
 			return api.Errorf(api.CodeQuota, "%s quota of the plan exceeded: %s of %s would be used", api.QuotaNoun(name), api.QuotaText(name, will[name]), api.QuotaText(name, limit)).At("spec.quota." + name).
-				WithHint("something has to be deleted first, or take a larger plan")
+				WithHint("delete something first, or choose a larger plan")
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func serviceStatus(s api.ServiceSpec, machine *api.Instance) api.ServiceStatus {
 	case s.Type == api.ServiceIsAccount:
 		return api.ServiceStatus{Phase: api.ServiceActive}
 	case machine == nil:
-		return api.ServiceStatus{Phase: api.ServiceNoMachine, Reason: "its machine was deleted: the same order again makes a new one"}
+		return api.ServiceStatus{Phase: api.ServiceNoMachine, Reason: "its machine was deleted: repeat the order to create a new one"}
 	case machine.Meta.DeletedAt != nil:
 		return api.ServiceStatus{Phase: api.ServiceNoMachine, Reason: "its machine is being deleted"}
 	}
@@ -109,5 +109,5 @@ func (h *handlers) notYet(ctx context.Context, in api.Instance) (string, error) 
 	if a.Vcpus == f.Spec.Vcpus && a.MemoryBytes == f.Spec.MemoryBytes && a.VgpuVramBytes == vram && a.VgpuSharePercent == share && a.VgpuTier == tier {
 		return "", nil
 	}
-	return fmt.Sprintf("%s counts once the machine is stopped and started", f.Meta.Name), nil
+	return fmt.Sprintf("%s takes effect after the machine is stopped and started", f.Meta.Name), nil
 }

@@ -22,7 +22,7 @@ const maxCarry = 72 * time.Hour
 func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsageParams, none]) (*api.ServiceUsagePage, error) {
 	q, now := r.Params, h.opts.Now()
 	if h.opts.Billing == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server does no billing")
+		return nil, api.Errorf(api.CodeUnavailable, "billing is not available on this server")
 	}
 	if err := api.ValidateInstallation(q.Installation); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (h *handlers) ListServiceUsage(ctx context.Context, r in[api.ListServiceUsa
 	}
 	carry := time.Duration(q.CarryHours) * time.Hour
 	if carry < 0 || carry > maxCarry {
-		return nil, api.Errorf(api.CodeInvalid, "%d hours cannot be carried over", q.CarryHours).At("carryHours").WithHint("0 to %d", maxCarry/time.Hour)
+		return nil, api.Errorf(api.CodeInvalid, "%d hours cannot be carried over", q.CarryHours).At("carryHours").WithHint("must be between 0 and %d", maxCarry/time.Hour)
 	}
 	useFrom, useTo := from.Add(-carry), to.Add(-carry)
 	var p page[api.Service]
@@ -95,12 +95,12 @@ func monthIn(month, zone string, now time.Time) (from, to time.Time, err error) 
 	}
 	where, err := time.LoadLocation(zone)
 	if err != nil {
-		return from, to, api.Errorf(api.CodeInvalid, "there is no such time zone").At("timeZone").WithHint("an IANA name, as Europe/Berlin")
+		return from, to, api.Errorf(api.CodeInvalid, "unknown time zone").At("timeZone").WithHint("use an IANA name, e.g. Europe/Berlin")
 	}
 	at := now.In(where)
 	if month != "" {
 		if at, err = time.ParseInLocation("2006-01", month, where); err != nil || at.Year() < 1970 || at.Year() > 2200 {
-			return from, to, api.Errorf(api.CodeInvalid, "%q is no month", month).At("month").WithHint("as 2026-11")
+			return from, to, api.Errorf(api.CodeInvalid, "%q is not a month", month).At("month").WithHint("e.g. 2026-11")
 		}
 	}
 	first := func(m time.Month) time.Time { return time.Date(at.Year(), m, 1, 0, 0, 0, 0, where).UTC() }

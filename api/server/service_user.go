@@ -49,7 +49,7 @@ func (h *handlers) granted(ctx context.Context, seller, installation string, s a
 	}
 	others := func(g api.Grant) bool { return g.Role == api.RoleOperator || g.Role == api.RoleReseller }
 	if u.Meta.Organization != seller || u.Meta.Labels[soldBy] != installation || slices.ContainsFunc(u.Spec.Grants, others) {
-		return "", nil, api.Errorf(api.CodeExists, "somebody else logs in as %s", s.Email).At("spec.email").WithHint("give another e-mail address")
+		return "", nil, api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", s.Email).At("spec.email").WithHint("use another e-mail address")
 	}
 	if slices.Contains(u.Spec.Grants, g) {
 		return api.UserID(u.Meta.ID), nil, nil
@@ -125,7 +125,7 @@ func (h *handlers) userOf(ctx context.Context, ref string) (api.Service, api.Use
 	}
 	o, err := h.opts.Store.Get(ctx, api.KindUser, string(s.Spec.User))
 	if s.Spec.TerminatedAt != nil || api.CodeOf(err) == api.CodeNotFound && err != nil {
-		return s, api.User{}, api.Errorf(api.CodeState, "service %s has no user", s.Meta.Name).WithHint("it may have ended; else make it again: PUT /v1/services/…")
+		return s, api.User{}, api.Errorf(api.CodeState, "service %s has no user", s.Meta.Name).WithHint("it may have ended; otherwise create it again: PUT /v1/services/…")
 	}
 	if err != nil {
 		return s, api.User{}, err

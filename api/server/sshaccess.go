@@ -61,7 +61,7 @@ func (s *Server) sshInstance(ctx context.Context, a SSHAccess, project, instance
 			continue
 		}
 		if may := auth.Rights["ExecInInstance"]; !may.Has(g.Role) {
-			refused = api.Errorf(api.CodeForbidden, "the role %s may not do this", g.Role).WithHint("it takes role %s", may.Words())
+			refused = api.Errorf(api.CodeForbidden, "role %s may not perform this operation", g.Role).WithHint("requires role %s", may.Words())
 			continue
 		}
 		if err := s.auth.SSHFactor(ctx, a.User, g, "ExecInInstance"); err != nil {
@@ -107,7 +107,7 @@ func (a SSHAccess) reachable() error {
 	case in.Status.Phase != api.InstanceRunning || in.Assignment.Node == "":
 		return api.Errorf(api.CodeState, "instance %s is not running: it is %s", in.Meta.Name, api.InstancePhaseOf(in))
 	case len(in.Assignment.Ports) == 0:
-		return api.Errorf(api.CodeState, "instance %s is in no network", in.Meta.Name)
+		return api.Errorf(api.CodeState, "instance %s is not in any network", in.Meta.Name)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // TraceNetwork says where a packet goes.
 func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams, none]) (*api.NetworkTrace, error) {
 	if h.opts.Tracer == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this cluster has no networks: basaltd runs without --network ovn")
+		return nil, api.Errorf(api.CodeUnavailable, "networks are not available: basaltd runs without --network ovn")
 	}
 	q := api.TraceQuestion{Packet: r.Params.Packet}
 	var err error
@@ -38,7 +38,7 @@ func (h *handlers) TraceNetwork(ctx context.Context, r in[api.TraceNetworkParams
 			}
 		}
 		if q.Project == "" {
-			return nil, api.Errorf(api.CodeInvalid, "whose network?").At("project").WithHint("name a project")
+			return nil, api.Errorf(api.CodeInvalid, "a project is required").At("project").WithHint("name a project")
 		}
 	}
 	t, err := h.opts.Tracer.Trace(ctx, q)

@@ -31,7 +31,7 @@ func (b sentBody) Read(p []byte) (int, error) {
 	case err == nil, errors.Is(err, io.EOF), errors.As(err, &tooLarge):
 		return n, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, api.Errorf(api.CodeInvalid, "the request's body did not come within %v", requestTime).WithHint("try again")
+		return n, api.Errorf(api.CodeInvalid, "request body was not received within %v", requestTime).WithHint("try again")
 	}
-	return n, api.Errorf(api.CodeInvalid, "the request's body is malformed, or ends before its end").WithHint("its length or its chunks are not what they say")
+	return n, api.Errorf(api.CodeInvalid, "request body is malformed or incomplete").WithHint("its length or chunks do not match what was declared")
 }

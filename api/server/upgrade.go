@@ -18,7 +18,7 @@ type Packages interface {
 func (h *handlers) upgradeSpec(_ context.Context, m api.Meta, old *api.Upgrade, s api.UpgradeSpec) (api.UpgradeSpec, error) {
 	switch {
 	case old != nil && m.Name != old.Meta.Name:
-		return s, api.Errorf(api.CodeInvalid, "there is one upgrade, called %s", api.UpgradeName).At("meta.name")
+		return s, api.Errorf(api.CodeInvalid, "must be %s: there is only one upgrade", api.UpgradeName).At("meta.name")
 	case old != nil:
 		return s, api.ChangeUpgrade(old.Spec, s)
 	case h.opts.Packages == nil:
@@ -38,7 +38,7 @@ func (h *handlers) DeleteUpgrade(ctx context.Context, r in[none, none]) (*api.Up
 		return nil, err
 	}
 	if old.Status.Phase == api.UpgradeRunning || old.Unfinished() {
-		return nil, api.Errorf(api.CodeState, "the upgrade to %s is under way", old.Spec.Version).
+		return nil, api.Errorf(api.CodeState, "cannot delete the upgrade to %s: it is not finished", old.Spec.Version).
 			WithHint("basalt cluster upgrade --pause, and wait until no node is half-way")
 	}
 	// As it was when it was looked at: the leader may begin a node now.
@@ -58,7 +58,7 @@ func (h *handlers) PutUpgradePackage(ctx context.Context, r in[none, stream]) (*
 		return nil, noCluster()
 	}
 	if !api.IsSHA256(r.ID) {
-		return nil, api.Errorf(api.CodeInvalid, "the id of a package is its SHA-256 sum").At("id").WithHint("64 hexadecimal digits, in lower case")
+		return nil, api.Errorf(api.CodeInvalid, "package ID must be a SHA-256 sum").At("id").WithHint("64 lower-case hexadecimal digits")
 	}
 	return &nothing{}, h.opts.Packages.Put(ctx, r.ID, r.Body, auth.Request(ctx).ContentLength)
 }

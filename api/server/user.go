@@ -13,7 +13,7 @@ import (
 // more than it has, and the credentials stay the server's.
 func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *api.UserCredentials) (api.UserSpec, error) {
 	if s.Credentials != nil {
-		return s, api.Errorf(api.CodeInvalid, "the server makes them").At("spec.credentials").WithHint("leave them out")
+		return s, api.Errorf(api.CodeInvalid, "must be empty: the server generates credentials").At("spec.credentials").WithHint("omit them")
 	}
 	s.Credentials = credentials
 	s.Grants = slices.Clone(s.Grants)
@@ -28,9 +28,9 @@ func (h *handlers) userSpec(ctx context.Context, s api.UserSpec, credentials *ap
 		switch {
 		case err != nil:
 		case !who(ctx).Grants(g.Role, g.Organization, g.Project) && auth.RoleBits[g.Role] != 0:
-			return s, api.Errorf(api.CodeForbidden, "role %s gives nobody role %s there", who(ctx).Role, g.Role).At(at + "role")
+			return s, api.Errorf(api.CodeForbidden, "role %s may not grant role %s in this scope", who(ctx).Role, g.Role).At(at + "role")
 		case g.Role == api.RoleReseller && h.parentOf(ctx, g.Organization) != "":
-			err = api.Errorf(api.CodeInvalid, "a reseller's customer is no reseller").At(at + "role").WithHint("role admin is an organization's")
+			err = api.Errorf(api.CodeInvalid, "a reseller's customer cannot be a reseller").At(at + "role").WithHint("use role admin for an organization")
 		}
 		bad = append(bad, err)
 	}
@@ -72,7 +72,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 		return nil, placeErr
 	}
 	if !who(ctx).Reaches(m.Organization, "") {
-		return nil, api.Errorf(api.CodeForbidden, "a user belongs to an organization that you manage").At("meta.organization")
+		return nil, api.Errorf(api.CodeForbidden, "you may not manage users of this organization").At("meta.organization")
 	}
 	id, credentials := newID(api.KindUser), &api.UserCredentials{}
 	link := auth.NewPasswordLink(id, credentials, h.opts.Now())
@@ -82,7 +82,7 @@ func (h *handlers) CreateUser(ctx context.Context, r in[none, api.User]) (*api.U
 	}
 	u, err := create[api.User](ctx, h, api.KindUser, id, m, spec, "")
 	if api.CodeOf(err) == api.CodeConflict && err != nil {
-		err = api.Errorf(api.CodeExists, "somebody logs in as %s already", m.Name).At("meta.name")
+		err = api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", m.Name).At("meta.name")
 	}
 	u.Link = &link
 	return &u, err

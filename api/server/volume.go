@@ -39,7 +39,7 @@ func (h *handlers) fromImage(ctx context.Context, m api.Meta, s api.VolumeSpec) 
 	if least := image.Status.VirtualBytes; s.SizeBytes == 0 {
 		s.SizeBytes = least
 	} else if s.SizeBytes < least {
-		return s, api.Errorf(api.CodeInvalid, "%d bytes are less than image %s has: %d", s.SizeBytes, image.Meta.Name, least).At("spec.sizeBytes")
+		return s, api.Errorf(api.CodeInvalid, "size of %d bytes is too small for image %s: want at least %d bytes", s.SizeBytes, image.Meta.Name, least).At("spec.sizeBytes")
 	}
 	return s, nil
 }
@@ -63,10 +63,10 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 		}
 		switch {
 		case s.Encrypted && !from.Spec.Encrypted:
-			return s, api.Errorf(api.CodeInvalid, "volume %s is not encrypted, nor is what is made from its snapshots", from.Meta.Name).At("spec.encrypted").
-				WithHint("make an empty encrypted volume and copy")
+			return s, api.Errorf(api.CodeInvalid, "volume %s is not encrypted, so volumes from its snapshots cannot be encrypted", from.Meta.Name).At("spec.encrypted").
+				WithHint("create an empty encrypted volume and copy the data")
 		case s.Pool != "" && s.Pool != snap.Assignment.Pool:
-			return s, api.Errorf(api.CodeInvalid, "the snapshot lies in pool %s", snap.Assignment.Pool).At("spec.pool").WithHint("leave it out")
+			return s, api.Errorf(api.CodeInvalid, "the snapshot is in pool %s", snap.Assignment.Pool).At("spec.pool").WithHint("omit it")
 		}
 		s.Snapshot, s.Pool, least = api.SnapshotID(snap.Meta.ID), snap.Assignment.Pool, snap.Status.SizeBytes
 		s.Encrypted, s.WrappedKey = from.Spec.Encrypted, from.Spec.WrappedKey
@@ -84,7 +84,7 @@ func (h *handlers) madeFrom(ctx context.Context, m api.Meta, s api.VolumeSpec) (
 		s.SizeBytes = least
 	}
 	if s.SizeBytes < least {
-		return s, api.Errorf(api.CodeInvalid, "%d bytes are less than what it is made from has: %d", s.SizeBytes, least).At("spec.sizeBytes")
+		return s, api.Errorf(api.CodeInvalid, "size of %d bytes is smaller than its source: want at least %d bytes", s.SizeBytes, least).At("spec.sizeBytes")
 	}
 	return s, nil
 }
@@ -96,7 +96,7 @@ func (h *handlers) withKey(ctx context.Context, s api.VolumeSpec) (api.VolumeSpe
 		return s, nil
 	}
 	if h.opts.NewVolumeKey == nil {
-		return s, api.Errorf(api.CodeUnavailable, "this cluster has no key to encrypt volumes with").At("spec.encrypted")
+		return s, api.Errorf(api.CodeUnavailable, "volume encryption is not available: the cluster has no key").At("spec.encrypted")
 	}
 	var err error
 	s.WrappedKey, err = h.opts.NewVolumeKey(ctx)
@@ -108,7 +108,7 @@ func (h *handlers) withKey(ctx context.Context, s api.VolumeSpec) (api.VolumeSpe
 func (h *handlers) changedVolume(ctx context.Context, old api.Volume, s api.VolumeSpec) error {
 	open := old.Status.Attached
 	if s.Instance != "" && s.Instance != old.Spec.Instance && open != "" && open != s.Instance {
-		return api.Errorf(api.CodeInUse, "volume %s is still being taken off its last instance", old.Meta.Name).At("spec.instance").
+		return api.Errorf(api.CodeInUse, "volume %s is still being detached from its previous instance", old.Meta.Name).At("spec.instance").
 			WithHint("wait until it is: basalt volume get %s", old.Meta.Name)
 	}
 	r := s.Rollback
@@ -120,12 +120,12 @@ func (h *handlers) changedVolume(ctx context.Context, old api.Volume, s api.Volu
 	case err != nil:
 		return err
 	case string(snap.Spec.Volume) != old.Meta.ID:
-		return api.Errorf(api.CodeInvalid, "snapshot %s is of another volume", snap.Meta.Name).At("spec.rollback.snapshot").WithHint("basalt snapshot list")
+		return api.Errorf(api.CodeInvalid, "snapshot %s belongs to another volume", snap.Meta.Name).At("spec.rollback.snapshot").WithHint("basalt snapshot list")
 	case snap.Status.Phase != api.SnapshotReady:
 		return api.Errorf(api.CodeState, "snapshot %s is not ready", snap.Meta.Name).At("spec.rollback.snapshot")
 	case open != "":
-		return api.Errorf(api.CodeInUse, "volume %s is open in an instance", old.Meta.Name).At("spec.rollback").
-			WithHint("stop the instance, or take the volume off")
+		return api.Errorf(api.CodeInUse, "cannot roll back volume %s: it is in use by an instance", old.Meta.Name).At("spec.rollback").
+			WithHint("stop the instance, or detach the volume")
 	}
 	r.Snapshot = api.SnapshotID(snap.Meta.ID)
 	return nil
@@ -133,13 +133,13 @@ func (h *handlers) changedVolume(ctx context.Context, old api.Volume, s api.Volu
 
 func (h *handlers) newVolumeSpec(ctx context.Context, m api.Meta, s api.VolumeSpec) (api.VolumeSpec, error) {
 	if s.Root {
-		return s, api.Errorf(api.CodeInvalid, "a root volume is made with its instance").At("spec.root").WithHint("make an instance")
+		return s, api.Errorf(api.CodeInvalid, "a root volume is created with its instance").At("spec.root").WithHint("create an instance")
 	}
 	if s.WrappedKey != "" {
-		return s, api.Errorf(api.CodeInvalid, "the cluster makes the key").At("spec.wrappedKey").WithHint("leave it out")
+		return s, api.Errorf(api.CodeInvalid, "must be empty: the cluster generates the key").At("spec.wrappedKey").WithHint("omit it")
 	}
 	if s.Rollback != nil {
-		return s, api.Errorf(api.CodeInvalid, "a new volume has no snapshots").At("spec.rollback")
+		return s, api.Errorf(api.CodeInvalid, "a new volume has no snapshot to roll back to").At("spec.rollback")
 	}
 	invalid := api.ValidateVolume(s)
 	s, sourceErr := h.madeFrom(ctx, m, s)

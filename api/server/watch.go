@@ -22,14 +22,14 @@ const sendTime = 30 * time.Second
 // Watch streams the changes that the caller sees.
 func (h *handlers) Watch(ctx context.Context, r in[api.WatchParams, none]) (*watchResponse, error) {
 	if r.Params.Since < 0 {
-		return nil, api.Errorf(api.CodeInvalid, "a revision is not negative").At("since")
+		return nil, api.Errorf(api.CodeInvalid, "must not be negative").At("since")
 	}
 	for _, k := range r.Params.Kind {
 		if !k.Public() {
-			return nil, api.Errorf(api.CodeInvalid, "%.64q is no kind", k).At("kind")
+			return nil, api.Errorf(api.CodeInvalid, "unknown kind %.64q", k).At("kind")
 		}
 		if k == api.KindUsageRecord {
-			return nil, api.Errorf(api.CodeInvalid, "usage records are not watched").At("kind").WithHint("list those from a time on")
+			return nil, api.Errorf(api.CodeInvalid, "usage records cannot be watched").At("kind").WithHint("list usage records instead")
 		}
 	}
 	events, err := h.opts.Store.Watch(ctx, r.Params.Since)
@@ -61,7 +61,7 @@ func (w watchResponse) write(out http.ResponseWriter) error {
 		return control.Flush()
 	}
 	if err := control.Flush(); err != nil {
-		return fmt.Errorf("watch: %w", err)
+		return fmt.Errorf("start watch stream: %w", err)
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()

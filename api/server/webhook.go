@@ -31,7 +31,7 @@ func (h *handlers) CreateWebhook(ctx context.Context, r in[none, api.Webhook]) (
 		return nil, err
 	}
 	if !who(ctx).Reaches(m.Organization, "") {
-		return nil, api.Errorf(api.CodeForbidden, "a webhook belongs to an organization that you manage").At("meta.organization")
+		return nil, api.Errorf(api.CodeForbidden, "you may not manage webhooks of this organization").At("meta.organization")
 	}
 	spec := api.WebhookSpec{URL: r.Body.Spec.URL, Events: r.Body.Spec.Events, Paused: r.Body.Spec.Paused}
 	if err := api.ValidateWebhook(spec); err != nil {
@@ -130,7 +130,7 @@ func (h *handlers) replayAfter(ctx context.Context, organization, from string) (
 	}
 	at, err := time.Parse(time.RFC3339, from)
 	if err != nil {
-		return 0, api.Errorf(api.CodeInvalid, "%.64q is no event and no time", from).At("from").WithHint("evt-00000000002a or 2026-11-22T00:00:00Z")
+		return 0, api.Errorf(api.CodeInvalid, "%.64q is neither an event ID nor a time", from).At("from").WithHint("e.g. evt-00000000002a or 2026-11-22T00:00:00Z")
 	}
 	q := api.EventQuery{Organization: organization, Limit: maxLimit}
 	for {
@@ -172,12 +172,12 @@ func (h *handlers) ListWebhookDeliveries(ctx context.Context, r in[api.ListWebho
 		limit = 100
 	}
 	if limit < 1 || limit > maxLimit {
-		return nil, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxLimit).At("limit")
+		return nil, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxLimit).At("limit")
 	}
 	q := api.EventQuery{Organization: w.Meta.Organization, Newest: true, Limit: maxLimit}
 	if c := r.Params.Continue; c != "" {
 		if q.After, err = strconv.ParseInt(c, 10, 64); err != nil || q.After < 1 {
-			return nil, api.Errorf(api.CodeInvalid, "continue is of the page before").At("continue")
+			return nil, api.Errorf(api.CodeInvalid, "is not a token from a previous page").At("continue")
 		}
 	}
 	out := api.WebhookDeliveryList{Items: []api.WebhookDelivery{}}

@@ -42,7 +42,7 @@ func NewSecret() string {
 func key(secret string) ([]byte, error) {
 	k, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(k) < 16 || len(k) > 128 {
-		return nil, errors.New("the secret is none: want whsec_ and 16 to 128 bytes in base64")
+		return nil, errors.New("the secret is not valid: want whsec_ and 16 to 128 bytes in base64")
 	}
 	return k, nil
 }
@@ -83,7 +83,7 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time,
 		return errors.New("the request has no " + HeaderID + " or no " + HeaderTimestamp)
 	}
 	if away := math.Abs(now.Sub(time.Unix(at, 0)).Seconds()); tolerance > 0 && away > tolerance.Seconds() {
-		return fmt.Errorf("the request was signed at %s: too long ago, or not yet", time.Unix(at, 0).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the request was signed at %s, which is too old or in the future", time.Unix(at, 0).UTC().Format(time.RFC3339))
 	}
 	want := sum(k, id, timestamp, body)
 	for i, s := range strings.Fields(signature) {
@@ -95,5 +95,5 @@ func Verify(secret, id, timestamp, signature string, body []byte, now time.Time,
 			return nil
 		}
 	}
-	return errors.New("no signature is by this secret, or the request was changed")
+	return errors.New("no signature matches: the secret differs or the request was changed")
 }

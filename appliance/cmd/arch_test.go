@@ -45,6 +45,8 @@ var rules = []rule{
 	{"appliance/controlplane/auditor", []string{"api"}, "verifies the audit trail; main hands it the store of the leader's term"},
 	{"appliance/controlplane/webhook", []string{"api"}, "events and a cursor; main hands it the store of the leader's term"},
 	{"appliance/controlplane/network", []string{"api", "sdn", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sdn decides; main hands it the store of the leader's term"},
+	{"appliance/controlplane/storage", []string{"api", "sds", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "decides about Ceph; main hands it the store of the leader's term and the monitors"},
+	{"appliance/controlplane/upgrade", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "what is next is a pure function; main hands it the cluster"},
 	{"appliance/controlplane/catalogue", []string{"api"}, "files"},
 
 	{"appliance/cluster/pki", []string{"api", "appliance/atomicfile"}, "certificates know names, not who uses them"},
@@ -52,8 +54,6 @@ var rules = []rule{
 	{"appliance/cluster/lease", []string{"api"}, "leases and witnesses are pure decisions with a thin shell; main hands it peers"},
 	{"appliance/cluster/secrets", []string{"api"}, "keys, and where they are kept"},
 	{"appliance/cluster/membership", []string{"api", "appliance/atomicfile", "appliance/broadcast", "appliance/cluster", "appliance/controlplane/store"}, "how a node becomes and stays a member"},
-	{"appliance/cluster/upgrade", []string{"api", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile"}, "what is next is a pure function; main hands it the cluster, the wire and the program"},
-	{"appliance/cluster/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache"}, "follows what sds decides; main hands it the store and the daemons"},
 
 	{"appliance/node/agent", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/node/reconcile", "appliance/node/metrics", "gpu/guest/selfreport", "hypervisor", "sds", "billing/meter"}, "the agent acts through small interfaces; main hands it drivers"},
 	{"appliance/node/reconcile", []string{"api"}, "the loop knows keys, not what is behind them"},
@@ -62,6 +62,8 @@ var rules = []rule{
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
+	{"appliance/node/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/storage", "appliance/controlplane/watchcache"}, "does what the leader has decided, and reports disks; main hands it the store and the daemons"},
+	{"appliance/node/upgrade", []string{"api", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/upgrade", "appliance/controlplane/watchcache"}, "fetches packages and starts what installs them; main hands it the wire and the program"},
 
 	{"appliance/test/kit", []string{"appliance/test/kit"}, "what tests share: a kit explains, waits and builds, and knows no part of the product"},
 	{"appliance/test/kit/accelerator", []string{"hypervisor/capability"}, "for tests, and the answer is the product's"},

@@ -277,7 +277,7 @@ step('branding: a name is text, and an address is one of a page', async () => {
     tolerate('400');
     await p.locator('#brand-url').fill(url);
     await button(p, 'Save').click();
-    await p.locator('#brand-url-help .pf-m-error').getByText('is no address of a page').waitFor();
+    await p.locator('#brand-url-help .pf-m-error').getByText('is not a valid URL of a page').waitFor();
   }
   tolerate();
   await p.locator('#brand-url').fill('https://help.example/?q="><script>window.pwned=1</script>');

@@ -204,7 +204,7 @@ step('maintenance: a node closed and opened, no moves, no tokens on a node that 
     .click();
   expect('409');
   await button(page, 'Create join token').click();
-  await page.getByText('this node is alone').waitFor();
+  await page.getByText('this node is not part of a cluster').waitFor();
   await inspect(page, 'tokens-light');
 });
 

@@ -97,7 +97,7 @@ step('the wizard: name, colour and logo', async () => {
     mimeType: 'image/png',
     buffer: Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
   });
-  await main.getByText('it is no PNG').waitFor();
+  await main.getByText('is not a PNG image').waitFor();
   await main.locator('#brand-logo').setInputFiles({ name: 'logo.png', mimeType: 'image/png', buffer: logo });
   await main.getByRole('img', { name: 'Current logo' }).waitFor();
   assert.equal(
@@ -163,7 +163,7 @@ step('the wizard: the first customer, and the end', async () => {
   await main.locator('#customer-email').fill('nobody');
   expect('400');
   await button(page, 'Create customer').click();
-  await main.locator('#customer-email-help').getByText('is no e-mail address').waitFor();
+  await main.locator('#customer-email-help').getByText('is not a valid e-mail address').waitFor();
   await main.locator('#customer-email').fill('ada@alpha.example');
   await button(page, 'Create customer').click();
   assert.match(await page.getByRole('textbox', { name: 'Password link' }).inputValue(), /#\/password\?token=bslt_/);
@@ -189,7 +189,7 @@ step('a customer is made; what is wrong stands at its field', async () => {
   await dialog.locator('#org-name').fill('No Good');
   expect('400');
   await dialog.getByRole('button', { name: 'Create' }).click();
-  await dialog.locator('#org-name-help').getByText('is no name').waitFor();
+  await dialog.locator('#org-name-help').getByText('is not a valid name').waitFor();
   await dialog.locator('#org-name').fill('nova');
   await dialog.getByLabel('Display name').fill('Nova Robotics GmbH');
   await dialog.getByRole('button', { name: 'Equivalent CLI / API call' }).click();
@@ -234,7 +234,7 @@ step('how it pays, and a payment that counts once', async () => {
   await dialog.getByLabel('Time zone').fill('Europe/Nowhere');
   expect('400');
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.locator('#edit-zone-help').getByText('is no time zone').waitFor();
+  await dialog.locator('#edit-zone-help').getByText('is not a valid time zone').waitFor();
   await dialog.getByLabel('Time zone').fill('Europe/Berlin');
   await dialog.getByLabel('Credit limit').fill('25');
   await dialog.getByLabel('Billing address').fill('Nova Robotics GmbH\nHafenstr. 1\n20457 Hamburg');
@@ -306,7 +306,7 @@ step('prices: in units of people, kept in base units', async () => {
   await main.getByLabel('Percentage (%)').fill('19');
   expect('400');
   await button(page, 'Save prices').click();
-  await row('Outbound traffic').getByText('is not possible').waitFor();
+  await row('Outbound traffic').getByText('out of range').waitFor();
   await inspect(page, 'price-book-error-light');
   await row('Outbound traffic').getByLabel('First units, up to').last().fill('1000');
   await button(page, 'Save prices').click();

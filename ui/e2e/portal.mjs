@@ -53,8 +53,8 @@ step('first load', async () => {
 step('a wrong password says what to do', async () => {
   expect('401');
   await signIn(page, 'wrong');
-  await page.getByText('the e-mail address or the password is wrong').waitFor();
-  await page.getByText('your administrator can reset it').waitFor();
+  await page.getByText('wrong e-mail address or password').waitFor();
+  await page.getByText('your administrator can reset the password').waitFor();
 });
 
 step('sign in', async () => {

@@ -140,7 +140,7 @@ step('snapshots: of both disks; a clone; roll back', async () => {
   await choose('before', 'Roll back');
   expect('409');
   await inDialog('Roll back');
-  await dialog().getByText('is open in an instance').waitFor();
+  await dialog().getByText('it is in use by an instance').waitFor();
   await inspect(page, 'snapshot-rollback-light');
   await inDialog('Cancel');
   await inspect(page, 'snapshots-light');

@@ -56,4 +56,4 @@ func parseToken(token string) (id string, secret []byte, ok bool) {
 }
 
 // errRefused is the answer to every token that is not good, whatever is wrong.
-var errRefused = api.Errorf(api.CodeUnauthenticated, "the API key is not valid").WithHint("it may have been deleted, or expired; a session may have ended: log in again")
+var errRefused = api.Errorf(api.CodeUnauthenticated, "the API key is not valid").WithHint("it may have been deleted or have expired; if it is a session, sign in again")

@@ -43,7 +43,7 @@ func (a *Authenticator) Identify(ctx context.Context, r *http.Request) (Identity
 	now := a.opts.Now()
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return Identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is needed").WithHint("Authorization: Bearer bslt_…")
+		return Identity{}, api.Errorf(api.CodeUnauthenticated, "an API key is required").WithHint("Authorization: Bearer bslt_…")
 	}
 	id, err := a.authenticate(ctx, token, now)
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *Authenticator) touch(ctx context.Context, id Identity, now time.Time) {
 	_, err := a.opts.Store.Apply(ctx, api.Batch{At: now.UTC(), Commands: []api.Command{
 		{Op: api.OpReport, Kind: id.kind, ID: id.ID, Expect: api.AnyRevision, Data: api.Encode(status)}}})
 	if err != nil {
-		a.opts.Log.Debug("the use of a key was not noted", "id", id.ID, "error", err)
+		a.opts.Log.Debug("update last use of API key failed", "id", id.ID, "error", err)
 	}
 }
 

@@ -62,10 +62,10 @@ func (i Identity) May(op string) error {
 	}
 	scope := keyScopes[op]
 	if scope == "" {
-		return api.Errorf(api.CodeForbidden, "no scope of a key allows this").WithHint("it takes a key without scopes")
+		return api.Errorf(api.CodeForbidden, "no scope allows this operation").WithHint("requires a key without scopes")
 	}
 	if !api.HasScope(i.scopes, scope) {
-		return api.Errorf(api.CodeForbidden, "the key's scopes do not allow this").WithHint("it takes scope %s", scope)
+		return api.Errorf(api.CodeForbidden, "the key's scopes do not allow this operation").WithHint("requires scope %s", scope)
 	}
 	return nil
 }
@@ -92,14 +92,14 @@ func (i Identity) ComesFrom(address string) error {
 			return nil
 		}
 	}
-	return api.Errorf(api.CodeForbidden, "this key may not be used from %s", ip).WithHint("its networks are %v", i.networks)
+	return api.Errorf(api.CodeForbidden, "the key may not be used from address %s", ip).WithHint("its allowed networks are %v", i.networks)
 }
 
 // Covers reports whether a key that the caller makes, changes or renews is no wider
 // than its own.
 func (i Identity) Covers(s api.APIKeySpec) error {
 	wider := func(what, field string) *api.Error {
-		return api.Errorf(api.CodeForbidden, "that key would have more %s than yours", what).At(field)
+		return api.Errorf(api.CodeForbidden, "the key would have more %s than yours", what).At(field)
 	}
 	beyond := func(scope string) bool { return !api.HasScope(i.scopes, scope) }
 	if len(i.scopes) > 0 && (len(s.Scopes) == 0 || slices.ContainsFunc(s.Scopes, beyond)) {
@@ -109,7 +109,7 @@ func (i Identity) Covers(s api.APIKeySpec) error {
 		return wider("networks", "spec.networks")
 	}
 	if i.kind == api.KindAPIKey && i.ExpiresAt != nil && (s.ExpiresAt == nil || s.ExpiresAt.After(*i.ExpiresAt)) {
-		return wider("time", "spec.expiresAt").WithHint("it is good until %s at the latest", i.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z"))
+		return wider("time", "spec.expiresAt").WithHint("it may be valid until %s at the latest", i.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ const maxAddresses = 8
 
 // errLogin is the answer to a wrong password and to an unknown user alike.
 func errLogin() error {
-	return api.Errorf(api.CodeUnauthenticated, "the e-mail address or the password is wrong").
-		WithHint("your administrator can reset it; unless an operator has made you, name your organization too")
+	return api.Errorf(api.CodeUnauthenticated, "wrong e-mail address or password").
+		WithHint("your administrator can reset the password; a user of an organization names the organization too")
 }
 
 // Login begins a session. An unknown user costs a derivation as a known one
@@ -28,7 +28,7 @@ func errLogin() error {
 func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Session, error) {
 	email := api.Login(in.Email)
 	if email == "" || in.Password == "" || len(in.Password) > maxSecretText || api.ValidateLogin(email) != nil {
-		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are needed").At("email")
+		return nil, api.Errorf(api.CodeInvalid, "an e-mail address and a password are required").At("email")
 	}
 	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
 	place, err := a.loginPlace(ctx, in.Organization)
@@ -68,7 +68,7 @@ func (a *Authenticator) Login(ctx context.Context, in *api.Credentials) (*api.Se
 	}
 	s, err := a.begin(by(ctx, u), u, c, g, address, now)
 	if api.CodeOf(err) == api.CodeConflict && err != nil { // its code was used, or its password changed, meanwhile
-		return nil, api.Errorf(api.CodeConflict, "somebody logged in as you at the same moment").WithHint("try again, with a new code if you use them")
+		return nil, api.Errorf(api.CodeConflict, "another sign-in of this user took place at the same time").WithHint("try again, with a new code if you use one-time codes")
 	}
 	if err == nil {
 		a.forgive(try, now)
@@ -191,11 +191,11 @@ func (a *Authenticator) tried(ctx context.Context, u *api.User, email, address s
 		u.Status.Failures, u.Status.FailedAt = count, &now
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindUser, ID: u.Meta.ID, Expect: u.Meta.Revision, Data: api.Encode(u.Status)}
 		if out, err := a.opts.Store.Apply(ctx, api.Batch{At: now, Commands: []api.Command{cmd}}); err != nil {
-			a.opts.Log.Warn("wrong passwords were not noted", "user", u.Meta.ID, "error", err)
+			a.opts.Log.Warn("update count of failed sign-ins failed", "user", u.Meta.ID, "error", err)
 		} else {
 			u.Meta.Revision = out[0].Meta.Revision
 		}
-		a.opts.Log.Warn("wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
+		a.opts.Log.Warn("repeated wrong passwords", "user", u.Meta.ID, "count", count, "address", address)
 	}
 	return try, nil
 }
@@ -206,9 +206,9 @@ func (a *Authenticator) secondFactor(ctx context.Context, u *api.User, c *api.Us
 		return nil
 	}
 	if given == "" {
-		return api.Errorf(api.CodeUnauthenticated, "a one-time code is needed").At("totp").WithHint("from your authenticator, or a recovery code")
+		return api.Errorf(api.CodeUnauthenticated, "a one-time code is required").At("totp").WithHint("from your authenticator, or a recovery code")
 	}
-	wrong := api.Errorf(api.CodeUnauthenticated, "the one-time code is wrong, or was used").At("totp").WithHint("wait for the next one")
+	wrong := api.Errorf(api.CodeUnauthenticated, "the one-time code is wrong or was already used").At("totp").WithHint("wait for the next one")
 	if !totp.IsCode(given) {
 		i := slices.Index(c.RecoveryCodes, recoveryHash(given))
 		if i < 0 {
@@ -243,11 +243,11 @@ func (a *Authenticator) Chosen(ctx context.Context, u api.User, organization, pr
 	}
 	switch {
 	case len(fit) == 0 && organization+project == "":
-		return api.Grant{}, api.Errorf(api.CodeForbidden, "you may log in, but nothing was granted to you").WithHint("ask your administrator")
+		return api.Grant{}, api.Errorf(api.CodeForbidden, "you may sign in, but have no role").WithHint("ask your administrator")
 	case len(fit) == 0:
-		return api.Grant{}, api.Errorf(api.CodeInvalid, "nothing was granted to you there").At("organization")
+		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have no role there").At("organization")
 	case len(fit) > 1 && organization+project == "":
-		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have several roles: which?").At("organization").WithHint("name an organization or a project")
+		return api.Grant{}, api.Errorf(api.CodeInvalid, "you have several roles: choose one").At("organization").WithHint("name an organization or a project")
 	}
 	slices.SortStableFunc(fit, func(a, b api.Grant) int { return slices.Index(api.Roles(), a.Role) - slices.Index(api.Roles(), b.Role) })
 	return fit[0], nil

@@ -32,7 +32,7 @@ type loginLinkSpec struct {
 // NewLoginLink makes one for a user's grant, and deletes those that are over.
 func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Grant) (api.LoginLink, error) {
 	if u.Spec.Disabled || !slices.Contains(u.Spec.Grants, g) {
-		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not log in there", u.Meta.Name).WithHint("the user is disabled, or the grant was taken away")
+		return api.LoginLink{}, api.Errorf(api.CodeState, "%s may not sign in there", u.Meta.Name).WithHint("the user is disabled, or the grant was removed")
 	}
 	now, id := a.opts.Now().UTC(), api.RandomID(api.KindLoginLink)
 	token, hash := NewToken(id)
@@ -54,7 +54,7 @@ func (a *Authenticator) NewLoginLink(ctx context.Context, u api.User, g api.Gran
 // LoginWithLink begins the session, once.
 func (a *Authenticator) LoginWithLink(ctx context.Context, in *api.LoginToken) (*api.Session, error) {
 	address, now := addressOf(Request(ctx)), a.opts.Now().UTC()
-	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("it is good once, for a minute: follow the link anew")
+	refused := api.Errorf(api.CodeInvalid, "the link is not valid").At("token").WithHint("a link is valid once, for one minute: request a new one")
 	id, secret, ok := parseToken(in.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindLoginLink {
 		return nil, a.refused(Request(ctx), in.Token, refused, now)

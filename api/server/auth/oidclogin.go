@@ -35,7 +35,7 @@ type flow struct {
 const flowUse = "oidc-login"
 
 func errProvider() error {
-	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not say who you are").WithHint("log in again; the server's log says why")
+	return api.Errorf(api.CodeUnauthenticated, "the identity provider did not confirm your identity").WithHint("sign in again; the server's log has the reason")
 }
 
 // ListLoginProviders are names that anybody may know.
@@ -63,21 +63,21 @@ func (a *Authenticator) oidcClient(ctx context.Context, p api.IdentityProvider, 
 // BeginOIDCLogin answers where to send the browser.
 func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (*api.OIDCFlow, error) {
 	if a.opts.Secrets == nil {
-		return nil, api.Errorf(api.CodeUnavailable, "this server cannot seal a login")
+		return nil, api.Errorf(api.CodeUnavailable, "sign-in with an identity provider is not available on this server")
 	}
 	if !a.flows.take(addressOf(Request(ctx)), a.opts.Now()) {
-		return nil, api.Errorf(api.CodeRateLimited, "too many logins begin").WithHint("try again in a second")
+		return nil, api.Errorf(api.CodeRateLimited, "too many sign-ins at the same time").WithHint("try again in a second")
 	}
 	found, err := pages.All[api.IdentityProvider](ctx, a.opts.Store, api.ListQuery{Kind: api.KindIdentityProvider, Name: in.Provider})
 	if err != nil {
 		return nil, err
 	}
 	if len(found) != 1 || in.Provider == "" {
-		return nil, api.Errorf(api.CodeInvalid, "there is no such identity provider").At("provider").WithHint("basalt identity-provider list, for operators")
+		return nil, api.Errorf(api.CodeInvalid, "identity provider does not exist").At("provider").WithHint("basalt identity-provider list, for operators")
 	}
 	p := found[0]
 	if !p.Spec.MayReturnTo(in.Redirect) {
-		return nil, api.Errorf(api.CodeInvalid, "this provider sends nobody there").At("redirect").WithHint("an operator can add it to spec.redirects")
+		return nil, api.Errorf(api.CodeInvalid, "the provider is not allowed to redirect there").At("redirect").WithHint("an operator can add it to spec.redirects")
 	}
 	c, err := a.oidcClient(ctx, p, in.Redirect)
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 		Until: a.opts.Now().UTC().Add(flowLife)}
 	url, err := a.oidc.URL(ctx, c, f.State, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("an identity provider does not answer", "provider", p.Meta.Name, "error", err)
-		return nil, api.Errorf(api.CodeUnavailable, "the identity provider does not answer").WithHint("try again; the server's log says why")
+		a.opts.Log.Warn("contact identity provider failed", "provider", p.Meta.Name, "error", err)
+		return nil, api.Errorf(api.CodeUnavailable, "the identity provider is not reachable").WithHint("try again; the server's log has the reason")
 	}
 	sealed, err := a.opts.Secrets.Seal(ctx, string(api.Encode(f)))
 	return &api.OIDCFlow{URL: url, Flow: sealed}, err
@@ -96,7 +96,7 @@ func (a *Authenticator) BeginOIDCLogin(ctx context.Context, in *api.OIDCBegin) (
 
 // openFlow that this cluster has sealed, for this login, lately.
 func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f flow, err error) {
-	over := api.Errorf(api.CodeUnauthenticated, "this login is not one that was begun here, or it is over").WithHint("log in again")
+	over := api.Errorf(api.CodeUnauthenticated, "this sign-in was not started here or has expired").WithHint("sign in again")
 	if a.opts.Secrets == nil || sealed == "" || len(sealed) > 8<<10 {
 		return f, over
 	}
@@ -113,7 +113,7 @@ func (a *Authenticator) openFlow(ctx context.Context, sealed, state string) (f f
 // FinishOIDCLogin begins a session with the provider's code.
 func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish) (*api.Session, error) {
 	if in.Flow == "" || in.State == "" || in.Code == "" {
-		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are needed").At("flow").WithHint("the flow is in the answer that began the login, the others are in the address that the browser came back to")
+		return nil, api.Errorf(api.CodeInvalid, "flow, state and code are required").At("flow").WithHint("flow is returned when the sign-in is started; state and code are in the address to which the browser is redirected")
 	}
 	now, address := a.opts.Now().UTC(), addressOf(Request(ctx))
 	f, err := a.openFlow(ctx, in.Flow, in.State)
@@ -121,7 +121,7 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 		return nil, err
 	}
 	if !a.codes.take(f.ID, now) { // each try asks the provider
-		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this login").WithHint("log in again")
+		return nil, api.Errorf(api.CodeRateLimited, "too many codes were tried for this sign-in").WithHint("sign in again")
 	}
 	p, err := stored[api.IdentityProvider](ctx, a, api.KindIdentityProvider, f.Provider)
 	if err != nil {
@@ -133,12 +133,12 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	}
 	claims, err := a.oidc.Redeem(ctx, c, in.Code, f.Nonce, f.Verifier)
 	if err != nil {
-		a.opts.Log.Warn("a login with an identity provider failed", "provider", p.Meta.Name, "address", address, "error", err)
+		a.opts.Log.Warn("sign-in with identity provider failed", "provider", p.Meta.Name, "address", address, "error", err)
 		return nil, errProvider()
 	}
 	email := api.Login(claims.Email)
 	if !claims.EmailVerified || api.ValidateLogin(email) != nil {
-		return nil, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and log in again")
+		return nil, api.Errorf(api.CodeUnauthenticated, "the identity provider has not verified your e-mail address").WithHint("verify it there, and sign in again")
 	}
 	u, err := a.externalUser(ctx, p, claims, email)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *Authenticator) FinishOIDCLogin(ctx context.Context, in *api.OIDCFinish)
 	// What one session has begun with no other does, whatever the provider says.
 	s, err := a.begin(by(ctx, u), u, Credentials(u), g, address, now, "oidc-login:"+f.ID)
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
-		return nil, api.Errorf(api.CodeUnauthenticated, "this login was used already, or somebody logged in as you at the same moment").WithHint("log in again")
+		return nil, api.Errorf(api.CodeUnauthenticated, "this sign-in was already used, or another one took place at the same time").WithHint("sign in again")
 	}
 	return &s, err
 }
@@ -175,7 +175,7 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 	}
 	u, err := stored[api.User](ctx, a, api.KindUser, string(known.User))
 	if err != nil || u.Spec.Disabled {
-		return u, api.Errorf(api.CodeForbidden, "you may not log in here").WithHint("ask your administrator")
+		return u, api.Errorf(api.CodeForbidden, "you may not sign in here").WithHint("ask your administrator")
 	}
 	if !slices.Equal(u.Spec.Grants, grants) {
 		u.Spec.Grants = grants
@@ -191,7 +191,7 @@ func (a *Authenticator) externalUser(ctx context.Context, p api.IdentityProvider
 
 func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvider, c oidc.Claims, email, id string, grants []api.Grant) (api.User, error) {
 	if !p.Spec.Create || len(grants) == 0 {
-		return api.User{}, api.Errorf(api.CodeForbidden, "you are known to the identity provider, but not here").WithHint("ask your administrator")
+		return api.User{}, api.Errorf(api.CodeForbidden, "the identity provider knows you, but you have no account here").WithHint("ask your administrator")
 	}
 	user := api.RandomID(api.KindUser)
 	u := api.User{Meta: api.Meta{ID: user, Name: email, Organization: p.Spec.Organization}, Spec: api.UserSpec{DisplayName: c.Name, Grants: grants}}
@@ -207,7 +207,7 @@ func (a *Authenticator) newExternalUser(ctx context.Context, p api.IdentityProvi
 		{Op: api.OpPutSpec, Kind: api.KindExternalIdentity, ID: id, Organization: p.Spec.Organization, Project: user, Data: api.Encode(known)},
 	}})
 	if code := api.CodeOf(err); err != nil && (code == api.CodeConflict || code == api.CodeExists) {
-		return u, api.Errorf(api.CodeExists, "somebody else logs in as %s", email).WithHint("log in as before, or ask your administrator")
+		return u, api.Errorf(api.CodeExists, "e-mail address %s is already used by another user", email).WithHint("sign in as before, or ask your administrator")
 	}
 	if err != nil {
 		return u, err

@@ -72,7 +72,7 @@ func (a *Authenticator) confirmed(ctx context.Context, u *api.User, field, passw
 // SetPassword with the token of a new or reset user, once.
 func (a *Authenticator) SetPassword(ctx context.Context, in *api.PasswordToken) (*api.PasswordSet, error) {
 	now := a.opts.Now()
-	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used, or be over: your administrator makes another")
+	refused := api.Errorf(api.CodeInvalid, "the token is not valid").At("token").WithHint("it may have been used or have expired: your administrator can create another")
 	id, secret, ok := parseToken(in.Token)
 	if kind, _ := api.KindOfID(id); !ok || kind != api.KindUser {
 		return nil, a.refused(Request(ctx), in.Token, refused, now)
@@ -103,7 +103,7 @@ func (a *Authenticator) BeginTOTP(ctx context.Context) (*api.TOTPSecret, error) 
 	}
 	c := Credentials(u)
 	if c.TotpSecret != "" {
-		return nil, api.Errorf(api.CodeState, "one-time codes are on already").WithHint("turn them off first")
+		return nil, api.Errorf(api.CodeState, "one-time codes are already enabled").WithHint("disable them first")
 	}
 	secret := totp.NewSecret()
 	if c.TotpPending, err = a.Sealed(ctx, secret); err != nil {
@@ -120,7 +120,7 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 	}
 	c := Credentials(u)
 	if c.TotpPending == "" {
-		return nil, api.Errorf(api.CodeState, "there is no secret to confirm").WithHint("POST /v1/totp makes one")
+		return nil, api.Errorf(api.CodeState, "there is no secret to confirm").WithHint("create one with POST /v1/totp")
 	}
 	secret, err := a.unsealed(ctx, c.TotpPending)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *Authenticator) ConfirmTOTP(ctx context.Context, in *api.TOTPCode) (*api
 		return nil, err
 	}
 	if !ok {
-		return nil, api.Errorf(api.CodeInvalid, "the code is wrong").At("code").WithHint("are this machine's and your authenticator's clocks right?")
+		return nil, api.Errorf(api.CodeInvalid, "the code is wrong").At("code").WithHint("check the clocks of this machine and of your authenticator")
 	}
 	c.TotpSecret, c.TotpPending, c.RecoveryCodes = c.TotpPending, "", nil
 	var plain []string
@@ -153,14 +153,14 @@ func (a *Authenticator) DisableTOTP(ctx context.Context, in *api.TOTPDisable) (*
 	}
 	c, me := Credentials(u), Caller(ctx)
 	if c.TotpSecret == "" {
-		return nil, api.Errorf(api.CodeState, "one-time codes are off already")
+		return nil, api.Errorf(api.CodeState, "one-time codes are already disabled")
 	}
 	required, err := a.requiresTotp(ctx, api.Grant{Role: me.Role, Organization: me.Org})
 	if err != nil {
 		return nil, err
 	}
 	if required {
-		return nil, api.Errorf(api.CodeState, "one-time codes are required of you").WithHint("for another authenticator, your administrator resets them")
+		return nil, api.Errorf(api.CodeState, "one-time codes are required for your account").WithHint("to change the authenticator, ask your administrator to reset them")
 	}
 	err = a.confirmed(ctx, &u, "password", in.Password, func() error {
 		err := a.secondFactor(ctx, &u, &c, in.Code, a.opts.Now().UTC())

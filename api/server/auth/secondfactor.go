@@ -44,6 +44,6 @@ func (i Identity) HasFactor(op string) error {
 	if !i.NeedsTotp || slices.Contains(withoutTotp, op) {
 		return nil
 	}
-	return api.Errorf(api.CodeForbidden, "one-time codes are required of you, and you have none").At("totp").
+	return api.Errorf(api.CodeForbidden, "one-time codes are required for your account, but are not set up").At("totp").
 		WithHint("set them up first: in the portal, or with basalt totp enable")
 }

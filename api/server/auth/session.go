@@ -95,7 +95,7 @@ func (a *Authenticator) newSession(u api.User, g api.Grant, epoch int64, address
 func (a *Authenticator) Me(ctx context.Context) (api.User, error) {
 	id := Caller(ctx).User
 	if id == "" {
-		return api.User{}, api.Errorf(api.CodeState, "an API key is no user: it has no password and no sessions").WithHint("log in: basalt login --email …")
+		return api.User{}, api.Errorf(api.CodeState, "an API key has no password and no sessions").WithHint("sign in as a user: basalt login --email …")
 	}
 	return stored[api.User](ctx, a, api.KindUser, string(id))
 }

@@ -29,7 +29,7 @@ func TestAuditAnchor(t *testing.T) {
 		return message
 	}
 	until(t, "the operator is told that there is no anchor", func() bool {
-		return strings.Contains(told(op, api.AlertAuditUnanchored), "no place for it is configured")
+		return strings.Contains(told(op, api.AlertAuditUnanchored), "no anchor is configured")
 	})
 	if _, err := client.Of[api.Flavor](op).Create(t.Context(), api.Flavor{Meta: api.Meta{Name: "noted"}, Spec: api.FlavorSpec{Vcpus: 1, MemoryBytes: 64 << 20, RootBytes: 1 << 20}}); err != nil {
 		t.Fatal(err)
@@ -61,6 +61,6 @@ func TestAuditAnchor(t *testing.T) {
 	p.start(t)
 	op = operator(t, p)
 	until(t, "the operator is told that it was changed", func() bool {
-		return strings.Contains(told(op, api.AlertAuditChanged), "is kept of it")
+		return strings.Contains(told(op, api.AlertAuditChanged), "its anchored hash is")
 	})
 }

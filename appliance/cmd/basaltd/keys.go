@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/basalt-gpu/basalt/appliance/cluster/secrets"
-	"github.com/basalt-gpu/basalt/appliance/cluster/storage"
+	"github.com/basalt-gpu/basalt/appliance/node/storage"
 )
 
 // keys are what the agent opens disks with: those of encrypted volumes, which

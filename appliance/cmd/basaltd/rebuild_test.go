@@ -207,7 +207,7 @@ func TestRebuild(t *testing.T) {
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil
 	})
-	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "log.db: it is missing, though this node has written to it") {
+	if s.State != api.SetupDamaged || !strings.Contains(s.Message, "log.db: it is missing, but this node has written to it") {
 		t.Errorf("it says %s: %s", s.State, s.Message)
 	}
 	if want := "run on this node: basalt node rebuild"; !strings.Contains(s.Message, want) || !strings.Contains(status(t, p), want) {
@@ -459,10 +459,10 @@ func TestNodeThatDiffers(t *testing.T) {
 		s, err = p.api(t, "").Setup(t.Context())
 		return err == nil && s.State == api.SetupDamaged
 	})
-	if !strings.Contains(s.Message, "is not what most nodes have") || !strings.Contains(s.Message, "basalt node rebuild") {
+	if !strings.Contains(s.Message, "differs from that of most nodes") || !strings.Contains(s.Message, "basalt node rebuild") {
 		t.Error(s.Message)
 	}
-	alertOf(t, all[0], key, api.AlertNodeStore, "node n3 has no copy of the cluster's state", "is not what most nodes have", "basalt node rebuild")
+	alertOf(t, all[0], key, api.AlertNodeStore, "node n3 has no copy of the cluster's state", "differs from that of most nodes", "basalt node rebuild")
 	until(t, "it rebuilds", func() bool { _, err := p.api(t, "").SetupRebuild(t.Context()); return err == nil })
 	until(t, "it is a member again", func() bool {
 		s, err := p.api(t, "").Setup(t.Context())

@@ -11,9 +11,10 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/outbound"
-	"github.com/basalt-gpu/basalt/appliance/cluster/storage"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
 	nodenetwork "github.com/basalt-gpu/basalt/appliance/node/network"
+	nodestorage "github.com/basalt-gpu/basalt/appliance/node/storage"
 	"github.com/basalt-gpu/basalt/sds/ceph"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -21,7 +22,7 @@ import (
 // depot is the node's part of the cluster's storage: its disks, and Ceph when
 // the cluster has it.
 type depot struct {
-	node    *storage.Node
+	node    *nodestorage.Node
 	deploy  deploy.Node
 	agent   *agent.Agent
 	staging string
@@ -51,9 +52,9 @@ func (n *node) openStorage(c config, id api.NodeID) error {
 	}
 	d := &depot{staging: filepath.Join(c.data, "ceph-staging"), urls: n.imageURLs(), log: n.log}
 	d.deploy = deploy.Node{ID: string(id), Dir: dir, Address: self.Address, Daemons: daemons}
-	d.node = &storage.Node{
-		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: storage.Probe, Pool: d.pool, Log: n.log,
-		Look: func(ctx context.Context) ([]storage.Block, error) { return storage.Look(ctx, id, c.disks) },
+	d.node = &nodestorage.Node{
+		Cache: n.cache, Store: n.store, Self: id, Name: c.nodeName, Address: alone, Dir: dir, Deploy: d.deploy, Probe: nodestorage.Probe, Pool: d.pool, Log: n.log,
+		Look: func(ctx context.Context) ([]nodestorage.Block, error) { return nodestorage.Look(ctx, id, c.disks) },
 	}
 	n.storage = d
 	return nil
@@ -70,7 +71,7 @@ func lacksCeph() string {
 }
 
 // pool gives the agent the pool ceph, or takes it away.
-func (d *depot) pool(ctx context.Context, a *storage.Access) error {
+func (d *depot) pool(ctx context.Context, a *nodestorage.Access) error {
 	if a == nil {
 		d.driver.Store(nil)
 		d.agent.SetPool(api.PoolCeph, nil)

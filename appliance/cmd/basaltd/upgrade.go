@@ -14,14 +14,15 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/cluster/lease"
 	"github.com/basalt-gpu/basalt/appliance/cluster/transport"
-	"github.com/basalt-gpu/basalt/appliance/cluster/upgrade"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/upgrade"
 	"github.com/basalt-gpu/basalt/appliance/node/agent"
+	nodeupgrade "github.com/basalt-gpu/basalt/appliance/node/upgrade"
 )
 
 // upgrades is this node's part in upgrades of the cluster, and the leader's.
 type upgrades struct {
 	node  *node
-	agent *upgrade.Agent
+	agent *nodeupgrade.Agent
 	log   *slog.Logger
 }
 
@@ -31,8 +32,8 @@ const pathPackage = "/upgrade/packages/"
 // openUpgrades prepares it, and serves this node's packages to the others;
 // nothing runs yet.
 func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
-	a := &upgrade.Agent{
-		Cache: n.cache, Store: n.store, Self: id, Version: version, Packages: upgrade.Packages{Dir: filepath.Join(c.data, "packages")},
+	a := &nodeupgrade.Agent{
+		Cache: n.cache, Self: id, Version: version, Packages: nodeupgrade.Packages{Dir: filepath.Join(c.data, "packages")},
 		Peers: agentRPC{n.cluster.client}, Program: c.upgradeProgram, Socket: filepath.Join(c.run, "api.sock"), Dir: filepath.Join(c.data, "upgrade"),
 		Told: func() { n.agent.ReportSoon() }, Log: n.log,
 	}
@@ -52,10 +53,10 @@ func (n *node) openUpgrades(c config, id api.NodeID, ao *agent.Options) {
 	}))
 }
 
-// Nodes implements upgrade.Peers.
+// Nodes implements nodeupgrade.Peers.
 func (n agentRPC) Nodes() []api.NodeID { return n.client.Book().Nodes() }
 
-// FetchPackage implements upgrade.Peers.
+// FetchPackage implements nodeupgrade.Peers.
 func (n agentRPC) FetchPackage(ctx context.Context, from api.NodeID, sha256 string) (io.ReadCloser, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, pathPackage+sha256, nil)
 	if err != nil {

@@ -388,7 +388,7 @@ func TestClusterUpgrade(t *testing.T) {
 	}
 	until(t, "the operator is told", func() bool {
 		for a, err := range all[0].api(t, key).Alerts(t.Context()) {
-			if err == nil && a.Code == api.AlertUpgradePaused && strings.Contains(a.Message, "has gone back to dev") {
+			if err == nil && a.Code == api.AlertUpgradePaused && strings.Contains(a.Message, "was rolled back to dev") {
 				return true
 			}
 		}

@@ -38,7 +38,7 @@ func Parse(text string) (Anchor, error) {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		return hook(text), nil
 	}
-	return nil, fmt.Errorf("%q is no anchor: want file:/PATH, syslog:, syslog:udp://HOST:PORT or https://HOST/PATH", text)
+	return nil, fmt.Errorf("%q is not a valid anchor: want file:/PATH, syslog:, syslog:udp://HOST:PORT or https://HOST/PATH", text)
 }
 
 // maxFile is how much of a file's end is read: two years of marks.
@@ -142,13 +142,13 @@ func (h hook) Keep(ctx context.Context, m Mark) error {
 	c := http.Client{Timeout: hookTime, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := c.Do(req)
 	if err != nil {
-		return errors.New("the anchor's address does not answer") // it may have a secret in it
+		return errors.New("the anchor's address is not reachable") // it may have a secret in it
 	}
 	if err := resp.Body.Close(); err != nil {
 		return err
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("the anchor's address answers %d", resp.StatusCode)
+		return fmt.Errorf("the anchor's address responded with status %d", resp.StatusCode)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ type Options struct {
 func Run(ctx context.Context, o Options) {
 	for {
 		if err := o.Once(ctx); err != nil && ctx.Err() == nil {
-			o.Log.Warn("verify the audit trail", "error", err)
+			o.Log.Warn("verify audit trail failed", "error", err)
 		}
 		if wait(ctx, every) != nil {
 			return
@@ -105,7 +105,7 @@ func (o Options) Once(ctx context.Context) error {
 	switch {
 	case errors.As(err, &wrong) && wrong.Code == api.CodeConflict:
 		found.Changed = wrong.Message
-		o.Log.Error("the audit trail is not what was written", "what", wrong.Message)
+		o.Log.Error("audit trail was changed after it was written", "what", wrong.Message)
 	case err != nil:
 		return err
 	default:
@@ -118,7 +118,7 @@ func (o Options) Once(ctx context.Context) error {
 		found.Unanchored = unread.Error()
 	}
 	if unread != nil && (len(o.Anchors) > 0 || found.Unanchored != before.Unanchored) { // what nobody has set up is said once
-		o.Log.Warn("the audit trail's end is not kept outside", "error", unread)
+		o.Log.Warn("anchor audit trail failed", "error", unread)
 	}
 	found.ChangedAt, found.UnanchoredAt = since(found.Changed, before.Changed, before.ChangedAt, now), since(found.Unanchored, before.Unanchored, before.UnanchoredAt, now)
 	return o.write(ctx, found)
@@ -126,7 +126,7 @@ func (o Options) Once(ctx context.Context) error {
 
 // errNowhere is that the leader has no anchor: whoever changes the tables of all nodes
 // changes the only trail that there is.
-var errNowhere = errors.New("no place for it is configured")
+var errNowhere = errors.New("no anchor is configured")
 
 // since when something has been wrong.
 func since(is, was string, at, now time.Time) time.Time {
@@ -170,7 +170,7 @@ func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.Audi
 	for more := true; more; {
 		for len(marks) > 0 && marks[0].Seq <= at.Seq {
 			if m := marks[0]; m.Seq == at.Seq && m.Hash != at.Hash {
-				return at, changed("event %d has the hash %s, and %s is kept of it", at.Seq, at.Hash, m.Hash)
+				return at, changed("event %d has hash %s, but its anchored hash is %s", at.Seq, at.Hash, m.Hash)
 			}
 			marks = marks[1:]
 		}
@@ -191,9 +191,9 @@ func (o Options) verify(ctx context.Context, marks []api.AuditMark) (at api.Audi
 	for _, m := range marks {
 		switch {
 		case m.Seq > at.Seq:
-			return at, changed("it ends with event %d, and event %d is kept", at.Seq, m.Seq)
+			return at, changed("it ends with event %d, but event %d is anchored", at.Seq, m.Seq)
 		case m.Seq == at.Seq && m.Hash != at.Hash:
-			return at, changed("event %d has the hash %s, and %s is kept of it", at.Seq, at.Hash, m.Hash)
+			return at, changed("event %d has hash %s, but its anchored hash is %s", at.Seq, at.Hash, m.Hash)
 		}
 	}
 	return at, nil
@@ -224,7 +224,7 @@ func (o Options) write(ctx context.Context, s api.AuditCheckStatus) error {
 	_, err := o.Store.Apply(ctx, api.Batch{At: o.Now().UTC(), Commands: []api.Command{{Op: api.OpReport, Kind: api.KindAuditCheck, ID: api.AuditCheckID,
 		Expect: api.AnyRevision, Data: data}}})
 	if err != nil {
-		return fmt.Errorf("write what was found: %w", err)
+		return fmt.Errorf("write result of verification: %w", err)
 	}
 	return nil
 }

@@ -102,10 +102,10 @@ func TestTrailIsNotWhatIsKept(t *testing.T) {
 		change func(*trail)
 		want   string
 	}{
-		"written anew":        {func(s *trail) { s.events = nil; s.add(30, "key-2") }, "event 10 has the hash"},
-		"with another end":    {func(s *trail) { s.events = s.events[:15]; s.add(15, "key-2") }, "event 20 has the hash"},
-		"with its end cut":    {func(s *trail) { s.events = s.events[:15] }, "it ends with event 15, and event 20 is kept"},
-		"of nothing":          {func(s *trail) { s.events = nil }, "it ends with event 0, and event 10 is kept"},
+		"written anew":        {func(s *trail) { s.events = nil; s.add(30, "key-2") }, "event 10 has hash"},
+		"with another end":    {func(s *trail) { s.events = s.events[:15]; s.add(15, "key-2") }, "event 20 has hash"},
+		"with its end cut":    {func(s *trail) { s.events = s.events[:15] }, "it ends with event 15, but event 20 is anchored"},
+		"of nothing":          {func(s *trail) { s.events = nil }, "it ends with event 0, but event 10 is anchored"},
 		"with a broken event": {func(s *trail) { s.events[3].Actor = "x" }, "event 4 does not follow event 3"},
 	} {
 		for _, anchored := range []bool{true, false} {
@@ -173,9 +173,9 @@ func TestFiles(t *testing.T) {
 // A leader without a place to keep the trail's end is an alert, until it has one.
 func TestNowhere(t *testing.T) {
 	w := newWorld(t)
-	w.wants("no events", "no place for it is configured", api.AlertAuditUnanchored)
+	w.wants("no events", "no anchor is configured", api.AlertAuditUnanchored)
 	w.s.add(2, "key-1")
-	w.wants("two events", "no place for it is configured", api.AlertAuditUnanchored)
+	w.wants("two events", "no anchor is configured", api.AlertAuditUnanchored)
 	place := file(filepath.Join(t.TempDir(), "marks"))
 	w.o.Anchors = []Anchor{place}
 	w.wants("a file", "")
@@ -239,7 +239,7 @@ func TestSyslogAndAddress(t *testing.T) {
 	}
 	status = http.StatusForbidden
 	w.s.add(1, "key-1")
-	w.wants("it refuses", "answers 403", api.AlertAuditUnanchored)
+	w.wants("it refuses", "responded with status 403", api.AlertAuditUnanchored)
 	status = http.StatusNoContent
 	w.wants("it takes it", "")
 	if len(got) != 3 {

@@ -155,8 +155,8 @@ func (b Books) book(ctx context.Context, id api.PriceBookID) (api.PriceBook, err
 		return api.PriceBook{}, err
 	}
 	if len(all) == 0 {
-		return api.PriceBook{}, api.Errorf(api.CodeState, "there is no price book named default").
-			WithHint("make one, or name one in the organization's spec.priceBook")
+		return api.PriceBook{}, api.Errorf(api.CodeState, "price book default does not exist").
+			WithHint("create it, or name another one in the organization's spec.priceBook")
 	}
 	return all[0], nil
 }

@@ -62,7 +62,7 @@ func (j *Job) dun(ctx context.Context, id string, now time.Time) (next time.Time
 		// First: the others have no part in what the revision guards.
 		cmds = append([]api.Command{{Op: api.OpPutSpec, Kind: o.Kind, ID: o.Meta.ID, Expect: o.Meta.Revision, Labels: o.Meta.Labels,
 			Data: api.Encode(spec), Limits: spec.Limits(), Raise: besides}}, cmds...)
-		j.Log.Info("books: organization", "organization", org.Meta.Name, "state", state, "reason", reason)
+		j.Log.Info("invoicing: changed standing of organization", "organization", org.Meta.Name, "state", state, "reason", reason)
 	}
 	if len(cmds) == 0 {
 		return next, nil

@@ -76,7 +76,7 @@ func (j *Job) Run(ctx context.Context) {
 // logged, and tried again with the next step.
 func (j *Job) Step(ctx context.Context, now time.Time) {
 	if err := j.news(ctx); err != nil {
-		j.Log.Warn("books: the organizations cannot be read", "error", err)
+		j.Log.Warn("invoicing: list organizations failed", "error", err)
 		return
 	}
 	due := make(chan string)
@@ -85,7 +85,7 @@ func (j *Job) Step(ctx context.Context, now time.Time) {
 		wg.Go(func() {
 			for id := range due {
 				if err := j.look(ctx, id, now); err != nil && ctx.Err() == nil {
-					j.Log.Warn("books: an organization cannot be read", "organization", id, "error", err)
+					j.Log.Warn("invoicing: read organization failed", "organization", id, "error", err)
 				}
 			}
 		})
@@ -140,9 +140,9 @@ func (j *Job) look(ctx context.Context, id string, now time.Time) error {
 		return err
 	}
 	issued, err := j.issue(ctx, org, now)
-	fine := j.try(ctx, "no invoice", org, err)
+	fine := j.try(ctx, "create invoice failed", org, err)
 	dunned, err := j.dun(ctx, id, now)
-	if j.try(ctx, "its balance and budgets are not looked at", org, err) && fine {
+	if j.try(ctx, "check balance and budgets failed", org, err) && fine {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.agenda.looked(id, now, issued, dunned)
@@ -161,7 +161,7 @@ func (j *Job) organization(ctx context.Context, id string) (org api.Organization
 // try notes what went wrong.
 func (j *Job) try(ctx context.Context, what string, org api.Organization, err error) (fine bool) {
 	if err != nil && !overtaken(err) && ctx.Err() == nil {
-		j.Log.Warn("books: "+what, "organization", org.Meta.Name, "error", err)
+		j.Log.Warn("invoicing: "+what, "organization", org.Meta.Name, "error", err)
 	}
 	return err == nil
 }
@@ -228,7 +228,7 @@ func (j *Job) issue(ctx context.Context, org api.Organization, now time.Time) (n
 			return next, err
 		}
 		all = append(all, issued) // of a later period: what it charges late is charged
-		j.Log.Info("books: invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
+		j.Log.Info("invoicing: issued invoice", "organization", org.Meta.Name, "number", spec.Number, "from", spec.From, "to", spec.To, "micros", spec.TotalMicros, "currency", spec.Currency)
 	}
 	return next, nil
 }
@@ -271,8 +271,8 @@ func (b Books) late(ctx context.Context, org api.OrganizationID, all []api.Invoi
 	}
 	for _, inv := range all {
 		if inv.Spec.Currency != book.Currency {
-			return nil, api.Errorf(api.CodeState, "invoice %s is in %s, and the price book in %s", inv.Spec.Number, inv.Spec.Currency, book.Currency).
-				WithHint("an organization keeps its currency: give it a price book in %s", inv.Spec.Currency)
+			return nil, api.Errorf(api.CodeState, "invoice %s is in %s, but the price book is in %s", inv.Spec.Number, inv.Spec.Currency, book.Currency).
+				WithHint("the currency of an organization cannot change: assign a price book in %s", inv.Spec.Currency)
 		}
 		rated, err := b.rate(ctx, org, pricebook.Of(inv.Spec).Completed(book), inv.Spec.From, inv.Spec.To)
 		if err != nil {

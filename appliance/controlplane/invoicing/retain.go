@@ -30,7 +30,7 @@ const (
 func (r Retention) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.Step(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			r.Log.Warn("books: old usage records stay", "error", err)
+			r.Log.Warn("invoicing: delete old usage records failed", "error", err)
 		}
 		sleep(ctx, expireEvery)
 	}

@@ -42,11 +42,11 @@ func Hosts(all *objects.Set) (addresses []netip.Prefix, names []string) {
 func CheckForbidden(p netip.Prefix) error {
 	switch {
 	case !p.IsValid() || p.Addr().Is4In6() || p.Addr().Zone() != "":
-		return api.Errorf(api.CodeInvalid, "%s is not a range of addresses", p)
+		return api.Errorf(api.CodeInvalid, "%s is not a valid range of addresses", p)
 	case p.Bits() == 0:
-		return api.Errorf(api.CodeInvalid, "%s is every address", p)
+		return api.Errorf(api.CodeInvalid, "%s covers all addresses", p)
 	case p.Contains(sdn.MetadataAddress):
-		return api.Errorf(api.CodeInvalid, "%s contains %s, where guests ask for metadata and names", p, sdn.MetadataAddress)
+		return api.Errorf(api.CodeInvalid, "%s contains %s, which guests need for metadata and DNS", p, sdn.MetadataAddress)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	}
 	if next := deploy.Decide(f, members, l.TLS, reports, time.Since(l.settled)); !reflect.DeepEqual(next, f) {
 		if err := l.put(ctx, s, next); err != nil {
-			l.trouble("what was decided about OVN's databases is not written", err)
+			l.trouble("write decision about OVN databases failed", err)
 		}
 		return observe
 	}
@@ -76,7 +76,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		return observe // their founder is at it
 	}
 	if err := l.make(ctx, s, members, f); err != nil {
-		l.trouble("the network is not as it should be", err)
+		l.trouble("update network failed", err)
 		return observe
 	}
 	l.said = ""
@@ -126,7 +126,7 @@ func (l *Leader) forget(ctx context.Context, s *state) {
 		}
 		cmd := api.Command{Op: api.OpDelete, Kind: api.KindChassis, ID: id, Expect: c.Meta.Revision}
 		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{cmd}}); err != nil {
-			l.trouble("a node that is gone is not forgotten", err)
+			l.trouble("remove chassis of removed node failed", err)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *state) name(id string) string {
 func (r *Tracer) real(ctx context.Context, s *state, t sdn.Topology, q trace.Question, v trace.Verdict, everything bool) (*trace.Real, string) {
 	switch {
 	case q.From.Port == "":
-		return nil, "it knows the way of what instances send only"
+		return nil, "only packets sent by instances can be traced"
 	case !everything && v.Passes && len(v.Ports) == 0:
 		return nil, ""
 	}
@@ -85,7 +85,7 @@ func (r *Tracer) real(ctx context.Context, s *state, t sdn.Topology, q trace.Que
 	}
 	f := s.founding()
 	if f.Generation == 0 || f.Clustered && f.SB == "" {
-		return nil, "its databases are not there yet"
+		return nil, "the OVN databases are not ready yet"
 	}
 	i := deploy.Intent{Node: r.Self.Node, Members: s.members(r.Self), Founding: f, TLS: r.TLS}
 	text, err := run(ctx, "ovn-trace", append(i.Client(deploy.SB, r.Run), args...))
@@ -111,7 +111,7 @@ func run(ctx context.Context, program string, args []string) (string, error) {
 	var says bytes.Buffer
 	cmd.Stderr = &says
 	if err := cmd.Start(); err != nil {
-		return "", fmt.Errorf("%s does not start: %w", program, err)
+		return "", fmt.Errorf("start %s: %w", program, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(out, maxTrace+1))
 	if len(text) > maxTrace {
@@ -119,7 +119,7 @@ func run(ctx context.Context, program string, args []string) (string, error) {
 	}
 	switch err = errors.Join(err, cmd.Wait()); {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s did not answer within %s", program, traceTime)
+		return "", fmt.Errorf("%s timed out after %s", program, traceTime)
 	case err != nil:
 		line, _, _ := strings.Cut(strings.TrimSpace(says.String()), "\n")
 		return "", fmt.Errorf("%s: %w: %.200s", program, err, line)

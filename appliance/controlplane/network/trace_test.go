@@ -27,7 +27,7 @@ func TestTrace(t *testing.T) {
 	for packet, passes := range map[string]bool{"tcp/443": true, "tcp/22": false} {
 		q.Packet = packet
 		got, err := r.Trace(t.Context(), q)
-		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not asked: its databases are not there yet") {
+		if text := strings.Join(got.Lines, "\n"); err != nil || got.Passes != passes || !strings.Contains(text, "OVN was not asked: the OVN databases are not ready yet") {
 			t.Errorf("%s: %v\n%s", packet, err, text)
 		}
 	}

@@ -27,11 +27,11 @@ func Read(ctx context.Context, s Watcher, kinds ...Kind) (*Set, error) {
 			return out, nil
 		}
 		if _, _, err := out.Apply(e); err != nil {
-			return nil, api.Errorf(api.CodeInternal, "read the cluster's objects: %v", err)
+			return nil, api.Errorf(api.CodeInternal, "read objects of the cluster: %v", err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, api.Errorf(api.CodeUnavailable, "read the cluster's objects: %v", err)
+		return nil, api.Errorf(api.CodeUnavailable, "read objects of the cluster: %v", err)
 	}
-	return nil, api.Errorf(api.CodeUnavailable, "the cluster's state cannot be read now").WithHint("ask again")
+	return nil, api.Errorf(api.CodeUnavailable, "the cluster's state is not readable at the moment").WithHint("try again")
 }

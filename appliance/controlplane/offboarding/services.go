@@ -67,7 +67,7 @@ func Run(ctx context.Context, c *watchcache.Cache, s Store, log *slog.Logger) {
 	_ = watchcache.Run(ctx, c, Kinds, func(ctx context.Context, all *objects.Set) time.Duration {
 		left, err := sweep(ctx, s, all, done, time.Now())
 		if err != nil && ctx.Err() == nil {
-			log.Warn("delete what has ended or was not paid failed, retrying", "error", err)
+			log.Warn("delete objects of ended services and unpaid organizations failed, retrying", "error", err)
 		}
 		if left {
 			return every

@@ -20,7 +20,7 @@ import (
 var keyCut = []byte("Cut")
 
 // errAnew keeps Raft from going on until the store has been opened again.
-var errAnew = errors.New("the tables must be made anew first")
+var errAnew = errors.New("the tables must be rebuilt first")
 
 // cut is called before the entries from there to the log's end go.
 func (s *Store) cut(from uint64) error {
@@ -33,7 +33,7 @@ func (s *Store) cut(from uint64) error {
 	if err := s.votes.SetUint64(keyCut, from); err != nil {
 		return err
 	}
-	why := fmt.Errorf("the cluster has dropped the log's entries from %d on, which this node has applied: its tables are made anew", from)
+	why := fmt.Errorf("the cluster has dropped log entries from %d on that this node has applied: its tables are rebuilt", from)
 	s.fail(why)
 	return errAnew
 }
@@ -54,7 +54,7 @@ func (s *Store) anew(snapshots raft.SnapshotStore) error {
 	for i := kept + 1; i < from; i++ {
 		if err := s.log.GetLog(i, new(raft.Log)); err != nil {
 			return &Damaged{s.options.path("snapshots"),
-				fmt.Errorf("the cluster has dropped the log's entries from %d on, which this node had applied, and entry %d is in no snapshot and not in the log: %w", from, i, err)}
+				fmt.Errorf("the cluster has dropped log entries from %d on that this node had applied, and entry %d is neither in a snapshot nor in the log: %w", from, i, err)}
 		}
 	}
 	if s.fsm.applied.Load() >= from {

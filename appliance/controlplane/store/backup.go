@@ -42,7 +42,7 @@ func (s *Store) Backup(ctx context.Context, w io.Writer, cluster json.RawMessage
 		if ctx.Err() != nil {
 			return gaveUp(ctx.Err())
 		}
-		return fmt.Errorf("write the backup: %w", err)
+		return fmt.Errorf("write backup: %w", err)
 	}
 	return nil
 }

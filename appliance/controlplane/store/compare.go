@@ -180,5 +180,5 @@ func (s *Store) TablesBytes() int64 {
 // Differs notes that this node's tables are not what most nodes have: Open
 // refuses them from now on.
 func (s *Store) Differs(p state.Part) error {
-	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("what it has from %v on is not what most nodes have, at entry %d of the log", p.From, p.Index)})
+	return s.noteDamage(&Damaged{s.tables.path, fmt.Errorf("its content from %v on differs from that of most nodes, at log entry %d", p.From, p.Index)})
 }

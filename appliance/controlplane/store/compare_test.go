@@ -72,7 +72,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.stop(bad)
-	refused(t, one(c.options.Dir+"/"+bad, bad), `tables.db: what it has from objects "k" on is not what most nodes have, at entry 7`)
+	refused(t, one(c.options.Dir+"/"+bad, bad), `tables.db: its content from objects "k" on differs from that of most nodes, at log entry 7`)
 }
 
 // The place to go on is known to every node, and is so after a restart: comparing

@@ -46,19 +46,19 @@ func unwritable(path string, err error) error {
 	if err == nil || errors.As(err, &d) || isFull(err) || !errors.As(err, &errno) && !isErrno(err, syscall.EROFS, syscall.EIO) {
 		return err
 	}
-	return &Damaged{path, fmt.Errorf("it cannot be written: %w; see the kernel's log, and start basaltd again when the disk is well", err)}
+	return &Damaged{path, fmt.Errorf("write failed: %w; check the kernel's log, and restart basaltd when the disk works", err)}
 }
 
 func diskFull() *api.Error {
 	return api.Errorf(api.CodeDiskFull, "the disk of the cluster's state is full").
-		WithHint("free space on it; reading works, and writing goes on when there is room")
+		WithHint("free space on it; reads work, and writes resume when there is space")
 }
 
 // room refuses a write while less than reserve bytes are free where dir is.
 func room(dir string, reserve int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
-		return fmt.Errorf("free space of %s: %w", dir, err)
+		return fmt.Errorf("read free space of %s: %w", dir, err)
 	}
 	if fs.Bavail < uint64(reserve)/uint64(fs.Bsize) {
 		return diskFull()
@@ -119,7 +119,7 @@ func (l *logStore) GetLog(index uint64, entry *raft.Log) error {
 			err = checkSum(index, entry)
 		}
 		if err != nil && !errors.Is(err, raft.ErrLogNotFound) {
-			err = &Damaged{l.path, fmt.Errorf("entry %d cannot be read: %w", index, err)}
+			err = &Damaged{l.path, fmt.Errorf("read entry %d: %w", index, err)}
 		}
 		return err
 	})

@@ -24,7 +24,7 @@ type Remote interface {
 
 // ErrNotLeader is what ApplyLocal, ReadIndex and the changes of membership
 // answer on a node that does not lead. Nothing was done.
-var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node does not lead the cluster").
+var ErrNotLeader error = api.Errorf(api.CodeUnavailable, "this node is not the leader of the cluster").
 	WithHint("try again in a moment")
 
 // ErrNotSent marks the error of a request that certainly reached nobody.
@@ -136,7 +136,7 @@ func (s *Store) applyAt(ctx context.Context, leader string, b api.Batch) ([]api.
 	if err == nil || errors.Is(err, ErrNotLeader) || errors.Is(err, ErrNotSent) || errors.As(err, &domain) {
 		return out, err
 	}
-	s.options.Log.Info("store: forward a write", "leader", leader, "error", err)
+	s.options.Log.Info("store: forward write failed", "leader", leader, "error", err)
 	return nil, state.UnknownOutcome()
 }
 

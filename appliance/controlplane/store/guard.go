@@ -82,7 +82,7 @@ func checkPages(path string) error {
 	// has not closed its copies yet.
 	for began := time.Now(); unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > lockWait {
-			return fmt.Errorf("open %s: another process has it: %w", path, bbolterrors.ErrTimeout)
+			return fmt.Errorf("open %s: it is used by another process: %w", path, bbolterrors.ErrTimeout)
 		}
 	}
 	err = pages.Check(path)
@@ -132,7 +132,7 @@ func (e *extent) check() error {
 			return nil //nolint:nilerr // it is mapped: that its name is gone matters to the next Open
 		}
 		if info.Size() < was {
-			return &Damaged{e.path, fmt.Errorf("it was cut while it was in use: it has %d bytes, and had %d", info.Size(), was)}
+			return &Damaged{e.path, fmt.Errorf("it was truncated while in use: it has %d bytes, had %d", info.Size(), was)}
 		}
 		if e.size.CompareAndSwap(was, info.Size()) {
 			return nil
@@ -174,11 +174,11 @@ func (s *Store) checkDamage() error {
 // fail ends the store's life, as it cannot go on: whoever opened it closes it.
 func (s *Store) fail(why error) {
 	s.asked.Do(func() {
-		s.options.Log.Error("store: it cannot go on", "error", why)
+		s.options.Log.Error("store: fatal error", "error", why)
 		var d *Damaged
 		if errors.As(why, &d) {
 			if err := s.noteDamage(d); err != nil {
-				s.options.Log.Error("store: the damage is not noted", "error", err)
+				s.options.Log.Error("store: record damage failed", "error", err)
 			}
 		}
 		if s.options.Broken == nil {

@@ -133,7 +133,7 @@ func TestCutWhileOpen(t *testing.T) {
 		var stderr bytes.Buffer
 		c.Stderr = &stderr
 		out, err := c.Output()
-		if err != nil || !strings.Contains(string(out), name+": it was cut while it was in use: it has 8192 bytes") {
+		if err != nil || !strings.Contains(string(out), name+": it was truncated while in use: it has 8192 bytes") {
 			t.Errorf("%s: %v, %s\n%s", name, err, out, stderr.Bytes())
 		}
 		refused(t, Options{Dir: dir, NodeID: "node-a", Reserve: 1}, name+": ")

@@ -26,7 +26,7 @@ func (s *Store) Raise(ctx context.Context, term uint64, level int, members []str
 	}
 	for _, m := range s.Members() {
 		if !slices.Contains(members, m.ID) {
-			return api.Errorf(api.CodeConflict, "node %s was not asked which feature level it supports", m.ID).WithHint("ask again")
+			return api.Errorf(api.CodeConflict, "feature level supported by node %s is unknown", m.ID).WithHint("try again")
 		}
 	}
 	raw, err := state.EncodeSettlement(state.Settlement{Level: level, ID: newClusterID(), Members: members, AuditKey: newAuditKey()})

@@ -41,7 +41,7 @@ func TestClusterHasAnID(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(other.options.Dir))); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, one(dir, "node-1"), "it is of cluster "+id+", and this node is a member of "+want)
+	refused(t, one(dir, "node-1"), "it belongs to cluster "+id+", but this node is a member of "+want)
 }
 
 // A cluster of before there were levels gets one when all are asked.

@@ -39,7 +39,7 @@ func withSums(entries []*raft.Log) []*raft.Log {
 // before sums wrote entries without.
 func checkSum(index uint64, l *raft.Log) error {
 	if l.Index != index {
-		return fmt.Errorf("entry %d says that it is entry %d", index, l.Index)
+		return fmt.Errorf("entry %d claims to be entry %d", index, l.Index)
 	}
 	if l.Extensions == nil {
 		return nil

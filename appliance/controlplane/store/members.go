@@ -81,7 +81,7 @@ func (s *Store) keepsVoters(without string) error {
 		return nil
 	}
 	return api.Errorf(api.CodeState, "%s is the cluster's only voter", without).
-		WithHint("make another node a voter first")
+		WithHint("promote another node to voter first")
 }
 
 // Reaches waits until this node's log has been agreed on up to the index, which
@@ -91,7 +91,7 @@ func (s *Store) Reaches(ctx context.Context, index uint64) error {
 	for s.raft.CommitIndex() < index {
 		select {
 		case <-ctx.Done():
-			return api.Errorf(api.CodeUnavailable, "this node has the log up to entry %d so far, and not yet entry %d", s.raft.CommitIndex(), index)
+			return api.Errorf(api.CodeUnavailable, "this node has the log up to entry %d, want entry %d", s.raft.CommitIndex(), index)
 		case <-s.closing:
 			return closed()
 		case <-time.After(look):
@@ -128,8 +128,8 @@ func (s *Store) change(ctx context.Context, ask func(timeout time.Duration) raft
 }
 
 func unknownChange() *api.Error {
-	return api.Errorf(api.CodeUnavailable, "it is not known whether the cluster changed").
-		WithHint("look at its members, and try again: a change that was made already is no error")
+	return api.Errorf(api.CodeUnavailable, "unknown whether the membership of the cluster changed").
+		WithHint("check the members, and try again: repeating a change is harmless")
 }
 
 // handOver makes another node lead before this one goes, so that nobody waits
@@ -141,7 +141,7 @@ func (s *Store) handOver() {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*s.options.Election)
 	defer cancel()
 	if err := s.answer(ctx, s.raft.LeadershipTransfer); err != nil {
-		s.options.Log.Info("store: hand over", "error", err)
+		s.options.Log.Info("store: transfer leadership failed", "error", err)
 	}
 }
 

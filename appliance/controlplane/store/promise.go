@@ -164,9 +164,9 @@ func (o *Options) recall() (*promise, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	case err != nil && len(there) == 0 && o.Transport != nil && !o.Bootstrap:
-		return nil, &Damaged{o.Dir, errors.New("there is no store, though this node is a member of a cluster")}
+		return nil, &Damaged{o.Dir, errors.New("the store is missing, but this node is a member of a cluster")}
 	case err != nil && slices.Contains(there, "log.db") && slices.Contains(missing, "vote"): // of a version that made no promise
-		return nil, &Damaged{o.path("vote"), errors.New("it is missing, though there is log.db")}
+		return nil, &Damaged{o.path("vote"), errors.New("it is missing, but log.db exists")}
 	case err != nil:
 		if err := NewPromise(path, o.NodeID, ""); err != nil { // new, or of a version that made none
 			return nil, err
@@ -177,9 +177,9 @@ func (o *Options) recall() (*promise, error) {
 		return nil, err
 	}
 	if p.now.Node != "" && p.now.Node != o.NodeID {
-		err = &Damaged{path, fmt.Errorf("it is of node %s, and this is %s", p.now.Node, o.NodeID)}
+		err = &Damaged{path, fmt.Errorf("it belongs to node %s, this is node %s", p.now.Node, o.NodeID)}
 	} else if p.now.Used && len(missing) > 0 {
-		err = &Damaged{o.path(missing[0]), errors.New("it is missing, though this node has written to it")}
+		err = &Damaged{o.path(missing[0]), errors.New("it is missing, but this node has written to it")}
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.close())
@@ -203,17 +203,17 @@ func (o *Options) hold(p *promise, last uint64, votes *stable, id string) error 
 	}
 	switch {
 	case errors.Is(err, errNotFound):
-		return &Damaged{o.path("vote"), errors.New("it is empty, though this node has written to it")}
+		return &Damaged{o.path("vote"), errors.New("it is empty, but this node has written to it")}
 	case err != nil:
 		return err
 	case string(owner) != o.NodeID:
-		return &Damaged{o.path("vote"), fmt.Errorf("the store is of node %s, and this is %s", owner, o.NodeID)}
+		return &Damaged{o.path("vote"), fmt.Errorf("the store belongs to node %s, this is node %s", owner, o.NodeID)}
 	case id != "" && m.ID != "" && id != m.ID:
-		return &Damaged{o.path("tables.db"), fmt.Errorf("it is of cluster %s, and this node is a member of %s", id, m.ID)}
+		return &Damaged{o.path("tables.db"), fmt.Errorf("it belongs to cluster %s, but this node is a member of %s", id, m.ID)}
 	case voted < m.Voted:
-		return &Damaged{o.path("vote"), fmt.Errorf("it is an old copy: it ends with a vote in term %d, and this node has voted in term %d", voted, m.Voted)}
+		return &Damaged{o.path("vote"), fmt.Errorf("it is an old copy: its last vote is in term %d, but this node has voted in term %d", voted, m.Voted)}
 	case last < m.Last:
-		return &Damaged{o.path("log.db"), fmt.Errorf("it is an old copy: it ends at entry %d, and this node has told others that it has entry %d", last, m.Last)}
+		return &Damaged{o.path("log.db"), fmt.Errorf("it is an old copy: it ends at entry %d, but this node has acknowledged entry %d", last, m.Last)}
 	case last == 0 && voted == 0:
 		return nil
 	}
@@ -249,7 +249,7 @@ func (s *Store) keepPromise() {
 		case <-time.After(promiseEvery):
 		}
 		if err := s.promiseLast(); err != nil {
-			s.options.Log.Warn("store: what this node has told others is not written down", "error", err)
+			s.options.Log.Warn("store: record acknowledged entries failed", "error", err)
 		}
 	}
 }

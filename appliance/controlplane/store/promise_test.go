@@ -79,7 +79,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 	without("nothing left", "log.db: it is missing", os.RemoveAll)
 	without("no log", "log.db: it is missing", func(d string) error { return os.Remove(filepath.Join(d, "log.db")) })
 	without("no vote", "vote: it is missing", func(d string) error { return os.Remove(filepath.Join(d, "vote")) })
-	without("another node's", "the store is of node node-0, and this is node-1", func(d string) error {
+	without("another node's", "the store belongs to node node-0, this is node node-1", func(d string) error {
 		return errors.Join(os.RemoveAll(d), os.CopyFS(d, os.DirFS(dir("node-0"))))
 	})
 	for _, name := range []string{"log.db", "tables.db"} {
@@ -144,7 +144,7 @@ func TestOldCopyIsRefused(t *testing.T) {
 // A member whose store and promise are both gone is not new; one that joins is.
 func TestMemberWithoutPromise(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
-	refused(t, one(dir, "node-a"), "there is no store, though this node is a member")
+	refused(t, one(dir, "node-a"), "the store is missing, but this node is a member")
 	o := one(dir, "node-a")
 	o.Promise = filepath.Join(t.TempDir(), "told")
 	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
@@ -160,7 +160,7 @@ func TestMemberWithoutPromise(t *testing.T) {
 	if err := NewPromise(o.Promise, "node-a", ""); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, o, "it is of node node-a, and this is node-b")
+	refused(t, o, "it belongs to node node-a, this is node node-b")
 	if err := os.WriteFile(o.Promise, []byte(strings.Repeat("x", 2*slotSize)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func dropped(t *testing.T, snapshotAfter bool) {
 	leader := c.store(c.leader())
 	writeOther(t, leader, 40)
 	c.start("node-0", false)
-	if err := patience.Receive(t, time.Minute, "node-0 drops what it has applied", anew); !strings.Contains(err.Error(), "has dropped the log's entries") {
+	if err := patience.Receive(t, time.Minute, "node-0 drops what it has applied", anew); !strings.Contains(err.Error(), "has dropped log entries") {
 		t.Error(err)
 	}
 	c.stop("node-0")

@@ -33,7 +33,7 @@ func (s *Store) whyNoLeader(ctx context.Context) error {
 
 func minority(r reached) *api.Error {
 	return api.Errorf(api.CodeUnavailable, "this node cannot reach most of the cluster: %d of %d voters answer", r.answer, r.voters).
-		WithHint("reads that may be stale work here; changes and other reads work on the side that has most nodes")
+		WithHint("stale reads work here; writes and other reads work on the side with the majority of nodes")
 }
 
 // askReach asks all other voters at once. Any answer of the store will do.

@@ -27,7 +27,7 @@ func (s *Store) get(kind api.Kind, id string) (o api.Object, err error) {
 // List is one page of a kind's objects.
 func (s *Store) List(ctx context.Context, q api.ListQuery) (page api.ListPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
 	if err := s.current(ctx); err != nil {
 		return page, err
@@ -60,7 +60,7 @@ func (s *Store) Touched(ctx context.Context, since int64, kinds ...api.Kind) (ap
 // Events is one page of the events for webhooks.
 func (s *Store) Events(ctx context.Context, q api.EventQuery) (page api.EventPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
 	if err := s.current(ctx); err != nil {
 		return page, err
@@ -101,7 +101,7 @@ func (s *Store) VerifyAudit(ctx context.Context, after api.AuditMark, limit int)
 // Audit is one page of the audit trail.
 func (s *Store) Audit(ctx context.Context, q api.AuditQuery) (page api.AuditPage, err error) {
 	if q.Limit < 1 || q.Limit > maxList {
-		return page, api.Errorf(api.CodeInvalid, "the limit is 1 to %d", maxList).At("limit")
+		return page, api.Errorf(api.CodeInvalid, "must be between 1 and %d", maxList).At("limit")
 	}
 	if err := s.current(ctx); err != nil {
 		return page, err

@@ -106,7 +106,7 @@ func (s *Store) awaitIndex(ctx context.Context, index uint64) error {
 		case <-wait:
 		case <-over.C:
 			return api.Errorf(api.CodeUnavailable, "this node lags behind the cluster").
-				WithHint("try again in a moment, or on another node; reads that may be stale work here")
+				WithHint("try again in a moment, or on another node; stale reads work here")
 		case <-ctx.Done():
 			return gaveUp(ctx.Err())
 		case <-s.closing:

@@ -32,7 +32,7 @@ func Recover(dir, promise, nodeID string) error {
 func recoverAlone(o Options) (err error) {
 	o.fill()
 	if o.Dir == "" || o.NodeID == "" {
-		return errors.New("dir and nodeID are needed")
+		return errors.New("dir and nodeID are required")
 	}
 	for _, name := range []string{"log.db", "vote"} { // what both make of the tables can be made again
 		if _, err := os.Stat(o.path(name)); err != nil {
@@ -80,7 +80,7 @@ func recoverAlone(o Options) (err error) {
 		return errNothing(nil)
 	}
 	if !slices.ContainsFunc(before.Servers, func(m raft.Server) bool { return string(m.ID) == o.NodeID }) {
-		return api.Errorf(api.CodeState, "%s is no member of the cluster that its files belong to", o.NodeID)
+		return api.Errorf(api.CodeState, "%s is not a member of the cluster that its files belong to", o.NodeID)
 	}
 	conf = o.raftConfig(logger)
 	alone := raft.Configuration{Servers: []raft.Server{member(o.NodeID)}}
@@ -91,7 +91,7 @@ func recoverAlone(o Options) (err error) {
 }
 
 func errNothing(cause error) error {
-	e := api.Errorf(api.CodeState, "there is nothing to recover: this node never was a member of a cluster")
+	e := api.Errorf(api.CodeState, "nothing to recover: this node was never a member of a cluster")
 	return errors.Join(e, cause)
 }
 

@@ -156,7 +156,7 @@ func (r *Replica) KeepPromise() error {
 // time.
 func (r *Replica) EncodeBatch(term uint64, b api.Batch) ([]byte, error) {
 	if b.At.IsZero() {
-		return nil, errors.New("a batch of a simulation needs a time")
+		return nil, errors.New("batch of a simulation has no time")
 	}
 	if err := state.CheckBatch(b); err != nil {
 		return nil, err

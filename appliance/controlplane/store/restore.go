@@ -26,7 +26,7 @@ const restoredIndex, restoredTerm = 1, 1
 func RestoreInto(dir, nodeID string, r io.Reader) (backup.Info, error) {
 	var info backup.Info
 	if dir == "" || nodeID == "" {
-		return info, errors.New("restore a backup: dir and nodeID are needed")
+		return info, errors.New("restore backup: dir and nodeID are required")
 	}
 	dir = filepath.Clean(dir)
 	if err := checkEmpty(dir); err != nil {
@@ -55,8 +55,8 @@ func checkEmpty(dir string) error {
 		return err
 	}
 	if len(names) > 0 {
-		return api.Errorf(api.CodeState, "there is a store on this node already").
-			WithHint("a backup is restored on a node that belongs to no cluster")
+		return api.Errorf(api.CodeState, "this node already has a store").
+			WithHint("restore the backup on a node that is not part of a cluster")
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func TestBadBackups(t *testing.T) {
 		bad[n] ^= 0x10
 		refused("one bit wrong", bad, "")
 	}
-	refused("more at the end", append(bytes.Clone(good), 0), "follows")
+	refused("more at the end", append(bytes.Clone(good), 0), "data after")
 	newer := bytes.Clone(good)
 	newer[8]++
 	refused("a newer version", newer, "newer Basalt")

@@ -47,10 +47,10 @@ func (h header) encode() []byte {
 
 func decodeHeader(b []byte) (header, error) {
 	if len(b) != snapshotHeader || string(b[:8]) != snapshotMagic {
-		return header{}, errors.New("this is no snapshot of the store")
+		return header{}, errors.New("it is not a snapshot of the store")
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != snapshotVersion {
-		return header{}, fmt.Errorf("the snapshot has version %d; this program knows %d", v, snapshotVersion)
+		return header{}, fmt.Errorf("the snapshot has version %d, this program supports %d", v, snapshotVersion)
 	}
 	h := header{
 		applied:  binary.LittleEndian.Uint64(b[16:]),
@@ -58,7 +58,7 @@ func decodeHeader(b []byte) (header, error) {
 		size:     binary.LittleEndian.Uint64(b[32:]),
 	}
 	if h.size > snapshotMax {
-		return header{}, fmt.Errorf("a snapshot of %d bytes cannot be", h.size)
+		return header{}, fmt.Errorf("invalid snapshot size of %d bytes", h.size)
 	}
 	return h, nil
 }
@@ -67,7 +67,7 @@ func decodeHeader(b []byte) (header, error) {
 func readHeader(r io.Reader) (header, error) {
 	b := make([]byte, snapshotHeader)
 	if _, err := io.ReadFull(r, b); err != nil {
-		return header{}, fmt.Errorf("the snapshot's header: %w", err)
+		return header{}, fmt.Errorf("read header of snapshot: %w", err)
 	}
 	return decodeHeader(b)
 }
@@ -82,7 +82,7 @@ type snapshot struct {
 // Persist writes the snapshot to Raft's sink.
 func (s *snapshot) Persist(sink raft.SnapshotSink) error {
 	if err := s.tables.guard(func() error { return s.writeTo(sink) }); err != nil {
-		return errors.Join(fmt.Errorf("write the snapshot: %w", err), sink.Cancel())
+		return errors.Join(fmt.Errorf("write snapshot: %w", err), sink.Cancel())
 	}
 	return sink.Close()
 }
@@ -119,7 +119,7 @@ func restore(t *tables, r io.Reader) error {
 		err = t.replace(path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore a snapshot: %w", err), removeLeftover(path))
+		return errors.Join(fmt.Errorf("restore snapshot: %w", err), removeLeftover(path))
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func receive(path string, r io.Reader) error {
 	}
 	want := make([]byte, sha256.Size)
 	if _, err := io.ReadFull(r, want); err != nil {
-		return fmt.Errorf("the snapshot's checksum: %w", err)
+		return fmt.Errorf("read checksum of snapshot: %w", err)
 	}
 	if !bytes.Equal(want, sum.Sum(nil)) {
 		return errors.New("the snapshot's checksum is wrong")
@@ -163,10 +163,10 @@ func verify(path string, h header) error {
 	err = db.View(func(tx *bbolt.Tx) error {
 		v := state.ViewOf(tx)
 		if !state.Usable(tx) {
-			return errors.New("the snapshot's tables are of a format that is not known")
+			return errors.New("the snapshot's tables have an unknown format")
 		}
 		if v.Applied() != h.applied || uint64(v.Revision()) != h.revision {
-			return errors.New("the snapshot's header does not fit its tables")
+			return errors.New("the snapshot's header does not match its tables")
 		}
 		return nil
 	})

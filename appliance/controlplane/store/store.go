@@ -117,7 +117,7 @@ const (
 // cannot be the store that this node has used so far is refused (Damaged).
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" || o.NodeID == "" {
-		return nil, errors.New("open the store: Dir and NodeID are needed")
+		return nil, errors.New("open store: Dir and NodeID are required")
 	}
 	o.fill()
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -302,10 +302,10 @@ func (s *Store) startRaft(snapshots raft.SnapshotStore, stands bool, logger hclo
 		return nil
 	}
 	if !slices.ContainsFunc(members, self) {
-		return errors.Join(fmt.Errorf("its files belong to another node (%v), not to %s", members, o.NodeID), s.raft.Shutdown().Error())
+		return errors.Join(fmt.Errorf("its files belong to node %v, want %s", members, o.NodeID), s.raft.Shutdown().Error())
 	}
 	if err := electAtOnce(alone); err != nil { // it elects itself a moment later, then
-		s.options.Log.Warn("store: elect the only node at once", "error", err)
+		s.options.Log.Warn("store: elect only voter failed", "error", err)
 	}
 	return nil
 }
@@ -415,7 +415,7 @@ func (o *Options) badSnapshots(err error) error {
 	if err == nil || errors.As(err, &d) || isFull(err) || isErrno(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR) {
 		return err
 	}
-	return &Damaged{o.path("snapshots"), fmt.Errorf("a snapshot cannot be read: %w", err)}
+	return &Damaged{o.path("snapshots"), fmt.Errorf("read snapshot: %w", err)}
 }
 
 // awaitStart waits for the first leadership of a node that is alone.

@@ -71,7 +71,7 @@ func TestUnwritable(t *testing.T) {
 				answer <- err
 			}()
 			var d *Damaged
-			if why := <-broken; !errors.As(why, &d) || !strings.Contains(why.Error(), files[0]+": it cannot be written: ") {
+			if why := <-broken; !errors.As(why, &d) || !strings.Contains(why.Error(), files[0]+": write failed: ") {
 				t.Errorf("it ends with %v", why)
 			}
 			if err := s.Close(); err != nil && !errors.Is(err, unix.EBADF) {
@@ -81,7 +81,7 @@ func TestUnwritable(t *testing.T) {
 				t.Errorf("a write is answered with %v", err)
 			}
 			if name != "all" { // what was written is not known: it was noted where that went
-				refused(t, o, files[0]+": it cannot be written: ")
+				refused(t, o, files[0]+": write failed: ")
 				return
 			}
 			s = open(t, o)
@@ -121,7 +121,7 @@ func TestUnwritableAmongOthers(t *testing.T) {
 			return false
 		})
 		var d *Damaged
-		if why := <-broken; !errors.As(why, &d) || filepath.Dir(d.File) != dir || !strings.Contains(why.Error(), ": it cannot be written: ") {
+		if why := <-broken; !errors.As(why, &d) || filepath.Dir(d.File) != dir || !strings.Contains(why.Error(), ": write failed: ") {
 			t.Errorf("it ends with %v", why)
 		}
 		c.mu.Lock()

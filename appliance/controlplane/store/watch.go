@@ -36,7 +36,7 @@ func (s *Store) WatchKinds(ctx context.Context, since int64, kinds ...api.Kind) 
 	select {
 	case s.watches <- struct{}{}:
 	default:
-		return nil, api.Errorf(api.CodeRateLimited, "there are %d watches already", maxWatches).WithHint("close some")
+		return nil, api.Errorf(api.CodeRateLimited, "too many watches: %d are open", maxWatches).WithHint("close some")
 	}
 	v, end, err := s.tables.begin()
 	if err != nil {
@@ -93,7 +93,7 @@ func (w *watch) snapshot(v state.View) bool {
 		return sent
 	})
 	if err != nil {
-		w.s.options.Log.Error("store: watch", "error", err)
+		w.s.options.Log.Error("store: watch failed", "error", err)
 	}
 	if err != nil || !sent {
 		return false
@@ -132,7 +132,7 @@ func (w *watch) batch() (events []api.Event, last int64, ok bool) {
 		return err
 	})
 	if err != nil {
-		w.s.options.Log.Error("store: watch", "error", err)
+		w.s.options.Log.Error("store: watch failed", "error", err)
 		return nil, 0, false
 	}
 	return events, last, ok

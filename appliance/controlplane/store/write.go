@@ -58,7 +58,7 @@ func (s *Store) encode(ctx context.Context, b api.Batch) (_ []byte, err error) {
 		return nil, err
 	}
 	if len(raw) > state.MaxBatchBytes {
-		return nil, api.Errorf(api.CodeTooLarge, "a batch of %d bytes is too large", len(raw)).
+		return nil, api.Errorf(api.CodeTooLarge, "batch is too large: %d bytes", len(raw)).
 			WithHint("at most %d bytes fit in one batch", state.MaxBatchBytes)
 	}
 	return termed(ctx, raw), nil
@@ -168,26 +168,26 @@ func (s *Store) public(err error) error {
 	case errors.Is(err, raft.ErrRaftShutdown):
 		return closed()
 	case errors.Is(err, raft.ErrEnqueueTimeout):
-		return api.Errorf(api.CodeUnavailable, "the cluster has too much to write").WithHint("try again in a moment")
+		return api.Errorf(api.CodeUnavailable, "the cluster is overloaded with writes").WithHint("try again in a moment")
 	case errors.Is(err, raft.ErrLeadershipLost), errors.Is(err, raft.ErrAbortedByRestore):
 		return state.UnknownOutcome()
 	}
 	s.options.Log.Error("store: internal error", "error", err)
-	return api.Errorf(api.CodeInternal, "the cluster's state cannot be accessed").WithHint("the node's log says why")
+	return api.Errorf(api.CodeInternal, "the cluster's state cannot be accessed").WithHint("the node's log has the reason")
 }
 
 func noLeader() *api.Error {
 	return api.Errorf(api.CodeUnavailable, "the cluster has no leader at the moment").
-		WithHint("try again in a moment; if it stays so, see whether most nodes run and reach each other")
+		WithHint("try again in a moment; if it persists, check that most nodes run and reach each other")
 }
 
 func closed() *api.Error {
-	return api.Errorf(api.CodeUnavailable, "the node is being stopped").WithHint("try again when it runs")
+	return api.Errorf(api.CodeUnavailable, "the node is shutting down").WithHint("try again when it is running")
 }
 
 // gaveUp is for a caller whose context ended before anything was done.
 func gaveUp(err error) *api.Error {
-	return api.Errorf(api.CodeUnavailable, "the request ended before it was done: %v", err)
+	return api.Errorf(api.CodeUnavailable, "the request ended before it was completed: %v", err)
 }
 
 // checkEarly refuses a batch for its references while the cluster's level is below

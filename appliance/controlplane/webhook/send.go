@@ -30,7 +30,7 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the address cannot be used")
+		return errors.New("the address is not valid")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "Basalt-Webhook/1")
@@ -45,9 +45,9 @@ func send(ctx context.Context, c *http.Client, to string, secrets []string, e ap
 	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // its status counts
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return fmt.Errorf("it answers %d and points elsewhere: give the address that takes the events", resp.StatusCode)
+		return fmt.Errorf("receiver responded with redirect status %d: use the final address", resp.StatusCode)
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return fmt.Errorf("it answers %d", resp.StatusCode)
+		return fmt.Errorf("receiver responded with status %d", resp.StatusCode)
 	}
 	return nil
 }

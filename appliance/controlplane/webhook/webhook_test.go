@@ -211,7 +211,7 @@ func TestReceiverDownForADay(t *testing.T) {
 	if rec.asked < 20 || rec.asked > 60 {
 		t.Errorf("%d requests in a day", rec.asked)
 	}
-	if len(st.GivenUpEvents) != 5 || st.GivenUpEvents[0].Error != "it answers 500" || st.GivenUpEvents[0].Event != h.events("org-1")[0].ID {
+	if len(st.GivenUpEvents) != 5 || st.GivenUpEvents[0].Error != "receiver responded with status 500" || st.GivenUpEvents[0].Event != h.events("org-1")[0].ID {
 		t.Errorf("%+v", st)
 	}
 	rec.mu.Lock()

@@ -133,8 +133,8 @@ func (w *worker) send(ctx context.Context, h api.Webhook, e api.WebhookEvent) er
 		if !ok {
 			var err error
 			if plain, err = w.d.o.Open(ctx, k.Secret); err != nil {
-				w.d.o.Log.Error("the secret of a webhook cannot be opened", "id", w.id, "error", err)
-				return errors.New("its secret cannot be opened: rotate it")
+				w.d.o.Log.Error("decrypt secret of webhook failed", "id", w.id, "error", err)
+				return errors.New("the secret of the webhook cannot be decrypted: rotate it")
 			}
 		}
 		known[k.Secret] = plain

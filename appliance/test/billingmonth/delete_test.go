@@ -63,7 +63,7 @@ func TestUseIsInvoicedBeforeItGoes(t *testing.T) {
 		return err
 	}
 	notInvoiced := func(err error) bool {
-		return api.CodeOf(err) == api.CodeInUse && strings.Contains(err.Error(), "no invoice charges yet")
+		return api.CodeOf(err) == api.CodeInUse && strings.Contains(err.Error(), "is not invoiced yet")
 	}
 	for _, org := range []string{acme, ahead} {
 		if err := drop(org); !notInvoiced(err) {

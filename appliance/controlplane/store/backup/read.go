@@ -24,7 +24,7 @@ func ReadInfo(r io.Reader) (Info, error) {
 
 func badBackup(format string, args ...any) *api.Error {
 	return api.Errorf(api.CodeInvalid, "the backup cannot be used: "+format, args...).
-		WithHint("it may be cut off or damaged: fetch it again, or take another")
+		WithHint("it may be incomplete or damaged: fetch it again, or use another one")
 }
 
 // newerBackup is for what this program cannot know.
@@ -75,13 +75,13 @@ func (b *reader) info() (info Info, err error) {
 		return info, err
 	}
 	if string(head[:8]) != magic {
-		return info, badBackup("this is no backup of Basalt")
+		return info, badBackup("it is not a backup of Basalt")
 	}
 	switch v := binary.LittleEndian.Uint32(head[8:]); {
 	case v > formatVersion:
 		return info, newerBackup("file", int(v), formatVersion)
 	case v < formatVersion:
-		return info, badBackup("version %d never was", v)
+		return info, badBackup("version %d is not valid", v)
 	}
 	size := binary.LittleEndian.Uint32(head[12:])
 	if size > maxInfo {
@@ -98,7 +98,7 @@ func (b *reader) info() (info Info, err error) {
 	case info.Format > state.Level:
 		return info, newerBackup("content", info.Format, state.Level)
 	case info.Format < 1:
-		return info, badBackup("its content has version %d, which never was", info.Format)
+		return info, badBackup("its content has invalid version %d", info.Format)
 	case info.Revision < 0 || info.Revision > maxRevision:
 		return info, badBackup("its revision is %d", info.Revision)
 	case !info.Horizon.IsZero() && (info.Horizon.Year() < 1970 || info.Horizon.Year() > 2200):
@@ -144,7 +144,7 @@ func (b *reader) done(raw []byte) error {
 		return badBackup("its end cannot be read: %v", err)
 	}
 	if end != b.found {
-		return badBackup("it has %+v of %+v", b.found, end)
+		return badBackup("it has %+v, want %+v", b.found, end)
 	}
 	want := b.sum.Sum(nil)
 	got := make([]byte, sha256.Size)
@@ -155,7 +155,7 @@ func (b *reader) done(raw []byte) error {
 		return badBackup("its checksum is wrong")
 	}
 	if _, err := b.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return badBackup("something follows its end")
+		return badBackup("it has data after its end")
 	}
 	return nil
 }

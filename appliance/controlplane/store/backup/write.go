@@ -112,7 +112,7 @@ func (b *writer) begin(info Info) error {
 		return err
 	}
 	if len(raw) > maxInfo {
-		return api.Errorf(api.CodeTooLarge, "the cluster's part of a backup may have %d bytes", maxInfo)
+		return api.Errorf(api.CodeTooLarge, "the cluster's part of a backup must have at most %d bytes", maxInfo)
 	}
 	head := append([]byte(magic), make([]byte, 8)...)
 	binary.LittleEndian.PutUint32(head[8:], formatVersion)
@@ -144,7 +144,7 @@ func (b *writer) record(kind byte, raw []byte) error {
 	}
 	// What could not be restored is no backup.
 	if b.size += int64(len(raw)) + 2*binary.MaxVarintLen64; b.size > maxBackup || b.end.count() > maxCount {
-		return api.Errorf(api.CodeTooLarge, "a backup may have %d bytes and %d records", int64(maxBackup), int64(maxCount)).
+		return api.Errorf(api.CodeTooLarge, "a backup must have at most %d bytes and %d records", int64(maxBackup), int64(maxCount)).
 			WithHint("keep usage records for a shorter time: basaltd --record-days")
 	}
 	head := binary.AppendUvarint([]byte{kind}, uint64(len(raw)))

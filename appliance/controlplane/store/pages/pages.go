@@ -69,7 +69,7 @@ func check(r io.ReaderAt, size int64) error {
 		return err
 	}
 	if m.end > uint64(size)/m.pageSize {
-		return fmt.Errorf("it was cut to %d bytes, and has pages up to %d", size, m.end*m.pageSize)
+		return fmt.Errorf("it was truncated to %d bytes, but has pages up to %d", size, m.end*m.pageSize)
 	}
 	f := &file{r: r, pageSize: m.pageSize, end: m.end, seen: make([]uint64, m.end/64+1)}
 	return f.page(m.root, span{root: true})
@@ -136,7 +136,7 @@ func (e *elsewhere) Unwrap() error { return e.error }
 // read takes a page, with those that belong to it, which nobody has taken before.
 func (f *file) read(id uint64) ([]byte, error) {
 	if id < 2 || id >= f.end {
-		return nil, fmt.Errorf("there is no page %d, of %d", id, f.end)
+		return nil, fmt.Errorf("page %d does not exist, want one of %d", id, f.end)
 	}
 	head := make([]byte, headerSize)
 	if _, err := f.r.ReadAt(head, int64(id*f.pageSize)); err != nil {
@@ -144,14 +144,14 @@ func (f *file) read(id uint64) ([]byte, error) {
 	}
 	own, overflow := binary.NativeEndian.Uint64(head), uint64(binary.NativeEndian.Uint32(head[12:]))
 	if own != id {
-		return nil, fmt.Errorf("page %d says that it is page %d", id, own)
+		return nil, fmt.Errorf("page %d claims to be page %d", id, own)
 	}
 	if overflow >= f.end-id {
-		return nil, fmt.Errorf("page %d: it goes on for %d pages, beyond the end", id, overflow)
+		return nil, fmt.Errorf("page %d: it continues for %d pages, beyond the end", id, overflow)
 	}
 	for i := id; i <= id+overflow; i++ {
 		if f.seen[i/64]&(1<<(i%64)) != 0 {
-			return nil, fmt.Errorf("page %d is in two places", i)
+			return nil, fmt.Errorf("page %d is used twice", i)
 		}
 		f.seen[i/64] |= 1 << (i % 64)
 	}
@@ -186,7 +186,7 @@ func (f *file) elements(raw []byte, at span) error {
 			return fmt.Errorf("element %d: its key is out of order", i)
 		}
 		if at.root && flags == leaf && !e.bucket {
-			return fmt.Errorf("element %d: it is no bucket", i)
+			return fmt.Errorf("element %d: it is not a bucket", i)
 		}
 		keys, below = append(keys, e.key), append(below, e.page)
 		if e.bucket {
@@ -232,7 +232,7 @@ func elementOf(raw []byte, at int, flags uint16) (e element, err error) {
 	}
 	begin := uint64(at) + pos
 	if begin+ksize+vsize > uint64(len(raw)) || ksize == 0 {
-		return e, fmt.Errorf("its %d bytes of key and %d of value do not lie in the page", ksize, vsize)
+		return e, fmt.Errorf("its %d bytes of key and %d of value are not within the page", ksize, vsize)
 	}
 	e.key, e.value = raw[begin:begin+ksize], raw[begin+ksize:begin+ksize+vsize]
 	return e, nil
@@ -247,7 +247,7 @@ func (f *file) bucket(value []byte, depth int) error {
 		return f.page(root, span{depth: depth + 1})
 	}
 	if depth > maxDepth {
-		return errors.New("buckets are in buckets without end")
+		return errors.New("buckets are nested without end")
 	}
 	if err := f.elements(value[bucketSize:], span{depth: depth + 1}); err != nil {
 		return fmt.Errorf("a bucket in it: %w", err)

@@ -76,13 +76,13 @@ func TestDamaged(t *testing.T) {
 		do   func(b []byte) []byte
 		want string
 	}{
-		"cut":          {func(b []byte) []byte { return b[:2*m.pageSize] }, "it was cut to"},
+		"cut":          {func(b []byte) []byte { return b[:2*m.pageSize] }, "it was truncated to"},
 		"no metas":     {func(b []byte) []byte { clear(b[:2*m.pageSize]); return b }, "invalid database"},
-		"other id":     {func(b []byte) []byte { b[root]++; return b }, "says that it is page"},
+		"other id":     {func(b []byte) []byte { b[root]++; return b }, "claims to be page"},
 		"type":         {func(b []byte) []byte { b[root+8] = 0x10; return b }, "its type is 0x10"},
 		"count":        {func(b []byte) []byte { b[root+11] = 0xff; return b }, "elements"},
 		"overflow":     {func(b []byte) []byte { b[root+15] = 0xff; return b }, "beyond the end"},
-		"key":          {func(b []byte) []byte { b[root+16+11] = 0x7f; return b }, "do not lie in the page"},
+		"key":          {func(b []byte) []byte { b[root+16+11] = 0x7f; return b }, "are not within the page"},
 		"another file": {func([]byte) []byte { return bytes.Repeat([]byte("x"), 1<<16) }, "invalid database"},
 	} {
 		b := c.do(bytes.Clone(good))

@@ -143,6 +143,6 @@ func (v View) commit(id string, t *txn, objects []api.Object) error {
 // UnknownOutcome is what a batch is answered of which nobody knows whether it was
 // applied.
 func UnknownOutcome() *api.Error {
-	return api.Errorf(api.CodeUnavailable, "it is not known whether the change was made").
-		WithHint("send the same batch with the same id again: it is applied once")
+	return api.Errorf(api.CodeUnavailable, "unknown whether the change was made").
+		WithHint("send the same batch with the same ID again: it is applied once")
 }

@@ -57,11 +57,11 @@ func (v View) VerifyAudit(at api.AuditMark, limit int) (_ api.AuditMark, more bo
 		e, err := decodeEvent(raw)
 		switch {
 		case err != nil:
-			return at, false, api.Errorf(api.CodeConflict, "event %d cannot be read", number(k))
+			return at, false, api.Errorf(api.CodeConflict, "audit event %d is not readable", number(k))
 		case uint64(e.Seq) != number(k) || !e.Follows(api.AuditEvent{Seq: at.Seq, Hash: at.Hash}):
-			return at, false, api.Errorf(api.CodeConflict, "event %d does not follow event %d", number(k), at.Seq)
+			return at, false, api.Errorf(api.CodeConflict, "audit event %d does not follow event %d", number(k), at.Seq)
 		case key != nil && e.Seq >= from && !e.Genuine(key):
-			return at, false, api.Errorf(api.CodeConflict, "event %d does not have the cluster's seal", e.Seq)
+			return at, false, api.Errorf(api.CodeConflict, "audit event %d does not have the cluster's seal", e.Seq)
 		}
 		at = api.AuditMark{Seq: e.Seq, Hash: e.Hash}
 	}
@@ -113,7 +113,7 @@ func (v View) lastEvent() (e api.AuditEvent, err error) {
 
 func decodeEvent(raw []byte) (e api.AuditEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return e, fmt.Errorf("an audit event cannot be decoded: %w", err)
+		return e, fmt.Errorf("decode audit event: %w", err)
 	}
 	return e, nil
 }

@@ -74,7 +74,7 @@ func EncodeBatch(b api.Batch) ([]byte, error) {
 	}
 	raw, err := EncodeJSON(b)
 	if err != nil {
-		return nil, api.Errorf(api.CodeInvalid, "the batch cannot be encoded: %v", err)
+		return nil, api.Errorf(api.CodeInvalid, "encode batch: %v", err)
 	}
 	return append(out, raw...), nil
 }
@@ -121,7 +121,7 @@ func decodeBatch(raw []byte, names interned) (logged, error) {
 		return b, &TooOld{fmt.Sprintf("the log entry has version %d", raw[0])}
 	}
 	if err := json.Unmarshal(rest, &b.Batch); err != nil {
-		return b, fmt.Errorf("the log entry cannot be decoded: %w", err)
+		return b, fmt.Errorf("decode log entry: %w", err)
 	}
 	if n := len(b.at); n > 0 && b.at[n-1] >= n+len(b.Commands) {
 		return b, fmt.Errorf("the log entry has %d commands, and a record is the %dth", n+len(b.Commands), b.at[n-1]+1)
@@ -171,15 +171,15 @@ func (b *logged) answered(others []api.Object) []api.Object {
 // CheckBatch refuses what must not enter the log.
 func CheckBatch(b api.Batch) error {
 	if len(b.Commands) > MaxCommands {
-		return api.Errorf(api.CodeTooLarge, "a batch of %d commands is too large", len(b.Commands)).
+		return api.Errorf(api.CodeTooLarge, "batch is too large: %d commands", len(b.Commands)).
 			WithHint("at most %d commands fit in one batch", MaxCommands)
 	}
 	if len(b.ID) > maxNameBytes {
-		return api.Errorf(api.CodeInvalid, "a batch id may have %d bytes", maxNameBytes)
+		return api.Errorf(api.CodeInvalid, "batch ID must have at most %d bytes", maxNameBytes)
 	}
 	for _, c := range b.Commands {
 		if c.Kind == "" || c.ID == "" {
-			return api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
+			return api.Errorf(api.CodeInvalid, "a command must have a kind and an ID")
 		}
 		for field, s := range map[string]string{
 			"kind": string(c.Kind), "meta.id": c.ID, "meta.name": c.Name,
@@ -187,14 +187,14 @@ func CheckBatch(b api.Batch) error {
 		} {
 			// NUL separates the parts of keys.
 			if len(s) > maxNameBytes || bytes.IndexByte([]byte(s), 0) >= 0 {
-				return api.Errorf(api.CodeInvalid, "at most %d bytes, none of them zero", maxNameBytes).At(field)
+				return api.Errorf(api.CodeInvalid, "must have at most %d bytes and no zero byte", maxNameBytes).At(field)
 			}
 		}
 		if err := errors.Join(api.CheckClaims(c), api.CheckAmounts(c), api.CheckRaise(c), api.CheckRecord(c), api.CheckUsed(c)); err != nil {
 			return err
 		}
 		if c.Op != api.OpRecord && len(c.Data) > 0 && !json.Valid(c.Data) {
-			return api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
+			return api.Errorf(api.CodeInvalid, "the data of %s %s is not JSON", c.Kind, c.ID)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (v View) dumpBatches(f func(Section, []byte) error) error {
 	return v.tx.Bucket(bucketBatchSeq).ForEach(func(_, id []byte) error {
 		answer := answers.Get(id)
 		if len(answer) < 8 {
-			return fmt.Errorf("the answer of batch %q is lost", id)
+			return fmt.Errorf("the result of batch %q is missing", id)
 		}
 		name, err := EncodeJSON(string(id))
 		if err != nil {

@@ -96,7 +96,7 @@ func (v View) forgetTold(organization string, seq []byte, shares shares) error {
 
 func decodeTold(raw []byte) (e api.WebhookEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return e, fmt.Errorf("an event cannot be decoded: %w", err)
+		return e, fmt.Errorf("decode event: %w", err)
 	}
 	return e, nil
 }

@@ -84,7 +84,7 @@ func (v View) History(id api.InstanceID) (events []api.InstanceEvent, err error)
 
 func decodeHistory(raw []byte) (e api.InstanceEvent, err error) {
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return e, fmt.Errorf("a change in a history cannot be decoded: %w", err)
+		return e, fmt.Errorf("decode change of a history: %w", err)
 	}
 	return e, nil
 }

@@ -91,7 +91,7 @@ func EncodeSettlement(s Settlement) ([]byte, error) {
 func (v View) applySettled(raw []byte) (Answer, error) {
 	var s Settlement
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return Answer{}, fmt.Errorf("the log entry cannot be decoded: %w", err)
+		return Answer{}, fmt.Errorf("decode log entry: %w", err)
 	}
 	if s.Level > v.group.level {
 		return Answer{}, BeyondLevel(s.Level)
@@ -100,7 +100,7 @@ func (v View) applySettled(raw []byte) (Answer, error) {
 	c := v.tx.Bucket(bucketObjects).Cursor()
 	for k, _ := c.Seek(prefix); len(k) > len(prefix) && string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
 		if id := string(k[len(prefix):]); !slices.Contains(s.Members, id) {
-			return Answer{Refused: api.Errorf(api.CodeConflict, "node %s was not asked which feature level it supports", id).WithHint("ask again")}, nil
+			return Answer{Refused: api.Errorf(api.CodeConflict, "feature level supported by node %s is unknown", id).WithHint("try again")}, nil
 		}
 	}
 	return Answer{}, v.Settle(s)

@@ -99,7 +99,7 @@ func loadObject(raw []byte, before key, last int64) (api.Object, error) {
 	}
 	m := o.Meta
 	if o.Kind == "" || m.ID == "" {
-		return o, badf("an object has no kind or no id")
+		return o, badf("an object has no kind or no ID")
 	}
 	for _, s := range []string{string(o.Kind), m.ID, m.Name, m.Organization, m.Project} {
 		if len(s) > maxNameBytes || strings.IndexByte(s, 0) >= 0 {
@@ -133,7 +133,7 @@ func (v View) placeNew(o api.Object) error {
 	}
 	for _, name := range o.Claims {
 		if holder, err := v.holder(name); err != nil || holder != (key{}) {
-			return errors.Join(err, badf("%q is claimed by %s and %s", name, holder.id, o.Meta.ID))
+			return errors.Join(err, badf("%q is claimed by both %s and %s", name, holder.id, o.Meta.ID))
 		}
 	}
 	if err := v.claimed(o, nil, o.Claims); err != nil {
@@ -149,10 +149,10 @@ func (v View) placeBatch(raw []byte) error {
 		return badf("a batch cannot be read: %v", err)
 	}
 	if b.ID == "" || len(b.ID) > maxNameBytes {
-		return badf("a batch has no id, or one that is too long")
+		return badf("a batch has no ID, or one that is too long")
 	}
 	if v.tx.Bucket(bucketBatches).Get([]byte(b.ID)) != nil {
-		return badf("batch %q is there twice", b.ID)
+		return badf("batch %q occurs twice", b.ID)
 	}
 	if b.Answer == nil {
 		b.Answer = []api.Object{}
@@ -171,7 +171,7 @@ func (v View) placeHistory(raw []byte, revision int64) error {
 	e, err := decodeHistory(w.value)
 	switch {
 	case !ok || len(seq) != 8 || v.tx.Bucket(bucketObjects).Get(join(string(api.KindInstance), string(id))) == nil:
-		return badf("a history is of no instance")
+		return badf("a history belongs to no instance")
 	case err != nil:
 		return badf("%v", err)
 	case e.Revision < 1 || e.Revision > revision || number(seq) != uint64(e.Revision):
@@ -252,7 +252,7 @@ func (r *rowLoader) placeSum(v View, w row) error {
 	r.sum = w.key
 	organization, rest, ok := bytes.Cut(w.key, zero)
 	if !ok || len(organization) > maxNameBytes {
-		return badf("a sum of usage records is nobody's")
+		return badf("a sum of usage records has no organization")
 	}
 	of, err := decodeUseKey(rest, v.group.names)
 	if err != nil {
@@ -268,7 +268,7 @@ func (r *rowLoader) placeSum(v View, w row) error {
 			return err
 		}
 		if r.wanted++; m.Quantity > u.Quantity {
-			return badf("%s of %s is less than its usage records: %d, not %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
+			return badf("%s of %s is less than its usage records: got %d, want %d", of.Meter, of.Resource, u.Quantity, m.Quantity)
 		}
 	}
 	return v.tx.Bucket(bucketUse).Put(w.key, w.value)

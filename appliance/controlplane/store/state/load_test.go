@@ -161,7 +161,7 @@ func TestClaimsAreLoadedOnce(t *testing.T) {
 		}
 		objects = append(objects, raw)
 	}
-	for n, want := range map[int]string{1: "", 2: "claimed by flv-0 and flv-1"} {
+	for n, want := range map[int]string{1: "", 2: "claimed by both flv-0 and flv-1"} {
 		err := load(bare(t), Level, 1, func(place func(Section, []byte) error) error {
 			for _, raw := range objects[:n] {
 				if err := place(SectionObjects, raw); err != nil {

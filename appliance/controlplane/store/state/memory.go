@@ -77,7 +77,7 @@ func (v View) answered(id string) (answer []api.Object, ok bool, err error) {
 		return nil, false, nil
 	}
 	if err := json.Unmarshal(raw[8:], &answer); err != nil {
-		return nil, false, fmt.Errorf("the answer of batch %q cannot be decoded: %w", id, err)
+		return nil, false, fmt.Errorf("decode result of batch %q: %w", id, err)
 	}
 	return answer, true, nil
 }

@@ -70,7 +70,7 @@ func Comparison(entry []byte) (from Place, ok bool) {
 // DecodePlace reads the JSON of a Place.
 func DecodePlace(raw []byte) (p Place, err error) {
 	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, fmt.Errorf("the log entry cannot be decoded: %w", err)
+		return p, fmt.Errorf("decode log entry: %w", err)
 	}
 	return p, nil
 }

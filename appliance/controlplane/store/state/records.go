@@ -90,7 +90,7 @@ func (v View) Horizon() (time.Time, error) {
 	}
 	ns := number(raw)
 	if len(raw) != 8 || ns > math.MaxInt64 {
-		return time.Time{}, errors.New("the horizon of the usage records cannot be decoded")
+		return time.Time{}, errors.New("decode horizon of usage records failed")
 	}
 	return time.Unix(0, int64(ns)).UTC(), nil
 }
@@ -194,7 +194,7 @@ func (v View) recordObject(o api.Object, count bool) error {
 func takenOf(w row, names interned) (taken, error) {
 	r, err := w.record(names)
 	if err != nil {
-		return taken{}, fmt.Errorf("the log entry cannot be decoded: %w", err)
+		return taken{}, fmt.Errorf("decode log entry: %w", err)
 	}
 	use, _ := api.UseOf(r)
 	return taken{w, r.Meta.Organization, r.Meta.ID, use}, nil

@@ -56,7 +56,7 @@ func rowKey(p api.RecordPlace) []byte {
 func place(key []byte, names interned) (p api.RecordPlace, err error) {
 	i := bytes.IndexByte(key, 0)
 	if i < 0 || len(key) < i+10 || len(key) > i+9+maxNameBytes || i > maxNameBytes || bytes.IndexByte(key[i+9:], 0) >= 0 {
-		return p, fmt.Errorf("the key of a usage record %q is none", key)
+		return p, fmt.Errorf("key %q is not a key of a usage record", key)
 	}
 	ns := number(key[i+1 : i+9])
 	if ns == 0 || ns > maxRowTime {
@@ -89,7 +89,7 @@ func (w row) record(names interned) (r api.UsageRecord, err error) {
 	d := rowReader{raw: w.value}
 	version := d.byte()
 	if version != rowVersion && version != attributedVersion {
-		return r, fmt.Errorf("a usage record has version %d; this program knows up to %d", version, attributedVersion)
+		return r, fmt.Errorf("a usage record has version %d, this program supports up to %d", version, attributedVersion)
 	}
 	period, late, quantity := d.uvarint(), d.varint(), d.uvarint()
 	r = api.UsageRecord{Kind: api.KindUsageRecord, Meta: api.Meta{ID: p.ID, Name: p.ID, Organization: p.Organization}}
@@ -112,7 +112,7 @@ func (w row) record(names interned) (r api.UsageRecord, err error) {
 	r.Spec.Start, r.Spec.Quantity = time.Unix(0, end-int64(period)).UTC(), int64(quantity)
 	r.Meta.CreatedAt = time.Unix(0, int64(recorded)).UTC()
 	if _, ok := api.UseOf(r); !ok {
-		return r, fmt.Errorf("the usage record %s can be no use", p.ID)
+		return r, fmt.Errorf("usage record %s is not valid", p.ID)
 	}
 	return r, nil
 }

@@ -33,5 +33,5 @@ func OfTerm(data []byte, term uint64) (raw []byte, holds bool) {
 
 // PastTerm is the answer of a batch that does not hold.
 func PastTerm() *api.Error {
-	return api.Errorf(api.CodeConflict, "another node has led the cluster meanwhile").WithHint("decide again")
+	return api.Errorf(api.CodeConflict, "another node has been the leader since").WithHint("read again and retry")
 }

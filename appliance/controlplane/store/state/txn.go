@@ -81,16 +81,16 @@ func (t *txn) apply(b api.Batch) ([]api.Object, error) {
 
 func (t *txn) command(c api.Command) (api.Object, error) {
 	if c.Kind == "" || c.ID == "" {
-		return api.Object{}, api.Errorf(api.CodeInvalid, "a command needs a kind and an id")
+		return api.Object{}, api.Errorf(api.CodeInvalid, "a command must have a kind and an ID")
 	}
 	do, ok := operations[c.Op]
 	if !ok {
-		return api.Object{}, api.Errorf(api.CodeInvalid, "op %d is unknown", c.Op)
+		return api.Object{}, api.Errorf(api.CodeInvalid, "unknown op %d", c.Op)
 	}
 	if do.data {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, c.Data); err != nil {
-			return api.Object{}, api.Errorf(api.CodeInvalid, "the data of %s %s is no JSON", c.Kind, c.ID)
+			return api.Object{}, api.Errorf(api.CodeInvalid, "the data of %s %s is not JSON", c.Kind, c.ID)
 		}
 		c.Data = compact.Bytes()
 	}
@@ -127,10 +127,10 @@ func expect(c api.Command, o *api.Object, makes bool) error {
 		return nil
 	}
 	if c.Expect == 0 && (c.Op == api.OpPutSpec || c.Op == api.OpReport) {
-		return api.Errorf(api.CodeExists, "%s %s exists already", c.Kind, c.ID)
+		return api.Errorf(api.CodeExists, "%s %s already exists", c.Kind, c.ID)
 	}
-	return api.Errorf(api.CodeConflict, "%s %s has revision %d, not %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
-		WithHint("somebody changed it meanwhile: read it again")
+	return api.Errorf(api.CodeConflict, "%s %s is at revision %d, want %d", c.Kind, c.ID, o.Meta.Revision, c.Expect).
+		WithHint("it has changed since it was read: read it again")
 }
 
 func (t *txn) get(k key) (*api.Object, error) {
@@ -187,7 +187,7 @@ func (t *txn) uniqueName(o api.Object) error {
 	if m.Name == "" {
 		return nil
 	}
-	taken := api.Errorf(api.CodeExists, "%s %s exists already", o.Kind, m.Name).At("meta.name")
+	taken := api.Errorf(api.CodeExists, "%s %s already exists", o.Kind, m.Name).At("meta.name")
 	for k, x := range t.objects { // whether there is one does not depend on the order
 		if x != nil && k.kind == o.Kind && k.id != m.ID && x.Meta.Name == m.Name &&
 			x.Meta.Organization == m.Organization && x.Meta.Project == m.Project {

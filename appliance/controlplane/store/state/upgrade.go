@@ -27,7 +27,7 @@ func Prepare(read, update func(func(*bbolt.Tx) error) error) error {
 		return err
 	}
 	if format != 0 && !knownFormat(format) {
-		return fmt.Errorf("format %d is not known; this program knows %d", format, tablesFormat)
+		return fmt.Errorf("unknown format %d, this program supports %d", format, tablesFormat)
 	}
 	err = update(func(tx *bbolt.Tx) error {
 		for _, name := range buckets {

@@ -41,7 +41,7 @@ func (v View) addUse(all []sumRow) error {
 		if k, raw := c.Seek(key); bytes.Equal(k, key) {
 			before, err := decodeUse(raw, names)
 			if err != nil {
-				return fmt.Errorf("the use %q: %w", key, err)
+				return fmt.Errorf("usage %q: %w", key, err)
 			}
 			sum = sum.Plus(before)
 		}
@@ -112,7 +112,7 @@ func (v View) storedUse(organization string, from time.Time) (api.UseMark, error
 	for k, raw := c.Seek(start); bytes.HasPrefix(k, prefix); k, raw = c.Next() {
 		u, err := decodeUse(raw, names)
 		if err != nil {
-			return m, fmt.Errorf("the use %q: %w", k, err)
+			return m, fmt.Errorf("usage %q: %w", k, err)
 		}
 		m.Add(u)
 	}
@@ -164,7 +164,7 @@ func (n interned) of(raw []byte) string {
 // decodeUseKey reads what follows the organization.
 func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 	if len(k) < 8 {
-		return u, fmt.Errorf("a key of use has %d bytes", len(k))
+		return u, fmt.Errorf("invalid key of usage: %d bytes", len(k))
 	}
 	hours := number(k[:8])
 	meter, rest, ok := bytes.Cut(k[8:], zero)
@@ -181,7 +181,7 @@ func decodeUseKey(k []byte, names interned) (u api.Use, err error) {
 		ok = ok && known && u.Attributes != (api.PriceSelector{})
 	}
 	if !ok || !ok2 || hours > maxHours {
-		return u, fmt.Errorf("the key of use %q is none", k)
+		return u, fmt.Errorf("key %q is not a key of usage", k)
 	}
 	return u, nil
 }
@@ -199,7 +199,7 @@ func encodeUse(u api.Use) []byte {
 
 func decodeUse(raw []byte, names interned) (u api.Use, err error) {
 	if len(raw) < 16 || int64(number(raw[:8])) < 0 {
-		return u, fmt.Errorf("a row of use of %d bytes is none", len(raw))
+		return u, fmt.Errorf("invalid row of usage: %d bytes", len(raw))
 	}
 	return api.Use{Quantity: int64(number(raw[:8])), NamedAt: time.Unix(0, int64(number(raw[8:16]))).UTC(), ResourceName: names.of(raw[16:])}, nil
 }

@@ -202,7 +202,7 @@ func nameKey(o api.Object) []byte {
 func decodeObject(raw []byte) (api.Object, error) {
 	var o api.Object
 	if err := json.Unmarshal(raw, &o); err != nil { // copies what it keeps: raw is bbolt's
-		return o, fmt.Errorf("the stored object cannot be decoded: %w", err)
+		return o, fmt.Errorf("decode stored object: %w", err)
 	}
 	return o, nil
 }

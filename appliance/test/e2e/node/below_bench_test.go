@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
-	"github.com/basalt-gpu/basalt/appliance/cluster/storage"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
 // The layers below, as BenchmarkStorage's baselines.

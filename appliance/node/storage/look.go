@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/sds/ceph/command"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -55,7 +56,7 @@ func Probe(ctx context.Context, path string) (string, error) {
 	case deploy.OSD, deploy.Begun:
 		return "it holds an OSD", err
 	}
-	return word(f.What), err
+	return storage.Line(f.What), err
 }
 
 func links(dir string, into map[string][]string) error {

@@ -1,3 +1,7 @@
+// Package upgrade is a node's part in upgrades of the cluster: it fetches the
+// packages from its peers and starts the program that installs them (Agent), and
+// keeps packages for the others (Packages). What is next, the leader decides
+// (appliance/controlplane/upgrade).
 package upgrade
 
 import (
@@ -19,6 +23,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/upgrade"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
@@ -34,7 +39,6 @@ type Peers interface {
 // it into a file.
 type Agent struct {
 	Cache    *watchcache.Cache
-	Store    Store
 	Self     api.NodeID
 	Version  string // that runs
 	Packages Packages
@@ -87,11 +91,11 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return err
 	}
-	return watchcache.Run(ctx, a.Cache, Kinds, a.step)
+	return watchcache.Run(ctx, a.Cache, upgrade.Kinds, a.step)
 }
 
 func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {
-	u := upgradeIn(s)
+	u := upgrade.Of(s)
 	var named []api.UpgradePackage
 	if u != nil {
 		named = u.Spec.Packages
@@ -99,12 +103,12 @@ func (a *Agent) step(ctx context.Context, s *objects.Set) time.Duration {
 	if err := a.Packages.Sweep(named, time.Now()); err != nil {
 		a.Log.Warn("upgrade: old packages are not removed", "error", err)
 	}
-	if over(u) {
+	if upgrade.Over(u) {
 		a.tell(api.NodeUpgrade{})
 		return time.Hour
 	}
 	a.tell(a.look(ctx, *u))
-	return every
+	return upgrade.Every
 }
 
 func (a *Agent) tell(s api.NodeUpgrade) {
@@ -225,7 +229,10 @@ func (a *Agent) start(ctx context.Context, u api.Upgrade, id string) error {
 	cmd := exec.CommandContext(ctx, a.Program, args...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &said, &said, time.Second
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		return fmt.Errorf("%s: %w%s", a.Program, err, because(strings.TrimSpace(said.String())))
+		if words := strings.TrimSpace(said.String()); words != "" {
+			return fmt.Errorf("%s: %w: %s", a.Program, err, words)
+		}
+		return fmt.Errorf("%s: %w", a.Program, err)
 	}
 	a.Log.Info("upgrade: packages are being installed", "version", u.Spec.Version, "id", id)
 	return nil

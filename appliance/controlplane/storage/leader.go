@@ -29,7 +29,7 @@ type Leader struct {
 	Cache *watchcache.Cache
 	Store Store
 	Ceph  Cluster
-	Node  *Node  // of this machine: it does what is done once for all nodes
+	Node  Node   // of this machine: it does what is done once for all nodes
 	Port  uint16 // of monitors; 0: deploy.MonPort
 	Log   *slog.Logger
 
@@ -42,11 +42,14 @@ type Cluster interface {
 	Images(ctx context.Context, pool string) (int, error)
 }
 
+// Node is told whether this machine leads.
+type Node interface{ SetLeads(leads bool) }
+
 // Run until ctx ends.
 func (l *Leader) Run(ctx context.Context) error {
-	l.Node.leads.Store(true)
-	defer l.Node.leads.Store(false)
-	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) }, append(watchcache.Every(clusterKind), interests...)...)
+	l.Node.SetLeads(true)
+	defer l.Node.SetLeads(false)
+	return watchcache.Run(ctx, l.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return l.step(ctx, stateOf(s)) }, append(watchcache.Every(clusterKind), Interests...)...)
 }
 
 func (l *Leader) step(ctx context.Context, s *state) time.Duration {
@@ -63,7 +66,7 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 		f = next
 	}
 	if err != nil {
-		l.trouble("what was decided about Ceph is not written", err)
+		l.trouble("write decision about Ceph failed", err)
 		return observeBusy
 	}
 	if c == nil {
@@ -73,13 +76,13 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	if !reflect.DeepEqual(st, c.Status) {
 		if _, err := l.Store.Apply(ctx, api.Batch{At: time.Now().UTC(), Commands: []api.Command{
 			{Op: api.OpReport, Kind: api.KindCephCluster, ID: c.Meta.ID, Expect: c.Meta.Revision, Data: api.Encode(st)}}}); err != nil && api.CodeOf(err) != api.CodeConflict {
-			l.trouble("how Ceph is is not told", err)
+			l.trouble("report status of Ceph cluster failed", err)
 			return observeBusy
 		}
 	}
 	l.said = ""
 	switch {
-	case f.FSID != "" && (st.Phase != api.CephReady || !f.quiet("")):
+	case f.FSID != "" && (st.Phase != api.CephReady || !f.Quiet("")):
 		return observeBusy
 	case f.FSID != "" && st.Health != api.CephOK:
 		return observeSick
@@ -87,8 +90,8 @@ func (l *Leader) step(ctx context.Context, s *state) time.Duration {
 	return observeIdle
 }
 
-// quiet: no disk of the node comes or goes; empty: of any.
-func (f Founding) quiet(node api.NodeID) bool {
+// Quiet reports whether no disk of the node comes or goes; empty: of any node.
+func (f Founding) Quiet(node api.NodeID) bool {
 	for _, o := range f.OSDs {
 		if (node == "" || o.Node == node) && (o.Leaving || !o.Taken) {
 			return false

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
 func devices(t *testing.T) []device {
@@ -103,7 +104,7 @@ func FuzzParseDevices(f *testing.F) {
 				t.Errorf("%+v, %v", b, err)
 			}
 			for _, s := range []string{b.Path, b.Model, b.Serial, b.Held, b.Holds} {
-				if len(s) > 3*maxWord || strings.ContainsAny(s, "\n\x00") {
+				if len(s) > 3*storage.MaxLine || strings.ContainsAny(s, "\n\x00") {
 					t.Errorf("%q", s)
 				}
 			}

@@ -3,8 +3,6 @@ package storage
 import (
 	"cmp"
 	"maps"
-	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,7 +52,7 @@ func decide(f Founding, s seen, from source) (Founding, error) {
 	f.Dismantle = !on && (f.Dismantle || s.images == 0)
 	f.OSDs = f.osds(s, on, from)
 	if !on && len(f.OSDs) == 0 && (f.Dismantle || !f.Exists) {
-		gone := append(slices.Clone(f.Retired), f.incarnation())
+		gone := append(slices.Clone(f.Retired), f.Incarnation())
 		return Founding{Generation: f.Generation, Retired: gone[max(0, len(gone)-maxRetired):]}, nil
 	}
 	return f, nil
@@ -75,8 +73,8 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 	var out []OSD
 	for _, o := range f.OSDs {
 		d, there := s.disks[string(o.Disk)]
-		known := s.survey != nil && osdOf(s.survey.Cluster, o.UUID) != nil
-		up := known && osdOf(s.survey.Cluster, o.UUID).Up
+		known := s.survey != nil && OSDOf(s.survey.Cluster, o.UUID) != nil
+		up := known && OSDOf(s.survey.Cluster, o.UUID).Up
 		wanted := there && on && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil
 		o.Taken = o.Taken || up
 		switch {
@@ -94,7 +92,7 @@ func (f Founding) osds(s seen, on bool, from source) []OSD {
 	for _, id := range slices.Sorted(maps.Keys(s.disks)) {
 		d := s.disks[id]
 		_, member := s.nodes[string(d.Status.Node)]
-		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.osd(api.DiskID(id)) == nil && takable(d) {
+		if on && member && d.Spec.Use == api.DiskCeph && d.Meta.DeletedAt == nil && f.OSD(api.DiskID(id)) == nil && takable(d) {
 			out = append(out, OSD{Disk: api.DiskID(id), Node: d.Status.Node, UUID: from.uuid(), Wipe: d.Spec.Wipe})
 		}
 	}
@@ -118,61 +116,12 @@ func released(d api.Disk, there bool) bool {
 	return st.ObservedGeneration >= d.Meta.Generation && (st.State == api.DiskFree || st.State == api.DiskInUse || st.State == api.DiskFailed && st.Osd < 0)
 }
 
-func osdOf(c deploy.Cluster, uuid string) *deploy.OSDState {
+// OSDOf returns what the monitors know of the OSD with that UUID, or nil.
+func OSDOf(c deploy.Cluster, uuid string) *deploy.OSDState {
 	for i := range c.OSDs {
 		if c.OSDs[i].UUID == uuid {
 			return &c.OSDs[i]
 		}
 	}
 	return nil
-}
-
-// place is a node's own part of an intent.
-type place struct {
-	node     api.NodeID
-	address  netip.Addr        // of a node that is alone
-	dir      string            // of the node's Ceph
-	blocks   map[string]Block  // its disks, by id
-	settings map[string]string // more of ceph.conf
-}
-
-// intent is what deploy is told on one node.
-func intent(f Founding, nodes map[string]api.Node, disks map[string]api.Disk, at place) deploy.Intent {
-	in := deploy.Intent{
-		FSID: f.FSID, Exists: f.Exists, Dismantle: f.Dismantle, FailureDomain: f.FailureDomain, Settings: at.settings,
-		Pools: []deploy.Pool{{Name: Pool, Replicas: f.Replicas, FailureDomain: f.FailureDomain}},
-	}
-	for _, m := range f.Mons {
-		alone := netip.Addr{}
-		if m == at.node {
-			alone = at.address
-		}
-		if a, ok := memberAddress(nodes[string(m)], alone); ok {
-			in.Mons = append(in.Mons, deploy.Mon{Node: string(m), Address: netip.AddrPortFrom(a, f.Port)})
-		}
-	}
-	for _, m := range f.Mgrs {
-		in.Mgrs = append(in.Mgrs, string(m))
-	}
-	for _, o := range f.OSDs {
-		d := deploy.Disk{Node: string(o.Node), UUID: o.UUID, Wipe: o.Wipe && !o.Taken, Leave: o.Leaving, Path: diskPath(o, disks, at)}
-		if b, ok := at.blocks[string(o.Disk)]; o.Node == at.node && ok && b.Held != "" && !o.Taken && !o.Leaving {
-			continue // something has begun to use it
-		}
-		in.Disks = append(in.Disks, d)
-	}
-	return in
-}
-
-// diskPath of an OSD's disk: on its own node as it is found now. One that is
-// not there has a path that nothing has: its old one may be another disk's.
-func diskPath(o OSD, disks map[string]api.Disk, at place) string {
-	if o.Node == at.node {
-		if b, ok := at.blocks[string(o.Disk)]; ok {
-			return b.path()
-		}
-		return filepath.Join(at.dir, "gone", string(o.Disk))
-	}
-	d := disks[string(o.Disk)].Status
-	return cmp.Or(d.ByID, d.Path, "/dev/unknown")
 }

@@ -1,3 +1,6 @@
+// Package storage is a node's part in the cluster's storage: it reports the node's
+// disks and keeps Ceph's daemons as they should be on those that are given to it
+// (Node). Which those are, the leader decides (appliance/controlplane/storage).
 package storage
 
 import (
@@ -22,6 +25,7 @@ import (
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/appliance/atomicfile"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/objects"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
 )
@@ -33,6 +37,11 @@ const (
 	// maxDir is what sockets' paths leave for the node's directory.
 	maxDir = 60
 )
+
+// Store takes what the node writes.
+type Store interface {
+	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
+}
 
 // Deployer is deploy.Node.
 type Deployer interface {
@@ -77,13 +86,16 @@ type Node struct {
 	said string     // what is wrong here; empty: nothing
 }
 
+// SetLeads says whether this machine leads.
+func (n *Node) SetLeads(leads bool) { n.leads.Store(leads) }
+
 // Run until ctx ends; the daemons run on.
 func (n *Node) Run(ctx context.Context) error {
-	return watchcache.Run(ctx, n.Cache, Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, interests...)
+	return watchcache.Run(ctx, n.Cache, storage.Kinds, func(ctx context.Context, s *objects.Set) time.Duration { return n.step(ctx, stateOf(s)) }, storage.Interests...)
 }
 
 func (n *Node) step(ctx context.Context, s *state) time.Duration {
-	f := s.founding()
+	f := s.founding
 	found, err := n.Look(ctx)
 	if err == nil {
 		err = n.probe(ctx, s, f, found)
@@ -107,7 +119,7 @@ func (n *Node) step(ctx context.Context, s *state) time.Duration {
 		n.Log.Warn("storage: the cluster does not hear of this node's disks", "error", told)
 		return lookBusy
 	}
-	if err != nil || len(round.Did) > 0 || f.FSID != "" && (round.Seen.Cluster == nil || !f.quiet(n.Self) || n.leads.Load() && !f.quiet("")) {
+	if err != nil || len(round.Did) > 0 || f.FSID != "" && (round.Seen.Cluster == nil || !f.Quiet(n.Self) || n.leads.Load() && !f.Quiet("")) {
 		return lookBusy
 	}
 	return lookIdle
@@ -124,11 +136,11 @@ const probeEvery = time.Minute
 
 // probe the disks that show nothing: lsblk knows what udev has told it, which
 // may be nothing at all.
-func (n *Node) probe(ctx context.Context, s *state, f Founding, found []Block) error {
+func (n *Node) probe(ctx context.Context, s *state, f storage.Founding, found []Block) error {
 	seen := map[string]probed{}
 	for i := range found {
 		b := &found[i]
-		if f.osd(b.ID) != nil || b.Held != "" || b.Holds != "" {
+		if f.OSD(b.ID) != nil || b.Held != "" || b.Holds != "" {
 			continue
 		}
 		p, ok := n.probed[string(b.ID)]
@@ -146,7 +158,7 @@ func (n *Node) probe(ctx context.Context, s *state, f Founding, found []Block) e
 }
 
 // round takes what is of an older cluster away, and one round of this one.
-func (n *Node) round(ctx context.Context, f Founding, in deploy.Intent) (deploy.Round, error) {
+func (n *Node) round(ctx context.Context, f storage.Founding, in deploy.Intent) (deploy.Round, error) {
 	if err := n.clear(ctx, f); err != nil || f.FSID == "" {
 		return deploy.Round{}, err
 	}
@@ -164,9 +176,9 @@ func (n *Node) round(ctx context.Context, f Founding, in deploy.Intent) (deploy.
 
 // clear removes what this node has of a cluster that was retired; of any other
 // that is not the present one it only says that it is there.
-func (n *Node) clear(ctx context.Context, f Founding) error {
+func (n *Node) clear(ctx context.Context, f storage.Founding) error {
 	path := filepath.Join(n.Dir, "generation.json")
-	var have Incarnation
+	var have storage.Incarnation
 	raw, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -178,11 +190,11 @@ func (n *Node) clear(ctx context.Context, f Founding) error {
 		}
 	}
 	switch {
-	case have == f.incarnation() && f.FSID != "":
+	case have == f.Incarnation() && f.FSID != "":
 		return nil
-	case have != (Incarnation{}) && !slices.Contains(f.Retired, have):
+	case have != (storage.Incarnation{}) && !slices.Contains(f.Retired, have):
 		return fmt.Errorf("%s is of a storage cluster that this cluster does not know (%s, %d): it is left alone", n.Dir, have.FSID, have.Generation)
-	case have != (Incarnation{}):
+	case have != (storage.Incarnation{}):
 		if err := n.Deploy.Remove(ctx); err != nil {
 			return err
 		}
@@ -194,18 +206,18 @@ func (n *Node) clear(ctx context.Context, f Founding) error {
 	if err := os.MkdirAll(n.Dir, 0o700); err != nil {
 		return err
 	}
-	return atomicfile.WriteFile(path, api.Encode(f.incarnation()), 0o600)
+	return atomicfile.WriteFile(path, api.Encode(f.Incarnation()), 0o600)
 }
 
 // offer the pool, once it can be used. It stays offered while the monitors are
 // away: whoever uses it then gets an error that says so.
-func (n *Node) offer(ctx context.Context, f Founding, in deploy.Intent, r deploy.Round) error {
+func (n *Node) offer(ctx context.Context, f storage.Founding, in deploy.Intent, r deploy.Round) error {
 	var a *Access
 	if c := r.Seen.Cluster; f.FSID != "" && !f.Dismantle {
-		made := c != nil && slices.ContainsFunc(c.Pools, func(p deploy.PoolState) bool { return p.Name == Pool && p.Enabled }) &&
+		made := c != nil && slices.ContainsFunc(c.Pools, func(p deploy.PoolState) bool { return p.Name == storage.Pool && p.Enabled }) &&
 			slices.ContainsFunc(c.OSDs, func(o deploy.OSDState) bool { return o.Up && o.In })
 		if made || n.offered != nil {
-			a = &Access{FSID: f.FSID, Pool: Pool, User: deploy.Client, Monitors: in.Monitors()}
+			a = &Access{FSID: f.FSID, Pool: storage.Pool, User: deploy.Client, Monitors: in.Monitors()}
 		}
 	}
 	if n.Pool == nil || reflect.DeepEqual(a, n.offered) {
@@ -222,11 +234,14 @@ func (n *Node) offer(ctx context.Context, f Founding, in deploy.Intent, r deploy
 }
 
 // take keeps what the node's status says, and logs what is new in it.
-func (n *Node) take(f Founding, err error) {
+func (n *Node) take(f storage.Founding, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.on, n.key = f.FSID != "", f.Keys.Client
-	words := clip(text(err))
+	words := ""
+	if err != nil {
+		words = storage.Reason(err.Error())
+	}
 	if words == n.said {
 		return
 	}
@@ -259,7 +274,7 @@ func (n *Node) Key(user string) ([]byte, error) {
 }
 
 // statuses of all disks that are here or were.
-func (n *Node) statuses(s *state, f Founding, in deploy.Intent, at place, r deploy.Round) map[string]api.DiskStatus {
+func (n *Node) statuses(s *state, f storage.Founding, in deploy.Intent, at place, r deploy.Round) map[string]api.DiskStatus {
 	ids := slices.Collect(maps.Keys(at.blocks))
 	for id, d := range s.disks {
 		if _, here := at.blocks[id]; !here && d.Status.Node == n.Self {
@@ -268,7 +283,7 @@ func (n *Node) statuses(s *state, f Founding, in deploy.Intent, at place, r depl
 	}
 	all := map[string]api.DiskStatus{}
 	for _, id := range ids {
-		v := diskView{disk: s.disks[id], osd: f.osd(api.DiskID(id)), round: r, off: f.FSID == "", begun: !f.Exists}
+		v := diskView{disk: s.disks[id], osd: f.OSD(api.DiskID(id)), round: r, off: f.FSID == "", begun: !f.Exists}
 		if b, ok := at.blocks[id]; ok {
 			v.block = &b
 		}
@@ -303,7 +318,7 @@ func (n *Node) tell(ctx context.Context, s *state, all map[string]api.DiskStatus
 		d, known := s.disks[id]
 		cmd := api.Command{Op: api.OpReport, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision, Data: api.Encode(st)}
 		switch {
-		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.founding().osd(api.DiskID(id)) == nil:
+		case known && st.State == api.DiskFailed && d.Spec.Use == api.DiskUnused && s.founding.OSD(api.DiskID(id)) == nil:
 			cmd = api.Command{Op: api.OpDelete, Kind: api.KindDisk, ID: id, Expect: d.Meta.Revision}
 		case known && reflect.DeepEqual(d.Status, st):
 			continue

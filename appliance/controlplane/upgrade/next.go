@@ -82,7 +82,7 @@ func Next(f Facts) Step {
 	switch {
 	case d.Status.Phase == api.UpgradePaused || d.Status.Phase == api.UpgradeDone:
 	case spec.Paused:
-		d.enter(api.UpgradePaused, "by an operator")
+		d.enter(api.UpgradePaused, "paused by an operator")
 	default:
 		d.pick()
 	}
@@ -204,7 +204,7 @@ func (d *decision) handOver(u *api.UpgradeNode) bool {
 		return false
 	}
 	d.HandOver = true
-	d.Status.Reason = "node " + d.name(u) + " leads: another is to lead first"
+	d.Status.Reason = "node " + d.name(u) + " is the leader: transferring leadership first"
 	return true
 }
 
@@ -238,7 +238,7 @@ func (d *decision) drain(u *api.UpgradeNode, n Node) {
 		d.move(u, api.UpgradeNodeWaiting, "")
 		d.enter(api.UpgradePaused, problem)
 	case late:
-		d.fail(u, api.UpgradeNodeWaiting, "what is on it has not moved away: "+n.Assignment.Reason)
+		d.fail(u, api.UpgradeNodeWaiting, "instances did not move away: "+n.Assignment.Reason)
 	case problem != "":
 		d.Status.Reason = problem
 	case u.Drains && (!n.Spec.Drain || !empty):
@@ -260,7 +260,7 @@ func (d *decision) install(u *api.UpgradeNode, n Node) {
 	case ours && r.Result != "":
 		d.fail(u, api.UpgradeNodeFailed, cmp.Or(r.Message, "the packages were not installed"))
 	case d.Now.Sub(u.Since) > installLimit:
-		d.fail(u, api.UpgradeNodeFailed, fmt.Sprintf("it has not said within %s what came of the installation", installLimit))
+		d.fail(u, api.UpgradeNodeFailed, fmt.Sprintf("no result of the installation was reported within %s", installLimit))
 	}
 }
 
@@ -271,7 +271,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 	}
 	for _, c := range n.Status.Conditions {
 		if problem == "" && !c.Status && slices.Contains(u.Working, c.Type) {
-			problem = fmt.Sprintf("on node %s %s does not work any more: %s", n.Meta.Name, c.Type, cmp.Or(c.Message, c.Reason))
+			problem = fmt.Sprintf("on node %s %s no longer works: %s", n.Meta.Name, c.Type, cmp.Or(c.Message, c.Reason))
 		}
 	}
 	switch {
@@ -289,7 +289,7 @@ func (d *decision) verify(u *api.UpgradeNode, n Node) {
 func (d *decision) fail(u *api.UpgradeNode, p api.UpgradeNodePhase, why string) {
 	d.move(u, p, why)
 	d.Drain = nil
-	verb := map[api.UpgradeNodePhase]string{api.UpgradeNodeRolledBack: "has gone back to " + cmp.Or(u.From, "the release before")}[p]
+	verb := map[api.UpgradeNodePhase]string{api.UpgradeNodeRolledBack: "was rolled back to " + cmp.Or(u.From, "the previous release")}[p]
 	d.enter(api.UpgradePaused, fmt.Sprintf("node %s %s: %s", d.name(u), cmp.Or(verb, "cannot go on"), why))
 }
 
@@ -313,9 +313,9 @@ func ill(n Node) string {
 	case state == api.NodeLost || state == api.NodeSuspect:
 		return fmt.Sprintf("node %s is %s: %s", n.Meta.Name, state, n.Assignment.Reason)
 	case !n.Heard:
-		return "node " + n.Meta.Name + " is not heard"
+		return "node " + n.Meta.Name + " is not reachable"
 	case n.WithoutStore():
-		return "node " + n.Meta.Name + " has no copy of the cluster's state that it can use"
+		return "node " + n.Meta.Name + " has no usable copy of the cluster's state"
 	case n.Behind != "":
 		return "node " + n.Meta.Name + " has not caught up: " + n.Behind
 	}
@@ -336,12 +336,12 @@ func (d *decision) busy(u api.UpgradeNode, n Node) string {
 	}
 	for _, p := range n.Status.Pools {
 		if p.Name == api.PoolLocal && p.SizeBytes > 0 && p.FreeBytes < need {
-			return fmt.Sprintf("node %s has %d MiB free on its disk, and needs %d MiB", n.Meta.Name, p.FreeBytes>>20, need>>20)
+			return fmt.Sprintf("node %s has %d MiB free on its disk, want %d MiB", n.Meta.Name, p.FreeBytes>>20, need>>20)
 		}
 	}
 	switch r := n.Status.Upgrade; {
 	case r.Upgrade != d.Upgrade.Meta.ID:
-		return fmt.Sprintf("node %s has not said yet that it can be upgraded; a release that cannot, %s, is upgraded by hand", n.Meta.Name, cmp.Or(n.Status.Version, "of no version"))
+		return fmt.Sprintf("node %s has not reported that it can be upgraded; if its release cannot (%s), upgrade it manually", n.Meta.Name, cmp.Or(n.Status.Version, "unknown version"))
 	case !r.Fetched:
 		return fmt.Sprintf("node %s does not have the packages yet%s", n.Meta.Name, because(r.Message))
 	}

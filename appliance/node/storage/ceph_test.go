@@ -21,6 +21,7 @@ import (
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/api/memstore"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 	"github.com/basalt-gpu/basalt/appliance/node/supervisor"
 	"github.com/basalt-gpu/basalt/appliance/test/kit/failed"
@@ -88,12 +89,12 @@ func newReal(t *testing.T) *real {
 	r := &real{t: t, ctx: ctx, store: memstore.New(), dir: dir, log: &journal{}}
 	log := slog.New(slog.NewTextHandler(r.log, nil))
 	r.deploy = deploy.Node{ID: "node-a", Dir: filepath.Join(dir, "ceph"), Address: local, Daemons: daemons}
-	cache := watchcache.New(r.store, log, Kinds...)
+	cache := watchcache.New(r.store, log, storage.Kinds...)
 	r.node = &Node{
 		Cache: cache, Store: r.store, Self: "node-a", Name: "alpha", Address: local, Dir: r.deploy.Dir, Deploy: r.deploy, Settings: quick, Log: log, Probe: Probe, Pool: r.pool,
 		Look: func(ctx context.Context) ([]Block, error) { return Look(ctx, "node-a", []string{dir + "/disk*"}) },
 	}
-	leader := &Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
+	leader := &storage.Leader{Cache: cache, Store: r.store, Ceph: r.deploy, Node: r.node, Port: port.Free(t), Log: log}
 	var wg sync.WaitGroup
 	t.Cleanup(func() { // first of all: nobody starts anything again
 		cancel()

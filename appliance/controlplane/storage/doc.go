@@ -1,7 +1,7 @@
-// Package storage brings the cluster's storage to life: it tells the cluster
-// which disks the nodes have, and runs Ceph on those that are given to it.
-// Decisions about Ceph's daemons are made in sds/ceph/deploy; here are those
-// about which disks and nodes they are for, and both are followed.
+// Package storage is the leader's part in the cluster's storage: it decides which
+// disks and nodes Ceph's daemons are for, and reports how the cluster is. The nodes'
+// part, which reports disks and runs the daemons, is appliance/node/storage.
+// Decisions about the daemons themselves are made in sds/ceph/deploy.
 //
 //	lsblk ─► Disk objects ──spec.use──┐
 //	CephCluster (spec, assignment) ───┴─► leader: decide ─► Founding ─► every node:
@@ -26,8 +26,6 @@ package storage
 
 import (
 	"context"
-	"net"
-	"net/netip"
 
 	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
@@ -81,9 +79,11 @@ type Incarnation struct {
 	Generation int    `json:"generation"`
 }
 
-func (f Founding) incarnation() Incarnation { return Incarnation{f.FSID, f.Generation} }
+// Incarnation returns the name of the cluster that f describes.
+func (f Founding) Incarnation() Incarnation { return Incarnation{f.FSID, f.Generation} }
 
-func (f Founding) osd(disk api.DiskID) *OSD {
+// OSD returns the disk's part, or nil.
+func (f Founding) OSD(disk api.DiskID) *OSD {
 	for i := range f.OSDs {
 		if f.OSDs[i].Disk == disk {
 			return &f.OSDs[i]
@@ -92,21 +92,7 @@ func (f Founding) osd(disk api.DiskID) *OSD {
 	return nil
 }
 
-// Store takes what both sides write.
+// Store takes what the leader writes.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
-}
-
-// memberAddress is where a node's monitor is reached: its first path. One that
-// is alone has none, and says its own.
-func memberAddress(n api.Node, alone netip.Addr) (netip.Addr, bool) {
-	if len(n.Spec.PeerAddresses) == 0 {
-		return alone, alone.IsValid()
-	}
-	host, _, err := net.SplitHostPort(n.Spec.PeerAddresses[0])
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	a, err := netip.ParseAddr(host)
-	return a.Unmap().WithZone(""), err == nil
 }

@@ -1,6 +1,7 @@
-// Package upgrade brings another release onto every node of a cluster, one node
-// after the other. What is wanted and how far it is stands in the one Upgrade
-// object; whoever leads goes on from there.
+// Package upgrade is the leader's part in upgrades of the cluster: it brings
+// another release onto every node, one node after the other. What is wanted and how
+// far it is stands in the one Upgrade object; whoever leads goes on from there. The
+// nodes' part is appliance/node/upgrade.
 //
 //	Upgrade.spec ─► Leader: Next (pure) ─► Upgrade.status ─► every node: Node
 //	     ▲            │ drains, hands over                     │ fetches the packages from its peers,

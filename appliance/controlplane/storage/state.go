@@ -19,9 +19,9 @@ var (
 // Kinds are what storage is made of: what the cache must have.
 var Kinds = []objects.Kind{nodeKind, diskKind, cephKind, clusterKind}
 
-// interests are what both sides follow. Nodes report that they live all the time:
+// Interests are what both sides follow. Nodes report that they live all the time:
 // only where they are and how the cluster sees them matters here.
-var interests = append(watchcache.Every(diskKind, cephKind),
+var Interests = append(watchcache.Every(diskKind, cephKind),
 	watchcache.When(nodeKind, func(was, now api.Node) bool {
 		return !slices.Equal(was.Spec.PeerAddresses, now.Spec.PeerAddresses) || was.Assignment.State != now.Assignment.State
 	}))
@@ -37,6 +37,9 @@ type state struct {
 func stateOf(s *objects.Set) *state {
 	return &state{nodes: objects.Map[api.Node](s), disks: objects.Map[api.Disk](s), ceph: objects.Map[Ceph](s), clusters: objects.Map[api.CephCluster](s)}
 }
+
+// FoundingOf returns what the leader has decided.
+func FoundingOf(s *objects.Set) Founding { return objects.Map[Ceph](s)[cephID].Spec }
 
 func (s *state) founding() Founding { return s.ceph[cephID].Spec }
 

@@ -77,7 +77,7 @@ func TestNext(t *testing.T) {
 		want  string
 	}{
 		{"it begins with a follower", "", "", nil, "Running: Waiting Draining! Waiting"},
-		{"the leader is not begun", "Running", "Waiting Done Done", nil, "Running: Waiting Done Done; hand over; node n1 leads: another is to lead first"},
+		{"the leader is not begun", "Running", "Waiting Done Done", nil, "Running: Waiting Done Done; hand over; node n1 is the leader: transferring leadership first"},
 		{"who led before comes last", "Running", "Waiting Done Done", func(f *Facts) { f.Nodes[0].Leads, f.Nodes[1].Leads = false, true }, "Running: Draining! Done Done"},
 		{"all are done", "Running", "Done Done Done", nil, "Done: Done Done Done"},
 		{"done is done", "Done", "Done Done Done", func(f *Facts) { f.Nodes[1].Assignment.State = api.NodeLost }, "Done: Done Done Done"},
@@ -86,23 +86,23 @@ func TestNext(t *testing.T) {
 		{"a node alone is not drained", "", "", func(f *Facts) { f.Nodes = f.Nodes[:1] }, "Running: Draining"},
 		{"and is installed on at once", "Running", "Draining", func(f *Facts) { f.Nodes = f.Nodes[:1] }, "Running: Installing"},
 
-		{"not heard", "", "", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Waiting Waiting; node n3 is not heard"},
+		{"not heard", "", "", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Waiting Waiting; node n3 is not reachable"},
 		{"lost", "", "", func(f *Facts) { f.Nodes[1].Assignment.State, f.Nodes[1].Assignment.Reason = api.NodeLost, "no power" }, "Checking: Waiting Waiting Waiting; node n2 is Lost: no power"},
 		{"behind", "", "", func(f *Facts) { f.Nodes[1].Behind = "10 entries" }, "Checking: Waiting Waiting Waiting; node n2 has not caught up: 10 entries"},
-		{"without a store", "", "", func(f *Facts) { f.Nodes[0].Status.Conditions = []api.Condition{{Type: api.ConditionStore}} }, "Checking: Waiting Waiting Waiting; node n1 has no copy of the cluster's state that it can use"},
+		{"without a store", "", "", func(f *Facts) { f.Nodes[0].Status.Conditions = []api.Condition{{Type: api.ConditionStore}} }, "Checking: Waiting Waiting Waiting; node n1 has no usable copy of the cluster's state"},
 		{"in maintenance", "", "", func(f *Facts) { f.Nodes[2].Spec.Drain = true }, "Checking: Waiting Waiting Waiting; node n3 is in maintenance: basalt node undrain n3"},
 		{"a full disk", "", "", func(f *Facts) {
 			f.Upgrade.Spec.Packages = []api.UpgradePackage{{SizeBytes: 100 << 20}}
 			f.Nodes[2].Status.Pools[0].FreeBytes = 800 << 20
-		}, "Checking: Waiting Waiting Waiting; node n3 has 800 MiB free on its disk, and needs 812 MiB"},
+		}, "Checking: Waiting Waiting Waiting; node n3 has 800 MiB free on its disk, want 812 MiB"},
 		{"without the packages", "", "", func(f *Facts) { f.Nodes[2].Status.Upgrade.Fetched = false }, "Checking: Waiting Waiting Waiting; node n3 does not have the packages yet"},
 		{"of a release that cannot", "", "", func(f *Facts) { f.Nodes[1].Status.Upgrade = api.NodeUpgrade{} },
-			"Checking: Waiting Waiting Waiting; node n2 has not said yet that it can be upgraded; a release that cannot, 1, is upgraded by hand"},
+			"Checking: Waiting Waiting Waiting; node n2 has not reported that it can be upgraded; if its release cannot (1), upgrade it manually"},
 		{"the checks take too long", "Checking", "Waiting Waiting Waiting", func(f *Facts) {
 			f.Nodes[2].Heard = false
 			f.Now = f.Now.Add(checkLimit + 1)
-		}, "Paused: Waiting Waiting Waiting; node n3 is not heard"},
-		{"between two nodes, too", "Running", "Waiting Done Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Done Waiting; node n3 is not heard"},
+		}, "Paused: Waiting Waiting Waiting; node n3 is not reachable"},
+		{"between two nodes, too", "Running", "Waiting Done Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Checking: Waiting Done Waiting; node n3 is not reachable"},
 
 		{"a node is drained", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[1].Spec.Drain = false }, "Running: Waiting Draining! Waiting; drain n2 true"},
 		{"it waits for moves", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[1].Assignment.State = api.NodeDraining }, "Running: Waiting Draining! Waiting"},
@@ -110,14 +110,14 @@ func TestNext(t *testing.T) {
 			f.Nodes[1].Assignment.State, f.Nodes[1].Quiet = api.NodeDraining, quietLimit
 		}, "Running: Waiting Installing! Waiting"},
 		{"it is empty", "Running", "Waiting Draining! Waiting", nil, "Running: Waiting Installing! Waiting"},
-		{"another one dies meanwhile", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Running: Waiting Draining! Waiting; node n3 is not heard"},
+		{"another one dies meanwhile", "Running", "Waiting Draining! Waiting", func(f *Facts) { f.Nodes[2].Heard = false }, "Running: Waiting Draining! Waiting; node n3 is not reachable"},
 		{"and stays dead", "Running", "Waiting Draining! Waiting", func(f *Facts) {
 			f.Nodes[2].Heard, f.Now = false, f.Now.Add(drainLimit+1)
-		}, "Paused: Waiting Waiting! Waiting; node n3 is not heard"},
+		}, "Paused: Waiting Waiting! Waiting; node n3 is not reachable"},
 		{"a move does not end", "Running", "Waiting Draining! Waiting", func(f *Facts) {
 			f.Nodes[1].Assignment.State, f.Nodes[1].Assignment.Reason, f.Now = api.NodeDraining, "1 to move", f.Now.Add(drainLimit+1)
-		}, "Paused: Waiting Waiting! Waiting; node n2 cannot go on: what is on it has not moved away: 1 to move"},
-		{"leadership has come to it", "Running", "Draining! Waiting Waiting", nil, "Running: Draining! Waiting Waiting; hand over; node n1 leads: another is to lead first"},
+		}, "Paused: Waiting Waiting! Waiting; node n2 cannot go on: instances did not move away: 1 to move"},
+		{"leadership has come to it", "Running", "Draining! Waiting Waiting", nil, "Running: Draining! Waiting Waiting; hand over; node n1 is the leader: transferring leadership first"},
 
 		{"it installs", "Running", "Waiting Installing! Waiting", nil, "Running: Waiting Installing! Waiting"},
 		{"a result of another attempt", "Running", "Waiting Installing! Waiting", func(f *Facts) { result(&f.Nodes[1], 7, "Done", "") }, "Running: Waiting Installing! Waiting"},
@@ -127,11 +127,11 @@ func TestNext(t *testing.T) {
 		}, "Running: Waiting Installing! Waiting"},
 		{"it is installed", "Running", "Waiting Installing! Waiting", func(f *Facts) { result(&f.Nodes[1], 0, "Done", "") }, "Running: Waiting Verifying! Waiting"},
 		{"it has gone back", "Running", "Waiting Installing! Waiting", func(f *Facts) { result(&f.Nodes[1], 0, "RolledBack", "no quorum") },
-			"Paused: Waiting RolledBack! Waiting; node n2 has gone back to 1: no quorum"},
+			"Paused: Waiting RolledBack! Waiting; node n2 was rolled back to 1: no quorum"},
 		{"it cannot install", "Running", "Waiting Installing! Waiting", func(f *Facts) { result(&f.Nodes[1], 0, "Failed", "dpkg is locked") },
 			"Paused: Waiting Failed! Waiting; node n2 cannot go on: dpkg is locked"},
 		{"it says nothing", "Running", "Waiting Installing! Waiting", func(f *Facts) { f.Now = f.Now.Add(installLimit + 1) },
-			"Paused: Waiting Failed! Waiting; node n2 cannot go on: it has not said within 30m0s what came of the installation"},
+			"Paused: Waiting Failed! Waiting; node n2 cannot go on: no result of the installation was reported within 30m0s"},
 
 		{"it is verified", "Running", "Waiting Verifying! Waiting", func(f *Facts) { f.Nodes[1].Status.Version = "2" }, "Running: Waiting Done! Waiting"},
 		{"it runs something else", "Running", "Waiting Verifying! Waiting", nil, "Running: Waiting Verifying! Waiting"},
@@ -140,7 +140,7 @@ func TestNext(t *testing.T) {
 			f.Nodes[1].Status.Version, f.Now = "2", f.Now.Add(verifyLimit+1)
 			f.Nodes[1].Status.Conditions = []api.Condition{{Type: "Network", Message: "no bridge"}}
 			f.Upgrade.Status.Nodes[1].Working = []string{"Network"}
-		}, "Paused: Waiting Failed! Waiting; node n2 cannot go on: on node n2 Network does not work any more: no bridge"},
+		}, "Paused: Waiting Failed! Waiting; node n2 cannot go on: on node n2 Network no longer works: no bridge"},
 		{"it did not work before, or is new", "Running", "Waiting Verifying! Waiting", func(f *Facts) {
 			f.Nodes[1].Status.Version = "2"
 			f.Nodes[1].Status.Conditions = []api.Condition{{Type: "Network"}}
@@ -152,7 +152,7 @@ func TestNext(t *testing.T) {
 		{"after it has gone back, too", "Paused", "Waiting RolledBack! Waiting", nil, "Paused: Waiting RolledBack! Waiting; drain n2 false"},
 		{"who has failed stays drained", "Paused", "Waiting Failed! Waiting", nil, "Paused: Waiting Failed! Waiting"},
 
-		{"it is to pause", "Running", "Waiting Done Waiting", func(f *Facts) { f.Upgrade.Spec.Paused = true }, "Paused: Waiting Done Waiting; by an operator"},
+		{"it is to pause", "Running", "Waiting Done Waiting", func(f *Facts) { f.Upgrade.Spec.Paused = true }, "Paused: Waiting Done Waiting; paused by an operator"},
 		{"a node is not left half-way", "Running", "Waiting Installing! Waiting", func(f *Facts) {
 			f.Upgrade.Spec.Paused = true
 			result(&f.Nodes[1], 0, "Done", "")

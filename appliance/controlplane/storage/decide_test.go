@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -148,10 +147,6 @@ func TestDisksThatAreNotTaken(t *testing.T) {
 	w.want("disk-a=uuid-1+wipe")
 	w.mons(deploy.OSDState{UUID: "uuid-1", Up: true})
 	w.want("disk-a=uuid-1+taken+wipe")
-	in := intent(w.f, w.nodes, w.disks, place{node: "node-1", address: netip.MustParseAddr("127.0.0.1"), blocks: map[string]Block{"disk-a": {Path: "/dev/sda"}}})
-	if len(in.Disks) != 1 || in.Disks[0].Wipe {
-		t.Errorf("a disk with data is wiped again: %+v", in.Disks)
-	}
 }
 
 // A disk whose node was removed is taken out of the cluster and forgotten.
@@ -182,7 +177,7 @@ func TestOneFounds(t *testing.T) {
 func TestTakenDown(t *testing.T) {
 	w := newTown(t)
 	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).mons(deploy.OSDState{UUID: "uuid-1", Up: true, In: true}).settled()
-	was := w.f.incarnation()
+	was := w.f.Incarnation()
 	w.cluster.Spec.Enabled = false
 	w.disk("disk-a", "node-1", "", api.DiskReady)
 	for _, images := range []int{-1, 2} {
@@ -199,93 +194,8 @@ func TestTakenDown(t *testing.T) {
 		t.Errorf("%+v, want %+v", w.f, want)
 	}
 	w.survey, w.cluster.Spec.Enabled = nil, true
-	if w.settled(); w.f.Generation != 2 || w.f.Exists || w.f.incarnation() == was {
+	if w.settled(); w.f.Generation != 2 || w.f.Exists || w.f.Incarnation() == was {
 		t.Errorf("the second: %+v", w.f)
-	}
-}
-
-func TestIntent(t *testing.T) {
-	w := newTown(t)
-	for i, n := range []string{"node-1", "node-2", "node-3"} {
-		o := w.nodes[n]
-		o.Spec.PeerAddresses = []string{fmt.Sprintf("10.0.0.%d:7481", i+1)}
-		w.nodes[n] = o
-	}
-	w.disk("disk-a", "node-1", api.DiskCeph, api.DiskFree).disk("disk-b", "node-1", api.DiskCeph, api.DiskFree)
-	w.disk("disk-c", "node-1", api.DiskCeph, api.DiskFree).disk("disk-d", "node-2", api.DiskCeph, api.DiskFree).settled()
-	in := intent(w.f, w.nodes, w.disks, place{node: "node-1", dir: "/x", blocks: map[string]Block{
-		"disk-a": {Path: "/dev/sda", ByID: "/dev/disk/by-id/a"},
-		"disk-b": {Path: "/dev/sdb", Held: "it is mounted at /srv"},
-	}})
-	var paths []string
-	for _, d := range in.Disks {
-		paths = append(paths, d.Path)
-	}
-	// What somebody mounted is not touched, and what is gone is no other disk.
-	if want := []string{"/dev/disk/by-id/a", "/x/gone/disk-c", "/dev/unknown"}; !reflect.DeepEqual(paths, want) {
-		t.Errorf("paths %q, want %q", paths, want)
-	}
-	if len(in.Mons) != 3 || in.Mons[1].Address.String() != "10.0.0.2:3300" || in.Pools[0].Replicas != 3 || in.Pools[0].FailureDomain != "host" {
-		t.Errorf("%+v", in)
-	}
-}
-
-func TestDiskStatus(t *testing.T) {
-	block := &Block{Path: "/dev/sdb"}
-	osd := &OSD{UUID: "u"}
-	taken, leaving := &OSD{UUID: "u", Taken: true}, &OSD{UUID: "u", Taken: true, Leaving: true}
-	running := &deploy.Found{Content: deploy.OSD, UUID: "u", ID: 4, Made: true, Running: true}
-	stopped := &deploy.Found{Content: deploy.OSD, UUID: "u", ID: 4, Made: true}
-	blank := &deploy.Found{Content: deploy.Blank, ID: -1}
-	round := func(states ...deploy.OSDState) deploy.Round {
-		return deploy.Round{Seen: deploy.Observed{Cluster: &deploy.Cluster{OSDs: states}}}
-	}
-	up := deploy.OSDState{ID: 4, UUID: "u", Up: true, In: true}
-	ceph, unused := api.Disk{Spec: api.DiskSpec{Use: api.DiskCeph}}, api.Disk{}
-	wipe := ceph
-	wipe.Spec.Wipe = true
-	refused := round()
-	refused.Did = []deploy.Action{{Do: deploy.Refuse, Name: "u", Why: "the disk is not empty: it holds ext4"}}
-	failed := round()
-	failed.Failed = map[string]error{"u": errors.New("input/output error")}
-	for _, c := range []struct {
-		name  string
-		v     diskView
-		state api.DiskState
-		osd   int64
-		says  string
-	}{
-		{"free", diskView{disk: unused, block: block}, api.DiskFree, -1, ""},
-		{"mounted", diskView{disk: wipe, block: &Block{Held: "it is mounted at /srv"}}, api.DiskInUse, -1, "it is mounted at /srv"},
-		{"not empty", diskView{disk: unused, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "--wipe"},
-		{"to be wiped", diskView{disk: wipe, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "will be wiped"},
-		{"no Ceph", diskView{disk: ceph, block: block, off: true}, api.DiskFree, -1, "basalt ceph enable"},
-		{"pulled out", diskView{disk: unused}, api.DiskFailed, -1, "not there"},
-		{"begun", diskView{disk: ceph, block: block, osd: osd, found: blank, round: round()}, api.DiskPreparing, -1, "being prepared"},
-		{"refused", diskView{disk: ceph, block: block, osd: osd, found: blank, round: refused}, api.DiskFailed, -1, "it holds ext4"},
-		{"failed", diskView{disk: ceph, block: block, osd: osd, found: blank, round: failed}, api.DiskFailed, -1, "input/output error"},
-		{"mounted meanwhile", diskView{disk: ceph, block: &Block{Held: "it is mounted at /srv"}, osd: osd, round: round()}, api.DiskFailed, -1, "mounted"},
-		{"not up yet", diskView{disk: ceph, block: block, osd: osd, found: running, round: round()}, api.DiskPreparing, 4, "not come up"},
-		{"ready", diskView{disk: ceph, block: block, osd: osd, found: running, round: round(up)}, api.DiskReady, 4, ""},
-		{"crashed", diskView{disk: ceph, block: block, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "did not run"},
-		{"died", diskView{disk: ceph, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "not there"},
-		{"nobody answers", diskView{disk: ceph, block: block, osd: taken, found: running}, api.DiskFailed, 4, "does not answer"},
-		{"draining", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(up)}, api.DiskDraining, 4, "moves"},
-		{"drained", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(deploy.OSDState{UUID: "u", Safe: true})}, api.DiskDraining, 4, "taken out"},
-		{"purged", diskView{disk: unused, block: block, osd: leaving, found: stopped, round: round()}, api.DiskDraining, 4, "wiped"},
-		{"released", diskView{disk: unused, block: block, osd: leaving, found: blank, round: round()}, api.DiskFree, -1, ""},
-		{"released of no cluster", diskView{disk: unused, block: block, osd: leaving, found: blank, begun: true}, api.DiskFree, -1, ""},
-	} {
-		st := diskStatus("node-1", c.v)
-		if st.State != c.state || st.Osd != c.osd || !strings.Contains(st.Reason, c.says) || c.says == "" && st.Reason != "" {
-			t.Errorf("%s: %s, osd %d, %q", c.name, st.State, st.Osd, st.Reason)
-		}
-	}
-	// What is said of a disk that leaves counts only since the node knows it.
-	v := diskView{disk: unused, block: block, osd: osd, found: blank, round: round()}
-	v.disk.Meta.Generation = 3
-	if st := diskStatus("node-1", v); st.ObservedGeneration != 0 {
-		t.Errorf("observed %d", st.ObservedGeneration)
 	}
 }
 

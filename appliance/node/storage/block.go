@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
 )
 
 // Block is a disk of this node.
@@ -51,7 +52,6 @@ type device struct {
 const (
 	maxLsblkBytes = 8 << 20
 	maxDevices    = 4096
-	maxWord       = 256
 )
 
 // parseDevices reads the output of lsblk.
@@ -70,23 +70,14 @@ func parseDevices(raw []byte) ([]device, error) {
 	}
 	for i := range all.Devices {
 		d := &all.Devices[i]
-		if !strings.HasPrefix(d.Path, "/dev/") || strings.ContainsAny(d.Path, "\n\x00") || len(d.Path) > maxWord || d.Size < 0 {
+		if !strings.HasPrefix(d.Path, "/dev/") || strings.ContainsAny(d.Path, "\n\x00") || len(d.Path) > storage.MaxLine || d.Size < 0 {
 			return nil, fmt.Errorf("lsblk: not a device: %.80q", d.Path)
 		}
 		for _, s := range []*string{&d.Name, &d.Model, &d.Serial, &d.WWN, &d.FSType, &d.PTType} {
-			*s = word(*s)
+			*s = storage.Line(*s)
 		}
 	}
 	return all.Devices, nil
-}
-
-// word of a device that may say anything: it ends up in an object.
-func word(s string) string {
-	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return r < ' ' || r == ' ' || r == 0x7f }), " ")
-	if len(s) > maxWord {
-		s = strings.ToValidUTF8(s[:maxWord], "")
-	}
-	return s
 }
 
 // surroundings are what lsblk does not say.
@@ -171,7 +162,7 @@ func held(d device, name string) string {
 		}
 	}
 	if c := stacked(d.Children); c != nil {
-		return fmt.Sprintf("it is part of %s (%s)", word(c.Name), word(c.Type))
+		return fmt.Sprintf("it is part of %s (%s)", storage.Line(c.Name), storage.Line(c.Type))
 	}
 	switch {
 	case d.ReadOnly:
@@ -190,7 +181,7 @@ func held(d device, name string) string {
 func mounts(d device) (all []string) {
 	for _, m := range d.Mounts {
 		if m != nil && *m != "" {
-			all = append(all, word(*m))
+			all = append(all, storage.Line(*m))
 		}
 	}
 	for _, c := range d.Children {

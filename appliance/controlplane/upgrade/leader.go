@@ -12,10 +12,10 @@ import (
 	"github.com/basalt-gpu/basalt/appliance/controlplane/watchcache"
 )
 
-// every is how often an upgrade that goes on is looked at.
-const every = time.Second
+// Every is how often leader and nodes look at an upgrade that goes on.
+const Every = time.Second
 
-// Store takes what both sides write.
+// Store takes what the leader writes.
 type Store interface {
 	Apply(ctx context.Context, b api.Batch) ([]api.Object, error)
 }
@@ -51,32 +51,32 @@ func (l *Leader) Run(ctx context.Context) error {
 	return watchcache.Run(ctx, l.Cache, Kinds, l.step)
 }
 
-// upgradeIn returns the upgrade that there is, or nil.
-func upgradeIn(s *objects.Set) *api.Upgrade {
+// Of returns the upgrade that there is, or nil.
+func Of(s *objects.Set) *api.Upgrade {
 	for _, u := range objects.List[api.Upgrade](s) {
 		return &u
 	}
 	return nil
 }
 
-// over reports whether nothing is left to do of an upgrade.
-func over(u *api.Upgrade) bool {
+// Over reports whether nothing is left to do of an upgrade.
+func Over(u *api.Upgrade) bool {
 	return u == nil || u.Meta.DeletedAt != nil || u.Status.Phase == api.UpgradeDone &&
 		!slices.ContainsFunc(u.Status.Nodes, func(n api.UpgradeNode) bool { return n.Drains })
 }
 
 func (l *Leader) step(ctx context.Context, s *objects.Set) time.Duration {
-	u := upgradeIn(s)
-	if over(u) {
+	u := Of(s)
+	if Over(u) {
 		return time.Hour // until something changes
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := l.advance(ctx, *u); err != nil && ctx.Err() == nil && err.Error() != l.said {
 		l.said = err.Error()
-		l.Log.Warn("upgrade: a step could not be taken", "error", err)
+		l.Log.Warn("advance upgrade failed", "error", err)
 	}
-	return every
+	return Every
 }
 
 // advance looks at the cluster and takes the next step. What was written is seen
@@ -113,7 +113,7 @@ func (l *Leader) advance(ctx context.Context, u api.Upgrade) error {
 		}
 	}
 	if s.HandOver {
-		l.Log.Info("the upgrade has another node lead before it takes this one")
+		l.Log.Info("transfer leadership before this node is upgraded")
 		return l.Cluster.HandOver(ctx)
 	}
 	return nil

@@ -1,0 +1,136 @@
+package storage
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// explain the cluster in its status. err is why there is no survey.
+func explain(f Founding, s seen, err error) api.CephClusterStatus {
+	c := *s.cluster
+	st := api.CephClusterStatus{ObservedGeneration: c.Meta.Generation, Phase: api.CephDeploying, Osds: int64(len(f.OSDs))}
+	switch {
+	case f.FSID == "" && !c.Spec.Enabled:
+		st.Phase, st.Summary = api.CephPending, "switched off"
+		return st
+	case f.FSID == "":
+		st.Phase, st.Summary = api.CephPending, "it is decided which nodes run its monitors"
+		return st
+	case s.survey == nil && !f.Exists:
+		st.Summary = "the first monitor is being made"
+		st.Next, st.LastError = trouble(f, s.nodes), Reason(text(err))
+		return st
+	case s.survey == nil:
+		st.Health, st.Summary, st.Next = api.CephError, "the monitors do not answer", "see that the nodes that vote run and reach each other"
+		st.LastError = Reason(text(err))
+		if c.Status.Phase != "" {
+			st.Phase = c.Status.Phase // volumes go on to belong there
+		}
+		return st
+	}
+	v := *s.survey
+	st.Health, st.Summary, st.Next = api.CephHealth(v.Health.Level), v.Health.Summary, v.Health.Next
+	st.SizeBytes, st.UsedBytes = v.SizeBytes, v.UsedBytes
+	for _, k := range v.Health.Checks {
+		st.Checks = append(st.Checks, api.CephCheck{Name: k.Code, Severity: api.CephHealth(k.Level), Summary: k.Summary})
+	}
+	for _, o := range f.OSDs {
+		if x := OSDOf(v.Cluster, o.UUID); x != nil && x.Up {
+			st.OsdsUp++
+		}
+	}
+	made := slices.ContainsFunc(v.Cluster.Pools, func(p deploy.PoolState) bool { return p.Name == Pool && p.Enabled })
+	if made && st.OsdsUp > 0 && (c.Status.Phase == api.CephReady || copies(f) >= minimum(f)) {
+		st.Phase = api.CephReady
+	}
+	return advise(st, f, s)
+}
+
+// advise puts what Ceph itself cannot know first.
+func advise(st api.CephClusterStatus, f Founding, s seen) api.CephClusterStatus {
+	have, leave := copies(f), 0
+	for _, o := range f.OSDs {
+		if o.Leaving {
+			leave++
+		}
+	}
+	say := func(summary, next string) api.CephClusterStatus {
+		st.Health, st.Summary, st.Next = cmp.Or(worse(st.Health), api.CephWarning), summary, next
+		return st
+	}
+	what := "disks"
+	if f.FailureDomain == string(api.DomainHost) {
+		what = "nodes with disks"
+	}
+	switch {
+	case !s.cluster.Spec.Enabled && s.images > 0:
+		return say(fmt.Sprintf("it is to be switched off, and holds %d volumes and images", s.images), "delete the volumes and images in the pool ceph")
+	case !s.cluster.Spec.Enabled:
+		st.Phase, st.Health = api.CephDeploying, ""
+		st.Summary, st.Next, st.Checks = fmt.Sprintf("it is being taken down: %d disks are still its", len(f.OSDs)), "", nil
+		return st
+	case have == 0 && leave == 0:
+		return say("it has no disks", "see the disks, and give it some: basalt disk list; basalt disk use DISK ceph")
+	case have < f.Replicas:
+		words := fmt.Sprintf("%d copies are to be on different %s, of which it has %d", f.Replicas, what, have)
+		next := "give it more: basalt disk use DISK ceph"
+		if leave > 0 {
+			next = "a disk that leaves has nowhere to move its data to: give Ceph another one first, or take the decision back"
+		}
+		return say(words, next)
+	case trouble(f, s.nodes) != "" && st.Next == "":
+		st.Next = trouble(f, s.nodes)
+	}
+	return st
+}
+
+func worse(h api.CephHealth) api.CephHealth {
+	if h == api.CephError {
+		return h
+	}
+	return ""
+}
+
+// copies that can be on different disks or nodes.
+func copies(f Founding) int {
+	domains := map[string]bool{}
+	for _, o := range f.OSDs {
+		switch {
+		case o.Leaving:
+		case f.FailureDomain == string(api.DomainOSD):
+			domains[o.UUID] = true
+		default:
+			domains[string(o.Node)] = true
+		}
+	}
+	return len(domains)
+}
+
+func minimum(f Founding) int { return deploy.Pool{Replicas: f.Replicas}.MinReplicas() }
+
+// condCeph is the condition in which a node says how its part is.
+const condCeph = "Ceph"
+
+// trouble of the first node that has some.
+func trouble(f Founding, nodes map[string]api.Node) string {
+	for _, id := range slices.Sorted(maps.Keys(nodes)) {
+		for _, c := range nodes[id].Status.Conditions {
+			if c.Type == condCeph && !c.Status && slices.Contains(f.Mons, api.NodeID(id)) {
+				return Reason("see to node " + nodes[id].Meta.Name + ": " + c.Message)
+			}
+		}
+	}
+	return ""
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,146 @@
+package storage
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
+	"github.com/basalt-gpu/basalt/sds/ceph/command"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+// diskView is what a disk's status is made from, on its node.
+type diskView struct {
+	disk  api.Disk     // as the cluster knows it
+	block *Block       // nil: it is not there
+	osd   *storage.OSD // nil: it is not Ceph's
+	found *deploy.Found
+	round deploy.Round
+	off   bool // there is no Ceph cluster
+	begun bool // … it has had no quorum yet
+}
+
+// diskStatus says how a disk is.
+func diskStatus(node api.NodeID, v diskView) api.DiskStatus {
+	st := v.disk.Status // what a disk is is known although it is gone
+	st.Node, st.Osd, st.Reason = node, -1, ""
+	if b := v.block; b != nil {
+		st.Path, st.ByID, st.Model, st.Serial, st.SizeBytes, st.Rotational = b.Path, b.ByID, b.Model, b.Serial, b.SizeBytes, b.Rotational
+	}
+	if v.osd == nil || v.osd.Leaving == (v.disk.Spec.Use == api.DiskUnused) {
+		st.ObservedGeneration = max(v.disk.Meta.Generation, 1)
+	}
+	switch {
+	case v.osd != nil && v.osd.Leaving:
+		return leaving(st, v)
+	case v.osd != nil:
+		return member(st, v)
+	}
+	return free(st, v)
+}
+
+// free says what keeps a disk that is not Ceph's from becoming so.
+func free(st api.DiskStatus, v diskView) api.DiskStatus {
+	b := v.block
+	wanted := v.disk.Spec.Use == api.DiskCeph
+	switch {
+	case b == nil:
+		st.State, st.Reason = api.DiskFailed, "the disk is not there"
+	case b.Held != "":
+		st.State, st.Reason = api.DiskInUse, b.Held
+	case b.Holds != "" && (!wanted || !v.disk.Spec.Wipe):
+		st.State, st.Reason = api.DiskInUse, b.Holds+"; all of that is lost with: basalt disk use "+v.disk.Meta.Name+" ceph --wipe"
+	case b.Holds != "":
+		st.State, st.Reason = api.DiskInUse, b.Holds+", which will be wiped"
+	default:
+		st.State = api.DiskFree
+	}
+	if wanted && v.off && st.Reason == "" {
+		st.Reason = "Ceph is switched off: basalt ceph enable"
+	}
+	return st
+}
+
+// member of Ceph, or about to be.
+func member(st api.DiskStatus, v diskView) api.DiskStatus {
+	c := v.round.Seen.Cluster
+	st.State = api.DiskPreparing
+	if v.osd.Taken {
+		st.State = api.DiskFailed
+	}
+	if v.found == nil {
+		st.Reason = "it has not been looked at"
+		if v.block != nil && v.block.Held != "" {
+			st.State, st.Reason = api.DiskFailed, v.block.Held
+		}
+		return st
+	}
+	if v.found.Made {
+		st.Osd = int64(v.found.ID)
+	}
+	err := v.round.Failed[v.osd.UUID]
+	switch {
+	case v.block == nil:
+		st.State, st.Reason = api.DiskFailed, "the disk is not there"
+	case refused(v) != "":
+		st.State, st.Reason = api.DiskFailed, refused(v)
+	case err != nil:
+		st.Reason = storage.Reason(err.Error())
+		if !passing(err) {
+			st.State = api.DiskFailed
+		}
+	case c == nil:
+		st.Reason = "the storage cluster does not answer"
+		if v.found.Running && v.disk.Status.State == api.DiskReady {
+			st.State = api.DiskReady // as far as is known
+		}
+	case v.found.Made && !v.found.Running:
+		st.Reason = "its daemon did not run, and was started"
+	case !v.found.Made:
+		st.State, st.Reason = api.DiskPreparing, "it is being prepared"
+	case storage.OSDOf(*c, v.osd.UUID) == nil || !storage.OSDOf(*c, v.osd.UUID).Up:
+		st.Reason = "its daemon has not come up yet"
+	default:
+		st.State = api.DiskReady
+	}
+	return st
+}
+
+// leaving Ceph.
+func leaving(st api.DiskStatus, v diskView) api.DiskStatus {
+	c := v.round.Seen.Cluster
+	st.State = api.DiskDraining
+	if v.found != nil && v.found.Made {
+		st.Osd = int64(v.found.ID)
+	}
+	switch {
+	case v.begun && v.found != nil && !v.found.Made && v.found.UUID != v.osd.UUID:
+		return free(st, v)
+	case c == nil || v.found == nil:
+		st.Reason = "the storage cluster does not answer"
+	case storage.OSDOf(*c, v.osd.UUID) != nil && storage.OSDOf(*c, v.osd.UUID).Safe:
+		st.Reason = "its data is on other disks; it is being taken out"
+	case storage.OSDOf(*c, v.osd.UUID) != nil:
+		st.Reason = "its data moves to other disks"
+	case v.found.Made || v.found.UUID == v.osd.UUID && v.found.Content != deploy.Other:
+		st.Reason = "it is being wiped"
+	default:
+		return free(st, v)
+	}
+	return st
+}
+
+func refused(v diskView) string {
+	for _, a := range v.round.Did {
+		if a.Do == deploy.Refuse && a.Name == v.osd.UUID {
+			return storage.Reason(a.Why)
+		}
+	}
+	return ""
+}
+
+// passing errors say nothing about the disk: the monitors were busy or away.
+func passing(err error) bool {
+	return errors.Is(err, command.ErrTimeout) || command.Is(err, syscall.ETIMEDOUT) || command.Is(err, syscall.EAGAIN)
+}

@@ -1,0 +1,70 @@
+package storage
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+func TestDiskStatus(t *testing.T) {
+	block := &Block{Path: "/dev/sdb"}
+	osd := &storage.OSD{UUID: "u"}
+	taken, leaving := &storage.OSD{UUID: "u", Taken: true}, &storage.OSD{UUID: "u", Taken: true, Leaving: true}
+	running := &deploy.Found{Content: deploy.OSD, UUID: "u", ID: 4, Made: true, Running: true}
+	stopped := &deploy.Found{Content: deploy.OSD, UUID: "u", ID: 4, Made: true}
+	blank := &deploy.Found{Content: deploy.Blank, ID: -1}
+	round := func(states ...deploy.OSDState) deploy.Round {
+		return deploy.Round{Seen: deploy.Observed{Cluster: &deploy.Cluster{OSDs: states}}}
+	}
+	up := deploy.OSDState{ID: 4, UUID: "u", Up: true, In: true}
+	ceph, unused := api.Disk{Spec: api.DiskSpec{Use: api.DiskCeph}}, api.Disk{}
+	wipe := ceph
+	wipe.Spec.Wipe = true
+	refused := round()
+	refused.Did = []deploy.Action{{Do: deploy.Refuse, Name: "u", Why: "the disk is not empty: it holds ext4"}}
+	failed := round()
+	failed.Failed = map[string]error{"u": errors.New("input/output error")}
+	for _, c := range []struct {
+		name  string
+		v     diskView
+		state api.DiskState
+		osd   int64
+		says  string
+	}{
+		{"free", diskView{disk: unused, block: block}, api.DiskFree, -1, ""},
+		{"mounted", diskView{disk: wipe, block: &Block{Held: "it is mounted at /srv"}}, api.DiskInUse, -1, "it is mounted at /srv"},
+		{"not empty", diskView{disk: unused, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "--wipe"},
+		{"to be wiped", diskView{disk: wipe, block: &Block{Holds: "it holds ext4"}}, api.DiskInUse, -1, "will be wiped"},
+		{"no Ceph", diskView{disk: ceph, block: block, off: true}, api.DiskFree, -1, "basalt ceph enable"},
+		{"pulled out", diskView{disk: unused}, api.DiskFailed, -1, "not there"},
+		{"begun", diskView{disk: ceph, block: block, osd: osd, found: blank, round: round()}, api.DiskPreparing, -1, "being prepared"},
+		{"refused", diskView{disk: ceph, block: block, osd: osd, found: blank, round: refused}, api.DiskFailed, -1, "it holds ext4"},
+		{"failed", diskView{disk: ceph, block: block, osd: osd, found: blank, round: failed}, api.DiskFailed, -1, "input/output error"},
+		{"mounted meanwhile", diskView{disk: ceph, block: &Block{Held: "it is mounted at /srv"}, osd: osd, round: round()}, api.DiskFailed, -1, "mounted"},
+		{"not up yet", diskView{disk: ceph, block: block, osd: osd, found: running, round: round()}, api.DiskPreparing, 4, "not come up"},
+		{"ready", diskView{disk: ceph, block: block, osd: osd, found: running, round: round(up)}, api.DiskReady, 4, ""},
+		{"crashed", diskView{disk: ceph, block: block, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "did not run"},
+		{"died", diskView{disk: ceph, osd: taken, found: stopped, round: round(up)}, api.DiskFailed, 4, "not there"},
+		{"nobody answers", diskView{disk: ceph, block: block, osd: taken, found: running}, api.DiskFailed, 4, "does not answer"},
+		{"draining", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(up)}, api.DiskDraining, 4, "moves"},
+		{"drained", diskView{disk: unused, block: block, osd: leaving, found: running, round: round(deploy.OSDState{UUID: "u", Safe: true})}, api.DiskDraining, 4, "taken out"},
+		{"purged", diskView{disk: unused, block: block, osd: leaving, found: stopped, round: round()}, api.DiskDraining, 4, "wiped"},
+		{"released", diskView{disk: unused, block: block, osd: leaving, found: blank, round: round()}, api.DiskFree, -1, ""},
+		{"released of no cluster", diskView{disk: unused, block: block, osd: leaving, found: blank, begun: true}, api.DiskFree, -1, ""},
+	} {
+		st := diskStatus("node-1", c.v)
+		if st.State != c.state || st.Osd != c.osd || !strings.Contains(st.Reason, c.says) || c.says == "" && st.Reason != "" {
+			t.Errorf("%s: %s, osd %d, %q", c.name, st.State, st.Osd, st.Reason)
+		}
+	}
+	// What is said of a disk that leaves counts only since the node knows it.
+	v := diskView{disk: unused, block: block, osd: osd, found: blank, round: round()}
+	v.disk.Meta.Generation = 3
+	if st := diskStatus("node-1", v); st.ObservedGeneration != 0 {
+		t.Errorf("observed %d", st.ObservedGeneration)
+	}
+}

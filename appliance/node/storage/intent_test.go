@@ -1,0 +1,52 @@
+package storage
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/controlplane/storage"
+	"github.com/basalt-gpu/basalt/sds/ceph/deploy"
+)
+
+func TestIntent(t *testing.T) {
+	nodes, disks := map[string]api.Node{}, map[string]api.Disk{}
+	f := storage.Founding{FSID: "f", Port: deploy.MonPort, Replicas: 3, FailureDomain: "host"}
+	for i, n := range []api.NodeID{"node-1", "node-2", "node-3"} {
+		nodes[string(n)] = api.Node{Meta: api.Meta{ID: string(n)}, Spec: api.NodeSpec{PeerAddresses: []string{fmt.Sprintf("10.0.0.%d:7481", i+1)}}}
+		f.Mons = append(f.Mons, n)
+	}
+	for _, o := range []storage.OSD{{Disk: "disk-a", Node: "node-1"}, {Disk: "disk-b", Node: "node-1"}, {Disk: "disk-c", Node: "node-1"}, {Disk: "disk-d", Node: "node-2"}} {
+		o.UUID = "uuid-" + string(o.Disk)
+		f.OSDs = append(f.OSDs, o)
+		disks[string(o.Disk)] = api.Disk{Meta: api.Meta{ID: string(o.Disk)}, Status: api.DiskStatus{Node: o.Node}}
+	}
+	in := intent(f, nodes, disks, place{node: "node-1", dir: "/x", blocks: map[string]Block{
+		"disk-a": {Path: "/dev/sda", ByID: "/dev/disk/by-id/a"},
+		"disk-b": {Path: "/dev/sdb", Held: "it is mounted at /srv"},
+	}})
+	var paths []string
+	for _, d := range in.Disks {
+		paths = append(paths, d.Path)
+	}
+	// What somebody mounted is not touched, and what is gone is no other disk.
+	if want := []string{"/dev/disk/by-id/a", "/x/gone/disk-c", "/dev/unknown"}; !reflect.DeepEqual(paths, want) {
+		t.Errorf("paths %q, want %q", paths, want)
+	}
+	if len(in.Mons) != 3 || in.Mons[1].Address.String() != "10.0.0.2:3300" || in.Pools[0].Replicas != 3 || in.Pools[0].FailureDomain != "host" {
+		t.Errorf("%+v", in)
+	}
+}
+
+// A disk that Ceph has taken is not wiped again.
+func TestIntentWipesOnce(t *testing.T) {
+	for taken, want := range map[bool]bool{false: true, true: false} {
+		f := storage.Founding{FSID: "f", OSDs: []storage.OSD{{Disk: "disk-a", Node: "node-1", UUID: "uuid-1", Taken: taken, Wipe: true}}}
+		in := intent(f, nil, nil, place{node: "node-1", address: netip.MustParseAddr("127.0.0.1"), blocks: map[string]Block{"disk-a": {Path: "/dev/sda"}}})
+		if len(in.Disks) != 1 || in.Disks[0].Wipe != want {
+			t.Errorf("taken %v: disks = %+v, want one with Wipe %v", taken, in.Disks, want)
+		}
+	}
+}
