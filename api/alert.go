@@ -22,6 +22,7 @@ const (
 	AlertNodeCondition   AlertCode = "node.condition"
 	AlertNodeStore       AlertCode = "node.store"
 	AlertNodeHypervisor  AlertCode = "node.hypervisor"
+	AlertNodeHardware    AlertCode = "node.hardware"
 	AlertNodeStorage     AlertCode = "node.storage"
 	AlertNodeCertificate AlertCode = "node.certificate"
 	AlertNodeUsage       AlertCode = "node.usage"

@@ -62,6 +62,10 @@ func (n Node) WithoutHypervisor() string {
 	return ""
 }
 
+// WithoutKVM reports whether the node takes no new instances because its guests run
+// without KVM and it was not started with --allow-emulation.
+func (n Node) WithoutKVM() bool { return n.Status.EmulationRefused && n.Status.Accelerator == "tcg" }
+
 // ValidateNode checks a spec.
 func ValidateNode(s NodeSpec) error {
 	var bad faults

@@ -1009,6 +1009,24 @@ type Grant struct {
 	Role    Role   `json:"role"`
 }
 
+// HardwareCheck What a node has found out about one part of its machine.
+type HardwareCheck struct {
+	// Advice What to do about it.
+	Advice string `json:"advice,omitempty,omitzero"`
+
+	// Found What there is.
+	//
+	// Examples: KVM works: Intel VT-x
+	Found string          `json:"found"`
+	ID    HardwareCheckID `json:"id"`
+
+	// Meaning What follows from that; with warning and failed.
+	Meaning string `json:"meaning,omitempty,omitzero"`
+
+	// State failed: the node cannot do its work, or is about to lose data. warning: it works, worse than it could. unknown: it could not be found out.
+	State HardwareState `json:"state"`
+}
+
 // Health defines model for Health.
 type Health struct {
 	// Revision Of the store's last change.
@@ -1948,6 +1966,12 @@ type NodeStatus struct {
 	// Chassis Networks work here: instances with ports can run.
 	Chassis    bool        `json:"chassis,omitempty,omitzero"`
 	Conditions []Condition `json:"conditions,omitempty,omitzero"`
+
+	// EmulationRefused No new instances are placed here while guests run without KVM. A node of a version before that sends nothing, and takes them.
+	EmulationRefused bool `json:"emulationRefused,omitempty,omitzero"`
+
+	// Hardware What the node has found out about its machine, every ten minutes; empty until it has looked, and on nodes of a version before that.
+	Hardware []HardwareCheck `json:"hardware,omitempty,omitzero"`
 
 	// Hypervisor Versions of libvirt and QEMU.
 	Hypervisor string `json:"hypervisor,omitempty,omitzero"`

@@ -90,6 +90,17 @@ func TestOf(t *testing.T) {
 		"hypervisor": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Message: "no libvirt"}, {Type: "Network", Status: true}}
 		})}}, "Critical node.hypervisor cannot start instances: no libvirt"},
+		"hardware fails": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionHardware, Message: "disks: sda fails", Since: *ago(time.Hour)}}
+			n.Status.Hardware = []api.HardwareCheck{{ID: api.HardwareBMC, State: api.HardwareWarning, Found: "silent"}, {ID: api.HardwareDisks, State: api.HardwareFailed, Found: "sda fails"}}
+		})}}, "Critical node.hardware hardware of node n has failed: disks (sda fails)"},
+		"hardware wears out": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Hardware = []api.HardwareCheck{{ID: api.HardwareMemory, State: api.HardwareWarning, Found: "7 corrected errors"}, {ID: api.HardwareIOMMU, State: api.HardwareWarning, Found: "none"}}
+		})}}, "Warning node.hardware needs attention: memory (7 corrected errors)"},
+		"hardware as it was made": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
+			n.Status.Conditions = []api.Condition{{Type: api.ConditionHardware, Status: true}}
+			n.Status.Hardware = []api.HardwareCheck{{ID: api.HardwareKVM, State: api.HardwareWarning, Found: "off"}, {ID: api.HardwareClock, State: api.HardwareUnknown, Found: "nothing"}}
+		})}}, ""},
 		"no switch": {State{Nodes: []api.Node{node("n", func(n *api.Node) {
 			n.Status.Conditions = []api.Condition{{Type: "Hypervisor", Status: true}, {Type: "Network", Message: "no switch"}}
 		})}}, "Critical node.condition Network does not work: no switch"},

@@ -50,6 +50,7 @@ func (l *list) nodes(s State) {
 		}
 		l.reports(n, what)
 		l.conditions(n, what)
+		l.hardware(n, what)
 		l.room(n, what)
 		l.usage(n, what, running[api.NodeID(n.Meta.ID)])
 	}
@@ -73,6 +74,7 @@ func (l *list) conditions(n api.Node, what about) {
 		case c.Type == api.ConditionHypervisor:
 			l.critical(api.AlertNodeHypervisor, what, &c.Since, "node "+n.Meta.Name+" cannot start instances"+because(n.WithoutHypervisor()),
 				"those that run there go on; see systemctl status libvirtd on the node, then journalctl -u basaltd")
+		case c.Type == api.ConditionHardware: // hardware
 		default:
 			l.critical(api.AlertNodeCondition, what, &c.Since, "on node "+n.Meta.Name+" "+c.Type+" does not work"+because(cmp.Or(c.Message, c.Reason)),
 				"journalctl -u basaltd on the node says more")

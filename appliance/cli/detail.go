@@ -64,11 +64,15 @@ func readiness(now, seen time.Time, conditions []api.Condition) (ready, why stri
 		return "NotReady", "silent for " + formatAge(now, seen)
 	}
 	for _, c := range conditions {
+		if !c.Status && c.Type == api.ConditionHardware { // it works nonetheless
+			why = c.Type + ": " + c.Message
+			continue
+		}
 		if !c.Status {
 			return "NotReady", c.Type + ": " + cmp.Or(c.Message, c.Reason, "not well")
 		}
 	}
-	return "Ready", ""
+	return "Ready", why
 }
 
 func instanceDetail(a *App) func(api.Instance) detail {

@@ -12,7 +12,7 @@ import (
 
 func (a *App) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "doctor", Short: "Diagnose problems", Args: cobra.NoArgs}
-	cmd.AddCommand(a.leaksCommand())
+	cmd.AddCommand(a.hardwareCommand(), a.leaksCommand())
 	return cmd
 }
 

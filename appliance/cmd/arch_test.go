@@ -30,7 +30,7 @@ var rules = []rule{
 	{"appliance/atomicfile", nil, "a leaf that the daemons of every area may import: files, and nothing of ours"},
 	{"appliance/broadcast", nil, "a channel that is closed"},
 	{"appliance/debugserver", nil, "profiles of this process, whatever it is"},
-	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/controlplane/catalogue"}, "the CLI is a client of the API"},
+	{"appliance/cli", []string{"api", "appliance/atomicfile", "appliance/controlplane/catalogue", "appliance/node/hardware"}, "the CLI is a client of the API, and checks the machine that it runs on"},
 	{"appliance/cmd", []string{""}, "mains are the only wiring"},
 
 	{"appliance/controlplane/store", []string{"api", "appliance/atomicfile", "appliance/broadcast"}, "the store keeps objects; it does not know what they mean"},
@@ -60,6 +60,7 @@ var rules = []rule{
 	{"appliance/node/metrics", nil, "numbers in rings, and what the kernel says: what they are of, the agent knows"},
 	{"appliance/node/sshgateway", []string{"api"}, "SSH on both sides: who may enter what, and how it is reached, main hands it"},
 	{"appliance/node/supervisor", []string{"appliance/atomicfile"}, "it runs programs and does not know what they do"},
+	{"appliance/node/hardware", []string{"api"}, "what a machine is, for node, command line and installer: it knows nothing of them"},
 	{"appliance/node/fence", []string{"appliance/atomicfile"}, "what must work when everything else has failed depends on nothing but its files"},
 	{"appliance/node/network", []string{"api", "sdn", "appliance/controlplane/network", "appliance/controlplane/objects", "appliance/controlplane/watchcache", "appliance/atomicfile", "billing/meter"}, "does what the leader has decided, and records what leaves; main hands it the store and the wire"},
 	{"appliance/node/storage", []string{"api", "sds", "appliance/atomicfile", "appliance/controlplane/objects", "appliance/controlplane/storage", "appliance/controlplane/watchcache"}, "does what the leader has decided, and reports disks; main hands it the store and the daemons"},
@@ -119,7 +120,7 @@ var rules = []rule{
 	{"billing/ledger", []string{"api"}, "documents as entries, whoever made them"},
 	{"billing/dunning", []string{"api", "billing/ledger"}, "it decides by balances and does not make any"},
 	{"ui", []string{"ui"}, "the portal speaks HTTP only"},
-	{"installer", []string{"api", "installer"}, "the installer runs before there is a cluster"},
+	{"installer", []string{"api", "installer", "appliance/node/hardware"}, "the installer runs before there is a cluster"},
 }
 
 func ruleFor(pkg string) (best rule, ok bool) {

@@ -63,7 +63,7 @@ installer/guest/build.sh >"$data/image.log" 2>&1
 installer/dev/libvirtd.sh start >"$data/libvirtd.log" 2>&1 7>&- 9>&-
 basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --no-nvidia --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 7>&- 9>&- &
 gpud=$!
-basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" --guest-tools "$build/guest" >"$data/basaltd.log" 2>&1 7>&- 9>&- &
+basaltd --allow-emulation --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" --guest-tools "$build/guest" >"$data/basaltd.log" 2>&1 7>&- 9>&- &
 basaltd=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"
 BASALT_TOKEN=$(cat "$data/node/operator.key")

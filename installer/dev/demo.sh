@@ -106,7 +106,7 @@ mkdir -p "$data" "$run"
 # In sessions of their own: Ctrl-C is for this script, which needs them to clean up.
 setsid basalt-gpud --state "$data/gpud" --socket "$run/gpud.sock" --soft-gpu name=soft0,vram=8GiB,sms=4 >"$data/gpud.log" 2>&1 &
 gpud_pid=$!
-setsid basaltd --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
+setsid basaltd --allow-emulation --data "$data/node" --run "$run" --listen "$listen" --gpud "$run/gpud.sock" \
 	--guest-tools "$build/guest" --meter-every 5s --network "$NETWORK" --datapath netdev >"$data/basaltd.log" 2>&1 &
 basaltd_pid=$!
 wait_for 60 "basaltd" curl -fsS "$BASALT_SERVER/v1/healthz"

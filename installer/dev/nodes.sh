@@ -189,7 +189,7 @@ init() {
 	if [ "${NETWORK:-none}" != none ]; then
 		args+=(--network "$NETWORK" --datapath netdev --encap "$net.3.$n" --underlay ethc)
 	fi
-	keep basaltd first "$bin/basaltd" --node-name "n$n" --listen "$net.1.$n:7480" --peer-listen "$net.1.$n:7481" --peer-listen "$net.2.$n:7481" \
+	keep basaltd first "$bin/basaltd" --allow-emulation --node-name "n$n" --listen "$net.1.$n:7480" --peer-listen "$net.1.$n:7481" --peer-listen "$net.2.$n:7481" \
 		--gpud /run/basalt/gpud.sock --guest-tools "$tools" --shared-dir /var/lib/basalt-shared --meter-every 5s --stop-grace 5s --election-timeout "${ELECTION:-1s}" "${args[@]}" &
 	echo "$n" >"$home/ready"
 	wait

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -28,6 +29,7 @@ type fake struct {
 	fail      error // of the installation
 	installed []install.Request
 	ended     []answers.After
+	hardware  []api.HardwareCheck
 }
 
 func newFake() *fake {
@@ -43,12 +45,20 @@ func newFake() *fake {
 			{Name: "eno1", MAC: "52:54:00:00:00:01", Driver: "ixgbe", Link: true, SpeedMbit: 10000},
 			{Name: "eno2", MAC: "52:54:00:00:00:02", Driver: "ixgbe"},
 		},
+		hardware: []api.HardwareCheck{
+			{ID: api.HardwareKVM, State: api.HardwareOK, Found: "KVM works: Intel VT-x"},
+			{ID: api.HardwareIOMMU, State: api.HardwareWarning, Found: "the firmware has one (ACPI table DMAR), and the kernel does not use it",
+				Meaning: "A device, or its driver, can write anywhere in the machine's memory.", Advice: "Add intel_iommu=on to the kernel's command line."},
+			{ID: api.HardwareDisks, State: api.HardwareUnknown, Found: "smartctl is not installed", Advice: "apt-get install smartmontools"},
+			{ID: api.HardwareClock, State: api.HardwareWarning, Found: "not synchronized with a time server", Meaning: "It drifts.", Advice: "See timedatectl."},
+		},
 		reach: []network.Check{{Outcome: network.OK, Text: "192.0.2.11:7481 is a member of the cluster"}},
 	}
 }
 
 func (f *fake) Disks(context.Context) ([]machine.Disk, error) { return f.disks, nil }
 func (f *fake) NICs(context.Context) ([]machine.NIC, error)   { return f.nics, nil }
+func (f *fake) Hardware(context.Context) []api.HardwareCheck  { return f.hardware }
 func (f *fake) Log() string                                   { return "first line\n\x1b[31mlast line\n" }
 func (f *fake) Shell() *exec.Cmd                              { return exec.Command("true") }
 func (f *fake) End(a answers.After) error                     { f.ended = append(f.ended, a); return nil }

@@ -1,8 +1,8 @@
 // Package tui is the installer that a person sees: pages on a screen of at
 // least 80 by 24 characters, on a graphics card's console or a serial line.
 //
-//	welcome ─► disk ─► network ─► cluster ─► access ─► summary ─► progress ─► end
-//	      ◄──────◄─────────◄──────────◄──────────◄─────────◄──(failed)
+//	welcome ─► hardware ─► disk ─► network ─► cluster ─► access ─► summary ─► progress ─► end
+//	      ◄────────◄────────◄─────────◄──────────◄──────────◄─────────◄──(failed)
 //	help, log, leave: over any page
 //
 // Update is pure: what it wants done leaves as a command that calls System and
@@ -19,6 +19,7 @@ import (
 
 	tea "github.com/charmbracelet/bubbletea"
 
+	"github.com/basalt-gpu/basalt/api"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -31,6 +32,8 @@ type System interface {
 	NICs(ctx context.Context) ([]machine.NIC, error)
 	// Try a path at once; name is "main" or "second".
 	Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check)
+	// Hardware checks the machine (appliance/node/hardware).
+	Hardware(ctx context.Context) []api.HardwareCheck
 	Reach(ctx context.Context, t answers.Token) []network.Check
 	Install(ctx context.Context, r install.Request, progress func(install.Progress)) error
 	Log() string
@@ -77,7 +80,7 @@ func New(sys System, o Options) *Model {
 	m := &Model{sys: sys, look: newLook(o.Plain), version: o.Version, width: minWidth, height: minHeight, now: o.Now}
 	m.request.Answers = answers.Answers{Serial: "ttyS0", After: answers.Reboot}
 	m.tick = func() tea.Cmd { return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{} }) }
-	m.pages = []page{&welcomePage{}, newDiskPage(), newNetworkPage(), newClusterPage(), newAccessPage(), &summaryPage{}, &progressPage{}, &endPage{}}
+	m.pages = []page{&welcomePage{}, &hardwarePage{}, newDiskPage(), newNetworkPage(), newClusterPage(), newAccessPage(), &summaryPage{}, &progressPage{}, &endPage{}}
 	return m
 }
 

@@ -63,6 +63,8 @@ func TestTheWholeWay(t *testing.T) {
 	p := sit(t, f)
 	p.screen("1-welcome")
 	p.types("<enter>")
+	p.screen("2-hardware")
+	p.types("<enter>")
 	p.screen("2-disk")
 	p.types("<enter>", "S45P")
 	p.types("<enter>")
@@ -132,7 +134,33 @@ func TestTheSecondCardIsAnother(t *testing.T) {
 	}
 }
 
-func (p *person) toNetwork() { p.types("<enter>", "<enter>", "S45PNA0M500001", "<enter>") }
+// Without KVM the computer is installed only by who says so.
+func TestFailedHardware(t *testing.T) {
+	f := newFake()
+	f.hardware[0] = api.HardwareCheck{ID: api.HardwareKVM, State: api.HardwareFailed, Found: "the processor shows no extension for virtual machines: it is off in the firmware, or there is none",
+		Meaning: "No instances are placed on this node: without KVM they would be emulated, which is many times slower.",
+		Advice:  "In the firmware's setup, under CPU or Security, enable Intel Virtualization Technology (VT-x), then switch the machine off and on."}
+	p := sit(t, f)
+	p.types("<enter>", "<enter>")
+	p.sees("> failed   kvm", "The node cannot do its work like this.")
+	p.screen("2-hardware-failed")
+	p.types("<down>")
+	p.sees("intel_iommu=on")
+	p.types("<down>", "<down>", "<down>")
+	p.sees("> unknown  disks", "smartmontools")
+	f.hardware = f.hardware[3:]
+	p.types("r")
+	p.sees("All 0 checks are well.")
+	p.types("<esc>")
+	p.sees("This makes the computer a Basalt node.")
+	p.types("<enter>", "<enter>")
+	p.sees("[Disk]")
+	p = sit(t, &fake{hardware: []api.HardwareCheck{{ID: api.HardwareKVM, State: api.HardwareFailed, Found: "none"}}})
+	p.types("<enter>", "<enter>", "g")
+	p.sees("[Disk]")
+}
+
+func (p *person) toNetwork() { p.types("<enter>", "<enter>", "<enter>", "S45PNA0M500001", "<enter>") }
 
 // toCluster by DHCP.
 func (p *person) toCluster() {
@@ -147,7 +175,7 @@ func (p *person) toSummary() {
 
 func TestBusyDiskCannotBeChosen(t *testing.T) {
 	p := sit(t, newFake())
-	p.types("<enter>", "<down>", "<enter>")
+	p.types("<enter>", "<enter>", "<down>", "<enter>")
 	p.sees("Cannot be chosen: this is the medium", "Choose another disk")
 	p.screen("2-disk-busy")
 	p.types("<down>", "<enter>")
@@ -158,7 +186,7 @@ func TestNodeOnTheDiskIsNamed(t *testing.T) {
 	f := newFake()
 	f.disks[0].Node = true
 	p := sit(t, f)
-	p.types("<enter>")
+	p.types("<enter>", "<enter>")
 	p.sees("a finished Basalt node, with the disks of its machines")
 	p.types("<down>")
 	p.seesNot("a finished Basalt node")
@@ -168,7 +196,7 @@ func TestNoDisk(t *testing.T) {
 	f := newFake()
 	f.disks = nil
 	p := sit(t, f)
-	p.types("<enter>", "<enter>", "<down>", "<up>")
+	p.types("<enter>", "<enter>", "<enter>", "<down>", "<up>")
 	p.sees("There is no disk", "press r")
 	f.disks = newFake().disks
 	p.types("r")
@@ -225,7 +253,7 @@ func TestBackKeepsInput(t *testing.T) {
 	p.sees("node1")
 	p.types("<esc>", "<esc>", "<esc>", "<esc>", "<esc>")
 	p.sees("Welcome")
-	p.types("<enter>", "<enter>", "<enter>", "<enter>")
+	p.types("<enter>", "<enter>", "<enter>", "<enter>", "<enter>")
 	p.sees("The node and its cluster", "node1")
 	p.types("<enter>", "<enter>")
 	p.sees("This is what will be done")
@@ -280,7 +308,7 @@ func TestStopping(t *testing.T) {
 
 func TestOverlays(t *testing.T) {
 	p := sit(t, newFake())
-	p.types("<enter>", "?")
+	p.types("<enter>", "<enter>", "?")
 	p.screen("help")
 	p.types("<esc>", "<f3>")
 	p.sees("last line")

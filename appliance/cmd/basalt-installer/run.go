@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/answers/source"
 	"github.com/basalt-gpu/basalt/installer/install"
@@ -86,6 +87,9 @@ func withoutQuestions(ctx context.Context, sys *system, file string, out io.Writ
 	}
 	if err != nil {
 		return "", err
+	}
+	for _, c := range hardware.Failed(sys.Hardware(ctx)) { // nobody is there to be asked
+		fmt.Fprintf(out, unattended.Prefix+"hardware, %s: %s. %s\n", c.ID, c.Found, c.Meaning)
 	}
 	return unattended.Run(ctx, sys, data, out)
 }

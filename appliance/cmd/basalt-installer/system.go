@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
 	"github.com/basalt-gpu/basalt/installer/answers"
 	"github.com/basalt-gpu/basalt/installer/install"
 	"github.com/basalt-gpu/basalt/installer/machine"
@@ -52,6 +53,15 @@ func (s *system) Disks(ctx context.Context) ([]machine.Disk, error) {
 func (s *system) NICs(ctx context.Context) ([]machine.NIC, error) {
 	machine.LinksUp(ctx)
 	return machine.ReadNICs()
+}
+
+// Hardware is noted in the log as well.
+func (s *system) Hardware(ctx context.Context) []api.HardwareCheck {
+	all := hardware.Checks(hardware.Probe(ctx, hardware.Options{}))
+	for _, c := range all {
+		fmt.Fprintf(s.log, "%s hardware %s, %s: %s\n", time.Now().UTC().Format("15:04:05"), c.ID, c.State, c.Found)
+	}
+	return all
 }
 
 func (s *system) Try(ctx context.Context, name string, nic machine.NIC, p answers.Path, gateway netip.Addr, dns []netip.Addr) (network.Up, []network.Check) {

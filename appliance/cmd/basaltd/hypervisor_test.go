@@ -31,7 +31,7 @@ func alone(t *testing.T, args ...string) *process {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &process{name: "n1", dir: dir, command: append([]string{bin, "--data", filepath.Join(dir, "data"), "--run", filepath.Join(dir, "run"),
-		"--node-name", "n1", "--listen", port.Address(t), "--fence", "none", "--log-level", "debug",
+		"--allow-emulation", "--node-name", "n1", "--listen", port.Address(t), "--fence", "none", "--log-level", "debug",
 		"--libvirt", "qemu+unix:///system?socket=" + filepath.Join(dir, "libvirt/run/libvirt-sock")}, args...)}
 	// OVN's daemons outlive their basaltd; exit status 1: there were none.
 	t.Cleanup(func() { _ = exec.Command("pkill", "-KILL", "-f", "--", dir+"/run/").Run() })

@@ -35,6 +35,7 @@ type config struct {
 	tlsCert, tlsKey             string
 	sshListen, sshAddress       string
 	libvirt, gpud               string
+	allowEmulation              bool
 	vgpuBinary, workerBinary    string
 	guestTools                  string
 	upgradeProgram              string
@@ -92,6 +93,7 @@ func main() {
 	f.StringVar(&c.tlsCert, "tls-cert", "", "certificate file (PEM); needed to listen on other than loopback addresses")
 	f.StringVar(&c.tlsKey, "tls-key", "", "its key file (PEM)")
 	f.StringVar(&c.libvirt, "libvirt", "qemu:///system", "libvirt connection")
+	f.BoolVar(&c.allowEmulation, "allow-emulation", false, "let new instances be placed on this node while it has no KVM: they are then emulated, which is slow; for trials")
 	f.StringVar(&c.gpud, "gpud", "", "control socket of basalt-gpud; empty: RUN/gpud.sock")
 	f.StringVar(&c.vgpuBinary, "vgpu-binary", beside("basalt-vgpu"), "basalt-vgpu")
 	f.StringVar(&c.workerBinary, "worker-binary", beside("basalt-worker"), "basalt-worker")

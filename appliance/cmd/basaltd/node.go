@@ -148,7 +148,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	ao := agent.Options{
 		NodeID: id, NodeName: c.nodeName, DataDir: c.data, RunDir: filepath.Join(c.run, "i"), Version: version,
 		Changes: n.cache, Store: n.store, Machines: n.machines, Pools: n.pools, VGPUs: cards, Cards: cards,
-		Accelerator: n.accelerator, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
+		Accelerator: n.accelerator, RefuseEmulation: n.probed != "" && !c.allowEmulation, ToolsDisc: tools, StopGrace: c.stopGrace, MeterEvery: c.meterEvery, Log: log,
 	}
 	if err := n.openStorage(c, id); err != nil {
 		return n, err
@@ -172,6 +172,7 @@ func open(ctx context.Context, c config, rec membership.Record, log *slog.Logger
 	if n.ssh != nil {
 		ao.SSHAuthority, n.network.guests.SSHAuthority = n.ssh.authority.UserCA, n.ssh.authority.UserCA
 	}
+	ao.Hardware = n.hardwareChecks(c)
 	if n.cluster != nil {
 		n.cluster.agentOptions(&ao)
 		n.openUpgrades(c, id, &ao)

@@ -415,6 +415,54 @@ func TestNodeWithoutHypervisor(t *testing.T) {
 	}
 }
 
+// A node whose guests run without KVM, and that refuses that, keeps what is on it,
+// which may be resized, and gets nothing new: no instance, no volume. One of a version
+// that says nothing takes instances as before.
+func TestNodeWithoutKVM(t *testing.T) {
+	s := three().instance("old", "flv-1", 0, 0)
+	s.on(t, "n2")
+	set := func(id, how string, refused bool) {
+		n := s.Nodes[id]
+		n.Status.Accelerator, n.Status.EmulationRefused = how, refused
+		s.Nodes[id] = n
+	}
+	set("n1", "tcg", true)
+	set("n2", "tcg", true)
+	set("n3", "kvm", true)
+	s.instance("new", "flv-1", 0, 0)
+	settle(t, s)
+	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Release || a.Epoch != 0 {
+		t.Errorf("assignment of old = %+v, want node n2, epoch 0", a)
+	}
+	if a := s.Instances["new"].Assignment; a.Node != "n3" {
+		t.Errorf("assignment of new = %+v, want node n3", a)
+	}
+	set("n3", "tcg", true)
+	s.instance("waits", "flv-1", 0, 0)
+	s.Volumes["data"] = api.Volume{Meta: api.Meta{ID: "data", Name: "data", Finalizers: []string{"agent"}}, Spec: api.VolumeSpec{SizeBytes: 1 << 30}}
+	old := s.Instances["old"]
+	f := s.Flavors["flv-1"]
+	f.Meta.ID, f.Spec.Vcpus = "flv-3", 3
+	s.Flavors["flv-3"] = f
+	old.Spec.Flavor, old.Status.Phase, old.Meta.Generation = "flv-3", api.InstanceStopped, old.Meta.Generation+1
+	s.Instances["old"] = old
+	settle(t, s)
+	if a := s.Instances["waits"].Assignment; a.Node != "" || !strings.Contains(a.Reason, "node n1 has no KVM; node n2 has no KVM; node n3 has no KVM") {
+		t.Errorf("assignment of waits = %+v, want none, for want of KVM", a)
+	}
+	if a := s.Volumes["data"].Assignment; a.Node != "" || a.Reason != "waits for a node with KVM" {
+		t.Errorf("assignment of volume data = %+v, want none, for want of KVM", a)
+	}
+	if a := s.Instances["old"].Assignment; a.Node != "n2" || a.Vcpus != 3 {
+		t.Errorf("assignment of old, resized = %+v, want node n2 with 3 vCPUs", a)
+	}
+	set("n1", "tcg", false)
+	settle(t, s)
+	if a := s.Instances["waits"].Assignment; a.Node != "n1" {
+		t.Errorf("assignment of waits = %+v, want node n1, which allows emulation", a)
+	}
+}
+
 // A node that has lost its copy of the cluster's state keeps what runs on it, and
 // gets nothing new: its agent would not hear of it.
 func TestNodeWithoutStore(t *testing.T) {

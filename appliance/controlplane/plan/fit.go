@@ -136,7 +136,7 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 			reason = cmp.Or(reachable(s, in, n), u.binds(in, n))
 		}
 		if reason != "" {
-			why = append(why, n.Meta.Name+": "+reason)
+			why = append(why, notHere(n, reason))
 			continue
 		}
 		if free := n.Status.MemoryBytes - u.swap(s, id) - u.memory[id] - w.memory - workers(w.vram); best.Node == "" || free > bestFree {
@@ -150,6 +150,14 @@ func placeOn(s *State, u *used, in api.Instance, w want, now time.Time, may func
 	}
 	best.RootVolume = rootVolume(s, in)
 	return best
+}
+
+// notHere is why an instance does not fit on the node, in the words of its reason.
+func notHere(n api.Node, reason string) string {
+	if reason == withoutKVM {
+		return "node " + n.Meta.Name + " " + withoutKVM
+	}
+	return n.Meta.Name + ": " + reason
 }
 
 func rootVolume(s *State, in api.Instance) api.VolumeID {
@@ -214,6 +222,7 @@ func takesWork(s *State, n api.Node) string {
 const (
 	withoutStore      = "has lost its copy of the cluster's state"
 	withoutHypervisor = "has no working hypervisor"
+	withoutKVM        = "has no KVM"
 )
 
 // fits returns the GPU to use (empty when none is asked for), or why not.
@@ -224,6 +233,9 @@ func fits(s *State, u *used, n api.Node, w want, keep api.GPUID, now time.Time) 
 	}
 	if n.WithoutHypervisor() != "" {
 		return "", withoutHypervisor
+	}
+	if n.WithoutKVM() && w.has == 0 { // one that is there already stays
+		return "", withoutKVM
 	}
 	if free := n.Status.Vcpus - u.vcpus[id]; w.vcpus > free {
 		return "", fmt.Sprintf("%d vCPUs asked, %d of %d free", w.vcpus, max(free, 0), n.Status.Vcpus)

@@ -152,7 +152,7 @@ func planVolume(s *State, v api.Volume, now time.Time) []api.Command {
 
 func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	var best api.Node
-	without := false
+	without, emulated := false, false
 	pool := wantPool(s, v.Spec.Pool)
 	for _, n := range objects.Sorted(s.Nodes) {
 		if pool != "" && poolOfNode(n, pool) == nil || notThere(s, v, api.VolumeAssignment{Node: api.NodeID(n.Meta.ID), Pool: pool}) != "" {
@@ -160,6 +160,10 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 		}
 		if alive(s, n, now) == "" && n.WithoutHypervisor() != "" {
 			without = true // its instance could not start there
+			continue
+		}
+		if alive(s, n, now) == "" && n.WithoutKVM() {
+			emulated = true // its instance would not be placed there
 			continue
 		}
 		if alive(s, n, now) == "" && (pool == api.PoolCeph || n.Status.StorageFreeBytes >= v.Spec.SizeBytes) && (best.Meta.ID == "" || n.Status.StorageFreeBytes > best.Status.StorageFreeBytes) {
@@ -174,6 +178,9 @@ func placeVolume(s *State, v api.Volume, now time.Time) api.VolumeAssignment {
 	}
 	if best.Meta.ID == "" && without {
 		return api.VolumeAssignment{Reason: "waits for a node whose hypervisor works"}
+	}
+	if best.Meta.ID == "" && emulated {
+		return api.VolumeAssignment{Reason: "waits for a node with KVM"}
 	}
 	if best.Meta.ID == "" {
 		return api.VolumeAssignment{Reason: "no node has " + size(v.Spec.SizeBytes) + " of storage free"}

@@ -75,6 +75,7 @@ type Agent struct {
 	meter    *usageMeter
 	sampler  *sampler
 	reporter *reporter
+	hardware *hardwareWatch
 	sweeper  *orphanSweeper
 }
 
@@ -90,6 +91,8 @@ func New(o Options) *Agent {
 	unknown := &unknown{core: co, path: filepath.Join(o.DataDir, "unknown.json")}
 	a.meter = newUsageMeter(co, vgpus)
 	a.reporter = &reporter{core: co, epoch: epoch, accelerator: a.accelerator, fence: fence, meter: a.meter, news: make(chan struct{}, 1)}
+	a.hardware = &hardwareWatch{core: co, accelerator: a.accelerator, soon: a.reporter.soon}
+	a.reporter.hardware = a.hardware
 	a.watcher = &watcher{core: co, fence: fence}
 
 	domains := &domainBuilder{core: co, disks: disks, ports: ports, vgpus: vgpus, accelerator: a.accelerator}
@@ -182,7 +185,7 @@ func (a *Agent) HandleFinish(ctx context.Context, from api.NodeID, r FinishReque
 // Run until ctx ends. Instances and their vGPUs run on.
 func (a *Agent) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context){a.watcher.watch, a.watcher.machineEvents, a.watcher.backendExits, a.reporter.run, a.sweeper.run, a.meter.run, a.sampler.run, a.loop.Run} {
+	for _, f := range []func(context.Context){a.watcher.watch, a.watcher.machineEvents, a.watcher.backendExits, a.reporter.run, a.sweeper.run, a.meter.run, a.sampler.run, a.hardware.run, a.loop.Run} {
 		wg.Add(1)
 		go func() { defer wg.Done(); f(ctx) }()
 	}

@@ -52,8 +52,14 @@ type Options struct {
 	BootID string // of the machine's present boot; empty: the kernel's
 
 	Accelerator hypervisor.Accelerator // until SetAccelerator; empty: no machine starts until then
-	VCPUs       int64                  // to give out; 0: 4 for each CPU of the machine
-	MemoryBytes int64                  // to give out; 0: the machine's, less 2 GiB
+	// RefuseEmulation has the planner place nothing new here while machines run
+	// without KVM.
+	RefuseEmulation bool
+	// Hardware looks at the machine (appliance/node/hardware), knowing how guests run
+	// (kvm, tcg, or empty) and which nodes should answer. nil: nothing is looked at.
+	Hardware    func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck
+	VCPUs       int64 // to give out; 0: 4 for each CPU of the machine
+	MemoryBytes int64 // to give out; 0: the machine's, less 2 GiB
 	// SSHAuthority is the public key of the CA that new guests let in for their
 	// instance; nil: there is no SSH gateway.
 	SSHAuthority func(context.Context) (string, error)

@@ -20,6 +20,7 @@ type reporter struct {
 	accelerator *acceleration
 	fence       *fenceKeeper
 	meter       *usageMeter
+	hardware    *hardwareWatch
 	news        chan struct{} // there is something to report
 
 	mu       sync.Mutex
@@ -130,7 +131,7 @@ const (
 
 func (r *reporter) reportNode(ctx context.Context) error {
 	now := r.o.Now().UTC()
-	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), Version: r.o.Version, SeenAt: now,
+	st := api.NodeStatus{Vcpus: r.o.VCPUs, MemoryBytes: r.o.MemoryBytes, Accelerator: string(r.accelerator.how()), EmulationRefused: r.o.RefuseEmulation, Version: r.o.Version, SeenAt: now,
 		BootID: r.o.BootID, ObservedEpoch: r.epoch.get(), MeteredAt: r.meter.meteredUntil(now)}
 	info, err := r.hypervisor(ctx)
 	st.Conditions = append(st.Conditions, answer(api.ConditionHypervisor, err, now))
@@ -155,6 +156,9 @@ func (r *reporter) reportNode(ctx context.Context) error {
 		err := r.o.Ports.Works(ctx)
 		st.Chassis = err == nil
 		st.Conditions = append(st.Conditions, answer(condNetwork, err, now))
+	}
+	if st.Hardware = r.hardware.checks(); len(st.Hardware) > 0 {
+		st.Conditions = append(st.Conditions, hardwareCondition(st.Hardware, now))
 	}
 	if r.o.Ceph != nil {
 		if on, err := r.o.Ceph.Works(); on || err != nil {

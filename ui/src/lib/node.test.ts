@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { joined, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
+import { checksOf, joined, nodeState, problems, promised, tenantsOf, type Gpu, type Node } from './node';
 
 const gpu: Gpu = { kind: 'GPU', meta: { id: 'gpu-1', name: 'n1-gpu0' }, spec: {} };
 const on = (name: string, card: string, share: number) => ({
@@ -61,4 +61,17 @@ test('who was placed on a card, and who is there', () => {
   expect([a?.id, a?.now?.vramResidentBytes, a?.share, a?.limit]).toEqual(['ins-1', 2, 50, 4]);
   expect([b?.id, b?.instance, b?.share, b?.limit]).toEqual(['ins-2', undefined, 10, 8]);
   expect(joined([instance], [])[0]?.now).toBeUndefined();
+});
+
+test('checks of hardware: the worst first', () => {
+  const check = (id: 'kvm' | 'bmc' | 'disks' | 'gpus', state: 'ok' | 'warning' | 'failed' | 'unknown') => ({
+    id,
+    state,
+    found: '',
+  });
+  const status = {
+    hardware: [check('kvm', 'ok'), check('bmc', 'unknown'), check('gpus', 'warning'), check('disks', 'failed')],
+  };
+  expect(checksOf({ status }).map((c) => c.id)).toEqual(['disks', 'gpus', 'bmc', 'kvm']);
+  expect(checksOf({ status: {} })).toEqual([]);
 });

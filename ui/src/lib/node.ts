@@ -33,6 +33,17 @@ export function promised(tenants: Instance[]): { vramBytes: number; sharePercent
   return sum;
 }
 
+export type HardwareCheck = Schemas['HardwareCheck'];
+
+/** hardwareTones are how the states of checks look. */
+export const hardwareTones = { ok: 'good', warning: 'warning', failed: 'bad', unknown: 'off' } as const;
+
+const worst: HardwareCheck['state'][] = ['failed', 'warning', 'unknown', 'ok'];
+
+/** checksOf a node's machine, the worst first. */
+export const checksOf = (n: Pick<Node, 'status'>): HardwareCheck[] =>
+  [...(n.status?.hardware ?? [])].sort((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
+
 type OnCard = Schemas['GPUTenant'];
 
 /** A tenant of a card: as it was placed, and what it has there now. */

@@ -11,6 +11,7 @@ import { ErrorAlert } from '../parts/error';
 import { PageBody } from '../parts/page';
 import { Rows } from '../parts/rows';
 import { GpuCard } from './gpu-card';
+import { NodeHardware } from './node-hardware';
 
 function Details({ node }: { node: Node }) {
   const { t, count, language } = useText();
@@ -92,6 +93,7 @@ export function NodePage({ id }: { id: string }) {
           </CardBody>
         </Card>
         <Cards node={node} />
+        <NodeHardware node={node} />
       </div>
     </PageBody>
   );

@@ -154,7 +154,7 @@ func (n *node) startGPUD() {
 
 func (n *node) startBasaltd() {
 	n.t.Helper()
-	n.basaltd = n.start("basaltd", append([]string{"--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
+	n.basaltd = n.start("basaltd", append([]string{"--allow-emulation", "--data", filepath.Join(n.data, "node"), "--run", n.run, "--listen", n.listen,
 		"--guest-tools", filepath.Join(outputs(n.t), "guest"), "--meter-every", "2s", "--stop-grace", n.grace.String()}, n.flags...)...)
 	patience.Until(n.t, time.Minute, "basaltd", func() bool {
 		if n.basaltd.ended() {

@@ -26,6 +26,7 @@ export const operator: Record<keyof typeof en, string> = {
   'alert.node.silent': 'Knoten meldet keinen Status',
   'alert.node.clock': 'Uhr nicht synchron',
   'alert.node.condition': 'Problem auf einem Knoten',
+  'alert.node.hardware': 'Hardware eines Knotens',
   'alert.node.hypervisor': 'Knoten kann keine Instanzen starten',
   'alert.node.store': 'Knoten hat keine Kopie des Clusterzustands',
   'alert.node.storage': 'Speicher fast voll',

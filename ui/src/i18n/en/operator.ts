@@ -24,6 +24,7 @@ export const operator = {
   'alert.node.silent': 'Node not reporting',
   'alert.node.clock': 'Clock out of sync',
   'alert.node.condition': 'Problem on a node',
+  'alert.node.hardware': 'Hardware of a node',
   'alert.node.hypervisor': 'Node cannot start instances',
   'alert.node.store': 'Node has no copy of the cluster state',
   'alert.node.storage': 'Storage nearly full',

@@ -1,0 +1,51 @@
+package alerts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// worsening are the checks whose warning says that something that worked gets worse:
+// the others tell of how a machine is made, which nobody has to hear of every day.
+var worsening = []api.HardwareCheckID{api.HardwareDisks, api.HardwareMemory, api.HardwarePathMTU}
+
+// hardware of the node that has failed, or is about to.
+func (l *list) hardware(n api.Node, what about) {
+	var failed, warned []string
+	hint := ""
+	for _, c := range n.Status.Hardware {
+		switch {
+		case c.State == api.HardwareFailed:
+			if len(failed) == 0 {
+				hint = c.Advice
+			}
+			failed = append(failed, string(c.ID)+" ("+c.Found+")")
+		case c.State == api.HardwareWarning && slices.Contains(worsening, c.ID):
+			if hint == "" {
+				hint = c.Advice
+			}
+			warned = append(warned, string(c.ID)+" ("+c.Found+")")
+		}
+	}
+	hint = strings.TrimSuffix(hint, ".") + "; basalt doctor hardware --all says more"
+	switch {
+	case len(failed) > 0:
+		l.critical(api.AlertNodeHardware, what, hardwareSince(n), "hardware of node "+n.Meta.Name+" has failed: "+strings.Join(failed, ", "), hint)
+	case len(warned) > 0:
+		l.warning(api.AlertNodeHardware, what, nil, "hardware of node "+n.Meta.Name+" needs attention: "+strings.Join(warned, ", "), hint)
+	}
+}
+
+// hardwareSince is since when a check of the node's machine has failed, nil where that is
+// not known.
+func hardwareSince(n api.Node) *time.Time {
+	for _, c := range n.Status.Conditions {
+		if c.Type == api.ConditionHardware && !c.Status {
+			return &c.Since
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/basalt-gpu/basalt/api"
+	"github.com/basalt-gpu/basalt/appliance/node/hardware"
+)
+
+// hardwareChecks returns how the agent has the machine looked at; nil where machines
+// are pretended.
+func (n *node) hardwareChecks(c config) func(context.Context, string, []api.Node) []api.HardwareCheck {
+	if n.probed == "" {
+		return nil
+	}
+	return func(ctx context.Context, accelerator string, others []api.Node) []api.HardwareCheck {
+		o := hardware.Options{AllowEmulation: c.allowEmulation, Accelerator: accelerator}
+		for _, other := range others {
+			for _, address := range other.Spec.PeerAddresses {
+				o.Targets = append(o.Targets, hardware.Target{Node: other.Meta.Name, Address: address})
+			}
+		}
+		if n.cluster != nil {
+			o.LeaderOffset = n.cluster.leaderOffset
+		}
+		return hardware.Checks(hardware.Probe(ctx, o))
+	}
+}
+
+// offsetLimit is how long the leader's answer is waited for; one that takes long says
+// too little of its clock.
+const offsetLimit = 2 * time.Second
+
+// leaderOffset returns this clock's time less the leader's, to a second: HTTP's Date has
+// no more (RFC 9110, section 5.6.7).
+func (cl *cluster) leaderOffset(ctx context.Context) (time.Duration, error) {
+	leader := cl.leaderHint.LeaderID()
+	if leader == "" {
+		return 0, errors.New("the leader is not known")
+	}
+	if leader == cl.client.Self() {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, offsetLimit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, leaderPath, nil)
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	resp, err := cl.client.Do(ctx, leader, r)
+	if err != nil {
+		return 0, fmt.Errorf("ask node %s for its time: %w", leader, err)
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		return 0, fmt.Errorf("ask node %s for its time: %w", leader, err)
+	}
+	return offset(resp.Header.Get("Date"), began, time.Now())
+}
+
+// offset of this clock from the one that said date between began and ended.
+func offset(date string, began, ended time.Time) (time.Duration, error) {
+	at, err := http.ParseTime(date)
+	if err != nil {
+		return 0, fmt.Errorf("its answer has no time: %w", err)
+	}
+	// What is cut off of the second is half of one on average.
+	return began.Add(ended.Sub(began) / 2).Sub(at.Add(time.Second / 2)), nil
+}

@@ -1,0 +1,299 @@
+package hardware
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// files of a pretended machine: contents by path. A content that begins with "-> " is a
+// link's target, "-" alone removes the file.
+type files map[string]string
+
+// server is a machine on which every check goes well.
+var server = files{
+	"proc/cpuinfo":                            "processor\t: 0\nvendor_id\t: GenuineIntel\nmicrocode\t: 0xd000404\nflags\t\t: fpu vmx ept\n\nprocessor\t: 1\nvendor_id\t: GenuineIntel\nmicrocode\t: 0xd000404\nflags\t\t: fpu vmx ept\n",
+	"proc/meminfo":                            "MemTotal:       1 kB\nHardwareCorrupted:     0 kB\n",
+	"proc/cmdline":                            "BOOT_IMAGE=/vmlinuz root=PARTUUID=1 ro quiet console=tty0\n",
+	"dev/kvm":                                 "",
+	"dev/ipmi0":                               "",
+	"usr/lib/firmware/intel-ucode/06-6a-06":   "x",
+	"sys/firmware/acpi/tables/DMAR":           "x",
+	secureBoot:                                "\x06\x00\x00\x00\x00",
+	"sys/kernel/iommu_groups/0/type":          "DMA",
+	"sys/kernel/iommu_groups/1/type":          "DMA",
+	"sys/devices/system/node/node0/cpulist":   "0\n",
+	"sys/devices/system/node/node0/meminfo":   "Node 0 MemTotal:       134217728 kB\nNode 0 MemFree: 1 kB\n",
+	"sys/devices/system/node/node1/cpulist":   "1\n",
+	"sys/devices/system/node/node1/meminfo":   "Node 1 MemTotal:       134217728 kB\n",
+	"sys/devices/system/node/possible":        "0-1\n",
+	"sys/devices/system/edac/mc/mc0/ce_count": "0\n",
+	"sys/devices/system/edac/mc/mc0/ue_count": "0\n",
+	"sys/class/watchdog/watchdog0/identity":   "iTCO_wdt\n",
+	"sys/class/net/eno1/type":                 "1\n",
+	"sys/class/net/eno1/device/driver":        "-> ../../../bus/pci/drivers/ixgbe",
+	"sys/class/net/eno1/carrier":              "1\n",
+	"sys/class/net/eno1/speed":                "10000\n",
+	"sys/class/net/eno1/duplex":               "full\n",
+	"sys/class/net/lo/type":                   "772\n",
+	"sys/bus/pci/devices/0000:65:00.0/vendor": "0x10de\n",
+	"sys/bus/pci/devices/0000:65:00.0/class":  "0x030200\n",
+	"sys/bus/pci/devices/0000:65:00.0/driver": "-> ../../../../bus/pci/drivers/nvidia",
+	"sys/bus/pci/devices/0000:00:1f.0/vendor": "0x8086\n",
+	"sys/bus/pci/devices/0000:00:1f.0/class":  "0x060100\n",
+	"sys/firmware/dmi/entries/38-0/raw":       "x",
+}
+
+// with is the machine with other files.
+func (m files) with(change files) fstest.MapFS {
+	all := maps.Clone(m)
+	for name, content := range change {
+		if content != "-" {
+			all[name] = content
+			continue
+		}
+		maps.DeleteFunc(all, func(have, _ string) bool { return have == name || strings.HasPrefix(have, name+"/") })
+	}
+	out := fstest.MapFS{}
+	for name, content := range all {
+		if to, ok := strings.CutPrefix(content, "-> "); ok {
+			out[name] = &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink | 0o777}
+			continue
+		}
+		out[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o644}
+	}
+	return out
+}
+
+const healthy = `{"model_name":"Fast","smart_status":{"passed":true}}`
+
+// well are facts of that machine with which every check goes well.
+func well() Facts {
+	return Facts{KVM: Outcome{Tried: true}, Accelerator: "kvm", Disks: []DiskReport{{Device: "nvme0n1", Output: []byte(healthy)}},
+		Clock: Clock{Known: true, Synchronized: true, OffsetKnown: true, Offset: time.Second},
+		Paths: []Path{{Node: "n2", Address: "192.0.2.2", Interface: "eno1", LocalMTU: 9000, MTU: 9000}}}
+}
+
+func TestAllWell(t *testing.T) {
+	f := well()
+	f.FS = server.with(nil)
+	all := Checks(f)
+	if len(all) != 14 {
+		t.Errorf("%d checks, want 14", len(all))
+	}
+	for _, c := range all {
+		if c.State != api.HardwareOK || c.Found == "" || c.Meaning != "" || c.Advice != "" {
+			t.Errorf("check %s = %+v, want ok", c.ID, c)
+		}
+	}
+}
+
+const (
+	amd     = "vendor_id : AuthenticAMD\nmicrocode : 0xa0011d1\nflags : fpu svm\n"
+	noVMX   = "vendor_id : GenuineIntel\nmicrocode : 0x1\nflags : fpu\n"
+	virtual = "vendor_id : GenuineIntel\nmicrocode : 0x1\nflags : fpu hypervisor\n"
+)
+
+// Each case is the machine with one thing that is different, and what is said of it.
+func TestChecks(t *testing.T) {
+	kvmOff := files{"dev/kvm": "-", "proc/cpuinfo": noVMX}
+	disk := func(raw string) func(*Facts) {
+		return func(f *Facts) { f.Disks = []DiskReport{{Device: "sda", Output: []byte(raw)}} }
+	}
+	for name, x := range map[string]struct {
+		files  files
+		change func(*Facts)
+		id     api.HardwareCheckID
+		state  api.HardwareState
+		words  string // of all texts
+	}{
+		"KVM off in firmware":          {kvmOff, func(f *Facts) { f.KVM = Outcome{} }, api.HardwareKVM, api.HardwareFailed, "Intel Virtualization Technology"},
+		"KVM off in firmware, allowed": {kvmOff, func(f *Facts) { f.KVM, f.AllowEmulation = Outcome{}, true }, api.HardwareKVM, api.HardwareWarning, "this node allows that"},
+		"SVM off in firmware":          {files{"dev/kvm": "-", "proc/cpuinfo": strings.Replace(amd, "svm", "", 1)}, nil, api.HardwareKVM, api.HardwareFailed, "SVM Mode"},
+		"no nested virtualization":     {files{"dev/kvm": "-", "proc/cpuinfo": virtual}, nil, api.HardwareKVM, api.HardwareFailed, "nested virtualization"},
+		"module not loaded":            {files{"dev/kvm": "-"}, nil, api.HardwareKVM, api.HardwareFailed, "modprobe kvm_intel"},
+		"nothing known of processor":   {files{"dev/kvm": "-", "proc/cpuinfo": "-"}, nil, api.HardwareKVM, api.HardwareFailed, "cannot be read"},
+		"no machine can be made":       {nil, func(f *Facts) { f.KVM.Err = errors.New("device or resource busy") }, api.HardwareKVM, api.HardwareFailed, "busy"},
+		"no guest boots":               {nil, func(f *Facts) { f.Accelerator = "tcg" }, api.HardwareKVM, api.HardwareFailed, "no guest boots"},
+		"KVM not tried":                {nil, func(f *Facts) { f.KVM, f.Accelerator = Outcome{}, "" }, api.HardwareKVM, api.HardwareUnknown, "root"},
+		"KVM of AMD":                   {files{"proc/cpuinfo": amd}, nil, api.HardwareKVM, api.HardwareOK, "AMD-V"},
+
+		"no microcode package":     {files{"usr/lib/firmware/intel-ucode": "-"}, nil, api.HardwareMicrocode, api.HardwareWarning, "intel-microcode is not installed"},
+		"no microcode package AMD": {files{"proc/cpuinfo": amd}, nil, api.HardwareMicrocode, api.HardwareWarning, "amd64-microcode is not installed"},
+		"microcode of AMD":         {files{"proc/cpuinfo": amd, "lib/firmware/amd-ucode/x": "x"}, nil, api.HardwareMicrocode, api.HardwareOK, "0xa0011d1"},
+		"revisions differ":         {files{"proc/cpuinfo": noVMX + strings.Replace(noVMX, "0x1", "0x2", 1)}, nil, api.HardwareMicrocode, api.HardwareWarning, "0x1; 0x2"},
+		"no revision":              {files{"proc/cpuinfo": "flags : fpu\n"}, nil, api.HardwareMicrocode, api.HardwareUnknown, "no revision"},
+		"microcode of a guest":     {files{"proc/cpuinfo": virtual}, nil, api.HardwareMicrocode, api.HardwareOK, "its host"},
+
+		"BIOS":                     {files{"sys/firmware/efi": "-"}, nil, api.HardwareFirmware, api.HardwareOK, "BIOS"},
+		"no firmware":              {files{"sys/firmware": "-"}, nil, api.HardwareFirmware, api.HardwareUnknown, "no firmware"},
+		"Secure Boot on":           {files{secureBoot: "\x06\x00\x00\x00\x01"}, nil, api.HardwareFirmware, api.HardwareOK, "Secure Boot on"},
+		"Secure Boot without word": {files{secureBoot: "\x06"}, nil, api.HardwareFirmware, api.HardwareOK, "does not say"},
+		"Secure Boot and a GPU":    {files{secureBoot: "\x06\x00\x00\x00\x01", "sys/bus/pci/devices/0000:65:00.0/driver": "-"}, nil, api.HardwareFirmware, api.HardwareWarning, "signed"},
+
+		"IOMMU unused":      {files{"sys/kernel/iommu_groups": "-"}, nil, api.HardwareIOMMU, api.HardwareWarning, "intel_iommu=on"},
+		"IOMMU unused, AMD": {files{"sys/kernel/iommu_groups": "-", "sys/firmware/acpi/tables/DMAR": "-", "sys/firmware/acpi/tables/IVRS": ""}, nil, api.HardwareIOMMU, api.HardwareWarning, "amd_iommu=on"},
+		"no IOMMU":          {files{"sys/kernel/iommu_groups": "-", "sys/firmware/acpi/tables/DMAR": "-"}, nil, api.HardwareIOMMU, api.HardwareWarning, "VT-d"},
+		"IOMMU of a guest":  {files{"sys/kernel/iommu_groups": "-", "proc/cpuinfo": virtual}, nil, api.HardwareIOMMU, api.HardwareOK, "virtual machine"},
+
+		"processor without memory": {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 0 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "no memory of its own"},
+		"uneven memory":            {files{"sys/devices/system/node/node1/meminfo": "Node 1 MemTotal: 33554432 kB\n"}, nil, api.HardwareNUMA, api.HardwareWarning, "node1 32 GiB"},
+		"no NUMA":                  {files{"sys/devices/system/node": "-"}, nil, api.HardwareNUMA, api.HardwareUnknown, "no NUMA"},
+
+		"corrected errors": {files{"sys/devices/system/edac/mc/mc0/ce_count": "7\n"}, nil, api.HardwareMemory, api.HardwareWarning, "7 corrected"},
+		"lost memory":      {files{"sys/devices/system/edac/mc/mc0/ue_count": "1\n"}, nil, api.HardwareMemory, api.HardwareFailed, "could not be corrected"},
+		"broken pages":     {files{"proc/meminfo": "HardwareCorrupted:     8 kB\n"}, nil, api.HardwareMemory, api.HardwareFailed, "8 KiB"},
+		"no ECC":           {files{"sys/devices/system/edac": "-"}, nil, api.HardwareMemory, api.HardwareUnknown, "without ECC"},
+		"memory of guests": {files{"sys/devices/system/edac": "-", "proc/cpuinfo": virtual}, nil, api.HardwareMemory, api.HardwareOK, "virtual machine"},
+
+		"nomodeset":       {files{"proc/cmdline": "ro nomodeset quiet\n"}, nil, api.HardwareKernelArgs, api.HardwareWarning, "no graphics driver"},
+		"mem= and nosmt":  {files{"proc/cmdline": "mem=4G nosmt\n"}, nil, api.HardwareKernelArgs, api.HardwareWarning, "mem=4G; nosmt"},
+		"memtest is none": {files{"proc/cmdline": "memtest=1 nosmtp\n"}, nil, api.HardwareKernelArgs, api.HardwareOK, "nothing"},
+		"no command line": {files{"proc/cmdline": "-"}, nil, api.HardwareKernelArgs, api.HardwareUnknown, "cannot be read"},
+
+		"no watchdog":    {files{"sys/class/watchdog": "-"}, nil, api.HardwareWatchdog, api.HardwareWarning, "iTCO_wdt"},
+		"softdog":        {files{"sys/class/watchdog/watchdog0/identity": "Software Watchdog\n"}, nil, api.HardwareWatchdog, api.HardwareWarning, "softdog, which"},
+		"softdog before": {files{"sys/class/watchdog/watchdog0/identity": "Software Watchdog\n", "sys/class/watchdog/watchdog1/identity": "iTCO_wdt\n"}, nil, api.HardwareWatchdog, api.HardwareWarning, "comes before watchdog1 (iTCO_wdt)"},
+
+		"no smartctl":      {nil, func(f *Facts) { f.Disks = nil }, api.HardwareDisks, api.HardwareUnknown, "smartmontools"},
+		"no disks":         {nil, func(f *Facts) { f.Disks = []DiskReport{} }, api.HardwareDisks, api.HardwareUnknown, "no disks"},
+		"a disk fails":     {nil, disk(`{"smart_status":{"passed":false}}`), api.HardwareDisks, api.HardwareFailed, "sda reports"},
+		"critical warning": {nil, disk(`{"smart_status":{"passed":true},"nvme_smart_health_information_log":{"critical_warning":4}}`), api.HardwareDisks, api.HardwareFailed, "0x4"},
+		"worn":             {nil, disk(`{"smart_status":{"passed":true},"nvme_smart_health_information_log":{"percentage_used":103}}`), api.HardwareDisks, api.HardwareWarning, "103 %"},
+		"no spare":         {nil, disk(`{"smart_status":{"passed":true},"nvme_smart_health_information_log":{"available_spare":5,"available_spare_threshold":10}}`), api.HardwareDisks, api.HardwareWarning, "5 % spare"},
+		"media errors":     {nil, disk(`{"smart_status":{"passed":true},"nvme_smart_health_information_log":{"media_errors":2}}`), api.HardwareDisks, api.HardwareWarning, "2 media"},
+		"pending":          {nil, disk(`{"smart_status":{"passed":true},"ata_smart_attributes":{"table":[{"id":9,"raw":{"value":5}},{"id":197,"raw":{"value":3}}]}}`), api.HardwareDisks, api.HardwareWarning, "3 pending"},
+		"no SMART":         {nil, disk(`{}`), api.HardwareDisks, api.HardwareUnknown, "has no SMART"},
+		"smartctl babbles": {nil, disk(strings.Repeat("x", maxSMART+1)), api.HardwareDisks, api.HardwareUnknown, "too much"},
+		"smartctl lies":    {nil, disk(`{"smart_status":7}`), api.HardwareDisks, api.HardwareUnknown, "cannot be read"},
+		"smartctl hangs":   {nil, func(f *Facts) { f.Disks[0].Err = errors.New("too long") }, api.HardwareDisks, api.HardwareUnknown, "no answer"},
+		"one of two failed": {nil, func(f *Facts) {
+			f.Disks = append(f.Disks, DiskReport{Device: "sdb", Output: []byte(`{"smart_status":{"passed":false}}`)})
+		}, api.HardwareDisks, api.HardwareFailed, "sdb reports"},
+
+		"no link":        {files{"sys/class/net/eno1/carrier": "0\n"}, nil, api.HardwareNICs, api.HardwareWarning, "reaches nobody"},
+		"100 Mbit/s":     {files{"sys/class/net/eno1/speed": "100\n"}, nil, api.HardwareNICs, api.HardwareWarning, "eno1 100 Mbit/s"},
+		"half duplex":    {files{"sys/class/net/eno1/duplex": "half\n"}, nil, api.HardwareNICs, api.HardwareWarning, "half duplex"},
+		"speed unknown":  {files{"sys/class/net/eno1/speed": "-1\n"}, nil, api.HardwareNICs, api.HardwareOK, "eno1 of unknown speed"},
+		"wireless alone": {files{"sys/class/net/eno1/phy80211": ""}, nil, api.HardwareNICs, api.HardwareUnknown, "no wired"},
+
+		"narrow path":   {nil, func(f *Facts) { f.Paths[0].MTU = 1500 }, api.HardwarePathMTU, api.HardwareWarning, "1500 of 9000 bytes of eno1"},
+		"silent path":   {nil, func(f *Facts) { f.Paths[0].MTU = 0 }, api.HardwarePathMTU, api.HardwareUnknown, "no answer from n2"},
+		"no ping":       {nil, func(f *Facts) { f.Paths[0].Err = errors.New("no ping") }, api.HardwarePathMTU, api.HardwareUnknown, "not installed"},
+		"a node alone":  {nil, func(f *Facts) { f.Paths = nil }, api.HardwarePathMTU, api.HardwareOK, "no other nodes"},
+		"one is silent": {nil, func(f *Facts) { f.Paths = append(f.Paths, Path{Node: "n3", Address: "a"}) }, api.HardwarePathMTU, api.HardwareOK, "n2 (192.0.2.2) 9000"},
+
+		"an hour off":      {nil, func(f *Facts) { f.Clock.Offset = -time.Hour }, api.HardwareClock, api.HardwareFailed, "1h0m0s behind the leader's"},
+		"five seconds off": {nil, func(f *Facts) { f.Clock.Offset = 5 * time.Second }, api.HardwareClock, api.HardwareWarning, "5s ahead of the leader's"},
+		"no time server":   {nil, func(f *Facts) { f.Clock.Synchronized = false }, api.HardwareClock, api.HardwareWarning, "not synchronized"},
+		"clock unknown":    {nil, func(f *Facts) { f.Clock = Clock{} }, api.HardwareClock, api.HardwareUnknown, "does not say"},
+
+		"no GPU":          {files{"sys/bus/pci/devices/0000:65:00.0": "-"}, nil, api.HardwareGPUs, api.HardwareOK, "no NVIDIA GPU"},
+		"undriven GPU":    {files{"sys/bus/pci/devices/0000:65:00.0/driver": "-"}, nil, api.HardwareGPUs, api.HardwareWarning, "0000:65:00.0 without a driver"},
+		"nouveau":         {files{"sys/bus/pci/devices/0000:65:00.0/driver": "-> ../nouveau"}, nil, api.HardwareGPUs, api.HardwareWarning, "driven by nouveau"},
+		"no PCI bus":      {files{"sys/bus": "-"}, nil, api.HardwareGPUs, api.HardwareOK, "no NVIDIA GPU"},
+		"virtual GPU":     {files{"sys/bus/pci/devices/0000:65:00.0/driver": "-", "sys/bus/pci/devices/0000:65:00.0/physfn": "-> ../x"}, nil, api.HardwareGPUs, api.HardwareOK, "no NVIDIA GPU"},
+		"NVIDIA's bridge": {files{"sys/bus/pci/devices/0000:65:00.0/class": "0x068000"}, nil, api.HardwareGPUs, api.HardwareOK, "no NVIDIA GPU"},
+
+		"BMC without driver": {files{"dev/ipmi0": "-"}, nil, api.HardwareBMC, api.HardwareWarning, "modprobe ipmi_si"},
+		"no BMC":             {files{"dev/ipmi0": "-", "sys/firmware/dmi": "-"}, nil, api.HardwareBMC, api.HardwareOK, "no management controller"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := well()
+			f.FS = server.with(x.files)
+			if x.change != nil {
+				x.change(&f)
+			}
+			all := Checks(f)
+			i := slices.IndexFunc(all, func(c api.HardwareCheck) bool { return c.ID == x.id })
+			c := all[i]
+			if c.State != x.state || !strings.Contains(c.Found+"\n"+c.Meaning+"\n"+c.Advice, x.words) {
+				t.Errorf("check %s = %+v, want %s and %q", x.id, c, x.state, x.words)
+			}
+			if bad := c.State == api.HardwareWarning || c.State == api.HardwareFailed; bad && (c.Meaning == "" || c.Advice == "") {
+				t.Errorf("check %s = %+v, want what it means and what to do", x.id, c)
+			}
+			if got := len(Failed(all)) > 0; got != (x.state == api.HardwareFailed) {
+				t.Errorf("Failed = %v, want %v", got, x.state == api.HardwareFailed)
+			}
+		})
+	}
+}
+
+// What a machine's files and devices say is shown within its limits and without
+// control characters.
+func TestHostile(t *testing.T) {
+	long := strings.Repeat("\x1b[31m\xff…", 1000)
+	f := well()
+	f.FS = server.with(files{"sys/class/watchdog/watchdog0/identity": long, "proc/cpuinfo": "microcode : " + long + "\nflags : " + long, "proc/cmdline": "mem=" + long,
+		"sys/devices/system/node/node0/meminfo": "MemTotal: 99999999999999999999 kB", "sys/devices/system/edac/mc/mc0/ce_count": "-5", "sys/class/net/eno1/speed": long})
+	f.Disks = []DiskReport{{Device: long, Output: []byte(long)}}
+	f.Paths = []Path{{Node: long, Address: long, Interface: long, MTU: 1, LocalMTU: 2}}
+	for _, c := range Checks(f) {
+		for _, text := range []string{c.Found, c.Meaning, c.Advice} {
+			if len(text) > maxText || !utf8.ValidString(text) || strings.ContainsAny(text, "\x1b\n\x00") {
+				t.Errorf("check %s: %q has %d bytes, want at most %d printable ones", c.ID, text, len(text), maxText)
+			}
+		}
+	}
+}
+
+func TestLargest(t *testing.T) {
+	for _, x := range []struct{ local, path, want, tries int }{
+		{9000, 9000, 9000, 1}, {9000, 1500, 1500, 2}, {1500, 1500, 1500, 1}, {1500, 1450, 1400, 2}, {1400, 500, 0, 3}, {65536, 9000, 9000, 2},
+	} {
+		tries := 0
+		got, err := largest(x.local, func(size int) (bool, error) { tries++; return size <= x.path, nil })
+		if err != nil || got != x.want || tries != x.tries {
+			t.Errorf("interface with %d bytes, path with %d: largest = %d, %v after %d tries, want %d after %d", x.local, x.path, got, err, tries, x.want, x.tries)
+		}
+	}
+	if _, err := largest(1500, func(int) (bool, error) { return false, errors.New("no ping") }); err == nil {
+		t.Error("largest without ping succeeds, want its error")
+	}
+}
+
+// This machine, whatever it is: each check says something, and nothing hangs.
+func TestProbe(t *testing.T) {
+	all := Checks(Probe(t.Context(), Options{Targets: []Target{{"n2", "127.0.0.1:7481"}, {"n3", "no address"}}}))
+	for _, c := range all {
+		if c.Found == "" {
+			t.Errorf("check %s says nothing of this machine", c.ID)
+		}
+	}
+	if out := tryKVM(os.DevNull); !out.Tried || out.Err == nil {
+		t.Errorf("KVM by /dev/null = %+v, want an error", out)
+	}
+	if out := tryKVM(t.TempDir() + "/none"); out.Tried {
+		t.Errorf("KVM by a file that is not there = %+v, want it not tried", out)
+	}
+}
+
+// A program that writes without end, or hangs, is bounded.
+func TestRun(t *testing.T) {
+	out, err := run(t.Context(), 300*time.Millisecond, 100, "sh", "-c", "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done")
+	if err == nil || len(out) != 100 {
+		t.Errorf("run of a program without end = %d bytes, %v, want 100 and an error", len(out), err)
+	}
+}
+
+func FuzzSMART(f *testing.F) {
+	for _, s := range []string{healthy, `{"smart_status":{"passed":false}}`, `{"nvme_smart_health_information_log":{"critical_warning":-1}}`, `{"ata_smart_attributes":{"table":[{"id":5,"raw":{"value":-9223372036854775808}}]}}`, "{", "\x00"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		h := parseSMART(raw)
+		if h.state == "" || h.state != api.HardwareOK && h.why == "" || len(h.why) > maxText {
+			t.Errorf("health of %q = %+v, want a state and why", raw, h)
+		}
+	})
+}

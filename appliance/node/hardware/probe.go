@@ -1,0 +1,202 @@
+package hardware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of a round of probes.
+const (
+	maxDisks  = 64
+	maxPaths  = 32
+	diskTime  = 10 * time.Second
+	pingTime  = 2 * time.Second
+	kvmCreate = 0xae01 // KVM_CREATE_VM of linux/kvm.h
+)
+
+// Target is an address of another node.
+type Target struct{ Node, Address string } // Address: HOST:PORT
+
+// Options of Probe.
+type Options struct {
+	AllowEmulation bool
+	Accelerator    string // see Facts
+	Targets        []Target
+	// LeaderOffset returns this clock's time less the leader's; nil, or an error: it
+	// is not known.
+	LeaderOffset func(context.Context) (time.Duration, error)
+}
+
+// Probe looks at this machine. It changes nothing, and takes a second for each disk
+// and each address that does not answer.
+func Probe(ctx context.Context, o Options) Facts {
+	f := Facts{FS: os.DirFS("/"), AllowEmulation: o.AllowEmulation, Accelerator: o.Accelerator,
+		KVM: tryKVM("/dev/kvm"), Disks: askDisks(ctx), Clock: askClock()}
+	if o.LeaderOffset != nil {
+		if off, err := o.LeaderOffset(ctx); err == nil {
+			f.Clock.OffsetKnown, f.Clock.Offset = true, off
+		}
+	}
+	for i, t := range o.Targets {
+		if i == maxPaths {
+			break
+		}
+		f.Paths = append(f.Paths, askPath(ctx, t))
+	}
+	return f
+}
+
+// tryKVM makes a virtual machine without anything in it, and ends it.
+func tryKVM(path string) Outcome {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return Outcome{Tried: !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EACCES), Err: fmt.Errorf("open %s: %w", path, err)}
+	}
+	defer func() { _ = unix.Close(fd) }()
+	vm, err := unix.IoctlRetInt(fd, kvmCreate)
+	if err != nil {
+		return Outcome{Tried: true, Err: fmt.Errorf("make a virtual machine: %w", err)}
+	}
+	return Outcome{Tried: true, Err: unix.Close(vm)}
+}
+
+// askDisks asks smartctl of every disk of the machine's own; nil: it is not installed.
+func askDisks(ctx context.Context) []DiskReport {
+	tool, err := exec.LookPath("smartctl")
+	if err != nil {
+		return nil
+	}
+	all := []DiskReport{}
+	for _, name := range diskNames(os.DirFS("/")) {
+		out, err := run(ctx, diskTime, maxSMART+1, tool, "--json", "--info", "--health", "--attributes", "--nocheck=standby,0", "/dev/"+name)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && len(out) > 0 { // bits that say what is wrong with the disk
+			err = nil
+		}
+		all = append(all, DiskReport{name, out, err})
+	}
+	return all
+}
+
+func askClock() Clock {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	if err != nil {
+		return Clock{}
+	}
+	return Clock{Known: true, Synchronized: state != unix.TIME_ERROR && t.Status&unix.STA_UNSYNC == 0}
+}
+
+// askPath sends packets that must not be fragmented (ping -M do): as large as the
+// interface's MTU, then as large as Ethernet's and tunnels', then small ones.
+func askPath(ctx context.Context, t Target) Path {
+	p := Path{Node: t.Node, Address: t.Address}
+	host, _, err := net.SplitHostPort(t.Address)
+	if err != nil {
+		p.Err = err
+		return p
+	}
+	p.Address = host
+	if p.Interface, p.LocalMTU, p.Err = route(t.Address); p.Err != nil {
+		return p
+	}
+	p.MTU, p.Err = largest(p.LocalMTU, func(size int) (bool, error) {
+		header := 28 // of IPv4 and ICMP; IPv6 has 48
+		if strings.Contains(host, ":") {
+			header = 48
+		}
+		_, err := run(ctx, pingTime, 4096, "ping", "-n", "-q", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-header), host)
+		var exit *exec.ExitError
+		if err == nil || errors.As(err, &exit) {
+			return err == nil, nil
+		}
+		return false, err
+	})
+	return p
+}
+
+// sizes that are tried, from the largest, besides the interface's own.
+var sizes = []int{9000, 1500, 1400, 1280, 576}
+
+// largest returns the largest of the sizes that arrives, 0 where none does.
+func largest(local int, arrives func(size int) (bool, error)) (int, error) {
+	last := 0
+	for _, size := range append([]int{local}, sizes...) {
+		if size > local || size == last {
+			continue
+		}
+		last = size
+		there, err := arrives(size)
+		if err != nil {
+			return 0, err
+		}
+		if there {
+			return size, nil
+		}
+	}
+	return 0, nil
+}
+
+// route returns the interface by which packets to the address leave, and its MTU.
+func route(address string) (string, int, error) {
+	c, err := net.Dial("udp", address) // sends nothing
+	if err != nil {
+		return "", 0, fmt.Errorf("route to %s: %w", address, err)
+	}
+	from := c.LocalAddr().(*net.UDPAddr).IP
+	if err := c.Close(); err != nil {
+		return "", 0, err
+	}
+	all, err := net.Interfaces()
+	if err != nil {
+		return "", 0, fmt.Errorf("list network interfaces: %w", err)
+	}
+	for _, i := range all {
+		addresses, err := i.Addrs()
+		if err != nil {
+			continue
+		}
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.Equal(from) {
+				return i.Name, i.MTU, nil
+			}
+		}
+	}
+	return "", 0, fmt.Errorf("route to %s: no interface has address %s", address, from)
+}
+
+// run returns the first bytes of a program's output.
+func run(ctx context.Context, limit time.Duration, most int, name string, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	out := &head{most: most}
+	cmd.Stdout = out
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return out.kept, err
+}
+
+// head keeps the first bytes that are written, and drops the others.
+type head struct {
+	kept []byte
+	most int
+}
+
+// Write implements io.Writer.
+func (h *head) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p[:min(len(p), h.most-len(h.kept))]...)
+	return len(p), nil
+}

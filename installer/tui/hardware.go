@@ -1,0 +1,145 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"github.com/basalt-gpu/basalt/api"
+)
+
+// hardwarePage shows what is not well with the computer before anything is asked.
+type hardwarePage struct {
+	checks  []api.HardwareCheck // nil: not looked yet
+	looking bool
+	cursor  int // among those that are not well
+}
+
+type hardwareMsg struct{ checks []api.HardwareCheck }
+
+func (*hardwarePage) name() string { return "Hardware" }
+
+func (p *hardwarePage) enter(m *Model) tea.Cmd {
+	if p.checks != nil {
+		return nil
+	}
+	return p.look(m)
+}
+
+func (p *hardwarePage) look(m *Model) tea.Cmd {
+	p.looking = true
+	return func() tea.Msg { return hardwareMsg{m.sys.Hardware(context.Background())} }
+}
+
+// ofNodes are checks that say something once there is a cluster, not on the medium.
+var ofNodes = []api.HardwareCheckID{api.HardwarePathMTU, api.HardwareClock}
+
+func (p *hardwarePage) update(m *Model, msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case hardwareMsg:
+		p.looking, p.cursor = false, 0
+		p.checks = []api.HardwareCheck{}
+		for _, c := range msg.checks {
+			if !slices.Contains(ofNodes, c.ID) {
+				p.checks = append(p.checks, c)
+			}
+		}
+	case tea.KeyMsg:
+		return p.key(m, msg.String())
+	}
+	return nil
+}
+
+func (p *hardwarePage) key(m *Model, key string) tea.Cmd {
+	bad := p.bad()
+	switch key {
+	case "esc":
+		return m.back()
+	case "up", "k", "shift+tab":
+		p.cursor = max(0, p.cursor-1)
+	case "down", "j", "tab":
+		p.cursor = max(0, min(p.cursor+1, len(bad)-1))
+	case "r":
+		return p.look(m)
+	case "enter":
+		if !p.looking && p.failed() == 0 {
+			return m.next()
+		}
+	case "g", "G":
+		if !p.looking {
+			return m.next()
+		}
+	}
+	return nil
+}
+
+// rank of a state: the worst come first.
+var rank = map[api.HardwareState]int{api.HardwareFailed: -2, api.HardwareWarning: -1}
+
+// bad are the checks that did not go well, failed ones first.
+func (p *hardwarePage) bad() (all []api.HardwareCheck) {
+	for _, c := range p.checks {
+		if c.State != api.HardwareOK {
+			all = append(all, c)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b api.HardwareCheck) int { return rank[a.State] - rank[b.State] })
+	return all
+}
+
+func (p *hardwarePage) failed() (n int) {
+	for _, c := range p.checks {
+		if c.State == api.HardwareFailed {
+			n++
+		}
+	}
+	return n
+}
+
+func (p *hardwarePage) keys() string {
+	if p.failed() > 0 {
+		return "g go on nonetheless   Up Down choose   r look again   Esc back   F1 help"
+	}
+	return "Enter go on   Up Down choose   r look again   Esc back   F1 help"
+}
+
+func (p *hardwarePage) body(m *Model) string {
+	if p.looking {
+		return "Looking at this computer ..."
+	}
+	bad := p.bad()
+	var b strings.Builder
+	b.WriteString(m.look.title.Render("This computer") + "\n\n")
+	if len(bad) == 0 {
+		b.WriteString(m.look.good.Render(fmt.Sprintf("All %d checks are well.", len(p.checks))) + "\n\nPress Enter to go on.")
+		return b.String()
+	}
+	styles := map[api.HardwareState]func(...string) string{api.HardwareFailed: m.look.bad.Render, api.HardwareWarning: m.look.warn.Render, api.HardwareUnknown: m.look.dim.Render}
+	for i, c := range bad {
+		mark := "  "
+		if i == p.cursor {
+			mark = "> "
+		}
+		b.WriteString(fit(mark+styles[c.State](fmt.Sprintf("%-8s", c.State))+" "+fmt.Sprintf("%-12s", c.ID)+c.Found, m.width-5) + "\n")
+	}
+	fmt.Fprintf(&b, "  well: %d of %d\n", len(p.checks)-len(bad), len(p.checks))
+	c := bad[min(p.cursor, len(bad)-1)]
+	for _, text := range []string{c.Found, c.Meaning, c.Advice} {
+		if text != "" {
+			b.WriteString("\n" + strings.Join(wrap(text, m.width-5), "\n"))
+		}
+	}
+	if p.failed() > 0 {
+		b.WriteString("\n\n" + m.look.bad.Render("The node cannot do its work like this.") + " Press " + m.look.chosen.Render("g") + " to install it nonetheless.")
+	}
+	return b.String()
+}
+
+func (*hardwarePage) help() string {
+	return `The computer is looked at before anything is asked. A failed check is of something without which a node cannot do its work, KVM say; a warning is of something that makes it slower or less safe. Nothing is changed by this.
+
+Change settings in the firmware's setup and start the medium again, or go on: the node checks its machine too, and basalt doctor hardware shows it.`
+}
